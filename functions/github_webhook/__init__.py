@@ -1,0 +1,1 @@
+"""Lambda function `github_webhook`."""

@@ -1,0 +1,1 @@
+"""Lambda function `job_api`."""

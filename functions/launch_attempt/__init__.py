@@ -1,0 +1,1 @@
+"""Lambda function `launch_attempt`."""

@@ -1,0 +1,1 @@
+"""Event-driven, serverless launcher for machine-learning training."""

@@ -1,0 +1,1 @@
+"""How Relaunch talks to the world: one port over one service per file."""

@@ -1,0 +1,57 @@
+"""Offerings: what can be launched, where, how bought, and at which price."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from relaunch.core.accelerator import PurchaseOption
+from relaunch.core.catalogue import InstanceType
+
+
+@dataclass(frozen=True, slots=True)
+class Offering:
+    """An instance type in a zone by a purchase option, at a price in USD per hour.
+
+    `zone` is None where the way to the machine does not choose one (capacity providers).
+    `price_usd_per_hour` is None when no price is known; `price_at` says from when the price is.
+    `on_demand_usd_per_hour` is the same type's on-demand price, for the saving.
+    """
+
+    instance_type: InstanceType
+    purchase: PurchaseOption
+    zone: str | None = None
+    price_usd_per_hour: float | None = None
+    price_at: datetime | None = None
+    on_demand_usd_per_hour: float | None = None
+    capacity_provider: str | None = None
+
+    @property
+    def key(self) -> "OfferingKey":
+        """Return what identifies this offering in the capacity memory."""
+        return OfferingKey(self.instance_type.name, self.zone, self.purchase)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class OfferingKey:
+    """Identity of an offering: type, zone (None: any), purchase option."""
+
+    instance_type: str
+    zone: str | None
+    purchase: PurchaseOption
+
+    def __str__(self) -> str:
+        """Write `g5.xlarge spot us-east-1a`, without the zone where there is none."""
+        return f"{self.instance_type} {self.purchase}" + (f" {self.zone}" if self.zone else "")
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityFailure:
+    """An offering that failed or was interrupted lately; every job avoids it until `until`."""
+
+    offering: OfferingKey
+    reason: str
+    at: datetime
+    until: datetime
+
+
+CapacityMemory = Mapping[OfferingKey, CapacityFailure]

@@ -1,0 +1,309 @@
+"""What the use cases need of the world."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from relaunch.core.accelerator import PurchaseOption
+from relaunch.core.catalogue import InstanceType
+from relaunch.core.definition import JobDefinition, TriggerSource
+from relaunch.core.job import Attempt, Job, JobSummary, TimelineEntry
+from relaunch.core.launch import ContainerInstance, LaunchOutcome, LaunchRequest, TaskObservation
+from relaunch.core.offering import CapacityFailure, CapacityMemory, Offering
+from relaunch.core.revision import Revision
+from relaunch.core.selection import Selection
+
+
+class TransientError(Exception):
+    """The outside world failed for now: leave the message in its queue."""
+
+
+class PermanentError(Exception):
+    """Trying again cannot help: the message goes to the dead-letter queue with this reason."""
+
+
+class StaleWriteError(TransientError):
+    """The item has another version than the one that was read: load and decide again."""
+
+
+class SlotsFullError(Exception):
+    """A cap on running jobs is reached; `cap` says which (`definition` or `stack`), `limit` its size."""
+
+    def __init__(self, cap: str, limit: int) -> None:
+        super().__init__(f"{limit} jobs of the {cap} are running already")
+        self.cap = cap
+        self.limit = limit
+
+
+class NoActiveRevisionError(PermanentError):
+    """The task definition family has no ACTIVE revision."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSelection:
+    """The selection table of one placement try as it was stored: `rows` are JSON-ready mappings."""
+
+    attempt_number: int
+    try_number: int
+    selected_at: datetime
+    rows: tuple[Mapping[str, object], ...]
+    filter_counts: tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JobHistory:
+    """Everything stored about one job, oldest first."""
+
+    job: Job
+    attempts: tuple[Attempt, ...]
+    timeline: tuple[TimelineEntry, ...]
+    selections: tuple[StoredSelection, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JobWrite:
+    """One atomic write of a job: the job with its current attempt, new timeline entries, and what goes with them.
+
+    `take_slot_limits` (definition's cap, stack's cap): take a slot in both or raise SlotsFullError.
+    `release_slot`: give both back. `link_instance`: remember that the current attempt runs on `attempt.instance_id`.
+    """
+
+    job: Job
+    timeline: tuple[TimelineEntry, ...] = ()
+    selection: Selection | None = None
+    selected_at: datetime | None = None
+    take_slot_limits: tuple[int, int] | None = None
+    release_slot: bool = False
+    link_instance: bool = False
+
+
+class JobStore(Protocol):
+    """The jobs table. All reads are strongly consistent but those of indexes (load_due, load_waiting, list_jobs)."""
+
+    def create_job(self, job: Job, timeline: Sequence[TimelineEntry]) -> bool:
+        """Create the job (stored with version 1); return False when its id is taken: the event came twice."""
+        ...
+
+    def load_job(self, job_id: str) -> Job | None:
+        """Load a job with its current attempt in one read."""
+        ...
+
+    def save_job(self, write: JobWrite) -> Job:
+        """Save on the condition that the stored version is `write.job.version`; return the job with its new version.
+
+        Raises:
+            StaleWriteError: somebody else saved the job since it was loaded.
+            SlotsFullError: a slot was asked for and there is none; nothing was written.
+        """
+        ...
+
+    def load_history(self, job_id: str) -> JobHistory | None:
+        """Load everything about a job."""
+        ...
+
+    def load_due(self, now: datetime, limit: int) -> list[str]:
+        """Return ids of open jobs whose `wake_at` is not after `now`, most overdue first."""
+        ...
+
+    def load_waiting(self, definition: str, limit: int) -> list[str]:
+        """Return ids of jobs of a definition that wait for a slot, oldest first. `definition` `*`: of all."""
+        ...
+
+    def load_waiting_for_image(self, repository: str, tag: str) -> list[str]:
+        """Return ids of jobs that wait (or waited) for this image."""
+        ...
+
+    def load_on_instance(self, instance_id: str) -> list[str]:
+        """Return ids of jobs whose attempt was linked to this EC2 instance."""
+        ...
+
+    def list_jobs(self, limit: int, cursor: str | None = None) -> tuple[list[JobSummary], str | None]:
+        """Return jobs, newest first, and the cursor of the next page."""
+        ...
+
+
+class DefinitionStore(Protocol):
+    """Registered job definitions."""
+
+    def save_definition(self, definition: JobDefinition) -> None:
+        """Register or replace a definition with its trigger entries, atomically."""
+        ...
+
+    def load_definition(self, name: str) -> JobDefinition | None:
+        """Load a definition by name."""
+        ...
+
+    def list_definitions(self) -> list[JobDefinition]:
+        """Return all definitions by name."""
+        ...
+
+    def delete_definition(self, name: str) -> bool:
+        """Remove a definition and its trigger entries; False when there is none."""
+        ...
+
+    def find_definitions(self, source: TriggerSource, name: str) -> list[JobDefinition]:
+        """Return the definitions with a trigger on this origin, with one query."""
+        ...
+
+
+class CapacityStore(Protocol):
+    """The capacity memory, shared by all jobs."""
+
+    def load_capacity_memory(self, now: datetime) -> CapacityMemory:
+        """Return what failed lately and has not expired, with one read."""
+        ...
+
+    def remember(self, failure: CapacityFailure) -> None:
+        """Remember a failure; a later `until` wins."""
+        ...
+
+
+class TaskTarget(Protocol):
+    """Where tasks run: an ECS cluster."""
+
+    def launch(self, request: LaunchRequest) -> LaunchOutcome:
+        """Send RunTask; every answer is an outcome, none is an exception.
+
+        Raises:
+            PermanentError: the request breaks a documented limit; it was not sent.
+        """
+        ...
+
+    def stop(self, task_arn: str, reason: str) -> None:
+        """Ask ECS to stop a task; a task that is gone or stopping already is fine.
+
+        Raises:
+            TransientError: throttled or unreachable.
+        """
+        ...
+
+    def describe(self, task_arns: Sequence[str]) -> Mapping[str, TaskObservation | None]:
+        """Describe tasks by hundreds; None: ECS does not know the task (any more)."""
+        ...
+
+    def find_started_by(self, started_by: str) -> list[TaskObservation]:
+        """Return all tasks, running and recently stopped, with this startedBy."""
+        ...
+
+    def find_on_instance(self, instance_id: str) -> list[TaskObservation]:
+        """Return the tasks on the container instance of this EC2 instance."""
+        ...
+
+    def find_container_instance(self, container_instance_arn: str) -> ContainerInstance | None:
+        """Return a container instance, None when it is gone."""
+        ...
+
+
+class RevisionSource(Protocol):
+    """ECS task definitions."""
+
+    def newest_active(self, family: str) -> Revision:
+        """Return the newest ACTIVE revision of exactly this family.
+
+        Raises:
+            NoActiveRevisionError: there is none.
+            TransientError: throttled or unreachable.
+        """
+        ...
+
+
+class SpotPriceSource(Protocol):
+    """Current spot prices."""
+
+    def spot_prices(self, instance_types: Iterable[str]) -> Mapping[tuple[str, str], tuple[float, datetime]]:
+        """Return (type, zone) → (USD per hour, since when), for Linux.
+
+        Raises:
+            TransientError: throttled or unreachable.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityProviderOffer:
+    """A capacity provider of the stack's settings: `name=instance-type/purchase`."""
+
+    name: str
+    instance_type: str
+    purchase: PurchaseOption
+
+
+class OfferingSource(Protocol):
+    """What can be launched at all."""
+
+    def offerings(self, now: datetime) -> tuple[Offering, ...]:
+        """Return every offering with its present price; falls back to reference prices when prices cannot be had."""
+        ...
+
+    def catalogue(self) -> Mapping[str, InstanceType]:
+        """Return the instance types known, by name."""
+        ...
+
+
+class ImageSource(Protocol):
+    """Container images (ECR)."""
+
+    def has_image(self, repository: str, tag: str) -> bool:
+        """Tell whether the repository has an image of this tag."""
+        ...
+
+
+class CheckpointSource(Protocol):
+    """Checkpoints in S3."""
+
+    def newest_complete(self, checkpoint_uri: str, job_id: str) -> str | None:
+        """Return the URI of the job's newest complete checkpoint, None when there is none."""
+        ...
+
+
+class LaunchQueue(Protocol):
+    """The attempts queue."""
+
+    def request_launch(self, job_id: str, delay_seconds: int = 0) -> None:
+        """Ask launch_attempt to look at a job, after at most 900 seconds."""
+        ...
+
+
+class Clock(Protocol):
+    """The time."""
+
+    def now(self) -> datetime:
+        """Return the present time, aware, in UTC."""
+        ...
+
+
+class DecisionLog(Protocol):
+    """One structured line per decision."""
+
+    def decided(self, decision: str, **facts: object) -> None:
+        """Write a line; `job_id`, `attempt_number`, `reason`… are facts."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StackLimits:
+    """The stack's own caps and deadlines."""
+
+    max_running_jobs: int = 20
+    max_price_usd_per_hour: float = 40.0
+    provisioning_deadline_seconds: int = 480
+    max_spot_ratio: float = 0.9
+
+
+@dataclass(frozen=True)
+class World:
+    """Every port a use case may need; made in bootstrap, or by a test from fakes."""
+
+    jobs: JobStore
+    definitions: DefinitionStore
+    capacity: CapacityStore
+    tasks: TaskTarget
+    revisions: RevisionSource
+    offerings: OfferingSource
+    images: ImageSource
+    checkpoints: CheckpointSource
+    launches: LaunchQueue
+    clock: Clock
+    log: DecisionLog
+    limits: StackLimits = field(default_factory=StackLimits)

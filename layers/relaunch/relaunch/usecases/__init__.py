@@ -1,0 +1,1 @@
+"""What Relaunch does: load, decide, save, act; one public function per file."""
