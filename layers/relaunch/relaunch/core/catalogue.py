@@ -1,5 +1,6 @@
 """Instance types and what they carry."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -26,3 +27,35 @@ class InstanceType:
     neuron_cores_per_device: int = 0
     neuron_memory_mib: int = 0
     source: str = ""
+
+
+def nearest_names(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
+    """Name the known names that `name` may have been meant to be, nearest first, at most `limit`.
+
+    Upper and lower case, spaces, dots, dashes and underscores do not count. Empty when nothing is near.
+    """
+    wanted = _letters(name)
+    ranked = []
+    for candidate in sorted(set(known)):
+        letters = _letters(candidate)
+        distance = _edit_distance(wanted, letters)
+        is_part = min(len(wanted), len(letters)) > 1 and (letters in wanted or wanted in letters)
+        if distance <= max(len(wanted), len(letters)) // 3 or is_part:
+            ranked.append((distance, candidate))
+    return tuple(candidate for _, candidate in sorted(ranked)[:limit])
+
+
+def _letters(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
+def _edit_distance(left: str, right: str) -> int:
+    """Count the insertions, deletions and replacements that turn one word into the other (Levenshtein)."""
+    previous = list(range(len(right) + 1))
+    for row, letter in enumerate(left, start=1):
+        current = [row]
+        for column, other in enumerate(right, start=1):
+            replaced = previous[column - 1] + (letter != other)
+            current.append(min(replaced, previous[column] + 1, current[-1] + 1))
+        previous = current
+    return previous[-1]
