@@ -1,0 +1,83 @@
+# `make help` lists what can be done. Everything is set up when it is first needed.
+
+PYTHON ?= python3
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
+.DEFAULT_GOAL := help
+
+ENVIRONMENT := .venv/bin
+SAM := .venv-sam/bin/sam
+# SAM CLI reports usage and looks for newer versions unless told not to.
+export SAM_CLI_TELEMETRY = 0
+
+# The interpreter must be one that Lambda has, and one that every pinned package has wheels for.
+PYTHON_VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
+ifeq ($(filter 3.11 3.12 3.13,$(PYTHON_VERSION)),)
+ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),help)),)
+$(error Relaunch needs Python 3.11, 3.12 or 3.13, but "$(PYTHON)" is \
+	$(if $(PYTHON_VERSION),Python $(PYTHON_VERSION),not there). Name one: make PYTHON=python3.11 $(MAKECMDGOALS))
+endif
+endif
+INTERPRETER := $(shell $(PYTHON) -c 'import sys; print(sys.executable)' 2>/dev/null)
+# Lambda runs the bytecode that the build compiles: the Runtime is that of the interpreter at hand.
+RUNTIME := python$(PYTHON_VERSION)
+ARCHITECTURE ?= x86_64
+
+INSTALL := $(PYTHON) requirements/build_environment.py
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# ── What is installed ────────────────────────────────────────────────────────────────────────────────────────────────
+.PHONY: setup environment environment-sam environment-emulator
+setup: environment environment-sam environment-emulator ## Install everything (the other targets do it when needed)
+
+environment:
+	@$(INSTALL) .venv --project dev
+
+environment-sam:
+	@$(INSTALL) .venv-sam --requirement requirements/sam.txt
+
+environment-emulator:
+	@$(INSTALL) .venv-emulator --requirement requirements/emulator.txt
+
+# ── The application ──────────────────────────────────────────────────────────────────────────────────────────────────
+.PHONY: build validate deploy
+build: environment-sam ## Build the application for the Runtime of the interpreter at hand
+	@PYTHONPATH=local $(PYTHON) -m relaunch_local.build --sam $(SAM) \
+		--interpreter $(INTERPRETER) --runtime $(RUNTIME) --architecture $(ARCHITECTURE)
+
+validate: environment-sam ## Check the template with SAM and cfn-lint
+	@$(SAM) validate --lint --template template.yaml
+
+deploy: build ## Deploy to AWS; PARAMETERS="CapacityProviders=... MaxRunningJobs=..."
+	@$(SAM) deploy --parameter-overrides Runtime=$(RUNTIME) Architecture=$(ARCHITECTURE) $(PARAMETERS)
+
+# ── Checks ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+.PHONY: check test
+check: environment validate ## Format, lint, types, import contracts, template and unit tests (under a minute)
+	@$(ENVIRONMENT)/ruff format --check --quiet . || { echo "ruff format would change files: run it"; exit 1; }
+	@$(ENVIRONMENT)/ruff check --quiet .
+	@$(ENVIRONMENT)/mypy
+	@$(ENVIRONMENT)/lint-imports
+	@$(ENVIRONMENT)/pytest -q -m "not real"
+
+test: setup build ## All tests, also those that deploy into the emulator
+	@$(ENVIRONMENT)/pytest -q --cov --cov-report=term:skip-covered
+
+# ── On this machine ──────────────────────────────────────────────────────────────────────────────────────────────────
+.PHONY: demo local bench clean
+demo: setup build ## The whole story on this machine, with no account
+	@$(ENVIRONMENT)/python -m relaunch_local.demo
+
+local: setup build ## A local world to try things in, until Ctrl-C
+	@$(ENVIRONMENT)/python -m relaunch_local up
+
+bench: setup build ## Cold starts and decision times
+	@$(ENVIRONMENT)/python -m benchmarks
+
+clean: ## Remove everything that was installed or built
+	rm -rf .venv .venv-sam .venv-emulator .venv*.lock .aws-sam .cache .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .import_linter_cache .hypothesis .coverage dist demo.json
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,85 @@
+"""Build a virtual environment once: complete or absent, whoever else is building it, rebuilt when what it needs changed.
+
+Called by the Makefile before anything is installed, so the standard library must do:
+`python requirements/build_environment.py FOLDER [--requirement FILE]... [--project EXTRA]`
+"""
+
+import argparse
+import fcntl
+import hashlib
+import shutil
+import subprocess
+import sys
+import tomllib
+import venv
+from pathlib import Path
+
+STAMP = "complete"
+PROJECT_FILE = Path(__file__).resolve().parents[1] / "pyproject.toml"
+
+
+def main() -> None:
+    """Build the environment unless it is there and made from the same files by the same interpreter."""
+    arguments = parse_arguments()
+    key = environment_key(arguments)
+    stamp = arguments.folder / STAMP
+    if is_built(stamp, key):
+        return
+    # Two `make` at once: the second waits here, and then finds the work done. The lock ends with its holder.
+    with arguments.folder.with_name(arguments.folder.name + ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if is_built(stamp, key):
+            return
+        print(f"{arguments.folder}: installing (once; a minute or two)", file=sys.stderr, flush=True)
+        build(arguments)
+        stamp.write_text(key)
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--requirement", type=Path, action="append", default=[], help="a file of pinned packages")
+    parser.add_argument("--project", metavar="EXTRA", help="install this project, editable, with one of its extras")
+    return parser.parse_args()
+
+
+def environment_key(arguments: argparse.Namespace) -> str:
+    """Name what the environment is made of: the interpreter, the files, and what the project says of itself."""
+    digest = hashlib.sha256(f"{sys.version} {sys.prefix}".encode())
+    for file in arguments.requirement:
+        digest.update(file.read_bytes())
+    if arguments.project:
+        project = tomllib.loads(PROJECT_FILE.read_text())
+        digest.update(repr((arguments.project, project["project"], project["build-system"])).encode())
+    return digest.hexdigest()
+
+
+def is_built(stamp: Path, key: str) -> bool:
+    """Tell whether the environment was completed with this key."""
+    return stamp.is_file() and stamp.read_text() == key
+
+
+def build(arguments: argparse.Namespace) -> None:
+    """Make the environment from nothing; it counts once its stamp is written, last.
+
+    Raises:
+        SystemExit: pip failed; it has said why.
+    """
+    folder: Path = arguments.folder
+    if folder.exists():
+        shutil.rmtree(folder)
+    venv.create(folder, with_pip=True, symlinks=True)
+    command = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    for file in arguments.requirement:
+        command += ["--requirement", file]
+    if arguments.project:
+        command += ["--editable", f"{PROJECT_FILE.parent}[{arguments.project}]"]
+    try:
+        subprocess.run(command, check=True)
+    except subprocess.CalledProcessError as error:
+        raise SystemExit(f"{folder}: pip could not install it (see above)") from error
+
+
+if __name__ == "__main__":
+    main()
