@@ -1,14 +1,18 @@
 """Instance types and what they carry."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+NVIDIA = "NVIDIA"
+AWS_NEURON = "AWS"
 
 
 @dataclass(frozen=True, slots=True)
 class InstanceType:
     """One EC2 instance type with an accelerator.
 
-    Memory is in MiB as DescribeInstanceTypes reports it: a 24 GiB A10G reports 22,888.
+    Memory is in MiB as DescribeInstanceTypes reports it: a 24 GB A10G reports 22,888. `gpu_memory_mib` and
+    `neuron_memory_mib` are per card and per device.
     `gpu_count` counts physical GPUs; a fractional type (g6f) has 0 and `logical_gpu_count` 1.
     `source` says where the row comes from (package and version, or the overlay and its reason).
     """
@@ -28,10 +32,47 @@ class InstanceType:
     neuron_memory_mib: int = 0
     source: str = ""
 
+    @property
+    def is_supported(self) -> bool:
+        """Tell whether jobs can run on it: NVIDIA GPUs and AWS Neuron devices only."""
+        return self.accelerator_manufacturer in (NVIDIA, AWS_NEURON)
+
+    @property
+    def is_fractional(self) -> bool:
+        """Tell whether it has a part of a GPU instead of whole ones."""
+        return self.gpu_partition_size < 1
+
+    @property
+    def neuron_cores(self) -> int:
+        """Return the NeuronCores of all its devices."""
+        return self.neuron_devices * self.neuron_cores_per_device
+
+    @property
+    def accelerator_count(self) -> int:
+        """Return its GPUs (logical ones, so that a part of one counts as one) or Neuron devices."""
+        return self.neuron_devices or self.logical_gpu_count
+
+    @property
+    def accelerator_memory_mib(self) -> int:
+        """Return the memory of one card or device."""
+        return self.neuron_memory_mib or self.gpu_memory_mib
+
+
+def known_models(catalogue: Mapping[str, InstanceType]) -> tuple[str, ...]:
+    """Return the models a definition's `gpu.model` may name, sorted."""
+    gpus = (row for row in catalogue.values() if row.is_supported and row.logical_gpu_count)
+    return tuple(sorted({row.accelerator_model for row in gpus}))
+
+
+def is_same_name(left: str, right: str) -> bool:
+    """Tell whether two names are the same but for case, spaces, dots, dashes and underscores."""
+    return left == right or _letters(left) == _letters(right)
+
 
 def nearest_names(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
     """Name the known names that `name` may have been meant to be, nearest first, at most `limit`.
 
+    For instance types (`nearest_names("g5xlarge", catalogue)`), models (`known_models`) and any other words.
     Upper and lower case, spaces, dots, dashes and underscores do not count. Empty when nothing is near.
     """
     wanted = _letters(name)
@@ -46,7 +87,7 @@ def nearest_names(name: str, known: Iterable[str], limit: int = 3) -> tuple[str,
 
 
 def _letters(name: str) -> str:
-    return "".join(letter for letter in name.lower() if letter.isalnum())
+    return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
 def _edit_distance(left: str, right: str) -> int:

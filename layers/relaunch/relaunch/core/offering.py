@@ -12,7 +12,8 @@ from relaunch.core.catalogue import InstanceType
 class Offering:
     """An instance type in a zone by a purchase option, at a price in USD per hour.
 
-    `zone` is None where the way to the machine does not choose one (capacity providers).
+    `zone` is None where the way to the machine does not choose one (capacity providers); `zones` then names those the
+    price was taken from, and the price is their highest: what it can cost.
     `price_usd_per_hour` is None when no price is known; `price_at` says from when the price is.
     `on_demand_usd_per_hour` is the same type's on-demand price, for the saving.
     """
@@ -24,11 +25,29 @@ class Offering:
     price_at: datetime | None = None
     on_demand_usd_per_hour: float | None = None
     capacity_provider: str | None = None
+    zones: tuple[str, ...] = ()
 
     @property
     def key(self) -> "OfferingKey":
         """Return what identifies this offering in the capacity memory."""
         return OfferingKey(self.instance_type.name, self.zone, self.purchase)
+
+    @property
+    def expected_usd_per_hour(self) -> float | None:
+        """Return the price to reckon with: the known one, else the on-demand price; None when neither is known.
+
+        Spot without a known price is taken to cost what on-demand costs: it does not cost more.
+        """
+        if self.price_usd_per_hour is not None:
+            return self.price_usd_per_hour
+        return self.on_demand_usd_per_hour
+
+    @property
+    def saving(self) -> float | None:
+        """Return the share of the on-demand price that is saved, None when either price is unknown."""
+        if self.price_usd_per_hour is None or not self.on_demand_usd_per_hour:
+            return None
+        return 1 - self.price_usd_per_hour / self.on_demand_usd_per_hour
 
 
 @dataclass(frozen=True, slots=True, order=True)
