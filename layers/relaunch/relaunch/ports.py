@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 from relaunch.core.accelerator import PurchaseOption
+from relaunch.core.caps import StackLimits
 from relaunch.core.catalogue import InstanceType
 from relaunch.core.definition import JobDefinition, TriggerSource
 from relaunch.core.job import Attempt, Job, JobSummary, TimelineEntry
@@ -78,8 +79,26 @@ class JobWrite:
     link_instance: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class EventRecord:
+    """What became of one delivered event: the jobs it started, or in `outcome` the words why it started none.
+
+    `source` says where it came from (`github push`, `s3`…), `at` when it was handled. One event delivered twice leaves
+    two records.
+    """
+
+    identity: str
+    source: str
+    outcome: str
+    job_ids: tuple[str, ...]
+    at: datetime
+
+
 class JobStore(Protocol):
-    """The jobs table. All reads are strongly consistent but those of indexes (load_due, load_waiting, list_jobs)."""
+    """The jobs table. All reads are strongly consistent but those of indexes (load_due, load_waiting, list_jobs).
+
+    An open job must have a `wake_at`; a job that is over is due as long as it has one and effects are pending.
+    """
 
     def create_job(self, job: Job, timeline: Sequence[TimelineEntry]) -> bool:
         """Create the job (stored with version 1); return False when its id is taken: the event came twice."""
@@ -106,8 +125,8 @@ class JobStore(Protocol):
         """Return ids of open jobs whose `wake_at` is not after `now`, most overdue first."""
         ...
 
-    def load_waiting(self, definition: str, limit: int) -> list[str]:
-        """Return ids of jobs of a definition that wait for a slot, oldest first. `definition` `*`: of all."""
+    def load_waiting(self, slot: str, limit: int) -> list[str]:
+        """Return ids of jobs that wait for this slot (`Waiting.slot`: a definition's, or `*`), oldest first."""
         ...
 
     def load_waiting_for_image(self, repository: str, tag: str) -> list[str]:
@@ -119,7 +138,19 @@ class JobStore(Protocol):
         ...
 
     def list_jobs(self, limit: int, cursor: str | None = None) -> tuple[list[JobSummary], str | None]:
-        """Return jobs, newest first, and the cursor of the next page."""
+        """Return jobs, newest first, and the cursor of the next page.
+
+        Raises:
+            PermanentError: the cursor is none of ours.
+        """
+        ...
+
+    def record_event(self, identity: str, source: str, outcome: str, job_ids: Sequence[str], at: datetime) -> None:
+        """Keep for eight days what became of an event, so that people can find out why it started nothing."""
+        ...
+
+    def list_events(self, now: datetime, limit: int) -> list[EventRecord]:
+        """Return what became of the events of the last eight days, newest first."""
         ...
 
 
@@ -279,16 +310,6 @@ class DecisionLog(Protocol):
     def decided(self, decision: str, **facts: object) -> None:
         """Write a line; `job_id`, `attempt_number`, `reason`… are facts."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class StackLimits:
-    """The stack's own caps and deadlines."""
-
-    max_running_jobs: int = 20
-    max_price_usd_per_hour: float = 40.0
-    provisioning_deadline_seconds: int = 480
-    max_spot_ratio: float = 0.9
 
 
 @dataclass(frozen=True)

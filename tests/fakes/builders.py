@@ -1,0 +1,250 @@
+"""Definitions, revisions, offerings and jobs with sensible values; name only what a test is about.
+
+Every builder takes the fields of what it builds as keyword arguments.
+"""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption
+from relaunch.core.catalogue import InstanceType
+from relaunch.core.definition import GithubTrigger, JobDefinition
+from relaunch.core.job import (
+    Attempt,
+    Job,
+    JobState,
+    PlacementTry,
+    TimelineEntry,
+    TriggerFacts,
+    TryState,
+    Waiting,
+    WaitReason,
+)
+from relaunch.core.launch import ContainerInstance, LaunchRequest, TaskObservation
+from relaunch.core.offering import CapacityFailure, Offering, OfferingKey
+from relaunch.core.revision import ContainerRequirement, Revision
+from relaunch.core.selection import Rejection, Selection
+
+NOW = datetime(2026, 3, 14, 9, 26, 53, tzinfo=UTC)
+CLUSTER = "relaunch"
+INSTANCE_ID = "i-0123456789abcdef0"
+
+
+def _arn(resource: str) -> str:
+    return f"arn:aws:ecs:us-east-1:111122223333:{resource}"
+
+
+def task_arn(number: int = 1) -> str:
+    """Return the ARN of a task of the test's cluster."""
+    return _arn(f"task/{CLUSTER}/{number:032x}")
+
+
+def container_instance_arn(number: int = 1) -> str:
+    """Return the ARN of a container instance of the test's cluster."""
+    return _arn(f"container-instance/{CLUSTER}/{number:032x}")
+
+
+def make_definition(**fields: Any) -> JobDefinition:
+    """Build the definition `resnet`: one GPU of 16 GiB, started by pushes to acme/vision's main."""
+    definition = JobDefinition(
+        name="resnet",
+        task_definition="trainer",
+        accelerator=AcceleratorRequirement(gpu=GpuRequirement(count=1, memory_mib=16 * 1024)),
+        container="main",
+        triggers=(GithubTrigger(repository="acme/vision", event="push", branches=("main",)),),
+        command=("python", "-m", "train"),
+        checkpoint_uri="s3://acme-checkpoints/resnet/",
+    )
+    return replace(definition, **fields)
+
+
+def make_container(**fields: Any) -> ContainerRequirement:
+    """Build the container `main`: one GPU, 4 vCPU, 12 GiB."""
+    container = ContainerRequirement(
+        name="main",
+        image="111122223333.dkr.ecr.us-east-1.amazonaws.com/trainer:latest",
+        gpu_count=1,
+        memory_mib=12 * 1024,
+        vcpus=3.0,
+    )
+    return replace(container, **fields)
+
+
+def make_revision(family: str = "trainer", revision: int = 7, **fields: Any) -> Revision:
+    """Build a revision with the one container of `make_container`."""
+    built = Revision(
+        arn=_arn(f"task-definition/{family}:{revision}"),
+        family=family,
+        revision=revision,
+        containers=(make_container(),),
+        vcpus=3.0,
+        memory_mib=12 * 1024,
+    )
+    return replace(built, **fields)
+
+
+def make_instance_type(name: str = "g5.xlarge", **fields: Any) -> InstanceType:
+    """Build an instance type with one A10G."""
+    built = InstanceType(
+        name=name,
+        vcpus=4,
+        memory_mib=16 * 1024,
+        architecture="x86_64",
+        accelerator_manufacturer="nvidia",
+        accelerator_model="A10G",
+        gpu_count=1,
+        gpu_memory_mib=22_888,
+        source="a test",
+    )
+    return replace(built, **fields)
+
+
+def make_offering(
+    instance_type: str | InstanceType = "g5.xlarge", purchase: PurchaseOption = PurchaseOption.SPOT, **fields: Any
+) -> Offering:
+    """Build an offering without a zone, of a capacity provider named after it: spot costs 0.40, on-demand 1.00."""
+    built_type = instance_type if isinstance(instance_type, InstanceType) else make_instance_type(instance_type)
+    offering = Offering(
+        instance_type=built_type,
+        purchase=purchase,
+        price_usd_per_hour=0.40 if purchase is PurchaseOption.SPOT else 1.00,
+        price_at=NOW - timedelta(minutes=5),
+        on_demand_usd_per_hour=1.00,
+        capacity_provider=f"{built_type.name.replace('.', '-')}-{purchase}",
+    )
+    return replace(offering, **fields)
+
+
+def make_offering_key(
+    instance_type: str = "g5.xlarge", zone: str | None = None, purchase: PurchaseOption = PurchaseOption.SPOT
+) -> OfferingKey:
+    """Build the key of the offering of `make_offering`."""
+    return OfferingKey(instance_type, zone, purchase)
+
+
+def make_capacity_failure(**fields: Any) -> CapacityFailure:
+    """Build a failure of the usual offering, to be avoided for 30 minutes from NOW."""
+    failure = CapacityFailure(
+        offering=make_offering_key(), reason="interrupted", at=NOW, until=NOW + timedelta(minutes=30)
+    )
+    return replace(failure, **fields)
+
+
+def make_selection(**fields: Any) -> Selection:
+    """Build a selection that kept one offering and rejected another."""
+    dear = make_offering("g5.48xlarge", PurchaseOption.ON_DEMAND, price_usd_per_hour=16.288)
+    selection = Selection(
+        kept=(make_offering(),),
+        rejected=(Rejection(dear, "price cap", "16.29 USD per hour is more than 4.00"),),
+        filter_counts=(("accelerator", 2, 2), ("price cap", 2, 1)),
+    )
+    return replace(selection, **fields)
+
+
+def make_placement_try(number: int = 1, **fields: Any) -> PlacementTry:
+    """Build a try that was just frozen."""
+    placement_try = PlacementTry(
+        number=number,
+        offering=make_offering_key(),
+        capacity_provider="g5-xlarge-spot",
+        price_usd_per_hour=0.40,
+        frozen_at=NOW,
+    )
+    return replace(placement_try, **fields)
+
+
+def make_attempt(number: int = 1, **fields: Any) -> Attempt:
+    """Build an attempt whose first try was just frozen."""
+    return replace(Attempt(number=number, placement_try=make_placement_try()), **fields)
+
+
+def make_running_attempt(number: int = 1, **fields: Any) -> Attempt:
+    """Build an attempt whose task runs since NOW on INSTANCE_ID."""
+    attempt = Attempt(
+        number=number,
+        placement_try=make_placement_try(state=TryState.PLACED, task_arn=task_arn(number)),
+        task_status="RUNNING",
+        task_version=5,
+        container_instance_arn=container_instance_arn(),
+        instance_id=INSTANCE_ID,
+        zone="us-east-1a",
+        started_at=NOW,
+    )
+    return replace(attempt, **fields)
+
+
+def make_job(job_id: str = "resnet-1f2e3d4c", **fields: Any) -> Job:
+    """Build a job that was accepted NOW and waits for its launch; not stored yet (version 0)."""
+    job = Job(
+        job_id=job_id,
+        definition=make_definition(),
+        trigger=TriggerFacts(
+            source="github push",
+            identity="github:push:acme/vision:refs/heads/main:9d1c:5e07",
+            summary="push of 5e07 to main of acme/vision",
+            environment={"RELAUNCH_GIT_SHA": "5e07"},
+        ),
+        revision=make_revision(),
+        accepted_at=NOW,
+        state=JobState.WAITING,
+        state_since=NOW,
+        waiting=Waiting(WaitReason.LAUNCH, since=NOW, detail="its launch was asked for"),
+        wake_at=NOW + timedelta(minutes=1),
+    )
+    return replace(job, **fields)
+
+
+def make_running_job(job_id: str = "resnet-1f2e3d4c", **fields: Any) -> Job:
+    """Build a job whose first attempt runs since NOW."""
+    running: dict[str, Any] = {
+        "state": JobState.RUNNING,
+        "waiting": None,
+        "attempt": make_running_attempt(),
+        "has_slot": True,
+        "first_started_at": NOW,
+    }
+    return make_job(job_id, **{**running, **fields})
+
+
+def make_timeline_entry(event: str = "accepted", **fields: Any) -> TimelineEntry:
+    """Build a timeline entry of NOW."""
+    return replace(TimelineEntry(at=NOW, state=JobState.WAITING, event=event), **fields)
+
+
+def make_launch_request(**fields: Any) -> LaunchRequest:
+    """Build the request of the first try of `make_job`'s first attempt."""
+    request = LaunchRequest(
+        revision_arn=make_revision().arn,
+        capacity_provider="g5-xlarge-spot",
+        placement_constraints=("attribute:ecs.instance-type == g5.xlarge",),
+        container="main",
+        command=("python", "-m", "train"),
+        environment={"RELAUNCH_JOB_ID": "resnet-1f2e3d4c", "RELAUNCH_ATTEMPT": "1"},
+        started_by="resnet-1f2e3d4c/1",
+        client_token="resnet-1f2e3d4c-1-1",
+        gpu_count=1,
+    )
+    return replace(request, **fields)
+
+
+def make_observation(last_status: str = "PROVISIONING", **fields: Any) -> TaskObservation:
+    """Build what ECS says of the first task of `make_job`."""
+    observation = TaskObservation(
+        task_arn=task_arn(),
+        started_by="resnet-1f2e3d4c/1",
+        last_status=last_status,
+        desired_status="RUNNING",
+        version=1,
+        capacity_provider="g5-xlarge-spot",
+        created_at=NOW,
+    )
+    return replace(observation, **fields)
+
+
+def make_container_instance(**fields: Any) -> ContainerInstance:
+    """Build the container instance on INSTANCE_ID."""
+    instance = ContainerInstance(
+        arn=container_instance_arn(), instance_id=INSTANCE_ID, instance_type="g5.xlarge", zone="us-east-1a"
+    )
+    return replace(instance, **fields)

@@ -1,0 +1,123 @@
+"""Fakes of what is only asked: revisions, offerings, spot prices, images, checkpoints; and of what is only told."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from fakes.builders import NOW, make_offering, make_revision
+from relaunch.core.accelerator import PurchaseOption
+from relaunch.core.catalogue import InstanceType
+from relaunch.core.offering import Offering
+from relaunch.core.revision import Revision
+from relaunch.ports import NoActiveRevisionError
+
+MAX_DELAY_SECONDS = 900
+
+
+class FakeRevisions:
+    """Implements RevisionSource; `failure`, when set, is raised once."""
+
+    def __init__(self, *revisions: Revision) -> None:
+        self.active = list(revisions or (make_revision(),))
+        self.failure: Exception | None = None
+        self.call_count = 0
+
+    def newest_active(self, family: str) -> Revision:
+        self.call_count += 1
+        if self.failure:
+            failure, self.failure = self.failure, None
+            raise failure
+        found = [revision for revision in self.active if revision.family == family]
+        if not found:
+            raise NoActiveRevisionError(f"the family {family} has no ACTIVE revision")
+        return max(found, key=lambda revision: revision.revision)
+
+
+class FakeOfferings:
+    """Implements OfferingSource; by default g5.xlarge and g6.xlarge, each spot and on-demand."""
+
+    def __init__(self, *offerings: Offering) -> None:
+        self.available: tuple[Offering, ...] = offerings or (
+            make_offering("g5.xlarge", PurchaseOption.SPOT, price_usd_per_hour=0.40),
+            make_offering("g6.xlarge", PurchaseOption.SPOT, price_usd_per_hour=0.45),
+            make_offering("g5.xlarge", PurchaseOption.ON_DEMAND, price_usd_per_hour=1.00),
+            make_offering("g6.xlarge", PurchaseOption.ON_DEMAND, price_usd_per_hour=1.10),
+        )
+
+    def offerings(self, now: datetime) -> tuple[Offering, ...]:
+        return self.available
+
+    def catalogue(self) -> Mapping[str, InstanceType]:
+        return {offering.instance_type.name: offering.instance_type for offering in self.available}
+
+    def set_price(self, name: str, purchase: PurchaseOption, price_usd_per_hour: float | None) -> None:
+        """Change the price of an offering."""
+        self.available = tuple(
+            replace(offering, price_usd_per_hour=price_usd_per_hour)
+            if (offering.instance_type.name, offering.purchase) == (name, purchase)
+            else offering
+            for offering in self.available
+        )
+
+
+class FakeSpotPrices:
+    """Implements SpotPriceSource over a dictionary of (type, zone) → USD per hour."""
+
+    def __init__(self, prices: Mapping[tuple[str, str], float] | None = None) -> None:
+        self.prices = dict(prices or {("g5.xlarge", "us-east-1a"): 0.40})
+        self.failure: Exception | None = None
+
+    def spot_prices(self, instance_types: Iterable[str]) -> Mapping[tuple[str, str], tuple[float, datetime]]:
+        if self.failure:
+            raise self.failure
+        wanted = set(instance_types)
+        return {key: (price, NOW) for key, price in self.prices.items() if key[0] in wanted}
+
+
+class FakeImages:
+    """Implements ImageSource over a set of (repository, tag)."""
+
+    def __init__(self, *present: tuple[str, str]) -> None:
+        self.present = set(present)
+
+    def has_image(self, repository: str, tag: str) -> bool:
+        return (repository, tag) in self.present
+
+
+class FakeCheckpoints:
+    """Implements CheckpointSource: `complete` maps a job's id to the URI of its newest complete checkpoint."""
+
+    def __init__(self, complete: Mapping[str, str] | None = None) -> None:
+        self.complete = dict(complete or {})
+
+    def newest_complete(self, checkpoint_uri: str, job_id: str) -> str | None:
+        return self.complete.get(job_id)
+
+
+class FakeLaunchQueue:
+    """Implements LaunchQueue: `requested` lists (job id, delay in seconds) in order."""
+
+    def __init__(self) -> None:
+        self.requested: list[tuple[str, int]] = []
+        self.failure: Exception | None = None
+
+    def request_launch(self, job_id: str, delay_seconds: int = 0) -> None:
+        if self.failure:
+            failure, self.failure = self.failure, None
+            raise failure
+        self.requested.append((job_id, min(max(delay_seconds, 0), MAX_DELAY_SECONDS)))
+
+
+class ListLog:
+    """Implements DecisionLog: `lines` lists (decision, facts) in order."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, dict[str, object]]] = []
+
+    def decided(self, decision: str, **facts: object) -> None:
+        self.lines.append((decision, facts))
+
+    @property
+    def decisions(self) -> list[str]:
+        """Return the decisions alone."""
+        return [decision for decision, _ in self.lines]

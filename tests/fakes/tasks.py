@@ -1,0 +1,118 @@
+"""A small scripted cluster: it answers RunTask as it is told, and tasks go on when the test says so."""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from fakes.builders import NOW, make_container_instance, task_arn
+from relaunch.core.launch import (
+    ContainerInstance,
+    LaunchConflict,
+    LaunchOutcome,
+    LaunchRequest,
+    LaunchUncertain,
+    TaskObservation,
+    TaskPlaced,
+)
+
+
+class FakeTasks:
+    """Implements TaskTarget.
+
+    `launch` answers the next of `outcomes`, and places the task when there is none left. A token that was used before
+    is answered with the same task, or with a conflict when the parameters differ, as ECS does. LaunchUncertain in
+    `outcomes` means that the answer was lost: with `places_uncertain` the task is there all the same.
+    """
+
+    def __init__(self) -> None:
+        self.outcomes: deque[LaunchOutcome | Exception] = deque()
+        self.places_uncertain = False
+        self.requests: list[LaunchRequest] = []
+        self.stops: list[tuple[str, str]] = []
+        self.stop_failure: Exception | None = None
+        self.tasks: dict[str, TaskObservation] = {}
+        self.instances: dict[str, ContainerInstance] = {}
+        self._launched: dict[str, tuple[LaunchRequest, str]] = {}
+
+    def launch(self, request: LaunchRequest) -> LaunchOutcome:
+        self.requests.append(request)
+        outcome = self.outcomes.popleft() if self.outcomes else None
+        if isinstance(outcome, Exception):
+            raise outcome
+        if isinstance(outcome, LaunchUncertain) and self.places_uncertain:
+            self._place(request)
+        return outcome if outcome is not None else self._place(request)
+
+    def _place(self, request: LaunchRequest) -> LaunchOutcome:
+        if request.client_token in self._launched:
+            earlier, arn = self._launched[request.client_token]
+            return TaskPlaced(arn) if earlier == request else LaunchConflict((arn,))
+        arn = task_arn(len(self._launched) + 1)
+        self._launched[request.client_token] = (request, arn)
+        self.tasks[arn] = TaskObservation(
+            task_arn=arn,
+            started_by=request.started_by,
+            last_status="PROVISIONING",
+            desired_status="RUNNING",
+            version=1,
+            capacity_provider=request.capacity_provider,
+            created_at=NOW,
+        )
+        return TaskPlaced(arn)
+
+    def change(self, arn: str, **fields: Any) -> TaskObservation:
+        """Change what ECS says of a task, with the next version; return it as an event would carry it."""
+        task = self.tasks[arn]
+        self.tasks[arn] = replace(task, **{"version": task.version + 1, **fields})
+        return self.tasks[arn]
+
+    def run(self, arn: str, instance: ContainerInstance | None = None, **fields: Any) -> TaskObservation:
+        """Let a task run on a machine."""
+        machine = instance or make_container_instance()
+        self.instances[machine.arn] = machine
+        running: dict[str, Any] = {
+            "last_status": "RUNNING",
+            "container_instance_arn": machine.arn,
+            "zone": machine.zone,
+            "started_at": NOW,
+        }
+        return self.change(arn, **{**running, **fields})
+
+    def end(self, arn: str, exit_code: int | None = 0, container: str = "main", **fields: Any) -> TaskObservation:
+        """Let a task be STOPPED; without more said, because its container exited."""
+        stopped: dict[str, Any] = {
+            "last_status": "STOPPED",
+            "desired_status": "STOPPED",
+            "stop_code": self.tasks[arn].stop_code or "EssentialContainerExited",
+            "stopped_reason": self.tasks[arn].stopped_reason or "Essential container in task exited",
+            "container_exit_codes": {container: exit_code},
+            "stopped_at": NOW,
+        }
+        return self.change(arn, **{**stopped, **fields})
+
+    def forget(self, arn: str) -> None:
+        """Let ECS no longer know a task, as an hour after it stopped."""
+        del self.tasks[arn]
+
+    def stop(self, task_arn: str, reason: str) -> None:
+        if self.stop_failure:
+            failure, self.stop_failure = self.stop_failure, None
+            raise failure
+        self.stops.append((task_arn, reason))
+        task = self.tasks.get(task_arn)
+        if task and task.desired_status != "STOPPED":
+            self.change(task_arn, desired_status="STOPPED", stop_code="UserInitiated", stopped_reason=reason)
+
+    def describe(self, task_arns: Sequence[str]) -> Mapping[str, TaskObservation | None]:
+        return {arn: self.tasks.get(arn) for arn in task_arns}
+
+    def find_started_by(self, started_by: str) -> list[TaskObservation]:
+        return [task for task in self.tasks.values() if task.started_by == started_by]
+
+    def find_on_instance(self, instance_id: str) -> list[TaskObservation]:
+        arns = {machine.arn for machine in self.instances.values() if machine.instance_id == instance_id}
+        return [task for task in self.tasks.values() if task.container_instance_arn in arns]
+
+    def find_container_instance(self, container_instance_arn: str) -> ContainerInstance | None:
+        return self.instances.get(container_instance_arn)

@@ -1,0 +1,32 @@
+"""A whole world of fakes, for tests of use cases."""
+
+from typing import Any
+
+from fakes.clock import FakeClock
+from fakes.jobs import InMemoryJobs
+from fakes.sources import FakeCheckpoints, FakeImages, FakeLaunchQueue, FakeOfferings, FakeRevisions, ListLog
+from fakes.tasks import FakeTasks
+from relaunch.ports import World
+
+
+def make_world(**overrides: Any) -> World:
+    """Build a World of fakes; a port is replaced by naming it.
+
+    `jobs`, `definitions` and `capacity` are one InMemoryJobs. A test that scripts a fake makes it first, which also
+    gives it its own type: `tasks = FakeTasks(); world = make_world(tasks=tasks)`.
+    """
+    jobs = overrides.get("jobs", InMemoryJobs())
+    ports: dict[str, Any] = {
+        "jobs": jobs,
+        "definitions": jobs,
+        "capacity": jobs,
+        "tasks": FakeTasks(),
+        "revisions": FakeRevisions(),
+        "offerings": FakeOfferings(),
+        "images": FakeImages(),
+        "checkpoints": FakeCheckpoints(),
+        "launches": FakeLaunchQueue(),
+        "clock": FakeClock(),
+        "log": ListLog(),
+    }
+    return World(**{**ports, **overrides})
