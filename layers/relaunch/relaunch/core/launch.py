@@ -1,10 +1,20 @@
 """Launch requests and what can come of them, independent of the target."""
 
+import hashlib
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from relaunch.core.offering import OfferingKey
+from relaunch.core.placement import MAX_EXPRESSION_LENGTH
+
+# RunTask's limits (RunTaskRequest, Amazon ECS API Reference).
+MAX_CONSTRAINTS = 10
+MAX_OVERRIDES_LENGTH = 8192
+_STARTED_BY = re.compile(r"[A-Za-z0-9_/-]{1,128}", re.ASCII)
+_CLIENT_TOKEN = re.compile(r"[!-~]{1,64}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,3 +127,64 @@ class CapacityNews:
     state: str = ""
     at: datetime | None = None
     offering: OfferingKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerInstanceObservation:
+    """What ECS says of a container instance: `status` (ACTIVE, DRAINING…), and whether its agent is connected."""
+
+    instance: ContainerInstance
+    status: str
+    is_agent_connected: bool
+    version: int
+
+
+def client_token(job_id: str, attempt: int, placement_try: int) -> str:
+    """Derive the client token of a placement try: the same each time, and another one for every other try.
+
+    64 hexadecimal characters: ECS takes at most 64 of ASCII 33 to 126.
+    """
+    return hashlib.sha256(f"{job_id}/{attempt}/{placement_try}".encode()).hexdigest()
+
+
+def build_overrides(request: LaunchRequest) -> dict[str, object]:
+    """Build RunTask's `overrides`: the same parameters give the same text, which the client token depends on."""
+    container: dict[str, object] = {"name": request.container}
+    if request.command:
+        container["command"] = list(request.command)
+    container["environment"] = [{"name": name, "value": value} for name, value in sorted(request.environment.items())]
+    if request.gpu_count is not None:
+        container["resourceRequirements"] = [{"type": "GPU", "value": str(request.gpu_count)}]
+    return {"containerOverrides": [container]}
+
+
+def check_limits(request: LaunchRequest) -> tuple[str, ...]:
+    """Return in words which documented limits of RunTask the request breaks; nothing checks them before ECS does.
+
+    The length of the overrides is measured as the SDK sends them (with blanks after separators and escaped
+    characters), which is never shorter than what ECS counts.
+    """
+    violations = [*_constraint_violations(request)]
+    overrides_length = len(json.dumps(build_overrides(request)))
+    if overrides_length > MAX_OVERRIDES_LENGTH:
+        violations.append(f"the overrides have {overrides_length} characters, ECS takes {MAX_OVERRIDES_LENGTH}")
+    if not _STARTED_BY.fullmatch(request.started_by):
+        violations.append(f"startedBy must be 1 to 128 of letters, digits, '-', '_' and '/': {request.started_by!r}")
+    if not _CLIENT_TOKEN.fullmatch(request.client_token):
+        violations.append(f"the client token must be 1 to 64 of ASCII 33 to 126: {request.client_token!r}")
+    return tuple(violations)
+
+
+def _constraint_violations(request: LaunchRequest) -> list[str]:
+    count = len(request.placement_constraints) + request.own_constraint_count
+    violations = [
+        f"a placement constraint has {len(expression)} characters, ECS takes 1 to {MAX_EXPRESSION_LENGTH}"
+        for expression in request.placement_constraints
+        if not 0 < len(expression) <= MAX_EXPRESSION_LENGTH
+    ]
+    if count > MAX_CONSTRAINTS:
+        violations.append(
+            f"{count} placement constraints with the {request.own_constraint_count} of the task definition, "
+            f"ECS takes {MAX_CONSTRAINTS}"
+        )
+    return violations

@@ -1,6 +1,12 @@
 """Task definition revisions: which one is newest, and what it asks of a machine."""
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+ACTIVE = "ACTIVE"
+
+_REVISION_ARN = re.compile(r"(?:arn:[^:]+:ecs:[^:]*:[^:]*:task-definition/)?(?P<family>[^:/]+):(?P<revision>[0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +45,36 @@ class Revision:
     def gpu_count(self) -> int:
         """Return the GPUs of all containers together: one machine must have them all."""
         return sum(container.gpu_count for container in self.containers)
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionRow:
+    """A revision as ECS lists it: its ARN and its status, of which only ACTIVE can run new tasks."""
+
+    arn: str
+    status: str = ACTIVE
+
+
+def parse_revision_arn(arn: str) -> tuple[str, int] | None:
+    """Return family and revision of a task definition's ARN (or of `family:revision`); None when it is neither."""
+    match = _REVISION_ARN.fullmatch(arn)
+    return (match["family"], int(match["revision"])) if match else None
+
+
+def rank_revisions(rows: Iterable[RevisionRow], family: str) -> tuple[str, ...]:
+    """Return the ARNs of the ACTIVE revisions of exactly this family, newest first.
+
+    Revisions are compared as numbers, and the order of the rows means nothing: emulators list 10 before 9, and families
+    whose name merely begins like this one.
+    """
+    found: dict[int, str] = {}
+    for row in rows:
+        name = parse_revision_arn(row.arn)
+        if name is not None and name[0] == family and row.status == ACTIVE:
+            found[name[1]] = row.arn
+    return tuple(found[revision] for revision in sorted(found, reverse=True))
+
+
+def choose_newest(rows: Iterable[RevisionRow], family: str) -> str | None:
+    """Return the ARN of the newest ACTIVE revision of exactly this family; None when there is none."""
+    return next(iter(rank_revisions(rows, family)), None)
