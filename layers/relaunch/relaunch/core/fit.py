@@ -29,7 +29,9 @@ def check_manufacturer(_need: Need, machine: InstanceType) -> Miss | None:
     if machine.is_supported:
         return None
     maker, model = machine.accelerator_manufacturer, machine.accelerator_model
-    return Miss(f"its accelerator is {maker} {model.removeprefix(maker).strip()}; only NVIDIA and AWS Neuron are used")
+    if not maker:
+        return Miss("it is not in the catalogue of accelerated instance types")
+    return Miss(f"its accelerator is {maker} {model}; only NVIDIA GPUs and AWS Neuron devices are used")
 
 
 def check_allow_list(need: Need, machine: InstanceType) -> Miss | None:
