@@ -1,0 +1,49 @@
+"""The intake queue's messages, whoever sent them, read into trigger events."""
+
+import json
+from collections.abc import Mapping
+
+from relaunch.adapters.aws.trigger_events import parse_image_action, parse_notification_record, parse_upload
+from relaunch.adapters.github.webhook_events import parse_delivery
+from relaunch.core.trigger import TriggerEvent
+from relaunch.core.trigger_rules import IgnoredEvent
+from relaunch.ports import PermanentError
+
+
+def parse_intake_message(body: str | Mapping[str, object]) -> tuple[TriggerEvent | IgnoredEvent, ...]:
+    """Read one message: a GitHub delivery, an EventBridge event, or an S3 notification, which may tell of many uploads.
+
+    Raises:
+        PermanentError: nobody we know sends such a message, or it lacks what we decide on; the text says what is wrong.
+    """
+    message = _load(body) if isinstance(body, str) else body
+    if message.get("source") == "github":
+        return (parse_delivery(message),)
+    if "detail-type" in message:
+        return (_parse_eventbridge_event(message),)
+    records = message.get("Records")
+    if isinstance(records, list):
+        return tuple(parse_notification_record(record) for record in records)
+    if message.get("Event") == "s3:TestEvent":
+        return (IgnoredEvent("S3 tests whether it can send notifications"),)
+    raise PermanentError(f"nobody we know sends a message with the keys {sorted(map(ascii, message))[:10]}")
+
+
+def _load(body: str) -> Mapping[str, object]:
+    try:
+        message = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise PermanentError(f"the message is not JSON: {error}") from error
+    if not isinstance(message, dict):
+        raise PermanentError(f"the message is not a JSON object but a {type(message).__name__}")
+    return message
+
+
+def _parse_eventbridge_event(event: Mapping[str, object]) -> TriggerEvent | IgnoredEvent:
+    match (event.get("source"), event["detail-type"]):
+        case ("aws.s3", "Object Created"):
+            return parse_upload(event)
+        case ("aws.ecr", "ECR Image Action"):
+            return parse_image_action(event)
+        case (source, detail_type):
+            return IgnoredEvent(f"{detail_type} of {source} starts nothing")
