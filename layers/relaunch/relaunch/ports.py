@@ -97,7 +97,7 @@ class EventRecord:
 class JobStore(Protocol):
     """The jobs table. All reads are strongly consistent but those of indexes (load_due, load_waiting, list_jobs).
 
-    An open job must have a `wake_at`; a job that is over is due as long as it has one and effects are pending.
+    An open job must have a `wake_at`; a job that is over is due as long as effects are pending.
     """
 
     def create_job(self, job: Job, timeline: Sequence[TimelineEntry]) -> bool:

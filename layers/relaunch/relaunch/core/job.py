@@ -44,12 +44,16 @@ class WaitReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What a job waits for, since when, at most until when, in words for the user."""
+    """What a job waits for, since when, at most until when, in words for the user.
+
+    `slot` says whose slot is waited for when the reason is SLOT: the definition's name, or `*` for the stack's.
+    """
 
     reason: WaitReason
     since: datetime
     detail: str
     until: datetime | None = None
+    slot: str = ""
 
 
 class TryState(StrEnum):
@@ -125,6 +129,7 @@ class Attempt:
 
     `closed_tries` keeps (number, offering, outcome) of earlier placement tries of this attempt, newest last.
     `task_version` is ECS's `detail.version`: older news about the task is ignored.
+    `host_ended_at` is when EC2 said that the machine shuts down; `missing_since` when ECS first did not know the task.
     """
 
     number: int
@@ -137,6 +142,8 @@ class Attempt:
     zone: str | None = None
     started_at: datetime | None = None
     warned_at: datetime | None = None
+    host_ended_at: datetime | None = None
+    missing_since: datetime | None = None
     intent: StopIntent | None = None
     stop: Stop | None = None
 
@@ -213,6 +220,17 @@ class Job:
     pending: tuple[Effect, ...] = ()
     ended_at: datetime | None = None
     version: int = 0
+
+    @property
+    def current_attempt(self) -> Attempt:
+        """Return the current attempt.
+
+        Raises:
+            LookupError: nothing was launched yet; the transition table lets no such job get here.
+        """
+        if self.attempt is None:
+            raise LookupError(f"job {self.job_id} has no attempt yet")
+        return self.attempt
 
     @property
     def started_by(self) -> str:

@@ -1,0 +1,220 @@
+"""Actions of the transition table up to the moment a task is placed.
+
+Each is a pure function of (job, event, now, limits) and returns the decision to be saved.
+"""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from relaunch.core.caps import StackLimits
+from relaunch.core.decision import LAUNCH_PATIENCE, Decision, end, move, quiet, wait, wait_for_launch
+from relaunch.core.job import (
+    Attempt,
+    Effect,
+    EffectKind,
+    IntentKind,
+    Job,
+    JobState,
+    PlacementTry,
+    StopIntent,
+    TryState,
+    Waiting,
+    WaitReason,
+)
+from relaunch.core.job_events import (
+    CancelAsked,
+    ImageArrived,
+    LaunchAnswered,
+    NothingKept,
+    OfferingChosen,
+    SlotDenied,
+    TimePassed,
+    TryExpired,
+)
+from relaunch.core.launch import (
+    LaunchConflict,
+    LaunchDeferred,
+    LaunchRefused,
+    LaunchUncertain,
+    PlacementFailed,
+    TaskPlaced,
+)
+from relaunch.core.restart_policy import out_of_time
+from relaunch.core.stopping import AVOID_AFTER_NO_CAPACITY, avoid, stop_with_intent, with_task
+
+# ECS throttles for seconds; the quota of PROVISIONING tasks frees within minutes.
+_DEFERRED_DELAY_SECONDS = 30
+_UNCERTAIN_DELAY_SECONDS = 5
+# Slots are handed on when a job ends; this look is for the case that the hand-over got lost.
+_SLOT_PATIENCE = timedelta(minutes=15)
+_CAPACITY_PATIENCE = timedelta(minutes=5)
+# Kept small: an attempt is one item under 4 KB.
+_KEPT_TRIES = 8
+
+
+def image_arrived(job: Job, event: ImageArrived, now: datetime, _limits: StackLimits) -> Decision:
+    """The commit's image is there: launch."""
+    return wait_for_launch(job, now, event="image arrived", detail=f"image {event.repository}:{event.tag} is there")
+
+
+def freeze(job: Job, event: OfferingChosen, now: datetime, _limits: StackLimits) -> Decision:
+    """Write the placement try down before RunTask is sent."""
+    chosen = event.offering
+    number, closed = _attempt_to_launch(job.attempt)
+    frozen = PlacementTry(
+        number=closed[-1].number + 1 if closed else 1,
+        offering=chosen.key,
+        capacity_provider=chosen.capacity_provider or "",
+        price_usd_per_hour=chosen.price_usd_per_hour or 0.0,
+        frozen_at=now,
+        resume_uri=event.resume_uri,
+    )
+    attempt = Attempt(number, frozen, closed_tries=closed[-_KEPT_TRIES:])
+    # Several jobs may have ended at once, each of which let the same oldest one in: pass it on.
+    waited = job.waiting is not None and job.waiting.reason is WaitReason.SLOT
+    effects = (Effect(EffectKind.ADMIT_WAITING),) if waited else ()
+    job = replace(job, attempt=attempt, has_slot=True, reason="")
+    detail = f"{chosen.key} by {frozen.capacity_provider} at ${frozen.price_usd_per_hour:.4f}/h"
+    if event.resume_uri:
+        detail += f", resuming from {event.resume_uri}"
+    decision = move(
+        job, JobState.LAUNCHING, now, event="launching", detail=detail, wake_at=now + LAUNCH_PATIENCE, effects=effects
+    )
+    return replace(decision, selection=event.selection, take_slot=True)
+
+
+def _attempt_to_launch(previous: Attempt | None) -> tuple[int, tuple[PlacementTry, ...]]:
+    """Return the attempt's number and its closed tries: only a task that started uses a number up."""
+    if previous is None:
+        return 1, ()
+    if previous.started_at is not None:
+        return previous.number + 1, ()
+    return previous.number, (*previous.closed_tries, replace(previous.placement_try, state=TryState.CLOSED))
+
+
+def nothing_kept(job: Job, event: NothingKept, now: datetime, _limits: StackLimits) -> Decision:
+    """No offering: fail when none ever will, else wait until one may."""
+    if event.is_permanent:
+        decision = end(job, JobState.FAILED, now, event="nothing satisfies it", detail=event.message)
+        return replace(decision, selection=event.selection)
+    retry_at = max(event.retry_at or now + _CAPACITY_PATIENCE, now + timedelta(seconds=15))
+    reason = WaitReason.PRICE if event.is_price else WaitReason.CAPACITY
+    waiting = Waiting(reason, now, event.message, retry_at)
+    return wait(job, waiting, now, event=f"waiting for {reason}", wake_at=retry_at)
+
+
+def slot_denied(job: Job, event: SlotDenied, now: datetime, _limits: StackLimits) -> Decision:
+    """A cap holds: wait until a job of the definition, or of the stack, ends."""
+    whose = "the stack" if event.slot == "*" else f"definition {event.slot}"
+    detail = f"{event.limit} jobs of {whose} are running, which is its max_running_jobs"
+    waiting = Waiting(WaitReason.SLOT, now, detail, slot=event.slot)
+    return wait(job, waiting, now, event="waiting for slot", wake_at=now + _SLOT_PATIENCE)
+
+
+def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: StackLimits) -> Decision:
+    """RunTask answered."""
+    match event.outcome:
+        case TaskPlaced(task_arn) | LaunchConflict((task_arn, *_)):
+            # A conflict's token is ours alone, so the task is this try's, launched with settings changed since.
+            return _placed(job, task_arn, now, limits)
+        case PlacementFailed(reasons):
+            outcome = f"ECS placed nothing: {', '.join(reasons)}"
+            return _next_try(job, outcome, now, event="placement failed", avoid_for=AVOID_AFTER_NO_CAPACITY)
+        case LaunchDeferred(reason) | LaunchUncertain(reason):
+            is_known = isinstance(event.outcome, LaunchDeferred)
+            delay_seconds = _DEFERRED_DELAY_SECONDS if is_known else _UNCERTAIN_DELAY_SECONDS
+            return _send_again(job, reason, now, event="launch to be repeated", delay_seconds=delay_seconds)
+        case LaunchRefused(reason):
+            return _refused(job, reason, now)
+        case LaunchConflict():
+            return _refused(job, "ConflictException, and it names no task", now)
+
+
+def _refused(job: Job, reason: str, now: datetime) -> Decision:
+    return end(job, JobState.FAILED, now, event="launch refused", detail=f"ECS refuses the launch: {reason}")
+
+
+def _placed(job: Job, task_arn: str, now: datetime, limits: StackLimits) -> Decision:
+    placed = with_task(job, task_arn, f"task {task_arn.rsplit('/', 1)[-1]}")
+    if placed.cancel_requested:
+        return stop_with_intent(
+            placed, StopIntent(IntentKind.CANCEL, now, placed.cancel_requested), now, event="cancelling"
+        )
+    wake_at = now + timedelta(seconds=limits.provisioning_deadline_seconds)
+    return move(placed, JobState.LAUNCHING, now, event="task placed", detail=task_arn, wake_at=wake_at)
+
+
+def _send_again(job: Job, reason: str, now: datetime, *, event: str, delay_seconds: int) -> Decision:
+    effects = (Effect(EffectKind.REQUEST_LAUNCH, delay_seconds=delay_seconds),)
+    wake_at = now + timedelta(seconds=delay_seconds) + LAUNCH_PATIENCE
+    return move(job, JobState.LAUNCHING, now, event=event, detail=reason, wake_at=wake_at, effects=effects)
+
+
+def _next_try(job: Job, outcome: str, now: datetime, *, event: str, avoid_for: timedelta | None) -> Decision:
+    closed = replace(job.current_attempt.placement_try, state=TryState.CLOSED, outcome=outcome)
+    job = replace(job, attempt=replace(job.current_attempt, placement_try=closed))
+    before = (avoid(job, outcome, now + avoid_for),) if avoid_for else ()
+    return wait_for_launch(job, now, event=event, detail=outcome, before=before)
+
+
+def try_expired(job: Job, _event: TryExpired, now: datetime, _limits: StackLimits) -> Decision:
+    """ECS knows no task of the frozen try: close it and go on with a new one, or end a cancelled job."""
+    if job.cancel_requested:
+        return end(job, JobState.CANCELLED, now, event="cancelled", detail=job.cancel_requested)
+    return _next_try(job, "never sent", now, event="try closed", avoid_for=None)
+
+
+def cancel_waiting(job: Job, event: CancelAsked, now: datetime, _limits: StackLimits) -> Decision:
+    """Nothing runs: the job ends at once."""
+    return end(job, JobState.CANCELLED, now, event="cancelled", detail=event.reason)
+
+
+def cancel_frozen(job: Job, event: CancelAsked, now: datetime, _limits: StackLimits) -> Decision:
+    """RunTask may be under way: remember the wish; the task is stopped as soon as it is known."""
+    wished = replace(job, cancel_requested=event.reason)
+    effects = (Effect(EffectKind.REQUEST_LAUNCH),)
+    return move(
+        wished,
+        job.state,
+        now,
+        event="cancel asked",
+        detail=event.reason,
+        wake_at=now + LAUNCH_PATIENCE,
+        effects=effects,
+    )
+
+
+def wake_waiting(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
+    """Look at a waiting job again: out of time, no image, or time for another launch."""
+    verdict = out_of_time(job, now)
+    if verdict is not None:
+        return end(job, verdict.state, now, event="out of time", detail=verdict.reason)
+    waiting = job.waiting
+    if waiting is not None and waiting.reason is WaitReason.IMAGE:
+        if waiting.until is not None and now >= waiting.until:
+            detail = f"{waiting.detail}: it did not come until {waiting.until:%H:%M:%S} UTC"
+            return end(job, JobState.FAILED, now, event="no image", detail=detail)
+        return quiet(move(job, job.state, now, event="still waiting", wake_at=waiting.until))
+    effects = (Effect(EffectKind.REQUEST_LAUNCH),)
+    wake_at = now + (_SLOT_PATIENCE if waiting is not None and waiting.slot else LAUNCH_PATIENCE)
+    return quiet(move(job, job.state, now, event="launch requested", wake_at=wake_at, effects=effects))
+
+
+def wake_frozen(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
+    """The try is frozen and nobody answered: have it sent again."""
+    detail = "the placement try has no task yet"
+    return _send_again(job, detail, now, event="launch requested", delay_seconds=0)
+
+
+def wake_placed(job: Job, _event: TimePassed, now: datetime, limits: StackLimits) -> Decision:
+    """The task has not started within our own deadline: withdraw it and try another offering."""
+    verdict = out_of_time(job, now)
+    if verdict is not None:
+        return stop_with_intent(job, StopIntent(IntentKind.TIME_OUT, now, verdict.reason), now, event="out of time")
+    attempt = job.current_attempt
+    deadline = attempt.placement_try.frozen_at + timedelta(seconds=limits.provisioning_deadline_seconds)
+    if now < deadline:
+        return move(job, job.state, now, event="still provisioning", detail=attempt.task_status, wake_at=deadline)
+    reason = f"not started within {limits.provisioning_deadline_seconds} s ({attempt.task_status or 'no news'})"
+    intent = StopIntent(IntentKind.PLACEMENT_WITHDRAWN, now, reason)
+    return stop_with_intent(job, intent, now, event="provisioning deadline")

@@ -1,0 +1,174 @@
+"""Actions of the transition table from the moment a task is placed: what ECS, EC2 and the clock say of it.
+
+Each is a pure function of (job, event, now, limits) and returns the decision to be saved.
+"""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from relaunch.core.caps import StackLimits
+from relaunch.core.decision import HEARTBEAT, Decision, ignore, move, quiet, stop_effect
+from relaunch.core.job import IntentKind, Job, JobState, Stop, StopIntent, StopKind
+from relaunch.core.job_events import CancelAsked, HostEnded, HostWarned, TaskMissing, TaskSeen, TimePassed
+from relaunch.core.launch import TaskObservation
+from relaunch.core.restart_policy import next_time_limit, out_of_time
+from relaunch.core.stopping import (
+    AVOID_AFTER_INTERRUPTION,
+    STOP_PATIENCE,
+    avoid,
+    follow_stop,
+    stop_with_intent,
+    task_stopped,
+    with_task,
+)
+
+# A second look, this much later, before a task that ECS does not know is taken for lost: the API is eventually
+# consistent (the RunTask page asks for back-off of up to five minutes).
+MISSING_GRACE = timedelta(minutes=1)
+
+
+def task_seen(job: Job, event: TaskSeen, now: datetime, limits: StackLimits) -> Decision:
+    """ECS says something newer about the job's task."""
+    seen = event.observation
+    job = _observed(job, event)
+    if seen.last_status == "STOPPED":
+        return task_stopped(job, seen, now)
+    linked = event.instance is not None
+    if job.cancel_requested and job.current_attempt.intent is None:
+        intent = StopIntent(IntentKind.CANCEL, now, job.cancel_requested)
+        return replace(stop_with_intent(job, intent, now, event="cancelling"), link_instance=linked)
+    if seen.desired_status == "STOPPED" or job.state is JobState.STOPPING:
+        decision = _update(job, JobState.STOPPING, now, event="task stopping", detail=seen.stopped_reason)
+    elif seen.last_status == "RUNNING":
+        decision = _running(job, seen, now)
+    else:
+        wake_at = job.wake_at or now + timedelta(seconds=limits.provisioning_deadline_seconds)
+        decision = move(
+            job, JobState.LAUNCHING, now, event=f"task {seen.last_status}", detail=_where(job), wake_at=wake_at
+        )
+    return replace(decision, link_instance=linked)
+
+
+def _update(job: Job, state: JobState, now: datetime, *, event: str, detail: str) -> Decision:
+    return move(job, state, now, event=event, detail=detail, wake_at=now + STOP_PATIENCE)
+
+
+def _observed(job: Job, event: TaskSeen) -> Job:
+    seen, instance = event.observation, event.instance
+    if job.attempt is not None and job.attempt.task_arn is None:
+        # The event came before RunTask's answer was stored: ECS makes no promise about their order.
+        job = with_task(job, seen.task_arn, "task seen before RunTask's answer")
+    attempt = replace(
+        job.current_attempt,
+        task_status=seen.last_status,
+        task_version=seen.version,
+        container_instance_arn=seen.container_instance_arn or job.current_attempt.container_instance_arn,
+        instance_id=instance.instance_id if instance else job.current_attempt.instance_id,
+        zone=seen.zone or (instance.zone if instance else None) or job.current_attempt.zone,
+        missing_since=None,
+    )
+    return replace(job, attempt=attempt)
+
+
+def _where(job: Job) -> str:
+    attempt = job.attempt
+    return " ".join(part for part in (attempt.instance_id, attempt.zone) if part) if attempt else ""
+
+
+def _running(job: Job, seen: TaskObservation, now: datetime) -> Decision:
+    is_new = job.current_attempt.started_at is None
+    started_at = job.current_attempt.started_at or seen.started_at or now
+    attempt = replace(job.current_attempt, started_at=started_at)
+    job = replace(job, attempt=attempt, first_started_at=job.first_started_at or started_at)
+    return move(
+        job,
+        JobState.RUNNING,
+        now,
+        event="running" if is_new else "still running",
+        detail=_where(job),
+        wake_at=_next_look(job, now),
+    )
+
+
+def _next_look(job: Job, now: datetime) -> datetime:
+    limit = next_time_limit(job, now)
+    return min(now + HEARTBEAT, limit) if limit else now + HEARTBEAT
+
+
+def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimits) -> Decision:
+    """ECS does not know the task: look twice, a grace apart, before it is taken for lost."""
+    attempt = job.current_attempt
+    if attempt.missing_since is None:
+        missing = replace(job, attempt=replace(attempt, missing_since=now))
+        wake_at = now + MISSING_GRACE
+        return move(missing, job.state, now, event="task missing", detail=event.task_arn, wake_at=wake_at)
+    if now - attempt.missing_since < MISSING_GRACE:
+        return ignore(job, "missing for less than the grace")
+    reason = "ECS does not know the task any more"
+    if attempt.intent is None:
+        return follow_stop(job, Stop(StopKind.HOST_LOST, attempt.missing_since, stopped_reason=reason), now)
+    gone = TaskObservation(
+        event.task_arn,
+        job.started_by,
+        "STOPPED",
+        "STOPPED",
+        attempt.task_version + 1,
+        stopped_reason=reason,
+        stopped_at=attempt.missing_since,
+    )
+    return task_stopped(job, gone, now)
+
+
+def host_warned(job: Job, event: HostWarned, now: datetime, _limits: StackLimits) -> Decision:
+    """The machine will be taken away: stop the task now, so that it saves while it can.
+
+    ECS does not do it: draining leaves standalone tasks alone (container-instance-draining in the developer guide).
+    """
+    attempt = replace(
+        job.current_attempt, warned_at=event.at, instance_id=job.current_attempt.instance_id or event.instance_id
+    )
+    reason = f"spot interruption warning for {event.instance_id}"
+    warned = replace(job, attempt=attempt)
+    intent = StopIntent(IntentKind.INTERRUPTION, now, reason)
+    decision = stop_with_intent(warned, intent, now, event="interruption warning")
+    remembered = avoid(warned, reason, now + AVOID_AFTER_INTERRUPTION)
+    return replace(decision, job=replace(decision.job, pending=(*decision.job.pending, remembered)))
+
+
+def host_ended(job: Job, event: HostEnded, now: datetime, _limits: StackLimits) -> Decision:
+    """The machine shuts down: keep in mind when, and look at the task soon."""
+    noted = replace(
+        job, attempt=replace(job.current_attempt, host_ended_at=job.current_attempt.host_ended_at or event.at)
+    )
+    detail = f"{event.instance_id} is {event.instance_state}"
+    return move(noted, job.state, now, event="machine ended", detail=detail, wake_at=now + MISSING_GRACE)
+
+
+def cancel_task(job: Job, event: CancelAsked, now: datetime, _limits: StackLimits) -> Decision:
+    """Stop the task; the job ends when ECS says that it is STOPPED."""
+    wished = replace(job, cancel_requested=event.reason)
+    return stop_with_intent(wished, StopIntent(IntentKind.CANCEL, now, event.reason), now, event="cancelling")
+
+
+def cancel_stopping(job: Job, event: CancelAsked, now: datetime, _limits: StackLimits) -> Decision:
+    """The task is on its way out already: do not launch it again."""
+    wished = replace(job, cancel_requested=event.reason)
+    return move(
+        wished, job.state, now, event="cancel asked", detail=event.reason, wake_at=job.wake_at or now + STOP_PATIENCE
+    )
+
+
+def wake_running(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
+    """Stop a job that is out of time; else set the next look."""
+    verdict = out_of_time(job, now)
+    if verdict is not None:
+        return stop_with_intent(job, StopIntent(IntentKind.TIME_OUT, now, verdict.reason), now, event="out of time")
+    return quiet(move(job, job.state, now, event="looked at", wake_at=_next_look(job, now)))
+
+
+def wake_stopping(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
+    """STOPPED was not seen: ask for the stop again."""
+    effects = stop_effect(job, f"Relaunch: {job.reason or 'stop'}")
+    return move(
+        job, job.state, now, event="stop repeated", detail=job.reason, wake_at=now + STOP_PATIENCE, effects=effects
+    )

@@ -1,0 +1,122 @@
+"""Carry an event into a job: load, decide, save, act."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from relaunch.core.decision import Decision
+from relaunch.core.job import Effect, EffectKind, Job
+from relaunch.core.job_events import JobEvent
+from relaunch.core.lifecycle import decide
+from relaunch.core.offering import CapacityFailure
+from relaunch.ports import JobWrite, StaleWriteError, World
+
+# Each loss of the race means that somebody else's write went through; this many in a row is a fault.
+_RACES = 6
+
+
+def advance_job(job_id: str, event_for: Callable[[Job], JobEvent | None], world: World) -> Job | None:
+    """Load a job, finish what its last writer left pending, and carry the event that `event_for` makes of it into it.
+
+    Returns the job as it stands then, None when there is no such job.
+
+    Raises:
+        StaleWriteError: other writers won several races in a row; the message is to be delivered again.
+    """
+    for _ in range(_RACES):
+        job = world.jobs.load_job(job_id)
+        if job is None:
+            world.log.decided("ignored", job_id=job_id, reason="no such job")
+            return None
+        try:
+            job = finish_pending(job, world)
+            event = event_for(job)
+            return job if event is None else apply_event(job, event, world)
+        except StaleWriteError:
+            continue
+    raise StaleWriteError(f"job {job_id} was saved by others {_RACES} times while it was being decided on")
+
+
+def apply_event(job: Job, event: JobEvent, world: World) -> Job:
+    """Decide on a loaded job, save the decision, act on it; return the job as it was saved.
+
+    Raises:
+        StaleWriteError: somebody saved the job since it was loaded.
+        SlotsFullError: the decision needs a slot and there is none; nothing was saved.
+    """
+    decision = decide(job, event, world.clock.now(), world.limits)
+    _log(job, event, decision, world)
+    if decision.is_ignored:
+        return job
+    saved = world.jobs.save_job(_write(job, decision, world))
+    return act(saved, world)
+
+
+def _write(before: Job, decision: Decision, world: World) -> JobWrite:
+    takes_slot = decision.take_slot and not before.has_slot
+    caps = (before.definition.max_running_jobs, world.limits.max_running_jobs)
+    return JobWrite(
+        decision.job,
+        decision.timeline,
+        selection=decision.selection,
+        selected_at=world.clock.now() if decision.selection is not None else None,
+        take_slot_limits=caps if takes_slot else None,
+        release_slot=decision.release_slot,
+        link_instance=decision.link_instance,
+    )
+
+
+def finish_pending(job: Job, world: World) -> Job:
+    """Do what the job's last writer saved but may have died before doing."""
+    return act(job, world) if job.pending else job
+
+
+def act(job: Job, world: World) -> Job:
+    """Do the pending effects, then say that they are done.
+
+    A launch request stays pending: the launch it asks for replaces it, and a repeated one is harmless.
+
+    Raises:
+        TransientError: an effect failed; it stays pending for whoever loads the job next.
+    """
+    for effect in job.pending:
+        _perform(job, effect, world)
+    if all(effect.kind is EffectKind.REQUEST_LAUNCH for effect in job.pending):
+        return job
+    try:
+        wake_at = None if job.state.is_final else job.wake_at
+        return world.jobs.save_job(JobWrite(replace(job, pending=(), wake_at=wake_at)))
+    except StaleWriteError:
+        # Somebody has gone on from here already and did these effects once more.
+        return job
+
+
+def _perform(job: Job, effect: Effect, world: World) -> None:
+    match effect.kind:
+        case EffectKind.STOP_TASK:
+            world.tasks.stop(effect.task_arn, effect.reason)
+        case EffectKind.REQUEST_LAUNCH:
+            world.launches.request_launch(job.job_id, effect.delay_seconds)
+        case EffectKind.REMEMBER_CAPACITY:
+            if effect.offering is not None and effect.until is not None:
+                failure = CapacityFailure(effect.offering, effect.reason, world.clock.now(), effect.until)
+                world.capacity.remember(failure)
+        case EffectKind.ADMIT_WAITING:
+            for slot in (job.definition.name, "*"):
+                for job_id in world.jobs.load_waiting(slot, 1):
+                    world.launches.request_launch(job_id)
+
+
+def _log(job: Job, event: JobEvent, decision: Decision, world: World) -> None:
+    after = decision.job
+    attempt = after.attempt
+    world.log.decided(
+        "ignored" if decision.is_ignored else "advanced",
+        job_id=job.job_id,
+        event_name=type(event).__name__,
+        state=str(job.state),
+        next_state=str(after.state),
+        reason=decision.note or "; ".join(entry.detail for entry in decision.timeline),
+        attempt_number=attempt.number if attempt else None,
+        offering=str(attempt.placement_try.offering) if attempt else None,
+        effects=[str(effect.kind) for effect in after.pending],
+    )

@@ -1,0 +1,119 @@
+"""Launch a job: choose an offering, freeze the placement try, send RunTask, take down what came of it."""
+
+from datetime import timedelta
+
+from relaunch.core.job import EffectKind, Job, JobState, TryState, WaitReason
+from relaunch.core.job_events import (
+    LaunchAnswered,
+    NothingKept,
+    OfferingChosen,
+    SlotDenied,
+    TaskSeen,
+    TryExpired,
+)
+from relaunch.core.launch import LaunchOutcome, LaunchRefused
+from relaunch.core.launch_plan import plan_launch
+from relaunch.core.selection import Selection, explain_rejection, select
+from relaunch.ports import PermanentError, SlotsFullError, World
+from relaunch.usecases.advance_job import act, advance_job, apply_event
+
+# A client token lives at least an hour after its task ended; a try older than this is never sent (Amazon ECS API
+# Reference, "Ensuring idempotency").
+_OLDEST_TRY = timedelta(minutes=50)
+# A function that was sending when the job was cancelled has ended by then, and ECS lists the task it may have made.
+_CANCEL_GRACE = timedelta(minutes=2)
+_CANCEL_LOOK_SECONDS = 30
+# Two clocks, and SQS delays by whole seconds: a launch this much ahead of its back-off is not ahead.
+_EARLY = timedelta(seconds=5)
+
+
+def launch_attempt(job_id: str, world: World) -> Job | None:
+    """Bring a job as far towards a task as it can be brought now; called as often as one likes.
+
+    Returns the job as it stands then, None when there is no such job.
+
+    Raises:
+        TransientError: something failed for now; the message is to be delivered again.
+    """
+    job = world.jobs.load_job(job_id)
+    if job is None:
+        world.log.decided("ignored", job_id=job_id, reason="no such job")
+        return None
+    if any(effect.kind is not EffectKind.REQUEST_LAUNCH for effect in job.pending):
+        job = act(job, world)
+    if job.state is JobState.WAITING and _may_choose(job, world):
+        job = _choose(job, world)
+    if job.state is JobState.LAUNCHING and job.current_attempt.placement_try.state is TryState.FROZEN:
+        return _send(job, world)
+    return job
+
+
+def _may_choose(job: Job, world: World) -> bool:
+    waiting = job.waiting
+    if waiting is None or waiting.reason is WaitReason.LAUNCH:
+        return True
+    if waiting.reason is WaitReason.IMAGE:
+        return False
+    is_early = waiting.until is not None and world.clock.now() < waiting.until - _EARLY
+    return not (waiting.reason is WaitReason.BACKOFF and is_early)
+
+
+def _choose(job: Job, world: World) -> Job:
+    now = world.clock.now()
+    memory = world.capacity.load_capacity_memory(now)
+    selection = select(
+        job.definition, job.revision, world.offerings.offerings(now), memory, now, world.limits.selection
+    )
+    if not selection.kept:
+        return apply_event(job, _nothing_kept(selection), world)
+    chosen = OfferingChosen(selection.kept[0], selection, _resume_uri(job, world))
+    try:
+        return apply_event(job, chosen, world)
+    except SlotsFullError as full:
+        slot = "*" if full.cap == "stack" else job.definition.name
+        return apply_event(job, SlotDenied(slot, full.limit), world)
+
+
+def _nothing_kept(selection: Selection) -> NothingKept:
+    return NothingKept(
+        selection,
+        explain_rejection(selection),
+        is_permanent=selection.is_permanent,
+        is_price=selection.retry_at is None,
+        retry_at=selection.retry_at,
+    )
+
+
+def _resume_uri(job: Job, world: World) -> str | None:
+    if job.definition.checkpoint_uri is None or job.first_started_at is None:
+        return None
+    return world.checkpoints.newest_complete(job.definition.checkpoint_uri, job.job_id)
+
+
+def _send(job: Job, world: World) -> Job | None:
+    placement_try = job.current_attempt.placement_try
+    age = world.clock.now() - placement_try.frozen_at
+    if age > _OLDEST_TRY or job.cancel_requested:
+        return _look_for_task(job, age, world)
+    answered = LaunchAnswered(placement_try.number, _launch(job, world))
+    return advance_job(job.job_id, lambda _job: answered, world)
+
+
+def _launch(job: Job, world: World) -> LaunchOutcome:
+    try:
+        return world.tasks.launch(plan_launch(job))
+    except PermanentError as error:
+        return LaunchRefused(str(error))
+
+
+def _look_for_task(job: Job, age: timedelta, world: World) -> Job | None:
+    """Find out whether RunTask took effect, without sending it."""
+    closed = {each.task_arn for each in job.current_attempt.closed_tries}
+    found = [task for task in world.tasks.find_started_by(job.started_by) if task.task_arn not in closed]
+    if found:
+        newest = max(found, key=lambda task: (task.created_at is not None, task.created_at, task.task_arn))
+        return apply_event(job, TaskSeen(newest), world)
+    if age > _CANCEL_GRACE:
+        return apply_event(job, TryExpired(job.current_attempt.placement_try.number), world)
+    world.launches.request_launch(job.job_id, _CANCEL_LOOK_SECONDS)
+    return job

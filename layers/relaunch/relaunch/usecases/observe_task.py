@@ -1,0 +1,27 @@
+"""Carry what ECS says of a task into its job."""
+
+from relaunch.core.job import Job
+from relaunch.core.job_events import TaskSeen
+from relaunch.core.launch import TaskObservation
+from relaunch.ports import World
+from relaunch.usecases.advance_job import advance_job
+
+
+def observe_task(observation: TaskObservation, world: World) -> Job | None:
+    """Find the job by the task's `startedBy` (`<job>/<attempt>`) and carry the observation into it.
+
+    Returns the job, None when the task is nobody's: services and other people's tasks share the cluster.
+    """
+    job_id, slash, attempt_number = observation.started_by.rpartition("/")
+    if not slash or not attempt_number.isdigit():
+        return None
+    return advance_job(job_id, lambda job: task_seen(observation, job, world), world)
+
+
+def task_seen(observation: TaskObservation, job: Job, world: World) -> TaskSeen:
+    """Make the event of an observation; the task's machine is looked up once, so that a spot warning finds the job."""
+    arn = observation.container_instance_arn
+    is_known = job.attempt is not None and job.attempt.instance_id is not None
+    if arn is None or is_known or observation.last_status == "STOPPED":
+        return TaskSeen(observation)
+    return TaskSeen(observation, world.tasks.find_container_instance(arn))

@@ -1,0 +1,165 @@
+"""Accept jobs: find the definitions an event concerns, pin their revisions, create their jobs."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from relaunch.core.catalogue import nearest_names
+from relaunch.core.decision import LAUNCH_PATIENCE
+from relaunch.core.definition import JobDefinition
+from relaunch.core.job import (
+    Effect,
+    EffectKind,
+    Job,
+    JobState,
+    TimelineEntry,
+    Waiting,
+    WaitReason,
+)
+from relaunch.core.job_events import ImageArrived
+from relaunch.core.revision import Revision
+from relaunch.core.trigger import DirectRequest, ImagePushed, TriggerEvent, trigger_keys
+from relaunch.core.trigger_rules import InvalidInputs, Match, NoMatch, derive_job_id, match
+from relaunch.ports import NoActiveRevisionError, PermanentError, World
+from relaunch.usecases.advance_job import act, advance_job
+
+# How long the wait for an image goes without a look at ECR, in case its event got lost.
+_IMAGE_LOOK = timedelta(minutes=2)
+
+
+class UnknownDefinitionError(PermanentError):
+    """No job definition of this name is registered."""
+
+
+class InvalidInputsError(PermanentError):
+    """The inputs are not what the definition allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What an event meant to one definition: a job, or why there is none."""
+
+    definition: str
+    job: Job | None
+    is_new: bool
+    note: str
+
+
+def submit_event(event: TriggerEvent, world: World) -> tuple[Submission, ...]:
+    """Create the jobs an event starts; the same event again finds the same jobs.
+
+    An image also lets jobs go on that wait for it. What came of the event is recorded, also when it started nothing.
+
+    Raises:
+        TransientError: something failed for now; nothing is lost when the message is delivered again.
+        PermanentError: a direct request that cannot be granted.
+    """
+    if isinstance(event, DirectRequest):
+        return (submit_request(event, world),)
+    if isinstance(event, ImagePushed):
+        _let_waiting_go_on(event, world)
+    source, name = trigger_keys(event)
+    found = world.definitions.find_definitions(source, name)
+    submissions = tuple(_submit(definition, event, world) for definition in found)
+    notes = [f"{each.definition}: {each.note}" for each in submissions]
+    outcome = "; ".join(notes) or f"no job definition watches {source} {name}"
+    job_ids = [each.job.job_id for each in submissions if each.job is not None]
+    world.jobs.record_event(event.identity, str(source), outcome, job_ids, world.clock.now())
+    world.log.decided("event handled", identity=event.identity, source=str(source), reason=outcome, job_ids=job_ids)
+    return submissions
+
+
+def submit_direct(request: DirectRequest, world: World) -> Job:
+    """Create the job a caller asks for by name; the same idempotency key again finds the same job.
+
+    Raises:
+        UnknownDefinitionError: with the nearest names.
+        InvalidInputsError: with every input that is wrong.
+    """
+    job = submit_request(request, world).job
+    if job is None:
+        raise PermanentError(f"the request for {request.definition} started nothing")
+    return job
+
+
+def submit_request(request: DirectRequest, world: World) -> Submission:
+    """Create the job of a direct request and say whether it is new; errors as in `submit_direct`."""
+    definition = world.definitions.load_definition(request.definition)
+    if definition is None:
+        known = [each.name for each in world.definitions.list_definitions()]
+        near = nearest_names(request.definition, known)
+        hint = f"; did you mean {' or '.join(near)}?" if near else "; register it with `relaunch apply`"
+        raise UnknownDefinitionError(f"there is no job definition {request.definition!r}{hint}")
+    submission = _submit(definition, request, world)
+    if submission.job is None:
+        raise InvalidInputsError(submission.note)
+    return submission
+
+
+def _submit(definition: JobDefinition, event: TriggerEvent, world: World) -> Submission:
+    matched = match(definition, event)
+    if isinstance(matched, NoMatch | InvalidInputs):
+        return Submission(definition.name, None, False, matched.reason)
+    job_id = derive_job_id(event.identity, definition.name)
+    existing = world.jobs.load_job(job_id)
+    if existing is not None:
+        return Submission(definition.name, act(existing, world), False, f"job {job_id} is there already")
+    job, entries = _accept(job_id, definition, matched, world)
+    if not world.jobs.create_job(job, entries):
+        return Submission(definition.name, world.jobs.load_job(job_id), False, f"job {job_id} is there already")
+    world.log.decided("accepted", job_id=job_id, revision=job.revision.arn, reason=job.reason, state=str(job.state))
+    note = "; ".join((f"started job {job_id}", *matched.notes))
+    return Submission(definition.name, act(replace(job, version=1), world), True, note)
+
+
+def _accept(
+    job_id: str, definition: JobDefinition, matched: Match, world: World
+) -> tuple[Job, tuple[TimelineEntry, ...]]:
+    now = world.clock.now()
+    try:
+        revision = world.revisions.newest_active(definition.task_definition)
+    except NoActiveRevisionError as error:
+        failed = _new_job(job_id, definition, matched, _no_revision(definition), now)
+        failed = replace(failed, state=JobState.FAILED, reason=str(error), ended_at=now, wake_at=None)
+        return failed, (_entry(failed, "failed", str(error)),)
+    job = _new_job(job_id, definition, matched, revision, now)
+    pinned = f"{matched.facts.summary}; pinned {revision.family}:{revision.revision}"
+    accepted = _entry(job, "accepted", "; ".join((pinned, *matched.notes)))
+    if matched.image is not None and not world.images.has_image(*matched.image):
+        return _wait_for_image(job, matched, now), (accepted, _entry(job, "waiting for image", ":".join(matched.image)))
+    waiting = Waiting(WaitReason.LAUNCH, now, "its launch is in the attempts queue")
+    pending = (Effect(EffectKind.REQUEST_LAUNCH),)
+    return replace(job, waiting=waiting, wake_at=now + LAUNCH_PATIENCE, pending=pending), (accepted,)
+
+
+def _wait_for_image(job: Job, matched: Match, now: datetime) -> Job:
+    repository, tag = matched.image or ("", "")
+    until = now + (matched.image_timeout or timedelta(0))
+    waiting = Waiting(WaitReason.IMAGE, now, f"waiting for image {repository}:{tag}", until)
+    return replace(job, waiting=waiting, reason=waiting.detail, wake_at=min(until, now + _IMAGE_LOOK))
+
+
+def _new_job(job_id: str, definition: JobDefinition, matched: Match, revision: Revision, now: datetime) -> Job:
+    return Job(
+        job_id,
+        definition,
+        matched.facts,
+        revision,
+        accepted_at=now,
+        inputs=matched.inputs,
+        state_since=now,
+        image=matched.image,
+    )
+
+
+def _no_revision(definition: JobDefinition) -> Revision:
+    return Revision("", definition.task_definition, 0, ())
+
+
+def _entry(job: Job, event: str, detail: str) -> TimelineEntry:
+    return TimelineEntry(job.accepted_at, job.state, event, detail)
+
+
+def _let_waiting_go_on(event: ImagePushed, world: World) -> None:
+    arrived = ImageArrived(event.repository, event.tag)
+    for job_id in world.jobs.load_waiting_for_image(event.repository, event.tag):
+        advance_job(job_id, lambda _job: arrived, world)
