@@ -91,9 +91,10 @@ def make_instance_type(name: str = "g5.xlarge", **fields: Any) -> InstanceType:
         vcpus=4,
         memory_mib=16 * 1024,
         architecture="x86_64",
-        accelerator_manufacturer="nvidia",
+        accelerator_manufacturer="NVIDIA",
         accelerator_model="A10G",
         gpu_count=1,
+        logical_gpu_count=1,
         gpu_memory_mib=22_888,
         source="a test",
     )

@@ -4,7 +4,8 @@ import math
 from dataclasses import dataclass
 
 from relaunch.core.definition import JobDefinition
-from relaunch.core.revision import ContainerRequirement, Revision
+from relaunch.core.launch_plan import main_container
+from relaunch.core.revision import Revision
 
 # What the kernel and the hypervisor keep of the memory that DescribeInstanceTypes reports; the ECS agent registers
 # what is left ("Reserving Amazon ECS Linux container instance memory", ECS Developer Guide). Measured on Amazon Linux
@@ -56,8 +57,8 @@ def needed_gpus(definition: JobDefinition, revision: Revision | None) -> int:
         return gpu.count if gpu else 0
     if gpu is None:
         return revision.gpu_count
-    counted = _counted_container(definition, revision)
-    return gpu.count + sum(each.gpu_count for each in revision.containers if each is not counted)
+    counted = main_container(definition, revision)
+    return gpu.count + sum(each.gpu_count for each in revision.containers if each.name != counted)
 
 
 def derive_need(definition: JobDefinition, revision: Revision | None) -> Need:
@@ -78,13 +79,6 @@ def derive_need(definition: JobDefinition, revision: Revision | None) -> Need:
         architecture=revision.architecture if revision else "",
         network_mode=revision.network_mode if revision else "",
     )
-
-
-def _counted_container(definition: JobDefinition, revision: Revision) -> ContainerRequirement | None:
-    """Return the container whose GPU requirement the definition's count replaces."""
-    named = [each for each in revision.containers if each.name == definition.container]
-    essential = [each for each in revision.containers if each.is_essential]
-    return next(iter(named or essential), None)
 
 
 def _listed_devices(revision: Revision | None) -> int:
