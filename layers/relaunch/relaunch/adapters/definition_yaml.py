@@ -1,0 +1,224 @@
+"""YAML text to plain values, with the place of every key and value kept, and ambiguous YAML refused.
+
+PyYAML reads YAML 1.1, where `on` is true and `1:30` is ninety: the resolvers here are those of YAML 1.2's core schema.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+KeyPath = tuple[str | int, ...]
+Plain = str | int | float | bool | None | list["Plain"] | dict[str, "Plain"]
+
+_STANDARD_TAG = "tag:yaml.org,2002:"
+MAX_CHARACTERS = 1_000_000
+MAX_NODES = 20_000  # anchors can make a small text expand without end
+
+
+class Mark(NamedTuple):
+    """A place in the file, counted from 1."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a key and its value stand (a list item has no key: both are the value's), and the value as written."""
+
+    key: Mark
+    value: Mark
+    raw: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionProblem:
+    """One thing that is wrong in a definition file; `key_path` reads `jobs.resnet.on[0].github`."""
+
+    file: str
+    line: int
+    column: int
+    key_path: str
+    message: str
+
+    def __str__(self) -> str:
+        """Write `relaunch.yaml:7:5: jobs.resnet: unknown key ...`."""
+        where = f"{self.file}:{self.line}:{self.column}: "
+        return where + (f"{self.key_path}: {self.message}" if self.key_path else self.message)
+
+
+@dataclass(slots=True)
+class Document:
+    """The plain value of a file, the place of everything in it, and what was wrong with the YAML itself."""
+
+    file: str
+    value: Plain = None
+    places: dict[KeyPath, Place] = field(default_factory=dict)
+    problems: list[DefinitionProblem] = field(default_factory=list)
+
+    def report(self, path: KeyPath, message: str, *, at_key: bool = False) -> None:
+        """Add a problem at this path, or at the nearest enclosing path that is in the file; the first one counts."""
+        shown = write_path(path)
+        if any(problem.key_path == shown for problem in self.problems):
+            return
+        place = self._nearest_place(path)
+        is_there = path in self.places
+        mark = place.key if at_key or not is_there else place.value
+        self.problems.append(DefinitionProblem(self.file, mark.line, mark.column, shown, message))
+
+    def report_at(self, mark: Mark, path: KeyPath, message: str) -> None:
+        """Add a problem at an exact place."""
+        self.problems.append(DefinitionProblem(self.file, mark.line, mark.column, write_path(path), message))
+
+    def _nearest_place(self, path: KeyPath) -> Place:
+        for length in range(len(path), -1, -1):
+            if path[:length] in self.places:
+                return self.places[path[:length]]
+        return Place(Mark(1, 1), Mark(1, 1))
+
+
+def write_path(path: KeyPath) -> str:
+    """Write a key path as people do: `jobs.resnet.on[0].github`."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return text.removeprefix(".")
+
+
+class _CoreSchemaLoader(yaml.SafeLoader):
+    """Reads plain scalars by YAML 1.2's core schema; merge keys and timestamps are ordinary text."""
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - PyYAML's own class attribute
+
+
+for _kind, _pattern, _first in (
+    ("bool", r"(?:true|True|TRUE|false|False|FALSE)\Z", "tTfF"),
+    ("null", r"(?:~|null|Null|NULL|)\Z", ["~", "n", "N", ""]),
+    ("int", r"[-+]?[0-9]+\Z", "-+0123456789"),
+    ("float", r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z", "-+.0123456789"),
+):
+    _CoreSchemaLoader.add_implicit_resolver(f"{_STANDARD_TAG}{_kind}", re.compile(_pattern), _first)
+
+
+def read_document(text: str, file: str) -> Document:
+    """Read one YAML document; what is wrong with it is in `problems`, never raised."""
+    document = Document(file)
+    if len(text) > MAX_CHARACTERS:
+        document.report((), f"the file is longer than {MAX_CHARACTERS:,} characters")
+        return document
+    try:
+        loader = _CoreSchemaLoader(text.removeprefix("\ufeff"))
+        node = loader.get_single_node()
+    except (yaml.YAMLError, RecursionError) as error:
+        _report_syntax(document, error)
+        return document
+    if node is None:
+        document.report((), "the file is empty: it needs the key `jobs`")
+        return document
+    document.value = _Reader(document).read_root(node)
+    return document
+
+
+def _report_syntax(document: Document, error: yaml.YAMLError | RecursionError) -> None:
+    if not isinstance(error, yaml.MarkedYAMLError):
+        document.report((), f"not valid YAML: {str(error).splitlines()[0]}")
+        return
+    mark = error.problem_mark or error.context_mark
+    words = [part for part in (error.context, error.problem) if part]
+    hint = " (YAML is indented with spaces, not tabs)" if "\\t" in str(error.problem) else ""
+    place = Mark(mark.line + 1, mark.column + 1) if mark else Mark(1, 1)
+    document.report_at(place, (), f"not valid YAML: {', '.join(words)}{hint}")
+
+
+class _Reader:
+    """Turns nodes into plain values and writes down their places."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._open: set[int] = set()
+        self._count = 0
+
+    def read_root(self, node: Node) -> Plain:
+        mark = _start(node)
+        self._document.places[()] = Place(mark, mark)
+        return self._read(node, ())
+
+    def _read(self, node: Node, path: KeyPath) -> Plain:
+        self._count += 1
+        if self._count > MAX_NODES or id(node) in self._open:
+            if self._count <= MAX_NODES + 1:
+                self._document.report(path, "anchors and aliases here expand without end")
+                self._count = MAX_NODES + 1
+            return None
+        self._open.add(id(node))
+        value = self._read_by_kind(node, path)
+        self._open.discard(id(node))
+        return value
+
+    def _read_by_kind(self, node: Node, path: KeyPath) -> Plain:
+        if not node.tag.startswith(_STANDARD_TAG):
+            self._document.report(path, f"the tag {node.tag} is not supported: write the plain value")
+            return None
+        match node:
+            case MappingNode():
+                return {key: self._read(value, (*path, key)) for key, value in self._entries(node, path)}
+            case SequenceNode():
+                return [self._read_item(item, (*path, index)) for index, item in enumerate(node.value)]
+            case _:
+                return self._read_scalar(node, path)
+
+    def _read_item(self, node: Node, path: KeyPath) -> Plain:
+        mark = _start(node)
+        self._document.places[path] = Place(mark, mark, _raw(node))
+        return self._read(node, path)
+
+    def _entries(self, node: MappingNode, path: KeyPath) -> Iterator[tuple[str, Node]]:
+        seen: dict[str, Mark] = {}
+        for key_node, value_node in node.value:
+            key_mark = _start(key_node)
+            if not isinstance(key_node, ScalarNode):
+                self._document.report_at(key_mark, path, "a key must be a single word")
+                continue
+            key = str(key_node.value)
+            if key == "<<":
+                self._document.report_at(key_mark, path, "merge keys (`<<`) are not supported: repeat the keys")
+                continue
+            if key in seen:
+                first = seen[key].line
+                self._document.report_at(key_mark, (*path, key), f"`{key}` is here twice: line {first} has it already")
+                continue
+            seen[key] = key_mark
+            self._document.places[(*path, key)] = Place(key_mark, _start(value_node), _raw(value_node))
+            yield key, value_node
+
+    def _read_scalar(self, node: Node, path: KeyPath) -> Plain:
+        raw = str(node.value)
+        match node.tag.removeprefix(_STANDARD_TAG):
+            case "null":
+                self._document.report(path, "has no value: give it one or leave the key out", at_key=True)
+                return None
+            case "bool":
+                return raw.lower() == "true"
+            case "int" | "float" as kind:
+                return self._read_number(raw, kind, path)
+            case _:
+                return raw
+
+    def _read_number(self, raw: str, kind: str, path: KeyPath) -> Plain:
+        try:
+            return int(raw) if kind == "int" else float(raw)
+        except ValueError:  # an explicit tag on other text, or thousands of digits
+            self._document.report(path, "is not a number")
+            return None
+
+
+def _start(node: Node) -> Mark:
+    return Mark(node.start_mark.line + 1, node.start_mark.column + 1)
+
+
+def _raw(node: Node) -> str:
+    return str(node.value) if isinstance(node, ScalarNode) else ""

@@ -1,0 +1,67 @@
+"""Rules between definitions, and between a definition and what it names: what `apply` refuses."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from relaunch.core.definition import JobDefinition, S3Trigger
+from relaunch.core.revision import Revision
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """An S3 trigger of `watcher` that sees what jobs of `writer` write as checkpoints.
+
+    Every checkpoint would start a job whose checkpoints start jobs.
+    `trigger_index` counts the watcher's triggers from 0.
+    """
+
+    watcher: str
+    trigger_index: int
+    trigger: S3Trigger
+    writer: str
+    checkpoint_uri: str
+
+    def __str__(self) -> str:
+        """Say what overlaps what."""
+        watched = f"s3://{self.trigger.bucket}/{self.trigger.prefix}"
+        whose = "its own checkpoints" if self.watcher == self.writer else f"the checkpoints of `{self.writer}`"
+        return (
+            f"the trigger on {watched} overlaps {whose} under {self.checkpoint_uri}: "
+            "every checkpoint would start another job"
+        )
+
+
+def find_overlaps(definitions: Iterable[JobDefinition]) -> list[Overlap]:
+    """Return every pair of an S3 trigger and a checkpoint prefix where one's keys can be the other's.
+
+    The trigger's suffix does not count: what a training writes under its checkpoint prefix is its own affair.
+    """
+    everything = list(definitions)
+    return [
+        Overlap(watcher.name, index, trigger, writer.name, writer.checkpoint_uri)
+        for watcher in everything
+        for index, trigger in enumerate(watcher.triggers)
+        if isinstance(trigger, S3Trigger)
+        for writer in everything
+        if writer.checkpoint_uri and _overlaps(trigger, writer.checkpoint_uri)
+    ]
+
+
+def _overlaps(trigger: S3Trigger, checkpoint_uri: str) -> bool:
+    bucket, _, prefix = checkpoint_uri.removeprefix("s3://").partition("/")
+    if bucket != trigger.bucket:
+        return False
+    return trigger.prefix.startswith(prefix) or prefix.startswith(trigger.prefix)
+
+
+def container_problem(definition: JobDefinition, revision: Revision) -> str | None:
+    """Say what is wrong with the definition's container in this revision; None when it names one."""
+    names = [container.name for container in revision.containers]
+    shown = f"{revision.family}:{revision.revision}"
+    if definition.container is None:
+        if len(names) == 1:
+            return None
+        return f"{shown} has several containers: say which one counts with `container`: {', '.join(names)}"
+    if definition.container in names:
+        return None
+    return f"{shown} has no container `{definition.container}`: it has {', '.join(names)}"
