@@ -1,4 +1,4 @@
-"""Build a virtual environment once: complete or absent, whoever else is building it, rebuilt when what it needs changed.
+"""Build a virtual environment once: complete or absent, and again when what it is made of has changed.
 
 Called by the Makefile before anything is installed, so the standard library must do:
 `python requirements/build_environment.py FOLDER [--requirement FILE]... [--project EXTRA]`
@@ -30,7 +30,7 @@ def main() -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if is_built(stamp, key):
             return
-        print(f"{arguments.folder}: installing (once; a minute or two)", file=sys.stderr, flush=True)
+        sys.stderr.write(f"{arguments.folder}: installing (once; a minute or two)\n")
         build(arguments)
         stamp.write_text(key)
 
@@ -76,7 +76,7 @@ def build(arguments: argparse.Namespace) -> None:
     if arguments.project:
         command += ["--editable", f"{PROJECT_FILE.parent}[{arguments.project}]"]
     try:
-        subprocess.run(command, check=True)
+        subprocess.run(command, check=True)  # noqa: S603 - arguments of our own Makefile
     except subprocess.CalledProcessError as error:
         raise SystemExit(f"{folder}: pip could not install it (see above)") from error
 

@@ -1,4 +1,4 @@
-"""Builds the application with SAM when something in it has changed; `make build` calls it before anything is installed."""
+"""Builds the application with SAM when something in it has changed; on the standard library, for `make build`."""
 
 import argparse
 import fcntl

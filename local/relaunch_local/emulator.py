@@ -1,0 +1,147 @@
+"""Starts MiniStack, the emulator of everything but ECS and EC2, on a loopback port of its own."""
+
+import os
+import secrets
+import socket
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from relaunch_local.build import REPOSITORY
+from relaunch_local.lifeline import GuardedProcess, start_guarded
+
+ACCOUNT: Final = "111122223333"
+REGION: Final = "eu-central-1"
+LOOPBACK = "127.0.0.1"
+
+INTERPRETER = REPOSITORY / ".venv-emulator" / "bin" / "python"
+
+START_SECONDS = 60.0
+PORT_ATTEMPTS = 5
+POLL_SECONDS = 0.05
+
+
+class EmulatorError(Exception):
+    """The emulator did not start; the message carries what it said."""
+
+
+@dataclass(frozen=True)
+class Emulator:
+    """A running emulator and the credentials of its account's root user."""
+
+    endpoint_url: str
+    secret_access_key: str
+
+    def environment(self) -> dict[str, str]:
+        """The variables that lead boto3 and SAM here, and nowhere else."""
+        return {
+            "AWS_ENDPOINT_URL": self.endpoint_url,
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": self.secret_access_key,
+            "AWS_DEFAULT_REGION": REGION,
+            "AWS_REGION": REGION,
+            "AWS_CONFIG_FILE": os.devnull,
+            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
+
+    def session(self) -> boto3.Session:
+        """A session of the root user; give `endpoint_url` to its clients."""
+        return boto3.Session(aws_access_key_id="test", aws_secret_access_key=self.secret_access_key, region_name=REGION)
+
+
+@contextmanager
+def running_emulator(folder: Path, given: Mapping[str, str]) -> Iterator[Emulator]:
+    """Run an emulator that works in `folder`, and takes it along; it hands the variables `given` on to the functions.
+
+    Raises:
+        EmulatorError: it is not installed, or it did not come up.
+    """
+    if not INTERPRETER.exists():
+        raise EmulatorError(f"{INTERPRETER} is missing: run `make setup`")
+    for _ in range(PORT_ATTEMPTS):
+        # The secret is new each time, and requests are verified: whoever else holds the port cannot be taken for ours.
+        emulator = Emulator(f"http://{LOOPBACK}:{free_port()}", secrets.token_hex(16))
+        work = folder / "emulator"
+        work.mkdir(exist_ok=True)
+        process = start_guarded(
+            [INTERPRETER, "-m", "ministack"],
+            environment=emulator_environment(emulator, work, given),
+            folder=folder,
+            log=folder / "emulator.log",
+        )
+        try:
+            if is_up(emulator, process):
+                yield emulator
+                return
+        finally:
+            process.stop()
+    raise EmulatorError(f"the emulator did not start:\n{(folder / 'emulator.log').read_text()[-4000:]}")
+
+
+def emulator_environment(emulator: Emulator, work: Path, given: Mapping[str, str]) -> dict[str, str]:
+    """A clean environment: nothing of ours reaches the emulator or, through it, the functions."""
+    port = emulator.endpoint_url.rsplit(":", 1)[1]
+    return {
+        **given,
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "HOME": str(work),
+        "TMPDIR": str(work),
+        "LANG": "C.UTF-8",
+        "PYTHONUNBUFFERED": "1",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": emulator.secret_access_key,
+        "MINISTACK_ACCOUNT_ID": ACCOUNT,
+        "MINISTACK_REGION": REGION,
+        # Queue URLs are made of this name.
+        "MINISTACK_HOST": LOOPBACK,
+        "BIND_HOST": LOOPBACK,
+        "GATEWAY_PORT": port,
+        # Policies are enforced, so that a permission the template forgot is missing here too.
+        "AUTH": "true",
+        # The broker for IoT would listen on every interface.
+        "IOT_MTLS_ENABLED": "0",
+    }
+
+
+def free_port() -> int:
+    """A loopback port that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])
+
+
+def is_up(emulator: Emulator, process: GuardedProcess) -> bool:
+    """Wait until the emulator answers us; False when it has ended, its port taken, or takes too long."""
+    deadline = time.monotonic() + START_SECONDS
+    while process.exit_code() is None and time.monotonic() < deadline:
+        if answers(emulator.endpoint_url):
+            return knows_us(emulator)
+        time.sleep(POLL_SECONDS)
+    return False
+
+
+def answers(endpoint_url: str) -> bool:
+    """Whether an emulator listens there, ours or another."""
+    try:
+        with urllib.request.urlopen(f"{endpoint_url}/_ministack/health", timeout=5) as response:  # noqa: S310 - loopback
+            return bool(response.status == 200)
+    except (OSError, urllib.error.URLError):
+        return False
+
+
+def knows_us(emulator: Emulator) -> bool:
+    """Whether the emulator accepts our secret."""
+    sts = emulator.session().client("sts", endpoint_url=emulator.endpoint_url)
+    try:
+        return bool(sts.get_caller_identity()["Account"] == ACCOUNT)
+    except (ClientError, BotoCoreError):
+        return False
