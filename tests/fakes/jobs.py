@@ -87,7 +87,7 @@ class InMemoryJobs(InMemoryDefinitions, InMemoryCapacity):
         saved = replace(job, version=job.version + 1)
         self._store(saved, write.timeline)
         if write.selection is not None and write.selected_at is not None:
-            number, try_number = selected_try(job)
+            number, try_number = selected_try(job, is_placed=bool(write.selection.kept))
             rows = explain_rows(write.selection)
             record.selections[number, try_number] = StoredSelection(
                 number, try_number, write.selected_at, rows, write.selection.filter_counts

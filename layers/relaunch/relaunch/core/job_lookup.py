@@ -14,7 +14,7 @@ def due_at(job: Job) -> datetime | None:
         ValueError: the job is open and has no `wake_at`: it would be lost.
     """
     if job.state.is_final:
-        return job.wake_at if job.pending else None
+        return (job.wake_at or job.ended_at or job.accepted_at) if job.pending else None
     if job.wake_at is None:
         raise ValueError(f"job {job.job_id} is {job.state} and has no wake_at")
     return job.wake_at
@@ -27,12 +27,17 @@ def waited_slot(job: Job) -> str | None:
     return job.waiting.slot or job.definition.name
 
 
-def selected_try(job: Job) -> tuple[int, int]:
-    """Return the attempt and placement try a selection was made for: the frozen one, or else the one that is next."""
+def selected_try(job: Job, *, is_placed: bool) -> tuple[int, int]:
+    """Return the (attempt, placement try) that a selection saved with the job is about.
+
+    `is_placed`: something was kept, so the job's frozen try came of it; else it is about the try that would be next.
+    """
     attempt = job.attempt
     if attempt is None:
         return 1, 1
-    if attempt.stop:
+    if is_placed and attempt.placement_try.state is TryState.FROZEN:
+        return attempt.number, attempt.placement_try.number
+    # Only a task that started uses an attempt's number up.
+    if attempt.started_at is not None:
         return attempt.number + 1, 1
-    is_frozen = attempt.placement_try.state is TryState.FROZEN
-    return attempt.number, attempt.placement_try.number + (0 if is_frozen else 1)
+    return attempt.number, attempt.placement_try.number + 1

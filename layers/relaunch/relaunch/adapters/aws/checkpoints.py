@@ -1,0 +1,99 @@
+"""Checkpoints in S3: which one of a job's is the newest that is complete.
+
+An attempt writes `<checkpoint>/<job>/attempt-N/step-NNNNNNN/`, the objects first and `manifest.json` last. The manifest
+is `{"format": 1, "step": …, "attempt": …, "objects": [{"key": …, "size": …, "sha256": …}], …}`, keys relative to its
+folder, sizes in bytes. See examples/train/checkpoint.py, which writes them.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import ClientError
+
+from relaunch.adapters.aws.errors import aws_errors, error_code
+from relaunch.ports import PermanentError
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+MANIFEST_OBJECT = "manifest.json"
+MANIFEST_FORMAT = 1
+
+_MANIFEST_KEY = re.compile(r"attempt-(?P<attempt>[0-9]+)/step-(?P<step>[0-9]+)/manifest\.json")
+_URI = re.compile(r"s3://(?P<bucket>[^/]+)/(?P<prefix>.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Folder:
+    """A folder of a step that has a manifest; ordered from old to new."""
+
+    step: int
+    attempt: int
+    key: str
+
+
+class S3Checkpoints:
+    """Implements CheckpointSource."""
+
+    def __init__(self, client: "S3Client") -> None:
+        self._client = client
+
+    def newest_complete(self, checkpoint_uri: str, job_id: str) -> str | None:
+        """Return the URI of the step folder with the highest step, then the highest attempt, that is complete.
+
+        Complete means that the manifest is there and every object it names has the named size in the listing.
+
+        Raises:
+            TransientError: throttled or unreachable.
+            PermanentError: the URI is none of S3, or the bucket cannot be read.
+        """
+        bucket, prefix = _split(checkpoint_uri)
+        job_prefix = f"{prefix.rstrip('/')}/{job_id}/".lstrip("/")
+        with aws_errors(f"looking for checkpoints in s3://{bucket}/{job_prefix}"):
+            sizes = dict(self._list(bucket, job_prefix))
+            for folder in sorted(_folders(job_prefix, sizes), reverse=True):
+                manifest = self._read(bucket, folder.key + MANIFEST_OBJECT)
+                if manifest is not None and _is_complete(manifest, folder.key, sizes):
+                    return f"s3://{bucket}/{folder.key}"
+        return None
+
+    def _list(self, bucket: str, prefix: str) -> Iterator[tuple[str, int]]:
+        for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix):
+            for found in page.get("Contents", []):
+                yield found["Key"], found["Size"]
+
+    def _read(self, bucket: str, key: str) -> bytes | None:
+        try:
+            return self._client.get_object(Bucket=bucket, Key=key)["Body"].read()
+        except ClientError as error:
+            # Deleted since it was listed.
+            if error_code(error) == "NoSuchKey":
+                return None
+            raise
+
+
+def _split(uri: str) -> tuple[str, str]:
+    match = _URI.fullmatch(uri)
+    if match is None:
+        raise PermanentError(f"{uri!r} is no URI of S3 (s3://bucket/prefix/)")
+    return match["bucket"], match["prefix"]
+
+
+def _folders(job_prefix: str, sizes: Mapping[str, int]) -> Iterator[_Folder]:
+    for key in sizes:
+        if match := _MANIFEST_KEY.fullmatch(key.removeprefix(job_prefix)):
+            yield _Folder(int(match["step"]), int(match["attempt"]), key.removesuffix(MANIFEST_OBJECT))
+
+
+def _is_complete(manifest: bytes, folder: str, sizes: Mapping[str, int]) -> bool:
+    try:
+        document = json.loads(manifest)
+        if document["format"] != MANIFEST_FORMAT:
+            return False
+        return all(sizes.get(folder + each["key"]) == int(each["size"]) for each in document["objects"])
+    except (ValueError, KeyError, TypeError):
+        # A manifest that cannot be read makes its folder no checkpoint; an older one may be.
+        return False

@@ -1,0 +1,193 @@
+"""The jobs table: keys, and the few calls of DynamoDB the stores are made of."""
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from botocore.exceptions import ClientError
+
+from relaunch.adapters.aws.errors import AwsError, aws_errors, error_code, to_port_error
+from relaunch.ports import TransientError
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import QueryInputTypeDef
+
+Item: TypeAlias = dict[str, Any]
+"""An item as the low-level client has it: attribute → {type: value}."""
+
+Action: TypeAlias = dict[str, Any]
+"""One member of a transaction: `{"Put": {...}}`, without its table."""
+
+# TransactWriteItems takes at most 100 actions.
+MAX_ACTIONS = 100
+_CONFLICT_TRIES = 6
+_FIRST_PAUSE_SECONDS = 0.02
+
+
+class CancelledError(Exception):
+    """A condition of a transaction did not hold and nothing was written.
+
+    `failed` has an entry for each action whose condition failed, by position: the item as it is, empty when there is
+    none or it was not asked for.
+    """
+
+    def __init__(self, failed: Mapping[int, Item]) -> None:
+        super().__init__(f"the conditions of actions {sorted(failed)} did not hold")
+        self.failed = failed
+
+
+def stamp(at: datetime) -> str:
+    """Write a time in UTC so that texts sort as times do: all have the same width.
+
+    Raises:
+        ValueError: the time is naive.
+    """
+    if at.tzinfo is None:
+        raise ValueError(f"{at} has no time zone")
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def text(value: str) -> dict[str, Any]:
+    """Return a text as an attribute value."""
+    return {"S": value}
+
+
+def number(value: int) -> dict[str, Any]:
+    """Return a whole number as an attribute value."""
+    return {"N": str(value)}
+
+
+def epoch(at: datetime) -> dict[str, Any]:
+    """Return a time in the form that time to live wants: whole seconds since 1970."""
+    return number(int(at.timestamp()))
+
+
+def key(pk: str, sk: str) -> Item:
+    """Return a primary key."""
+    return {"pk": text(pk), "sk": text(sk)}
+
+
+def put(item: Item, condition: str = "", values: Mapping[str, dict[str, Any]] | None = None) -> Action:
+    """Return an action that writes a whole item; when its condition fails, the item that is there is told."""
+    action: dict[str, Any] = {"Item": item}
+    if condition:
+        action |= {"ConditionExpression": condition, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+    if values:
+        action["ExpressionAttributeValues"] = values
+    return {"Put": action}
+
+
+class JobsTable:
+    """The table's calls with the port's errors. `pause` sleeps; conflicts between transactions are tried again."""
+
+    def __init__(self, client: "DynamoDBClient", name: str, pause: Callable[[float], None] = time.sleep) -> None:
+        self._client = client
+        self._name = name
+        self._pause = pause
+
+    def get(self, pk: str, sk: str) -> Item | None:
+        """Read one item, strongly consistent."""
+        with aws_errors(f"reading {pk} {sk}"):
+            return self._client.get_item(TableName=self._name, Key=key(pk, sk), ConsistentRead=True).get("Item")
+
+    def put(self, item: Item, condition: str = "", values: Mapping[str, dict[str, Any]] | None = None) -> bool:
+        """Write one item; False when its condition does not hold."""
+        conditional: dict[str, Any] = {"ConditionExpression": condition} if condition else {}
+        if values:
+            conditional["ExpressionAttributeValues"] = values
+        try:
+            self._client.put_item(TableName=self._name, Item=item, **conditional)
+        except AwsError as error:
+            if error_code(error) == "ConditionalCheckFailedException":
+                return False
+            raise to_port_error(error, f"writing {item['pk']['S']} {item['sk']['S']}") from error
+        return True
+
+    def query(
+        self,
+        condition: str,
+        values: Mapping[str, dict[str, Any]],
+        *,
+        index: str | None = None,
+        limit: int | None = None,
+        newest_first: bool = False,
+        start: Item | None = None,
+        **more: str,
+    ) -> Iterator[Item]:
+        """Read items page by page, strongly consistent but for an index, which cannot be.
+
+        `more` goes into the request as it is (`FilterExpression`, `ProjectionExpression`).
+        """
+        request: QueryInputTypeDef = {
+            "TableName": self._name,
+            "KeyConditionExpression": condition,
+            "ExpressionAttributeValues": values,
+            "ConsistentRead": index is None,
+            "ScanIndexForward": not newest_first,
+            **more,  # type: ignore[typeddict-item]
+        }
+        if index:
+            request["IndexName"] = index
+        left = limit
+        while left is None or left > 0:
+            if start:
+                request["ExclusiveStartKey"] = start
+            if left is not None:
+                request["Limit"] = left
+            with aws_errors(f"reading {next(iter(values.values()))['S']} {index or ''}".rstrip()):
+                page = self._client.query(**request)
+            yield from page["Items"]
+            left = None if left is None else left - len(page["Items"])
+            start = page.get("LastEvaluatedKey")
+            if not start:
+                return
+
+    def transact(self, actions: Sequence[Action], token: str, doing: str) -> None:
+        """Write all or nothing. Sent again with the same token, it takes effect once within ten minutes.
+
+        Raises:
+            CancelledError: a condition did not hold.
+            TransientError: throttled, unreachable, or in conflict with other transactions too often.
+            PermanentError: refused for good.
+        """
+        request = [{kind: {"TableName": self._name, **body}} for action in actions for kind, body in action.items()]
+        for tried in range(_CONFLICT_TRIES):
+            try:
+                self._client.transact_write_items(TransactItems=request, ClientRequestToken=token)  # type: ignore[arg-type]
+            except AwsError as error:
+                if not _is_conflict(error, doing):
+                    raise to_port_error(error, doing) from error
+                # Full jitter: those who collided must not collide again.
+                self._pause(random.uniform(0, _FIRST_PAUSE_SECONDS * 2**tried))  # noqa: S311 - no secret
+            else:
+                return
+        raise TransientError(f"{doing}: in conflict with other transactions {_CONFLICT_TRIES} times")
+
+
+def _is_conflict(error: Exception, doing: str) -> bool:
+    """Tell whether to send the same transaction again at once.
+
+    Raises:
+        CancelledError: a condition did not hold.
+        TransientError: an item's partition is throttled.
+    """
+    code = error_code(error)
+    if code in {"TransactionInProgressException", "TransactionConflictException"}:
+        return True
+    if code != "TransactionCanceledException" or not isinstance(error, ClientError):
+        return False
+    reasons: list[dict[str, Any]] = error.response.get("CancellationReasons", [])  # type: ignore[assignment]
+    failed = {
+        position: reason.get("Item", {})
+        for position, reason in enumerate(reasons)
+        if reason.get("Code") == "ConditionalCheckFailed"
+    }
+    if failed:
+        raise CancelledError(failed) from error
+    codes = {str(reason.get("Code")) for reason in reasons} - {"None"}
+    if codes & {"ThrottlingError", "ProvisionedThroughputExceeded"}:
+        raise TransientError(f"{doing}: throttled: {error}") from error
+    return codes == {"TransactionConflict"}
