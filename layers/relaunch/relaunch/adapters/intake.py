@@ -1,10 +1,10 @@
 """The intake queue's messages, whoever sent them, read into trigger events."""
 
-import json
 from collections.abc import Mapping
 
 from relaunch.adapters.aws.trigger_events import parse_image_action, parse_notification_record, parse_upload
 from relaunch.adapters.github.webhook_events import parse_delivery
+from relaunch.adapters.queue_message import load_message
 from relaunch.core.trigger import TriggerEvent
 from relaunch.core.trigger_rules import IgnoredEvent
 from relaunch.ports import PermanentError
@@ -16,7 +16,7 @@ def parse_intake_message(body: str | Mapping[str, object]) -> tuple[TriggerEvent
     Raises:
         PermanentError: nobody we know sends such a message, or it lacks what we decide on; the text says what is wrong.
     """
-    message = _load(body) if isinstance(body, str) else body
+    message = load_message(body) if isinstance(body, str) else body
     if message.get("source") == "github":
         return (parse_delivery(message),)
     if "detail-type" in message:
@@ -27,16 +27,6 @@ def parse_intake_message(body: str | Mapping[str, object]) -> tuple[TriggerEvent
     if message.get("Event") == "s3:TestEvent":
         return (IgnoredEvent("S3 tests whether it can send notifications"),)
     raise PermanentError(f"nobody we know sends a message with the keys {sorted(map(ascii, message))[:10]}")
-
-
-def _load(body: str) -> Mapping[str, object]:
-    try:
-        message = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise PermanentError(f"the message is not JSON: {error}") from error
-    if not isinstance(message, dict):
-        raise PermanentError(f"the message is not a JSON object but a {type(message).__name__}")
-    return message
 
 
 def _parse_eventbridge_event(event: Mapping[str, object]) -> TriggerEvent | IgnoredEvent:

@@ -1,0 +1,13 @@
+"""Answers callers that may only invoke a function: submit, show, cancel (docs/job_api.schema.json)."""
+
+from typing import Any
+
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from relaunch.adapters.job_api import answer_request
+from relaunch.bootstrap import function
+
+
+def handle(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Answer one request; an answer with `error` says what to change, an exception is worth another try."""
+    return answer_request(event, context.aws_request_id, function().world)

@@ -1,0 +1,23 @@
+"""Takes EC2's warnings and instance state changes from the queue `warnings`."""
+
+from typing import Any
+
+from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from relaunch.adapters.aws.ec2_events import parse_ec2_event
+from relaunch.adapters.aws.sqs_batch import handle_batch
+from relaunch.adapters.queue_message import load_message
+from relaunch.bootstrap import function
+from relaunch.usecases.observe_capacity import observe_capacity
+
+
+def handle(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
+    """Handle one warning or state change."""
+    return handle_batch(event, context, _observe, function().poison)
+
+
+def _observe(body: str) -> None:
+    news = parse_ec2_event(load_message(body))
+    if news is not None:
+        observe_capacity(news, function().world)

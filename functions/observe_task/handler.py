@@ -1,0 +1,24 @@
+"""Takes ECS's task and container instance state changes from the queue `task-changes`."""
+
+from typing import Any
+
+from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from relaunch.adapters.aws.ecs_events import parse_ecs_event
+from relaunch.adapters.aws.sqs_batch import handle_batch
+from relaunch.adapters.queue_message import load_message
+from relaunch.bootstrap import function
+from relaunch.core.launch import TaskObservation
+from relaunch.usecases.observe_task import observe_task
+
+
+def handle(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
+    """Handle a batch of state changes."""
+    return handle_batch(event, context, _observe, function().poison)
+
+
+def _observe(body: str) -> None:
+    observation = parse_ecs_event(load_message(body))
+    if isinstance(observation, TaskObservation):
+        observe_task(observation, function().world)

@@ -1,0 +1,26 @@
+"""Takes events from the queue `intake` and creates the jobs they start."""
+
+from typing import Any
+
+from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from relaunch.adapters.aws.sqs_batch import handle_batch
+from relaunch.adapters.intake import parse_intake_message
+from relaunch.bootstrap import function
+from relaunch.core.trigger_rules import IgnoredEvent
+from relaunch.usecases.submit_job import submit_event
+
+
+def handle(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
+    """Handle a batch of GitHub deliveries, uploads and image pushes."""
+    return handle_batch(event, context, _submit, function().poison)
+
+
+def _submit(body: str) -> None:
+    world = function().world
+    for trigger in parse_intake_message(body):
+        if isinstance(trigger, IgnoredEvent):
+            world.log.decided("ignored", reason=trigger.reason)
+        else:
+            submit_event(trigger, world)

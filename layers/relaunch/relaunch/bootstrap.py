@@ -1,0 +1,110 @@
+"""The only place that makes clients: the world of the functions and of the command, out of settings."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+from relaunch.adapters.aws.checkpoints import S3Checkpoints
+from relaunch.adapters.aws.dynamodb_jobs import DynamoDbJobs
+from relaunch.adapters.aws.ecr_images import EcrImages
+from relaunch.adapters.aws.ecs_revisions import EcsRevisions
+from relaunch.adapters.aws.ecs_target import EcsTarget
+from relaunch.adapters.aws.offerings import CapacityProviderOfferings
+from relaunch.adapters.aws.spot_prices import Ec2SpotPrices
+from relaunch.adapters.aws.sqs_batch import PoisonQueue
+from relaunch.adapters.aws.sqs_launches import SqsLaunches
+from relaunch.observability import PowertoolsLog, SilentLog
+from relaunch.ports import DecisionLog, World
+from relaunch.settings import Settings
+
+# Short enough that a hanging call leaves a function time for another try within its own time-out.
+_CLIENT_CONFIG = Config(
+    connect_timeout=3,
+    read_timeout=8,
+    retries={"mode": "standard", "total_max_attempts": 3},
+    user_agent_extra="relaunch",
+)
+
+
+class SystemClock:
+    """Implements Clock."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+
+class LazyClient:
+    """Makes a client when it is first used: a function pays only for the services it calls (EC2's model alone 65 ms)."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._client: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        """Hand every attribute on to the client."""
+        if self._client is None:
+            self._client = self._make()
+        return getattr(self._client, name)
+
+
+@dataclass(frozen=True)
+class FunctionWorld:
+    """What a function's handler needs: the world, and where its poison messages go."""
+
+    world: World
+    poison: PoisonQueue
+
+
+@cache
+def function() -> FunctionWorld:
+    """Return the world of this Lambda function, made once per container from its environment."""
+    settings = Settings.from_environment(os.environ)
+    log = PowertoolsLog()
+    clients = _Clients(boto3.Session())
+    return FunctionWorld(
+        _make_world(settings, clients, log), PoisonQueue(clients.lazy("sqs"), settings.dead_letter_queue_url, log)
+    )
+
+
+def make_world(settings: Settings, session: boto3.Session | None = None) -> World:
+    """Return the world of the command: the same use cases with the caller's own credentials."""
+    return _make_world(settings, _Clients(session or boto3.Session()), SilentLog())
+
+
+class _Clients:
+    """One lazy client per service."""
+
+    def __init__(self, session: boto3.Session) -> None:
+        self._session = session
+        self._clients: dict[str, Any] = {}
+
+    def lazy(self, service: str) -> Any:
+        if service not in self._clients:
+            self._clients[service] = LazyClient(lambda: self._session.client(service, config=_CLIENT_CONFIG))  # type: ignore[call-overload]  # the service's name is not a literal here
+        return self._clients[service]
+
+
+def _make_world(settings: Settings, clients: _Clients, log: DecisionLog) -> World:
+    clock = SystemClock()
+    jobs = DynamoDbJobs(clients.lazy("dynamodb"), settings.table)
+    spot_prices = Ec2SpotPrices(clients.lazy("ec2"), clock)
+    return World(
+        jobs=jobs,
+        definitions=jobs,
+        capacity=jobs,
+        tasks=EcsTarget(clients.lazy("ecs"), settings.cluster, settings.subnets, settings.security_groups),
+        revisions=EcsRevisions(clients.lazy("ecs")),
+        offerings=CapacityProviderOfferings(settings.capacity_providers, spot_prices, log),
+        images=EcrImages(clients.lazy("ecr")),
+        checkpoints=S3Checkpoints(clients.lazy("s3")),
+        launches=SqsLaunches(clients.lazy("sqs"), settings.attempts_queue_url),
+        clock=clock,
+        log=log,
+        limits=settings.limits,
+    )

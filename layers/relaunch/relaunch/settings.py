@@ -1,0 +1,129 @@
+"""The stack's settings, read from the functions' environment or from the outputs of the deployed stack."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from relaunch.core.accelerator import PurchaseOption
+from relaunch.core.caps import StackLimits
+from relaunch.core.terms import SelectionLimits
+from relaunch.ports import CapacityProviderOffer
+
+
+class InvalidSettingsError(ValueError):
+    """A setting is missing or cannot be read; the message names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Where the stack's parts are, and its caps.
+
+    `dead_letter_queue_url` is the function's own; empty for the command.
+    """
+
+    table: str
+    attempts_queue_url: str
+    cluster: str
+    capacity_providers: tuple[CapacityProviderOffer, ...]
+    dead_letter_queue_url: str = ""
+    subnets: tuple[str, ...] = ()
+    security_groups: tuple[str, ...] = ()
+    limits: StackLimits = field(default_factory=StackLimits)
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
+        """Read the variables that template.yaml gives to every function.
+
+        Raises:
+            InvalidSettingsError: a variable is missing or cannot be read.
+        """
+        names = {
+            "table": "RELAUNCH_TABLE",
+            "attempts_queue_url": "RELAUNCH_ATTEMPTS_QUEUE_URL",
+            "cluster": "RELAUNCH_CLUSTER",
+            "capacity_providers": "RELAUNCH_CAPACITY_PROVIDERS",
+            "max_running_jobs": "RELAUNCH_MAX_RUNNING_JOBS",
+            "max_price": "RELAUNCH_MAX_PRICE_USD_PER_HOUR",
+            "provisioning_deadline": "RELAUNCH_PROVISIONING_DEADLINE_SECONDS",
+            "subnets": "RELAUNCH_SUBNETS",
+            "security_groups": "RELAUNCH_SECURITY_GROUPS",
+            "dead_letter_queue_url": "RELAUNCH_DEAD_LETTER_QUEUE_URL",
+        }
+        return cls._from_named(environment, names)
+
+    @classmethod
+    def from_stack_outputs(cls, outputs: Mapping[str, str]) -> "Settings":
+        """Read the outputs of a deployed stack.
+
+        Raises:
+            InvalidSettingsError: an output is missing or cannot be read: the stack is not Relaunch's, or an older one.
+        """
+        names = {
+            "table": "TableName",
+            "attempts_queue_url": "AttemptsQueueUrl",
+            "cluster": "ClusterName",
+            "capacity_providers": "CapacityProviders",
+            "max_running_jobs": "MaxRunningJobs",
+            "max_price": "MaxPricePerHour",
+            "provisioning_deadline": "ProvisioningDeadlineSeconds",
+            "subnets": "SubnetIds",
+            "security_groups": "SecurityGroupIds",
+        }
+        return cls._from_named(outputs, names)
+
+    @classmethod
+    def _from_named(cls, values: Mapping[str, str], names: Mapping[str, str]) -> "Settings":
+        subnets = _split(values.get(names["subnets"], ""))
+        selection = SelectionLimits(
+            max_price_usd_per_hour=_number(values, names["max_price"]), has_subnets=bool(subnets)
+        )
+        limits = StackLimits(
+            max_running_jobs=int(_number(values, names["max_running_jobs"])),
+            provisioning_deadline_seconds=int(_number(values, names["provisioning_deadline"])),
+            selection=selection,
+        )
+        return cls(
+            table=_required(values, names["table"]),
+            attempts_queue_url=_required(values, names["attempts_queue_url"]),
+            cluster=_required(values, names["cluster"]),
+            capacity_providers=parse_capacity_providers(_required(values, names["capacity_providers"])),
+            dead_letter_queue_url=values.get(names.get("dead_letter_queue_url", ""), ""),
+            subnets=subnets,
+            security_groups=_split(values.get(names["security_groups"], "")),
+            limits=limits,
+        )
+
+
+def parse_capacity_providers(text: str) -> tuple[CapacityProviderOffer, ...]:
+    """Read `name=instance-type/purchase,…`, the form of the stack's parameter CapacityProviders.
+
+    Raises:
+        InvalidSettingsError: with the entry that cannot be read.
+    """
+    offers = []
+    for entry in _split(text):
+        name, equals, rest = entry.partition("=")
+        instance_type, slash, purchase = rest.partition("/")
+        if not (equals and slash and name and instance_type and purchase in set(PurchaseOption)):
+            raise InvalidSettingsError(
+                f"capacity provider {entry!r} is not name=instance-type/purchase, for example g5-spot=g5.xlarge/spot"
+            )
+        offers.append(CapacityProviderOffer(name, instance_type, PurchaseOption(purchase)))
+    return tuple(offers)
+
+
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _required(values: Mapping[str, str], name: str) -> str:
+    value = values.get(name, "")
+    if not value:
+        raise InvalidSettingsError(f"setting {name} is missing")
+    return value
+
+
+def _number(values: Mapping[str, str], name: str) -> float:
+    try:
+        return float(_required(values, name))
+    except ValueError as error:
+        raise InvalidSettingsError(f"setting {name} is missing or is not a number") from error
