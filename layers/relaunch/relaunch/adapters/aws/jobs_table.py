@@ -47,7 +47,7 @@ def stamp(at: datetime) -> str:
     """
     if at.tzinfo is None:
         raise ValueError(f"{at} has no time zone")
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return at.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 def text(value: str) -> dict[str, Any]:

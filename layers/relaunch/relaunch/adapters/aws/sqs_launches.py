@@ -4,6 +4,8 @@ import json
 from typing import TYPE_CHECKING
 
 from relaunch.adapters.aws.errors import aws_errors
+from relaunch.adapters.queue_message import load_message
+from relaunch.ports import PermanentError
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -26,3 +28,15 @@ class SqsLaunchQueue:
                 MessageBody=json.dumps({"job_id": job_id}),
                 DelaySeconds=min(max(delay_seconds, 0), MAX_DELAY_SECONDS),
             )
+
+
+def parse_launch_request(body: str) -> str:
+    """Return the id of the job whose launch a message asks for.
+
+    Raises:
+        PermanentError: the message names no job.
+    """
+    job_id = load_message(body).get("job_id")
+    if not isinstance(job_id, str) or not job_id:
+        raise PermanentError("the message names no job_id")
+    return job_id
