@@ -1,0 +1,73 @@
+"""A payload that is too large for the queue, reduced to the fields that webhook_payloads reads.
+
+Every import here is paid at each cold start of github_webhook.
+"""
+
+import json
+from collections.abc import Mapping
+
+MAX_COMMITS_TOLD = 2048  # GitHub lists no more commits of one push: there may be others
+MAX_PATHS_BYTES = 800_000  # all changed paths together, as JSON
+_REPOSITORY: Mapping[str, object] = {"full_name": True}
+_PACKAGE: Mapping[str, object] = {
+    "id": True,
+    "name": True,
+    "package_version": {
+        "id": True,
+        "version": True,
+        "target_oid": True,
+        "package_url": True,
+        "container_metadata": {"tag": {"name": True, "digest": True}},
+    },
+}
+_USED_FIELDS: Mapping[str, object] = {
+    **dict.fromkeys(("action", "ref", "before", "after", "deleted", "created", "forced", "branch", "inputs"), True),
+    "client_payload": True,
+    "workflow": True,
+    "repository": _REPOSITORY,
+    "sender": {"login": True},
+    "head_commit": {"id": True},
+    "workflow_run": {
+        **dict.fromkeys(("id", "run_attempt", "name", "path", "head_branch", "head_sha", "conclusion"), True),
+        "head_repository": _REPOSITORY,
+    },
+    "release": {"id": True, "tag_name": True, "target_commitish": True},
+    "package": _PACKAGE,
+    "registry_package": _PACKAGE,
+}
+
+
+def reduce_payload(payload: Mapping[str, object]) -> dict[str, object]:
+    """Return what is used of a payload; a push keeps all its changed paths or, when they are too many, none of them."""
+    reduced = _keep_fields(payload, _USED_FIELDS)
+    commits = payload.get("commits")
+    if isinstance(commits, list):
+        reduced["commits"] = _reduce_commits(commits)
+    return reduced
+
+
+def _keep_fields(value: Mapping[str, object], fields: Mapping[str, object]) -> dict[str, object]:
+    kept: dict[str, object] = {}
+    for name, below in fields.items():
+        if name in value:
+            part = value[name]
+            if isinstance(below, Mapping) and isinstance(part, Mapping):
+                part = _keep_fields(part, below)
+            kept[name] = part
+    return kept
+
+
+def _reduce_commits(commits: list[object]) -> list[object]:
+    """Return one commit that stands for all; one without lists says that the paths are not known."""
+    if not commits:
+        return []
+    paths: set[str] = set()
+    for commit in commits:
+        for name in ("added", "modified", "removed"):
+            listed = commit.get(name) if isinstance(commit, Mapping) else None
+            if not isinstance(listed, list):
+                return [{}]
+            paths.update(str(path) for path in listed)
+    if len(commits) >= MAX_COMMITS_TOLD or sum(len(json.dumps(path)) + 1 for path in paths) > MAX_PATHS_BYTES:
+        return [{}]
+    return [{"added": sorted(paths), "modified": [], "removed": []}]
