@@ -1,0 +1,86 @@
+"""A strict simulator of Amazon ECS on EC2: one engine, in process under a clock, or over HTTP for boto3.
+
+In process, under a virtual clock (nothing happens until time is advanced)::
+
+    clock = Clock()
+    processes = ScriptedProcesses(clock, lambda spec: Script(runtime_seconds=600))
+    settings = SimulatorSettings(instance_types={"g5.xlarge": InstanceShape(4, 16_384, gpus=1, gpu_memory_mib=22_888)})
+    events: list[Event] = []
+    simulator = EcsSimulator(clock, processes, settings, on_event=events.append)
+    simulator.call("CreateCluster", {"clusterName": "training"})
+    group = AutoScalingGroup("g5-spot", "g5.xlarge", Purchase.SPOT, ("us-east-1a", "us-east-1b"), max_size=4)
+    simulator.add_capacity_provider("g5-xlarge-spot", group, cluster="training")
+    ecs = InProcessClient(simulator)                     # like boto3.client("ecs"), raises botocore's ClientError
+    ecs.register_task_definition(family="trainer", containerDefinitions=[...])
+    ecs.run_task(cluster="training", taskDefinition="trainer", capacityProviderStrategy=[...])
+    clock.advance(300)                                   # or clock.run_until(lambda: ..., limit_seconds=3600)
+    simulator.interrupt("i-...")                         # warning now, `shutting-down` after Timing.warning_lead
+
+Over HTTP, with real processes, delays 20 times shorter::
+
+    clock = WallClock(speed=20)
+    processes = LocalProcesses(log_sink)                 # log_sink(LogTarget | None, timestamp_ms, line)
+    simulator = EcsSimulator(clock, processes, settings, authorize=PolicyAuthorizer(policies))
+    server = EcsServer(simulator, on_event=forward)      # events in order, on a thread of their own
+    clock.start(); server.start()                        # server.url is AWS_ENDPOINT_URL_ECS and AWS_ENDPOINT_URL_EC2
+    ...
+    server.close(); clock.stop()                         # ends every container
+
+Calls into `simulator` from other threads are made under `with clock.lock:`. Delays are in `Timing`; the clock's speed
+divides them, never time stamps, retentions or token buckets. `simulator.requests` is every request that came in,
+`simulator.machines.bill` what the instances cost, `simulator.faults.fail_next(action, times, Fault(...))` makes calls
+fail before or after they took effect. A token bucket refuses above ECS's rates unless `throttling=False`.
+
+Controls over HTTP, JSON in and out, under `/_relaunch/`:
+GET `requests`, `state`, `bill`; POST `interrupt` {instance_id, lead_seconds?, rebalance_first?},
+`rebalance` {instance_id}, `terminate` {instance_id}, `agent` {instance_id, connected}, `capacity` {instance_type, purchase, instances, zone?}
+(instances null: any number), `fail` {action, times?, moment: before|after|throttle, code?, message?, drop_connection?},
+`throttling` {enabled}, `unpullable` {image}, `shutdown` {}.
+
+Not simulated: services, Fargate, Managed Instances, GPU sharing, `dependsOn` order, health checks, secrets, volumes.
+"""
+
+from relaunch_local.ecs.authorization import Authorize, Permission
+from relaunch_local.ecs.clock import Clock, WallClock
+from relaunch_local.ecs.ec2 import SpotPrice
+from relaunch_local.ecs.engine import EcsSimulator, RecordedRequest, SimulatorSettings
+from relaunch_local.ecs.errors import DroppedConnectionError, EcsError
+from relaunch_local.ecs.faults import Fault, FaultMoment
+from relaunch_local.ecs.http_face import EcsServer
+from relaunch_local.ecs.iam import PolicyAuthorizer
+from relaunch_local.ecs.in_process import InProcessClient
+from relaunch_local.ecs.local_processes import LocalProcesses
+from relaunch_local.ecs.model import AutoScalingGroup, BillLine, InstanceShape, Purchase, Timing
+from relaunch_local.ecs.processes import LogTarget, Processes, ProcessSpec, ProcessStartError, Script, ScriptedProcesses
+from relaunch_local.ecs.region import Event
+
+__all__ = [
+    "Authorize",
+    "AutoScalingGroup",
+    "BillLine",
+    "Clock",
+    "DroppedConnectionError",
+    "EcsError",
+    "EcsServer",
+    "EcsSimulator",
+    "Event",
+    "Fault",
+    "FaultMoment",
+    "InProcessClient",
+    "InstanceShape",
+    "LocalProcesses",
+    "LogTarget",
+    "Permission",
+    "PolicyAuthorizer",
+    "ProcessSpec",
+    "ProcessStartError",
+    "Processes",
+    "Purchase",
+    "RecordedRequest",
+    "Script",
+    "ScriptedProcesses",
+    "SimulatorSettings",
+    "SpotPrice",
+    "Timing",
+    "WallClock",
+]

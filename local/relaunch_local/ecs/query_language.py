@@ -1,0 +1,281 @@
+"""The cluster query language: parsed strictly, evaluated against what a container instance knows of itself.
+
+Source: "Create expressions to define container instances for Amazon ECS tasks" in the ECS Developer Guide.
+A regular expression is Java's there and Python's here; the common part is the same.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, Never
+
+Value = str | int | bool | datetime | frozenset[str] | None
+"""What a subject is; a set for `task:group`, None for what the instance has not got."""
+Lookup = Callable[[str], Value]
+
+MAX_LENGTH = 2_000
+"""Characters of an expression (PlacementConstraint, Amazon ECS API Reference)."""
+
+_OPERATORS = {
+    "==": "==", "equals": "==", "!=": "!=", "not_equals": "!=",
+    ">": ">", "greater_than": ">", ">=": ">=", "greater_than_equal": ">=",
+    "<": "<", "less_than": "<", "<=": "<=", "less_than_equal": "<=",
+    "exists": "exists", "!exists": "not_exists", "not_exists": "not_exists",
+    "in": "in", "!in": "not_in", "not_in": "not_in",
+    "=~": "matches", "matches": "matches", "!~": "not_matches", "not_matches": "not_matches",
+}  # fmt: skip
+_SUBJECTS = frozenset(
+    {"agentConnected", "agentVersion", "ec2InstanceId", "registeredAt", "runningTasksCount", "task:group"}
+)
+_ATTRIBUTE = re.compile(r"^attribute:[A-Za-z0-9_.\-/\\]{1,128}$")
+_TOKEN = re.compile(
+    r"\s*(?:(?P<symbol>&&|\|\||==|!=|>=|<=|=~|!~|!exists|!in|[()\[\],<>!])"
+    r"|\"(?P<double>[^\"]*)\"|'(?P<single>[^']*)'|(?P<word>[^\s()\[\],<>!=&|\"']+))"
+)
+_ORDERED: dict[str, Callable[[Any, Any], bool]] = {
+    ">": lambda left, right: left > right,
+    ">=": lambda left, right: left >= right,
+    "<": lambda left, right: left < right,
+    "<=": lambda left, right: left <= right,
+}
+
+
+class ExpressionError(ValueError):
+    """The text is no expression of the language."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One subject, one operator, its arguments."""
+
+    subject: str
+    operator: str
+    arguments: tuple[str, ...] = ()
+
+    def holds(self, lookup: Lookup) -> bool:
+        """Whether it is true of the instance that `lookup` describes."""
+        return _compare(lookup(self.subject), self.operator, self.arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """The opposite of an expression."""
+
+    operand: "Node"
+
+    def holds(self, lookup: Lookup) -> bool:
+        """Whether the operand is false."""
+        return not self.operand.holds(lookup)
+
+
+@dataclass(frozen=True, slots=True)
+class Junction:
+    """Several expressions joined by `and` or by `or`."""
+
+    is_and: bool
+    operands: tuple["Node", ...]
+
+    def holds(self, lookup: Lookup) -> bool:
+        """Whether all, or any, of the operands hold."""
+        results = (each.holds(lookup) for each in self.operands)
+        return all(results) if self.is_and else any(results)
+
+
+Node = Comparison | Negation | Junction
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A parsed expression with its text."""
+
+    text: str
+    root: Node = field(compare=False)
+
+    def holds(self, lookup: Lookup) -> bool:
+        """Whether it is true of the instance that `lookup` describes."""
+        return self.root.holds(lookup)
+
+
+@lru_cache(maxsize=4_096)
+def parse_expression(text: str) -> Expression:
+    """Parse a text.
+
+    Raises:
+        ExpressionError: The text is empty, too long, or not in the language.
+    """
+    if len(text) > MAX_LENGTH:
+        message = f"an expression has at most {MAX_LENGTH} characters"
+        raise ExpressionError(message)
+    parser = _Parser(text)
+    root = parser.parse_or()
+    parser.expect_end()
+    if isinstance(root, Comparison) and parser.saw_parenthesis:
+        message = "a single expression may not contain parentheses"
+        raise ExpressionError(message)
+    return Expression(text, root)
+
+
+class _Parser:
+    """A recursive descent over the text; regular expressions are read from the text itself, not from tokens."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._position = 0
+        self.saw_parenthesis = False
+
+    def parse_or(self) -> Node:
+        operands = [self._parse_and()]
+        while self._accept("||", "or"):
+            operands.append(self._parse_and())
+        return operands[0] if len(operands) == 1 else Junction(is_and=False, operands=tuple(operands))
+
+    def expect_end(self) -> None:
+        if self._text[self._position :].strip():
+            self._fail("the end")
+
+    def _parse_and(self) -> Node:
+        operands = [self._parse_not()]
+        while self._accept("&&", "and"):
+            operands.append(self._parse_not())
+        return operands[0] if len(operands) == 1 else Junction(is_and=True, operands=tuple(operands))
+
+    def _parse_not(self) -> Node:
+        if self._accept("!", "not"):
+            return Negation(self._parse_not())
+        if self._accept("("):
+            self.saw_parenthesis = True
+            inner = self.parse_or()
+            if not self._accept(")"):
+                self._fail("')'")
+            return inner
+        return self._parse_comparison()
+
+    def _parse_comparison(self) -> Comparison:
+        subject = self._next("a subject")
+        if subject not in _SUBJECTS and not _ATTRIBUTE.match(subject):
+            message = f"unknown subject {subject!r}"
+            raise ExpressionError(message)
+        word = self._next("an operator")
+        if word not in _OPERATORS:
+            message = f"unknown operator {word!r}"
+            raise ExpressionError(message)
+        operator = _OPERATORS[word]
+        return Comparison(subject, operator, self._arguments(operator))
+
+    def _arguments(self, operator: str) -> tuple[str, ...]:
+        if operator in ("exists", "not_exists"):
+            return ()
+        if operator in ("in", "not_in"):
+            return tuple(self._list())
+        if operator in ("matches", "not_matches"):
+            return (self._pattern(),)
+        return (self._argument(),)
+
+    def _list(self) -> Iterator[str]:
+        if not self._accept("["):
+            self._fail("'['")
+        yield self._argument()
+        while self._accept(","):
+            yield self._argument()
+        if not self._accept("]"):
+            self._fail("']'")
+
+    def _argument(self) -> str:
+        match = self._match()
+        if match is None or match.group("symbol") is not None:
+            self._fail("an argument")
+        self._position = match.end()
+        return next(group for group in match.group("double", "single", "word") if group is not None)
+
+    def _pattern(self) -> str:
+        match = self._match()
+        quoted = None if match is None else match.group("double") or match.group("single")
+        pattern = self._argument() if quoted is not None else self._bare_pattern()
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            message = f"not a regular expression: {pattern!r}"
+            raise ExpressionError(message) from error
+        return pattern
+
+    def _bare_pattern(self) -> str:
+        start = self._position
+        while start < len(self._text) and self._text[start].isspace():
+            start += 1
+        end, depth = start, 0
+        while end < len(self._text) and not self._text[end].isspace():
+            depth += {"(": 1, ")": -1}.get(self._text[end], 0)
+            if depth < 0:
+                break
+            end += 1
+        if start == end:
+            self._fail("a regular expression")
+        self._position = end
+        return self._text[start:end]
+
+    def _match(self) -> re.Match[str] | None:
+        return _TOKEN.match(self._text, self._position)
+
+    def _next(self, wanted: str) -> str:
+        match = self._match()
+        token = None if match is None else match.group("symbol") or match.group("word")
+        if match is None or token is None:
+            self._fail(wanted)
+        self._position = match.end()
+        return token
+
+    def _accept(self, *tokens: str) -> bool:
+        match = self._match()
+        if match is None or (match.group("symbol") or match.group("word")) not in tokens:
+            return False
+        self._position = match.end()
+        return True
+
+    def _fail(self, wanted: str) -> Never:
+        found = self._text[self._position : self._position + 20].strip() or "nothing"
+        message = f"expected {wanted}, found {found!r}"
+        raise ExpressionError(message)
+
+
+def _compare(value: Value, operator: str, arguments: tuple[str, ...]) -> bool:
+    if isinstance(value, frozenset):
+        return _compare_set(value, operator, arguments)
+    if operator.startswith("not_") or operator == "!=":
+        positive = "==" if operator == "!=" else operator.removeprefix("not_")
+        return not _compare(value, positive, arguments)
+    if operator == "exists" or value is None:
+        return value is not None
+    if operator in _ORDERED:
+        return _is_ordered(value, operator, arguments[0])
+    if operator == "matches":
+        return re.fullmatch(arguments[0], _text(value)) is not None
+    return _text(value) in arguments
+
+
+def _compare_set(values: frozenset[str], operator: str, arguments: tuple[str, ...]) -> bool:
+    if operator.startswith("not_") or operator == "!=":
+        positive = "==" if operator == "!=" else operator.removeprefix("not_")
+        return not _compare_set(values, positive, arguments)
+    return bool(values) if operator == "exists" else any(_compare(each, operator, arguments) for each in values)
+
+
+def _is_ordered(value: Value, operator: str, argument: str) -> bool:
+    compare = _ORDERED[operator]
+    try:
+        if isinstance(value, datetime):
+            return bool(compare(value, datetime.fromisoformat(argument)))
+        if isinstance(value, str) and value.count(".") > 1:
+            return bool(compare(_version(value), _version(argument)))
+        return bool(compare(float(_text(value)), float(argument)))
+    except (ValueError, TypeError):
+        return False
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split("."))
+
+
+def _text(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
