@@ -1,0 +1,132 @@
+"""Task definitions of ECS: the newest ACTIVE revision of a family, and what it asks of a machine.
+
+Speaks DescribeTaskDefinition and ListTaskDefinitions ("TaskDefinition", Amazon ECS API Reference).
+"""
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from botocore.exceptions import ClientError
+
+from relaunch.adapters.aws.errors import aws_errors, error_code
+from relaunch.core.revision import ACTIVE, ContainerRequirement, Revision, RevisionRow, rank_revisions
+from relaunch.ports import NoActiveRevisionError, TransientError
+
+if TYPE_CHECKING:
+    from mypy_boto3_ecs import ECSClient
+
+CPU_UNITS_PER_VCPU = 1024
+_NEURON_DEVICE = re.compile(r"/dev/neuron[0-9]+")
+_SIZE = re.compile(r"(?i)\s*([0-9]+(?:\.[0-9]+)?)\s*(vcpu|gb)?\s*")
+# Revisions that were deregistered between being listed and being described.
+_MAX_RACES = 3
+
+_Definition = Mapping[str, Any]
+
+
+class EcsRevisions:
+    """Implements RevisionSource.
+
+    DescribeTaskDefinition by family answers the newest ACTIVE revision with its content in one call. Its family and
+    status are checked all the same (emulators answer INACTIVE ones, and a revision may be deregistered meanwhile);
+    where they do not hold, every page of ListTaskDefinitions is read.
+    """
+
+    def __init__(self, client: "ECSClient") -> None:
+        self._client = client
+
+    def newest_active(self, family: str) -> Revision:
+        definition = self._describe(family, family)
+        if definition is not None:
+            return read_revision(definition)
+        ranked = rank_revisions(self._list(family), family)
+        for arn in ranked[:_MAX_RACES]:
+            definition = self._describe(arn, family)
+            if definition is not None:
+                return read_revision(definition)
+        if len(ranked) > _MAX_RACES:
+            raise TransientError(f"the newest {_MAX_RACES} revisions of family {family} were deregistered just now")
+        raise NoActiveRevisionError(f"the family {family} has no ACTIVE revision")
+
+    def _describe(self, name: str, family: str) -> _Definition | None:
+        """Return a definition if it is an ACTIVE one of exactly this family."""
+        with aws_errors(f"describing task definition {name}"):
+            try:
+                response = self._client.describe_task_definition(taskDefinition=name)
+            except ClientError as error:
+                # "Unable to describe task definition.": there is none of that name, or none that is ACTIVE.
+                if error_code(error) == "ClientException":
+                    return None
+                raise
+        definition = cast("_Definition", response["taskDefinition"])
+        is_wanted = definition.get("family") == family and definition.get("status") == ACTIVE
+        return definition if is_wanted else None
+
+    def _list(self, family: str) -> list[RevisionRow]:
+        with aws_errors(f"listing the revisions of family {family}"):
+            pages = self._client.get_paginator("list_task_definitions").paginate(familyPrefix=family, status="ACTIVE")
+            return [RevisionRow(arn) for page in pages for arn in page["taskDefinitionArns"]]
+
+
+def read_revision(definition: _Definition) -> Revision:
+    """Read a task definition as DescribeTaskDefinition answers it.
+
+    Sizes of the task bound those of its containers together; a task without them asks for the containers' sum.
+    """
+    network_mode = definition.get("networkMode") or "bridge"
+    containers = tuple(_container(each, network_mode) for each in definition.get("containerDefinitions", ()))
+    vcpus = _units(definition.get("cpu"), 1 / CPU_UNITS_PER_VCPU, 1.0)
+    memory_mib = round(_units(definition.get("memory"), 1.0, 1024.0))
+    return Revision(
+        arn=definition["taskDefinitionArn"],
+        family=definition["family"],
+        revision=int(definition["revision"]),
+        containers=containers,
+        network_mode=network_mode,
+        vcpus=vcpus or sum(container.vcpus for container in containers),
+        memory_mib=memory_mib or sum(container.memory_mib for container in containers),
+        architecture=(definition.get("runtimePlatform") or {}).get("cpuArchitecture") or "X86_64",
+        placement_constraint_count=len(definition.get("placementConstraints") or ()),
+    )
+
+
+def _container(container: Mapping[str, Any], network_mode: str) -> ContainerRequirement:
+    devices = (container.get("linuxParameters") or {}).get("devices") or ()
+    return ContainerRequirement(
+        name=container["name"],
+        image=container.get("image", ""),
+        is_essential=container.get("essential", True),
+        gpu_count=sum(_gpus(each) for each in container.get("resourceRequirements") or ()),
+        memory_mib=container.get("memory") or container.get("memoryReservation") or 0,
+        vcpus=(container.get("cpu") or 0) / CPU_UNITS_PER_VCPU,
+        host_ports=_host_ports(container.get("portMappings") or (), network_mode),
+        neuron_devices=tuple(
+            device["hostPath"] for device in devices if _NEURON_DEVICE.fullmatch(device.get("hostPath", ""))
+        ),
+    )
+
+
+def _gpus(requirement: Mapping[str, Any]) -> int:
+    """Return the cards of a resource requirement: `ALL` and a share of a card (`sharingStrategy`) need at least one."""
+    if requirement.get("type") != "GPU":
+        return 0
+    value = str(requirement.get("value") or "")
+    return int(value) if value.isdecimal() else 1
+
+
+def _host_ports(mappings: Any, network_mode: str) -> tuple[int, ...]:
+    """Return the fixed ports of the machine that the mappings take: 0 means any, and awsvpc tasks have their own."""
+    if network_mode not in {"bridge", "host"}:
+        return ()
+    is_host = network_mode == "host"
+    ports = (mapping.get("hostPort") or (is_host and mapping.get("containerPort")) for mapping in mappings)
+    return tuple(port for port in ports if port)
+
+
+def _units(size: Any, plain: float, named: float) -> float:
+    """Read a task's size: `1024` or `1 vCPU`, `2048` or `2 GB`; nothing is 0."""
+    match = _SIZE.fullmatch(str(size or ""))
+    if match is None:
+        return 0.0
+    return float(match[1]) * (named if match[2] else plain)

@@ -1,0 +1,148 @@
+"""An ECS cluster as the target of tasks: RunTask, StopTask and the reading actions (Amazon ECS API Reference)."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from botocore.config import Config
+from botocore.exceptions import ClientError, ParamValidationError
+
+from relaunch.adapters.aws.ecs_events import observe_container_instance, observe_task
+from relaunch.adapters.aws.ecs_run_task import build_run_task, outcome_of_error, outcome_of_response
+from relaunch.adapters.aws.errors import AwsError, aws_errors, error_code
+from relaunch.core.launch import ContainerInstance, LaunchOutcome, LaunchRequest, TaskObservation, check_limits
+from relaunch.core.placement import ec2_instance_is
+from relaunch.ports import PermanentError, TransientError
+
+if TYPE_CHECKING:
+    from mypy_boto3_ecs import ECSClient
+
+ECS_CLIENT_CONFIG = Config(connect_timeout=3, read_timeout=15, retries={"mode": "standard", "total_max_attempts": 2})
+"""For the client given to EcsTarget and EcsRevisions.
+
+The SDK's one retry hides no outcome: RunTask is repeated with the same client token, so ECS answers with the task it
+made the first time, or with the same failures; StopTask and the reading actions may be repeated anyway. More retries
+would spend the function's time on an account that is throttled, where the message is better left to its queue.
+"""
+
+MAX_DESCRIBED = 100
+"""Tasks of one DescribeTasks."""
+
+MAX_REASON_LENGTH = 255
+"""Characters of StopTask's reason: said by the API Reference until 2024, and nothing said since."""
+
+_MISSING = "MISSING"
+_UNKNOWN_TASK_CODES = frozenset({"InvalidParameterException", "ClientException"})
+
+
+class EcsTarget:
+    """Implements TaskTarget on one cluster.
+
+    `subnets` and `security_groups` are where tasks of awsvpc revisions run; others use the network of their machine.
+    """
+
+    def __init__(
+        self, client: "ECSClient", cluster: str, subnets: Sequence[str] = (), security_groups: Sequence[str] = ()
+    ) -> None:
+        self._client = client
+        self._cluster = cluster
+        self._subnets = tuple(subnets)
+        self._security_groups = tuple(security_groups)
+
+    def launch(self, request: LaunchRequest) -> LaunchOutcome:
+        violations = check_limits(request)
+        if violations:
+            raise PermanentError(f"launching {request.started_by}: {'; '.join(violations)}")
+        try:
+            response = self._client.run_task(
+                **build_run_task(request, self._cluster, self._subnets, self._security_groups)
+            )
+        except ParamValidationError as error:
+            raise PermanentError(f"launching {request.started_by}: {error}") from error
+        except AwsError as error:
+            return outcome_of_error(error)
+        return outcome_of_response(response)
+
+    def stop(self, task_arn: str, reason: str) -> None:
+        with aws_errors(f"stopping task {task_arn}"):
+            try:
+                self._client.stop_task(cluster=self._cluster, task=task_arn, reason=reason[:MAX_REASON_LENGTH])
+            except ClientError as error:
+                if not _says_not_found(error):
+                    raise
+
+    def describe(self, task_arns: Sequence[str]) -> Mapping[str, TaskObservation | None]:
+        observed: dict[str, TaskObservation | None] = {}
+        arns = tuple(dict.fromkeys(task_arns))
+        for start in range(0, len(arns), MAX_DESCRIBED):
+            observed.update(self._describe_page(arns[start : start + MAX_DESCRIBED]))
+        return observed
+
+    def find_started_by(self, started_by: str) -> list[TaskObservation]:
+        # `startedBy` excludes every other filter but the desired status, which is RUNNING unless it is given.
+        return self._describe_listed(self._list_tasks(startedBy=started_by))
+
+    def find_on_instance(self, instance_id: str) -> list[TaskObservation]:
+        with aws_errors(f"finding the container instance of {instance_id}"):
+            pages = self._client.get_paginator("list_container_instances").paginate(
+                cluster=self._cluster, filter=str(ec2_instance_is(instance_id))
+            )
+            machines = [arn for page in pages for arn in page["containerInstanceArns"]]
+        arns = [arn for machine in machines for arn in self._list_tasks_on(machine)]
+        return [task for task in self._describe_listed(arns) if task.last_status != "STOPPED"]
+
+    def find_container_instance(self, container_instance_arn: str) -> ContainerInstance | None:
+        doing = f"describing container instance {container_instance_arn}"
+        with aws_errors(doing):
+            response = self._client.describe_container_instances(
+                cluster=self._cluster, containerInstances=[container_instance_arn]
+            )
+        for machine in response["containerInstances"]:
+            return observe_container_instance(machine).instance
+        _expect_missing(response.get("failures", ()), doing)
+        return None
+
+    def _describe_page(self, arns: Sequence[str]) -> dict[str, TaskObservation | None]:
+        doing = f"describing {len(arns)} tasks"
+        with aws_errors(doing):
+            response = self._client.describe_tasks(cluster=self._cluster, tasks=list(arns))
+        tasks = [observe_task(task) for task in response["tasks"]]
+        missing = _expect_missing(response.get("failures", ()), doing)
+        observed: dict[str, TaskObservation | None] = {task.task_arn: task for task in tasks} | dict.fromkeys(missing)
+        unanswered = [arn for arn in arns if arn not in observed]
+        # Taking silence for "gone" could start a second task beside a living one.
+        if unanswered:
+            raise TransientError(f"{doing}: ECS said nothing of {', '.join(unanswered)}")
+        return {arn: observed[arn] for arn in arns}
+
+    def _describe_listed(self, arns: Iterable[str]) -> list[TaskObservation]:
+        return [task for task in self.describe(tuple(arns)).values() if task is not None]
+
+    def _list_tasks(self, **filters: str) -> Iterator[str]:
+        # RUNNING first: a task that stops between the two calls is in both lists, the other way round in none.
+        for status in ("RUNNING", "STOPPED"):
+            with aws_errors(f"listing {status} tasks of {', '.join(filters.values())}"):
+                parameters: dict[str, Any] = {"cluster": self._cluster, "desiredStatus": status, **filters}
+                for page in self._client.get_paginator("list_tasks").paginate(**parameters):
+                    yield from page["taskArns"]
+
+    def _list_tasks_on(self, container_instance_arn: str) -> list[str]:
+        try:
+            return list(self._list_tasks(containerInstance=container_instance_arn))
+        except PermanentError as error:
+            # The machine left the cluster since it was listed; what ran on it has stopped.
+            if isinstance(error.__cause__, ClientError) and _says_not_found(error.__cause__):
+                return []
+            raise
+
+
+def _says_not_found(error: ClientError) -> bool:
+    """Tell whether ECS does not know (any more) what the call is about; the cluster itself has a code of its own."""
+    message = str(error.response.get("Error", {}).get("Message", ""))
+    return error_code(error) in _UNKNOWN_TASK_CODES and "not found" in message.lower()
+
+
+def _expect_missing(failures: Iterable[Mapping[str, Any]], doing: str) -> list[str]:
+    others = [failure for failure in failures if failure.get("reason") != _MISSING]
+    if others:
+        raise TransientError(f"{doing}: {', '.join(str(failure.get('reason')) for failure in others)}")
+    return [failure["arn"] for failure in failures]
