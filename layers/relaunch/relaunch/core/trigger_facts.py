@@ -1,21 +1,18 @@
 """What a trigger event tells people and the training: a summary and environment variables."""
 
 from relaunch.core.job import TriggerFacts
-from relaunch.core.trigger import DirectRequest, GithubEvent, ImagePushed, ObjectCreated, TriggerEvent
+from relaunch.core.trigger import GithubEvent, ImagePushed, ObjectCreated, TriggerEvent
 
 
 def collect_facts(event: TriggerEvent, sha: str = "") -> TriggerFacts:
     """Return what started a job. `sha` is a commit id found elsewhere than in the event, in an image's tag."""
-    match event:
-        case GithubEvent():
-            return _collect_github_facts(event)
-        case ObjectCreated():
-            return _collect_object_facts(event)
-        case ImagePushed():
-            return _collect_image_facts(event, sha)
-        case DirectRequest():
-            caller = f" by {event.caller}" if event.caller else ""
-            return TriggerFacts("direct", event.identity, f"asked for{caller}")
+    if isinstance(event, GithubEvent):
+        return _collect_github_facts(event)
+    if isinstance(event, ObjectCreated):
+        return _collect_object_facts(event)
+    if isinstance(event, ImagePushed):
+        return _collect_image_facts(event, sha)
+    return TriggerFacts("direct", event.identity, f"asked for by {event.caller}" if event.caller else "asked for")
 
 
 def _collect_github_facts(event: GithubEvent) -> TriggerFacts:

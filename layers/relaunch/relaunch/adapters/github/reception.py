@@ -77,7 +77,7 @@ def receive(
     enqueue: Callable[[str], object],
     received_at: str,
 ) -> Answer:
-    """Answer a request; what `has_signed(body, digest)` and `enqueue(message)` raise is passed on: nothing is queued."""
+    """Answer a request; what `has_signed(body, digest)` and `enqueue(message)` raise is passed on, nothing queued."""
     if max(request.length, len(request.body)) > MAX_BODY_BYTES:
         return Answer(413, "the body is too large")
     digest = read_digest(request.headers.get("x-hub-signature-256"))
