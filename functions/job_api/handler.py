@@ -4,7 +4,7 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from relaunch.adapters.job_api import answer_request
+from job_api.answer import answer_request
 from relaunch.bootstrap import function
 
 

@@ -18,7 +18,7 @@ from relaunch.adapters.aws.ecs_target import EcsTarget
 from relaunch.adapters.aws.offerings import CapacityProviderOfferings
 from relaunch.adapters.aws.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.sqs_batch import PoisonQueue
-from relaunch.adapters.aws.sqs_launches import SqsLaunches
+from relaunch.adapters.aws.sqs_launches import SqsLaunchQueue
 from relaunch.observability import PowertoolsLog, SilentLog
 from relaunch.ports import DecisionLog, World
 from relaunch.settings import Settings
@@ -40,7 +40,7 @@ class SystemClock:
 
 
 class LazyClient:
-    """Makes a client when it is first used: a function pays only for the services it calls (EC2's model alone 65 ms)."""
+    """Makes a client when it is first used: a function pays only for the services it calls (EC2 costs 65 ms)."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
@@ -103,7 +103,7 @@ def _make_world(settings: Settings, clients: _Clients, log: DecisionLog) -> Worl
         offerings=CapacityProviderOfferings(settings.capacity_providers, spot_prices, log),
         images=EcrImages(clients.lazy("ecr")),
         checkpoints=S3Checkpoints(clients.lazy("s3")),
-        launches=SqsLaunches(clients.lazy("sqs"), settings.attempts_queue_url),
+        launches=SqsLaunchQueue(clients.lazy("sqs"), settings.attempts_queue_url),
         clock=clock,
         log=log,
         limits=settings.limits,

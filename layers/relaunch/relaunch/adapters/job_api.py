@@ -11,10 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from relaunch.core.job import Job
-from relaunch.core.trigger import DirectRequest
-from relaunch.ports import PermanentError, World
-from relaunch.usecases.cancel_job import cancel_job
-from relaunch.usecases.submit_job import submit_request
+from relaunch.ports import PermanentError
 
 _JobId = Annotated[str, Field(pattern=r"^[a-z0-9-]{1,100}$", description="A job's id.")]
 
@@ -56,68 +53,46 @@ Request = Annotated[SubmitRequest | ShowRequest | CancelRequest, Field(discrimin
 _REQUEST: TypeAdapter[SubmitRequest | ShowRequest | CancelRequest] = TypeAdapter(Request)
 
 
-def answer_request(event: object, request_id: str, world: World) -> dict[str, Any]:
-    """Answer one request: `{"job": …}`, or `{"error": {"code", "message"}}` when trying again cannot help.
+class InvalidRequestError(PermanentError):
+    """The request is not one that job_api knows; the message names every field that is wrong."""
 
-    `request_id` is Lambda's: an asynchronous call that Lambda repeats has the same one, and so finds the same job.
+
+def parse_request(event: object) -> SubmitRequest | ShowRequest | CancelRequest:
+    """Read a request.
 
     Raises:
-        TransientError: something failed for now; the call is worth repeating.
+        InvalidRequestError: it does not keep the schema.
     """
     try:
-        request = _REQUEST.validate_python(event)
+        return _REQUEST.validate_python(event)
     except ValidationError as error:
         wrong = "; ".join(f"{_place(each['loc'])}: {each['msg']}" for each in error.errors())
-        return _error("InvalidRequest", wrong)
-    try:
-        match request:
-            case SubmitRequest():
-                return _submit(request, request_id, world)
-            case ShowRequest():
-                return _found(world.jobs.load_job(request.job_id), request.job_id)
-            case CancelRequest():
-                return _found(cancel_job(request.job_id, request.reason, world), request.job_id)
-    except PermanentError as error:
-        return _error(type(error).__name__.removesuffix("Error"), str(error))
+        raise InvalidRequestError(wrong) from error
 
 
-def _submit(request: SubmitRequest, request_id: str, world: World) -> dict[str, Any]:
-    identity = f"api:key:{request.idempotency_key}" if request.idempotency_key else f"api:call:{request_id}"
-    direct = DirectRequest(identity, request.definition, request.inputs, "job_api", world.clock.now())
-    submission = submit_request(direct, world)
-    return {**_found(submission.job, ""), "is_new": submission.is_new, "note": submission.note}
-
-
-def _found(job: Job | None, job_id: str) -> dict[str, Any]:
-    if job is None:
-        return _error("UnknownJob", f"there is no job {job_id!r}")
+def describe_job(job: Job) -> dict[str, Any]:
+    """Return a job as the answers of job_api carry it, JSON-ready."""
     attempt = job.attempt
     return {
-        "job": {
-            "job_id": job.job_id,
-            "definition": job.definition.name,
-            "state": str(job.state),
-            "is_final": job.state.is_final,
-            "reason": job.reason,
-            "accepted_at": job.accepted_at.isoformat(),
-            "ended_at": job.ended_at.isoformat() if job.ended_at else None,
-            "revision_arn": job.revision.arn,
-            "attempt": attempt.number if attempt else None,
-            "offering": str(attempt.placement_try.offering) if attempt else None,
-            "task_arn": attempt.task_arn if attempt else None,
-            "interruptions": job.interruptions,
-            "failures": job.failures,
-            "cost_usd": round(job.cost_usd, 4),
-        }
+        "job_id": job.job_id,
+        "definition": job.definition.name,
+        "state": str(job.state),
+        "is_final": job.state.is_final,
+        "reason": job.reason,
+        "accepted_at": job.accepted_at.isoformat(),
+        "ended_at": job.ended_at.isoformat() if job.ended_at else None,
+        "revision_arn": job.revision.arn,
+        "attempt": attempt.number if attempt else None,
+        "offering": str(attempt.placement_try.offering) if attempt else None,
+        "task_arn": attempt.task_arn if attempt else None,
+        "interruptions": job.interruptions,
+        "failures": job.failures,
+        "cost_usd": round(job.cost_usd, 4),
     }
 
 
 def _place(location: tuple[int | str, ...]) -> str:
     return ".".join(str(part) for part in location) or "the request"
-
-
-def _error(code: str, message: str) -> dict[str, Any]:
-    return {"error": {"code": code, "message": message}}
 
 
 def request_schema() -> Mapping[str, Any]:

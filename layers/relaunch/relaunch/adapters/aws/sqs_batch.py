@@ -68,7 +68,8 @@ def handle_batch(
         try:
             return handle_body(record.body)
         except PermanentError as error:
-            return poison.bury(record, str(error))
+            poison.bury(record, str(error))
+            return None
 
     # A batch in which every message failed is a partial failure too: raising would hide which ones were poison.
     processor = BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False)

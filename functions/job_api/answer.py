@@ -1,0 +1,48 @@
+"""Answers one request to job_api."""
+
+from typing import Any
+
+from relaunch.adapters.job_api import CancelRequest, ShowRequest, SubmitRequest, describe_job, parse_request
+from relaunch.core.job import Job
+from relaunch.core.trigger import DirectRequest
+from relaunch.ports import PermanentError, World
+from relaunch.usecases.cancel_job import cancel_job
+from relaunch.usecases.submit_job import submit_request
+
+
+class UnknownJobError(PermanentError):
+    """No job has this id."""
+
+
+def answer_request(event: object, request_id: str, world: World) -> dict[str, Any]:
+    """Answer one request: `{"job": …}`, or `{"error": {"code", "message"}}` when trying again cannot help.
+
+    `request_id` is Lambda's: an asynchronous call that Lambda repeats has the same one, and so finds the same job.
+
+    Raises:
+        TransientError: something failed for now; the call is worth repeating.
+    """
+    try:
+        request = parse_request(event)
+        match request:
+            case SubmitRequest():
+                return _submit(request, request_id, world)
+            case ShowRequest():
+                return _found(world.jobs.load_job(request.job_id), request.job_id)
+            case CancelRequest():
+                return _found(cancel_job(request.job_id, request.reason, world), request.job_id)
+    except PermanentError as error:
+        return {"error": {"code": type(error).__name__.removesuffix("Error"), "message": str(error)}}
+
+
+def _submit(request: SubmitRequest, request_id: str, world: World) -> dict[str, Any]:
+    identity = f"api:key:{request.idempotency_key}" if request.idempotency_key else f"api:call:{request_id}"
+    direct = DirectRequest(identity, request.definition, request.inputs, "job_api", world.clock.now())
+    submission = submit_request(direct, world)
+    return {**_found(submission.job, ""), "is_new": submission.is_new, "note": submission.note}
+
+
+def _found(job: Job | None, job_id: str) -> dict[str, Any]:
+    if job is None:
+        raise UnknownJobError(f"there is no job {job_id!r}")
+    return {"job": describe_job(job)}
