@@ -1,63 +1,43 @@
-"""Who calls the simulator, and what their policies allow.
+"""Who calls the simulator, and what their policies are.
 
 The emulator gives every function the credentials of its role, and enforces the policies of what it serves itself. ECS
-and EC2 are served by the simulator, so the same policies are checked here (IAM User Guide, "Policy evaluation logic").
+and EC2 are served by the simulator, which asks here for the policies that the template gave the same roles.
 """
 
 import hashlib
 import json
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
-import boto3
+from relaunch_local.emulator import ROOT_KEY, Emulator
 
-Statement = Mapping[str, Any]
-Context = Mapping[str, str]
+PolicyDocument = Mapping[str, Any]
 
-
-@dataclass(frozen=True)
-class Request:
-    """One permission that a call needs: an action, on a resource, in a context of condition keys."""
-
-    action: str
-    resource: str = "*"
-    context: Context = field(default_factory=dict)
+EVERYTHING: PolicyDocument = {"Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
 
 
-@dataclass(frozen=True)
-class Caller:
-    """A principal and the statements of its policies; the root user has none and may do everything."""
+class Callers:
+    """The policies by access key: the root user's from the start, the functions' once they are deployed."""
 
-    arn: str
-    statements: tuple[Statement, ...] = ()
-    is_root: bool = False
+    def __init__(self) -> None:
+        """Know the root user."""
+        self._policies: dict[str, Sequence[PolicyDocument]] = {ROOT_KEY: [EVERYTHING]}
 
-    def denial(self, request: Request) -> str | None:
-        """Why the caller may not do this, in AWS's words; None if it may."""
-        if self.is_root or is_allowed(self.statements, request):
-            return None
-        return (
-            f"User: {self.arn} is not authorized to perform: {request.action} on resource: {request.resource} "
-            f"because no identity-based policy allows the {request.action} action"
-        )
+    def policies_of(self, access_key: str) -> Sequence[PolicyDocument] | None:
+        """The policies of a key; None for one that nobody knows."""
+        return self._policies.get(access_key)
 
-
-def read_callers(session: boto3.Session, endpoint_url: str, root_key: str) -> dict[str, Caller]:
-    """Know the root user and every function by the access key that the emulator gives it."""
-    functions = session.client("lambda", endpoint_url=endpoint_url)
-    iam = session.client("iam", endpoint_url=endpoint_url)
-    account = session.client("sts", endpoint_url=endpoint_url).get_caller_identity()["Account"]
-    callers = {root_key: Caller(f"arn:aws:iam::{account}:root", is_root=True)}
-    for page in functions.get_paginator("list_functions").paginate():
-        for function in page["Functions"]:
-            role = function["Role"].rsplit("/", 1)[1]
-            statements = tuple(role_statements(iam, role))
-            arn = f"arn:aws:sts::{account}:assumed-role/{role}/{function['FunctionName']}"
-            callers[function_access_key(function["FunctionArn"], function["Role"])] = Caller(arn, statements)
-    return callers
+    def learn_functions(self, emulator: Emulator) -> None:
+        """Read every deployed function's role and its inline policies; the template gives no others."""
+        iam = emulator.client("iam")
+        for page in emulator.client("lambda").get_paginator("list_functions").paginate():
+            for function in page["Functions"]:
+                role = function["Role"].rsplit("/", 1)[1]
+                names = iam.list_role_policies(RoleName=role)["PolicyNames"]
+                answers = [iam.get_role_policy(RoleName=role, PolicyName=name) for name in names]
+                key = function_access_key(function["FunctionArn"], function["Role"])
+                self._policies[key] = [read_document(answer["PolicyDocument"]) for answer in answers]
 
 
 def function_access_key(function_arn: str, role_arn: str) -> str:
@@ -65,54 +45,9 @@ def function_access_key(function_arn: str, role_arn: str) -> str:
     return f"ASIA{hashlib.sha256(f'{function_arn}:{role_arn}'.encode()).hexdigest()[:16].upper()}"
 
 
-def role_statements(iam: Any, role: str) -> Iterable[Statement]:
-    """The statements of a role's inline policies; the template has no others."""
-    for name in iam.list_role_policies(RoleName=role)["PolicyNames"]:
-        document = iam.get_role_policy(RoleName=role, PolicyName=name)["PolicyDocument"]
-        yield from document["Statement"] if isinstance(document, dict) else json.loads(unquote(document))["Statement"]
-
-
-def is_allowed(statements: Iterable[Statement], request: Request) -> bool:
-    """Whether a statement allows this and none denies it."""
-    effects = {statement["Effect"] for statement in statements if applies(statement, request)}
-    return "Allow" in effects and "Deny" not in effects
-
-
-def applies(statement: Statement, request: Request) -> bool:
-    """Whether a statement is about this action on this resource in this context."""
-    return (
-        any(matches(pattern, request.action, re.IGNORECASE) for pattern in as_list(statement["Action"]))
-        and any(matches(pattern, request.resource) for pattern in as_list(statement["Resource"]))
-        and all(
-            condition_holds(operator, key, as_list(values), request.context)
-            for operator, keys in statement.get("Condition", {}).items()
-            for key, values in keys.items()
-        )
-    )
-
-
-def condition_holds(operator: str, key: str, values: Sequence[str], context: Context) -> bool:
-    """Whether one condition holds; a key that the request does not have fails it.
-
-    Raises:
-        ValueError: the operator is none of those that the template uses.
-    """
-    if operator not in {"StringEquals", "StringLike", "ArnEquals", "ArnLike"}:
-        raise ValueError(f"the local world cannot evaluate the condition operator {operator}")
-    if key not in context:
-        return False
-    if operator == "StringEquals":
-        return context[key] in values
-    # ArnEquals is ArnLike ("Amazon Resource Name (ARN) condition operators").
-    return any(matches(value, context[key]) for value in values)
-
-
-def matches(pattern: str, text: str, flags: int = 0) -> bool:
-    """Whether a policy's pattern, with `*` and `?`, matches the whole text."""
-    expression = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
-    return re.fullmatch(expression, text, flags | re.DOTALL) is not None
-
-
-def as_list(value: str | Sequence[str]) -> Sequence[str]:
-    """A policy's element may be one string or a list of them."""
-    return [value] if isinstance(value, str) else value
+def read_document(document: str | PolicyDocument) -> PolicyDocument:
+    """A policy as IAM answers it: JSON in URL encoding, unless boto3 has decoded it."""
+    if isinstance(document, str):
+        decoded: PolicyDocument = json.loads(unquote(document))
+        return decoded
+    return document

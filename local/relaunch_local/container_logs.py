@@ -8,8 +8,10 @@ from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass
 
-import boto3
 from botocore.exceptions import BotoCoreError, ClientError
+
+from relaunch_local.ecs import LogTarget
+from relaunch_local.emulator import Emulator
 
 logger = logging.getLogger(__name__)
 
@@ -19,29 +21,28 @@ FLUSH_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class LogLine:
-    """A line that a container wrote, with the time in milliseconds since the epoch."""
+    """A line that a container wrote, at a time in milliseconds since 1970."""
 
-    group: str
-    stream: str
-    text: str
+    target: LogTarget
     timestamp: int
+    text: str
 
 
 class ContainerLogs:
     """Collects lines from any thread, and puts them into their log streams in order."""
 
-    def __init__(self, session: boto3.Session, endpoint_url: str) -> None:
-        """Start sending to the emulator there."""
-        self._logs = session.client("logs", endpoint_url=endpoint_url)
-        self._streams: set[tuple[str, str]] = set()
+    def __init__(self, emulator: Emulator) -> None:
+        """Start sending to the emulator."""
+        self._logs = emulator.client("logs")
+        self._streams: set[LogTarget] = set()
         self._queue: queue.Queue[LogLine | None] = queue.Queue()
         self._thread = threading.Thread(target=self._run, name="container-logs", daemon=True)
         self._thread.start()
 
-    def write(self, group: str, stream: str, text: str) -> None:
+    def write(self, target: LogTarget | None, timestamp: int, text: str) -> None:
         """Take a line; returns before it is sent. CloudWatch refuses empty lines, so they are left out."""
-        if text:
-            self._queue.put(LogLine(group, stream, text, time.time_ns() // 1_000_000))
+        if target is not None and text:
+            self._queue.put(LogLine(target, timestamp, text))
 
     def close(self) -> None:
         """Send what has been taken, and stop."""
@@ -69,25 +70,26 @@ class ContainerLogs:
         return lines, True
 
     def _send(self, lines: list[LogLine]) -> None:
-        by_stream: defaultdict[tuple[str, str], list[LogLine]] = defaultdict(list)
+        by_target: defaultdict[LogTarget, list[LogLine]] = defaultdict(list)
         for line in lines:
-            by_stream[line.group, line.stream].append(line)
-        for (group, stream), batch in by_stream.items():
+            by_target[line.target].append(line)
+        for target, batch in by_target.items():
             try:
-                self._create_stream(group, stream)
+                self._create_stream(target)
                 self._logs.put_log_events(
-                    logGroupName=group,
-                    logStreamName=stream,
+                    logGroupName=target.group,
+                    logStreamName=target.stream,
                     logEvents=[{"timestamp": line.timestamp, "message": line.text} for line in batch],
                 )
             except (ClientError, BotoCoreError):
-                logger.exception("sending the output of %s", stream)
+                logger.exception("sending the output of %s", target.stream)
 
-    def _create_stream(self, group: str, stream: str) -> None:
-        if (group, stream) in self._streams:
+    def _create_stream(self, target: LogTarget) -> None:
+        if target in self._streams:
             return
-        with suppress(self._logs.exceptions.ResourceAlreadyExistsException):
-            self._logs.create_log_group(logGroupName=group)
-        with suppress(self._logs.exceptions.ResourceAlreadyExistsException):
-            self._logs.create_log_stream(logGroupName=group, logStreamName=stream)
-        self._streams.add((group, stream))
+        exists = self._logs.exceptions.ResourceAlreadyExistsException
+        with suppress(exists):
+            self._logs.create_log_group(logGroupName=target.group)
+        with suppress(exists):
+            self._logs.create_log_stream(logGroupName=target.group, logStreamName=target.stream)
+        self._streams.add(target)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from relaunch_local.build import BUILD, REPOSITORY, built_application, locked
 from relaunch_local.emulator import INTERPRETER, REGION, Emulator
@@ -39,7 +38,7 @@ class Deployment:
     @cached_property
     def webhook_secret(self) -> str:
         """The secret that GitHub would sign with."""
-        client = self.emulator.session().client("secretsmanager", endpoint_url=self.emulator.endpoint_url)
+        client = self.emulator.client("secretsmanager")
         return str(client.get_secret_value(SecretId=self.outputs["WebhookSecretArn"])["SecretString"])
 
 
@@ -50,8 +49,7 @@ def deploy(emulator: Emulator, parameters: Mapping[str, str], folder: Path) -> D
         NotBuiltError: there is no build.
         DeploymentError: SAM failed, or the emulator cannot run what was built.
     """
-    s3 = emulator.session().client("s3", endpoint_url=emulator.endpoint_url)
-    s3.create_bucket(Bucket=PACKAGES, CreateBucketConfiguration={"LocationConstraint": REGION})
+    emulator.client("s3").create_bucket(Bucket=PACKAGES, CreateBucketConfiguration={"LocationConstraint": REGION})
     with locked(fcntl.LOCK_SH):
         application = built_application()
         check_runtime(application.runtime)
@@ -99,7 +97,7 @@ def run_sam_deploy(emulator: Emulator, parameters: Mapping[str, str], folder: Pa
 
 def read_stack(emulator: Emulator) -> tuple[dict[str, str], dict[str, str]]:
     """Read the stack's outputs, and its resources' physical ids by logical id."""
-    cloudformation: Any = emulator.session().client("cloudformation", endpoint_url=emulator.endpoint_url)
+    cloudformation = emulator.client("cloudformation")
     stack = cloudformation.describe_stacks(StackName=STACK)["Stacks"][0]
     outputs = {each["OutputKey"]: each["OutputValue"] for each in stack["Outputs"]}
     pages = cloudformation.get_paginator("list_stack_resources").paginate(StackName=STACK)

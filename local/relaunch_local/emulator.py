@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
@@ -23,6 +23,9 @@ REGION: Final = "eu-central-1"
 LOOPBACK = "127.0.0.1"
 
 INTERPRETER = REPOSITORY / ".venv-emulator" / "bin" / "python"
+
+ROOT_KEY: Final = "test"
+"""The access key that the emulator takes for the account's root user."""
 
 START_SECONDS = 60.0
 PORT_ATTEMPTS = 5
@@ -44,7 +47,7 @@ class Emulator:
         """The variables that lead boto3 and SAM here, and nowhere else."""
         return {
             "AWS_ENDPOINT_URL": self.endpoint_url,
-            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_ACCESS_KEY_ID": ROOT_KEY,
             "AWS_SECRET_ACCESS_KEY": self.secret_access_key,
             "AWS_DEFAULT_REGION": REGION,
             "AWS_REGION": REGION,
@@ -53,9 +56,15 @@ class Emulator:
             "AWS_EC2_METADATA_DISABLED": "true",
         }
 
-    def session(self) -> boto3.Session:
-        """A session of the root user; give `endpoint_url` to its clients."""
-        return boto3.Session(aws_access_key_id="test", aws_secret_access_key=self.secret_access_key, region_name=REGION)
+    def client(self, service: str) -> Any:
+        """Make a client of the root user."""
+        return boto3.client(
+            service,  # type: ignore[call-overload]  # the service's name is not a literal here
+            endpoint_url=self.endpoint_url,
+            aws_access_key_id=ROOT_KEY,
+            aws_secret_access_key=self.secret_access_key,
+            region_name=REGION,
+        )
 
 
 @contextmanager
@@ -97,7 +106,7 @@ def emulator_environment(emulator: Emulator, work: Path, given: Mapping[str, str
         "TMPDIR": str(work),
         "LANG": "C.UTF-8",
         "PYTHONUNBUFFERED": "1",
-        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_ACCESS_KEY_ID": ROOT_KEY,
         "AWS_SECRET_ACCESS_KEY": emulator.secret_access_key,
         "MINISTACK_ACCOUNT_ID": ACCOUNT,
         "MINISTACK_REGION": REGION,
@@ -140,8 +149,7 @@ def answers(endpoint_url: str) -> bool:
 
 def knows_us(emulator: Emulator) -> bool:
     """Whether the emulator accepts our secret."""
-    sts = emulator.session().client("sts", endpoint_url=emulator.endpoint_url)
     try:
-        return bool(sts.get_caller_identity()["Account"] == ACCOUNT)
+        return bool(emulator.client("sts").get_caller_identity()["Account"] == ACCOUNT)
     except (ClientError, BotoCoreError):
         return False

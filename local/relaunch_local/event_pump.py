@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol
 
-import boto3
 from botocore.exceptions import BotoCoreError, ClientError
+
+from relaunch_local.emulator import Emulator
 
 logger = logging.getLogger(__name__)
 
@@ -45,10 +46,10 @@ class EventTargets(Protocol):
 class EmulatorTargets:
     """The queues behind the rules of the emulator's default bus."""
 
-    def __init__(self, session: boto3.Session, endpoint_url: str) -> None:
-        """Speak to the emulator there."""
-        self._events = session.client("events", endpoint_url=endpoint_url)
-        self._sqs = session.client("sqs", endpoint_url=endpoint_url)
+    def __init__(self, emulator: Emulator) -> None:
+        """Read the rules when the first event comes."""
+        self._events = emulator.client("events")
+        self._sqs = emulator.client("sqs")
         self._patterns = lru_cache(maxsize=1)(self._read_patterns)
         self._queue_url = lru_cache(maxsize=None)(self._read_queue_url)
 
@@ -73,7 +74,7 @@ class EmulatorTargets:
         return {rule["Name"]: rule["EventPattern"] for rule in rules if "EventPattern" in rule}
 
     def _read_queue_url(self, arn: str) -> str:
-        return self._sqs.get_queue_url(QueueName=arn.rsplit(":", 1)[1])["QueueUrl"]
+        return str(self._sqs.get_queue_url(QueueName=arn.rsplit(":", 1)[1])["QueueUrl"])
 
 
 @dataclass

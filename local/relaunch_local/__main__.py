@@ -1,0 +1,77 @@
+"""The local world as a command: `python -m relaunch_local up` runs it until Ctrl-C."""
+
+import argparse
+import logging
+import shlex
+import signal
+import sys
+import threading
+from types import FrameType
+
+from relaunch_local.build import NotBuiltError
+from relaunch_local.deployment import DeploymentError
+from relaunch_local.emulator import EmulatorError
+from relaunch_local.event_pump import Disorder, Event
+from relaunch_local.world import LocalWorld, WorldSettings, local_world
+
+
+def main() -> None:
+    """Run the local world until Ctrl-C."""
+    parser = argparse.ArgumentParser(prog="python -m relaunch_local", description=__doc__)
+    commands = parser.add_subparsers(required=True)
+    up = commands.add_parser("up", help="run the local world until Ctrl-C")
+    up.add_argument("--speed", type=float, default=40.0, help="how much faster than on AWS machines come and go")
+    up.add_argument("--duplicated", type=float, default=0.0, metavar="SHARE", help="of the events that arrive twice")
+    up.add_argument("--reordered", type=float, default=0.0, metavar="SHARE", help="of the events that arrive late")
+    arguments = parser.parse_args()
+    logging.basicConfig(level=logging.WARNING)
+    signal.signal(signal.SIGTERM, interrupt)
+    disorder = Disorder(duplicated=arguments.duplicated, reordered=arguments.reordered)
+    try:
+        run(WorldSettings(speed=arguments.speed, disorder=disorder))
+    except (EmulatorError, NotBuiltError, DeploymentError) as error:
+        raise SystemExit(f"relaunch_local: {error}") from error
+    except KeyboardInterrupt:
+        print("the local world has ended", file=sys.stderr)
+
+
+def interrupt(_signal: int, _frame: FrameType | None) -> None:
+    """End on SIGTERM as on Ctrl-C."""
+    raise KeyboardInterrupt
+
+
+def run(settings: WorldSettings) -> None:
+    """Set the world up, say how to reach it, and show what happens until interrupted."""
+    with local_world(settings, report=lambda line: print(f"· {line}", file=sys.stderr)) as world:
+        print_environment(world)
+        with world.simulator.clock.lock:
+            world.simulator.subscribe(print_event)
+        threading.Event().wait()
+
+
+def print_environment(world: LocalWorld) -> None:
+    """Print what to export, and what to try."""
+    for name, value in world.environment().items():
+        print(f"export {name}={shlex.quote(value)}")
+    print(f"export RELAUNCH_WEBHOOK_URL={shlex.quote(world.deployment.webhook_url)}")
+    print(f"export RELAUNCH_WEBHOOK_SECRET={shlex.quote(world.deployment.webhook_secret)}", flush=True)
+    print(
+        "\nPaste the lines above into another terminal, and try there:\n"
+        "  .venv/bin/relaunch apply examples/relaunch.yaml\n"
+        "  .venv/bin/relaunch submit demo\n"
+        "  .venv/bin/relaunch ps\n"
+        "Ctrl-C here ends everything.\n",
+        file=sys.stderr,
+    )
+
+
+def print_event(event: Event) -> None:
+    """Print one line per event of ECS and EC2."""
+    detail = event["detail"]
+    state = detail.get("lastStatus") or detail.get("state") or detail.get("status") or ""
+    subject = event["resources"][0].rsplit("/", 1)[1]
+    print(f"{event['time']}  {event['detail-type']}  {subject}  {state}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

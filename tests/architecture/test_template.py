@@ -1,0 +1,375 @@
+"""What the emulator does not refuse and AWS does, or what only shows after weeks: asserted on the translated template."""
+
+import json
+import re
+from collections import Counter
+from typing import Any
+
+import pytest
+from architecture.conftest import REPOSITORY, Template, as_list, referred
+
+FUNCTIONS = {
+    "GithubWebhookFunction": "github_webhook",
+    "SubmitJobFunction": "submit_job",
+    "JobApiFunction": "job_api",
+    "LaunchAttemptFunction": "launch_attempt",
+    "ObserveCapacityFunction": "observe_capacity",
+    "ObserveTaskFunction": "observe_task",
+    "ReconcileFunction": "reconcile",
+}
+CONSUMERS = {
+    "IntakeQueue": "SubmitJobFunction",
+    "AttemptsQueue": "LaunchAttemptFunction",
+    "WarningsQueue": "ObserveCapacityFunction",
+    "TaskChangesQueue": "ObserveTaskFunction",
+}
+# Service Authorization Reference: these actions name no resource, or none before it is known.
+ACTIONS_WITHOUT_RESOURCE = {
+    "ecs:DescribeTaskDefinition",
+    "ecs:ListTaskDefinitions",
+    "ecs:ListTasks",
+    "ec2:DescribeSpotPriceHistory",
+    "ec2:DescribeInstances",
+}
+COMMON_TIMEOUT_FACTOR = 6
+
+
+def actions_of(statements: list[dict[str, Any]]) -> set[str]:
+    return {action for statement in statements for action in as_list(statement["Action"])}
+
+
+def resources_for(action: str, statements: list[dict[str, Any]]) -> list[Any]:
+    return [
+        resource
+        for statement in statements
+        if action in as_list(statement["Action"])
+        for resource in as_list(statement["Resource"])
+    ]
+
+
+def queues_for(action: str, statements: list[dict[str, Any]]) -> set[str]:
+    return {referred(resource) for resource in resources_for(action, statements)}
+
+
+def test_every_function_is_there_under_its_name(template: Template) -> None:
+    handlers = {name: function["Handler"] for name, function in template.functions.items()}
+
+    assert handlers == {name: f"{package}.handler.handle" for name, package in FUNCTIONS.items()}
+    for name, package in FUNCTIONS.items():
+        assert template.functions[name]["Environment"]["Variables"]["POWERTOOLS_SERVICE_NAME"] == package
+
+
+class TestQueues:
+    def test_each_has_exactly_the_consumer_it_is_for(self, template: Template) -> None:
+        consumed = [
+            (referred(each["EventSourceArn"]), referred(each["FunctionName"])) for each in template.sources.values()
+        ]
+
+        assert sorted(consumed) == sorted(CONSUMERS.items())
+
+    def test_a_message_stays_invisible_for_six_time_outs_of_its_consumer(self, template: Template) -> None:
+        for queue, function in CONSUMERS.items():
+            visibility = template.queues[queue]["VisibilityTimeout"]
+            assert visibility >= COMMON_TIMEOUT_FACTOR * template.functions[function]["Timeout"], queue
+
+    def test_a_warning_is_tried_again_within_its_two_minutes(self, template: Template) -> None:
+        queue, source = template.queues["WarningsQueue"], template.sources["ObserveCapacityFunctionWarnings"]
+
+        assert queue["VisibilityTimeout"] <= 60
+        assert source["BatchSize"] == 1
+        assert "MaximumBatchingWindowInSeconds" not in source
+        assert queue.get("DelaySeconds", 0) == 0
+
+    def test_each_has_a_dead_letter_queue_of_its_own(self, template: Template) -> None:
+        dead_letters = [template.dead_letter_queue_of(queue) for queue in CONSUMERS]
+
+        assert None not in dead_letters
+        assert max(Counter(dead_letters).values()) == 1
+        assert not set(dead_letters) & set(CONSUMERS)
+
+    def test_dead_letters_are_kept_as_long_as_sqs_can_and_longer_than_they_waited(self, template: Template) -> None:
+        # A dead letter keeps the age that it had in its queue.
+        for name, queue in template.queues.items():
+            if "DeadLetter" in name:
+                assert queue["MessageRetentionPeriod"] == 1_209_600, name
+
+    def test_all_are_encrypted_with_a_key_that_eventbridge_can_use(self, template: Template) -> None:
+        for name, queue in template.queues.items():
+            assert queue["SqsManagedSseEnabled"] is True, name
+            assert "KmsMasterKeyId" not in queue, name
+
+    def test_none_is_left_without_use(self, template: Template) -> None:
+        named = json.dumps([template.functions, template.sources, template.of_type("Lambda::EventInvokeConfig")])
+
+        assert [queue for queue in template.queues if f'"{queue}"' not in named] == []
+
+
+class TestSources:
+    def test_report_the_items_that_failed_and_limit_how_many_run_at_once(self, template: Template) -> None:
+        for name, source in template.sources.items():
+            assert source["FunctionResponseTypes"] == ["ReportBatchItemFailures"], name
+            # Lambda's smallest is 2.
+            assert source["ScalingConfig"]["MaximumConcurrency"] >= 2, name
+
+    def test_filter_nothing(self, template: Template) -> None:
+        # A filter deletes what it does not match; nothing may be lost without a trace.
+        assert [name for name, source in template.sources.items() if "FilterCriteria" in source] == []
+
+    def test_a_function_that_feeds_its_own_queue_is_not_cut_off(self, template: Template) -> None:
+        for name in template.functions:
+            queue = template.queue_of(name)
+            feeds_itself = queue in queues_for("sqs:SendMessage", template.statements_of(name))
+            assert (template.functions[name].get("RecursiveLoop") == "Allow") == feeds_itself, name
+
+
+class TestRules:
+    def test_every_target_may_be_sent_to_and_has_a_dead_letter_queue_that_may_be_too(self, template: Template) -> None:
+        allowed = {
+            (referred(resource), referred(rule))
+            for policy in template.of_type("SQS::QueuePolicy").values()
+            for statement in policy["PolicyDocument"]["Statement"]
+            for resource in as_list(statement["Resource"])
+            for rule in as_list(statement["Condition"]["ArnEquals"]["aws:SourceArn"])
+        }
+
+        needed = set()
+        for name, rule in template.rules.items():
+            for target in rule["Targets"]:
+                needed.add((referred(target["DeadLetterConfig"]["Arn"]), name))
+                if "ScheduleExpression" not in rule:
+                    needed.add((referred(target["Arn"]), name))
+        assert allowed == needed
+
+    def test_queue_policies_let_in_eventbridge_and_nobody_else(self, template: Template) -> None:
+        for name, policy in template.of_type("SQS::QueuePolicy").items():
+            named = {referred(queue) for queue in policy["Queues"]}
+            for statement in policy["PolicyDocument"]["Statement"]:
+                assert statement["Principal"] == {"Service": "events.amazonaws.com"}, name
+                assert statement["Action"] == "sqs:SendMessage", name
+                assert {referred(resource) for resource in as_list(statement["Resource"])} == named, name
+
+    def test_what_cannot_be_delivered_goes_to_the_dead_letter_queue_of_the_target(self, template: Template) -> None:
+        for name, rule in template.rules.items():
+            for target in rule["Targets"]:
+                dead_letters = referred(target["DeadLetterConfig"]["Arn"])
+                if "ScheduleExpression" not in rule:
+                    assert dead_letters == template.dead_letter_queue_of(referred(target["Arn"])), name
+
+    def test_every_sample_event_matches_exactly_one(self, template: Template) -> None:
+        samples = sorted((REPOSITORY / "events").glob("aws.*.json"))
+        patterns = {name: rule["EventPattern"] for name, rule in template.rules.items() if "EventPattern" in rule}
+
+        matched = {
+            sample.name: [
+                name for name, pattern in patterns.items() if matches(pattern, json.loads(sample.read_text()))
+            ]
+            for sample in samples
+        }
+        assert {name: rules for name, rules in matched.items() if len(rules) != 1} == {}
+        assert {rule for rules in matched.values() for rule in rules} == set(patterns), "a rule has no sample"
+
+    def test_tasks_of_other_clusters_are_not_ours(self, template: Template) -> None:
+        sample = json.loads((REPOSITORY / "events" / "aws.ecs.task-state-change.running.json").read_text())
+        pattern = template.rules["TaskStateRule"]["EventPattern"]
+
+        assert matches(pattern, sample)
+        sample["detail"]["clusterArn"] = sample["detail"]["clusterArn"].replace("cluster/", "cluster/other-")
+        assert not matches(pattern, sample)
+
+
+def matches(pattern: dict[str, Any], event: dict[str, Any]) -> bool:
+    """EventBridge's matching of literal values ("Amazon EventBridge event patterns")."""
+    for key, wanted in pattern.items():
+        actual = event.get(key)
+        if isinstance(wanted, dict):
+            if not isinstance(actual, dict) or not matches(wanted, actual):
+                return False
+        elif not any(literal_matches(each, actual) for each in wanted):
+            return False
+    return True
+
+
+def literal_matches(wanted: Any, actual: Any) -> bool:
+    """Whether a value is the one wanted; an ARN made by Sub may have any partition, region and account."""
+    if isinstance(wanted, str):
+        return bool(actual == wanted)
+    made = wanted["Fn::Sub"].replace("${ClusterName}", "relaunch")
+    return re.fullmatch(re.sub(r"\$\{AWS::\w+\}", "[a-z0-9-]+", made), actual or "") is not None
+
+
+class TestRoles:
+    def test_every_function_has_its_own_made_for_lambda_alone(self, template: Template) -> None:
+        roles = [referred(function["Role"]) for function in template.functions.values()]
+
+        assert sorted(roles) == sorted(template.of_type("IAM::Role"))
+        for name, role in template.of_type("IAM::Role").items():
+            assert "ManagedPolicyArns" not in role, name
+            (statement,) = role["AssumeRolePolicyDocument"]["Statement"]
+            assert statement["Principal"] == {"Service": "lambda.amazonaws.com"}, name
+
+    @pytest.mark.parametrize("function", FUNCTIONS)
+    def test_no_action_is_a_wildcard(self, template: Template, function: str) -> None:
+        assert [action for action in actions_of(template.statements_of(function)) if "*" in action] == []
+
+    @pytest.mark.parametrize("function", FUNCTIONS)
+    def test_all_resources_are_allowed_only_where_aws_knows_no_resource(
+        self, template: Template, function: str
+    ) -> None:
+        for statement in template.statements_of(function):
+            assert statement["Effect"] == "Allow"
+            if "*" in as_list(statement["Resource"]):
+                assert set(as_list(statement["Action"])) <= ACTIONS_WITHOUT_RESOURCE
+
+    @pytest.mark.parametrize("function", FUNCTIONS)
+    def test_each_writes_into_its_own_log_group(self, template: Template, function: str) -> None:
+        group = referred(template.functions[function]["LoggingConfig"]["LogGroup"])
+
+        assert queues_for("logs:PutLogEvents", template.statements_of(function)) == {group}
+        assert template.of_type("Logs::LogGroup")[group]["RetentionInDays"] == {"Ref": "LogRetentionDays"}
+
+    @pytest.mark.parametrize(("queue", "function"), CONSUMERS.items())
+    def test_a_consumer_may_consume_its_queue_and_fill_its_dead_letter_queue(
+        self, template: Template, queue: str, function: str
+    ) -> None:
+        statements = template.statements_of(function)
+
+        for action in ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"):
+            assert queues_for(action, statements) == {queue}
+        assert template.dead_letter_queue_of(queue) in queues_for("sqs:SendMessage", statements)
+
+    def test_roles_are_passed_only_to_tasks_only_under_our_path_only_when_launching(self, template: Template) -> None:
+        passing = {
+            function: statement
+            for function in FUNCTIONS
+            for statement in template.statements_of(function)
+            if "iam:PassRole" in as_list(statement["Action"])
+        }
+
+        assert set(passing) == {"LaunchAttemptFunction"}
+        statement = passing["LaunchAttemptFunction"]
+        assert as_list(statement["Action"]) == ["iam:PassRole"]
+        assert statement["Resource"]["Fn::Sub"].endswith(":role/relaunch/*")
+        assert statement["Condition"] == {"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}}
+
+    def test_tasks_are_run_only_in_our_cluster_and_only_when_launching(self, template: Template) -> None:
+        running = {
+            function: statement
+            for function in FUNCTIONS
+            for statement in template.statements_of(function)
+            if "ecs:RunTask" in as_list(statement["Action"])
+        }
+
+        assert set(running) == {"LaunchAttemptFunction"}
+        cluster = running["LaunchAttemptFunction"]["Condition"]["ArnEquals"]["ecs:cluster"]["Fn::Sub"]
+        assert cluster.endswith(":cluster/${ClusterName}")
+
+    @pytest.mark.parametrize("function", FUNCTIONS)
+    def test_tasks_are_stopped_only_in_our_cluster(self, template: Template, function: str) -> None:
+        for resource in resources_for("ecs:StopTask", template.statements_of(function)):
+            assert resource["Fn::Sub"].endswith(":task/${ClusterName}/*")
+
+    def test_only_the_webhook_reads_the_secret(self, template: Template) -> None:
+        readers = [
+            function
+            for function in FUNCTIONS
+            if "secretsmanager:GetSecretValue" in actions_of(template.statements_of(function))
+        ]
+
+        assert readers == ["GithubWebhookFunction"]
+
+    def test_the_webhook_may_enqueue_and_nothing_else(self, template: Template) -> None:
+        statements = template.statements_of("GithubWebhookFunction")
+
+        assert queues_for("sqs:SendMessage", statements) == {"IntakeQueue"}
+        assert actions_of(statements) == {
+            "logs:CreateLogStream",
+            "logs:PutLogEvents",
+            "sqs:SendMessage",
+            "secretsmanager:GetSecretValue",
+        }
+
+
+class TestFunctions:
+    def test_only_the_webhook_can_be_called_by_anyone(self, template: Template) -> None:
+        urls = template.of_type("Lambda::Url").values()
+        public = [each for each in template.of_type("Lambda::Permission").values() if each["Principal"] == "*"]
+
+        assert [referred(url["TargetFunctionArn"]) for url in urls] == ["GithubWebhookFunction"]
+        assert {referred(each["FunctionName"]) for each in public} == {"GithubWebhookFunction"}
+
+    def test_none_is_in_a_network_of_ours(self, template: Template) -> None:
+        assert [name for name, function in template.functions.items() if "VpcConfig" in function] == []
+
+    def test_an_asynchronous_call_that_fails_for_good_leaves_a_trace(self, template: Template) -> None:
+        destinations = {
+            referred(each["FunctionName"]): referred(each["DestinationConfig"]["OnFailure"]["Destination"])
+            for each in template.of_type("Lambda::EventInvokeConfig").values()
+        }
+
+        assert destinations == {
+            "JobApiFunction": "JobApiDeadLetterQueue",
+            "ReconcileFunction": "ReconcileDeadLetterQueue",
+        }
+        for function, queue in destinations.items():
+            assert queue in queues_for("sqs:SendMessage", template.statements_of(function))
+
+    @pytest.mark.parametrize("function", sorted(set(FUNCTIONS) - {"GithubWebhookFunction"}))
+    def test_each_is_told_its_own_dead_letter_queue(self, template: Template, function: str) -> None:
+        queue = template.queue_of(function)
+        told = referred(template.functions[function]["Environment"]["Variables"]["RELAUNCH_DEAD_LETTER_QUEUE_URL"])
+
+        assert told == (
+            template.dead_letter_queue_of(queue) if queue else function.replace("Function", "DeadLetterQueue")
+        )
+
+    def test_the_webhook_starts_without_third_party_packages(self, template: Template) -> None:
+        layers = {
+            name: [referred(layer) for layer in function["Layers"]] for name, function in template.functions.items()
+        }
+
+        assert [layer for layer in layers.pop("GithubWebhookFunction") if "Dependencies" in layer] == []
+        assert all(any("Dependencies" in layer for layer in each) for each in layers.values())
+
+    def test_two_passes_of_reconcile_hardly_ever_meet(self, template: Template) -> None:
+        assert template.rules["ReconcileFunctionSchedule"]["ScheduleExpression"] == "rate(1 minute)"
+        assert template.functions["ReconcileFunction"]["Timeout"] <= 60
+
+
+class TestTable:
+    def test_has_the_keys_and_the_sparse_indexes(self, template: Template) -> None:
+        table = template.of_type("DynamoDB::Table")["JobsTable"]
+        indexes = {
+            index["IndexName"]: (
+                [key["AttributeName"] for key in index["KeySchema"]],
+                index["Projection"]["ProjectionType"],
+            )
+            for index in table["GlobalSecondaryIndexes"]
+        }
+
+        assert [key["AttributeName"] for key in table["KeySchema"]] == ["pk", "sk"]
+        assert indexes == {
+            "due": (["due", "wake_at"], "KEYS_ONLY"),
+            "waiting": (["waiting_slot", "accepted_at"], "KEYS_ONLY"),
+            "listing": (["listing", "accepted_at"], "ALL"),
+        }
+        assert table["BillingMode"] == "PAY_PER_REQUEST"
+        assert table["TimeToLiveSpecification"] == {"AttributeName": "expires_at", "Enabled": True}
+
+    def test_outlives_the_stack_unless_said_otherwise(self, template: Template) -> None:
+        assert template.resources["JobsTable"]["DeletionPolicy"] == {"Ref": "TableDeletionPolicy"}
+        assert template.resources["JobsTable"]["UpdateReplacePolicy"] == "Retain"
+        assert template.parameters["TableDeletionPolicy"]["Default"] == "Retain"
+
+
+def test_the_outputs_are_what_the_command_reads(template: Template) -> None:
+    assert set(template.outputs) >= {
+        "WebhookUrl",
+        "WebhookSecretArn",
+        "TableName",
+        "ClusterName",
+        "CapacityProviders",
+        "JobApiFunctionName",
+        "IntakeQueueUrl",
+        "AttemptsQueueUrl",
+        *(f"{queue}Url" for queue in template.queues if "DeadLetter" in queue),
+    }
