@@ -1,0 +1,80 @@
+import pytest
+
+from fakes.builders import make_container, make_definition, make_revision
+from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement
+from relaunch.core.definition import JobDefinition
+from relaunch.core.need import Need, derive_need, needed_gpus, usable_memory_mib
+from relaunch.core.revision import ContainerRequirement
+
+ONE_GPU = make_definition(accelerator=AcceleratorRequirement(gpu=GpuRequirement(count=1)))
+FOUR_GPUS = make_definition(accelerator=AcceleratorRequirement(gpu=GpuRequirement(count=4)))
+NO_COUNT = make_definition(accelerator=AcceleratorRequirement(instance_types=("g5.xlarge",)))
+MAIN = make_container(name="main", gpu_count=1)
+SIDECAR = make_container(name="metrics", gpu_count=2, is_essential=False)
+
+
+@pytest.mark.parametrize(
+    ("definition", "containers", "gpus"),
+    [
+        pytest.param(ONE_GPU, None, 1, id="no revision yet"),
+        pytest.param(NO_COUNT, None, 0, id="no revision and no count"),
+        pytest.param(FOUR_GPUS, (MAIN,), 4, id="the definition's count replaces the container's"),
+        pytest.param(FOUR_GPUS, (MAIN, SIDECAR), 6, id="other containers keep theirs"),
+        pytest.param(NO_COUNT, (MAIN, SIDECAR), 3, id="the revision's own counts hold"),
+    ],
+)
+def test_gpus_of_all_containers_are_needed_together(
+    definition: JobDefinition, containers: tuple[ContainerRequirement, ...] | None, gpus: int
+) -> None:
+    revision = None if containers is None else make_revision(containers=containers)
+
+    assert needed_gpus(definition, revision) == gpus
+
+
+def test_without_a_revision_only_the_definition_is_known() -> None:
+    definition = make_definition(
+        accelerator=AcceleratorRequirement(
+            gpu=GpuRequirement(count=2, memory_mib=24_576, models=("L4",)), instance_types=("G6.12xlarge",)
+        )
+    )
+
+    assert derive_need(definition, None) == Need(
+        is_gpu=True, gpu_count=2, gpu_memory_mib=24_576, models=("L4",), instance_types=("g6.12xlarge",)
+    )
+
+
+def test_the_larger_of_the_task_and_its_containers_is_reserved() -> None:
+    containers = (make_container(memory_mib=6_000, vcpus=2.0), make_container(memory_mib=3_000, vcpus=1.0))
+
+    by_containers = derive_need(ONE_GPU, make_revision(containers=containers, memory_mib=0, vcpus=0.0))
+    by_task = derive_need(ONE_GPU, make_revision(containers=containers, memory_mib=12_000, vcpus=4.0))
+
+    assert (by_containers.memory_mib, by_containers.vcpus) == (9_000, 3.0)
+    assert (by_task.memory_mib, by_task.vcpus) == (12_000, 4.0)
+
+
+def test_devices_that_the_revision_lists_must_be_there() -> None:
+    neuron = make_definition(accelerator=AcceleratorRequirement(neuron=NeuronRequirement(devices=1)))
+    listing = make_container(gpu_count=0, neuron_devices=("/dev/neuron0", "/dev/neuron5", "/dev/fuse"))
+
+    assert derive_need(neuron, make_revision(containers=(listing,))).neuron_devices == 6
+    assert derive_need(neuron, make_revision(containers=(make_container(gpu_count=0),))).neuron_devices == 1
+
+
+@pytest.mark.parametrize(
+    ("memory_mib", "kept_mib"),
+    [
+        # Memory that Amazon Linux did not show on accelerated types, as karpenter-provider-aws measured it in 2023.
+        pytest.param(8_192, 420, id="g5g.xlarge"),
+        pytest.param(16_384, 700, id="g4dn.xlarge"),
+        pytest.param(32_768, 1_149, id="g4dn.2xlarge"),
+        pytest.param(62_464, 1_198, id="p3.2xlarge"),
+        pytest.param(196_608, 5_540, id="g4dn.12xlarge"),
+        pytest.param(786_432, 20_552, id="g5.48xlarge"),
+    ],
+)
+def test_no_more_memory_is_counted_on_than_machines_were_seen_to_have(memory_mib: int, kept_mib: int) -> None:
+    usable = usable_memory_mib(memory_mib)
+
+    assert usable <= memory_mib - kept_mib
+    assert usable > 0.92 * memory_mib
