@@ -14,7 +14,9 @@ from relaunch.core.launch import (
     LaunchUncertain,
     TaskObservation,
     TaskPlaced,
+    check_limits,
 )
+from relaunch.ports import PermanentError
 
 
 class FakeTasks:
@@ -36,6 +38,9 @@ class FakeTasks:
         self._launched: dict[str, tuple[LaunchRequest, str]] = {}
 
     def launch(self, request: LaunchRequest) -> LaunchOutcome:
+        violations = check_limits(request)
+        if violations:
+            raise PermanentError(f"launching {request.started_by}: {'; '.join(violations)}")
         self.requests.append(request)
         outcome = self.outcomes.popleft() if self.outcomes else None
         if isinstance(outcome, Exception):
@@ -112,7 +117,8 @@ class FakeTasks:
 
     def find_on_instance(self, instance_id: str) -> list[TaskObservation]:
         arns = {machine.arn for machine in self.instances.values() if machine.instance_id == instance_id}
-        return [task for task in self.tasks.values() if task.container_instance_arn in arns]
+        on_machine = [task for task in self.tasks.values() if task.container_instance_arn in arns]
+        return [task for task in on_machine if task.last_status != "STOPPED"]
 
     def find_container_instance(self, container_instance_arn: str) -> ContainerInstance | None:
         return self.instances.get(container_instance_arn)

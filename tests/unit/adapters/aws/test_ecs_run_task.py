@@ -2,6 +2,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from botocore.config import Config
 from botocore.exceptions import (
     ConnectionClosedError,
     ConnectTimeoutError,
@@ -12,7 +13,7 @@ from botocore.exceptions import (
 
 from fakes.builders import make_launch_request, task_arn
 from fakes.scripted_aws import ScriptedAws
-from relaunch.adapters.aws.ecs_target import ECS_CLIENT_CONFIG, EcsTarget
+from relaunch.adapters.aws.ecs_target import EcsTarget
 from relaunch.core.launch import (
     LaunchConflict,
     LaunchDeferred,
@@ -262,7 +263,7 @@ def test_sending_again_sends_the_same(ecs: ScriptedAws, target: EcsTarget):
 
 
 def test_retry_of_the_sdk_carries_the_same_token_and_hides_no_outcome():
-    ecs = ScriptedAws("ecs", ECS_CLIENT_CONFIG)
+    ecs = ScriptedAws("ecs", Config(retries={"mode": "standard", "total_max_attempts": 2}))
     target = EcsTarget(ecs.client, "relaunch")
     ecs.fail("RunTask", ReadTimeoutError(endpoint_url=URL))
     ecs.refuse("RunTask", "ThrottlingException", "Rate exceeded")

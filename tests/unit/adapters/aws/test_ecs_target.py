@@ -212,6 +212,14 @@ def test_half_a_list_is_no_list(ecs: ScriptedAws, target: EcsTarget, trouble):
         target.find_started_by("resnet/1")
 
 
+def test_page_that_answers_its_own_token_is_not_read_for_ever(ecs: ScriptedAws, target: EcsTarget):
+    for _ in range(2):
+        ecs.answer("ListTasks", taskArns=[task_arn(1)], nextToken="more")
+
+    with pytest.raises(TransientError, match="the token of that page"):
+        target.find_started_by("resnet/1")
+
+
 # find_on_instance
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from botocore.exceptions import ClientError
 
+from relaunch.adapters.aws.ecs_pages import read_pages
 from relaunch.adapters.aws.errors import aws_errors, error_code
 from relaunch.core.revision import ACTIVE, ContainerRequirement, Revision, RevisionRow, rank_revisions
 from relaunch.ports import NoActiveRevisionError, TransientError
@@ -65,7 +66,7 @@ class EcsRevisions:
 
     def _list(self, family: str) -> list[RevisionRow]:
         with aws_errors(f"listing the revisions of family {family}"):
-            pages = self._client.get_paginator("list_task_definitions").paginate(familyPrefix=family, status="ACTIVE")
+            pages = read_pages(self._client.list_task_definitions, familyPrefix=family, status=ACTIVE)
             return [RevisionRow(arn) for page in pages for arn in page["taskDefinitionArns"]]
 
 

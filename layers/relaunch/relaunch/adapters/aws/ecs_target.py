@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from botocore.config import Config
 from botocore.exceptions import ClientError, ParamValidationError
 
 from relaunch.adapters.aws.ecs_events import observe_container_instance, observe_task
+from relaunch.adapters.aws.ecs_pages import read_pages
 from relaunch.adapters.aws.ecs_run_task import build_run_task, outcome_of_error, outcome_of_response
 from relaunch.adapters.aws.errors import AwsError, aws_errors, error_code
 from relaunch.core.launch import ContainerInstance, LaunchOutcome, LaunchRequest, TaskObservation, check_limits
@@ -15,14 +15,6 @@ from relaunch.ports import PermanentError, TransientError
 
 if TYPE_CHECKING:
     from mypy_boto3_ecs import ECSClient
-
-ECS_CLIENT_CONFIG = Config(connect_timeout=3, read_timeout=15, retries={"mode": "standard", "total_max_attempts": 2})
-"""For the client given to EcsTarget and EcsRevisions.
-
-The SDK's one retry hides no outcome: RunTask is repeated with the same client token, so ECS answers with the task it
-made the first time, or with the same failures; StopTask and the reading actions may be repeated anyway. More retries
-would spend the function's time on an account that is throttled, where the message is better left to its queue.
-"""
 
 MAX_DESCRIBED = 100
 """Tasks of one DescribeTasks."""
@@ -37,6 +29,8 @@ _UNKNOWN_TASK_CODES = frozenset({"InvalidParameterException", "ClientException"}
 class EcsTarget:
     """Implements TaskTarget on one cluster.
 
+    Retries of the SDK hide no outcome: a RunTask that it repeats carries the same client token, so ECS answers with the
+    task it made the first time, or with the same failures, and StopTask and the reading actions may be repeated anyway.
     `subnets` and `security_groups` are where tasks of awsvpc revisions run; others use the network of their machine.
     """
 
@@ -83,9 +77,8 @@ class EcsTarget:
 
     def find_on_instance(self, instance_id: str) -> list[TaskObservation]:
         with aws_errors(f"finding the container instance of {instance_id}"):
-            pages = self._client.get_paginator("list_container_instances").paginate(
-                cluster=self._cluster, filter=str(ec2_instance_is(instance_id))
-            )
+            call, machine_filter = self._client.list_container_instances, str(ec2_instance_is(instance_id))
+            pages = read_pages(call, cluster=self._cluster, filter=machine_filter)
             machines = [arn for page in pages for arn in page["containerInstanceArns"]]
         arns = [arn for machine in machines for arn in self._list_tasks_on(machine)]
         return [task for task in self._describe_listed(arns) if task.last_status != "STOPPED"]
@@ -121,8 +114,8 @@ class EcsTarget:
         # RUNNING first: a task that stops between the two calls is in both lists, the other way round in none.
         for status in ("RUNNING", "STOPPED"):
             with aws_errors(f"listing {status} tasks of {', '.join(filters.values())}"):
-                parameters: dict[str, Any] = {"cluster": self._cluster, "desiredStatus": status, **filters}
-                for page in self._client.get_paginator("list_tasks").paginate(**parameters):
+                call = self._client.list_tasks
+                for page in read_pages(call, cluster=self._cluster, desiredStatus=status, **filters):
                     yield from page["taskArns"]
 
     def _list_tasks_on(self, container_instance_arn: str) -> list[str]:

@@ -1,0 +1,284 @@
+"""What every TaskTarget does; a new target runs this list unchanged."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from fakes.builders import container_instance_arn, make_launch_request, task_arn
+from fakes.task_clusters import FULL_PROVIDER, Cluster, FakeCluster, simulated_cluster
+from relaunch.core.launch import (
+    LaunchConflict,
+    LaunchDeferred,
+    LaunchRefused,
+    LaunchRequest,
+    LaunchUncertain,
+    PlacementFailed,
+    TaskPlaced,
+)
+from relaunch.ports import PermanentError, TaskTarget
+
+
+@pytest.fixture(params=["fake", "ECS in process", "ECS over HTTP"])
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    if request.param == "fake":
+        yield FakeCluster()
+        return
+    with simulated_cluster(over_http=request.param == "ECS over HTTP") as simulated:
+        yield simulated
+
+
+@pytest.fixture
+def target(cluster: Cluster) -> TaskTarget:
+    return cluster.target
+
+
+REQUEST = make_launch_request()
+OTHER = replace(REQUEST, started_by="bert-5a6b7c8d/1", client_token="bert-5a6b7c8d-1-1")
+
+
+def place(target: TaskTarget, request: LaunchRequest = REQUEST) -> str:
+    outcome = target.launch(request)
+    assert isinstance(outcome, TaskPlaced)
+    return outcome.task_arn
+
+
+def found(target: TaskTarget, request: LaunchRequest = REQUEST) -> list[str]:
+    return [task.task_arn for task in target.find_started_by(request.started_by)]
+
+
+def test_launched_task_waits_for_its_machine(target: TaskTarget):
+    arn = place(target)
+
+    task = target.describe([arn])[arn]
+
+    assert task is not None
+    assert (task.task_arn, task.started_by) == (arn, REQUEST.started_by)
+    assert (task.last_status, task.desired_status) == ("PROVISIONING", "RUNNING")
+    assert task.capacity_provider == REQUEST.capacity_provider
+    assert (task.container_instance_arn, task.started_at, task.stopped_at) == (None, None, None)
+    assert task.created_at is not None
+
+
+def test_same_request_sent_again_is_the_same_task(target: TaskTarget):
+    first = place(target)
+
+    assert place(target) == first
+    assert found(target) == [first]
+
+
+def test_two_tries_are_two_tasks(target: TaskTarget):
+    first = place(target)
+    second = place(target, replace(REQUEST, client_token="resnet-1f2e3d4c-1-2"))
+
+    assert first != second
+    assert sorted(found(target)) == sorted([first, second])
+
+
+def test_token_used_with_other_parameters_is_a_conflict_that_names_the_task(target: TaskTarget):
+    arn = place(target)
+
+    outcome = target.launch(replace(REQUEST, environment={"RELAUNCH_JOB_ID": "another"}))
+
+    assert outcome == LaunchConflict((arn,))
+    assert found(target) == [arn]
+
+
+def test_launch_whose_answer_was_lost_is_found_and_not_repeated(cluster: Cluster, target: TaskTarget):
+    cluster.lose_launch(takes_effect=True)
+
+    assert isinstance(target.launch(REQUEST), LaunchUncertain)
+    placed = found(target)
+
+    assert len(placed) == 1
+    assert place(target) == placed[0]
+    assert found(target) == placed
+
+
+def test_launch_that_was_lost_on_its_way_has_no_task_until_it_is_sent_again(cluster: Cluster, target: TaskTarget):
+    cluster.lose_launch(takes_effect=False)
+
+    assert isinstance(target.launch(REQUEST), LaunchUncertain)
+    assert found(target) == []
+    assert [place(target)] == found(target)
+
+
+def test_throttled_launch_has_no_task_and_goes_through_later(cluster: Cluster, target: TaskTarget):
+    cluster.throttle_launch()
+
+    assert isinstance(target.launch(REQUEST), LaunchDeferred)
+    assert found(target) == []
+    assert [place(target)] == found(target)
+
+
+def test_refused_launch_says_why_and_has_no_task(cluster: Cluster, target: TaskTarget):
+    cluster.refuse_launch()
+
+    assert target.launch(REQUEST) == LaunchRefused("ClientException: TaskDefinition is inactive")
+    assert found(target) == []
+
+
+def test_launch_without_room_is_a_failed_placement_with_reasons(cluster: Cluster, target: TaskTarget):
+    cluster.fill()
+    outcome = target.launch(replace(REQUEST, capacity_provider=FULL_PROVIDER))
+
+    assert isinstance(outcome, PlacementFailed)
+    assert outcome.reasons
+    assert all(outcome.reasons)
+    assert found(target) == []
+
+
+def test_request_beyond_a_documented_limit_is_not_sent(target: TaskTarget):
+    with pytest.raises(PermanentError, match="overrides"):
+        target.launch(replace(REQUEST, environment={"A": "x" * 8192}))
+
+    assert found(target) == []
+
+
+def test_running_task_tells_its_machine(cluster: Cluster, target: TaskTarget):
+    arn = place(target)
+    machine = cluster.start(arn)
+
+    task = target.describe([arn])[arn]
+
+    assert task is not None
+    assert (task.last_status, task.desired_status) == ("RUNNING", "RUNNING")
+    assert (task.container_instance_arn, task.zone) == (machine.arn, machine.zone)
+    assert task.started_at is not None
+    assert target.find_container_instance(machine.arn) == machine
+    assert machine.instance_type == "g5.xlarge"
+    assert machine.instance_id.startswith("i-")
+
+
+def test_task_whose_container_ended_tells_its_exit_code(cluster: Cluster, target: TaskTarget):
+    arn = place(target)
+    cluster.start(arn)
+    cluster.finish(arn, 3)
+
+    task = target.describe([arn])[arn]
+
+    assert task is not None
+    assert (task.last_status, task.desired_status) == ("STOPPED", "STOPPED")
+    assert task.stop_code == "EssentialContainerExited"
+    assert task.container_exit_codes == {"main": 3}
+    assert task.stopped_at is not None
+    assert found(target) == [arn]
+
+
+def test_every_change_of_a_task_has_a_higher_version(cluster: Cluster, target: TaskTarget):
+    versions = []
+    arn = place(target)
+    for change in (lambda: None, lambda: cluster.start(arn), lambda: cluster.finish(arn, 0)):
+        change()
+        task = target.describe([arn])[arn]
+        assert task is not None
+        versions.append(task.version)
+
+    assert versions == sorted(set(versions))
+
+
+def test_stopped_task_carries_our_reason(cluster: Cluster, target: TaskTarget):
+    arn = place(target)
+    cluster.start(arn)
+
+    target.stop(arn, "spot interruption warning")
+
+    task = target.describe([arn])[arn]
+    assert task is not None
+    assert (task.desired_status, task.stop_code) == ("STOPPED", "UserInitiated")
+    assert task.stopped_reason == "spot interruption warning"
+
+
+def test_task_can_be_stopped_before_it_has_a_machine(target: TaskTarget):
+    arn = place(target)
+
+    target.stop(arn, "PROVISIONING for too long")
+
+    task = target.describe([arn])[arn]
+    assert task is not None
+    assert (task.desired_status, task.stop_code) == ("STOPPED", "UserInitiated")
+    assert found(target) == [arn]
+
+
+def test_second_stop_changes_nothing(cluster: Cluster, target: TaskTarget):
+    arn = place(target)
+    cluster.start(arn)
+    target.stop(arn, "cancelled")
+    before = target.describe([arn])
+
+    target.stop(arn, "time-out")
+
+    assert target.describe([arn]) == before
+
+
+def test_stopping_a_task_that_has_stopped_changes_nothing(cluster: Cluster, target: TaskTarget):
+    arn = place(target)
+    cluster.start(arn)
+    cluster.finish(arn, 0)
+    before = target.describe([arn])
+
+    target.stop(arn, "cancelled")
+
+    assert target.describe([arn]) == before
+
+
+def test_stopping_a_task_that_was_never_there_is_fine(target: TaskTarget):
+    target.stop(task_arn(99), "cancelled")
+
+    assert target.describe([task_arn(99)]) == {task_arn(99): None}
+
+
+def test_task_that_stopped_long_ago_is_not_known_any_more(cluster: Cluster, target: TaskTarget):
+    arn = place(target)
+    cluster.start(arn)
+    cluster.finish(arn, 0)
+    cluster.forget(arn)
+
+    assert target.describe([arn]) == {arn: None}
+    assert found(target) == []
+
+
+def test_tasks_are_described_in_the_order_they_were_asked_for(target: TaskTarget):
+    first, second = place(target), place(target, OTHER)
+    asked = [second, task_arn(99), first]
+
+    observed = target.describe(asked)
+
+    assert list(observed) == asked
+    assert [task is None for task in observed.values()] == [False, True, False]
+
+
+def test_describing_nothing_is_nothing(target: TaskTarget):
+    assert target.describe([]) == {}
+
+
+def test_tasks_are_found_by_exactly_their_started_by(target: TaskTarget):
+    arn = place(target)
+    place(target, OTHER)
+
+    assert found(target) == [arn]
+    assert target.find_started_by("resnet-1f2e3d4c/11") == []
+    assert target.find_started_by("resnet-1f2e3d4c") == []
+
+
+def test_running_and_stopping_tasks_are_found_on_their_machine_and_stopped_ones_are_not(
+    cluster: Cluster, target: TaskTarget
+):
+    arn, other = place(target), place(target, OTHER)
+    machine, other_machine = cluster.start(arn), cluster.start(other)
+    assert machine != other_machine
+
+    assert [task.task_arn for task in target.find_on_instance(machine.instance_id)] == [arn]
+    target.stop(arn, "cancelled")
+    assert [task.desired_status for task in target.find_on_instance(machine.instance_id)] == ["STOPPED"]
+    cluster.finish(arn, 143)
+    assert target.find_on_instance(machine.instance_id) == []
+    assert [task.task_arn for task in target.find_on_instance(other_machine.instance_id)] == [other]
+
+
+def test_instance_outside_the_cluster_has_no_tasks(target: TaskTarget):
+    assert target.find_on_instance("i-0fffffffffffffff0") == []
+
+
+def test_container_instance_that_is_not_there_is_none(target: TaskTarget):
+    assert target.find_container_instance(container_instance_arn(99)) is None
