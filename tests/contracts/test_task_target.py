@@ -47,7 +47,7 @@ def found(target: TaskTarget, request: LaunchRequest = REQUEST) -> list[str]:
     return [task.task_arn for task in target.find_started_by(request.started_by)]
 
 
-def test_launched_task_waits_for_its_machine(target: TaskTarget):
+def test_launched_task_waits_for_its_machine(target: TaskTarget) -> None:
     arn = place(target)
 
     task = target.describe([arn])[arn]
@@ -60,14 +60,14 @@ def test_launched_task_waits_for_its_machine(target: TaskTarget):
     assert task.created_at is not None
 
 
-def test_same_request_sent_again_is_the_same_task(target: TaskTarget):
+def test_same_request_sent_again_is_the_same_task(target: TaskTarget) -> None:
     first = place(target)
 
     assert place(target) == first
     assert found(target) == [first]
 
 
-def test_two_tries_are_two_tasks(target: TaskTarget):
+def test_two_tries_are_two_tasks(target: TaskTarget) -> None:
     first = place(target)
     second = place(target, replace(REQUEST, client_token="resnet-1f2e3d4c-1-2"))
 
@@ -75,7 +75,7 @@ def test_two_tries_are_two_tasks(target: TaskTarget):
     assert sorted(found(target)) == sorted([first, second])
 
 
-def test_token_used_with_other_parameters_is_a_conflict_that_names_the_task(target: TaskTarget):
+def test_token_used_with_other_parameters_is_a_conflict_that_names_the_task(target: TaskTarget) -> None:
     arn = place(target)
 
     outcome = target.launch(replace(REQUEST, environment={"RELAUNCH_JOB_ID": "another"}))
@@ -84,7 +84,7 @@ def test_token_used_with_other_parameters_is_a_conflict_that_names_the_task(targ
     assert found(target) == [arn]
 
 
-def test_launch_whose_answer_was_lost_is_found_and_not_repeated(cluster: Cluster, target: TaskTarget):
+def test_launch_whose_answer_was_lost_is_found_and_not_repeated(cluster: Cluster, target: TaskTarget) -> None:
     cluster.lose_launch(takes_effect=True)
 
     assert isinstance(target.launch(REQUEST), LaunchUncertain)
@@ -95,7 +95,9 @@ def test_launch_whose_answer_was_lost_is_found_and_not_repeated(cluster: Cluster
     assert found(target) == placed
 
 
-def test_launch_that_was_lost_on_its_way_has_no_task_until_it_is_sent_again(cluster: Cluster, target: TaskTarget):
+def test_launch_that_was_lost_on_its_way_has_no_task_until_it_is_sent_again(
+    cluster: Cluster, target: TaskTarget
+) -> None:
     cluster.lose_launch(takes_effect=False)
 
     assert isinstance(target.launch(REQUEST), LaunchUncertain)
@@ -103,7 +105,7 @@ def test_launch_that_was_lost_on_its_way_has_no_task_until_it_is_sent_again(clus
     assert [place(target)] == found(target)
 
 
-def test_throttled_launch_has_no_task_and_goes_through_later(cluster: Cluster, target: TaskTarget):
+def test_throttled_launch_has_no_task_and_goes_through_later(cluster: Cluster, target: TaskTarget) -> None:
     cluster.throttle_launch()
 
     assert isinstance(target.launch(REQUEST), LaunchDeferred)
@@ -111,14 +113,14 @@ def test_throttled_launch_has_no_task_and_goes_through_later(cluster: Cluster, t
     assert [place(target)] == found(target)
 
 
-def test_refused_launch_says_why_and_has_no_task(cluster: Cluster, target: TaskTarget):
+def test_refused_launch_says_why_and_has_no_task(cluster: Cluster, target: TaskTarget) -> None:
     cluster.refuse_launch()
 
     assert target.launch(REQUEST) == LaunchRefused("ClientException: TaskDefinition is inactive")
     assert found(target) == []
 
 
-def test_launch_without_room_is_a_failed_placement_with_reasons(cluster: Cluster, target: TaskTarget):
+def test_launch_without_room_is_a_failed_placement_with_reasons(cluster: Cluster, target: TaskTarget) -> None:
     cluster.fill()
     outcome = target.launch(replace(REQUEST, capacity_provider=FULL_PROVIDER))
 
@@ -128,14 +130,14 @@ def test_launch_without_room_is_a_failed_placement_with_reasons(cluster: Cluster
     assert found(target) == []
 
 
-def test_request_beyond_a_documented_limit_is_not_sent(target: TaskTarget):
+def test_request_beyond_a_documented_limit_is_not_sent(target: TaskTarget) -> None:
     with pytest.raises(PermanentError, match="overrides"):
         target.launch(replace(REQUEST, environment={"A": "x" * 8192}))
 
     assert found(target) == []
 
 
-def test_running_task_tells_its_machine(cluster: Cluster, target: TaskTarget):
+def test_running_task_tells_its_machine(cluster: Cluster, target: TaskTarget) -> None:
     arn = place(target)
     machine = cluster.start(arn)
 
@@ -150,7 +152,7 @@ def test_running_task_tells_its_machine(cluster: Cluster, target: TaskTarget):
     assert machine.instance_id.startswith("i-")
 
 
-def test_task_whose_container_ended_tells_its_exit_code(cluster: Cluster, target: TaskTarget):
+def test_task_whose_container_ended_tells_its_exit_code(cluster: Cluster, target: TaskTarget) -> None:
     arn = place(target)
     cluster.start(arn)
     cluster.finish(arn, 3)
@@ -165,7 +167,7 @@ def test_task_whose_container_ended_tells_its_exit_code(cluster: Cluster, target
     assert found(target) == [arn]
 
 
-def test_every_change_of_a_task_has_a_higher_version(cluster: Cluster, target: TaskTarget):
+def test_every_change_of_a_task_has_a_higher_version(cluster: Cluster, target: TaskTarget) -> None:
     versions = []
     arn = place(target)
     for change in (lambda: None, lambda: cluster.start(arn), lambda: cluster.finish(arn, 0)):
@@ -177,7 +179,7 @@ def test_every_change_of_a_task_has_a_higher_version(cluster: Cluster, target: T
     assert versions == sorted(set(versions))
 
 
-def test_stopped_task_carries_our_reason(cluster: Cluster, target: TaskTarget):
+def test_stopped_task_carries_our_reason(cluster: Cluster, target: TaskTarget) -> None:
     arn = place(target)
     cluster.start(arn)
 
@@ -189,7 +191,7 @@ def test_stopped_task_carries_our_reason(cluster: Cluster, target: TaskTarget):
     assert task.stopped_reason == "spot interruption warning"
 
 
-def test_task_can_be_stopped_before_it_has_a_machine(target: TaskTarget):
+def test_task_can_be_stopped_before_it_has_a_machine(target: TaskTarget) -> None:
     arn = place(target)
 
     target.stop(arn, "PROVISIONING for too long")
@@ -200,7 +202,7 @@ def test_task_can_be_stopped_before_it_has_a_machine(target: TaskTarget):
     assert found(target) == [arn]
 
 
-def test_second_stop_changes_nothing(cluster: Cluster, target: TaskTarget):
+def test_second_stop_changes_nothing(cluster: Cluster, target: TaskTarget) -> None:
     arn = place(target)
     cluster.start(arn)
     target.stop(arn, "cancelled")
@@ -211,7 +213,7 @@ def test_second_stop_changes_nothing(cluster: Cluster, target: TaskTarget):
     assert target.describe([arn]) == before
 
 
-def test_stopping_a_task_that_has_stopped_changes_nothing(cluster: Cluster, target: TaskTarget):
+def test_stopping_a_task_that_has_stopped_changes_nothing(cluster: Cluster, target: TaskTarget) -> None:
     arn = place(target)
     cluster.start(arn)
     cluster.finish(arn, 0)
@@ -222,13 +224,13 @@ def test_stopping_a_task_that_has_stopped_changes_nothing(cluster: Cluster, targ
     assert target.describe([arn]) == before
 
 
-def test_stopping_a_task_that_was_never_there_is_fine(target: TaskTarget):
+def test_stopping_a_task_that_was_never_there_is_fine(target: TaskTarget) -> None:
     target.stop(task_arn(99), "cancelled")
 
     assert target.describe([task_arn(99)]) == {task_arn(99): None}
 
 
-def test_task_that_stopped_long_ago_is_not_known_any_more(cluster: Cluster, target: TaskTarget):
+def test_task_that_stopped_long_ago_is_not_known_any_more(cluster: Cluster, target: TaskTarget) -> None:
     arn = place(target)
     cluster.start(arn)
     cluster.finish(arn, 0)
@@ -238,7 +240,7 @@ def test_task_that_stopped_long_ago_is_not_known_any_more(cluster: Cluster, targ
     assert found(target) == []
 
 
-def test_tasks_are_described_in_the_order_they_were_asked_for(target: TaskTarget):
+def test_tasks_are_described_in_the_order_they_were_asked_for(target: TaskTarget) -> None:
     first, second = place(target), place(target, OTHER)
     asked = [second, task_arn(99), first]
 
@@ -248,11 +250,11 @@ def test_tasks_are_described_in_the_order_they_were_asked_for(target: TaskTarget
     assert [task is None for task in observed.values()] == [False, True, False]
 
 
-def test_describing_nothing_is_nothing(target: TaskTarget):
+def test_describing_nothing_is_nothing(target: TaskTarget) -> None:
     assert target.describe([]) == {}
 
 
-def test_tasks_are_found_by_exactly_their_started_by(target: TaskTarget):
+def test_tasks_are_found_by_exactly_their_started_by(target: TaskTarget) -> None:
     arn = place(target)
     place(target, OTHER)
 
@@ -263,7 +265,7 @@ def test_tasks_are_found_by_exactly_their_started_by(target: TaskTarget):
 
 def test_running_and_stopping_tasks_are_found_on_their_machine_and_stopped_ones_are_not(
     cluster: Cluster, target: TaskTarget
-):
+) -> None:
     arn, other = place(target), place(target, OTHER)
     machine, other_machine = cluster.start(arn), cluster.start(other)
     assert machine != other_machine
@@ -276,9 +278,9 @@ def test_running_and_stopping_tasks_are_found_on_their_machine_and_stopped_ones_
     assert [task.task_arn for task in target.find_on_instance(other_machine.instance_id)] == [other]
 
 
-def test_instance_outside_the_cluster_has_no_tasks(target: TaskTarget):
+def test_instance_outside_the_cluster_has_no_tasks(target: TaskTarget) -> None:
     assert target.find_on_instance("i-0fffffffffffffff0") == []
 
 
-def test_container_instance_that_is_not_there_is_none(target: TaskTarget):
+def test_container_instance_that_is_not_there_is_none(target: TaskTarget) -> None:
     assert target.find_container_instance(container_instance_arn(99)) is None

@@ -11,7 +11,7 @@ from io import BytesIO
 from typing import Any
 
 import boto3
-from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 from botocore.validate import ParamValidator
 
@@ -22,7 +22,8 @@ class ScriptedAws:
     """A service of the JSON protocol; `requests` keeps (operation, parameters) of everything that was sent."""
 
     def __init__(self, service: str, config: Config = NO_RETRIES) -> None:
-        self.client: Any = boto3.client(
+        make: Any = boto3.client
+        self.client = make(
             service,
             region_name="us-east-1",
             aws_access_key_id="testing",
@@ -53,7 +54,7 @@ class ScriptedAws:
         """Return the parameters of the calls of one operation, oldest first."""
         return [parameters for name, parameters in self.requests if name == operation]
 
-    def _send(self, request: AWSPreparedRequest, **_: Any) -> AWSResponse:
+    def _send(self, request: Any, **_: Any) -> AWSResponse:
         operation = str(request.headers["X-Amz-Target"], "ascii").rpartition(".")[2]
         self.requests.append((operation, json.loads(request.body)))
         answers = self._answers[operation]
@@ -71,7 +72,7 @@ class _Body(BytesIO):
 
 def _response(status: int, members: dict[str, Any]) -> AWSResponse:
     body = json.dumps(members, default=_epoch).encode()
-    headers = {"x-amzn-RequestId": "test", "content-type": "application/x-amz-json-1.1"}
+    headers: Any = {"x-amzn-RequestId": "test", "content-type": "application/x-amz-json-1.1"}
     return AWSResponse("http://127.0.0.1:9", status, headers, _Body(body))
 
 

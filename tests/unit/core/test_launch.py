@@ -2,33 +2,34 @@ import json
 from dataclasses import replace
 
 import pytest
-from fakes.builders import make_launch_request
 from hypothesis import given
 from hypothesis import strategies as st
-from relaunch.core.launch import MAX_OVERRIDES_LENGTH, build_overrides, check_limits, client_token
+
+from fakes.builders import make_launch_request
+from relaunch.core.launch import MAX_OVERRIDES_LENGTH, LaunchRequest, build_overrides, check_limits, client_token
 
 GUARD = "attribute:ecs.instance-type == g5.xlarge"
 
 
 @given(st.text(max_size=300), st.integers(min_value=1), st.integers(min_value=1))
-def test_client_token_keeps_to_the_limits_of_ecs(job_id: str, attempt: int, placement_try: int):
+def test_client_token_keeps_to_the_limits_of_ecs(job_id: str, attempt: int, placement_try: int) -> None:
     token = client_token(job_id, attempt, placement_try)
 
     assert 0 < len(token) <= 64
     assert all(33 <= ord(character) <= 126 for character in token)
 
 
-def test_client_token_is_the_same_each_time():
+def test_client_token_is_the_same_each_time() -> None:
     assert client_token("resnet-1f2e", 2, 3) == client_token("resnet-1f2e", 2, 3)
 
 
-def test_client_tokens_of_different_tries_differ():
+def test_client_tokens_of_different_tries_differ() -> None:
     tries = [("a", 1, 1), ("a", 1, 2), ("a", 2, 1), ("b", 1, 1), ("a", 11, 1), ("a", 1, 11), ("a/1", 1, 1)]
 
     assert len({client_token(*each) for each in tries}) == len(tries)
 
 
-def test_overrides_carry_command_environment_and_gpus():
+def test_overrides_carry_command_environment_and_gpus() -> None:
     request = make_launch_request(environment={"B": "2", "A": "1"}, command=("python", "train.py"), gpu_count=4)
 
     assert build_overrides(request) == {
@@ -43,20 +44,20 @@ def test_overrides_carry_command_environment_and_gpus():
     }
 
 
-def test_what_is_not_overridden_is_left_to_the_revision():
+def test_what_is_not_overridden_is_left_to_the_revision() -> None:
     request = make_launch_request(environment={}, command=(), gpu_count=None)
 
     assert build_overrides(request) == {"containerOverrides": [{"name": "main", "environment": []}]}
 
 
-def test_order_of_the_environment_does_not_change_the_request():
+def test_order_of_the_environment_does_not_change_the_request() -> None:
     one = build_overrides(make_launch_request(environment={"A": "1", "B": "2"}))
     other = build_overrides(make_launch_request(environment={"B": "2", "A": "1"}))
 
     assert json.dumps(one) == json.dumps(other)
 
 
-def with_overrides_of(length: int):
+def with_overrides_of(length: int) -> LaunchRequest:
     empty = make_launch_request(environment={"FILL": ""})
     missing = length - len(json.dumps(build_overrides(empty)))
     return replace(empty, environment={"FILL": "x" * missing})
@@ -75,7 +76,7 @@ def with_overrides_of(length: int):
         pytest.param(make_launch_request(client_token="!" * 63 + "~"), id="token-of-64"),
     ],
 )
-def test_request_within_the_limits_breaks_none(request_):
+def test_request_within_the_limits_breaks_none(request_: LaunchRequest) -> None:
     assert check_limits(request_) == ()
 
 
@@ -107,13 +108,13 @@ def test_request_within_the_limits_breaks_none(request_):
         pytest.param(make_launch_request(client_token=""), "client token", id="no-token"),
     ],
 )
-def test_broken_limit_is_said_in_words(request_, words: str):
+def test_broken_limit_is_said_in_words(request_: LaunchRequest, words: str) -> None:
     (violation,) = check_limits(request_)
 
     assert words in violation
 
 
-def test_all_broken_limits_are_said_at_once():
+def test_all_broken_limits_are_said_at_once() -> None:
     request = make_launch_request(started_by="", client_token="", placement_constraints=("",) * 11)
 
     assert len(check_limits(request)) == 14

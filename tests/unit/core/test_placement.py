@@ -1,8 +1,11 @@
 import re
+from collections.abc import Callable
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from relaunch.core.placement import (
     MAX_EXPRESSION_LENGTH,
     Expression,
@@ -51,7 +54,7 @@ MACHINE = {
         ),
     ],
 )
-def test_expression_is_written_in_the_query_language(expression: Expression, expected: str):
+def test_expression_is_written_in_the_query_language(expression: Expression, expected: str) -> None:
     assert str(expression) == expected
 
 
@@ -69,7 +72,7 @@ def test_expression_is_written_in_the_query_language(expression: Expression, exp
         pytest.param(ec2_instance_is("i-0123456789abcdef0"), True, id="this-machine"),
     ],
 )
-def test_expression_means_what_it_says(expression: Expression, holds: bool):
+def test_expression_means_what_it_says(expression: Expression, holds: bool) -> None:
     assert parse_expression(str(expression)).holds(MACHINE.get) is holds
 
 
@@ -97,12 +100,12 @@ def test_expression_means_what_it_says(expression: Expression, holds: bool):
         pytest.param(lambda: Expression(("attribute:a == b and attribute:c == d",)), id="two-clauses-in-one"),
     ],
 )
-def test_what_is_not_in_the_language_cannot_be_built(build):
+def test_what_is_not_in_the_language_cannot_be_built(build: Callable[[], Expression]) -> None:
     with pytest.raises(InvalidExpressionError):
         build()
 
 
-def test_expression_of_2000_characters_is_the_longest():
+def test_expression_of_2000_characters_is_the_longest() -> None:
     longest = attribute_in("a", [f"{n:04}" + "x" * 93 for n in range(19)])
     room = MAX_EXPRESSION_LENGTH - len(str(longest)) - len(" and attribute: exists")
 
@@ -115,8 +118,8 @@ WORD = st.text(max_size=12)
 
 
 @given(name=WORD, values=st.lists(WORD, max_size=4))
-def test_everything_that_can_be_built_parses(name: str, values: list[str]):
-    for build in (lambda: attribute_in(name, values), lambda: attribute_is(name, "".join(values))):
+def test_everything_that_can_be_built_parses(name: str, values: list[str]) -> None:
+    for build in (partial(attribute_in, name, values), partial(attribute_is, name, "".join(values))):
         try:
             text = str(build())
         except InvalidExpressionError:

@@ -1,6 +1,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from relaunch.core.revision import (
     ContainerRequirement,
     Revision,
@@ -34,7 +35,7 @@ def rows(*revisions: int, family: str = "trainer", status: str = "ACTIVE") -> li
         pytest.param(rows(3, 3), 3, id="listed-twice"),
     ],
 )
-def test_newest_active_revision_of_exactly_the_family_is_chosen(listed: list[RevisionRow], expected: int):
+def test_newest_active_revision_of_exactly_the_family_is_chosen(listed: list[RevisionRow], expected: int) -> None:
     assert choose_newest(listed, "trainer") == arn("trainer", expected)
 
 
@@ -46,12 +47,12 @@ def test_newest_active_revision_of_exactly_the_family_is_chosen(listed: list[Rev
         pytest.param(rows(1, family="trainer-large"), id="another-family-only"),
     ],
 )
-def test_no_active_revision_is_none(listed: list[RevisionRow]):
+def test_no_active_revision_is_none(listed: list[RevisionRow]) -> None:
     assert choose_newest(listed, "trainer") is None
 
 
 @given(st.lists(st.integers(min_value=1, max_value=10_000), min_size=1))
-def test_order_of_the_list_means_nothing(revisions: list[int]):
+def test_order_of_the_list_means_nothing(revisions: list[int]) -> None:
     ranked = rank_revisions(rows(*revisions), "trainer")
 
     assert ranked == tuple(arn("trainer", revision) for revision in sorted(set(revisions), reverse=True))
@@ -69,11 +70,11 @@ def test_order_of_the_list_means_nothing(revisions: list[int]):
         ("", None),
     ],
 )
-def test_arn_tells_family_and_revision(text: str, expected: tuple[str, int] | None):
+def test_arn_tells_family_and_revision(text: str, expected: tuple[str, int] | None) -> None:
     assert parse_revision_arn(text) == expected
 
 
-def test_gpus_of_all_containers_count_together():
+def test_gpus_of_all_containers_count_together() -> None:
     containers = (ContainerRequirement("a", "x", gpu_count=1), ContainerRequirement("b", "x", gpu_count=2))
 
     assert Revision(arn("trainer", 1), "trainer", 1, containers).gpu_count == 3

@@ -2,7 +2,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from relaunch.core.job import IntentKind, StopIntent, StopKind
+
+from relaunch.core.job import IntentKind, Stop, StopIntent, StopKind
 from relaunch.core.launch import TaskObservation
 from relaunch.core.stop_reason import NOTICE_LEAD, NOTICE_WINDOW, classify_stop
 
@@ -182,7 +183,7 @@ CASES = {
 }
 
 
-def classify(case: Case, stopped_at: datetime | None = STOPPED_AT):
+def classify(case: Case, stopped_at: datetime | None = STOPPED_AT) -> Stop:
     observation = TaskObservation(
         "arn:aws:ecs:eu-west-1:111122223333:task/c/1", "job/1", "STOPPED", "STOPPED", 4,
         stop_code=case.code, stopped_reason=case.reason, container_exit_codes=case.exits,
@@ -193,40 +194,40 @@ def classify(case: Case, stopped_at: datetime | None = STOPPED_AT):
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-def test_stop_is_classified(case: Case):
+def test_stop_is_classified(case: Case) -> None:
     assert classify(case).kind is case.expected
 
 
-def test_every_kind_of_stop_has_a_golden_case():
+def test_every_kind_of_stop_has_a_golden_case() -> None:
     assert {case.expected for case in CASES.values()} == set(StopKind)
 
 
-def test_stop_keeps_the_words_of_ecs():
+def test_stop_keeps_the_words_of_ecs() -> None:
     stop = classify(CASES["oom-in-the-container-reason"])
 
     assert (stop.at, stop.stop_code, stop.exit_code) == (STOPPED_AT, EXITED, 137)
     assert stop.stopped_reason == f"{EXITED_REASON}; OutOfMemoryError: Container killed due to memory usage"
 
 
-def test_stop_without_a_time_happened_now():
+def test_stop_without_a_time_happened_now() -> None:
     assert classify(CASES["non-zero"], stopped_at=None).at == NOW
 
 
-def test_stop_by_somebody_else_says_so():
+def test_stop_by_somebody_else_says_so() -> None:
     reason = classify(CASES["stopped-by-somebody-else"]).stopped_reason
 
     assert reason == "stopped by somebody outside Relaunch: Task stopped by user"
 
 
-def test_stop_by_somebody_else_without_a_reason_says_so():
+def test_stop_by_somebody_else_without_a_reason_says_so() -> None:
     assert classify(Case(K.CANCELLED, "UserInitiated")).stopped_reason == "stopped by somebody outside Relaunch"
 
 
-def test_our_own_cancellation_keeps_its_reason():
+def test_our_own_cancellation_keeps_its_reason() -> None:
     assert classify(CASES["cancel-answered-with-exit-0"]).stopped_reason == "cancelled"
 
 
-def test_a_reason_said_twice_is_kept_once():
+def test_a_reason_said_twice_is_kept_once() -> None:
     case = Case(K.IMAGE, "TaskFailedToStart", "CannotPull: x", {"main": None}, {"main": "CannotPull: x"})
 
     assert classify(case).stopped_reason == "CannotPull: x"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from relaunch.adapters.aws.ec2_events import parse_ec2_event
-from relaunch.core.launch import CapacityNews
+from relaunch.core.launch import CapacityNews, CapacityNewsKind
 from relaunch.ports import PermanentError
 
 EVENTS = Path(__file__).parents[4] / "events"
@@ -25,20 +25,33 @@ def load(name: str) -> dict[str, Any]:
         (
             "aws.ec2.spot-interruption-warning",
             CapacityNews(
-                "interruption-warning", INSTANCE_ID, "terminate", datetime(2026, 11, 3, 12, 40, 58, tzinfo=UTC)
+                CapacityNewsKind.INTERRUPTION_WARNING,
+                INSTANCE_ID,
+                "terminate",
+                datetime(2026, 11, 3, 12, 40, 58, tzinfo=UTC),
             ),
         ),
         (
             "aws.ec2.rebalance-recommendation",
-            CapacityNews("rebalance-recommendation", INSTANCE_ID, "", datetime(2026, 11, 3, 12, 20, 11, tzinfo=UTC)),
+            CapacityNews(
+                CapacityNewsKind.REBALANCE_RECOMMENDATION,
+                INSTANCE_ID,
+                "",
+                datetime(2026, 11, 3, 12, 20, 11, tzinfo=UTC),
+            ),
         ),
         (
             "aws.ec2.instance-state-change",
-            CapacityNews("state-change", INSTANCE_ID, "shutting-down", datetime(2026, 11, 3, 12, 43, 2, tzinfo=UTC)),
+            CapacityNews(
+                CapacityNewsKind.STATE_CHANGE,
+                INSTANCE_ID,
+                "shutting-down",
+                datetime(2026, 11, 3, 12, 43, 2, tzinfo=UTC),
+            ),
         ),
     ],
 )
-def test_event_of_ec2_is_read(name: str, expected: CapacityNews):
+def test_event_of_ec2_is_read(name: str, expected: CapacityNews) -> None:
     assert parse_ec2_event(load(name)) == expected
 
 
@@ -52,7 +65,7 @@ def test_event_of_ec2_is_read(name: str, expected: CapacityNews):
         pytest.param(None, id="null"),
     ],
 )
-def test_only_the_detail_says_which_instance(resources: list[str] | None):
+def test_only_the_detail_says_which_instance(resources: list[str] | None) -> None:
     news = parse_ec2_event({**load("aws.ec2.spot-interruption-warning"), "resources": resources})
 
     assert news is not None
@@ -60,14 +73,14 @@ def test_only_the_detail_says_which_instance(resources: list[str] | None):
 
 
 @pytest.mark.parametrize("action", ["stop", "hibernate", "something-new"])
-def test_warning_keeps_what_it_announces(action: str):
+def test_warning_keeps_what_it_announces(action: str) -> None:
     news = parse_ec2_event({"detail-type": WARNING, "detail": {"instance-id": "i-0a", "instance-action": action}})
 
-    assert news == CapacityNews("interruption-warning", "i-0a", action)
+    assert news == CapacityNews(CapacityNewsKind.INTERRUPTION_WARNING, "i-0a", action)
 
 
 @pytest.mark.parametrize("detail_type", ["EC2 Spot Instance Request Fulfillment", "AWS API Call via CloudTrail", None])
-def test_other_events_of_ec2_concern_nobody(detail_type: str | None):
+def test_other_events_of_ec2_concern_nobody(detail_type: str | None) -> None:
     assert parse_ec2_event({"detail-type": detail_type, "detail": {}}) is None
 
 
@@ -81,12 +94,12 @@ def test_other_events_of_ec2_concern_nobody(detail_type: str | None):
         pytest.param({"detail-type": WARNING, "detail": "text"}, id="detail-is-text"),
     ],
 )
-def test_poisoned_event_is_a_permanent_error(event: dict[str, Any]):
+def test_poisoned_event_is_a_permanent_error(event: dict[str, Any]) -> None:
     with pytest.raises(PermanentError, match="reading an event from EC2: detail"):
         parse_ec2_event(event)
 
 
 @pytest.mark.parametrize("path", sorted(EVENTS.glob("sqs.warnings.*.json")), ids=lambda path: path.stem)
-def test_sample_messages_carry_events_of_ec2(path: Path):
+def test_sample_messages_carry_events_of_ec2(path: Path) -> None:
     for record in json.loads(path.read_text())["Records"]:
         assert parse_ec2_event(json.loads(record["body"])) is not None

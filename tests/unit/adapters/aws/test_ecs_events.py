@@ -29,7 +29,7 @@ def observe(name: str) -> TaskObservation:
     return observation
 
 
-def test_running_task_is_read_whole():
+def test_running_task_is_read_whole() -> None:
     machine = "arn:aws:ecs:us-east-1:111122223333:container-instance/relaunch/0c9f3a6e2d7b4418b5a1e8c7f6d30219"
 
     assert observe("running") == TaskObservation(
@@ -57,7 +57,7 @@ def test_running_task_is_read_whole():
         ("stopped-no-capacity", StopKind.NO_CAPACITY),
     ],
 )
-def test_sample_of_a_stop_is_what_its_name_says(name: str, expected: StopKind):
+def test_sample_of_a_stop_is_what_its_name_says(name: str, expected: StopKind) -> None:
     observation = observe(name)
 
     stop = classify_stop(observation, "main", None, None, None, datetime(2026, 11, 3, 13, tzinfo=UTC))
@@ -66,19 +66,19 @@ def test_sample_of_a_stop_is_what_its_name_says(name: str, expected: StopKind):
     assert stop.kind is expected
 
 
-def test_version_is_that_of_the_detail():
+def test_version_is_that_of_the_detail() -> None:
     event = load("aws.ecs.task-state-change.stopped-exit-0")
 
     assert event["version"] == "0"
     assert observe("stopped-exit-0").version == event["detail"]["version"]
 
 
-def test_missing_exit_code_stays_missing():
+def test_missing_exit_code_stays_missing() -> None:
     assert observe("stopped-spot").container_exit_codes == {"main": None}
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
-def test_unknown_members_are_ignored(path: Path):
+def test_unknown_members_are_ignored(path: Path) -> None:
     event = json.loads(path.read_text())
     expected = parse_ecs_event(event)
     event["detail"]["surprise"] = {"nested": [1]}
@@ -89,7 +89,7 @@ def test_unknown_members_are_ignored(path: Path):
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
-def test_every_member_but_the_arn_may_be_missing_or_null(path: Path):
+def test_every_member_but_the_arn_may_be_missing_or_null(path: Path) -> None:
     event = json.loads(path.read_text())
 
     for name in set(event["detail"]) - {"taskArn"}:
@@ -100,11 +100,11 @@ def test_every_member_but_the_arn_may_be_missing_or_null(path: Path):
         assert parse_ecs_event(without) == parse_ecs_event(with_null)
 
 
-def test_bare_task_has_nothing_but_its_arn():
+def test_bare_task_has_nothing_but_its_arn() -> None:
     assert observe_task({"taskArn": TASK_ARN}) == TaskObservation(TASK_ARN, "", "", "", 0)
 
 
-def test_event_and_answer_about_the_same_task_are_read_alike():
+def test_event_and_answer_about_the_same_task_are_read_alike() -> None:
     detail = load("aws.ecs.task-state-change.stopped-oom")["detail"]
     moments = {name: datetime.fromisoformat(detail[name]) for name in ("createdAt", "startedAt", "stoppedAt")}
     known = {
@@ -121,7 +121,7 @@ def test_event_and_answer_about_the_same_task_are_read_alike():
     assert observe_task(answered) == observe("stopped-oom")
 
 
-def test_moments_are_read_in_every_form_ecs_gives_them():
+def test_moments_are_read_in_every_form_ecs_gives_them() -> None:
     moment = datetime(2026, 11, 3, 12, 0, tzinfo=UTC)
     forms = [
         "2026-11-03T12:00:00Z",
@@ -138,7 +138,7 @@ def test_moments_are_read_in_every_form_ecs_gives_them():
     assert all(observation.stopped_at.tzinfo is UTC for observation in observations if observation.stopped_at)
 
 
-def test_container_instance_is_read():
+def test_container_instance_is_read() -> None:
     machine = "arn:aws:ecs:us-east-1:111122223333:container-instance/relaunch/0c9f3a6e2d7b4418b5a1e8c7f6d30219"
     instance = ContainerInstance(machine, "i-0a1b2c3d4e5f60718", "g5.xlarge", "us-east-1a")
 
@@ -147,7 +147,7 @@ def test_container_instance_is_read():
     assert observation == ContainerInstanceObservation(instance, "ACTIVE", is_agent_connected=True, version=2)
 
 
-def test_container_instance_outside_ec2_has_no_instance_id():
+def test_container_instance_outside_ec2_has_no_instance_id() -> None:
     observation = observe_container_instance({"containerInstanceArn": "arn:x"})
 
     assert observation.instance == ContainerInstance("arn:x", "")
@@ -155,7 +155,7 @@ def test_container_instance_outside_ec2_has_no_instance_id():
 
 
 @pytest.mark.parametrize("detail_type", ["ECS Service Action", "ECS Deployment State Change", "", None])
-def test_other_events_of_ecs_concern_nobody(detail_type: str | None):
+def test_other_events_of_ecs_concern_nobody(detail_type: str | None) -> None:
     assert parse_ecs_event({"detail-type": detail_type, "detail": {}}) is None
 
 
@@ -171,12 +171,12 @@ def test_other_events_of_ecs_concern_nobody(detail_type: str | None):
         ({"detail-type": "ECS Container Instance State Change", "detail": {}}, "containerInstanceArn"),
     ],
 )
-def test_poisoned_event_is_a_permanent_error_that_says_where(event: dict[str, Any], words: str):
+def test_poisoned_event_is_a_permanent_error_that_says_where(event: dict[str, Any], words: str) -> None:
     with pytest.raises(PermanentError, match=words):
         parse_ecs_event(event)
 
 
 @pytest.mark.parametrize("path", sorted(EVENTS.glob("sqs.task-changes.*.json")), ids=lambda path: path.stem)
-def test_sample_messages_carry_events_of_ecs(path: Path):
+def test_sample_messages_carry_events_of_ecs(path: Path) -> None:
     for record in json.loads(path.read_text())["Records"]:
         assert parse_ecs_event(json.loads(record["body"])) is not None

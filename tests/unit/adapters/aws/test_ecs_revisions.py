@@ -41,7 +41,7 @@ def revisions(ecs: ScriptedAws) -> EcsRevisions:
     return EcsRevisions(ecs.client)
 
 
-def test_newest_revision_costs_one_call(ecs: ScriptedAws, revisions: EcsRevisions):
+def test_newest_revision_costs_one_call(ecs: ScriptedAws, revisions: EcsRevisions) -> None:
     ecs.answer("DescribeTaskDefinition", taskDefinition=definition(12))
 
     assert revisions.newest_active("trainer").arn == arn(12)
@@ -58,7 +58,7 @@ def test_newest_revision_costs_one_call(ecs: ScriptedAws, revisions: EcsRevision
 )
 def test_where_the_head_is_wrong_all_pages_are_read_and_compared_as_numbers(
     ecs: ScriptedAws, revisions: EcsRevisions, head: dict[str, Any]
-):
+) -> None:
     ecs.answer("DescribeTaskDefinition", taskDefinition=head)
     pages = [[arn(1), arn(10), arn(11)], [arn(12), arn(2), arn(9)], [arn(40, "trainer-large"), arn(3)]]
     ecs.answer("ListTaskDefinitions", taskDefinitionArns=pages[0], nextToken="2")
@@ -75,7 +75,9 @@ def test_where_the_head_is_wrong_all_pages_are_read_and_compared_as_numbers(
     assert ecs.sent("DescribeTaskDefinition")[1] == {"taskDefinition": arn(12)}
 
 
-def test_revision_that_is_deregistered_while_we_look_gives_way_to_the_next(ecs: ScriptedAws, revisions: EcsRevisions):
+def test_revision_that_is_deregistered_while_we_look_gives_way_to_the_next(
+    ecs: ScriptedAws, revisions: EcsRevisions
+) -> None:
     ecs.answer("DescribeTaskDefinition", taskDefinition=definition(12, status="INACTIVE"))
     ecs.answer("ListTaskDefinitions", taskDefinitionArns=[arn(10), arn(11)])
     ecs.answer("DescribeTaskDefinition", taskDefinition=definition(11, status="INACTIVE"))
@@ -84,7 +86,7 @@ def test_revision_that_is_deregistered_while_we_look_gives_way_to_the_next(ecs: 
     assert revisions.newest_active("trainer").revision == 10
 
 
-def test_revisions_that_keep_vanishing_are_left_to_a_later_look(ecs: ScriptedAws, revisions: EcsRevisions):
+def test_revisions_that_keep_vanishing_are_left_to_a_later_look(ecs: ScriptedAws, revisions: EcsRevisions) -> None:
     ecs.answer("DescribeTaskDefinition", taskDefinition=definition(5, status="INACTIVE"))
     ecs.answer("ListTaskDefinitions", taskDefinitionArns=[arn(number) for number in range(1, 5)])
     for number in (4, 3, 2):
@@ -94,7 +96,7 @@ def test_revisions_that_keep_vanishing_are_left_to_a_later_look(ecs: ScriptedAws
         revisions.newest_active("trainer")
 
 
-def test_family_that_ecs_does_not_know_has_no_active_revision(ecs: ScriptedAws, revisions: EcsRevisions):
+def test_family_that_ecs_does_not_know_has_no_active_revision(ecs: ScriptedAws, revisions: EcsRevisions) -> None:
     ecs.refuse("DescribeTaskDefinition", "ClientException", "Unable to describe task definition.")
     ecs.answer("ListTaskDefinitions", taskDefinitionArns=[])
 
@@ -102,7 +104,7 @@ def test_family_that_ecs_does_not_know_has_no_active_revision(ecs: ScriptedAws, 
         revisions.newest_active("trainer")
 
 
-def test_family_with_inactive_revisions_only_has_no_active_revision(ecs: ScriptedAws, revisions: EcsRevisions):
+def test_family_with_inactive_revisions_only_has_no_active_revision(ecs: ScriptedAws, revisions: EcsRevisions) -> None:
     ecs.answer("DescribeTaskDefinition", taskDefinition=definition(3, status="INACTIVE"))
     ecs.answer("ListTaskDefinitions", taskDefinitionArns=[])
 
@@ -111,7 +113,7 @@ def test_family_with_inactive_revisions_only_has_no_active_revision(ecs: Scripte
 
 
 @pytest.mark.parametrize("operation", ["DescribeTaskDefinition", "ListTaskDefinitions"])
-def test_throttled_look_is_transient(ecs: ScriptedAws, revisions: EcsRevisions, operation: str):
+def test_throttled_look_is_transient(ecs: ScriptedAws, revisions: EcsRevisions, operation: str) -> None:
     if operation == "ListTaskDefinitions":
         ecs.answer("DescribeTaskDefinition", taskDefinition=definition(status="INACTIVE"))
     ecs.refuse(operation, "ThrottlingException", "Rate exceeded")
@@ -120,14 +122,16 @@ def test_throttled_look_is_transient(ecs: ScriptedAws, revisions: EcsRevisions, 
         revisions.newest_active("trainer")
 
 
-def test_look_without_an_answer_is_transient(ecs: ScriptedAws, revisions: EcsRevisions):
+def test_look_without_an_answer_is_transient(ecs: ScriptedAws, revisions: EcsRevisions) -> None:
     ecs.fail("DescribeTaskDefinition", ReadTimeoutError(endpoint_url="http://127.0.0.1:9"))
 
     with pytest.raises(TransientError, match="describing task definition trainer"):
         revisions.newest_active("trainer")
 
 
-def test_forbidden_look_is_permanent_and_not_taken_for_a_missing_family(ecs: ScriptedAws, revisions: EcsRevisions):
+def test_forbidden_look_is_permanent_and_not_taken_for_a_missing_family(
+    ecs: ScriptedAws, revisions: EcsRevisions
+) -> None:
     ecs.refuse("DescribeTaskDefinition", "AccessDeniedException", "not authorized")
 
     with pytest.raises(PermanentError, match="not authorized") as caught:
@@ -135,7 +139,7 @@ def test_forbidden_look_is_permanent_and_not_taken_for_a_missing_family(ecs: Scr
     assert not isinstance(caught.value, NoActiveRevisionError)
 
 
-def test_everything_that_placing_needs_is_read():
+def test_everything_that_placing_needs_is_read() -> None:
     revision = read_revision(
         definition(
             7,
@@ -181,7 +185,7 @@ def test_everything_that_placing_needs_is_read():
     )
 
 
-def test_defaults_of_ecs_hold_for_what_is_not_said():
+def test_defaults_of_ecs_hold_for_what_is_not_said() -> None:
     revision = read_revision(definition())
 
     assert (revision.network_mode, revision.architecture) == ("bridge", "X86_64")
@@ -189,7 +193,7 @@ def test_defaults_of_ecs_hold_for_what_is_not_said():
     assert revision.containers == (ContainerRequirement("main", "trainer:latest"),)
 
 
-def test_task_without_a_size_asks_for_the_sum_of_its_containers():
+def test_task_without_a_size_asks_for_the_sum_of_its_containers() -> None:
     described = definition(container={"cpu": 1024, "memoryReservation": 2048})
     described["containerDefinitions"].append(
         {"name": "log", "image": "log", "essential": False, "cpu": 512, "memory": 256}
@@ -211,7 +215,7 @@ def test_task_without_a_size_asks_for_the_sum_of_its_containers():
         ("many", "much", (0.0, 0)),
     ],
 )
-def test_size_of_a_task_is_read_in_both_its_forms(cpu: str, memory: str, expected: tuple[float, int]):
+def test_size_of_a_task_is_read_in_both_its_forms(cpu: str, memory: str, expected: tuple[float, int]) -> None:
     revision = read_revision(definition(cpu=cpu, memory=memory))
 
     assert (revision.vcpus, revision.memory_mib) == expected
@@ -227,7 +231,7 @@ def test_size_of_a_task_is_read_in_both_its_forms(cpu: str, memory: str, expecte
         pytest.param([], 0, id="none"),
     ],
 )
-def test_gpus_are_counted(requirements: list[dict[str, Any]], expected: int):
+def test_gpus_are_counted(requirements: list[dict[str, Any]], expected: int) -> None:
     assert read_revision(definition(container={"resourceRequirements": requirements})).gpu_count == expected
 
 
@@ -235,7 +239,7 @@ def test_gpus_are_counted(requirements: list[dict[str, Any]], expected: int):
     ("mode", "expected"),
     [("bridge", (8080,)), ("host", (8080, 9090)), ("awsvpc", ()), ("none", ())],
 )
-def test_ports_of_the_machine_depend_on_the_network_mode(mode: str, expected: tuple[int, ...]):
+def test_ports_of_the_machine_depend_on_the_network_mode(mode: str, expected: tuple[int, ...]) -> None:
     mappings = [
         {"containerPort": 80, "hostPort": 8080},
         {"containerPort": 9090},

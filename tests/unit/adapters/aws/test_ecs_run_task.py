@@ -18,6 +18,7 @@ from relaunch.core.launch import (
     LaunchConflict,
     LaunchDeferred,
     LaunchRefused,
+    LaunchRequest,
     LaunchUncertain,
     PlacementFailed,
     TaskPlaced,
@@ -38,7 +39,7 @@ def target(ecs: ScriptedAws) -> EcsTarget:
     return EcsTarget(ecs.client, "relaunch", subnets=["subnet-1", "subnet-2"], security_groups=["sg-1"])
 
 
-def test_request_says_everything_that_was_frozen(ecs: ScriptedAws, target: EcsTarget):
+def test_request_says_everything_that_was_frozen(ecs: ScriptedAws, target: EcsTarget) -> None:
     ecs.answer("RunTask", tasks=[{"taskArn": task_arn()}], failures=[])
 
     outcome = target.launch(make_launch_request())
@@ -72,7 +73,7 @@ def test_request_says_everything_that_was_frozen(ecs: ScriptedAws, target: EcsTa
     ]
 
 
-def test_awsvpc_revision_gets_the_network_of_the_settings(ecs: ScriptedAws, target: EcsTarget):
+def test_awsvpc_revision_gets_the_network_of_the_settings(ecs: ScriptedAws, target: EcsTarget) -> None:
     ecs.answer("RunTask", tasks=[{"taskArn": task_arn()}], failures=[])
 
     target.launch(make_launch_request(network_mode="awsvpc"))
@@ -86,7 +87,7 @@ def test_awsvpc_revision_gets_the_network_of_the_settings(ecs: ScriptedAws, targ
 
 
 @pytest.mark.parametrize("mode", ["bridge", "host", "none"])
-def test_other_network_modes_get_no_network(ecs: ScriptedAws, target: EcsTarget, mode: str):
+def test_other_network_modes_get_no_network(ecs: ScriptedAws, target: EcsTarget, mode: str) -> None:
     ecs.answer("RunTask", tasks=[{"taskArn": task_arn()}], failures=[])
 
     target.launch(make_launch_request(network_mode=mode))
@@ -94,7 +95,7 @@ def test_other_network_modes_get_no_network(ecs: ScriptedAws, target: EcsTarget,
     assert "networkConfiguration" not in ecs.sent("RunTask")[0]
 
 
-def test_request_without_constraints_names_none(ecs: ScriptedAws, target: EcsTarget):
+def test_request_without_constraints_names_none(ecs: ScriptedAws, target: EcsTarget) -> None:
     ecs.answer("RunTask", tasks=[{"taskArn": task_arn()}], failures=[])
 
     target.launch(make_launch_request(placement_constraints=()))
@@ -118,32 +119,32 @@ def test_request_without_constraints_names_none(ecs: ScriptedAws, target: EcsTar
         "EMPTY CAPACITY PROVIDER",
     ],
 )
-def test_failure_of_ecs_is_a_failed_placement(ecs: ScriptedAws, target: EcsTarget, reason: str):
+def test_failure_of_ecs_is_a_failed_placement(ecs: ScriptedAws, target: EcsTarget, reason: str) -> None:
     ecs.answer("RunTask", tasks=[], failures=[{"arn": INSTANCE_ARN, "reason": reason}])
 
     assert target.launch(make_launch_request()) == PlacementFailed((reason,))
 
 
-def test_failures_of_several_machines_are_said_once_each(ecs: ScriptedAws, target: EcsTarget):
+def test_failures_of_several_machines_are_said_once_each(ecs: ScriptedAws, target: EcsTarget) -> None:
     reasons = ["RESOURCE:GPU", "AGENT", "RESOURCE:GPU"]
     ecs.answer("RunTask", tasks=[], failures=[{"arn": INSTANCE_ARN, "reason": reason} for reason in reasons])
 
     assert target.launch(make_launch_request()) == PlacementFailed(("RESOURCE:GPU", "AGENT"))
 
 
-def test_failure_without_a_reason_is_a_failed_placement(ecs: ScriptedAws, target: EcsTarget):
+def test_failure_without_a_reason_is_a_failed_placement(ecs: ScriptedAws, target: EcsTarget) -> None:
     ecs.answer("RunTask", tasks=[], failures=[{"arn": INSTANCE_ARN}])
 
     assert target.launch(make_launch_request()) == PlacementFailed(("no reason given",))
 
 
-def test_neither_task_nor_failure_is_uncertain(ecs: ScriptedAws, target: EcsTarget):
+def test_neither_task_nor_failure_is_uncertain(ecs: ScriptedAws, target: EcsTarget) -> None:
     ecs.answer("RunTask", tasks=[], failures=[])
 
     assert isinstance(target.launch(make_launch_request()), LaunchUncertain)
 
 
-def test_more_tasks_than_asked_for_are_all_made_known(ecs: ScriptedAws, target: EcsTarget):
+def test_more_tasks_than_asked_for_are_all_made_known(ecs: ScriptedAws, target: EcsTarget) -> None:
     ecs.answer("RunTask", tasks=[{"taskArn": task_arn(1)}, {"taskArn": task_arn(2)}], failures=[])
 
     assert target.launch(make_launch_request()) == LaunchConflict((task_arn(1), task_arn(2)))
@@ -169,7 +170,9 @@ def test_more_tasks_than_asked_for_are_all_made_known(ecs: ScriptedAws, target: 
         ),
     ],
 )
-def test_call_that_ecs_does_not_want_now_is_deferred(ecs: ScriptedAws, target: EcsTarget, code: str, message: str):
+def test_call_that_ecs_does_not_want_now_is_deferred(
+    ecs: ScriptedAws, target: EcsTarget, code: str, message: str
+) -> None:
     ecs.refuse("RunTask", code, message)
 
     assert target.launch(make_launch_request()) == LaunchDeferred(f"{code}: {message}")
@@ -190,7 +193,9 @@ def test_call_that_ecs_does_not_want_now_is_deferred(ecs: ScriptedAws, target: E
         ("BlockedException", "Your account is blocked."),
     ],
 )
-def test_request_that_ecs_will_not_take_is_refused(ecs: ScriptedAws, target: EcsTarget, code: str, message: str):
+def test_request_that_ecs_will_not_take_is_refused(
+    ecs: ScriptedAws, target: EcsTarget, code: str, message: str
+) -> None:
     ecs.refuse("RunTask", code, message)
 
     assert target.launch(make_launch_request()) == LaunchRefused(f"{code}: {message}")
@@ -205,19 +210,19 @@ def test_request_that_ecs_will_not_take_is_refused(ecs: ScriptedAws, target: Ecs
 )
 def test_error_that_means_no_capacity_is_a_failed_placement(
     ecs: ScriptedAws, target: EcsTarget, code: str, message: str
-):
+) -> None:
     ecs.refuse("RunTask", code, message)
 
     assert target.launch(make_launch_request()) == PlacementFailed((f"{code}: {message}",))
 
 
-def test_conflict_names_the_tasks_of_the_token(ecs: ScriptedAws, target: EcsTarget):
+def test_conflict_names_the_tasks_of_the_token(ecs: ScriptedAws, target: EcsTarget) -> None:
     ecs.refuse("RunTask", "ConflictException", "The token is in use.", resourceIds=[task_arn(4)])
 
     assert target.launch(make_launch_request()) == LaunchConflict((task_arn(4),))
 
 
-def test_conflict_over_a_token_that_placed_nothing_spends_the_try(ecs: ScriptedAws, target: EcsTarget):
+def test_conflict_over_a_token_that_placed_nothing_spends_the_try(ecs: ScriptedAws, target: EcsTarget) -> None:
     ecs.refuse("RunTask", "ConflictException", "The token is in use.", resourceIds=[])
 
     assert target.launch(make_launch_request()) == PlacementFailed(("ConflictException: The token is in use.",))
@@ -227,7 +232,7 @@ def test_conflict_over_a_token_that_placed_nothing_spends_the_try(ecs: ScriptedA
     ("code", "status"),
     [("ServerException", 500), ("ServiceUnavailableException", 503), ("", 502), ("ExpiredTokenException", 400)],
 )
-def test_fault_of_the_service_is_uncertain(ecs: ScriptedAws, target: EcsTarget, code: str, status: int):
+def test_fault_of_the_service_is_uncertain(ecs: ScriptedAws, target: EcsTarget, code: str, status: int) -> None:
     ecs.refuse("RunTask", code, "Service Unavailable. Please try again later.", status)
 
     assert isinstance(target.launch(make_launch_request()), LaunchUncertain)
@@ -243,13 +248,13 @@ def test_fault_of_the_service_is_uncertain(ecs: ScriptedAws, target: EcsTarget, 
         pytest.param(NoCredentialsError(), id="no-credentials"),
     ],
 )
-def test_call_without_an_answer_is_uncertain(ecs: ScriptedAws, target: EcsTarget, error: Exception):
+def test_call_without_an_answer_is_uncertain(ecs: ScriptedAws, target: EcsTarget, error: Exception) -> None:
     ecs.fail("RunTask", error)
 
     assert isinstance(target.launch(make_launch_request()), LaunchUncertain)
 
 
-def test_sending_again_sends_the_same(ecs: ScriptedAws, target: EcsTarget):
+def test_sending_again_sends_the_same(ecs: ScriptedAws, target: EcsTarget) -> None:
     request = make_launch_request(environment={"B": "2", "A": "1"})
     ecs.fail("RunTask", ReadTimeoutError(endpoint_url=URL))
     ecs.answer("RunTask", tasks=[{"taskArn": task_arn()}], failures=[])
@@ -262,7 +267,7 @@ def test_sending_again_sends_the_same(ecs: ScriptedAws, target: EcsTarget):
     assert outcome == TaskPlaced(task_arn())
 
 
-def test_retry_of_the_sdk_carries_the_same_token_and_hides_no_outcome():
+def test_retry_of_the_sdk_carries_the_same_token_and_hides_no_outcome() -> None:
     ecs = ScriptedAws("ecs", Config(retries={"mode": "standard", "total_max_attempts": 2}))
     target = EcsTarget(ecs.client, "relaunch")
     ecs.fail("RunTask", ReadTimeoutError(endpoint_url=URL))
@@ -282,7 +287,7 @@ def test_retry_of_the_sdk_carries_the_same_token_and_hides_no_outcome():
         pytest.param(make_launch_request(revision_arn=None), id="no-revision"),
     ],
 )
-def test_request_that_breaks_a_limit_is_not_sent(ecs: ScriptedAws, target: EcsTarget, request_):
+def test_request_that_breaks_a_limit_is_not_sent(ecs: ScriptedAws, target: EcsTarget, request_: LaunchRequest) -> None:
     with pytest.raises(PermanentError, match="launching"):
         target.launch(request_)
 

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
@@ -9,6 +10,7 @@ from relaunch.adapters.aws.ecs_target import EcsTarget
 from relaunch.core.launch import ContainerInstance
 from relaunch.ports import PermanentError, TransientError
 
+Trouble = Callable[[ScriptedAws, str], None]
 MACHINE = container_instance_arn()
 
 
@@ -48,7 +50,7 @@ def fault(ecs: ScriptedAws, operation: str) -> None:
 # stop
 
 
-def test_stop_gives_the_reason(ecs: ScriptedAws, target: EcsTarget):
+def test_stop_gives_the_reason(ecs: ScriptedAws, target: EcsTarget) -> None:
     ecs.answer("StopTask", task=running(1))
 
     target.stop(task_arn(1), "spot interruption warning")
@@ -56,7 +58,7 @@ def test_stop_gives_the_reason(ecs: ScriptedAws, target: EcsTarget):
     assert ecs.sent("StopTask") == [{"cluster": "relaunch", "task": task_arn(1), "reason": "spot interruption warning"}]
 
 
-def test_stop_keeps_the_reason_short_enough(ecs: ScriptedAws, target: EcsTarget):
+def test_stop_keeps_the_reason_short_enough(ecs: ScriptedAws, target: EcsTarget) -> None:
     ecs.answer("StopTask", task=running(1))
 
     target.stop(task_arn(1), "x" * 300)
@@ -65,7 +67,7 @@ def test_stop_keeps_the_reason_short_enough(ecs: ScriptedAws, target: EcsTarget)
 
 
 @pytest.mark.parametrize("code", ["InvalidParameterException", "ClientException"])
-def test_stopping_a_task_that_ecs_forgot_is_fine(ecs: ScriptedAws, target: EcsTarget, code: str):
+def test_stopping_a_task_that_ecs_forgot_is_fine(ecs: ScriptedAws, target: EcsTarget, code: str) -> None:
     ecs.refuse("StopTask", code, "The referenced task was not found.")
 
     target.stop(task_arn(1), "cancelled")
@@ -74,7 +76,9 @@ def test_stopping_a_task_that_ecs_forgot_is_fine(ecs: ScriptedAws, target: EcsTa
 
 
 @pytest.mark.parametrize("trouble", [throttle, time_out, fault])
-def test_stop_that_may_not_have_arrived_is_to_be_repeated(ecs: ScriptedAws, target: EcsTarget, trouble):
+def test_stop_that_may_not_have_arrived_is_to_be_repeated(
+    ecs: ScriptedAws, target: EcsTarget, trouble: Trouble
+) -> None:
     trouble(ecs, "StopTask")
     ecs.answer("StopTask", task=running(1))
 
@@ -94,7 +98,9 @@ def test_stop_that_may_not_have_arrived_is_to_be_repeated(ecs: ScriptedAws, targ
         ("InvalidParameterException", "taskId length should be one of [32,36]"),
     ],
 )
-def test_stop_that_can_never_work_is_a_permanent_error(ecs: ScriptedAws, target: EcsTarget, code: str, message: str):
+def test_stop_that_can_never_work_is_a_permanent_error(
+    ecs: ScriptedAws, target: EcsTarget, code: str, message: str
+) -> None:
     ecs.refuse("StopTask", code, message)
 
     with pytest.raises(PermanentError, match="stopping task"):
@@ -104,7 +110,7 @@ def test_stop_that_can_never_work_is_a_permanent_error(ecs: ScriptedAws, target:
 # describe
 
 
-def test_describe_tells_known_tasks_from_unknown_ones(ecs: ScriptedAws, target: EcsTarget):
+def test_describe_tells_known_tasks_from_unknown_ones(ecs: ScriptedAws, target: EcsTarget) -> None:
     stopped_at = datetime(2026, 11, 3, 12, 41, 12, 220000, tzinfo=UTC)
     ecs.answer(
         "DescribeTasks",
@@ -122,7 +128,7 @@ def test_describe_tells_known_tasks_from_unknown_ones(ecs: ScriptedAws, target: 
     assert task.container_exit_codes == {"main": 0, "log": None}
 
 
-def test_describe_asks_for_a_hundred_tasks_at_a_time(ecs: ScriptedAws, target: EcsTarget):
+def test_describe_asks_for_a_hundred_tasks_at_a_time(ecs: ScriptedAws, target: EcsTarget) -> None:
     arns = [task_arn(number) for number in range(201)]
     for start in (0, 100, 200):
         ecs.answer("DescribeTasks", tasks=[running(n) for n in range(start, min(start + 100, 201))], failures=[])
@@ -133,19 +139,19 @@ def test_describe_asks_for_a_hundred_tasks_at_a_time(ecs: ScriptedAws, target: E
     assert list(observed) == arns
 
 
-def test_describe_of_nothing_calls_nobody(ecs: ScriptedAws, target: EcsTarget):
+def test_describe_of_nothing_calls_nobody(ecs: ScriptedAws, target: EcsTarget) -> None:
     assert target.describe([]) == {}
     assert ecs.requests == []
 
 
-def test_silence_about_a_task_is_not_taken_for_its_end(ecs: ScriptedAws, target: EcsTarget):
+def test_silence_about_a_task_is_not_taken_for_its_end(ecs: ScriptedAws, target: EcsTarget) -> None:
     ecs.answer("DescribeTasks", tasks=[], failures=[])
 
     with pytest.raises(TransientError, match="said nothing of"):
         target.describe([task_arn(1)])
 
 
-def test_unheard_of_failure_is_not_taken_for_a_missing_task(ecs: ScriptedAws, target: EcsTarget):
+def test_unheard_of_failure_is_not_taken_for_a_missing_task(ecs: ScriptedAws, target: EcsTarget) -> None:
     ecs.answer("DescribeTasks", tasks=[], failures=[{"arn": task_arn(1), "reason": "UNAVAILABLE"}])
 
     with pytest.raises(TransientError, match="UNAVAILABLE"):
@@ -153,7 +159,9 @@ def test_unheard_of_failure_is_not_taken_for_a_missing_task(ecs: ScriptedAws, ta
 
 
 @pytest.mark.parametrize("trouble", [throttle, time_out, fault])
-def test_describe_that_fails_for_now_is_a_transient_error(ecs: ScriptedAws, target: EcsTarget, trouble):
+def test_describe_that_fails_for_now_is_a_transient_error(
+    ecs: ScriptedAws, target: EcsTarget, trouble: Trouble
+) -> None:
     trouble(ecs, "DescribeTasks")
 
     with pytest.raises(TransientError, match="describing 1 tasks"):
@@ -163,7 +171,7 @@ def test_describe_that_fails_for_now_is_a_transient_error(ecs: ScriptedAws, targ
 # find_started_by
 
 
-def test_started_by_is_the_only_filter_and_every_page_is_read(ecs: ScriptedAws, target: EcsTarget):
+def test_started_by_is_the_only_filter_and_every_page_is_read(ecs: ScriptedAws, target: EcsTarget) -> None:
     ecs.answer("ListTasks", taskArns=[task_arn(1)], nextToken="more")
     ecs.answer("ListTasks", taskArns=[task_arn(2)])
     ecs.answer("ListTasks", taskArns=[task_arn(3)])
@@ -180,7 +188,7 @@ def test_started_by_is_the_only_filter_and_every_page_is_read(ecs: ScriptedAws, 
     ]
 
 
-def test_task_that_stops_between_the_two_lists_is_found_once(ecs: ScriptedAws, target: EcsTarget):
+def test_task_that_stops_between_the_two_lists_is_found_once(ecs: ScriptedAws, target: EcsTarget) -> None:
     ecs.answer("ListTasks", taskArns=[task_arn(1)])
     ecs.answer("ListTasks", taskArns=[task_arn(1)])
     ecs.answer("DescribeTasks", tasks=[running(1, desiredStatus="STOPPED")], failures=[])
@@ -188,7 +196,7 @@ def test_task_that_stops_between_the_two_lists_is_found_once(ecs: ScriptedAws, t
     assert [task.desired_status for task in target.find_started_by("resnet/1")] == ["STOPPED"]
 
 
-def test_listed_task_that_is_forgotten_meanwhile_is_not_found(ecs: ScriptedAws, target: EcsTarget):
+def test_listed_task_that_is_forgotten_meanwhile_is_not_found(ecs: ScriptedAws, target: EcsTarget) -> None:
     ecs.answer("ListTasks", taskArns=[])
     ecs.answer("ListTasks", taskArns=[task_arn(1)])
     ecs.answer("DescribeTasks", tasks=[], failures=[{"arn": task_arn(1), "reason": "MISSING"}])
@@ -196,7 +204,7 @@ def test_listed_task_that_is_forgotten_meanwhile_is_not_found(ecs: ScriptedAws, 
     assert target.find_started_by("resnet/1") == []
 
 
-def test_nothing_listed_is_nothing_described(ecs: ScriptedAws, target: EcsTarget):
+def test_nothing_listed_is_nothing_described(ecs: ScriptedAws, target: EcsTarget) -> None:
     ecs.answer("ListTasks", taskArns=[])
     ecs.answer("ListTasks", taskArns=[])
 
@@ -204,7 +212,7 @@ def test_nothing_listed_is_nothing_described(ecs: ScriptedAws, target: EcsTarget
 
 
 @pytest.mark.parametrize("trouble", [throttle, time_out, fault])
-def test_half_a_list_is_no_list(ecs: ScriptedAws, target: EcsTarget, trouble):
+def test_half_a_list_is_no_list(ecs: ScriptedAws, target: EcsTarget, trouble: Trouble) -> None:
     ecs.answer("ListTasks", taskArns=[task_arn(1)])
     trouble(ecs, "ListTasks")
 
@@ -212,7 +220,7 @@ def test_half_a_list_is_no_list(ecs: ScriptedAws, target: EcsTarget, trouble):
         target.find_started_by("resnet/1")
 
 
-def test_page_that_answers_its_own_token_is_not_read_for_ever(ecs: ScriptedAws, target: EcsTarget):
+def test_page_that_answers_its_own_token_is_not_read_for_ever(ecs: ScriptedAws, target: EcsTarget) -> None:
     for _ in range(2):
         ecs.answer("ListTasks", taskArns=[task_arn(1)], nextToken="more")
 
@@ -223,7 +231,7 @@ def test_page_that_answers_its_own_token_is_not_read_for_ever(ecs: ScriptedAws, 
 # find_on_instance
 
 
-def test_tasks_are_found_by_the_ec2_instance(ecs: ScriptedAws, target: EcsTarget):
+def test_tasks_are_found_by_the_ec2_instance(ecs: ScriptedAws, target: EcsTarget) -> None:
     ecs.answer("ListContainerInstances", containerInstanceArns=[MACHINE])
     ecs.answer("ListTasks", taskArns=[task_arn(1)])
     ecs.answer("ListTasks", taskArns=[task_arn(2), task_arn(3)])
@@ -240,20 +248,20 @@ def test_tasks_are_found_by_the_ec2_instance(ecs: ScriptedAws, target: EcsTarget
     assert [sent["containerInstance"] for sent in ecs.sent("ListTasks")] == [MACHINE, MACHINE]
 
 
-def test_instance_that_is_not_in_the_cluster_has_no_tasks(ecs: ScriptedAws, target: EcsTarget):
+def test_instance_that_is_not_in_the_cluster_has_no_tasks(ecs: ScriptedAws, target: EcsTarget) -> None:
     ecs.answer("ListContainerInstances", containerInstanceArns=[])
 
     assert target.find_on_instance(INSTANCE_ID) == []
 
 
-def test_machine_that_leaves_between_two_calls_has_no_tasks(ecs: ScriptedAws, target: EcsTarget):
+def test_machine_that_leaves_between_two_calls_has_no_tasks(ecs: ScriptedAws, target: EcsTarget) -> None:
     ecs.answer("ListContainerInstances", containerInstanceArns=[MACHINE])
     ecs.refuse("ListTasks", "InvalidParameterException", "The referenced container instance was not found.")
 
     assert target.find_on_instance(INSTANCE_ID) == []
 
 
-def test_other_refusal_to_list_tasks_is_a_permanent_error(ecs: ScriptedAws, target: EcsTarget):
+def test_other_refusal_to_list_tasks_is_a_permanent_error(ecs: ScriptedAws, target: EcsTarget) -> None:
     ecs.answer("ListContainerInstances", containerInstanceArns=[MACHINE])
     ecs.refuse("ListTasks", "AccessDeniedException", "not authorized to perform: ecs:ListTasks")
 
@@ -262,7 +270,9 @@ def test_other_refusal_to_list_tasks_is_a_permanent_error(ecs: ScriptedAws, targ
 
 
 @pytest.mark.parametrize("operation", ["ListContainerInstances", "ListTasks", "DescribeTasks"])
-def test_trouble_on_the_way_to_an_instances_tasks_is_transient(ecs: ScriptedAws, target: EcsTarget, operation: str):
+def test_trouble_on_the_way_to_an_instances_tasks_is_transient(
+    ecs: ScriptedAws, target: EcsTarget, operation: str
+) -> None:
     answers = {
         "ListContainerInstances": {"containerInstanceArns": [MACHINE]},
         "ListTasks": {"taskArns": [task_arn(1)]},
@@ -280,7 +290,7 @@ def test_trouble_on_the_way_to_an_instances_tasks_is_transient(ecs: ScriptedAws,
 # find_container_instance
 
 
-def test_container_instance_tells_its_machine(ecs: ScriptedAws, target: EcsTarget):
+def test_container_instance_tells_its_machine(ecs: ScriptedAws, target: EcsTarget) -> None:
     machine = {
         "containerInstanceArn": MACHINE,
         "ec2InstanceId": INSTANCE_ID,
@@ -298,14 +308,14 @@ def test_container_instance_tells_its_machine(ecs: ScriptedAws, target: EcsTarge
     assert found == ContainerInstance(MACHINE, INSTANCE_ID, "g5.xlarge", "us-east-1a")
 
 
-def test_container_instance_that_is_gone_is_none(ecs: ScriptedAws, target: EcsTarget):
+def test_container_instance_that_is_gone_is_none(ecs: ScriptedAws, target: EcsTarget) -> None:
     ecs.answer("DescribeContainerInstances", containerInstances=[], failures=[{"arn": MACHINE, "reason": "MISSING"}])
 
     assert target.find_container_instance(MACHINE) is None
 
 
 @pytest.mark.parametrize("trouble", [throttle, time_out, fault])
-def test_container_instance_that_cannot_be_asked_for_now(ecs: ScriptedAws, target: EcsTarget, trouble):
+def test_container_instance_that_cannot_be_asked_for_now(ecs: ScriptedAws, target: EcsTarget, trouble: Trouble) -> None:
     trouble(ecs, "DescribeContainerInstances")
 
     with pytest.raises(TransientError, match="describing container instance"):
