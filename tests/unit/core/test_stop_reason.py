@@ -63,6 +63,22 @@ CASES = {
     "placement-withdrawn": Case(
         K.NO_CAPACITY, "UserInitiated", "PROVISIONING too long", {"main": None}, intent=IntentKind.PLACEMENT_WITHDRAWN
     ),
+    "interruption-by-a-clock-ahead-of-ecs": Case(
+        K.INTERRUPTION,
+        "UserInitiated",
+        "spot",
+        {"main": 143},
+        intent=IntentKind.INTERRUPTION,
+        intent_at=ago(-0.4),
+    ),
+    "placement-withdrawn-by-a-clock-ahead-of-ecs": Case(
+        K.NO_CAPACITY,
+        "UserInitiated",
+        "",
+        {"main": None},
+        intent=IntentKind.PLACEMENT_WITHDRAWN,
+        intent_at=ago(-0.4),
+    ),
     # intents written after the task had stopped by itself
     "cancel-after-success": exited(K.SUCCESS, 0, intent=IntentKind.CANCEL, intent_at=ago(-5)),
     "cancel-after-failure": exited(K.CANCELLED, 1, intent=IntentKind.CANCEL, intent_at=ago(-5)),

@@ -147,8 +147,8 @@ def classify_stop(
     """Say what a stopped task's stop was; every stop has exactly one kind.
 
     Our own intent decides first, whatever the exit code: most trainings save on SIGTERM and exit 0. An intent that was
-    written after the task had stopped did not stop it: there a success stays a success, and only a cancellation or a
-    time-out still holds for what was none.
+    written after the task had stopped by itself did not stop it: there a success stays a success, and only a
+    cancellation or a time-out still holds for what was none.
 
     A missing exit code is never taken for 0. Errors while a task's resources are made ready
     (ResourceInitializationError: secrets, log group, volumes, network) are UNKNOWN: they can be the machine's or the
@@ -173,7 +173,8 @@ def classify_stop(
 
 
 def _kind(facts: _Facts, intent: StopIntent | None) -> StopKind:
-    if intent is not None and intent.at <= facts.at:
+    # Somebody called StopTask: with an intent of ours it was us, even where our clock is ahead of ECS's.
+    if intent is not None and (intent.at <= facts.at or facts.stop_code == StopCode.USER_INITIATED):
         return _BY_INTENT[intent.kind]
     kind = next((decide(facts) for applies, decide in _RULES if applies(facts)), StopKind.UNKNOWN)
     if intent is not None and intent.kind in _ABOUT_THE_JOB and kind is not StopKind.SUCCESS:
