@@ -1,0 +1,91 @@
+"""The stack a command works on: its world, its logs, and the time between two looks."""
+
+# ruff: noqa: PLC0415 - boto3 and our core are imported where they are needed, so that `relaunch --help` is fast
+
+import os
+import time
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
+
+from relaunch_cli import exit_codes
+from relaunch_cli.failures import CommandError
+from relaunch_cli.job_logs import LogSource
+
+if TYPE_CHECKING:
+    import boto3
+
+    from relaunch.ports import World
+
+
+class Connection(Protocol):
+    """What commands need of the outside; tests give their own."""
+
+    @property
+    def world(self) -> "World":
+        """Return the world of the stack.
+
+        Raises:
+            CommandError: there is no such stack, or it is not Relaunch's.
+        """
+        ...
+
+    @property
+    def logs(self) -> LogSource:
+        """Return where the trainings' logs are."""
+        ...
+
+    def pause(self, seconds: float) -> None:
+        """Let time pass between two looks."""
+        ...
+
+
+class AwsConnection:
+    """A deployed stack, with the caller's own credentials."""
+
+    def __init__(self, stack: str) -> None:
+        self._stack = stack
+
+    @cached_property
+    def _session(self) -> "boto3.Session":
+        import boto3
+
+        # boto3 itself reads AWS_DEFAULT_REGION and the profile only.
+        return boto3.Session(region_name=os.environ.get("AWS_REGION") or None)
+
+    @cached_property
+    def world(self) -> "World":
+        from relaunch.bootstrap import make_world
+        from relaunch.settings import InvalidSettingsError, Settings
+
+        try:
+            settings = Settings.from_stack_outputs(self._outputs())
+        except InvalidSettingsError as error:
+            hint = "is it a stack of Relaunch, completely deployed, and not older than this command?"
+            raise CommandError(f"stack {self._stack!r}: {error}", hint, exit_codes.NOT_FOUND) from error
+        return make_world(settings, self._session)
+
+    @cached_property
+    def logs(self) -> LogSource:
+        from relaunch_cli.cloudwatch import CloudWatchLogs
+
+        return CloudWatchLogs(self._session)
+
+    def pause(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def _outputs(self) -> Mapping[str, str]:
+        from botocore.exceptions import ClientError
+
+        try:
+            answer = self._session.client("cloudformation").describe_stacks(StackName=self._stack)
+        except ClientError as error:
+            # CloudFormation answers ValidationError for a stack that is not there (DescribeStacks, "Errors").
+            if error.response["Error"]["Code"] != "ValidationError":
+                raise
+            hint = "name it with --stack or RELAUNCH_STACK, and check AWS_REGION and AWS_PROFILE"
+            raise CommandError(
+                f"there is no stack {self._stack!r} in {self._session.region_name}", hint, exit_codes.NOT_FOUND
+            ) from error
+        stack = answer["Stacks"][0]
+        return {each["OutputKey"]: each["OutputValue"] for each in stack.get("Outputs", [])}

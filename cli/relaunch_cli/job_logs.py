@@ -1,0 +1,105 @@
+"""What the tasks of a job wrote, over all attempts in order, from wherever ECS put it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from relaunch.core.job import Attempt
+    from relaunch.ports import JobHistory
+
+# The awslogs driver sends what it has every five seconds; a stream this long after its task's end is complete.
+DELIVERY_LAG = timedelta(seconds=15)
+
+
+class LogEvent(NamedTuple):
+    """One line as CloudWatch Logs has it."""
+
+    at: datetime
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One line with the attempt that wrote it."""
+
+    attempt_number: int
+    at: datetime
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogDestination:
+    """Where a container of a revision logs: CloudWatch Logs by the awslogs driver."""
+
+    group: str
+    stream_prefix: str
+    region: str | None = None
+
+    def stream(self, container: str, task_arn: str) -> str:
+        """Return the stream of a task: `<prefix>/<container>/<task id>` ("Using the awslogs driver", ECS guide)."""
+        return f"{self.stream_prefix}/{container}/{task_arn.rsplit('/', 1)[-1]}"
+
+
+class LogSource(Protocol):
+    """Logs of ECS tasks."""
+
+    def destination(self, revision_arn: str, container: str) -> LogDestination:
+        """Return where this container of this revision logs.
+
+        Raises:
+            CommandError: it does not log to CloudWatch Logs, or its streams cannot be told apart.
+        """
+        ...
+
+    def read(self, destination: LogDestination, stream: str, token: str | None) -> tuple[list[LogEvent], str | None]:
+        """Return the next lines of a stream and the token to go on from; nothing when it is not there (yet)."""
+        ...
+
+
+class JobLogs:
+    """Reads on in the logs of a job's attempts; every call of `read` yields only what is new."""
+
+    def __init__(self, source: LogSource, container: str, attempt_number: int | None = None) -> None:
+        self._source = source
+        self._container = container
+        self._only = attempt_number
+        self._tokens: dict[str, str | None] = {}
+        self._complete: set[str] = set()
+        self._destinations: dict[str, LogDestination] = {}
+
+    def read(self, history: "JobHistory", now: datetime) -> Iterator[LogLine]:
+        """Yield the new lines of every attempt, in the attempts' order."""
+        for attempt in history.attempts:
+            if attempt.task_arn and self._only in (None, attempt.number) and attempt.task_arn not in self._complete:
+                yield from self._read_attempt(attempt, attempt.task_arn, history.job.revision.arn)
+                if attempt.stop is not None and now - attempt.stop.at > DELIVERY_LAG:
+                    self._complete.add(attempt.task_arn)
+
+    def _read_attempt(self, attempt: "Attempt", task_arn: str, revision_arn: str) -> Iterator[LogLine]:
+        if revision_arn not in self._destinations:
+            self._destinations[revision_arn] = self._source.destination(revision_arn, self._container)
+        destination = self._destinations[revision_arn]
+        stream = destination.stream(self._container, task_arn)
+        while True:
+            token = self._tokens.get(task_arn)
+            events, following = self._source.read(destination, stream, token)
+            for event in events:
+                yield LogLine(attempt.number, event.at, event.message)
+            self._tokens[task_arn] = following
+            if following is None or following == token:
+                return
+
+
+def follow_logs(
+    logs: JobLogs, load: Callable[[], "JobHistory"], clock: Callable[[], datetime], pause: Callable[[float], None]
+) -> Iterator[LogLine]:
+    """Yield lines as they come, over interruptions and relaunches, until the job is over and its log complete."""
+    while True:
+        history = load()
+        yield from logs.read(history, clock())
+        ended_at = history.job.ended_at
+        if history.job.state.is_final and (ended_at is None or clock() - ended_at > DELIVERY_LAG):
+            return
+        pause(2.0)

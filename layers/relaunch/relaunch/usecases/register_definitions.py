@@ -1,0 +1,45 @@
+"""Register job definitions, and say what that changed."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from relaunch.core.definition import JobDefinition
+from relaunch.ports import World
+
+
+class Change(StrEnum):
+    """What registering did to one definition."""
+
+    CREATED = "created"
+    REPLACED = "replaced"
+    UNCHANGED = "unchanged"
+    REMOVED = "removed"
+
+
+def compare_definitions(
+    definitions: Iterable[JobDefinition], registered: Iterable[JobDefinition], *, prune: bool
+) -> list[tuple[str, Change]]:
+    """Return what registering `definitions` would change; with `prune` the others are removed."""
+    before = {definition.name: definition for definition in registered}
+    after = {definition.name: definition for definition in definitions}
+    changes = [(name, _compare(definition, before.get(name))) for name, definition in after.items()]
+    removed = [(name, Change.REMOVED) for name in before if name not in after] if prune else []
+    return changes + removed
+
+
+def _compare(definition: JobDefinition, before: JobDefinition | None) -> Change:
+    if before is None:
+        return Change.CREATED
+    return Change.UNCHANGED if definition == before else Change.REPLACED
+
+
+def register_definitions(
+    definitions: Iterable[JobDefinition], changes: Iterable[tuple[str, Change]], world: World
+) -> None:
+    """Make the changes that `compare_definitions` found; jobs that are accepted already keep what they have."""
+    by_name = {definition.name: definition for definition in definitions}
+    for name, change in changes:
+        if change is Change.REMOVED:
+            world.definitions.delete_definition(name)
+        elif change is not Change.UNCHANGED:
+            world.definitions.save_definition(by_name[name])
