@@ -7,6 +7,7 @@ from fakes.scripted_aws import ScriptedAws
 from relaunch.adapters.aws.ecs_revisions import EcsRevisions, read_revision
 from relaunch.core.revision import ContainerRequirement
 from relaunch.ports import NoActiveRevisionError, PermanentError, TransientError
+from relaunch_local.ecs import Clock, EcsSimulator, InProcessClient, ScriptedProcesses, SimulatorSettings
 
 
 def arn(revision: int, family: str = "trainer") -> str:
@@ -249,3 +250,47 @@ def test_ports_of_the_machine_depend_on_the_network_mode(mode: str, expected: tu
     revision = read_revision(definition(container={"portMappings": mappings}, networkMode=mode))
 
     assert revision.containers[0].host_ports == expected
+
+
+# the same before the simulator, whose rules are those of ECS
+
+
+@pytest.fixture
+def simulator() -> EcsSimulator:
+    clock = Clock()
+    return EcsSimulator(clock, ScriptedProcesses(clock), SimulatorSettings(instance_types={}))
+
+
+def register(simulator: EcsSimulator, family: str, count: int = 1) -> None:
+    container = {"name": "main", "image": "trainer:1", "memory": 512}
+    for _ in range(count):
+        simulator.call("RegisterTaskDefinition", {"family": family, "containerDefinitions": [container]})
+
+
+def deregister(simulator: EcsSimulator, name: str) -> None:
+    simulator.call("DeregisterTaskDefinition", {"taskDefinition": name})
+
+
+def test_newest_of_more_than_ten_beside_a_sibling_with_more(simulator: EcsSimulator) -> None:
+    register(simulator, "trainer", 12)
+    register(simulator, "trainer-large", 14)
+
+    assert EcsRevisions(InProcessClient(simulator)).newest_active("trainer").arn == arn(12)
+
+
+def test_inactive_head_is_passed_over(simulator: EcsSimulator) -> None:
+    register(simulator, "trainer", 12)
+    deregister(simulator, "trainer:12")
+    deregister(simulator, "trainer:11")
+
+    assert EcsRevisions(InProcessClient(simulator)).newest_active("trainer").arn == arn(10)
+
+
+def test_family_without_an_active_revision_is_a_clear_error(simulator: EcsSimulator) -> None:
+    register(simulator, "trainer")
+    register(simulator, "trainer-large")
+    deregister(simulator, "trainer:1")
+
+    for family in ("trainer", "train"):
+        with pytest.raises(NoActiveRevisionError, match=f"the family {family} has no ACTIVE revision"):
+            EcsRevisions(InProcessClient(simulator)).newest_active(family)
