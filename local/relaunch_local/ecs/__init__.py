@@ -31,28 +31,29 @@ divides them, never time stamps, retentions or token buckets. `simulator.request
 `simulator.machines.bill` what the instances cost, `simulator.faults.fail_next(action, times, Fault(...))` makes calls
 fail before or after they took effect. A token bucket refuses above ECS's rates unless `throttling=False`.
 
-Controls over HTTP, JSON in and out, under `/_relaunch/`:
-GET `requests`, `state`, `bill`; POST `interrupt` {instance_id, lead_seconds?, rebalance_first?},
-`rebalance` {instance_id}, `terminate` {instance_id}, `agent` {instance_id, connected}, `capacity` {instance_type, purchase, instances, zone?}
-(instances null: any number), `fail` {action, times?, moment: before|after|throttle, code?, message?, drop_connection?},
-`throttling` {enabled}, `unpullable` {image}, `shutdown` {}.
+Controls over HTTP, JSON in and out, under `/_relaunch/`; GET `requests`, `state`, `bill`; POST:
+
+- `interrupt` {instance_id, lead_seconds?, rebalance_first?}, `rebalance` {instance_id}, `terminate` {instance_id};
+- `agent` {instance_id, connected}, `unpullable` {image}, `throttling` {enabled}, `shutdown` {};
+- `capacity` {instance_type, purchase, instances, zone?}; instances null: any number are to be had, 0: none;
+- `fail` {action, times?, moment: before | after | throttle, code?, message?, drop_connection?}.
 
 Not simulated: services, Fargate, Managed Instances, GPU sharing, `dependsOn` order, health checks, secrets, volumes.
 """
 
 from relaunch_local.ecs.authorization import Authorize, Permission
 from relaunch_local.ecs.clock import Clock, WallClock
-from relaunch_local.ecs.ec2 import SpotPrice
-from relaunch_local.ecs.engine import EcsSimulator, RecordedRequest, SimulatorSettings
+from relaunch_local.ecs.engine import EcsSimulator, RecordedRequest
 from relaunch_local.ecs.errors import DroppedConnectionError, EcsError
 from relaunch_local.ecs.faults import Fault, FaultMoment
 from relaunch_local.ecs.http_face import EcsServer
 from relaunch_local.ecs.iam import PolicyAuthorizer
 from relaunch_local.ecs.in_process import InProcessClient
 from relaunch_local.ecs.local_processes import LocalProcesses
-from relaunch_local.ecs.model import AutoScalingGroup, BillLine, InstanceShape, Purchase, Timing
+from relaunch_local.ecs.model import BillLine
 from relaunch_local.ecs.processes import LogTarget, Processes, ProcessSpec, ProcessStartError, Script, ScriptedProcesses
 from relaunch_local.ecs.region import Event
+from relaunch_local.ecs.settings import AutoScalingGroup, InstanceShape, Purchase, SimulatorSettings, SpotPrice, Timing
 
 __all__ = [
     "Authorize",

@@ -36,6 +36,10 @@ class ClientTokens:
         self._uses: dict[TokenKey, _Use] = {}
         self._expiries: list[tuple[datetime, TokenKey]] = []
 
+    def __len__(self) -> int:
+        """How many tokens are remembered."""
+        return len(self._uses)
+
     def replay(self, key: TokenKey, request: JsonObject) -> JsonObject | None:
         """The first answer to the same request, or None when the token is new or its life is over.
 

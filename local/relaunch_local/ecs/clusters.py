@@ -3,14 +3,16 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from relaunch_local.ecs.capacity import ManagedScaling
 from relaunch_local.ecs.errors import EcsError, cluster_not_found, invalid_parameter, refuse, refuse_as_client
 from relaunch_local.ecs.identifiers import last_part
-from relaunch_local.ecs.model import AutoScalingGroup, CapacityProvider, Cluster, Group, JsonObject, LastStatus
+from relaunch_local.ecs.model import CapacityProvider, Cluster, Group, JsonObject, LastStatus, Task
 from relaunch_local.ecs.paging import page_of
 from relaunch_local.ecs.region import Region
 from relaunch_local.ecs.run_task_rules import MAX_PROVIDERS, check_strategy
+from relaunch_local.ecs.settings import AutoScalingGroup
 
 _NAME = re.compile(r"^[A-Za-z0-9_-]{1,255}$")
 
@@ -129,6 +131,29 @@ class Clusters:
             "the cluster. Associate the capacity provider with the cluster and try again.",
         )
         return cluster.providers[name]
+
+    def keep_stopped(self, task: Task) -> None:
+        """Move a task that has stopped to where it can be described for a while."""
+        cluster = task.cluster
+        del cluster.tasks[task.task_id]
+        cluster.stopped[task.task_id] = task
+        if task.provider is not None and task.provider.waiting.pop(task.task_id, None) is not None:
+            cluster.provisioning_count -= 1
+        self.forget_old(cluster)
+
+    def forget_old(self, cluster: Cluster) -> None:
+        """Forget the tasks that stopped too long ago to be described; they stopped in the order they are kept in."""
+        limit = self.region.clock.now() - timedelta(seconds=self.region.timing.stopped_task_retention)
+        while cluster.stopped:
+            task = next(iter(cluster.stopped.values()))
+            if task.stopped_at is None or task.stopped_at > limit:
+                return
+            del cluster.stopped[task.task_id]
+            if task.started_by:
+                same = cluster.by_started_by[task.started_by]
+                del same[task.task_id]
+                if not same:
+                    del cluster.by_started_by[task.started_by]
 
     def _associate(self, cluster: Cluster, names: list[str], strategy: list[JsonObject]) -> None:
         refuse(len(names) > MAX_PROVIDERS, f"A cluster has at most {MAX_PROVIDERS} capacity providers.")

@@ -6,8 +6,9 @@ from typing import Any
 
 from relaunch_local.ecs.engine import EcsSimulator
 from relaunch_local.ecs.faults import Fault, FaultMoment
-from relaunch_local.ecs.model import Host, JsonObject, Purchase
+from relaunch_local.ecs.model import Host, JsonObject
 from relaunch_local.ecs.region import iso
+from relaunch_local.ecs.settings import Purchase
 from relaunch_local.ecs.views import task_view
 
 

@@ -2,27 +2,17 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from relaunch_local.ecs.errors import EcsError
 from relaunch_local.ecs.machines import VPC_ID, Machines, subnet_of
-from relaunch_local.ecs.model import Host, InstanceShape, JsonObject, Purchase
+from relaunch_local.ecs.model import Host, JsonObject
 from relaunch_local.ecs.region import Region
+from relaunch_local.ecs.settings import InstanceShape, Purchase, SpotPrice
 
 _STATE_CODES = {"pending": 0, "running": 16, "shutting-down": 32, "terminated": 48}
 _PRODUCT = "Linux/UNIX"
-
-
-@dataclass(frozen=True, slots=True)
-class SpotPrice:
-    """A Spot price of Linux from a moment on."""
-
-    instance_type: str
-    zone: str
-    price_usd_per_hour: float
-    since: datetime | None = None
-    """None: since an hour before whenever it is asked for."""
 
 
 @dataclass(slots=True)

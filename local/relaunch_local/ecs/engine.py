@@ -1,61 +1,32 @@
 """The simulator's engine: one region of ECS, in process, on a clock."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
 
 from relaunch_local.ecs.authorization import Authorization, Authorize
 from relaunch_local.ecs.capacity import ManagedScaling
 from relaunch_local.ecs.client_tokens import ClientTokens
 from relaunch_local.ecs.clock import Clock
 from relaunch_local.ecs.clusters import Clusters
-from relaunch_local.ecs.ec2 import Ec2Questions, SpotPrice
+from relaunch_local.ecs.ec2 import Ec2Questions
 from relaunch_local.ecs.errors import EcsError, invalid_parameter, unknown_operation
 from relaunch_local.ecs.faults import FaultMoment, Faults
 from relaunch_local.ecs.identifiers import Arns, IdSource
 from relaunch_local.ecs.limits import RequestLimits
 from relaunch_local.ecs.machines import Machines, MachineSpec
-from relaunch_local.ecs.model import (
-    DEFAULT_IMAGE_ID,
-    AutoScalingGroup,
-    CapacityProvider,
-    Host,
-    InstanceShape,
-    JsonObject,
-    Purchase,
-    Task,
-    Timing,
-)
+from relaunch_local.ecs.model import CapacityProvider, Host, JsonObject, Task
 from relaunch_local.ecs.processes import Processes
 from relaunch_local.ecs.queries import Queries
-from relaunch_local.ecs.region import Event, EventBus, PriceOf, Region, no_price
+from relaunch_local.ecs.region import Event, EventBus, Region
 from relaunch_local.ecs.scheduler import Scheduler
+from relaunch_local.ecs.settings import DEFAULT_IMAGE_ID, AutoScalingGroup, Purchase, SimulatorSettings, Timing
 from relaunch_local.ecs.tagging import Tagging
 from relaunch_local.ecs.task_definitions import TaskDefinitions
 from relaunch_local.ecs.tasks import TaskLifecycle
 
 Handler = Callable[[JsonObject], JsonObject]
-
-
-@dataclass(frozen=True, slots=True)
-class SimulatorSettings:
-    """What a simulated region is like; everything has a default but the instance types."""
-
-    instance_types: Mapping[str, InstanceShape]
-    account: str = "111122223333"
-    region: str = "us-east-1"
-    timing: Timing = field(default_factory=Timing)
-    throttling: bool = True
-    seed: int = 0
-    extra_environment: Mapping[str, str] = field(default_factory=dict)
-    """Variables every container gets, unless its definition says otherwise."""
-    spot_prices: Sequence[SpotPrice] = ()
-    offerings: Mapping[str, Iterable[str]] = field(default_factory=dict)
-    """Zone to the instance types offered there, for DescribeInstanceTypeOfferings."""
-    price_of: PriceOf = no_price
-    instance_resource_events: bool = True
-    requests_kept: int = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,8 +227,8 @@ class EcsSimulator:
         return {
             "RunTask": self.scheduler.run,
             "StopTask": self._stop_task,
-            "DescribeTasks": self._describe_tasks,
-            "ListTasks": self._list_tasks,
+            "DescribeTasks": self.queries.describe_tasks,
+            "ListTasks": self.queries.list_tasks,
             "RegisterTaskDefinition": lambda request: self.definitions.register(request, registered_by=registered_by),
             "DeregisterTaskDefinition": lambda request: self.definitions.deregister(request["taskDefinition"]),
             "DescribeTaskDefinition": self.definitions.describe,
@@ -279,19 +250,10 @@ class EcsSimulator:
 
     def _stop_task(self, request: JsonObject) -> JsonObject:
         cluster = self.clusters.get(request.get("cluster"))
-        self._forget_old(request)
         task = self.queries.find_task(cluster, request["task"])
         if task is None:
             raise invalid_parameter("The referenced task was not found.")
         return self.scheduler.stop(task, request.get("reason"))
-
-    def _describe_tasks(self, request: JsonObject) -> JsonObject:
-        self._forget_old(request)
-        return self.queries.describe_tasks(request)
-
-    def _list_tasks(self, request: JsonObject) -> JsonObject:
-        self._forget_old(request)
-        return self.queries.list_tasks(request)
 
     def _update_hosts(self, request: JsonObject) -> JsonObject:
         answer = self.queries.update_hosts(request)
@@ -300,12 +262,7 @@ class EcsSimulator:
         return answer
 
     def _task_stopped(self, task: Task) -> None:
-        cluster = task.cluster
-        del cluster.tasks[task.task_id]
-        cluster.stopped[task.task_id] = task
-        self._forget_stopped(cluster.stopped, cluster.by_started_by)
-        if task.provider is not None and task.provider.waiting.pop(task.task_id, None) is not None:
-            cluster.provisioning_count -= 1
+        self.clusters.keep_stopped(task)
         if task.client_token is not None:
             self.tokens.note_stop(task.client_token)
         if task.host is not None:
@@ -319,20 +276,3 @@ class EcsSimulator:
     def _offer(self, host: Host) -> None:
         if host.provider is not None and host.provider.waiting and host.is_alive and host.is_registered:
             self.scheduler.place_waiting(host.provider, [host])
-
-    def _forget_old(self, request: JsonObject) -> None:
-        cluster = self.clusters.get(request.get("cluster"))
-        self._forget_stopped(cluster.stopped, cluster.by_started_by)
-
-    def _forget_stopped(self, stopped: dict[str, Task], by_started_by: dict[str, dict[str, Task]]) -> None:
-        limit = self.clock.now() - timedelta(seconds=self.region.timing.stopped_task_retention)
-        while stopped:
-            task = next(iter(stopped.values()))
-            if task.stopped_at is None or task.stopped_at > limit:
-                return
-            del stopped[task.task_id]
-            if task.started_by:
-                same = by_started_by[task.started_by]
-                del same[task.task_id]
-                if not same:
-                    del by_started_by[task.started_by]

@@ -13,11 +13,11 @@ from relaunch_local.ecs.model import (
     Host,
     HostStatus,
     InstanceState,
-    Purchase,
 )
 from relaunch_local.ecs.placement import AGENT_CAPABILITIES
 from relaunch_local.ecs.region import Region
 from relaunch_local.ecs.requirements import RESERVED_TCP_PORTS
+from relaunch_local.ecs.settings import Purchase
 from relaunch_local.ecs.tasks import TaskLifecycle
 
 VPC_ID = "vpc-0a1b2c3d4e5f60718"

@@ -30,6 +30,7 @@ class Queries:
 
     def find_task(self, cluster: Cluster, name: str) -> Task | None:
         """A task by its id or ARN; raises InvalidParameterException where it can be none of this cluster."""
+        self.clusters.forget_old(cluster)
         task_id = _own_id(cluster, name)
         refuse(not _TASK_ID.match(task_id), "taskId length should be one of [32,36]")
         return cluster.tasks.get(task_id) or cluster.stopped.get(task_id)
@@ -59,6 +60,7 @@ class Queries:
         refuse("startedBy" in request and bool(others), f"startedBy cannot be combined with {', '.join(others)}.")
         if "serviceName" in request:
             raise EcsError("ServiceNotFoundException", "Service not found.")
+        self.clusters.forget_old(cluster)
         tasks = self._listed(cluster, request)
         return page_of("taskArns", [task.arn for task in tasks if task.desired_status == status], request)
 

@@ -7,11 +7,9 @@ from typing import Any
 
 from relaunch_local.ecs.clock import Clock
 from relaunch_local.ecs.identifiers import Arns, IdSource
-from relaunch_local.ecs.model import InstanceShape, Purchase, Timing
+from relaunch_local.ecs.settings import InstanceShape, PriceOf, Timing, no_price
 
 Event = dict[str, Any]
-PriceOf = Callable[[str, str, Purchase], float | None]
-"""Dollars per hour of an instance type in a zone, bought like this; None where unknown."""
 
 
 def iso(moment: datetime, *, timespec: str = "milliseconds") -> str:
@@ -45,11 +43,6 @@ class EventBus:
         }
         for subscriber in self.subscribers:
             subscriber(event)
-
-
-def no_price(_instance_type: str, _zone: str, _purchase: Purchase) -> float | None:
-    """Know no price at all."""
-    return None
 
 
 @dataclass(slots=True)

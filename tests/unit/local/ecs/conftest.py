@@ -1,0 +1,8 @@
+import pytest
+
+from fakes.ecs_world import EcsWorld
+
+
+@pytest.fixture
+def world() -> EcsWorld:
+    return EcsWorld()
