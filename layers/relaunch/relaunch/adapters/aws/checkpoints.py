@@ -51,7 +51,7 @@ class S3Checkpoints:
             PermanentError: the URI is none of S3, or the bucket cannot be read.
         """
         bucket, prefix = _split(checkpoint_uri)
-        job_prefix = f"{prefix.rstrip('/')}/{job_id}/".lstrip("/")
+        job_prefix = f"{prefix}{job_id}/"
         with aws_errors(f"looking for checkpoints in s3://{bucket}/{job_prefix}"):
             sizes = dict(self._list(bucket, job_prefix))
             for folder in sorted(_folders(job_prefix, sizes), reverse=True):
@@ -79,7 +79,8 @@ def _split(uri: str) -> tuple[str, str]:
     match = _URI.fullmatch(uri)
     if match is None:
         raise PermanentError(f"{uri!r} is no URI of S3 (s3://bucket/prefix/)")
-    return match["bucket"], match["prefix"]
+    prefix = match["prefix"]
+    return match["bucket"], prefix if not prefix or prefix.endswith("/") else prefix + "/"
 
 
 def _folders(job_prefix: str, sizes: Mapping[str, int]) -> Iterator[_Folder]:

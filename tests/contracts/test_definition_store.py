@@ -1,0 +1,81 @@
+"""What every DefinitionStore does: the fake as well as the adapter."""
+
+from fakes.builders import make_definition
+from relaunch.core.definition import GithubTrigger, ImageTrigger, ImageWait, InputRule, S3Trigger, TriggerSource
+from relaunch.ports import DefinitionStore
+
+PUSH = GithubTrigger("acme/vision", "push", branches=("main", "release/**"), wait_for_image=ImageWait("trainer"))
+UPLOAD = S3Trigger("acme-datasets", prefix="images/", suffix=".manifest")
+IMAGE = ImageTrigger("trainer", tag="{sha}")
+
+
+def found(store: DefinitionStore, source: TriggerSource, name: str) -> list[str]:
+    return [definition.name for definition in store.find_definitions(source, name)]
+
+
+def test_a_definition_is_loaded_as_it_was_saved(store: DefinitionStore) -> None:
+    definition = make_definition(
+        triggers=(PUSH, UPLOAD, IMAGE),
+        inputs={"learning_rate": InputRule("[0-9.]+", "0.1"), "seed": InputRule("[0-9]+")},
+    )
+    store.save_definition(definition)
+    assert store.load_definition("resnet") == definition
+    assert store.load_definition("res") is None
+
+
+def test_all_definitions_are_listed_by_name(store: DefinitionStore) -> None:
+    assert store.list_definitions() == []
+    for name in ("resnet", "bert", "gpt"):
+        store.save_definition(make_definition(name=name))
+    assert [definition.name for definition in store.list_definitions()] == ["bert", "gpt", "resnet"]
+
+
+def test_an_event_finds_the_definitions_that_watch_its_origin(store: DefinitionStore) -> None:
+    store.save_definition(make_definition(name="a", triggers=(PUSH, UPLOAD)))
+    store.save_definition(make_definition(name="b", triggers=(PUSH, IMAGE)))
+    assert found(store, TriggerSource.GITHUB, "acme/vision") == ["a", "b"]
+    assert found(store, TriggerSource.S3, "acme-datasets") == ["a"]
+    assert found(store, TriggerSource.IMAGE, "trainer") == ["b"]
+    assert found(store, TriggerSource.IMAGE, "acme/vision") == []
+    assert found(store, TriggerSource.S3, "acme") == []
+
+
+def test_an_event_finds_the_whole_definition(store: DefinitionStore) -> None:
+    definition = make_definition(triggers=(PUSH,))
+    store.save_definition(definition)
+    assert store.find_definitions(TriggerSource.GITHUB, "acme/vision") == [definition]
+
+
+def test_a_repository_is_found_whatever_the_case_it_was_written_in(store: DefinitionStore) -> None:
+    store.save_definition(make_definition(triggers=(GithubTrigger("Acme/Vision", "push"),)))
+    assert found(store, TriggerSource.GITHUB, "acme/vision") == ["resnet"]
+
+
+def test_a_definition_with_two_triggers_on_one_origin_is_found_once(store: DefinitionStore) -> None:
+    store.save_definition(make_definition(triggers=(PUSH, GithubTrigger("acme/vision", "release"))))
+    assert found(store, TriggerSource.GITHUB, "acme/vision") == ["resnet"]
+
+
+def test_a_replaced_definition_is_found_by_its_new_triggers_alone_and_in_its_new_form(store: DefinitionStore) -> None:
+    store.save_definition(make_definition(triggers=(PUSH, UPLOAD)))
+    replaced = make_definition(triggers=(UPLOAD, IMAGE), max_failures=7)
+    store.save_definition(replaced)
+    assert found(store, TriggerSource.GITHUB, "acme/vision") == []
+    assert store.find_definitions(TriggerSource.S3, "acme-datasets") == [replaced]
+    assert store.find_definitions(TriggerSource.IMAGE, "trainer") == [replaced]
+    assert store.list_definitions() == [replaced]
+
+
+def test_a_deleted_definition_is_gone_with_its_triggers(store: DefinitionStore) -> None:
+    store.save_definition(make_definition(name="a", triggers=(PUSH,)))
+    store.save_definition(make_definition(name="b", triggers=(PUSH,)))
+    assert store.delete_definition("a") is True
+    assert store.load_definition("a") is None
+    assert found(store, TriggerSource.GITHUB, "acme/vision") == ["b"]
+    assert store.delete_definition("a") is False
+
+
+def test_a_definition_without_triggers_can_be_saved_and_deleted(store: DefinitionStore) -> None:
+    store.save_definition(make_definition(triggers=()))
+    assert store.load_definition("resnet") == make_definition(triggers=())
+    assert store.delete_definition("resnet") is True

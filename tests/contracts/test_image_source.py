@@ -1,0 +1,51 @@
+"""What every ImageSource does: the fake as well as the adapter."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from fakes.aws import Faults, aws_in_process, make_client
+from fakes.sources import FakeImages
+from relaunch.adapters.aws.ecr_images import EcrImages
+from relaunch.ports import ImageSource, TransientError
+
+MEDIA_TYPE = "application/vnd.docker.distribution.manifest.v2+json"
+MANIFEST = '{"schemaVersion": 2, "config": {"digest": "sha256:5e07", "size": 7}, "layers": []}'
+
+
+@pytest.fixture(params=["in memory", "ECR"])
+def images(request: pytest.FixtureRequest) -> Iterator[ImageSource]:
+    """Images: team/trainer has the tag 5e07 and team/empty none."""
+    if request.param == "in memory":
+        yield FakeImages(("team/trainer", "5e07"))
+        return
+    with aws_in_process():
+        client = make_client("ecr")
+        client.create_repository(repositoryName="team/trainer")
+        client.create_repository(repositoryName="team/empty")
+        client.put_image(
+            repositoryName="team/trainer", imageManifest=MANIFEST, imageManifestMediaType=MEDIA_TYPE, imageTag="5e07"
+        )
+        yield EcrImages(client)
+
+
+def test_a_pushed_image_is_there(images: ImageSource) -> None:
+    assert images.has_image("team/trainer", "5e07")
+
+
+def test_another_tag_or_repository_is_not(images: ImageSource) -> None:
+    assert not images.has_image("team/trainer", "5e08")
+    assert not images.has_image("team/empty", "5e07")
+
+
+def test_a_repository_that_is_not_there_yet_has_no_image(images: ImageSource) -> None:
+    assert not images.has_image("team/future", "5e07")
+
+
+def test_a_registry_without_an_answer_is_transient() -> None:
+    with aws_in_process():
+        client = make_client("ecr")
+        client.create_repository(repositoryName="team/trainer")
+        Faults(client, "ecr", "DescribeImages").before = 1
+        with pytest.raises(TransientError, match="team/trainer:5e07"):
+            EcrImages(client).has_image("team/trainer", "5e07")

@@ -1,0 +1,354 @@
+"""What every JobStore does: the fake as well as the adapter."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from fakes.builders import (
+    NOW,
+    make_attempt,
+    make_definition,
+    make_job,
+    make_offering_key,
+    make_placement_try,
+    make_running_attempt,
+    make_running_job,
+    make_selection,
+    make_timeline_entry,
+)
+from relaunch.core.job import Effect, EffectKind, Job, JobState, TryState, Waiting, WaitReason
+from relaunch.core.job_summary import summarize_job
+from relaunch.core.selection import explain_rows
+from relaunch.ports import EventRecord, JobStore, JobWrite, PermanentError, SlotsFullError, StaleWriteError
+
+HOUR = timedelta(hours=1)
+OVER: dict[str, Any] = {"state": JobState.SUCCEEDED, "wake_at": None, "waiting": None, "ended_at": NOW + HOUR}
+
+
+def create(store: JobStore, job: Job) -> Job:
+    assert store.create_job(job, [make_timeline_entry()])
+    return replace(job, version=1)
+
+
+def names(store: JobStore, job_id: str) -> list[str]:
+    history = store.load_history(job_id)
+    assert history is not None
+    return [entry.event for entry in history.timeline]
+
+
+def waiting_for(slot: str) -> Waiting:
+    return Waiting(WaitReason.SLOT, since=NOW, detail="the cap is reached", slot=slot)
+
+
+class TestCreating:
+    def test_a_created_job_is_loaded_as_it_was_with_version_1(self, store: JobStore) -> None:
+        job = make_job()
+        assert store.create_job(job, [make_timeline_entry()]) is True
+        assert store.load_job(job.job_id) == replace(job, version=1)
+
+    def test_a_job_whose_id_is_taken_is_not_created_and_changes_nothing(self, store: JobStore) -> None:
+        job = create(store, make_job())
+        again = make_job(inputs={"learning_rate": "0.2"}, image=("trainer", "5e07"))
+        assert store.create_job(again, [make_timeline_entry("accepted again")]) is False
+        assert store.load_job(job.job_id) == job
+        assert names(store, job.job_id) == ["accepted"]
+        assert store.load_waiting_for_image("trainer", "5e07") == []
+
+    def test_an_unknown_job_is_none(self, store: JobStore) -> None:
+        create(store, make_job("resnet-1"))
+        assert store.load_job("resnet") is None
+        assert store.load_history("resnet") is None
+
+    def test_an_open_job_that_nobody_would_look_at_again_is_refused(self, store: JobStore) -> None:
+        with pytest.raises(ValueError, match="has no wake_at"):
+            store.create_job(make_job(wake_at=None), [])
+        job = create(store, make_job())
+        with pytest.raises(ValueError, match="has no wake_at"):
+            store.save_job(JobWrite(replace(job, wake_at=None)))
+
+
+class TestSaving:
+    def test_a_saved_job_has_the_next_version_and_is_loaded_with_its_attempt(self, store: JobStore) -> None:
+        job = create(store, make_job())
+        launching = replace(job, state=JobState.LAUNCHING, waiting=None, attempt=make_attempt())
+        saved = store.save_job(JobWrite(launching))
+        assert saved == replace(launching, version=2)
+        assert store.load_job(job.job_id) == saved
+
+    def test_the_newest_attempt_is_the_current_one_and_all_are_kept(self, store: JobStore) -> None:
+        job = create(store, make_job())
+        attempts = [make_running_attempt(number, zone=f"us-east-1{number}") for number in (1, 2, 3)]
+        for attempt in attempts:
+            job = store.save_job(JobWrite(replace(job, attempt=attempt)))
+        assert store.load_job(job.job_id) == replace(job, attempt=attempts[2])
+        history = store.load_history(job.job_id)
+        assert history is not None
+        assert history.job == job
+        assert history.attempts == tuple(attempts)
+
+    def test_a_job_that_lays_its_attempt_aside_is_loaded_without_one(self, store: JobStore) -> None:
+        job = store.save_job(JobWrite(replace(create(store, make_job()), attempt=make_attempt())))
+        job = store.save_job(JobWrite(replace(job, attempt=None)))
+        assert store.load_job(job.job_id) == job
+
+    def test_the_timeline_is_kept_in_order(self, store: JobStore) -> None:
+        job = create(store, make_job())
+        for number in range(12):
+            entries = (make_timeline_entry(f"{number}a"), make_timeline_entry(f"{number}b", attempt_number=1))
+            job = store.save_job(JobWrite(job, entries))
+        assert names(store, job.job_id) == ["accepted", *(f"{number}{half}" for number in range(12) for half in "ab")]
+
+    def test_a_write_from_an_older_version_is_stale_and_changes_nothing(self, store: JobStore) -> None:
+        job = create(store, make_job())
+        newer = store.save_job(JobWrite(replace(job, reason="the first writer's"), (make_timeline_entry("first"),)))
+        late = JobWrite(
+            replace(job, reason="the late writer's", attempt=make_running_attempt(), has_slot=True),
+            (make_timeline_entry("late"),),
+            selection=make_selection(),
+            selected_at=NOW,
+            take_slot_limits=(1, 1),
+            link_instance=True,
+        )
+        with pytest.raises(StaleWriteError, match=job.job_id):
+            store.save_job(late)
+        assert store.load_job(job.job_id) == newer
+        assert names(store, job.job_id) == ["accepted", "first"]
+        assert store.load_on_instance("i-0123456789abcdef0") == []
+        other = create(store, make_job("resnet-other"))
+        store.save_job(JobWrite(other, take_slot_limits=(1, 1)))
+
+    def test_a_write_of_an_unknown_job_is_stale(self, store: JobStore) -> None:
+        with pytest.raises(StaleWriteError):
+            store.save_job(JobWrite(make_job(version=1)))
+        assert store.load_job(make_job().job_id) is None
+
+
+class TestSelections:
+    def test_the_selection_of_a_frozen_try_is_kept_whole(self, store: JobStore) -> None:
+        selection = make_selection()
+        job = replace(create(store, make_job()), attempt=make_attempt(2, placement_try=make_placement_try(3)))
+        store.save_job(JobWrite(job, selection=selection, selected_at=NOW))
+        history = store.load_history(job.job_id)
+        assert history is not None
+        (stored,) = history.selections
+        assert (stored.attempt_number, stored.try_number, stored.selected_at) == (2, 3, NOW)
+        assert stored.rows == explain_rows(selection)
+        assert stored.filter_counts == selection.filter_counts
+
+    def test_a_job_that_waits_keeps_the_latest_selection_of_its_next_try(self, store: JobStore) -> None:
+        nothing = make_selection(kept=())
+        closed = make_placement_try(state=TryState.CLOSED)
+        job = create(store, make_job())
+        job = store.save_job(JobWrite(job, selection=nothing, selected_at=NOW))
+        job = store.save_job(JobWrite(job, selection=nothing, selected_at=NOW + HOUR))
+        frozen = replace(job, attempt=make_attempt())
+        job = store.save_job(JobWrite(frozen, selection=make_selection(), selected_at=NOW + 2 * HOUR))
+        job = replace(job, attempt=make_attempt(placement_try=closed))
+        job = store.save_job(JobWrite(job, selection=nothing, selected_at=NOW + 3 * HOUR))
+        job = replace(job, attempt=make_running_attempt())
+        store.save_job(JobWrite(job, selection=nothing, selected_at=NOW + 4 * HOUR))
+        history = store.load_history(job.job_id)
+        assert history is not None
+        found = [(each.attempt_number, each.try_number, each.selected_at) for each in history.selections]
+        assert found == [(1, 1, NOW + 2 * HOUR), (1, 2, NOW + 3 * HOUR), (2, 1, NOW + 4 * HOUR)]
+
+
+class TestSlots:
+    def take(self, store: JobStore, job_id: str, limits: tuple[int, int], definition: str = "resnet") -> Job:
+        job = create(store, make_job(job_id, definition=make_definition(name=definition)))
+        return store.save_job(JobWrite(replace(job, has_slot=True), take_slot_limits=limits))
+
+    def test_a_definition_runs_no_more_jobs_than_its_cap(self, store: JobStore) -> None:
+        self.take(store, "resnet-1", (2, 9))
+        self.take(store, "resnet-2", (2, 9))
+        with pytest.raises(SlotsFullError) as full:
+            self.take(store, "resnet-3", (2, 9))
+        assert (full.value.cap, full.value.limit) == ("definition", 2)
+        self.take(store, "bert-1", (2, 9), definition="bert")
+
+    def test_the_stack_runs_no_more_jobs_than_its_cap(self, store: JobStore) -> None:
+        self.take(store, "resnet-1", (5, 2))
+        self.take(store, "bert-1", (5, 2), definition="bert")
+        with pytest.raises(SlotsFullError) as full:
+            self.take(store, "gpt-1", (5, 2), definition="gpt")
+        assert (full.value.cap, full.value.limit) == ("stack", 2)
+
+    def test_without_a_slot_nothing_is_written(self, store: JobStore) -> None:
+        self.take(store, "resnet-1", (5, 1))
+        job = create(store, make_job("resnet-2"))
+        denied = JobWrite(
+            replace(job, attempt=make_running_attempt()),
+            (make_timeline_entry("launching"),),
+            take_slot_limits=(5, 1),
+            link_instance=True,
+        )
+        with pytest.raises(SlotsFullError):
+            store.save_job(denied)
+        assert store.load_job("resnet-2") == job
+        assert names(store, "resnet-2") == ["accepted"]
+        assert store.load_on_instance("i-0123456789abcdef0") == []
+        # The definition's own slot was not taken either.
+        self.take(store, "resnet-3", (2, 9))
+
+    def test_a_cap_of_zero_lets_nobody_in(self, store: JobStore) -> None:
+        with pytest.raises(SlotsFullError) as full:
+            self.take(store, "resnet-1", (5, 0))
+        assert full.value.cap == "stack"
+        with pytest.raises(SlotsFullError):
+            self.take(store, "resnet-2", (0, 5))
+
+    def test_taking_a_slot_twice_takes_one(self, store: JobStore) -> None:
+        job = self.take(store, "resnet-1", (2, 2))
+        store.save_job(JobWrite(job, take_slot_limits=(1, 1)))
+        self.take(store, "resnet-2", (2, 2))
+
+    def test_a_slot_given_back_is_free_and_giving_it_back_twice_is_harmless(self, store: JobStore) -> None:
+        job = self.take(store, "resnet-1", (1, 1))
+        job = store.save_job(JobWrite(replace(job, **OVER), release_slot=True))
+        store.save_job(JobWrite(job, release_slot=True))
+        self.take(store, "resnet-2", (1, 1))
+        with pytest.raises(SlotsFullError):
+            self.take(store, "resnet-3", (1, 1))
+
+    def test_a_slot_that_was_never_taken_can_be_given_back(self, store: JobStore) -> None:
+        store.save_job(JobWrite(create(store, make_job()), release_slot=True))
+        self.take(store, "resnet-2", (1, 1))
+
+    def test_a_stale_write_is_said_to_be_stale_even_when_the_cap_is_reached(self, store: JobStore) -> None:
+        self.take(store, "resnet-1", (1, 1))
+        job = create(store, make_job("resnet-2"))
+        store.save_job(JobWrite(job))
+        with pytest.raises(StaleWriteError):
+            store.save_job(JobWrite(job, take_slot_limits=(1, 1)))
+
+
+class TestFindingJobs:
+    def test_open_jobs_are_due_when_their_time_has_come_the_most_overdue_first(self, store: JobStore) -> None:
+        for job_id, minutes in (("a", 3), ("b", 1), ("c", 2), ("d", 4)):
+            create(store, make_job(job_id, wake_at=NOW + timedelta(minutes=minutes)))
+        assert store.load_due(NOW + timedelta(minutes=3), 10) == ["b", "c", "a"]
+        assert store.load_due(NOW + timedelta(minutes=3), 2) == ["b", "c"]
+        assert store.load_due(NOW, 10) == []
+
+    def test_a_fraction_of_a_second_counts(self, store: JobStore) -> None:
+        create(store, make_job(wake_at=NOW + timedelta(microseconds=1)))
+        assert store.load_due(NOW, 10) == []
+        assert store.load_due(NOW + timedelta(microseconds=2), 10) == [make_job().job_id]
+
+    def test_a_job_is_due_again_at_its_next_time_and_no_more_once_it_is_over(self, store: JobStore) -> None:
+        job = create(store, make_job(wake_at=NOW))
+        job = store.save_job(JobWrite(replace(job, wake_at=NOW + HOUR)))
+        assert store.load_due(NOW, 10) == []
+        assert store.load_due(NOW + HOUR, 10) == [job.job_id]
+        store.save_job(JobWrite(replace(job, **OVER)))
+        assert store.load_due(NOW + 2 * HOUR, 10) == []
+
+    def test_a_job_that_is_over_is_due_while_effects_are_pending(self, store: JobStore) -> None:
+        job = create(store, make_job())
+        over = replace(job, **OVER, pending=(Effect(EffectKind.ADMIT_WAITING),))
+        job = store.save_job(JobWrite(over))
+        assert store.load_due(NOW + 2 * HOUR, 10) == [job.job_id]
+        store.save_job(JobWrite(replace(job, pending=())))
+        assert store.load_due(NOW + 2 * HOUR, 10) == []
+
+    def test_jobs_wait_for_a_slot_the_oldest_first(self, store: JobStore) -> None:
+        for job_id, minutes, slot in (("a", 3, "resnet"), ("b", 1, "resnet"), ("c", 2, "*"), ("d", 4, "resnet")):
+            accepted_at = NOW + timedelta(minutes=minutes)
+            create(store, make_job(job_id, accepted_at=accepted_at, waiting=waiting_for(slot)))
+        create(store, make_job("e"))
+        assert store.load_waiting("resnet", 10) == ["b", "a", "d"]
+        assert store.load_waiting("resnet", 1) == ["b"]
+        assert store.load_waiting("*", 10) == ["c"]
+        assert store.load_waiting("bert", 10) == []
+
+    def test_a_job_no_longer_waits_once_it_goes_on(self, store: JobStore) -> None:
+        job = create(store, make_job(waiting=waiting_for("*")))
+        job = store.save_job(JobWrite(replace(job, waiting=waiting_for("resnet"))))
+        assert store.load_waiting("*", 10) == []
+        assert store.load_waiting("resnet", 10) == [job.job_id]
+        store.save_job(JobWrite(replace(job, state=JobState.LAUNCHING, waiting=None, attempt=make_attempt())))
+        assert store.load_waiting("resnet", 10) == []
+
+    def test_a_wait_that_names_no_slot_is_for_the_definitions_own(self, store: JobStore) -> None:
+        job = create(store, make_job(waiting=waiting_for("")))
+        assert store.load_waiting("resnet", 10) == [job.job_id]
+
+    def test_an_image_finds_the_jobs_that_wait_for_it(self, store: JobStore) -> None:
+        for job_id, tag in (("a", "5e07"), ("b", "5e07"), ("c", "77aa")):
+            create(store, make_job(job_id, image=("team/trainer", tag)))
+        assert sorted(store.load_waiting_for_image("team/trainer", "5e07")) == ["a", "b"]
+        assert store.load_waiting_for_image("team/trainer", "latest") == []
+
+    def test_a_machine_finds_the_jobs_that_were_linked_to_it(self, store: JobStore) -> None:
+        job = create(store, make_job())
+        running = replace(job, attempt=make_running_attempt(instance_id="i-1"))
+        job = store.save_job(JobWrite(running))
+        assert store.load_on_instance("i-1") == []
+        job = store.save_job(JobWrite(job, link_instance=True))
+        store.save_job(JobWrite(job, link_instance=True))
+        assert store.load_on_instance("i-1") == [job.job_id]
+        assert store.load_on_instance("i-2") == []
+
+
+class TestListing:
+    def test_jobs_are_listed_page_by_page_the_newest_first(self, store: JobStore) -> None:
+        for number in range(5):
+            create(store, make_job(f"resnet-{number}", accepted_at=NOW + timedelta(minutes=number)))
+        seen: list[list[str]] = []
+        cursor: str | None = None
+        while True:
+            page, cursor = store.list_jobs(2, cursor)
+            seen.append([summary.job_id for summary in page])
+            if cursor is None:
+                break
+        assert seen == [["resnet-4", "resnet-3"], ["resnet-2", "resnet-1"], ["resnet-0"]]
+
+    def test_a_page_that_ends_with_the_last_job_has_no_next_one(self, store: JobStore) -> None:
+        create(store, make_job())
+        assert store.list_jobs(1)[1] is None
+
+    def test_without_jobs_the_list_is_empty(self, store: JobStore) -> None:
+        assert store.list_jobs(10) == ([], None)
+
+    def test_a_job_is_listed_as_it_is_now_also_when_it_is_over(self, store: JobStore) -> None:
+        job = create(store, make_running_job(interruptions=2, failures=1, run_seconds=12.5, cost_usd=0.25))
+        over = store.save_job(JobWrite(replace(job, **OVER, reason="exit code 0")))
+        ((summary,), _) = store.list_jobs(10)
+        assert summary == summarize_job(over)
+        assert summary.offering == make_offering_key()
+
+    @pytest.mark.parametrize("cursor", ["no cursor", "%%%", "e30=", "W10="])
+    def test_a_cursor_that_is_none_of_ours_is_refused(self, store: JobStore, cursor: str) -> None:
+        create(store, make_job())
+        with pytest.raises(PermanentError, match="cursor"):
+            store.list_jobs(10, cursor)
+
+
+class TestEvents:
+    def test_what_became_of_events_is_told_the_newest_first(self, store: JobStore) -> None:
+        records = [
+            EventRecord(f"github:push:{minutes}", "github push", "no definition watches it", (), NOW - minutes * HOUR)
+            for minutes in (30, 1, 70)
+        ]
+        for each in records:
+            store.record_event(each.identity, each.source, each.outcome, each.job_ids, each.at)
+        assert store.list_events(NOW, 10) == [records[1], records[0], records[2]]
+        assert store.list_events(NOW, 2) == [records[1], records[0]]
+
+    def test_events_of_the_same_moment_are_kept_apart(self, store: JobStore) -> None:
+        store.record_event("s3:a", "s3", "started", ["resnet-1", "bert-1"], NOW)
+        store.record_event("s3:b", "s3", "started", ["resnet-2"], NOW)
+        found = {record.identity: record.job_ids for record in store.list_events(NOW, 10)}
+        assert found == {"s3:a": ("resnet-1", "bert-1"), "s3:b": ("resnet-2",)}
+
+    def test_an_identity_may_be_as_long_as_an_object_key(self, store: JobStore) -> None:
+        identity = "s3:acme-datasets:" + "ä" * 1024
+        store.record_event(identity, "s3", "no rule matches", [], NOW)
+        assert [record.identity for record in store.list_events(NOW, 10)] == [identity]
+
+    def test_events_are_forgotten_after_eight_days(self, store: JobStore) -> None:
+        store.record_event("old", "s3", "started", [], NOW - timedelta(days=8))
+        store.record_event("recent", "s3", "started", [], NOW - timedelta(days=7, hours=23))
+        assert [record.identity for record in store.list_events(NOW, 10)] == ["recent"]

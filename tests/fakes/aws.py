@@ -1,0 +1,91 @@
+"""AWS in this process (moto): the jobs table as template.yaml makes it, and calls that fail on demand."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+import yaml
+from botocore.awsrequest import AWSPreparedRequest
+from botocore.config import Config
+from botocore.exceptions import ReadTimeoutError
+from moto import mock_aws
+from moto.core.models import botocore_stubber
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+TEMPLATE = Path(__file__).parents[2] / "template.yaml"
+REGION = "us-east-1"
+
+
+class _TemplateLoader(yaml.SafeLoader):
+    """Reads CloudFormation's YAML; functions are read as None: the table's keys use none."""
+
+
+_TemplateLoader.add_multi_constructor("!", lambda loader, suffix, node: None)
+
+
+def jobs_table_properties() -> dict[str, Any]:
+    """Return the keys and indexes of the jobs table as template.yaml declares them."""
+    template = yaml.load(TEMPLATE.read_text(), Loader=_TemplateLoader)  # noqa: S506 - a SafeLoader with one addition
+    properties = template["Resources"]["JobsTable"]["Properties"]
+    kept = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "BillingMode", "TimeToLiveSpecification")
+    return {name: properties[name] for name in kept}
+
+
+def create_jobs_table(client: "DynamoDBClient", name: str) -> None:
+    """Create a jobs table."""
+    properties = jobs_table_properties()
+    time_to_live = properties.pop("TimeToLiveSpecification")
+    client.create_table(TableName=name, **properties)
+    client.update_time_to_live(TableName=name, TimeToLiveSpecification=time_to_live)
+
+
+@contextmanager
+def aws_in_process() -> Iterator[None]:
+    """Let every client of boto3 made in here speak to moto, whatever the environment says."""
+    with pytest.MonkeyPatch.context() as environment:
+        for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_SESSION_TOKEN"):
+            environment.delenv(name, raising=False)
+        environment.setenv("AWS_ACCESS_KEY_ID", "testing")
+        environment.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+        environment.setenv("AWS_DEFAULT_REGION", REGION)
+        with mock_aws():
+            yield
+
+
+def make_client(service: str, *, attempts: int = 1) -> Any:
+    """Make a client that sends each call at most `attempts` times."""
+    config = Config(retries={"mode": "standard", "total_max_attempts": attempts})
+    return boto3.client(service, region_name=REGION, config=config)  # type: ignore[call-overload]
+
+
+class Faults:
+    """Lets calls of a client fail: before they are sent, or after they took effect and the answer got lost.
+
+    `before` and `after` count how many of the next calls of an operation fail in that way. `on_send` is called before
+    each call of an operation is carried out.
+    """
+
+    def __init__(self, client: Any, service: str, operation: str) -> None:
+        self.before = 0
+        self.after = 0
+        self.sent = 0
+        self.on_send: Callable[[], None] | None = None
+        client.meta.events.register_first(f"before-send.{service}.{operation}", self._intercept)
+
+    def _intercept(self, event_name: str, request: AWSPreparedRequest, **_: Any) -> None:
+        self.sent += 1
+        if self.before:
+            self.before -= 1
+            raise ReadTimeoutError(endpoint_url=str(request.url))
+        if self.on_send:
+            self.on_send()
+        if self.after:
+            self.after -= 1
+            # moto would carry the call out after this handler.
+            botocore_stubber(event_name, request)
+            raise ReadTimeoutError(endpoint_url=str(request.url))

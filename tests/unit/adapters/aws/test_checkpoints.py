@@ -1,0 +1,208 @@
+"""Which of a job's checkpoints the next attempt resumes from."""
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from fakes.aws import Faults, aws_in_process, make_client
+from fakes.builders import NOW
+from relaunch.adapters.aws.checkpoints import S3Checkpoints
+from relaunch.ports import PermanentError, TransientError
+from train.checkpoint import Manifest, describe_object, find_complete_checkpoints, save_checkpoint
+
+BUCKET = "acme-checkpoints"
+ROOT = f"s3://{BUCKET}/resnet/"
+JOB = "resnet-1f2e3d4c"
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    with aws_in_process():
+        client = make_client("s3")
+        client.create_bucket(Bucket=BUCKET)
+        yield client
+
+
+@pytest.fixture
+def s3(client: Any) -> Any:
+    """The client, with the bucket empty."""
+    for found in client.list_objects_v2(Bucket=BUCKET).get("Contents", []):
+        client.delete_object(Bucket=BUCKET, Key=found["Key"])
+    return client
+
+
+@pytest.fixture
+def checkpoints(s3: Any) -> S3Checkpoints:
+    return S3Checkpoints(s3)
+
+
+def folder(attempt: int, step: int, job: str = JOB) -> str:
+    return f"{ROOT}{job}/attempt-{attempt}/step-{step:07d}/"
+
+
+def save(attempt: int, step: int, job: str = JOB) -> str:
+    """Save a checkpoint as the example's training does."""
+    objects = {"state.json": b"{}", "weights/0.bin": b"\x00" * (100 + step)}
+    described = tuple(describe_object(key, body) for key, body in objects.items())
+    manifest = Manifest(job, attempt, step, described, 0.5, NOW + timedelta(seconds=step))
+    return save_checkpoint(f"{ROOT}{job}/attempt-{attempt}/", manifest, objects)
+
+
+def delete(s3: Any, uri: str) -> None:
+    s3.delete_object(Bucket=BUCKET, Key=uri.removeprefix(f"s3://{BUCKET}/"))
+
+
+def test_a_job_without_checkpoints_has_none(checkpoints: S3Checkpoints) -> None:
+    assert checkpoints.newest_complete(ROOT, JOB) is None
+
+
+def test_the_highest_step_is_the_newest_whatever_the_attempt(checkpoints: S3Checkpoints, s3: Any) -> None:
+    save(1, 100)
+    newest = save(1, 300)
+    save(2, 200)
+    assert checkpoints.newest_complete(ROOT, JOB) == newest == folder(1, 300)
+
+
+def test_of_one_step_the_newest_attempts_is_the_newest(checkpoints: S3Checkpoints, s3: Any) -> None:
+    for attempt in (2, 10, 9):
+        save(attempt, 300)
+    assert checkpoints.newest_complete(ROOT, JOB) == folder(10, 300)
+
+
+def test_a_folder_without_its_manifest_does_not_count(checkpoints: S3Checkpoints, s3: Any) -> None:
+    save(1, 100)
+    delete(s3, save(1, 200) + "manifest.json")
+    assert checkpoints.newest_complete(ROOT, JOB) == folder(1, 100)
+
+
+def test_a_manifest_whose_object_is_missing_does_not_count(checkpoints: S3Checkpoints, s3: Any) -> None:
+    save(1, 100)
+    delete(s3, save(1, 200) + "weights/0.bin")
+    assert checkpoints.newest_complete(ROOT, JOB) == folder(1, 100)
+
+
+def test_a_manifest_whose_object_has_another_size_does_not_count(checkpoints: S3Checkpoints, s3: Any) -> None:
+    save(1, 100)
+    key = (save(1, 200) + "weights/0.bin").removeprefix(f"s3://{BUCKET}/")
+    s3.put_object(Bucket=BUCKET, Key=key, Body=b"half")
+    assert checkpoints.newest_complete(ROOT, JOB) == folder(1, 100)
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'"text"',
+        b"\xff\xfe",
+        b'{"format": 1}',
+        b'{"format": 2, "objects": []}',
+        b'{"format": 1, "objects": [{"key": "state.json"}]}',
+        b'{"format": 1, "objects": [{"key": "state.json", "size": null}]}',
+        b'{"format": 1, "objects": {"state.json": 2}}',
+        b'{"format": 1, "objects": [{"key": 7, "size": 2}]}',
+    ],
+)
+def test_a_manifest_that_cannot_be_read_does_not_count(checkpoints: S3Checkpoints, s3: Any, manifest: bytes) -> None:
+    save(1, 100)
+    key = (save(1, 200) + "manifest.json").removeprefix(f"s3://{BUCKET}/")
+    s3.put_object(Bucket=BUCKET, Key=key, Body=manifest)
+    assert checkpoints.newest_complete(ROOT, JOB) == folder(1, 100)
+
+
+def test_only_incomplete_checkpoints_are_none(checkpoints: S3Checkpoints, s3: Any) -> None:
+    delete(s3, save(1, 200) + "state.json")
+    assert checkpoints.newest_complete(ROOT, JOB) is None
+
+
+def test_a_checkpoint_of_another_job_does_not_count_even_if_its_id_starts_alike(
+    checkpoints: S3Checkpoints, s3: Any
+) -> None:
+    save(1, 900, job=f"{JOB}5")
+    save(1, 800, job="bert-1")
+    assert checkpoints.newest_complete(ROOT, JOB) is None
+
+
+def test_a_manifest_at_an_unexpected_place_does_not_count(checkpoints: S3Checkpoints, s3: Any) -> None:
+    body = json.dumps({"format": 1, "objects": []}).encode()
+    for key in (
+        "manifest.json",
+        "attempt-1/manifest.json",
+        "attempt-1/step-0000900/old/manifest.json",
+        "step-1/manifest.json",
+    ):
+        s3.put_object(Bucket=BUCKET, Key=f"resnet/{JOB}/{key}", Body=body)
+    assert checkpoints.newest_complete(ROOT, JOB) is None
+
+
+@pytest.mark.parametrize("root", [ROOT, ROOT.rstrip("/")])
+def test_the_slash_at_the_end_of_the_uri_makes_no_difference(checkpoints: S3Checkpoints, s3: Any, root: str) -> None:
+    assert checkpoints.newest_complete(root, JOB) is None
+    save(1, 100)
+    assert checkpoints.newest_complete(root, JOB) == folder(1, 100)
+
+
+@pytest.mark.parametrize("root", [f"s3://{BUCKET}/", f"s3://{BUCKET}//a b/ü?#/"])
+def test_checkpoints_may_lie_anywhere_in_a_bucket(checkpoints: S3Checkpoints, s3: Any, root: str) -> None:
+    prefix = root.removeprefix(f"s3://{BUCKET}/")
+    body = json.dumps({"format": 1, "objects": []}).encode()
+    s3.put_object(Bucket=BUCKET, Key=f"{prefix}{JOB}/attempt-1/step-0000001/manifest.json", Body=body)
+    assert checkpoints.newest_complete(root, JOB) == f"{root}{JOB}/attempt-1/step-0000001/"
+
+
+def test_more_objects_than_one_page_lists_are_seen(s3: Any) -> None:
+    own = make_client("s3")
+
+    def list_two(params: dict[str, Any], **_: Any) -> None:
+        params["MaxKeys"] = 2
+
+    own.meta.events.register("provide-client-params.s3.ListObjectsV2", list_two)
+    save(1, 100)
+    newest = save(2, 200)
+    assert S3Checkpoints(own).newest_complete(ROOT, JOB) == newest
+
+
+def test_it_agrees_with_the_training_about_what_is_complete(checkpoints: S3Checkpoints, s3: Any) -> None:
+    save(1, 100)
+    save(2, 200)
+    delete(s3, save(2, 300) + "state.json")
+    ((uri, _), *_) = find_complete_checkpoints(f"{ROOT}{JOB}/")
+    assert checkpoints.newest_complete(ROOT, JOB) == uri
+
+
+def test_a_manifest_that_is_deleted_while_we_look_does_not_count(s3: Any) -> None:
+    save(1, 100)
+    newest = save(1, 200)
+    own = make_client("s3")
+    faults = Faults(own, "s3", "GetObject")
+
+    def somebody_cleans_up() -> None:
+        if faults.sent == 1:
+            delete(s3, newest + "manifest.json")
+
+    faults.on_send = somebody_cleans_up
+    assert S3Checkpoints(own).newest_complete(ROOT, JOB) == folder(1, 100)
+
+
+@pytest.mark.parametrize("operation", ["ListObjectsV2", "GetObject"])
+def test_a_read_without_an_answer_is_transient(s3: Any, operation: str) -> None:
+    save(1, 100)
+    own = make_client("s3")
+    Faults(own, "s3", operation).before = 1
+    with pytest.raises(TransientError, match=f"s3://{BUCKET}/resnet/{JOB}/"):
+        S3Checkpoints(own).newest_complete(ROOT, JOB)
+
+
+def test_a_bucket_that_is_not_there_is_permanent(checkpoints: S3Checkpoints) -> None:
+    with pytest.raises(PermanentError, match="NoSuchBucket"):
+        checkpoints.newest_complete("s3://no-such-bucket/resnet/", JOB)
+
+
+@pytest.mark.parametrize("uri", ["", "resnet/", "https://bucket/resnet/", "s3://", "s3://bucket"])
+def test_what_is_no_uri_of_s3_is_permanent(checkpoints: S3Checkpoints, uri: str) -> None:
+    with pytest.raises(PermanentError, match="no URI of S3"):
+        checkpoints.newest_complete(uri, JOB)
