@@ -1,6 +1,8 @@
 """The intake queue's messages, whoever sent them, read into trigger events."""
 
+import json
 from collections.abc import Mapping
+from dataclasses import asdict
 
 from relaunch.adapters.aws.trigger_events import parse_image_action, parse_notification_record, parse_upload
 from relaunch.adapters.github.webhook_events import parse_delivery
@@ -16,7 +18,13 @@ def parse_intake_message(body: str | Mapping[str, object]) -> tuple[TriggerEvent
     Raises:
         PermanentError: nobody we know sends such a message, or it lacks what we decide on; the text says what is wrong.
     """
-    message = load_message(body) if isinstance(body, str) else body
+    events = _parse(load_message(body) if isinstance(body, str) else body)
+    for event in events:
+        _require_unicode(event)
+    return events
+
+
+def _parse(message: Mapping[str, object]) -> tuple[TriggerEvent | IgnoredEvent, ...]:
     if message.get("source") == "github":
         return (parse_delivery(message),)
     if "detail-type" in message:
@@ -27,6 +35,14 @@ def parse_intake_message(body: str | Mapping[str, object]) -> tuple[TriggerEvent
     if message.get("Event") == "s3:TestEvent":
         return (IgnoredEvent("S3 tests whether it can send notifications"),)
     raise PermanentError(f"nobody we know sends a message with the keys {sorted(map(ascii, message))[:10]}")
+
+
+def _require_unicode(event: TriggerEvent | IgnoredEvent) -> None:
+    """Refuse half a surrogate pair, which JSON can write and nothing that we send it to can take."""
+    try:
+        json.dumps(asdict(event), ensure_ascii=False, default=str).encode()
+    except UnicodeEncodeError as error:
+        raise PermanentError(f"the event has text that is no Unicode: {error}") from error
 
 
 def _parse_eventbridge_event(event: Mapping[str, object]) -> TriggerEvent | IgnoredEvent:

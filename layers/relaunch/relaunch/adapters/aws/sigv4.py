@@ -85,6 +85,11 @@ class AwsClient:
         secret = answer.get("SecretString")
         return secret if isinstance(secret, str) else None
 
+    def close(self) -> None:
+        """Close the connections that are kept; the next call opens new ones."""
+        while self._connections:
+            self._connections.popitem()[1].close()
+
     def _call(self, operation: str, parameters: Mapping[str, str]) -> Mapping[str, object]:
         service, target, content_type = _OPERATIONS[operation]
         url = urlsplit(find_endpoint(self._environment, service))

@@ -1,0 +1,82 @@
+"""Secrets Manager and SQS as far as github_webhook uses them, on loopback, over HTTP."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+class FakeAwsEndpoint:
+    """What the services hold, and what they were asked; `failures` are answered, one each, before anything else.
+
+    A failure is (status, error code), or None to close the connection without an answer.
+    """
+
+    def __init__(self) -> None:
+        self.secrets: dict[str, str] = {}
+        self.messages: list[dict[str, Any]] = []
+        self.requests: list[tuple[str, dict[str, str], bytes]] = []
+        self.failures: dict[str, list[tuple[int, str] | None]] = {}
+        self.url = ""
+        self.closes_connections = False
+
+    def answer(self, target: str, parameters: dict[str, str]) -> tuple[int, dict[str, str]]:
+        """Answer one request."""
+        if target == "AmazonSQS.SendMessage":
+            self.messages.append(json.loads(parameters["MessageBody"]))
+            return 200, {"MessageId": f"message-{len(self.messages)}"}
+        secret = self.secrets.get(parameters["VersionStage"])
+        if secret is None:
+            code = "com.amazonaws.secretsmanager#ResourceNotFoundException"
+            return 400, {"__type": code, "Message": "Secrets Manager can't find the specified secret value."}
+        return 200, {"SecretString": secret}
+
+    def targets(self) -> list[str]:
+        """Return the operations asked for, in order."""
+        return [target.rpartition(".")[2] for target, _, _ in self.requests]
+
+
+@contextmanager
+def serve_aws() -> Iterator[FakeAwsEndpoint]:
+    """Serve the fake on an ephemeral port of loopback."""
+    endpoint = FakeAwsEndpoint()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            target = self.headers["X-Amz-Target"]
+            endpoint.requests.append((target, dict(self.headers.items()), body))
+            planned = endpoint.failures.get(target.rpartition(".")[2])
+            failure = planned.pop(0) if planned else (0, "")
+            self.close_connection = failure is None or endpoint.closes_connections
+            if failure is None:
+                return
+            status, code = failure
+            answer: dict[str, str] = {"__type": code, "message": "as planned"}
+            if not status:
+                status, answer = endpoint.answer(target, json.loads(body))
+            content = json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            """Keep quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    endpoint.url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield endpoint
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
