@@ -5,7 +5,7 @@ from botocore.exceptions import ReadTimeoutError
 
 from fakes.scripted_aws import ScriptedAws
 from relaunch.adapters.aws.ecs_revisions import EcsRevisions, read_revision
-from relaunch.core.revision import ContainerRequirement
+from relaunch.core.revision import ContainerRequirement, Revision
 from relaunch.ports import NoActiveRevisionError, PermanentError, TransientError
 from relaunch_local.ecs import Clock, EcsSimulator, InProcessClient, ScriptedProcesses, SimulatorSettings
 
@@ -258,7 +258,7 @@ def test_ports_of_the_machine_depend_on_the_network_mode(mode: str, expected: tu
 @pytest.fixture
 def simulator() -> EcsSimulator:
     clock = Clock()
-    return EcsSimulator(clock, ScriptedProcesses(clock), SimulatorSettings(instance_types={}))
+    return EcsSimulator(clock, ScriptedProcesses(clock), SimulatorSettings(instance_types={}, throttling=False))
 
 
 def register(simulator: EcsSimulator, family: str, count: int = 1) -> None:
@@ -271,11 +271,16 @@ def deregister(simulator: EcsSimulator, name: str) -> None:
     simulator.call("DeregisterTaskDefinition", {"taskDefinition": name})
 
 
+def newest_active(simulator: EcsSimulator, family: str) -> Revision:
+    client: Any = InProcessClient(simulator)
+    return EcsRevisions(client).newest_active(family)
+
+
 def test_newest_of_more_than_ten_beside_a_sibling_with_more(simulator: EcsSimulator) -> None:
     register(simulator, "trainer", 12)
     register(simulator, "trainer-large", 14)
 
-    assert EcsRevisions(InProcessClient(simulator)).newest_active("trainer").arn == arn(12)
+    assert newest_active(simulator, "trainer").arn == arn(12)
 
 
 def test_inactive_head_is_passed_over(simulator: EcsSimulator) -> None:
@@ -283,7 +288,7 @@ def test_inactive_head_is_passed_over(simulator: EcsSimulator) -> None:
     deregister(simulator, "trainer:12")
     deregister(simulator, "trainer:11")
 
-    assert EcsRevisions(InProcessClient(simulator)).newest_active("trainer").arn == arn(10)
+    assert newest_active(simulator, "trainer").arn == arn(10)
 
 
 def test_family_without_an_active_revision_is_a_clear_error(simulator: EcsSimulator) -> None:
@@ -293,4 +298,4 @@ def test_family_without_an_active_revision_is_a_clear_error(simulator: EcsSimula
 
     for family in ("trainer", "train"):
         with pytest.raises(NoActiveRevisionError, match=f"the family {family} has no ACTIVE revision"):
-            EcsRevisions(InProcessClient(simulator)).newest_active(family)
+            newest_active(simulator, family)
