@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 
 from relaunch.core.offering import OfferingKey
 from relaunch.core.placement import MAX_EXPRESSION_LENGTH
@@ -118,11 +119,19 @@ class ContainerInstance:
     zone: str | None = None
 
 
+class CapacityNewsKind(StrEnum):
+    """The kinds of news about a machine."""
+
+    INTERRUPTION_WARNING = "interruption-warning"
+    REBALANCE_RECOMMENDATION = "rebalance-recommendation"
+    STATE_CHANGE = "state-change"
+
+
 @dataclass(frozen=True, slots=True)
 class CapacityNews:
     """What EC2 says of a machine: a spot warning, a rebalance recommendation, a state change."""
 
-    kind: str  # "interruption-warning" | "rebalance-recommendation" | "state-change"
+    kind: CapacityNewsKind
     instance_id: str
     state: str = ""
     at: datetime | None = None
