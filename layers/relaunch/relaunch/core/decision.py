@@ -71,12 +71,17 @@ def wait(
     wake_at: datetime,
     effects: tuple[Effect, ...] = (),
 ) -> Decision:
-    """Let a job wait for something, in words for its owner; the time it began to wait for the same thing is kept."""
-    same = job.waiting is not None and (job.waiting.reason, job.waiting.slot) == (waiting.reason, waiting.slot)
-    if same and job.waiting is not None:
-        waiting = replace(waiting, since=job.waiting.since)
+    """Let a job wait for something, in words for its owner.
+
+    Who waited for the same thing before goes on waiting since then, without another line in the timeline.
+    """
+    before = job.waiting
+    is_same = before is not None and (before.reason, before.slot) == (waiting.reason, waiting.slot)
+    if before is not None and is_same:
+        waiting = replace(waiting, since=before.since)
     job = replace(job, waiting=waiting, reason=waiting.detail)
-    return move(job, JobState.WAITING, now, event=event, detail=waiting.detail, wake_at=wake_at, effects=effects)
+    decision = move(job, JobState.WAITING, now, event=event, detail=waiting.detail, wake_at=wake_at, effects=effects)
+    return quiet(decision) if is_same else decision
 
 
 def wait_for_launch(
@@ -102,6 +107,11 @@ def end(job: Job, state: JobState, now: datetime, *, event: str, detail: str) ->
 
 
 def stop_effect(job: Job, reason: str) -> tuple[Effect, ...]:
-    """Return the effect that stops the job's task, nothing when its task is not known yet."""
+    """Return the effect that stops the job's task, nothing when there is none."""
     arn = job.attempt.task_arn if job.attempt else None
-    return (Effect(EffectKind.STOP_TASK, task_arn=arn, reason=reason),) if arn else ()
+    return stop_effects((arn,) if arn else (), reason)
+
+
+def stop_effects(task_arns: tuple[str, ...], reason: str) -> tuple[Effect, ...]:
+    """Return the effects that stop these tasks; ECS shows the reason as the task's `stoppedReason`."""
+    return tuple(Effect(EffectKind.STOP_TASK, task_arn=arn, reason=f"Relaunch: {reason}") for arn in task_arns)

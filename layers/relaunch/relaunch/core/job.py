@@ -39,14 +39,18 @@ class WaitReason(StrEnum):
     SLOT = "slot"  # max_running_jobs of its definition, or of the stack
     CAPACITY = "capacity"  # every offering that satisfies it failed lately
     PRICE = "price"  # every offering that satisfies it is too dear right now
-    BACKOFF = "backoff"  # ECS throttled or refused for now
+    BACKOFF = "backoff"  # a pause after a failure of the program
+
+
+STACK_SLOT = "*"
+"""The slot of the stack's own cap; every other slot has a definition's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """What a job waits for, since when, at most until when, in words for the user.
 
-    `slot` says whose slot is waited for when the reason is SLOT: the definition's name, or `*` for the stack's.
+    `slot` says whose slot is waited for when the reason is SLOT: the definition's name, or STACK_SLOT.
     """
 
     reason: WaitReason
@@ -66,7 +70,10 @@ class TryState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlacementTry:
-    """One frozen set of launch parameters; sending it again with its client token is harmless."""
+    """One frozen set of launch parameters; sending it again with its client token is harmless.
+
+    `placed_at` is when we heard of its task, which throttling can put off for long after `frozen_at`.
+    """
 
     number: int
     offering: OfferingKey
@@ -77,6 +84,7 @@ class PlacementTry:
     task_arn: str | None = None
     resume_uri: str | None = None
     outcome: str = ""
+    placed_at: datetime | None = None
 
 
 class IntentKind(StrEnum):
@@ -127,7 +135,7 @@ class Stop:
 class Attempt:
     """One try at a job that has its own task; numbered from 1.
 
-    `closed_tries` keeps (number, offering, outcome) of earlier placement tries of this attempt, newest last.
+    `closed_tries` keeps the latest earlier placement tries of this attempt, newest last.
     `task_version` is ECS's `detail.version`: older news about the task is ignored.
     `host_ended_at` is when EC2 said that the machine shuts down; `missing_since` when ECS first did not know the task.
     """

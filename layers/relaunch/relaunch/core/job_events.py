@@ -41,7 +41,7 @@ class NothingKept:
 
 @dataclass(frozen=True, slots=True)
 class SlotDenied:
-    """A cap on running jobs is reached; `slot` is the definition's name, or `*` for the stack."""
+    """A cap on running jobs is reached; `slot` is the definition's name, or STACK_SLOT."""
 
     slot: str
     limit: int

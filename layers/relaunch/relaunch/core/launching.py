@@ -7,8 +7,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.caps import StackLimits
-from relaunch.core.decision import LAUNCH_PATIENCE, Decision, end, move, quiet, wait, wait_for_launch
+from relaunch.core.decision import LAUNCH_PATIENCE, Decision, end, move, quiet, stop_effects, wait, wait_for_launch
 from relaunch.core.job import (
+    STACK_SLOT,
     Attempt,
     Effect,
     EffectKind,
@@ -39,7 +40,7 @@ from relaunch.core.launch import (
     PlacementFailed,
     TaskPlaced,
 )
-from relaunch.core.restart_policy import out_of_time
+from relaunch.core.restart_policy import GiveUp, out_of_time
 from relaunch.core.stopping import AVOID_AFTER_NO_CAPACITY, avoid, stop_with_intent, with_task
 
 # ECS throttles for seconds; the quota of PROVISIONING tasks frees within minutes.
@@ -48,6 +49,10 @@ _UNCERTAIN_DELAY_SECONDS = 5
 # Slots are handed on when a job ends; this look is for the case that the hand-over got lost.
 _SLOT_PATIENCE = timedelta(minutes=15)
 _CAPACITY_PATIENCE = timedelta(minutes=5)
+# How long the wait for an image goes without a look at ECR, in case its event got lost.
+IMAGE_PATIENCE = timedelta(minutes=2)
+# A task that has a machine pulls its image, which takes minutes for a training's; our choice, until it is measured.
+_STARTING_PATIENCE = timedelta(minutes=30)
 # Kept small: an attempt is one item under 4 KB.
 _KEPT_TRIES = 8
 
@@ -58,14 +63,17 @@ def image_arrived(job: Job, event: ImageArrived, now: datetime, _limits: StackLi
 
 
 def freeze(job: Job, event: OfferingChosen, now: datetime, _limits: StackLimits) -> Decision:
-    """Write the placement try down before RunTask is sent."""
+    """Write the placement try down before RunTask is sent, unless the job is out of time."""
+    verdict = out_of_time(job, now)
+    if verdict is not None:
+        return _give_up(job, verdict, now)
     chosen = event.offering
     number, closed = _attempt_to_launch(job.attempt)
     frozen = PlacementTry(
         number=closed[-1].number + 1 if closed else 1,
         offering=chosen.key,
         capacity_provider=chosen.capacity_provider or "",
-        price_usd_per_hour=chosen.price_usd_per_hour or 0.0,
+        price_usd_per_hour=chosen.expected_usd_per_hour or 0.0,
         frozen_at=now,
         resume_uri=event.resume_uri,
     )
@@ -100,23 +108,29 @@ def nothing_kept(job: Job, event: NothingKept, now: datetime, _limits: StackLimi
     retry_at = max(event.retry_at or now + _CAPACITY_PATIENCE, now + timedelta(seconds=15))
     reason = WaitReason.PRICE if event.is_price else WaitReason.CAPACITY
     waiting = Waiting(reason, now, event.message, retry_at)
-    return wait(job, waiting, now, event=f"waiting for {reason}", wake_at=retry_at)
+    decision = wait(job, waiting, now, event=f"waiting for {reason}", wake_at=retry_at)
+    return replace(decision, selection=event.selection)
 
 
 def slot_denied(job: Job, event: SlotDenied, now: datetime, _limits: StackLimits) -> Decision:
     """A cap holds: wait until a job of the definition, or of the stack, ends."""
-    whose = "the stack" if event.slot == "*" else f"definition {event.slot}"
+    whose = "the stack" if event.slot == STACK_SLOT else f"definition {event.slot}"
     detail = f"{event.limit} jobs of {whose} are running, which is its max_running_jobs"
     waiting = Waiting(WaitReason.SLOT, now, detail, slot=event.slot)
-    return wait(job, waiting, now, event="waiting for slot", wake_at=now + _SLOT_PATIENCE)
+    # It was let in because the stack has a slot, which its own definition does not let it take: pass it on.
+    passes_on = event.slot != STACK_SLOT and job.waiting is not None and job.waiting.slot == STACK_SLOT
+    effects = (Effect(EffectKind.ADMIT_WAITING),) if passes_on else ()
+    return wait(job, waiting, now, event="waiting for slot", wake_at=now + _SLOT_PATIENCE, effects=effects)
 
 
 def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: StackLimits) -> Decision:
     """RunTask answered."""
     match event.outcome:
-        case TaskPlaced(task_arn) | LaunchConflict((task_arn, *_)):
-            # A conflict's token is ours alone, so the task is this try's, launched with settings changed since.
+        case TaskPlaced(task_arn):
             return _placed(job, task_arn, now, limits)
+        case LaunchConflict((task_arn, *others)):
+            # The token is ours alone, so the task is this try's, launched before settings of the stack were changed.
+            return _with_stops(_placed(job, task_arn, now, limits), tuple(others))
         case PlacementFailed(reasons):
             outcome = f"ECS placed nothing: {', '.join(reasons)}"
             return _next_try(job, outcome, now, event="placement failed", avoid_for=AVOID_AFTER_NO_CAPACITY)
@@ -135,18 +149,31 @@ def _refused(job: Job, reason: str, now: datetime) -> Decision:
 
 
 def _placed(job: Job, task_arn: str, now: datetime, limits: StackLimits) -> Decision:
-    placed = with_task(job, task_arn, f"task {task_arn.rsplit('/', 1)[-1]}")
-    if placed.cancel_requested:
-        return stop_with_intent(
-            placed, StopIntent(IntentKind.CANCEL, now, placed.cancel_requested), now, event="cancelling"
-        )
-    wake_at = now + timedelta(seconds=limits.provisioning_deadline_seconds)
+    placed = replace(with_task(job, task_arn, "RunTask placed it", now), reason="")
+    attempt = placed.current_attempt
+    if attempt.intent is not None:
+        return stop_with_intent(placed, attempt.intent, now, event="cancelling")
+    wake_at = start_deadline(attempt, limits)
     return move(placed, JobState.LAUNCHING, now, event="task placed", detail=task_arn, wake_at=wake_at)
+
+
+def _with_stops(decision: Decision, task_arns: tuple[str, ...]) -> Decision:
+    effects = stop_effects(task_arns, "one launch made more than one task")
+    return replace(decision, job=replace(decision.job, pending=(*decision.job.pending, *effects)))
+
+
+def start_deadline(attempt: Attempt, limits: StackLimits) -> datetime:
+    """Return when a task that has not started is withdrawn: soon while it has no machine, later once it has one."""
+    placed_at = attempt.placement_try.placed_at or attempt.placement_try.frozen_at
+    if attempt.container_instance_arn is not None:
+        return placed_at + _STARTING_PATIENCE
+    return placed_at + timedelta(seconds=limits.provisioning_deadline_seconds)
 
 
 def _send_again(job: Job, reason: str, now: datetime, *, event: str, delay_seconds: int) -> Decision:
     effects = (Effect(EffectKind.REQUEST_LAUNCH, delay_seconds=delay_seconds),)
     wake_at = now + timedelta(seconds=delay_seconds) + LAUNCH_PATIENCE
+    job = replace(job, reason=reason)
     return move(job, JobState.LAUNCHING, now, event=event, detail=reason, wake_at=wake_at, effects=effects)
 
 
@@ -170,31 +197,30 @@ def cancel_waiting(job: Job, event: CancelAsked, now: datetime, _limits: StackLi
 
 
 def cancel_frozen(job: Job, event: CancelAsked, now: datetime, _limits: StackLimits) -> Decision:
-    """RunTask may be under way: remember the wish; the task is stopped as soon as it is known."""
-    wished = replace(job, cancel_requested=event.reason)
-    effects = (Effect(EffectKind.REQUEST_LAUNCH),)
-    return move(
-        wished,
-        job.state,
-        now,
-        event="cancel asked",
-        detail=event.reason,
-        wake_at=now + LAUNCH_PATIENCE,
-        effects=effects,
-    )
+    """RunTask may be under way: write the intent down; the task is stopped as soon as it is known."""
+    intent = StopIntent(IntentKind.CANCEL, now, event.reason)
+    attempt = replace(job.current_attempt, intent=intent)
+    wished = replace(job, attempt=attempt, cancel_requested=event.reason, reason=event.reason)
+    wake_at, effects = now + LAUNCH_PATIENCE, (Effect(EffectKind.REQUEST_LAUNCH),)
+    return move(wished, job.state, now, event="cancel asked", detail=event.reason, wake_at=wake_at, effects=effects)
+
+
+def _give_up(job: Job, verdict: GiveUp, now: datetime) -> Decision:
+    return end(job, verdict.state, now, event="out of time", detail=verdict.reason)
 
 
 def wake_waiting(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
     """Look at a waiting job again: out of time, no image, or time for another launch."""
     verdict = out_of_time(job, now)
     if verdict is not None:
-        return end(job, verdict.state, now, event="out of time", detail=verdict.reason)
+        return _give_up(job, verdict, now)
     waiting = job.waiting
     if waiting is not None and waiting.reason is WaitReason.IMAGE:
         if waiting.until is not None and now >= waiting.until:
             detail = f"{waiting.detail}: it did not come until {waiting.until:%H:%M:%S} UTC"
             return end(job, JobState.FAILED, now, event="no image", detail=detail)
-        return quiet(move(job, job.state, now, event="still waiting", wake_at=waiting.until))
+        until = min(waiting.until or now + IMAGE_PATIENCE, now + IMAGE_PATIENCE)
+        return quiet(move(job, job.state, now, event="still waiting", wake_at=until))
     effects = (Effect(EffectKind.REQUEST_LAUNCH),)
     wake_at = now + (_SLOT_PATIENCE if waiting is not None and waiting.slot else LAUNCH_PATIENCE)
     return quiet(move(job, job.state, now, event="launch requested", wake_at=wake_at, effects=effects))
@@ -212,9 +238,10 @@ def wake_placed(job: Job, _event: TimePassed, now: datetime, limits: StackLimits
     if verdict is not None:
         return stop_with_intent(job, StopIntent(IntentKind.TIME_OUT, now, verdict.reason), now, event="out of time")
     attempt = job.current_attempt
-    deadline = attempt.placement_try.frozen_at + timedelta(seconds=limits.provisioning_deadline_seconds)
+    deadline = start_deadline(attempt, limits)
     if now < deadline:
-        return move(job, job.state, now, event="still provisioning", detail=attempt.task_status, wake_at=deadline)
-    reason = f"not started within {limits.provisioning_deadline_seconds} s ({attempt.task_status or 'no news'})"
+        return quiet(move(job, job.state, now, event="still starting", wake_at=deadline))
+    placed_at = attempt.placement_try.placed_at or attempt.placement_try.frozen_at
+    reason = f"not started within {deadline - placed_at}; ECS says {attempt.task_status or 'nothing'}"
     intent = StopIntent(IntentKind.PLACEMENT_WITHDRAWN, now, reason)
     return stop_with_intent(job, intent, now, event="provisioning deadline")

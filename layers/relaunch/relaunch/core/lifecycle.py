@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from relaunch.core import launching, watching
+from relaunch.core import launching, strays, watching
 from relaunch.core.caps import StackLimits
 from relaunch.core.decision import Decision, ignore
 from relaunch.core.job import Job, JobState, TryState, WaitReason
@@ -35,7 +35,10 @@ Action = Callable[[Job, Any, datetime, StackLimits], Decision]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """In these states, on this event, if the guard holds, the action decides; `targets` are where it may lead."""
+    """In these states, on this event, if the guard holds, the action decides.
+
+    `targets` are where it may lead; when there are none, the job stays where it is.
+    """
 
     states: frozenset[JobState]
     event: type[JobEvent]
@@ -49,14 +52,14 @@ def always(_job: Job, _event: JobEvent) -> bool:
     return True
 
 
-def waits_for_image(job: Job, _event: JobEvent) -> bool:
-    """Hold for a job that waits for an image."""
-    return job.waiting is not None and job.waiting.reason is WaitReason.IMAGE
+def waits_for_it(job: Job, event: ImageArrived) -> bool:
+    """Hold for a job that waits for this image."""
+    return not may_launch(job, event) and job.image == (event.repository, event.tag)
 
 
-def may_launch(job: Job, event: JobEvent) -> bool:
+def may_launch(job: Job, _event: JobEvent) -> bool:
     """Hold for a waiting job that does not wait for an image."""
-    return not waits_for_image(job, event)
+    return job.waiting is None or job.waiting.reason is not WaitReason.IMAGE
 
 
 def is_frozen(job: Job, _event: JobEvent) -> bool:
@@ -71,7 +74,7 @@ def is_placed(job: Job, _event: JobEvent) -> bool:
 
 def answers_current_try(job: Job, event: LaunchAnswered | TryExpired) -> bool:
     """Hold when the answer belongs to the frozen try, not to one that was closed meanwhile."""
-    return is_frozen(job, event) and job.attempt is not None and job.attempt.placement_try.number == event.try_number
+    return is_frozen(job, event) and job.current_attempt.placement_try.number == event.try_number
 
 
 def is_news(job: Job, event: TaskSeen) -> bool:
@@ -115,6 +118,11 @@ def is_first_cancel(job: Job, _event: CancelAsked) -> bool:
     return not job.cancel_requested
 
 
+def is_frozen_and_wanted(job: Job, event: CancelAsked) -> bool:
+    """Hold when RunTask's answer is still unknown and nobody asked before."""
+    return is_frozen(job, event) and is_first_cancel(job, event)
+
+
 _W, _L, _R, _S = JobState.WAITING, JobState.LAUNCHING, JobState.RUNNING, JobState.STOPPING
 _DONE, _FAIL, _CANCEL, _LATE = JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED, JobState.TIMED_OUT
 
@@ -132,8 +140,8 @@ def _row(states: str, event: type[JobEvent], guard: Guard, action: Action, targe
 
 # States: W waiting, L launching, R running, S stopping; final: d succeeded, f failed, c cancelled, t timed out.
 TABLE: tuple[Row, ...] = (
-    _row("W", ImageArrived, waits_for_image, launching.image_arrived, "W"),
-    _row("W", OfferingChosen, may_launch, launching.freeze, "L"),
+    _row("W", ImageArrived, waits_for_it, launching.image_arrived, "W"),
+    _row("W", OfferingChosen, may_launch, launching.freeze, "Lft"),
     _row("W", NothingKept, may_launch, launching.nothing_kept, "Wf"),
     _row("W", SlotDenied, may_launch, launching.slot_denied, "W"),
     _row("W", CancelAsked, always, launching.cancel_waiting, "c"),
@@ -143,14 +151,17 @@ TABLE: tuple[Row, ...] = (
     _row("LRS", TaskSeen, is_news, watching.task_seen, "LRSWdfct"),
     _row("LRS", TaskMissing, is_own_task, watching.task_missing, "LRSWdfct"),
     _row("LR", HostWarned, is_first_warning, watching.host_warned, "S"),
-    _row("LRS", HostEnded, is_own_host, watching.host_ended, "LRS"),
-    _row("L", CancelAsked, is_frozen, launching.cancel_frozen, "L"),
+    _row("S", HostWarned, is_first_warning, watching.host_warned_late, "S"),
+    _row("LRS", HostEnded, is_own_host, watching.host_ended, ""),
+    _row("L", CancelAsked, is_frozen_and_wanted, launching.cancel_frozen, "L"),
     _row("LR", CancelAsked, is_placed, watching.cancel_task, "S"),
     _row("S", CancelAsked, is_first_cancel, watching.cancel_stopping, "S"),
     _row("L", TimePassed, is_frozen, launching.wake_frozen, "L"),
     _row("L", TimePassed, is_placed, launching.wake_placed, "LS"),
     _row("R", TimePassed, always, watching.wake_running, "RS"),
     _row("S", TimePassed, always, watching.wake_stopping, "S"),
+    _row("WLRSdfct", TaskSeen, strays.is_stray, strays.stop_stray_task, ""),
+    _row("WLRSdfct", LaunchAnswered, strays.places_stray, strays.stop_stray_answer, ""),
 )
 
 

@@ -56,7 +56,8 @@ def decide_restart(job: Job, stop: Stop, now: datetime) -> GiveUp | RestartAfter
       ├─ the program finished, or somebody or the clock ended it ──▶ the matching final state
       ├─ the user asked to cancel meanwhile ──▶ CANCELLED
       ├─ failure: more of them than max_failures ──▶ FAILED; else again after 30 s, 60 s, 120 s…
-      ├─ interruption: out of time ──▶ FAILED or TIMED_OUT; else again at once
+      ├─ out of time ──▶ FAILED or TIMED_OUT
+      ├─ interruption ──▶ again at once
       └─ it never started for want of capacity ──▶ again at once, on another offering
     """
     detail = describe_stop(stop)
@@ -100,13 +101,12 @@ def idle_time(job: Job, now: datetime) -> timedelta:
     return max(now - job.first_started_at - job.run_time(now), timedelta(0))
 
 
-def next_time_limit(job: Job, now: datetime) -> datetime | None:
-    """Return when the deadline or max_runtime of a running job will be reached, whichever is first."""
-    remaining = job.definition.max_runtime - job.run_time(now)
-    limits = [now + remaining]
-    if job.definition.deadline is not None:
-        limits.append(job.accepted_at + job.definition.deadline)
-    return min(limits)
+def next_time_limit(job: Job, now: datetime) -> datetime:
+    """Return when a running job reaches its deadline or max_runtime, whichever is first."""
+    runtime_ends_at = now + job.definition.max_runtime - job.run_time(now)
+    if job.definition.deadline is None:
+        return runtime_ends_at
+    return min(runtime_ends_at, job.accepted_at + job.definition.deadline)
 
 
 def describe_stop(stop: Stop) -> str:

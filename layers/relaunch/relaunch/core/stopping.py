@@ -23,20 +23,19 @@ def avoid(job: Job, reason: str, until: datetime) -> Effect:
     return Effect(EffectKind.REMEMBER_CAPACITY, offering=offering, reason=reason, until=until)
 
 
-def with_task(job: Job, task_arn: str, outcome: str) -> Job:
+def with_task(job: Job, task_arn: str, outcome: str, now: datetime) -> Job:
     """Return the job with its current try placed as this task."""
-    placed = replace(job.current_attempt.placement_try, state=TryState.PLACED, task_arn=task_arn, outcome=outcome)
+    frozen = job.current_attempt.placement_try
+    placed = replace(frozen, state=TryState.PLACED, task_arn=task_arn, outcome=outcome, placed_at=now)
     return replace(job, attempt=replace(job.current_attempt, placement_try=placed))
 
 
 def task_stopped(job: Job, seen: TaskObservation, now: datetime) -> Decision:
     """The task is over: classify the stop, then end the job or launch it again."""
     attempt = job.current_attempt
-    started_at = attempt.started_at or seen.started_at
-    stop = classify_stop(
-        seen, job.definition.container, attempt.intent, attempt.warned_at, attempt.host_ended_at, seen.stopped_at or now
-    )
-    return follow_stop(replace(job, attempt=replace(attempt, started_at=started_at)), stop, now)
+    container = job.definition.container
+    stop = classify_stop(seen, container, attempt.intent, attempt.warned_at, attempt.host_ended_at, now)
+    return follow_stop(job, stop, now)
 
 
 def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:
@@ -81,8 +80,8 @@ def _account(job: Job, stop: Stop) -> Job:
 
 
 def stop_with_intent(job: Job, intent: StopIntent, now: datetime, *, event: str) -> Decision:
-    """Write the intent down, then StopTask; a task that is not known yet is stopped when it is seen."""
+    """Write the intent down; StopTask follows once it is saved."""
     job = replace(job, attempt=replace(job.current_attempt, intent=intent), reason=intent.detail)
-    effects = stop_effect(job, f"Relaunch: {intent.detail}")
+    effects = stop_effect(job, intent.detail)
     wake_at = now + STOP_PATIENCE
     return move(job, JobState.STOPPING, now, event=event, detail=intent.detail, wake_at=wake_at, effects=effects)

@@ -11,6 +11,7 @@ from relaunch.core.decision import HEARTBEAT, Decision, ignore, move, quiet, sto
 from relaunch.core.job import IntentKind, Job, JobState, Stop, StopIntent, StopKind
 from relaunch.core.job_events import CancelAsked, HostEnded, HostWarned, TaskMissing, TaskSeen, TimePassed
 from relaunch.core.launch import TaskObservation
+from relaunch.core.launching import start_deadline
 from relaunch.core.restart_policy import next_time_limit, out_of_time
 from relaunch.core.stopping import (
     AVOID_AFTER_INTERRUPTION,
@@ -23,41 +24,44 @@ from relaunch.core.stopping import (
 )
 
 # A second look, this much later, before a task that ECS does not know is taken for lost: the API is eventually
-# consistent (the RunTask page asks for back-off of up to five minutes).
-MISSING_GRACE = timedelta(minutes=1)
+# consistent, and the page of RunTask has callers look again for up to five minutes.
+MISSING_GRACE = timedelta(minutes=5)
+# ECS says within a minute or so that a task is STOPPED whose machine has ended.
+_HOST_END_PATIENCE = timedelta(minutes=1)
+# What follows RUNNING ("Amazon ECS task lifecycle"); the desired status is STOPPED by then, or soon.
+_ENDING = frozenset({"DEACTIVATING", "STOPPING", "DEPROVISIONING"})
+_ENDED = frozenset({"STOPPED", "DELETED"})
+_WARNING = "interruption warning"
 
 
 def task_seen(job: Job, event: TaskSeen, now: datetime, limits: StackLimits) -> Decision:
     """ECS says something newer about the job's task."""
     seen = event.observation
-    job = _observed(job, event)
-    if seen.last_status == "STOPPED":
+    job = _observed(job, event, now)
+    if seen.last_status in _ENDED:
         return task_stopped(job, seen, now)
-    linked = event.instance is not None
-    if job.cancel_requested and job.current_attempt.intent is None:
-        intent = StopIntent(IntentKind.CANCEL, now, job.cancel_requested)
-        return replace(stop_with_intent(job, intent, now, event="cancelling"), link_instance=linked)
-    if seen.desired_status == "STOPPED" or job.state is JobState.STOPPING:
-        decision = _update(job, JobState.STOPPING, now, event="task stopping", detail=seen.stopped_reason)
-    elif seen.last_status == "RUNNING":
-        decision = _running(job, seen, now)
-    else:
-        wake_at = job.wake_at or now + timedelta(seconds=limits.provisioning_deadline_seconds)
-        decision = move(
-            job, JobState.LAUNCHING, now, event=f"task {seen.last_status}", detail=_where(job), wake_at=wake_at
-        )
-    return replace(decision, link_instance=linked)
+    return replace(_live(job, seen, now, limits), link_instance=event.instance is not None)
 
 
-def _update(job: Job, state: JobState, now: datetime, *, event: str, detail: str) -> Decision:
-    return move(job, state, now, event=event, detail=detail, wake_at=now + STOP_PATIENCE)
+def _live(job: Job, seen: TaskObservation, now: datetime, limits: StackLimits) -> Decision:
+    intent = job.current_attempt.intent
+    if intent is not None and job.state is JobState.LAUNCHING:
+        # Cancelled before the task was known.
+        return stop_with_intent(job, intent, now, event="cancelling")
+    if seen.desired_status == "STOPPED" or seen.last_status in _ENDING or job.state is JobState.STOPPING:
+        detail = seen.stopped_reason or f"task {seen.last_status}"
+        return move(job, JobState.STOPPING, now, event="task stopping", detail=detail, wake_at=now + STOP_PATIENCE)
+    if seen.last_status == "RUNNING" or job.state is JobState.RUNNING:
+        return _running(job, now)
+    wake_at = start_deadline(job.current_attempt, limits)
+    return move(job, JobState.LAUNCHING, now, event=f"task {seen.last_status}", detail=_where(job), wake_at=wake_at)
 
 
-def _observed(job: Job, event: TaskSeen) -> Job:
+def _observed(job: Job, event: TaskSeen, now: datetime) -> Job:
     seen, instance = event.observation, event.instance
-    if job.attempt is not None and job.attempt.task_arn is None:
+    if job.current_attempt.task_arn is None:
         # The event came before RunTask's answer was stored: ECS makes no promise about their order.
-        job = with_task(job, seen.task_arn, "task seen before RunTask's answer")
+        job = with_task(job, seen.task_arn, "task seen before RunTask's answer", now)
     attempt = replace(
         job.current_attempt,
         task_status=seen.last_status,
@@ -65,34 +69,26 @@ def _observed(job: Job, event: TaskSeen) -> Job:
         container_instance_arn=seen.container_instance_arn or job.current_attempt.container_instance_arn,
         instance_id=instance.instance_id if instance else job.current_attempt.instance_id,
         zone=seen.zone or (instance.zone if instance else None) or job.current_attempt.zone,
+        started_at=job.current_attempt.started_at or seen.started_at,
         missing_since=None,
     )
     return replace(job, attempt=attempt)
 
 
 def _where(job: Job) -> str:
-    attempt = job.attempt
-    return " ".join(part for part in (attempt.instance_id, attempt.zone) if part) if attempt else ""
+    attempt = job.current_attempt
+    return " ".join(part for part in (attempt.instance_id, attempt.zone) if part)
 
 
-def _running(job: Job, seen: TaskObservation, now: datetime) -> Decision:
-    is_new = job.current_attempt.started_at is None
-    started_at = job.current_attempt.started_at or seen.started_at or now
-    attempt = replace(job.current_attempt, started_at=started_at)
-    job = replace(job, attempt=attempt, first_started_at=job.first_started_at or started_at)
-    return move(
-        job,
-        JobState.RUNNING,
-        now,
-        event="running" if is_new else "still running",
-        detail=_where(job),
-        wake_at=_next_look(job, now),
-    )
+def _running(job: Job, now: datetime) -> Decision:
+    attempt = replace(job.current_attempt, started_at=job.current_attempt.started_at or now)
+    event = "still running" if job.state is JobState.RUNNING else "running"
+    job = replace(job, attempt=attempt, first_started_at=job.first_started_at or attempt.started_at)
+    return move(job, JobState.RUNNING, now, event=event, detail=_where(job), wake_at=_next_look(job, now))
 
 
 def _next_look(job: Job, now: datetime) -> datetime:
-    limit = next_time_limit(job, now)
-    return min(now + HEARTBEAT, limit) if limit else now + HEARTBEAT
+    return min(now + HEARTBEAT, next_time_limit(job, now))
 
 
 def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimits) -> Decision:
@@ -112,9 +108,10 @@ def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimi
         job.started_by,
         "STOPPED",
         "STOPPED",
-        attempt.task_version + 1,
+        attempt.task_version,
         stopped_reason=reason,
-        stopped_at=attempt.missing_since,
+        # Whichever was first, it is what we wanted.
+        stopped_at=max(attempt.missing_since, attempt.intent.at),
     )
     return task_stopped(job, gone, now)
 
@@ -124,24 +121,35 @@ def host_warned(job: Job, event: HostWarned, now: datetime, _limits: StackLimits
 
     ECS does not do it: draining leaves standalone tasks alone (container-instance-draining in the developer guide).
     """
-    attempt = replace(
-        job.current_attempt, warned_at=event.at, instance_id=job.current_attempt.instance_id or event.instance_id
-    )
-    reason = f"spot interruption warning for {event.instance_id}"
-    warned = replace(job, attempt=attempt)
-    intent = StopIntent(IntentKind.INTERRUPTION, now, reason)
-    decision = stop_with_intent(warned, intent, now, event="interruption warning")
-    remembered = avoid(warned, reason, now + AVOID_AFTER_INTERRUPTION)
-    return replace(decision, job=replace(decision.job, pending=(*decision.job.pending, remembered)))
+    warned, reason = _warned(job, event)
+    decision = stop_with_intent(warned, StopIntent(IntentKind.INTERRUPTION, now, reason), now, event=_WARNING)
+    effects = (*decision.job.pending, avoid(warned, reason, now + AVOID_AFTER_INTERRUPTION))
+    return replace(decision, job=replace(decision.job, pending=effects))
+
+
+def host_warned_late(job: Job, event: HostWarned, now: datetime, _limits: StackLimits) -> Decision:
+    """The task is on its way out already: keep the warning in mind, for it may be why.
+
+    A training that watches the instance metadata itself saves and exits 0 before the warning gets here.
+    """
+    warned, reason = _warned(job, event)
+    effects = (avoid(warned, reason, now + AVOID_AFTER_INTERRUPTION),)
+    return move(warned, job.state, now, event=_WARNING, detail=reason, wake_at=now + STOP_PATIENCE, effects=effects)
+
+
+def _warned(job: Job, event: HostWarned) -> tuple[Job, str]:
+    attempt = job.current_attempt
+    attempt = replace(attempt, warned_at=event.at, instance_id=attempt.instance_id or event.instance_id)
+    return replace(job, attempt=attempt), f"spot interruption warning for {event.instance_id}"
 
 
 def host_ended(job: Job, event: HostEnded, now: datetime, _limits: StackLimits) -> Decision:
-    """The machine shuts down: keep in mind when, and look at the task soon."""
+    """The machine shuts down: keep in mind since when, and look at the task soon."""
     noted = replace(
         job, attempt=replace(job.current_attempt, host_ended_at=job.current_attempt.host_ended_at or event.at)
     )
     detail = f"{event.instance_id} is {event.instance_state}"
-    return move(noted, job.state, now, event="machine ended", detail=detail, wake_at=now + MISSING_GRACE)
+    return move(noted, job.state, now, event="machine ended", detail=detail, wake_at=now + _HOST_END_PATIENCE)
 
 
 def cancel_task(job: Job, event: CancelAsked, now: datetime, _limits: StackLimits) -> Decision:
@@ -153,9 +161,7 @@ def cancel_task(job: Job, event: CancelAsked, now: datetime, _limits: StackLimit
 def cancel_stopping(job: Job, event: CancelAsked, now: datetime, _limits: StackLimits) -> Decision:
     """The task is on its way out already: do not launch it again."""
     wished = replace(job, cancel_requested=event.reason)
-    return move(
-        wished, job.state, now, event="cancel asked", detail=event.reason, wake_at=job.wake_at or now + STOP_PATIENCE
-    )
+    return move(wished, job.state, now, event="cancel asked", detail=event.reason, wake_at=now + STOP_PATIENCE)
 
 
 def wake_running(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
@@ -167,8 +173,9 @@ def wake_running(job: Job, _event: TimePassed, now: datetime, _limits: StackLimi
 
 
 def wake_stopping(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
-    """STOPPED was not seen: ask for the stop again."""
-    effects = stop_effect(job, f"Relaunch: {job.reason or 'stop'}")
-    return move(
-        job, job.state, now, event="stop repeated", detail=job.reason, wake_at=now + STOP_PATIENCE, effects=effects
-    )
+    """STOPPED was not seen: ask for our stop again; what stops without us only needs time."""
+    intent, wake_at = job.current_attempt.intent, now + STOP_PATIENCE
+    if intent is None:
+        return quiet(move(job, job.state, now, event="still stopping", wake_at=wake_at))
+    effects = stop_effect(job, intent.detail)
+    return move(job, job.state, now, event="stop repeated", detail=intent.detail, wake_at=wake_at, effects=effects)

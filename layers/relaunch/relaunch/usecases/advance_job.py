@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from relaunch.core.decision import Decision
-from relaunch.core.job import Effect, EffectKind, Job
+from relaunch.core.job import STACK_SLOT, Effect, EffectKind, Job
 from relaunch.core.job_events import JobEvent
 from relaunch.core.lifecycle import decide
 from relaunch.core.offering import CapacityFailure
@@ -101,9 +101,15 @@ def _perform(job: Job, effect: Effect, world: World) -> None:
                 failure = CapacityFailure(effect.offering, effect.reason, world.clock.now(), effect.until)
                 world.capacity.remember(failure)
         case EffectKind.ADMIT_WAITING:
-            for slot in (job.definition.name, "*"):
-                for job_id in world.jobs.load_waiting(slot, 1):
-                    world.launches.request_launch(job_id)
+            _admit_waiting(job, world)
+
+
+def _admit_waiting(job: Job, world: World) -> None:
+    for slot in (job.definition.name, STACK_SLOT):
+        # The index is behind the table: it may still say that this very job waits, which has just been let in.
+        others = [job_id for job_id in world.jobs.load_waiting(slot, 2) if job_id != job.job_id]
+        for job_id in others[:1]:
+            world.launches.request_launch(job_id)
 
 
 def _log(job: Job, event: JobEvent, decision: Decision, world: World) -> None:

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from relaunch.core.job import EffectKind, Job, JobState, TryState, WaitReason
+from relaunch.core.job import STACK_SLOT, EffectKind, Job, JobState, TryState, WaitReason
 from relaunch.core.job_events import (
     LaunchAnswered,
     NothingKept,
@@ -14,15 +14,16 @@ from relaunch.core.job_events import (
 from relaunch.core.launch import LaunchOutcome, LaunchRefused
 from relaunch.core.launch_plan import plan_launch
 from relaunch.core.selection import Selection, explain_rejection, select
-from relaunch.ports import PermanentError, SlotsFullError, World
+from relaunch.ports import PermanentError, SlotsFullError, StaleWriteError, World
 from relaunch.usecases.advance_job import act, advance_job, apply_event
 
 # A client token lives at least an hour after its task ended; a try older than this is never sent (Amazon ECS API
 # Reference, "Ensuring idempotency").
 _OLDEST_TRY = timedelta(minutes=50)
-# A function that was sending when the job was cancelled has ended by then, and ECS lists the task it may have made.
-_CANCEL_GRACE = timedelta(minutes=2)
-_CANCEL_LOOK_SECONDS = 30
+# A function that was sending when the try became too old, or the job was cancelled, has ended by then, and ECS lists
+# the task it may have made.
+_SENDING_GRACE = timedelta(minutes=2)
+_LOOK_SECONDS = 30
 # Two clocks, and SQS delays by whole seconds: a launch this much ahead of its back-off is not ahead.
 _EARLY = timedelta(seconds=5)
 
@@ -70,7 +71,7 @@ def _choose(job: Job, world: World) -> Job:
     try:
         return apply_event(job, chosen, world)
     except SlotsFullError as full:
-        slot = "*" if full.cap == "stack" else job.definition.name
+        slot = STACK_SLOT if full.cap == "stack" else job.definition.name
         return apply_event(job, SlotDenied(slot, full.limit), world)
 
 
@@ -91,12 +92,19 @@ def _resume_uri(job: Job, world: World) -> str | None:
 
 
 def _send(job: Job, world: World) -> Job | None:
-    placement_try = job.current_attempt.placement_try
-    age = world.clock.now() - placement_try.frozen_at
-    if age > _OLDEST_TRY or job.cancel_requested:
-        return _look_for_task(job, age, world)
-    answered = LaunchAnswered(placement_try.number, _launch(job, world))
-    return advance_job(job.job_id, lambda _job: answered, world)
+    attempt = job.current_attempt
+    unsendable_at = attempt.placement_try.frozen_at + _OLDEST_TRY
+    if attempt.intent is not None:
+        unsendable_at = min(unsendable_at, attempt.intent.at)
+    overdue = world.clock.now() - unsendable_at
+    if overdue >= timedelta(0):
+        return _look_for_task(job, overdue > _SENDING_GRACE, world)
+    answered = LaunchAnswered(attempt.placement_try.number, _launch(job, world))
+    try:
+        # Not by advance_job: it would first repeat the very launch request that is being answered here.
+        return apply_event(job, answered, world)
+    except StaleWriteError:
+        return advance_job(job.job_id, lambda _job: answered, world)
 
 
 def _launch(job: Job, world: World) -> LaunchOutcome:
@@ -106,14 +114,14 @@ def _launch(job: Job, world: World) -> LaunchOutcome:
         return LaunchRefused(str(error))
 
 
-def _look_for_task(job: Job, age: timedelta, world: World) -> Job | None:
-    """Find out whether RunTask took effect, without sending it."""
+def _look_for_task(job: Job, is_certain: bool, world: World) -> Job:
+    """Find out whether RunTask took effect, without sending it; look again until it is certain that nobody sends it."""
     closed = {each.task_arn for each in job.current_attempt.closed_tries}
     found = [task for task in world.tasks.find_started_by(job.started_by) if task.task_arn not in closed]
     if found:
         newest = max(found, key=lambda task: (task.created_at is not None, task.created_at, task.task_arn))
         return apply_event(job, TaskSeen(newest), world)
-    if age > _CANCEL_GRACE:
+    if is_certain:
         return apply_event(job, TryExpired(job.current_attempt.placement_try.number), world)
-    world.launches.request_launch(job.job_id, _CANCEL_LOOK_SECONDS)
+    world.launches.request_launch(job.job_id, _LOOK_SECONDS)
     return job

@@ -3,11 +3,12 @@
 from datetime import datetime, timedelta
 
 from relaunch.core.job import Job
-from relaunch.core.job_events import HostEnded, HostWarned, JobEvent
-from relaunch.core.launch import CapacityNews, CapacityNewsKind
+from relaunch.core.job_events import HostEnded, HostWarned, JobEvent, TaskSeen
+from relaunch.core.launch import CapacityNews, CapacityNewsKind, ContainerInstance
 from relaunch.core.offering import CapacityFailure
-from relaunch.ports import World
+from relaunch.ports import TransientError, World
 from relaunch.usecases.advance_job import advance_job
+from relaunch.usecases.observe_task import job_of
 
 # A rebalance recommendation says "elevated risk", not "gone": other jobs keep away for a while.
 _AVOID_AFTER_REBALANCE = timedelta(minutes=10)
@@ -18,7 +19,11 @@ def observe_capacity(news: CapacityNews, world: World) -> list[Job]:
     """Carry the news into every job with a task on the machine; return those jobs.
 
     The whole account's machines send such news: one read tells whether the machine is ours. Only for a warning, where
-    two minutes count, ECS is asked as well, because the note of the machine may not have been written yet.
+    two minutes count, ECS is asked as well: the note of the machine may not have been written yet, or even RunTask's
+    answer.
+
+    Raises:
+        TransientError: a job could not be told; deliver the news again, those that were told ignore it.
     """
     at = news.at or world.clock.now()
     noted = world.jobs.load_on_instance(news.instance_id)
@@ -39,13 +44,29 @@ def _advance(job_id: str, event: JobEvent, world: World) -> Job | None:
 
 
 def _warn(instance_id: str, noted: list[str], at: datetime, world: World) -> list[Job]:
-    warned = [job for job_id in noted if (job := _advance(job_id, HostWarned(instance_id, at), world))]
-    if any(job.attempt is not None and job.attempt.instance_id == instance_id for job in warned):
-        return warned
+    """Warn every job with a task on the machine; one job's trouble does not cost the others their two minutes."""
+    warned: dict[str, Job] = {}
+    troubles: list[TransientError] = []
+
+    def warn(job_id: str, *events: JobEvent) -> None:
+        try:
+            for event in events:
+                job = _advance(job_id, event, world)
+                warned.update({job_id: job} if job else {})
+        except TransientError as error:
+            troubles.append(error)
+
+    for job_id in noted:
+        warn(job_id, HostWarned(instance_id, at))
+    known = {job.attempt.task_arn for job in warned.values() if job.attempt and job.attempt.warned_at}
     for task in world.tasks.find_on_instance(instance_id):
-        job = _advance(task.started_by.rpartition("/")[0], HostWarned(instance_id, at, task.task_arn), world)
-        warned += [job] if job else []
-    return warned
+        owner = job_of(task)
+        if owner is not None and task.task_arn not in known:
+            machine = ContainerInstance(task.container_instance_arn or "", instance_id, zone=task.zone)
+            warn(owner, TaskSeen(task, machine), HostWarned(instance_id, at, task.task_arn))
+    if troubles:
+        raise troubles[0]
+    return list(warned.values())
 
 
 def _avoid_machine_of(job_id: str, instance_id: str, world: World) -> Job | None:

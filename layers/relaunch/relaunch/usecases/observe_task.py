@@ -12,10 +12,16 @@ def observe_task(observation: TaskObservation, world: World) -> Job | None:
 
     Returns the job, None when the task is nobody's: services and other people's tasks share the cluster.
     """
-    job_id, slash, attempt_number = observation.started_by.rpartition("/")
-    if not slash or not attempt_number.isdigit():
+    job_id = job_of(observation)
+    if job_id is None:
         return None
     return advance_job(job_id, lambda job: task_seen(observation, job, world), world)
+
+
+def job_of(observation: TaskObservation) -> str | None:
+    """Return the id of the job that started a task, None when its `startedBy` is none of ours."""
+    job_id, _, attempt_number = observation.started_by.rpartition("/")
+    return job_id if job_id and attempt_number.isdigit() else None
 
 
 def task_seen(observation: TaskObservation, job: Job, world: World) -> TaskSeen:

@@ -16,14 +16,13 @@ from relaunch.core.job import (
     WaitReason,
 )
 from relaunch.core.job_events import ImageArrived
+from relaunch.core.launch_plan import find_container_problem
+from relaunch.core.launching import IMAGE_PATIENCE
 from relaunch.core.revision import Revision
 from relaunch.core.trigger import DirectRequest, ImagePushed, TriggerEvent, trigger_keys
 from relaunch.core.trigger_rules import InvalidInputs, Match, NoMatch, derive_job_id, match
 from relaunch.ports import NoActiveRevisionError, PermanentError, World
 from relaunch.usecases.advance_job import act, advance_job
-
-# How long the wait for an image goes without a look at ECR, in case its event got lost.
-_IMAGE_LOOK = timedelta(minutes=2)
 
 
 class UnknownDefinitionError(PermanentError):
@@ -118,10 +117,11 @@ def _accept(
     try:
         revision = world.revisions.newest_active(definition.task_definition)
     except NoActiveRevisionError as error:
-        failed = _new_job(job_id, definition, matched, _no_revision(definition), now)
-        failed = replace(failed, state=JobState.FAILED, reason=str(error), ended_at=now, wake_at=None)
-        return failed, (_entry(failed, "failed", str(error)),)
+        return _refuse(_new_job(job_id, definition, matched, _no_revision(definition), now), str(error))
     job = _new_job(job_id, definition, matched, revision, now)
+    problem = find_container_problem(definition, revision)
+    if problem is not None:
+        return _refuse(job, problem)
     pinned = f"{matched.facts.summary}; pinned {revision.family}:{revision.revision}"
     accepted = _entry(job, "accepted", "; ".join((pinned, *matched.notes)))
     if matched.image is not None and not world.images.has_image(*matched.image):
@@ -131,11 +131,16 @@ def _accept(
     return replace(job, waiting=waiting, wake_at=now + LAUNCH_PATIENCE, pending=pending), (accepted,)
 
 
+def _refuse(job: Job, reason: str) -> tuple[Job, tuple[TimelineEntry, ...]]:
+    failed = replace(job, state=JobState.FAILED, reason=reason, ended_at=job.accepted_at)
+    return failed, (_entry(failed, "failed", reason),)
+
+
 def _wait_for_image(job: Job, matched: Match, now: datetime) -> Job:
     repository, tag = matched.image or ("", "")
     until = now + (matched.image_timeout or timedelta(0))
     waiting = Waiting(WaitReason.IMAGE, now, f"waiting for image {repository}:{tag}", until)
-    return replace(job, waiting=waiting, reason=waiting.detail, wake_at=min(until, now + _IMAGE_LOOK))
+    return replace(job, waiting=waiting, reason=waiting.detail, wake_at=min(until, now + IMAGE_PATIENCE))
 
 
 def _new_job(job_id: str, definition: JobDefinition, matched: Match, revision: Revision, now: datetime) -> Job:
