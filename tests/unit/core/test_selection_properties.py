@@ -73,7 +73,7 @@ revisions = st.one_of(
         make_revision,
         containers=st.lists(containers, min_size=1, max_size=2, unique_by=lambda each: each.name).map(tuple),
         memory_mib=st.sampled_from((0, 0, 16_000, 31_000)),
-        vcpus=st.sampled_from((0.0, 2.0, 16.0)),
+        vcpus=st.sampled_from((0.0, 2.0, 40.0)),
         architecture=st.sampled_from(("X86_64", "X86_64", "ARM64")),
         network_mode=st.sampled_from(("bridge", "bridge", "awsvpc")),
     ),
