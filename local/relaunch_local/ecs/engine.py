@@ -93,6 +93,11 @@ class EcsSimulator:
         """The delays in force; see `set_timing`."""
         return self.region.timing
 
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The ECS actions it serves."""
+        return tuple(self._handlers)
+
     def set_timing(self, timing: Timing) -> None:
         """Use other delays from now on; timers that already run are not changed."""
         self.region.timing = timing

@@ -122,6 +122,8 @@ class Task:
     stop_code: StopCode | None = None
     stopped_reason: str | None = None
     connectivity_at: datetime | None = None
+    was_connected: bool | None = None
+    """Whether its agent was connected when it stopped; None before that."""
     pull_started_at: datetime | None = None
     pull_stopped_at: datetime | None = None
     started_at: datetime | None = None

@@ -209,6 +209,7 @@ class TaskLifecycle:
             container.handle = None
         host = task.host
         if host is not None:
+            task.was_connected = host.agent_connected
             placement.give_back(host, task)
         self.publish(task)
         if host is not None and host.is_registered and host.is_alive and self.region.instance_resource_events:

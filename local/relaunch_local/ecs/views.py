@@ -72,7 +72,8 @@ def task_event_detail(task: Task, now: datetime) -> JsonObject:
 def _connectivity(task: Task) -> str | None:
     if task.host is None:
         return None
-    return "CONNECTED" if task.host.agent_connected else "DISCONNECTED"
+    is_connected = task.host.agent_connected if task.was_connected is None else task.was_connected
+    return "CONNECTED" if is_connected else "DISCONNECTED"
 
 
 def _attachments(task: Task) -> list[JsonObject]:

@@ -1,0 +1,244 @@
+import os
+import queue
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from relaunch_local.ecs import (
+    AutoScalingGroup,
+    EcsServer,
+    EcsSimulator,
+    InProcessClient,
+    InstanceShape,
+    LocalProcesses,
+    LogTarget,
+    ProcessSpec,
+    ProcessStartError,
+    Purchase,
+    SimulatorSettings,
+    Timing,
+    WallClock,
+)
+
+PATIENCE_SECONDS = 20.0
+WAITING = "import time; print('ready', flush=True); time.sleep(60)"
+SAVING = textwrap.dedent(
+    """
+    import os, signal, sys, time
+    def save(*_):
+        os.write(1, b"saved\\n")
+        sys.exit(0)
+    signal.signal(signal.SIGTERM, save)
+    print("ready", flush=True)
+    time.sleep(60)
+    """
+)
+DEAF = "import signal, time; signal.signal(15, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)"
+
+
+WALL_CLOCK_SETTINGS = SimulatorSettings(
+    instance_types={"g5.xlarge": InstanceShape(4, 16_384, gpus=1, gpu_memory_mib=22_888)}, timing=Timing(scale_out=5.0)
+)
+
+
+def run_saving_task(simulator: EcsSimulator) -> str:
+    with simulator.clock.lock:
+        simulator.clusters.create({"clusterName": "c"})
+        group = AutoScalingGroup("g", "g5.xlarge", Purchase.SPOT, ("us-east-1a",), max_size=1)
+        simulator.add_capacity_provider("p", group, cluster="c")
+    ecs: Any = InProcessClient(simulator)
+    # The clock's speed makes 15 seconds of them.
+    definition = {"name": "main", "image": "i", "memory": 64, "stopTimeout": 1_500}
+    command = [sys.executable, "-c", SAVING]
+    ecs.register_task_definition(family="train", containerDefinitions=[{**definition, "command": command}])
+    strategy = [{"capacityProvider": "p", "weight": 1}]
+    answer = ecs.run_task(cluster="c", taskDefinition="train", capacityProviderStrategy=strategy)
+    return str(answer["tasks"][0]["taskArn"])
+
+
+@dataclass
+class Workshop:
+    """Real processes, their lines and their exits."""
+
+    lines: "queue.Queue[str]" = field(default_factory=queue.Queue)
+    exits: "queue.Queue[int]" = field(default_factory=queue.Queue)
+    targets: list[LogTarget | None] = field(default_factory=list)
+    processes: LocalProcesses = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.processes = LocalProcesses(
+            self.take_line, image_commands={"trainer:1": (sys.executable, "-c", "print(7)")}
+        )
+
+    def take_line(self, target: LogTarget | None, timestamp_ms: int, line: str) -> None:
+        assert timestamp_ms > 1_700_000_000_000
+        self.targets.append(target)
+        self.lines.put(line)
+
+    def start(self, *command: str, **members: Any) -> Any:
+        spec = ProcessSpec("arn", "train", "main", "trainer:1", command, {"A": "1"}, self.exited, **members)
+        return self.processes.start(spec)
+
+    def exited(self, code: int, _reason: str | None) -> None:
+        self.exits.put(code)
+
+    def line(self) -> str:
+        return self.lines.get(timeout=PATIENCE_SECONDS)
+
+    def exit_code(self) -> int:
+        return self.exits.get(timeout=PATIENCE_SECONDS)
+
+
+@pytest.fixture
+def workshop() -> Iterator[Workshop]:
+    workshop = Workshop()
+    yield workshop
+    workshop.processes.close()
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state not in ("Z", "X")
+
+
+def wait_until_gone(pid: int) -> None:
+    pause = threading.Event()
+    for _ in range(int(PATIENCE_SECONDS / 0.05)):
+        if not is_alive(pid):
+            return
+        pause.wait(0.05)
+    pytest.fail(f"process {pid} is still there")
+
+
+def test_output_of_both_streams_arrives_line_by_line_before_the_exit(workshop: Workshop) -> None:
+    target = LogTarget("g", "s")
+    program = "import os,sys; print('out', os.environ['A']); print('err', file=sys.stderr); sys.exit(3)"
+    workshop.start(sys.executable, "-c", program, log_target=target)
+
+    assert workshop.exit_code() == 3
+    assert sorted([workshop.line(), workshop.line()]) == ["err", "out 1"]
+    assert workshop.targets == [target, target]
+
+
+def test_an_image_may_bring_its_own_command(workshop: Workshop) -> None:
+    workshop.start()
+
+    assert workshop.line() == "7"
+    assert workshop.exit_code() == 0
+
+
+def test_sigterm_that_nobody_handles_is_reported_as_143(workshop: Workshop) -> None:
+    handle = workshop.start(sys.executable, "-c", WAITING)
+    assert workshop.line() == "ready"
+
+    handle.terminate()
+
+    assert workshop.exit_code() == 143
+
+
+def test_a_handler_of_sigterm_decides_the_exit_code(workshop: Workshop) -> None:
+    handle = workshop.start(sys.executable, "-c", SAVING)
+    assert workshop.line() == "ready"
+
+    handle.terminate()
+
+    assert workshop.line() == "saved"
+    assert workshop.exit_code() == 0
+
+
+def test_sigkill_is_reported_as_137(workshop: Workshop) -> None:
+    handle = workshop.start(sys.executable, "-c", DEAF)
+    assert workshop.line() == "ready"
+    handle.terminate()
+
+    handle.kill()
+
+    assert workshop.exit_code() == 137
+
+
+def test_children_of_the_main_process_end_with_it(workshop: Workshop) -> None:
+    workshop.start("sh", "-c", "sleep 60 & echo $!; exit 5")
+
+    child = int(workshop.line())
+
+    assert workshop.exit_code() == 5
+    wait_until_gone(child)
+
+
+def test_a_command_that_is_not_there_cannot_be_started(workshop: Workshop) -> None:
+    with pytest.raises(ProcessStartError, match="executable file not found"):
+        workshop.start("no-such-command")
+
+
+def test_closing_ends_everything_silently() -> None:
+    workshop = Workshop()
+    workshop.start("sh", "-c", "echo $$; sleep 60")
+    pid = int(workshop.line())
+
+    workshop.processes.close()
+
+    assert not is_alive(pid)
+    assert workshop.exits.empty()
+    with pytest.raises(ProcessStartError, match="closing"):
+        workshop.start("true")
+
+
+def test_containers_die_with_a_simulator_that_was_killed() -> None:
+    program = textwrap.dedent(
+        """
+        import sys, time
+        from relaunch_local.ecs import LocalProcesses, ProcessSpec
+        processes = LocalProcesses(lambda target, at, line: print(line, flush=True))
+        command = ("sh", "-c", "sleep 60 & echo $$ $!; wait")
+        processes.start(ProcessSpec("arn", "f", "main", "i", command, {}, lambda code, reason: None))
+        time.sleep(60)
+        """
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, env=environment) as simulator:
+        assert simulator.stdout is not None
+        pids = [int(word) for word in simulator.stdout.readline().split()]
+        assert [is_alive(pid) for pid in pids] == [True, True]
+
+        simulator.send_signal(signal.SIGKILL)
+
+        for pid in pids:
+            wait_until_gone(pid)
+
+
+def test_a_real_training_is_stopped_saves_and_reports_over_the_wall_clock() -> None:
+    lines: queue.Queue[str] = queue.Queue()
+    stopped: queue.Queue[dict[str, Any]] = queue.Queue()
+
+    def take_event(event: dict[str, Any]) -> None:
+        if event["detail"].get("lastStatus") == "STOPPED":
+            stopped.put(event["detail"])
+
+    clock = WallClock(speed=100.0)
+    simulator = EcsSimulator(clock, LocalProcesses(lambda _target, _at, line: lines.put(line)), WALL_CLOCK_SETTINGS)
+    server = EcsServer(simulator, on_event=take_event)
+    clock.start()
+    server.start()
+    try:
+        arn = run_saving_task(simulator)
+        assert lines.get(timeout=PATIENCE_SECONDS) == "ready"
+
+        InProcessClient(simulator).stop_task(cluster="c", task=arn, reason="interruption")
+
+        detail = stopped.get(timeout=PATIENCE_SECONDS)
+        assert lines.get(timeout=PATIENCE_SECONDS) == "saved"
+        assert (detail["stopCode"], detail["containers"][0]["exitCode"]) == ("UserInitiated", 0)
+    finally:
+        server.close()
+        clock.stop()
