@@ -75,10 +75,13 @@ class AwsConnection:
         time.sleep(seconds)
 
     def _outputs(self) -> Mapping[str, str]:
+        from botocore.config import Config
         from botocore.exceptions import ClientError
 
+        patience = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "total_max_attempts": 2})
         try:
-            answer = self._session.client("cloudformation").describe_stacks(StackName=self._stack)
+            client = self._session.client("cloudformation", config=patience)
+            answer = client.describe_stacks(StackName=self._stack)
         except ClientError as error:
             # CloudFormation answers ValidationError for a stack that is not there (DescribeStacks, "Errors").
             if error.response["Error"]["Code"] != "ValidationError":

@@ -12,10 +12,10 @@ from relaunch_cli.options import DEFAULT_STACK, JobId, Json, Stack
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from relaunch.core.job import Job, JobSummary
     from relaunch.ports import JobHistory, World
-    from relaunch.usecases.plan_jobs import Plan
     from relaunch_cli.connection import Connection
 
 commands = typer.Typer()
@@ -129,42 +129,24 @@ def explain(
     world = connect(context, stack).world
     with progress("reading the job"):
         history = load_history(world, job)
-        present = plan_now(history, world)
     now = world.clock.now()
     if as_json:
-        say(dump(explanation_shape(history, explain_job(history.job, now), now, present)))
+        say(dump(explanation_shape(history, explain_job(history.job, now), now)))
     else:
-        show_explanation(history, present, world, is_full=is_full)
+        show_explanation(history, now, is_full=is_full)
 
 
-def plan_now(history: "JobHistory", world: "World") -> "Plan | None":
-    """Return what the job would find now if it waits for capacity or a price: no selection of that is stored."""
-    from relaunch.core.job import WaitReason
-    from relaunch.core.selection import select
-    from relaunch.usecases.plan_jobs import Plan
-
-    job = history.job
-    if job.waiting is None or job.waiting.reason not in {WaitReason.CAPACITY, WaitReason.PRICE}:
-        return None
-    now = world.clock.now()
-    memory = world.capacity.load_capacity_memory(now)
-    offerings = world.offerings.offerings(now)
-    selection = select(job.definition, job.revision, offerings, memory, now, world.limits.selection)
-    return Plan(job.definition, now, job.revision, selection)
-
-
-def show_explanation(history: "JobHistory", present: "Plan | None", world: "World", *, is_full: bool) -> None:
+def show_explanation(history: "JobHistory", now: "datetime", *, is_full: bool) -> None:
     """Print an explanation."""
     from rich.text import Text
 
     from relaunch.core.explanation import explain as explain_job
-    from relaunch.core.selection import explain_rows
     from relaunch_cli import screen
     from relaunch_cli.job_tables import render_explanation, render_timeline
     from relaunch_cli.selection_tables import render_selection
-    from relaunch_cli.words import write_moment, write_time
+    from relaunch_cli.words import write_moment
 
-    now, job, width = world.clock.now(), history.job, screen.out().width
+    job, width = history.job, screen.out().width
     screen.show(Text(job.job_id, style="bold").append("  ").append(screen.state_text(job.state.value)), Text())
     screen.show(render_explanation(explain_job(job, now), now), Text())
     screen.show(render_timeline(history.timeline, now))
@@ -174,10 +156,6 @@ def show_explanation(history: "JobHistory", present: "Plan | None", world: "Worl
             place += f", placement try {stored.try_number}"
         screen.show(Text(f"\n{place}, {write_moment(stored.selected_at, now)}", style="bold"))
         screen.show(render_selection(stored.rows, stored.filter_counts, width, is_full=is_full))
-    if present is not None and present.selection is not None:
-        screen.show(Text(f"\nSelection as it would be now, {write_time(now, now)} UTC", style="bold"))
-        rows = explain_rows(present.selection)
-        screen.show(render_selection(rows, present.selection.filter_counts, width, is_full=is_full))
 
 
 @commands.command()

@@ -9,10 +9,18 @@ from rich.text import Text
 
 from relaunch.core.explanation import Explanation
 from relaunch.core.job import Attempt, Job, JobSummary, TimelineEntry
-from relaunch.core.restart_policy import describe_stop
 from relaunch.ports import EventRecord, JobHistory
 from relaunch_cli.screen import plain_table, state_text
-from relaunch_cli.words import write_cost, write_moment, write_price, write_span, write_time
+from relaunch_cli.words import (
+    present_cost_usd,
+    shorten_arns,
+    write_cost,
+    write_count,
+    write_moment,
+    write_price,
+    write_span,
+    write_time,
+)
 
 WIDE = 110
 
@@ -20,11 +28,14 @@ WIDE = 110
 def render_jobs(jobs: Iterable[JobSummary], now: datetime, width: int) -> Table:
     """Return the table of `ps`; a wide terminal also gets the reasons."""
     is_wide = width >= WIDE
-    table = plain_table("JOB", "STATE", "TRY", "MACHINE", "AGE", "COST", *(("REASON",) if is_wide else ()))
+    table = plain_table("JOB", "STATE", "ATT", "MACHINE", "AGE", "COST", *(("REASON",) if is_wide else ()))
     for column in (2, 4, 5):
         table.columns[column].justify = "right"
     for column in (1, 2, 3, 4, 5):
         table.columns[column].no_wrap = True
+    if is_wide:
+        table.expand, reasons = True, table.columns[-1]
+        reasons.no_wrap, reasons.overflow, reasons.ratio = True, "ellipsis", 1
     for job in jobs:
         note = job.waiting.reason.value if job.waiting else ""
         cells: list[RenderableType] = [
@@ -72,14 +83,15 @@ def _facts(job: Job, explanation: Explanation, now: datetime) -> list[tuple[str,
 
 
 def _ran(job: Job, now: datetime) -> str:
-    spent = f", ${job.cost_usd:.2f} in ended attempts" if job.cost_usd else ""
-    return f"{write_span(job.run_time(now))}; {job.interruptions} interruptions, {job.failures} failures{spent}"
+    spent = present_cost_usd(job, now)
+    counts = f"{write_count(job.interruptions, 'interruption')}, {write_count(job.failures, 'failure')}"
+    return f"{write_span(job.run_time(now))}, {counts}" + (f", about {write_cost(spent)}" if spent else "")
 
 
 def _attempts(attempts: Sequence[Attempt], now: datetime) -> list[RenderableType]:
     if not attempts:
         return []
-    table = plain_table("TRY", "MACHINE", "ZONE", "$/H", "STARTED", "RAN", "ENDED")
+    table = plain_table("ATT", "MACHINE", "ZONE", "$/H", "STARTED", "RAN", "ENDED")
     for column in (1, 2, 3, 4, 5):
         table.columns[column].no_wrap = True
     for attempt in attempts:
@@ -93,9 +105,16 @@ def _attempts(attempts: Sequence[Attempt], now: datetime) -> list[RenderableType
             write_price(attempt.placement_try.price_usd_per_hour),
             write_time(started, now) if started else "-",
             ran,
-            Text(describe_stop(stop) if stop else attempt.task_status or "launching"),
+            _ending(attempt),
         )
     return [Text(), table]
+
+
+def _ending(attempt: Attempt) -> str:
+    stop = attempt.stop
+    if stop is None:
+        return attempt.task_status or "launching"
+    return f"{stop.kind}, exit code {stop.exit_code}" if stop.exit_code is not None else stop.kind.value
 
 
 def render_explanation(explanation: Explanation, now: datetime) -> RenderableType:
@@ -117,7 +136,7 @@ def render_explanation(explanation: Explanation, now: datetime) -> RenderableTyp
 
 def render_timeline(timeline: Iterable[TimelineEntry], now: datetime) -> Table:
     """Return every transition of a job, oldest first."""
-    table = plain_table("WHEN (UTC)", "TRY", "STATE", "WHAT")
+    table = plain_table("WHEN (UTC)", "ATT", "STATE", "WHAT")
     for column in (0, 1, 2):
         table.columns[column].no_wrap = True
     for entry in timeline:
@@ -132,7 +151,7 @@ def render_timeline(timeline: Iterable[TimelineEntry], now: datetime) -> Table:
 
 def describe_entry(entry: TimelineEntry) -> Text:
     """Return the event of a timeline entry with its detail."""
-    return Text(entry.event).append(f": {entry.detail}" if entry.detail else "", style="dim")
+    return Text(entry.event).append(f": {shorten_arns(entry.detail)}" if entry.detail else "", style="dim")
 
 
 def render_events(events: Iterable[EventRecord], now: datetime) -> Table:

@@ -15,6 +15,7 @@ from relaunch.core.selection import Selection, explain_rejection, explain_rows
 from relaunch.ports import EventRecord, JobHistory, StoredSelection
 from relaunch.usecases.plan_jobs import Plan
 from relaunch_cli.job_logs import LogLine
+from relaunch_cli.words import present_cost_usd
 
 Shape = dict[str, object]
 
@@ -65,7 +66,7 @@ def waiting_shape(waiting: Waiting | None) -> Shape | None:
 
 
 def job_shape(job: Job, now: datetime) -> Shape:
-    """Return a job of `submit`, `cancel` and `show`; `run_seconds` counts the present task too."""
+    """Return a job of `submit`, `cancel` and `show`; `run_seconds` and `cost_usd` count the present task too."""
     return {
         "job_id": job.job_id,
         "definition": job.definition.name,
@@ -81,7 +82,7 @@ def job_shape(job: Job, now: datetime) -> Shape:
         "interruptions": job.interruptions,
         "failures": job.failures,
         "run_seconds": job.run_time(now).total_seconds(),
-        "cost_usd": job.cost_usd,
+        "cost_usd": present_cost_usd(job, now),
         "cancel_requested": job.cancel_requested or None,
         "accepted_at": _time(job.accepted_at),
         "ended_at": _time(job.ended_at),
@@ -172,8 +173,8 @@ def history_shape(history: JobHistory, now: datetime) -> Shape:
     return {**job_shape(history.job, now), "attempts": attempts}
 
 
-def explanation_shape(history: JobHistory, explanation: Explanation, now: datetime, present: Plan | None) -> Shape:
-    """Return what `explain` prints; `selection_now` is there for a job that waits for capacity or a price."""
+def explanation_shape(history: JobHistory, explanation: Explanation, now: datetime) -> Shape:
+    """Return what `explain` prints."""
     return {
         **history_shape(history, now),
         "explanation": {
@@ -185,7 +186,6 @@ def explanation_shape(history: JobHistory, explanation: Explanation, now: dateti
         },
         "timeline": [entry_shape(entry) for entry in history.timeline],
         "selections": [stored_selection_shape(selection) for selection in history.selections],
-        "selection_now": plan_shape(present) if present else None,
     }
 
 

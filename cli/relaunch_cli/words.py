@@ -1,6 +1,11 @@
 """Times, spans and money as people read them."""
 
+import re
 from datetime import datetime, timedelta
+
+from relaunch.core.job import Job
+
+_TASK_ARN = re.compile(r"arn:aws[a-z-]*:ecs:[^\s:]*:\d*:task/\S*?([0-9a-f]{32})")
 
 
 def write_span(span: timedelta) -> str:
@@ -42,3 +47,22 @@ def write_price(usd_per_hour: object) -> str:
 def write_share(share: object) -> str:
     """Write a share in per cent, empty when it is not known."""
     return f"{share:.0%}" if isinstance(share, int | float) else ""
+
+
+def present_cost_usd(job: Job, now: datetime) -> float:
+    """Return what the job's tasks have cost so far, at the prices they were placed at, the present one included."""
+    attempt = job.attempt
+    if attempt is None or attempt.started_at is None or attempt.stop is not None:
+        return job.cost_usd
+    hours = (now - attempt.started_at).total_seconds() / 3600
+    return job.cost_usd + hours * attempt.placement_try.price_usd_per_hour
+
+
+def write_count(count: int, thing: str) -> str:
+    """Write a number of things: `1 failure`, `2 failures`."""
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+
+
+def shorten_arns(text: str) -> str:
+    """Write tasks by their id alone: their ARN is wider than a terminal."""
+    return _TASK_ARN.sub(r"\1", text)
