@@ -74,11 +74,13 @@ def built_application() -> BuiltApplication:
     """Tell what the build folder holds.
 
     Raises:
-        NotBuiltError: nothing, or half of something.
+        NotBuiltError: nothing, half of something, or an application that has changed since.
     """
     record = read_record()
     if record is None:
         raise NotBuiltError("the application is not built: run `make build`")
+    if record.key != source_key():
+        raise NotBuiltError("the application has changed since it was built: run `make build`")
     return record
 
 

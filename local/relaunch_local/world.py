@@ -1,5 +1,6 @@
 """The local world: the emulator, the simulator, the deployed application, and what carries events between them."""
 
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
@@ -15,7 +16,7 @@ from relaunch_local.container_logs import ContainerLogs
 from relaunch_local.containers import Containers
 from relaunch_local.deployment import STACK, Deployment, deploy
 from relaunch_local.ecs import EcsServer, EcsSimulator, PolicyAuthorizer, WallClock
-from relaunch_local.emulator import REGION, ROOT_KEY, Emulator, running_emulator
+from relaunch_local.emulator import REGION, ROOT_KEY, ROOT_SECRET, Emulator, running_emulator
 from relaunch_local.event_pump import Disorder, EmulatorTargets, Event, EventPump
 from relaunch_local.training_cluster import (
     CLUSTER,
@@ -29,6 +30,8 @@ Report = Callable[[str], None]
 
 SIMULATED_SERVICES = frozenset({"ecs", "ec2"})
 MINIMUM_DEADLINE_SECONDS = 5
+MEMORY = Path("/dev/shm")  # noqa: S108 - Linux's file system in memory; only our own new folder in it is used
+ROOM_BYTES = 4 * 2**30
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class LocalWorld:
             service,  # type: ignore[call-overload]  # the service's name is not a literal here
             endpoint_url=self.simulator_url,
             aws_access_key_id=ROOT_KEY,
-            aws_secret_access_key=self.emulator.secret_access_key,
+            aws_secret_access_key=ROOT_SECRET,
             region_name=REGION,
         )
 
@@ -90,7 +93,7 @@ def local_world(settings: WorldSettings | None = None, report: Report = lambda _
     """
     settings = settings or WorldSettings()
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="relaunch-", ignore_cleanup_errors=True)))
+        folder = Path(stack.enter_context(temporary_folder()))
         callers, containers = Callers(), Containers()
         server = stack.enter_context(running_simulator(settings, callers, containers))
         report(f"ECS simulator at {server.url}")
@@ -100,6 +103,8 @@ def local_world(settings: WorldSettings | None = None, report: Report = lambda _
         logs = stack.enter_context(closing(ContainerLogs(emulator)))
         containers.connect(emulator, provision_account(emulator), logs)
         provision_cluster(server.simulator, settings.training)
+        # What is recorded from here on is what Relaunch asked for.
+        server.simulator.requests.clear()
         report("deploying template.yaml with sam deploy")
         deployment = deploy(emulator, template_parameters(settings), folder)
         callers.learn_functions(emulator)
@@ -110,6 +115,16 @@ def local_world(settings: WorldSettings | None = None, report: Report = lambda _
         stack.callback(server.close)
         report(f"stack {STACK} is deployed, the webhook is at {deployment.webhook_url}")
         yield LocalWorld(emulator, server.simulator, server.url, deployment, pump)
+
+
+def temporary_folder() -> tempfile.TemporaryDirectory[str]:
+    """Make the world's folder, in memory where there is room.
+
+    The emulator unpacks the layers for every execution environment: ten thousand small files in a short life, which a
+    busy disk takes seconds to write and to remove.
+    """
+    place = MEMORY if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM_BYTES else None
+    return tempfile.TemporaryDirectory(prefix="relaunch-", dir=place, ignore_cleanup_errors=True)
 
 
 @contextmanager

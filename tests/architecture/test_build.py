@@ -25,7 +25,7 @@ def clients_made() -> set[str]:
         argument.value
         for call in calls
         if isinstance(call.func, ast.Attribute | ast.Name)
-        and (call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id) in {"client", "create_client"}
+        and (call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id) in {"client", "lazy"}
         for argument in call.args[:1]
         if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
     }

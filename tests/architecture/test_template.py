@@ -1,4 +1,4 @@
-"""What the emulator does not refuse and AWS does, or what only shows after weeks: asserted on the translated template."""
+"""What AWS refuses and the emulator does not, or what only shows after weeks: asserted on the translated template."""
 
 import json
 import re
@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+
 from architecture.conftest import REPOSITORY, Template, as_list, referred
 
 FUNCTIONS = {

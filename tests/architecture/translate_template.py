@@ -1,4 +1,4 @@
-"""Prints the template as CloudFormation gets it, in JSON: run by the interpreter beside SAM CLI, which has SAM's translator.
+"""Prints the template as CloudFormation gets it: run by the interpreter beside SAM CLI, which has SAM's translator.
 
 `sam package` would fill in where code lies in S3; here any place will do.
 """

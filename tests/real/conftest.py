@@ -1,0 +1,33 @@
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from relaunch_local.build import REPOSITORY, BuildRequest, build
+from relaunch_local.training_cluster import Training
+from relaunch_local.world import LocalWorld, WorldSettings, local_world
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.real)
+
+
+@pytest.fixture(scope="session")
+def built() -> str:
+    """The application is built for the interpreter of the tests; its name as a Runtime."""
+    runtime = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    build(BuildRequest(REPOSITORY / ".venv-sam" / "bin" / "sam", Path(sys.executable), runtime, "x86_64"))
+    return runtime
+
+
+@pytest.fixture(scope="session")
+def world(built: str) -> Iterator[LocalWorld]:
+    """One deployment for the whole run."""
+    assert built
+    with local_world(
+        WorldSettings(training=Training(steps=60, step_delay_seconds=0.02, checkpoint_every=10))
+    ) as opened:
+        yield opened

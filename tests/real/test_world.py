@@ -1,0 +1,165 @@
+"""The deployed application answers, its permissions are enforced, and the local world carries what AWS would carry."""
+
+import hashlib
+import hmac
+import json
+import urllib.error
+import urllib.request
+from typing import Any
+
+import pytest
+
+from relaunch_local.account import CHECKPOINTS, DATASETS
+from relaunch_local.callers import function_access_key
+from relaunch_local.ecs import EcsError
+from relaunch_local.event_pump import EmulatorTargets
+from relaunch_local.world import LocalWorld
+
+QUEUES = ("Intake", "Attempts", "Warnings", "TaskChanges")
+
+
+def invoke(world: LocalWorld, function: str, event: object) -> tuple[str | None, Any]:
+    """The kind of error, if any, and what the function returned."""
+    answer = world.client("lambda").invoke(
+        FunctionName=world.deployment.resources[function], Payload=json.dumps(event).encode()
+    )
+    return answer.get("FunctionError"), json.loads(answer["Payload"].read())
+
+
+def post(world: LocalWorld, body: bytes, headers: dict[str, str]) -> int:
+    request = urllib.request.Request(  # noqa: S310 - loopback
+        world.deployment.webhook_url, data=body, headers=headers
+    )
+    try:
+        with urllib.request.urlopen(request) as response:  # noqa: S310 - loopback
+            return int(response.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def signed(world: LocalWorld, body: bytes) -> str:
+    return "sha256=" + hmac.new(world.deployment.webhook_secret.encode(), body, hashlib.sha256).hexdigest()
+
+
+def access_key(world: LocalWorld, function: str) -> str:
+    configuration = world.client("lambda").get_function_configuration(FunctionName=world.deployment.resources[function])
+    return function_access_key(configuration["FunctionArn"], configuration["Role"])
+
+
+class TestFunctions:
+    @pytest.mark.parametrize("queue", QUEUES)
+    def test_a_message_that_nobody_can_read_goes_to_the_dead_letter_queue_with_its_reason(
+        self, world: LocalWorld, queue: str
+    ) -> None:
+        sqs, outputs = world.client("sqs"), world.deployment.outputs
+
+        sqs.send_message(QueueUrl=outputs[f"{queue}QueueUrl"], MessageBody="not JSON at all")
+        (message,) = sqs.receive_message(
+            QueueUrl=outputs[f"{queue}DeadLetterQueueUrl"], WaitTimeSeconds=20, MessageAttributeNames=["All"]
+        )["Messages"]
+        sqs.delete_message(QueueUrl=outputs[f"{queue}DeadLetterQueueUrl"], ReceiptHandle=message["ReceiptHandle"])
+
+        assert message["Body"] == "not JSON at all"
+        assert set(message["MessageAttributes"]) == {"reason", "first_seen"}
+
+    def test_reconcile_answers_its_schedule(self, world: LocalWorld) -> None:
+        error, _ = invoke(world, "ReconcileFunction", {"source": "aws.events", "detail-type": "Scheduled Event"})
+
+        assert error is None
+
+    def test_job_api_says_what_it_does_not_understand(self, world: LocalWorld) -> None:
+        error, answer = invoke(world, "JobApiFunction", {"action": "dance"})
+
+        assert error is None
+        assert "error" in answer
+
+    def test_the_webhook_takes_what_is_signed_and_refuses_the_rest(self, world: LocalWorld) -> None:
+        body = json.dumps({"zen": "Keep it logically awesome."}).encode()
+        headers = {"X-GitHub-Event": "ping", "X-GitHub-Delivery": "1", "Content-Type": "application/json"}
+
+        assert post(world, body, {**headers, "X-Hub-Signature-256": signed(world, body)}) in {200, 202}
+        assert post(world, body, {**headers, "X-Hub-Signature-256": signed(world, body + b" ")}) == 401
+
+
+class TestPermissions:
+    def test_a_role_may_read_its_own_queue_and_not_another(self, world: LocalWorld) -> None:
+        iam, sqs = world.client("iam"), world.client("sqs")
+        own = sqs.get_queue_attributes(
+            QueueUrl=world.deployment.outputs["AttemptsQueueUrl"], AttributeNames=["QueueArn"]
+        )["Attributes"]["QueueArn"]
+        other = sqs.get_queue_attributes(
+            QueueUrl=world.deployment.outputs["IntakeQueueUrl"], AttributeNames=["QueueArn"]
+        )["Attributes"]["QueueArn"]
+        role = iam.get_role(RoleName=world.deployment.resources["LaunchAttemptRole"])["Role"]["Arn"]
+
+        decisions = {
+            arn: iam.simulate_principal_policy(
+                PolicySourceArn=role, ActionNames=["sqs:ReceiveMessage"], ResourceArns=[arn]
+            )["EvaluationResults"][0]["EvalDecision"]
+            for arn in (own, other)
+        }
+
+        assert decisions == {own: "allowed", other: "implicitDeny"}
+
+    def test_ecs_knows_each_function_by_its_credentials_and_holds_it_to_its_policy(self, world: LocalWorld) -> None:
+        listing = {"cluster": "relaunch"}
+        with world.simulator.clock.lock:
+            allowed = world.simulator.call("ListTasks", listing, access_key=access_key(world, "LaunchAttemptFunction"))
+            with pytest.raises(EcsError, match="not authorized to perform: ecs:ListTasks"):
+                world.simulator.call("ListTasks", listing, access_key=access_key(world, "SubmitJobFunction"))
+            with pytest.raises(EcsError, match="not authorized"):
+                world.simulator.call("ListTasks", listing, access_key="AKIANOBODY")
+
+        assert allowed["taskArns"] == []
+
+
+class TestEvents:
+    @pytest.mark.parametrize(
+        ("detail_type", "detail", "rule"),
+        [
+            (
+                "ECS Task State Change",
+                {"clusterArn": "arn:aws:ecs:eu-central-1:111122223333:cluster/relaunch"},
+                "TaskStateRule",
+            ),
+            ("ECS Task State Change", {"clusterArn": "arn:aws:ecs:eu-central-1:111122223333:cluster/other"}, None),
+            ("EC2 Spot Instance Interruption Warning", {"instance-id": "i-0"}, "SpotWarningRule"),
+            ("EC2 Instance State-change Notification", {"state": "terminated"}, "InstanceStateRule"),
+            ("EC2 Instance State-change Notification", {"state": "running"}, None),
+        ],
+    )
+    def test_the_emulators_rules_decide_where_an_event_goes(
+        self, world: LocalWorld, detail_type: str, detail: dict[str, str], rule: str | None
+    ) -> None:
+        event = {
+            "version": "0",
+            "id": "6a7e8feb-b491-4cf7-a9f1-bf3703467718",
+            "detail-type": detail_type,
+            "source": f"aws.{detail_type[:3].lower()}",
+            "account": "111122223333",
+            "time": "2026-01-01T00:00:00Z",
+            "region": "eu-central-1",
+            "resources": [],
+            "detail": detail,
+        }
+
+        matching = EmulatorTargets(world.emulator).matching_rules(event)
+
+        assert matching == ([world.deployment.resources[rule]] if rule else [])
+
+
+class TestAccount:
+    def test_uploads_are_told_to_eventbridge(self, world: LocalWorld) -> None:
+        s3 = world.client("s3")
+
+        assert "EventBridgeConfiguration" in s3.get_bucket_notification_configuration(Bucket=DATASETS)
+        assert "EventBridgeConfiguration" not in s3.get_bucket_notification_configuration(Bucket=CHECKPOINTS)
+
+    def test_the_newest_active_revision_is_neither_the_last_registered_nor_the_last_by_name(
+        self, world: LocalWorld
+    ) -> None:
+        ecs = world.client("ecs")
+
+        assert ecs.describe_task_definition(taskDefinition="trainer")["taskDefinition"]["revision"] == 11
+        assert ecs.describe_task_definition(taskDefinition="trainer:12")["taskDefinition"]["status"] == "INACTIVE"
+        assert ecs.describe_task_definition(taskDefinition="trainer-nightly")["taskDefinition"]["revision"] == 1
