@@ -16,16 +16,6 @@ def main_container(definition: JobDefinition, revision: Revision) -> str | None:
     return revision.containers[0].name if len(revision.containers) == 1 else None
 
 
-def find_container_problem(definition: JobDefinition, revision: Revision) -> str | None:
-    """Say in words what keeps the overrides from their container; ECS would only refuse each launch."""
-    names = [container.name for container in revision.containers]
-    listed = f"task definition {revision.family}:{revision.revision} has the containers {', '.join(names)}"
-    wanted = main_container(definition, revision)
-    if wanted is None:
-        return f"{listed}: say in `container` which of them is the training"
-    return None if wanted in names else f"{listed}, and none is called {wanted}, as `container` says"
-
-
 def plan_launch(job: Job) -> LaunchRequest:
     """Build the launch request of the current placement try; the same job gives the same request.
 

@@ -145,11 +145,13 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
 
 
 def _refused(job: Job, reason: str, now: datetime) -> Decision:
+    if job.cancel_requested:
+        return _cancelled(job, now)
     return end(job, JobState.FAILED, now, event="launch refused", detail=f"ECS refuses the launch: {reason}")
 
 
 def _placed(job: Job, task_arn: str, now: datetime, limits: StackLimits) -> Decision:
-    placed = replace(with_task(job, task_arn, "RunTask placed it", now), reason="")
+    placed = with_task(job, task_arn, "RunTask placed it", now)
     attempt = placed.current_attempt
     if attempt.intent is not None:
         return stop_with_intent(placed, attempt.intent, now, event="cancelling")
@@ -177,7 +179,13 @@ def _send_again(job: Job, reason: str, now: datetime, *, event: str, delay_secon
     return move(job, JobState.LAUNCHING, now, event=event, detail=reason, wake_at=wake_at, effects=effects)
 
 
+def _cancelled(job: Job, now: datetime) -> Decision:
+    return end(job, JobState.CANCELLED, now, event="cancelled", detail=job.cancel_requested)
+
+
 def _next_try(job: Job, outcome: str, now: datetime, *, event: str, avoid_for: timedelta | None) -> Decision:
+    if job.cancel_requested:
+        return _cancelled(job, now)
     closed = replace(job.current_attempt.placement_try, state=TryState.CLOSED, outcome=outcome)
     job = replace(job, attempt=replace(job.current_attempt, placement_try=closed))
     before = (avoid(job, outcome, now + avoid_for),) if avoid_for else ()
@@ -186,8 +194,6 @@ def _next_try(job: Job, outcome: str, now: datetime, *, event: str, avoid_for: t
 
 def try_expired(job: Job, _event: TryExpired, now: datetime, _limits: StackLimits) -> Decision:
     """ECS knows no task of the frozen try: close it and go on with a new one, or end a cancelled job."""
-    if job.cancel_requested:
-        return end(job, JobState.CANCELLED, now, event="cancelled", detail=job.cancel_requested)
     return _next_try(job, "never sent", now, event="try closed", avoid_for=None)
 
 

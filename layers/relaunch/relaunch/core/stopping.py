@@ -27,7 +27,7 @@ def with_task(job: Job, task_arn: str, outcome: str, now: datetime) -> Job:
     """Return the job with its current try placed as this task."""
     frozen = job.current_attempt.placement_try
     placed = replace(frozen, state=TryState.PLACED, task_arn=task_arn, outcome=outcome, placed_at=now)
-    return replace(job, attempt=replace(job.current_attempt, placement_try=placed))
+    return replace(job, attempt=replace(job.current_attempt, placement_try=placed), reason="")
 
 
 def task_stopped(job: Job, seen: TaskObservation, now: datetime) -> Decision:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from relaunch.core.catalogue import nearest_names
 from relaunch.core.decision import LAUNCH_PATIENCE
 from relaunch.core.definition import JobDefinition
+from relaunch.core.definition_rules import container_problem
 from relaunch.core.job import (
     Effect,
     EffectKind,
@@ -16,7 +17,6 @@ from relaunch.core.job import (
     WaitReason,
 )
 from relaunch.core.job_events import ImageArrived
-from relaunch.core.launch_plan import find_container_problem
 from relaunch.core.launching import IMAGE_PATIENCE
 from relaunch.core.revision import Revision
 from relaunch.core.trigger import DirectRequest, ImagePushed, TriggerEvent, trigger_keys
@@ -119,7 +119,7 @@ def _accept(
     except NoActiveRevisionError as error:
         return _refuse(_new_job(job_id, definition, matched, _no_revision(definition), now), str(error))
     job = _new_job(job_id, definition, matched, revision, now)
-    problem = find_container_problem(definition, revision)
+    problem = container_problem(definition, revision)
     if problem is not None:
         return _refuse(job, problem)
     pinned = f"{matched.facts.summary}; pinned {revision.family}:{revision.revision}"
