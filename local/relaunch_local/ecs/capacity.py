@@ -125,7 +125,7 @@ class ManagedScaling:
     def _launch(self, provider: CapacityProvider) -> None:
         """Bring the group to its desired size as far as there is capacity."""
         group = provider.group
-        while len(group.hosts) < group.desired:
+        while provider.cluster is not None and len(group.hosts) < group.desired:
             spec = self._next_machine(provider)
             if spec is None:
                 self._out_of_capacity(provider)

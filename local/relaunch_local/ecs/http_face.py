@@ -44,6 +44,7 @@ class EcsServer:
             threading.Thread(target=self._deliver, name="ecs-simulator-events", daemon=True),
         ]
         self.closed = threading.Event()
+        self._is_started = False
 
     @property
     def url(self) -> str:
@@ -52,19 +53,22 @@ class EcsServer:
 
     def start(self) -> None:
         """Serve, on threads of its own."""
+        self._is_started = True
         for thread in self._threads:
             thread.start()
 
     def close(self) -> None:
-        """Stop serving, end the containers, deliver the last events."""
+        """Stop serving, end the containers, deliver the last events; not to be called under the clock's lock."""
         if self.closed.is_set():
             return
         self.closed.set()
-        self._server.shutdown()
+        if self._is_started:
+            self._server.shutdown()
         self._server.server_close()
         self.simulator.close()
         self._events.put(None)
-        self._threads[1].join()
+        if self._is_started:
+            self._threads[1].join()
 
     def _close_later(self) -> None:
         threading.Thread(target=self.close, name="ecs-simulator-shutdown", daemon=True).start()

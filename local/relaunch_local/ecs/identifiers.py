@@ -25,10 +25,6 @@ class IdSource:
         """An EC2 instance id."""
         return f"i-{self.hexadecimal(17)}"
 
-    def fraction(self) -> float:
-        """A number from 0 up to 1."""
-        return self._random.random()
-
 
 @dataclass(frozen=True, slots=True)
 class Arns:

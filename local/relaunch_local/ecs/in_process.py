@@ -1,6 +1,5 @@
 """Clients that call the engine directly and behave like boto3's: same methods, same answers, same errors."""
 
-import copy
 import re
 from collections.abc import Callable
 from functools import lru_cache
@@ -67,12 +66,20 @@ class InProcessClient:
         engine = self._simulator.call_ec2 if self._service == "ec2" else self._simulator.call
         with self._simulator.clock.lock:
             try:
-                answer = engine(action, copy.deepcopy(parameters), access_key=self._access_key)
+                answer = engine(action, _copied(parameters), access_key=self._access_key)
             except EcsError as error:
                 raise client_error_of(error, action) from error
             except DroppedConnectionError as error:
                 raise ConnectionClosedError(endpoint_url="in-process") from error
-            return copy.deepcopy(answer)
+            copied: JsonObject = _copied(answer)
+            return copied
+
+
+def _copied(value: Any) -> Any:
+    # Answers are trees of JSON values and moments: several times faster than copy.deepcopy.
+    if isinstance(value, dict):
+        return {name: _copied(content) for name, content in value.items()}
+    return [_copied(content) for content in value] if isinstance(value, list) else value
 
 
 def client_error_of(error: EcsError, action: str) -> ClientError:

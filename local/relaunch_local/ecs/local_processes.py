@@ -1,4 +1,8 @@
-"""Containers as real processes of this machine, each in a group of its own, none of which outlives the simulator."""
+"""Containers as real processes of this machine, each in a group of its own, none of which outlives the simulator.
+
+One difference from Docker: there a program without a SIGTERM handler ignores the signal as process 1, unless
+`initProcessEnabled` is set, and is killed with 137 after the stop timeout; here it ends at once with 143.
+"""
 
 import contextlib
 import os

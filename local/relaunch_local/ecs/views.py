@@ -4,8 +4,10 @@ The same members in both; answers carry moments, events carry ISO 8601 text
 ("Amazon ECS task state change events", "Amazon ECS container instance state change events").
 """
 
+import hashlib
 from collections.abc import Callable
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from relaunch_local.ecs.model import Container, Host, JsonObject, Task
@@ -94,6 +96,13 @@ def _overrides(task: Task) -> JsonObject:
     return {**task.overrides, "containerOverrides": containers, "inferenceAcceleratorOverrides": []}
 
 
+@lru_cache(maxsize=256)
+def image_digest(image: str) -> str:
+    """The digest of an image: the one it is named by, or one made of its name."""
+    _, at, digest = image.partition("@")
+    return digest if at else f"sha256:{hashlib.sha256(image.encode()).hexdigest()}"
+
+
 def _container_view(task: Task, container: Container) -> JsonObject:
     return _present(
         {
@@ -101,6 +110,7 @@ def _container_view(task: Task, container: Container) -> JsonObject:
             "taskArn": task.arn,
             "name": container.name,
             "image": container.definition["image"],
+            "imageDigest": image_digest(container.definition["image"]) if task.pull_stopped_at else None,
             "runtimeId": container.runtime_id,
             "lastStatus": container.last_status,
             "exitCode": container.exit_code,

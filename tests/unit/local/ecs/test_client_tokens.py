@@ -4,7 +4,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from fakes.ecs_world import EcsWorld, container
-from relaunch_local.ecs import Script, Timing
+from relaunch_local.ecs import Purchase, Script, Timing
 
 HOUR = 3_600
 
@@ -53,7 +53,7 @@ def test_other_parameters_are_a_conflict_that_names_the_task(running: EcsWorld) 
 
 def test_a_token_is_known_in_its_cluster_only(running: EcsWorld) -> None:
     running.ecs.create_cluster(clusterName="d")
-    running.simulator.launch_instance("g5.xlarge", "spot", "us-east-1a", cluster="d")
+    running.simulator.launch_instance("g5.xlarge", Purchase.SPOT, "us-east-1a", cluster="d")
     running.clock.advance(120)
     first = token_run(running)
 
