@@ -1,6 +1,7 @@
 """Secrets Manager and SQS as far as github_webhook uses them, on loopback, over HTTP."""
 
 import json
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,9 +39,16 @@ class FakeAwsEndpoint:
         return [target.rpartition(".")[2] for target, _, _ in self.requests]
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_: object) -> None:
+        """Keep quiet about clients that hang up: tests make them."""
+
+
 @contextmanager
-def serve_aws() -> Iterator[FakeAwsEndpoint]:
-    """Serve the fake on an ephemeral port of loopback."""
+def serve_aws(tls: ssl.SSLContext | None = None) -> Iterator[FakeAwsEndpoint]:
+    """Serve the fake on an ephemeral port of loopback, over TLS when a context is given."""
     endpoint = FakeAwsEndpoint()
 
     class Handler(BaseHTTPRequestHandler):
@@ -69,9 +77,10 @@ def serve_aws() -> Iterator[FakeAwsEndpoint]:
         def log_message(self, *_: object) -> None:
             """Keep quiet."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    endpoint.url = f"http://127.0.0.1:{server.server_address[1]}"
+    server = _Server(("127.0.0.1", 0), Handler)
+    if tls:
+        server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    endpoint.url = f"{'https' if tls else 'http'}://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:

@@ -1,4 +1,6 @@
+import hashlib
 import json
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote_plus
 
@@ -6,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakes.webhook import load_event
+from fakes.webhook import EVENTS, load_event
 from relaunch.adapters.intake import parse_intake_message
-from relaunch.core.trigger import ImagePushed, ObjectCreated
+from relaunch.core.trigger import GithubEvent, ImagePushed, ObjectCreated
 from relaunch.core.trigger_rules import IgnoredEvent
 from relaunch.ports import PermanentError
 
@@ -33,6 +35,15 @@ def notified(**changes: Any) -> ObjectCreated:
     (event,) = parse_intake_message({"Records": [{**record, "s3": {**record["s3"], "object": created}}]})
     assert isinstance(event, ObjectCreated)
     return event
+
+
+@pytest.mark.parametrize("path", sorted(EVENTS.glob("sqs.intake.*.json")), ids=lambda path: path.stem)
+def test_the_sample_batches_of_the_intake_queue_carry_readable_messages(path: Path) -> None:
+    (record,) = json.loads(path.read_text(encoding="utf-8"))["Records"]
+
+    (event,) = parse_intake_message(record["body"])
+    assert isinstance(event, GithubEvent | ObjectCreated | ImagePushed)
+    assert record["md5OfBody"] == hashlib.md5(record["body"].encode(), usedforsecurity=False).hexdigest()
 
 
 def test_an_upload_told_by_eventbridge_is_read() -> None:

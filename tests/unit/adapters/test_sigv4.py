@@ -1,8 +1,11 @@
+import ipaddress
 import json
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from unittest.mock import patch
 from urllib.parse import urlsplit
 
@@ -10,6 +13,9 @@ import pytest
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials as BotocoreCredentials
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from fakes.aws_endpoint import FakeAwsEndpoint, serve_aws
 from relaunch.adapters.aws.sigv4 import AwsCallError, AwsClient, Credentials, find_endpoint, sign_post
@@ -160,6 +166,43 @@ def test_a_connection_that_the_server_closes_after_each_answer_is_fine(
         client.send_message("https://queue/intake", "{}")
 
     assert len(aws.messages) == 3
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate for 127.0.0.1 that signed itself, with its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "relaunch test")])
+    address = x509.IPAddress(ipaddress.IPv4Address("127.0.0.1"))
+    now = datetime.now(UTC)
+    signed = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([address]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    path = tmp_path_factory.mktemp("tls") / "server.pem"
+    pem, pkcs8 = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    path.write_bytes(key.private_bytes(pem, pkcs8, serialization.NoEncryption()) + signed.public_bytes(pem))
+    return path
+
+
+def test_over_tls_only_servers_with_a_trusted_certificate_are_told_anything(
+    certificate: Path, make_client: MakeClient
+) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    with serve_aws(context) as aws:
+        with pytest.raises(AwsCallError, match="CERTIFICATE_VERIFY_FAILED"):
+            make_client(aws.url).send_message("https://queue/intake", "{}")
+        assert aws.requests == []
+
+        trusting = make_client(aws.url, AWS_CA_BUNDLE=str(certificate))
+        trusting.send_message("https://queue/intake", "{}")
+        trusting.send_message("https://queue/intake", "{}")
+        assert len(aws.messages) == 2
+        trusting.close()
 
 
 def test_nobody_listening_is_an_error(make_client: MakeClient) -> None:

@@ -344,6 +344,13 @@ def test_a_job_id_is_short_and_plain_and_always_the_same(identity: str, definiti
     assert job_id == derive_job_id(identity, definition)
 
 
+def test_a_long_name_is_cut_and_its_job_ids_still_differ() -> None:
+    ids = {derive_job_id("a", "x" * 150 + end) for end in ("1", "2")}
+
+    assert {len(job_id) for job_id in ids} == {100}
+    assert len(ids) == 2
+
+
 def test_job_ids_differ_with_the_event_and_with_the_definition() -> None:
     ids = {derive_job_id(event, name) for event in ("a", "b", "a\0b") for name in ("resnet", "resnet-large", "b")}
 

@@ -138,6 +138,18 @@ def test_without_a_secret_nothing_is_verified(secrets: dict[str, str]) -> None:
             has_signed(ring, forged)
 
 
+def test_without_a_current_secret_the_previous_one_opens_nothing() -> None:
+    stages = Stages(AWSCURRENT="old")
+    ring = stages.ring()
+    assert has_signed(ring, "old")
+
+    stages.secrets = {"AWSPREVIOUS": "older"}
+
+    for secret in ("older", "old"):
+        with pytest.raises(NoSecretError):
+            has_signed(ring, secret)
+
+
 def test_an_empty_previous_secret_opens_nothing() -> None:
     assert not has_signed(Stages(AWSCURRENT="new", AWSPREVIOUS="").ring(), "")
 
