@@ -34,7 +34,7 @@ def _follow(job_id: str, connection: Connection, console: Console, tell: Callabl
         if job.version != version:
             history = load_history(world, job_id)
             for entry in history.timeline[shown:]:
-                line = Text(f"{write_time(entry.at, now)}  ", style="dim").append(state_text(entry.state.value))
+                line = Text(f"{write_time(entry.at, now)}  ", style="dim").append(state_text(f"{entry.state.value:<9}"))
                 console.print(line.append("  ").append(describe_entry(entry)))
             job, version, shown = history.job, history.job.version, len(history.timeline)
         if job.state.is_final:

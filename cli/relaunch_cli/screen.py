@@ -57,7 +57,7 @@ def progress(doing: str) -> Iterator[None]:
 
 def state_text(state: str, note: str = "") -> Text:
     """Return a state in its colour, with a note in brackets."""
-    text = Text(state, style=STATE_STYLES.get(state, ""))
+    text = Text(state, style=STATE_STYLES.get(state.strip(), ""))
     return text.append(f" ({note})", style="dim") if note else text
 
 

@@ -75,7 +75,8 @@ def submit_to(world: "World", name: str, inputs: "Mapping[str, str]", key: str |
 
     with progress("submitting"):
         check_declared(load_definition(world, name), inputs)
-        identity = f"direct:{key or uuid.uuid4()}"
+        # The same key through job_api is the same request.
+        identity = f"api:key:{key}" if key else f"cli:{uuid.uuid4()}"
         request = DirectRequest(identity, name, inputs, getpass.getuser(), world.clock.now())
         try:
             submission = submit_request(request, world)
