@@ -1,6 +1,7 @@
 """What `apply` refuses between definitions and against the task definition."""
 
 import pytest
+
 from fakes.builders import make_container, make_definition, make_revision
 from relaunch.core.definition import GithubTrigger, S3Trigger
 from relaunch.core.definition_rules import container_problem, find_overlaps

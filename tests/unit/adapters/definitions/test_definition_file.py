@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+
 from fakes.builders import make_definition, make_instance_type
 from relaunch.adapters.definition_file import DefinitionFileError, definition_line, parse_definitions
 from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement, PurchasePolicy

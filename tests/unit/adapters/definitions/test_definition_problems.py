@@ -3,6 +3,7 @@
 # ruff: noqa: E501 - one case a line, with the whole message
 
 import pytest
+
 from fakes.builders import make_instance_type
 from relaunch.adapters.definition_file import DefinitionFileError, parse_definitions
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
+
 from relaunch.adapters.definition_schema import write_schema
 
 REPOSITORY = Path(__file__).parents[4]

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from relaunch.adapters.definition_types import parse_disk_gib, parse_duration, parse_size_mib, write_duration
 
 
