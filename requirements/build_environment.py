@@ -69,7 +69,10 @@ def build(arguments: argparse.Namespace) -> None:
     folder: Path = arguments.folder
     if folder.exists():
         shutil.rmtree(folder)
-    venv.create(folder, with_pip=True, symlinks=True)
+    packages = bool(arguments.requirement or arguments.project)
+    venv.create(folder, with_pip=packages, symlinks=True)
+    if not packages:
+        return
     command = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     for file in arguments.requirement:
         command += ["--requirement", file]

@@ -33,17 +33,22 @@ class GuardedProcess:
 
     def wait(self) -> int:
         """Wait for the command to end by itself, and give its exit code."""
-        return self.guard.wait()
+        code = self.guard.wait()
+        self._close_pipe()
+        return code
 
     def stop(self) -> None:
         """Kill the command and all that it started; unless it had ended by itself, its folder is removed too."""
-        if self.guard.stdin is not None:
-            self.guard.stdin.close()
+        self._close_pipe()
         try:
             self.guard.wait(timeout=STOP_SECONDS)
         except subprocess.TimeoutExpired:
             self.guard.kill()
             self.guard.wait()
+
+    def _close_pipe(self) -> None:
+        if self.guard.stdin is not None:
+            self.guard.stdin.close()
 
 
 def start_guarded(
