@@ -26,16 +26,43 @@ class PurchasePolicy(StrEnum):
         return frozenset({PurchaseOption(self.value)})
 
 
+class Isolation(StrEnum):
+    """How far apart the users of one GPU are kept."""
+
+    REQUIRED = "required"  # a partition in hardware: a fractional instance type
+    BEST_EFFORT = "best-effort"  # NVIDIA MPS: limits are kept, but a fatal error of one stops the others
+
+
+class Interconnect(StrEnum):
+    """What connects the GPUs of a machine, or machines with each other."""
+
+    EFA = "efa"
+    NVLINK = "nvlink"
+
+
 @dataclass(frozen=True, slots=True)
 class GpuRequirement:
-    """Whole NVIDIA GPUs: how many, and what each card must have.
+    """NVIDIA GPUs: how many, and what each card must have. All figures are per card.
 
-    `memory_mib` is per card; `models` names any acceptable card (`A10G`, `L4`…), empty means any.
+    With `compute_percent` a share of one card is asked for: `memory_mib` of its memory and at most this part of its
+    compute. Without it whole cards are, and `memory_mib` is the least a card must have. `models` names any acceptable
+    card (`A10G`, `L4`…), empty means any. `compute_capability` is the least acceptable one ((8, 0) has bf16).
+    `driver` is the NVIDIA driver's version prefix (`570`, `570.133`).
     """
 
     count: int = 1
     memory_mib: int | None = None
     models: tuple[str, ...] = ()
+    compute_percent: int | None = None
+    isolation: Isolation = Isolation.BEST_EFFORT
+    compute_capability: tuple[int, int] | None = None
+    interconnect: Interconnect | None = None
+    driver: str | None = None
+
+    @property
+    def is_share(self) -> bool:
+        """Tell whether a part of one GPU is asked for."""
+        return self.compute_percent is not None
 
 
 @dataclass(frozen=True, slots=True)
