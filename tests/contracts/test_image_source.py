@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from fakes.aws import Faults, aws_in_process, make_client
+from fakes.aws import Faults, aws_in_process, make_client, refusal, refuse
 from fakes.sources import FakeImages
 from relaunch.adapters.aws.ecr_images import EcrImages
-from relaunch.ports import ImageSource, TransientError
+from relaunch.ports import ImageSource, PermanentError, TransientError
 
 MEDIA_TYPE = "application/vnd.docker.distribution.manifest.v2+json"
 MANIFEST = '{"schemaVersion": 2, "config": {"digest": "sha256:5e07", "size": 7}, "layers": []}'
@@ -48,4 +48,12 @@ def test_a_registry_without_an_answer_is_transient() -> None:
         client.create_repository(repositoryName="team/trainer")
         Faults(client, "ecr", "DescribeImages").before = 1
         with pytest.raises(TransientError, match="team/trainer:5e07"):
+            EcrImages(client).has_image("team/trainer", "5e07")
+
+
+def test_a_registry_that_may_not_be_read_is_permanent_and_not_taken_for_empty() -> None:
+    with aws_in_process():
+        client = make_client("ecr")
+        Faults(client, "ecr", "DescribeImages").on_send = refuse(refusal("AccessDeniedException"))
+        with pytest.raises(PermanentError, match="AccessDenied"):
             EcrImages(client).has_image("team/trainer", "5e07")

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from botocore.awsrequest import AWSPreparedRequest
 from botocore.config import Config
-from botocore.exceptions import ReadTimeoutError
+from botocore.exceptions import ClientError, ReadTimeoutError
 from moto import mock_aws
 from moto.core.models import botocore_stubber
 
@@ -61,6 +61,25 @@ def make_client(service: str, *, attempts: int = 1) -> Any:
     """Make a client that sends each call at most `attempts` times."""
     config = Config(retries={"mode": "standard", "total_max_attempts": attempts})
     return boto3.client(service, region_name=REGION, config=config)  # type: ignore[call-overload]
+
+
+def refusal(code: str, *cancellation_reasons: str) -> ClientError:
+    """Make the error that boto3 raises for a call that AWS refuses; the reasons are those of a transaction."""
+    answer: dict[str, Any] = {"Error": {"Code": code, "Message": "so it is"}}
+    if cancellation_reasons:
+        answer["CancellationReasons"] = [{"Code": reason} for reason in cancellation_reasons]
+    return ClientError(answer, "Operation")  # type: ignore[arg-type]
+
+
+def refuse(*refusals: ClientError) -> Callable[[], None]:
+    """Return what refuses the next calls so, one after the other, when it is `Faults.on_send`."""
+    left = list(refusals)
+
+    def on_send() -> None:
+        if left:
+            raise left.pop(0)
+
+    return on_send
 
 
 class Faults:

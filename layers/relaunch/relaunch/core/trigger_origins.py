@@ -1,6 +1,6 @@
 """The origins that a job definition's triggers watch: under these the definition is found when an event comes."""
 
-from relaunch.core.definition import GithubTrigger, ImageTrigger, JobDefinition, S3Trigger, Trigger, TriggerSource
+from relaunch.core.definition import GithubTrigger, JobDefinition, S3Trigger, Trigger, TriggerSource
 
 
 def trigger_origins(definition: JobDefinition) -> frozenset[tuple[TriggerSource, str]]:
@@ -9,11 +9,9 @@ def trigger_origins(definition: JobDefinition) -> frozenset[tuple[TriggerSource,
 
 
 def _origin(trigger: Trigger) -> tuple[TriggerSource, str]:
-    match trigger:
-        case GithubTrigger():
-            # GitHub compares names of repositories without regard to case.
-            return TriggerSource.GITHUB, trigger.repository.lower()
-        case S3Trigger():
-            return TriggerSource.S3, trigger.bucket
-        case ImageTrigger():
-            return TriggerSource.IMAGE, trigger.repository
+    if isinstance(trigger, GithubTrigger):
+        # GitHub compares names of repositories without regard to case.
+        return TriggerSource.GITHUB, trigger.repository.lower()
+    if isinstance(trigger, S3Trigger):
+        return TriggerSource.S3, trigger.bucket
+    return TriggerSource.IMAGE, trigger.repository

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fakes.aws import Faults, aws_in_process, make_client
+from fakes.aws import Faults, aws_in_process, make_client, refusal, refuse
 from fakes.builders import NOW
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
 from relaunch.ports import PermanentError, TransientError
@@ -194,6 +194,14 @@ def test_a_read_without_an_answer_is_transient(s3: Any, operation: str) -> None:
     own = make_client("s3")
     Faults(own, "s3", operation).before = 1
     with pytest.raises(TransientError, match=f"s3://{BUCKET}/resnet/{JOB}/"):
+        S3Checkpoints(own).newest_complete(ROOT, JOB)
+
+
+def test_a_manifest_that_may_not_be_read_is_permanent_and_not_taken_for_missing(s3: Any) -> None:
+    save(1, 100)
+    own = make_client("s3")
+    Faults(own, "s3", "GetObject").on_send = refuse(refusal("AccessDenied"))
+    with pytest.raises(PermanentError, match="AccessDenied"):
         S3Checkpoints(own).newest_complete(ROOT, JOB)
 
 

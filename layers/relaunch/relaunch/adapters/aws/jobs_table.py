@@ -1,4 +1,19 @@
-"""The jobs table: keys, and the few calls of DynamoDB the stores are made of."""
+"""The jobs table: keys, and the few calls of DynamoDB the stores are made of.
+
+| pk | sk | holds | made in | expires |
+|---|---|---|---|---|
+| `JOB#<job>` | `JOB` | the job, without its attempt; in all indexes | job_items | 90 days after its end |
+| `JOB#<job>` | `ATTEMPT#0001` | an attempt | job_items | with its job |
+| `JOB#<job>` | `TIMELINE#000001#00` | a timeline entry, by the job's version | job_items | with its job |
+| `JOB#<job>` | `SELECTION#0001#01` | a selection, by attempt and placement try | job_items | with its job |
+| `IMAGE#<repository>#<tag>` | `JOB#<job>` | which jobs an image lets go on | job_items | 2 days after the wait |
+| `INSTANCE#<instance>` | `JOB#<job>` | which jobs a machine runs | job_items | 2 days after the longest run |
+| `SLOTS` | `<definition>`, `*` | the jobs that count against a cap | job_slots | |
+| `DEFINITION` | `<name>` | a definition | definition_items | |
+| `TRIGGER#<source>#<name>` | `<definition>` | the definition again, under an origin it watches | definition_items | |
+| `CAPACITY` | `<type>#<zone or *>#<purchase>` | what failed lately | capacity_items | when it may be tried |
+| `EVENTS#<day>` | `<time>#<hash>` | what became of an event | event_items | after 8 days |
+"""
 
 import random
 import time

@@ -1,0 +1,168 @@
+"""How every JobStore finds and lists jobs: the fake as well as the adapter."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from fakes.builders import (
+    NOW,
+    make_attempt,
+    make_job,
+    make_offering_key,
+    make_running_attempt,
+    make_running_job,
+    make_timeline_entry,
+)
+from relaunch.core.job import Effect, EffectKind, Job, JobState, Waiting, WaitReason
+from relaunch.core.job_summary import summarize_job
+from relaunch.ports import EventRecord, JobStore, JobWrite, PermanentError
+
+HOUR = timedelta(hours=1)
+OVER: dict[str, Any] = {"state": JobState.SUCCEEDED, "wake_at": None, "waiting": None, "ended_at": NOW + HOUR}
+
+
+def create(store: JobStore, job: Job) -> Job:
+    assert store.create_job(job, [make_timeline_entry()])
+    return replace(job, version=1)
+
+
+def names(store: JobStore, job_id: str) -> list[str]:
+    history = store.load_history(job_id)
+    assert history is not None
+    return [entry.event for entry in history.timeline]
+
+
+def waiting_for(slot: str) -> Waiting:
+    return Waiting(WaitReason.SLOT, since=NOW, detail="the cap is reached", slot=slot)
+
+
+class TestFindingJobs:
+    def test_open_jobs_are_due_when_their_time_has_come_the_most_overdue_first(self, store: JobStore) -> None:
+        for job_id, minutes in (("a", 3), ("b", 1), ("c", 2), ("d", 4)):
+            create(store, make_job(job_id, wake_at=NOW + timedelta(minutes=minutes)))
+        assert store.load_due(NOW + timedelta(minutes=3), 10) == ["b", "c", "a"]
+        assert store.load_due(NOW + timedelta(minutes=3), 2) == ["b", "c"]
+        assert store.load_due(NOW, 10) == []
+
+    def test_a_fraction_of_a_second_counts(self, store: JobStore) -> None:
+        create(store, make_job(wake_at=NOW + timedelta(microseconds=1)))
+        assert store.load_due(NOW, 10) == []
+        assert store.load_due(NOW + timedelta(microseconds=2), 10) == [make_job().job_id]
+
+    def test_a_job_is_due_again_at_its_next_time_and_no_more_once_it_is_over(self, store: JobStore) -> None:
+        job = create(store, make_job(wake_at=NOW))
+        job = store.save_job(JobWrite(replace(job, wake_at=NOW + HOUR)))
+        assert store.load_due(NOW, 10) == []
+        assert store.load_due(NOW + HOUR, 10) == [job.job_id]
+        store.save_job(JobWrite(replace(job, **OVER)))
+        assert store.load_due(NOW + 2 * HOUR, 10) == []
+
+    def test_a_job_that_is_over_is_due_while_effects_are_pending(self, store: JobStore) -> None:
+        job = create(store, make_job())
+        over = replace(job, **OVER, pending=(Effect(EffectKind.ADMIT_WAITING),))
+        job = store.save_job(JobWrite(over))
+        assert store.load_due(NOW + 2 * HOUR, 10) == [job.job_id]
+        store.save_job(JobWrite(replace(job, pending=())))
+        assert store.load_due(NOW + 2 * HOUR, 10) == []
+
+    def test_jobs_wait_for_a_slot_the_oldest_first(self, store: JobStore) -> None:
+        for job_id, minutes, slot in (("a", 3, "resnet"), ("b", 1, "resnet"), ("c", 2, "*"), ("d", 4, "resnet")):
+            accepted_at = NOW + timedelta(minutes=minutes)
+            create(store, make_job(job_id, accepted_at=accepted_at, waiting=waiting_for(slot)))
+        create(store, make_job("e"))
+        assert store.load_waiting("resnet", 10) == ["b", "a", "d"]
+        assert store.load_waiting("resnet", 1) == ["b"]
+        assert store.load_waiting("*", 10) == ["c"]
+        assert store.load_waiting("bert", 10) == []
+
+    def test_a_job_no_longer_waits_once_it_goes_on(self, store: JobStore) -> None:
+        job = create(store, make_job(waiting=waiting_for("*")))
+        job = store.save_job(JobWrite(replace(job, waiting=waiting_for("resnet"))))
+        assert store.load_waiting("*", 10) == []
+        assert store.load_waiting("resnet", 10) == [job.job_id]
+        store.save_job(JobWrite(replace(job, state=JobState.LAUNCHING, waiting=None, attempt=make_attempt())))
+        assert store.load_waiting("resnet", 10) == []
+
+    def test_a_wait_that_names_no_slot_is_for_the_definitions_own(self, store: JobStore) -> None:
+        job = create(store, make_job(waiting=waiting_for("")))
+        assert store.load_waiting("resnet", 10) == [job.job_id]
+
+    def test_an_image_finds_the_jobs_that_wait_for_it(self, store: JobStore) -> None:
+        for job_id, tag in (("a", "5e07"), ("b", "5e07"), ("c", "77aa")):
+            create(store, make_job(job_id, image=("team/trainer", tag)))
+        assert sorted(store.load_waiting_for_image("team/trainer", "5e07")) == ["a", "b"]
+        assert store.load_waiting_for_image("team/trainer", "latest") == []
+
+    def test_a_machine_finds_the_jobs_that_were_linked_to_it(self, store: JobStore) -> None:
+        job = create(store, make_job())
+        running = replace(job, attempt=make_running_attempt(instance_id="i-1"))
+        job = store.save_job(JobWrite(running))
+        assert store.load_on_instance("i-1") == []
+        job = store.save_job(JobWrite(job, link_instance=True))
+        store.save_job(JobWrite(job, link_instance=True))
+        assert store.load_on_instance("i-1") == [job.job_id]
+        assert store.load_on_instance("i-2") == []
+
+
+class TestListing:
+    def test_jobs_are_listed_page_by_page_the_newest_first(self, store: JobStore) -> None:
+        for number in range(5):
+            create(store, make_job(f"resnet-{number}", accepted_at=NOW + timedelta(minutes=number)))
+        seen: list[list[str]] = []
+        cursor: str | None = None
+        while True:
+            page, cursor = store.list_jobs(2, cursor)
+            seen.append([summary.job_id for summary in page])
+            if cursor is None:
+                break
+        assert seen == [["resnet-4", "resnet-3"], ["resnet-2", "resnet-1"], ["resnet-0"]]
+
+    def test_a_page_that_ends_with_the_last_job_has_no_next_one(self, store: JobStore) -> None:
+        create(store, make_job())
+        assert store.list_jobs(1)[1] is None
+
+    def test_without_jobs_the_list_is_empty(self, store: JobStore) -> None:
+        assert store.list_jobs(10) == ([], None)
+
+    def test_a_job_is_listed_as_it_is_now_also_when_it_is_over(self, store: JobStore) -> None:
+        job = create(store, make_running_job(interruptions=2, failures=1, run_seconds=12.5, cost_usd=0.25))
+        over = store.save_job(JobWrite(replace(job, **OVER, reason="exit code 0")))
+        ((summary,), _) = store.list_jobs(10)
+        assert summary == summarize_job(over)
+        assert summary.offering == make_offering_key()
+
+    @pytest.mark.parametrize("cursor", ["no cursor", "%%%", "e30=", "W10="])
+    def test_a_cursor_that_is_none_of_ours_is_refused(self, store: JobStore, cursor: str) -> None:
+        create(store, make_job())
+        with pytest.raises(PermanentError, match="cursor"):
+            store.list_jobs(10, cursor)
+
+
+class TestEvents:
+    def test_what_became_of_events_is_told_the_newest_first(self, store: JobStore) -> None:
+        records = [
+            EventRecord(f"github:push:{minutes}", "github push", "no definition watches it", (), NOW - minutes * HOUR)
+            for minutes in (30, 1, 70)
+        ]
+        for each in records:
+            store.record_event(each.identity, each.source, each.outcome, each.job_ids, each.at)
+        assert store.list_events(NOW, 10) == [records[1], records[0], records[2]]
+        assert store.list_events(NOW, 2) == [records[1], records[0]]
+
+    def test_events_of_the_same_moment_are_kept_apart(self, store: JobStore) -> None:
+        store.record_event("s3:a", "s3", "started", ["resnet-1", "bert-1"], NOW)
+        store.record_event("s3:b", "s3", "started", ["resnet-2"], NOW)
+        found = {record.identity: record.job_ids for record in store.list_events(NOW, 10)}
+        assert found == {"s3:a": ("resnet-1", "bert-1"), "s3:b": ("resnet-2",)}
+
+    def test_an_identity_may_be_as_long_as_an_object_key(self, store: JobStore) -> None:
+        identity = "s3:acme-datasets:" + "ä" * 1024
+        store.record_event(identity, "s3", "no rule matches", [], NOW)
+        assert [record.identity for record in store.list_events(NOW, 10)] == [identity]
+
+    def test_events_are_forgotten_after_eight_days(self, store: JobStore) -> None:
+        store.record_event("old", "s3", "started", [], NOW - timedelta(days=8))
+        store.record_event("recent", "s3", "started", [], NOW - timedelta(days=7, hours=23))
+        assert [record.identity for record in store.list_events(NOW, 10)] == ["recent"]
