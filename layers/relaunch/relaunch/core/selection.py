@@ -12,7 +12,7 @@ from relaunch.core.fit import TYPE_FILTERS, Miss
 from relaunch.core.need import Need, derive_need
 from relaunch.core.offering import CapacityMemory, Offering
 from relaunch.core.revision import Revision
-from relaunch.core.terms import OFFERING_FILTERS, SelectionLimits, Terms
+from relaunch.core.terms import OFFERING_FILTERS, SelectionLimits, Terms, derive_terms
 
 FILTER_NAMES = tuple(name for name, _ in (*TYPE_FILTERS, *OFFERING_FILTERS))
 
@@ -86,7 +86,7 @@ def select(
     (not yet pinned) only the definition is held against the machines.
     """
     need = derive_need(definition, revision)
-    terms = Terms(definition, need, memory, now, limits)
+    terms = derive_terms(definition, need, memory, now, limits)
     misses: dict[str, tuple[str, Miss] | None] = {}
     kept: list[Offering] = []
     rejected: list[Rejection] = []

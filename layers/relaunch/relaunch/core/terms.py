@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from relaunch.core.accelerator import PurchaseOption
+from relaunch.core.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.definition import JobDefinition
 from relaunch.core.fit import Miss
 from relaunch.core.need import Need
-from relaunch.core.offering import CapacityFailure, CapacityMemory, Offering, OfferingKey
+from relaunch.core.offering import CapacityMemory, Offering, OfferingKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +26,34 @@ class SelectionLimits:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Everything the filters on offerings look at."""
+    """Everything the filters on offerings look at; `price_cap` is the lower of the definition's and the stack's."""
 
-    definition: JobDefinition
-    need: Need
+    policy: PurchasePolicy
+    purchase_options: frozenset[PurchaseOption]
+    price_cap: float
+    price_cap_owner: str
+    network_mode: str
     memory: CapacityMemory
     now: datetime
     limits: SelectionLimits
+
+
+def derive_terms(
+    definition: JobDefinition, need: Need, memory: CapacityMemory, now: datetime, limits: SelectionLimits
+) -> Terms:
+    """Read once what every offering is held against."""
+    own, stack = definition.max_price_usd_per_hour, limits.max_price_usd_per_hour
+    is_own = own is not None and own <= stack
+    return Terms(
+        policy=definition.purchase,
+        purchase_options=definition.purchase.options,
+        price_cap=own if own is not None and is_own else stack,
+        price_cap_owner="definition" if is_own else "stack",
+        network_mode=need.network_mode,
+        memory=memory,
+        now=now,
+        limits=limits,
+    )
 
 
 OfferingFilter = Callable[[Terms, Offering], Miss | None]
@@ -40,17 +61,16 @@ OfferingFilter = Callable[[Terms, Offering], Miss | None]
 
 def check_network_mode(terms: Terms, _offering: Offering) -> Miss | None:
     """Reject everything when the revision needs subnets and the stack has none."""
-    if terms.need.network_mode != "awsvpc" or terms.limits.has_subnets:
+    if terms.network_mode != "awsvpc" or terms.limits.has_subnets:
         return None
     return Miss("the task definition's network mode is awsvpc, and the stack has no subnets (SubnetIds)")
 
 
 def check_purchase(terms: Terms, offering: Offering) -> Miss | None:
     """Reject purchase options the definition does not allow."""
-    policy = terms.definition.purchase
-    if offering.purchase in policy.options:
+    if offering.purchase in terms.purchase_options:
         return None
-    return Miss(f"the definition's purchase is {policy}")
+    return Miss(f"the definition's purchase is {terms.policy}")
 
 
 def check_price_cap(terms: Terms, offering: Offering) -> Miss | None:
@@ -59,13 +79,10 @@ def check_price_cap(terms: Terms, offering: Offering) -> Miss | None:
     is_permanent = offering.purchase is PurchaseOption.ON_DEMAND
     if price is None:
         return Miss("its price is not known, so no price cap can be kept", is_permanent=is_permanent)
-    own = terms.definition.max_price_usd_per_hour
-    stack = terms.limits.max_price_usd_per_hour
-    cap, whose = (own, "definition") if own is not None and own <= stack else (stack, "stack")
-    if price <= cap:
+    if price <= terms.price_cap:
         return None
-    reason = f"it costs {price:.4g} USD per hour; the {whose}'s cap is {cap:.4g}"
-    return Miss(reason, 1 - cap / price, is_permanent)
+    reason = f"it costs {price:.4g} USD per hour; the {terms.price_cap_owner}'s cap is {terms.price_cap:.4g}"
+    return Miss(reason, 1 - terms.price_cap / price, is_permanent)
 
 
 def check_spot_ratio(terms: Terms, offering: Offering) -> Miss | None:
@@ -81,7 +98,10 @@ def check_spot_ratio(terms: Terms, offering: Offering) -> Miss | None:
 
 def check_capacity_memory(terms: Terms, offering: Offering) -> Miss | None:
     """Reject what failed or was interrupted lately, by any job; a failure without a zone counts for every zone."""
-    failures = [each for each in _remembered(terms.memory, offering.key) if each.until > terms.now]
+    if not terms.memory:
+        return None
+    found = (terms.memory.get(key) for key in _keys(offering))
+    failures = [failure for failure in found if failure is not None and failure.until > terms.now]
     if not failures:
         return None
     failure = max(failures, key=lambda each: each.until)
@@ -98,6 +118,6 @@ OFFERING_FILTERS: tuple[tuple[str, OfferingFilter], ...] = (
 )
 
 
-def _remembered(memory: CapacityMemory, key: OfferingKey) -> list[CapacityFailure]:
-    keys = {key, OfferingKey(key.instance_type, None, key.purchase)}
-    return [memory[each] for each in sorted(keys, key=str) if each in memory]
+def _keys(offering: Offering) -> tuple[OfferingKey, ...]:
+    key = offering.key
+    return (key,) if key.zone is None else (key, OfferingKey(key.instance_type, None, key.purchase))
