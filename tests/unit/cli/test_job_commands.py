@@ -127,7 +127,7 @@ def test_explain_tells_a_waiting_job_what_could_be_changed(relaunch, stage):
 
     text = " ".join(relaunch("explain", waiting).stdout.split())
 
-    assert "Waits for a free slot: 1 jobs of definition resnet are running" in text
+    assert "Waits for a free slot: definition resnet has no free slot of its 1" in text
     assert "You could cancel a job that is not needed" in text
 
 

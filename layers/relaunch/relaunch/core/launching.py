@@ -115,7 +115,7 @@ def nothing_kept(job: Job, event: NothingKept, now: datetime, _limits: StackLimi
 def slot_denied(job: Job, event: SlotDenied, now: datetime, _limits: StackLimits) -> Decision:
     """A cap holds: wait until a job of the definition, or of the stack, ends."""
     whose = "the stack" if event.slot == STACK_SLOT else f"definition {event.slot}"
-    detail = f"{event.limit} jobs of {whose} are running, which is its max_running_jobs"
+    detail = f"{whose} has no free slot of its {event.limit} (max_running_jobs)"
     waiting = Waiting(WaitReason.SLOT, now, detail, slot=event.slot)
     # It was let in because the stack has a slot, which its own definition does not let it take: pass it on.
     passes_on = event.slot != STACK_SLOT and job.waiting is not None and job.waiting.slot == STACK_SLOT
@@ -140,7 +140,7 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
             return _send_again(job, reason, now, event="launch to be repeated", delay_seconds=delay_seconds)
         case LaunchRefused(reason):
             return _refused(job, reason, now)
-        case LaunchConflict():
+        case _:  # a conflict that names no task
             return _refused(job, "ConflictException, and it names no task", now)
 
 

@@ -49,7 +49,9 @@ def _live(job: Job, seen: TaskObservation, now: datetime, limits: StackLimits) -
         # Cancelled before the task was known.
         return stop_with_intent(job, intent, now, event="cancelling")
     if seen.desired_status == "STOPPED" or seen.last_status in _ENDING or job.state is JobState.STOPPING:
-        detail = seen.stopped_reason or f"task {seen.last_status}"
+        # The reason is told once; what follows it says how far the stop has come.
+        is_told = job.state is JobState.STOPPING
+        detail = seen.last_status if is_told else seen.stopped_reason or seen.last_status
         return move(job, JobState.STOPPING, now, event="task stopping", detail=detail, wake_at=now + STOP_PATIENCE)
     if seen.last_status == "RUNNING" or job.state is JobState.RUNNING:
         return _running(job, now)
