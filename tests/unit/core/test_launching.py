@@ -69,7 +69,7 @@ def chosen(resume_uri: str | None = None, **fields) -> OfferingChosen:
 
 
 def answered(outcome) -> LaunchAnswered:
-    return LaunchAnswered(1, outcome)
+    return LaunchAnswered(1, 1, outcome)
 
 
 def test_the_first_launch_freezes_everything_the_request_is_made_of():
@@ -124,7 +124,7 @@ def test_only_the_latest_tries_are_kept_and_their_numbers_go_on():
     for _ in range(12):
         job = after(job, chosen())
         number = job.current_attempt.placement_try.number
-        job = after(job, LaunchAnswered(number, PlacementFailed(("RESOURCE:GPU",))))
+        job = after(job, LaunchAnswered(1, number, PlacementFailed(("RESOURCE:GPU",))))
 
     assert job.current_attempt.placement_try.number == 12
     assert [each.number for each in after(job, chosen()).current_attempt.closed_tries] == list(range(5, 13))
@@ -151,8 +151,8 @@ def test_a_slot_that_a_job_cannot_use_is_passed_on(waited_for, denied_by, effect
 @pytest.mark.parametrize(
     ("slot", "detail"),
     [
-        ("resnet", "5 jobs of definition resnet are running, which is its max_running_jobs"),
-        (STACK_SLOT, "5 jobs of the stack are running, which is its max_running_jobs"),
+        ("resnet", "definition resnet has no free slot of its 5 (max_running_jobs)"),
+        (STACK_SLOT, "the stack has no free slot of its 5 (max_running_jobs)"),
     ],
 )
 def test_a_denied_slot_is_said_to_be_waited_for(slot, detail):
@@ -172,7 +172,7 @@ def test_who_goes_on_waiting_for_the_same_does_so_since_then_without_another_lin
     assert again.timeline == ()
     assert again.job.waiting is not None
     assert again.job.waiting.since == NOW
-    assert again.job.waiting.detail.startswith("6 jobs")
+    assert "of its 6" in again.job.waiting.detail
 
 
 def test_nothing_that_ever_satisfies_it_fails_the_job_with_the_reason():
@@ -265,7 +265,7 @@ def test_a_refused_launch_fails_the_job_in_ecs_own_words():
 
 
 def test_a_try_that_was_never_sent_is_closed_and_costs_the_offering_nothing():
-    job = after(SITUATIONS["fz"], TryExpired(1))
+    job = after(SITUATIONS["fz"], TryExpired(1, 1))
 
     assert job.pending == (LAUNCH,)
     assert job.current_attempt.placement_try.outcome == "never sent"
@@ -321,9 +321,7 @@ def test_an_image_that_does_not_come_in_time_fails_the_job():
     assert failed.reason == "waiting for image trainer:5e07: it did not come until 09:27:53 UTC"
 
 
-@pytest.mark.parametrize(
-    ("situation", "minutes"), [("w0", 5), ("wc", 5), ("wb", 5), ("ws", 15)], ids=str
-)
+@pytest.mark.parametrize(("situation", "minutes"), [("w0", 5), ("wc", 5), ("wb", 5), ("ws", 15)], ids=str)
 def test_waiting_jobs_are_launched_when_they_are_woken(situation, minutes):
     decision = decide(SITUATIONS[situation], TimePassed(), SOON, LIMITS)
 
