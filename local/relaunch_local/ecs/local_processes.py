@@ -123,6 +123,7 @@ class _LocalProcess:
         self, popen: subprocess.Popen[bytes], spec: ProcessSpec, log_sink: LogSink, forget: Callable[[int], None]
     ) -> None:
         self.is_silent = False
+        self._is_over = False
         self._popen = popen
         self._spec = spec
         self._log_sink = log_sink
@@ -145,6 +146,9 @@ class _LocalProcess:
 
     def kill(self) -> None:
         """SIGKILL to the whole group, as the end of a container's namespace does."""
+        if self._is_over:
+            # The number may belong to somebody else by now.
+            return
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._popen.pid, signal.SIGKILL)
 
@@ -164,6 +168,7 @@ class _LocalProcess:
         code = self._popen.wait()
         # Nothing of a container outlives its main process.
         self.kill()
+        self._is_over = True
         self._reader.join(_READER_PATIENCE_SECONDS)
         self._forget(self._popen.pid)
         if not self.is_silent:

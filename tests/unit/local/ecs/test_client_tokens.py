@@ -122,3 +122,15 @@ def test_tokens_that_are_over_are_forgotten() -> None:
     world.run_one(clientToken="last")
 
     assert len(world.simulator.tokens) == 1
+
+
+def test_a_token_that_is_used_again_lives_its_own_life(running: EcsWorld) -> None:
+    first = token_run(running)
+    running.ecs.stop_task(cluster="c", task=first)
+    running.clock.advance(2 * HOUR)
+    second = token_run(running)
+
+    running.clock.advance(23 * HOUR)
+
+    assert token_run(running) == second
+    assert second != first

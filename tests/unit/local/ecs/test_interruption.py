@@ -263,3 +263,46 @@ def test_tags_of_the_definition_and_of_ecs_are_propagated(world: EcsWorld) -> No
         "team": "vision",
         "aws:ecs:clusterName": "c",
     }
+
+
+def test_a_stop_that_was_under_way_when_the_host_went_stays_the_users(training: tuple[EcsWorld, str, str]) -> None:
+    world, arn, instance_id = training
+    world.simulator.interrupt(instance_id, lead_seconds=5.0)
+    world.simulator.set_agent(instance_id, connected=False)
+    world.ecs.stop_task(cluster="c", task=arn, reason="interruption")
+
+    task = world.wait_for(arn, "STOPPED")
+
+    assert (task["stopCode"], task["stoppedReason"]) == ("UserInitiated", "interruption")
+    assert "exitCode" not in task["containers"][0]
+
+
+def test_containers_end_with_their_machine(training: tuple[EcsWorld, str, str]) -> None:
+    world, arn, instance_id = training
+    (task,) = world.simulator.clusters.get("c").tasks.values()
+    kills: list[str] = []
+    task.containers[0].handle = _Recorder(kills)
+
+    world.simulator.terminate(instance_id)
+
+    assert kills == ["kill"]
+    assert world.task(arn)["lastStatus"] == "RUNNING"
+
+
+class _Recorder:
+    def __init__(self, kills: list[str]) -> None:
+        self._kills = kills
+
+    def terminate(self) -> None:
+        self._kills.append("terminate")
+
+    def kill(self) -> None:
+        self._kills.append("kill")
+
+
+def test_a_terminated_instance_makes_room_for_the_next(world: EcsWorld) -> None:
+    world.simulator.set_capacity("g5.xlarge", Purchase.SPOT, 1, zone="us-east-1a")
+    for _ in range(3):
+        world.simulator.terminate(world.instance(purchase=Purchase.SPOT))
+
+    assert len(world.simulator.machines.bill) == 3

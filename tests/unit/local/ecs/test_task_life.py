@@ -269,3 +269,27 @@ def test_other_delays_hold_from_the_next_timer_on(world: EcsWorld) -> None:
     task = world.wait_for(arn, "RUNNING")
 
     assert task["startedAt"] - task["createdAt"] == timedelta(seconds=7)
+
+
+def test_a_task_that_was_placed_runs_on_after_the_time_it_might_have_waited(world: EcsWorld) -> None:
+    world.provider()
+    world.register()
+    world.script = lambda _spec: Script(runtime_seconds=None)
+    arn = world.run_one("g5-spot")
+
+    world.clock.advance(7_200)
+
+    assert world.task(arn)["lastStatus"] == "RUNNING"
+
+
+def test_nothing_is_left_to_do_for_a_task_that_ended_before_its_stop_timeout(world: EcsWorld) -> None:
+    world.register()
+    world.instance()
+    world.script = lambda _spec: Script(runtime_seconds=None)
+    arn = world.run_one()
+    world.wait_for(arn, "RUNNING")
+    world.ecs.stop_task(cluster="c", task=arn)
+
+    world.wait_for(arn, "STOPPED")
+
+    assert world.clock.next_due_at() is None
