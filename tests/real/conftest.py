@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from relaunch_local.build import REPOSITORY, BuildRequest, build
+from relaunch_local.event_pump import Disorder
 from relaunch_local.training_cluster import Training
 from relaunch_local.world import LocalWorld, WorldSettings, local_world
 
@@ -25,9 +26,11 @@ def built() -> str:
 
 @pytest.fixture(scope="session")
 def world(built: str) -> Iterator[LocalWorld]:
-    """One deployment for the whole run."""
+    """One deployment for the whole run; a third of the events arrives twice, a third after later ones."""
     assert built
-    with local_world(
-        WorldSettings(training=Training(steps=60, step_delay_seconds=0.02, checkpoint_every=10))
-    ) as opened:
+    settings = WorldSettings(
+        training=Training(steps=100, step_delay_seconds=0.03, checkpoint_every=10),
+        disorder=Disorder(duplicated=0.3, reordered=0.3, seed=1),
+    )
+    with local_world(settings) as opened:
         yield opened

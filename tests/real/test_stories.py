@@ -1,0 +1,224 @@
+"""The main job, end to end: real template, real handlers, real training; only the cloud is ours."""
+
+import hashlib
+import hmac
+import json
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import boto3
+import pytest
+
+from fakes.webhook import load_event
+from relaunch.adapters.catalogue import load_catalogue
+from relaunch.adapters.definition_file import parse_definitions
+from relaunch.bootstrap import make_world
+from relaunch.core.job import JobState
+from relaunch.ports import JobHistory, World
+from relaunch.settings import Settings
+from relaunch.usecases.register_definitions import compare_definitions, register_definitions
+from relaunch_local.account import CHECKPOINTS, DATASETS, LOG_GROUP
+from relaunch_local.build import REPOSITORY
+from relaunch_local.training_cluster import CLUSTER
+from relaunch_local.world import LocalWorld
+
+PATIENCE_SECONDS = 90.0
+PAUSE_SECONDS = 0.1
+
+
+Answer = TypeVar("Answer")
+
+
+def eventually(ask: Callable[[], Answer | None]) -> Answer:
+    """What is asked for, once it is there."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while (answer := ask()) is None:
+        assert time.monotonic() < deadline, f"nothing came of {ask.__qualname__}"
+        time.sleep(PAUSE_SECONDS)
+    return answer
+
+
+@pytest.fixture
+def relaunch(world: LocalWorld, monkeypatch: pytest.MonkeyPatch) -> World:
+    """The use cases with the operator's own credentials, as the command runs them; the examples are registered."""
+    for name, value in world.environment().items():
+        monkeypatch.setenv(name, value)
+    opened = make_world(Settings.from_stack_outputs(world.deployment.outputs), boto3.Session())
+    text = (REPOSITORY / "examples" / "relaunch.yaml").read_text()
+    definitions = parse_definitions(text, "relaunch.yaml", load_catalogue())
+    changes = compare_definitions(definitions, opened.definitions.list_definitions(), prune=False)
+    register_definitions(definitions, changes, opened)
+    return opened
+
+
+def push(world: LocalWorld, commit: str) -> int:
+    """Deliver a push of this commit as GitHub would; the status that it is answered with."""
+    payload = load_event("github.push") | {"after": commit}
+    body = json.dumps(payload).encode()
+    signature = hmac.new(world.deployment.webhook_secret.encode(), body, hashlib.sha256).hexdigest()
+    headers = {
+        "Content-Type": "application/json",
+        "X-GitHub-Event": "push",
+        "X-GitHub-Delivery": f"delivery-of-{commit}",
+        "X-Hub-Signature-256": f"sha256={signature}",
+    }
+    request = urllib.request.Request(world.deployment.webhook_url, data=body, headers=headers)  # noqa: S310 - loopback
+    with urllib.request.urlopen(request) as response:  # noqa: S310 - loopback
+        return int(response.status)
+
+
+def new_job(relaunch: World, known: set[str]) -> str:
+    """The id of the job that was not there before."""
+    return eventually(lambda: next(iter(job_ids(relaunch) - known), None))
+
+
+def job_ids(relaunch: World) -> set[str]:
+    return {summary.job_id for summary in relaunch.jobs.list_jobs(limit=100)[0]}
+
+
+def history_of(relaunch: World, job_id: str) -> JobHistory:
+    history = relaunch.jobs.load_history(job_id)
+    assert history is not None
+    return history
+
+
+def running_on(relaunch: World, job_id: str) -> str:
+    """The instance that the job's training runs on, once it has saved something."""
+
+    def instance() -> str | None:
+        attempts = history_of(relaunch, job_id).attempts
+        uri = f"s3://{CHECKPOINTS}/demo/"
+        saved = relaunch.checkpoints.newest_complete(uri, job_id)
+        return attempts[-1].instance_id if attempts and saved else None
+
+    return eventually(instance)
+
+
+def outcome(relaunch: World, job_id: str) -> JobHistory:
+    """The job's history, once it is over."""
+
+    def over() -> JobHistory | None:
+        history = history_of(relaunch, job_id)
+        return history if history.job.state.is_final else None
+
+    return eventually(over)
+
+
+def output_of(world: LocalWorld, job_id: str) -> list[dict[str, Any]]:
+    """What the job's containers wrote, in order."""
+
+    def written() -> list[dict[str, Any]] | None:
+        pages = world.client("logs").get_paginator("filter_log_events").paginate(logGroupName=LOG_GROUP)
+        lines = [json.loads(event["message"]) for page in pages for event in page["events"]]
+        own, current = [], False
+        for line in lines:
+            current = line.get("job_id") == job_id if line["event"] == "started" else current
+            if current:
+                own.append(line)
+        return own if own and own[-1]["event"] == "finished" else None
+
+    return eventually(written)
+
+
+def uninterrupted_result(steps: int) -> tuple[float, str]:
+    """The loss and the weights that the same training ends with on its own."""
+    command = [sys.executable, "-m", "train", "--steps", str(steps)]
+    result = subprocess.run(command, cwd=REPOSITORY / "examples", capture_output=True, text=True, check=True, env={})
+    last = json.loads(result.stdout.splitlines()[-1])
+    return last["loss"], last["weights_sha256"]
+
+
+def test_a_pushed_training_that_loses_its_machine_resumes_on_another_and_ends_as_if_nothing_had_happened(
+    world: LocalWorld, relaunch: World
+) -> None:
+    known = job_ids(relaunch)
+
+    assert push(world, "a" * 40) == 202
+    job_id = new_job(relaunch, known)
+    instance_id = running_on(relaunch, job_id)
+    with world.simulator.clock.lock:
+        world.simulator.interrupt(instance_id)
+    history = outcome(relaunch, job_id)
+
+    assert history.job.state is JobState.SUCCEEDED
+    first, second = history.attempts
+    assert first.instance_id == instance_id
+    assert second.placement_try.offering != first.placement_try.offering
+    lines = output_of(world, job_id)
+    assert [line["event"] for line in lines if line["event"] in {"started", "stopped", "resumed", "finished"}] == [
+        "started",
+        "stopped",
+        "started",
+        "resumed",
+        "finished",
+    ]
+    assert (lines[-1]["loss"], lines[-1]["weights_sha256"]) == uninterrupted_result(lines[-1]["step"])
+
+
+def test_the_newest_active_revision_is_pinned_and_the_task_lands_where_it_was_meant_to(
+    world: LocalWorld, relaunch: World
+) -> None:
+    known = job_ids(relaunch)
+
+    push(world, "b" * 40)
+    job_id = new_job(relaunch, known)
+    history = outcome(relaunch, job_id)
+
+    (request,) = [
+        each.parameters
+        for each in world.simulator.requests
+        if each.action == "RunTask" and each.parameters["startedBy"].startswith(job_id)
+    ]
+    (attempt,) = history.attempts
+    instance_type = attempt.placement_try.offering.instance_type
+    assert request["cluster"] == CLUSTER
+    assert request["taskDefinition"].endswith(":task-definition/trainer:11")
+    expression = f"attribute:ecs.instance-type == {instance_type}"
+    assert request["placementConstraints"] == [{"type": "memberOf", "expression": expression}]
+
+
+def test_a_delivery_that_github_repeats_starts_nothing_new(world: LocalWorld, relaunch: World) -> None:
+    known = job_ids(relaunch)
+
+    assert push(world, "c" * 40) == 202
+    job_id = new_job(relaunch, known)
+    assert push(world, "c" * 40) == 202
+    assert outcome(relaunch, job_id).job.state is JobState.SUCCEEDED
+
+    assert job_ids(relaunch) - known == {job_id}
+
+
+def test_an_upload_starts_a_training_that_knows_what_was_uploaded(world: LocalWorld, relaunch: World) -> None:
+    known = job_ids(relaunch)
+    key = "images/überblick a+b.manifest"
+
+    world.client("s3").put_object(Bucket=DATASETS, Key=key, Body=b"{}")
+    job_id = new_job(relaunch, known)
+    history = outcome(relaunch, job_id)
+
+    assert history.job.state is JobState.SUCCEEDED
+    (request,) = [
+        each.parameters
+        for each in world.simulator.requests
+        if each.action == "RunTask" and each.parameters["startedBy"].startswith(job_id)
+    ]
+    environment = {each["name"]: each["value"] for each in request["overrides"]["containerOverrides"][0]["environment"]}
+    assert environment["RELAUNCH_OBJECT_URI"] == f"s3://{DATASETS}/{key}"
+
+
+def test_nothing_was_refused_and_no_message_was_given_up(world: LocalWorld, relaunch: World) -> None:
+    known = job_ids(relaunch)
+    push(world, "d" * 40)
+    outcome(relaunch, new_job(relaunch, known))
+
+    refused = [(each.action, each.outcome) for each in world.simulator.requests if "AccessDenied" in each.outcome[0]]
+    assert refused == []
+    sqs = world.client("sqs")
+    for name, url in world.deployment.outputs.items():
+        if name.endswith("DeadLetterQueueUrl"):
+            attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["ApproximateNumberOfMessages"])
+            assert attributes["Attributes"]["ApproximateNumberOfMessages"] == "0", name
