@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import boto3
@@ -53,6 +53,20 @@ def relaunch(world: LocalWorld, monkeypatch: pytest.MonkeyPatch) -> World:
     changes = compare_definitions(definitions, opened.definitions.list_definitions(), prune=False)
     register_definitions(definitions, changes, opened)
     return opened
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_refused_or_given_up(world: LocalWorld) -> Iterator[None]:
+    """In no story does a function lack a permission or a message end as a dead letter."""
+    before = len(world.simulator.requests)
+    yield
+    requests = list(world.simulator.requests)[before:]
+    assert [(each.action, each.outcome) for each in requests if "Denied" in each.outcome[0]] == []
+    sqs = world.client("sqs")
+    for name, url in world.deployment.outputs.items():
+        if name.endswith("DeadLetterQueueUrl"):
+            attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["ApproximateNumberOfMessages"])
+            assert attributes["Attributes"]["ApproximateNumberOfMessages"] == "0", name
 
 
 def push(world: LocalWorld, commit: str) -> int:
@@ -208,17 +222,3 @@ def test_an_upload_starts_a_training_that_knows_what_was_uploaded(world: LocalWo
     ]
     environment = {each["name"]: each["value"] for each in request["overrides"]["containerOverrides"][0]["environment"]}
     assert environment["RELAUNCH_OBJECT_URI"] == f"s3://{DATASETS}/{key}"
-
-
-def test_nothing_was_refused_and_no_message_was_given_up(world: LocalWorld, relaunch: World) -> None:
-    known = job_ids(relaunch)
-    push(world, "d" * 40)
-    outcome(relaunch, new_job(relaunch, known))
-
-    refused = [(each.action, each.outcome) for each in world.simulator.requests if "AccessDenied" in each.outcome[0]]
-    assert refused == []
-    sqs = world.client("sqs")
-    for name, url in world.deployment.outputs.items():
-        if name.endswith("DeadLetterQueueUrl"):
-            attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["ApproximateNumberOfMessages"])
-            assert attributes["Attributes"]["ApproximateNumberOfMessages"] == "0", name
