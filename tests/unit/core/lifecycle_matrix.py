@@ -142,8 +142,8 @@ def _nothing(*, is_permanent: bool) -> NothingKept:
     return NothingKept(make_selection(kept=()), "nothing", is_permanent, False, None)
 
 
-def _answer(outcome: LaunchOutcome, try_number: int = 1) -> LaunchAnswered:
-    return LaunchAnswered(try_number, outcome)
+def _answer(outcome: LaunchOutcome, try_number: int = 1, attempt_number: int = 1) -> LaunchAnswered:
+    return LaunchAnswered(attempt_number, try_number, outcome)
 
 
 def seen(last_status: str, **fields: Any) -> TaskSeen:
@@ -175,6 +175,7 @@ EVENTS: Mapping[str, JobEvent] = {
     "placed": _answer(TaskPlaced(task_arn())),
     "placed-another": _answer(TaskPlaced(STRAY)),
     "placed-late": _answer(TaskPlaced(STRAY), try_number=9),
+    "placed-before": _answer(TaskPlaced(STRAY), attempt_number=7),
     "place-failed": _answer(PlacementFailed(("RESOURCE:GPU",))),
     "fail-late": _answer(PlacementFailed(("RESOURCE:GPU",)), try_number=9),
     "deferred": _answer(LaunchDeferred("ThrottlingException")),
@@ -182,8 +183,8 @@ EVENTS: Mapping[str, JobEvent] = {
     "conflict": _answer(LaunchConflict((task_arn(),))),
     "conflict-empty": _answer(LaunchConflict(())),
     "uncertain": _answer(LaunchUncertain("no answer")),
-    "expired": TryExpired(1),
-    "expired-late": TryExpired(9),
+    "expired": TryExpired(1, 1),
+    "expired-late": TryExpired(1, 9),
     "seen-pending": seen("PENDING"),
     "seen-running": seen("RUNNING"),
     "seen-old": seen("RUNNING", version=5),
@@ -193,6 +194,7 @@ EVENTS: Mapping[str, JobEvent] = {
     "seen-exit-1": seen_stopped(1),
     "seen-deleted": seen_stopped(0, last_status="DELETED"),
     "stray": seen("RUNNING", task_arn=STRAY, started_by="resnet-1f2e3d4c/7"),
+    "stray-sibling": seen("RUNNING", task_arn=STRAY),
     "stray-over": seen_stopped(0, task_arn=STRAY, started_by="resnet-1f2e3d4c/7"),
     "missing": TaskMissing(task_arn()),
     "missing-another": TaskMissing(STRAY),
@@ -219,6 +221,7 @@ slot-denied       W  W  .  W  W  W    .  .  .    .    .  .  .    .  .  .  .
 placed            W  .  W  W  W  W    L  S  .    .    .  .  .    .  .  .  .
 placed-another    W  W  W  W  W  W    L  S  L    R    S  S  S    D  F  C  T
 placed-late       W  W  W  W  W  W    L  L  L    R    S  S  S    D  F  C  T
+placed-before     W  W  W  W  W  W    L  L  L    R    S  S  S    D  F  C  T
 place-failed      .  .  .  .  .  .    W  C  .    .    .  .  .    .  .  .  .
 fail-late         .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
 deferred          .  .  .  .  .  .    L  L  .    .    .  .  .    .  .  .  .
@@ -237,6 +240,7 @@ seen-exit-0       .  .  .  .  .  .    D  C  D    D    W  D  C    .  .  .  .
 seen-exit-1       .  .  .  .  .  .    W  C  W    W    W  W  C    .  .  .  .
 seen-deleted      .  .  .  .  .  .    D  C  D    D    W  D  C    .  .  .  .
 stray             W  W  W  W  W  W    L  L  L    R    S  S  S    D  F  C  T
+stray-sibling     W  W  W  W  W  W    R  S  L    R    S  S  S    D  F  C  T
 stray-over        .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
 missing           .  .  .  .  .  .    .  .  L    R    S  S  S    .  .  .  .
 missing-another   .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .

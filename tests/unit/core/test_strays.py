@@ -27,11 +27,11 @@ def test_a_live_task_beside_the_current_one_is_stopped(situation):
 
 
 def test_a_task_that_a_late_answer_tells_of_is_stopped():
-    assert stopped_by(SITUATIONS["ca"], LaunchAnswered(1, TaskPlaced(STRAY))) == [STRAY]
+    assert stopped_by(SITUATIONS["ca"], LaunchAnswered(1, 1, TaskPlaced(STRAY))) == [STRAY]
 
 
 def test_of_a_late_conflict_only_the_unknown_tasks_are_stopped():
-    assert stopped_by(SITUATIONS["ru"], LaunchAnswered(1, LaunchConflict((task_arn(), STRAY)))) == [STRAY]
+    assert stopped_by(SITUATIONS["ru"], LaunchAnswered(1, 1, LaunchConflict((task_arn(), STRAY)))) == [STRAY]
 
 
 def test_a_job_that_is_over_is_due_until_the_stray_is_stopped():
@@ -43,7 +43,7 @@ def test_a_job_that_is_over_is_due_until_the_stray_is_stopped():
 
 def test_what_the_job_has_still_to_do_is_kept():
     waiting = decide(
-        SITUATIONS["fz"], LaunchAnswered(1, LaunchConflict((task_arn(), task_arn(2)))), SOON, StackLimits()
+        SITUATIONS["fz"], LaunchAnswered(1, 1, LaunchConflict((task_arn(), task_arn(2)))), SOON, StackLimits()
     )
 
     job = decide(waiting.job, seen("RUNNING", task_arn=STRAY, started_by="resnet-1f2e3d4c/7"), SOON, StackLimits()).job

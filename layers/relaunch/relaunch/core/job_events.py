@@ -49,8 +49,9 @@ class SlotDenied:
 
 @dataclass(frozen=True, slots=True)
 class LaunchAnswered:
-    """RunTask was sent for a frozen placement try; this came of it."""
+    """RunTask was sent for a frozen placement try of an attempt; this came of it."""
 
+    attempt_number: int
     try_number: int
     outcome: LaunchOutcome
 
@@ -59,6 +60,7 @@ class LaunchAnswered:
 class TryExpired:
     """A frozen try is too old to be sent, or was never sent and the job is cancelled; ECS knows no task of it."""
 
+    attempt_number: int
     try_number: int
 
 

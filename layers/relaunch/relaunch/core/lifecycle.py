@@ -74,7 +74,10 @@ def is_placed(job: Job, _event: JobEvent) -> bool:
 
 def answers_current_try(job: Job, event: LaunchAnswered | TryExpired) -> bool:
     """Hold when the answer belongs to the frozen try, not to one that was closed meanwhile."""
-    return is_frozen(job, event) and job.current_attempt.placement_try.number == event.try_number
+    if not is_frozen(job, event):
+        return False
+    attempt = job.current_attempt
+    return (attempt.number, attempt.placement_try.number) == (event.attempt_number, event.try_number)
 
 
 def is_news(job: Job, event: TaskSeen) -> bool:
@@ -86,7 +89,7 @@ def is_news(job: Job, event: TaskSeen) -> bool:
     if attempt is None or attempt.stop is not None or seen.started_by != job.started_by:
         return False
     if attempt.task_arn is None:
-        return is_frozen(job, event) and seen.task_arn not in {each.task_arn for each in attempt.closed_tries}
+        return seen.task_arn not in {each.task_arn for each in attempt.closed_tries}
     if seen.task_arn != attempt.task_arn:
         return False
     was_missing = attempt.missing_since is not None and seen.version == attempt.task_version

@@ -99,7 +99,7 @@ def _send(job: Job, world: World) -> Job | None:
     overdue = world.clock.now() - unsendable_at
     if overdue >= timedelta(0):
         return _look_for_task(job, overdue > _SENDING_GRACE, world)
-    answered = LaunchAnswered(attempt.placement_try.number, _launch(job, world))
+    answered = LaunchAnswered(attempt.number, attempt.placement_try.number, _launch(job, world))
     try:
         # Not by advance_job: it would first repeat the very launch request that is being answered here.
         return apply_event(job, answered, world)
@@ -116,12 +116,13 @@ def _launch(job: Job, world: World) -> LaunchOutcome:
 
 def _look_for_task(job: Job, is_certain: bool, world: World) -> Job:
     """Find out whether RunTask took effect, without sending it; look again until it is certain that nobody sends it."""
-    closed = {each.task_arn for each in job.current_attempt.closed_tries}
+    attempt = job.current_attempt
+    closed = {each.task_arn for each in attempt.closed_tries}
     found = [task for task in world.tasks.find_started_by(job.started_by) if task.task_arn not in closed]
     if found:
         newest = max(found, key=lambda task: (task.created_at is not None, task.created_at, task.task_arn))
         return apply_event(job, TaskSeen(newest), world)
     if is_certain:
-        return apply_event(job, TryExpired(job.current_attempt.placement_try.number), world)
+        return apply_event(job, TryExpired(attempt.number, attempt.placement_try.number), world)
     world.launches.request_launch(job.job_id, _LOOK_SECONDS)
     return job

@@ -1,0 +1,114 @@
+from dataclasses import replace
+
+import pytest
+
+from fakes.builders import make_attempt, make_container, make_definition, make_job, make_placement_try, make_revision
+from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement
+from relaunch.core.job import TriggerFacts
+from relaunch.core.launch import check_limits
+from relaunch.core.launch_plan import job_checkpoint_uri, main_container, plan_launch, training_environment
+
+FACTS = TriggerFacts("github", "id", "summary", {"RELAUNCH_GIT_SHA": "5e07"})
+
+
+def launching(**fields):
+    return make_job(**{"attempt": make_attempt(), "trigger": FACTS, **fields})
+
+
+def test_the_request_is_made_of_the_frozen_job_alone():
+    request = plan_launch(launching())
+
+    assert request.revision_arn == make_revision().arn
+    assert request.capacity_provider == "g5-xlarge-spot"
+    assert request.placement_constraints == ("attribute:ecs.instance-type == g5.xlarge",)
+    assert request.container == "main"
+    assert request.command == ("python", "-m", "train")
+    assert request.started_by == "resnet-1f2e3d4c/1"
+    assert request.gpu_count == 1
+    assert request.network_mode == "bridge"
+    assert check_limits(request) == ()
+
+
+def test_the_same_try_gives_the_same_request_and_every_other_another_token():
+    first = launching()
+    next_try = launching(attempt=make_attempt(placement_try=make_placement_try(2)))
+    next_attempt = launching(attempt=make_attempt(2))
+    other_job = launching(job_id="resnet-other")
+
+    assert plan_launch(first) == plan_launch(launching())
+    assert len({plan_launch(job).client_token for job in (first, next_try, next_attempt, other_job)}) == 4
+
+
+def test_what_the_revision_has_of_its_own_is_reckoned_with():
+    revision = make_revision(network_mode="awsvpc", placement_constraint_count=3)
+
+    request = plan_launch(launching(revision=revision))
+
+    assert (request.network_mode, request.own_constraint_count) == ("awsvpc", 3)
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "gpu_count"),
+    [
+        (AcceleratorRequirement(gpu=GpuRequirement(count=4)), 4),
+        (AcceleratorRequirement(neuron=NeuronRequirement(devices=1)), None),
+    ],
+    ids=["gpus-are-asked-for", "neuron-devices-cannot-be-overridden"],
+)
+def test_only_gpus_are_overridden(accelerator, gpu_count):
+    assert plan_launch(launching(definition=make_definition(accelerator=accelerator))).gpu_count == gpu_count
+
+
+@pytest.mark.parametrize(
+    ("container", "names", "expected"),
+    [
+        pytest.param("main", ("main", "log"), "main", id="named"),
+        pytest.param(None, ("train",), "train", id="the-only-one"),
+        pytest.param(None, ("main", "log"), None, id="unclear"),
+    ],
+)
+def test_the_container_that_counts_is_the_named_or_the_only_one(container, names, expected):
+    revision = make_revision(containers=tuple(make_container(name=name) for name in names))
+
+    assert main_container(make_definition(container=container), revision) == expected
+
+
+def test_the_training_is_told_what_the_contract_says():
+    frozen = make_placement_try(resume_uri="s3://acme-checkpoints/resnet/resnet-1f2e3d4c/attempt-1/step-100/")
+    job = launching(
+        attempt=make_attempt(2, placement_try=frozen),
+        inputs={"learning-rate": "0.1", "epochs": "3"},
+        definition=make_definition(environment={"SEED": "7"}),
+    )
+
+    assert training_environment(job) == {
+        "SEED": "7",
+        "RELAUNCH_INPUT_LEARNING_RATE": "0.1",
+        "RELAUNCH_INPUT_EPOCHS": "3",
+        "RELAUNCH_GIT_SHA": "5e07",
+        "RELAUNCH_JOB_ID": "resnet-1f2e3d4c",
+        "RELAUNCH_ATTEMPT": "2",
+        "RELAUNCH_CHECKPOINT_URI": "s3://acme-checkpoints/resnet/resnet-1f2e3d4c/attempt-2/",
+        "RELAUNCH_RESUME_URI": "s3://acme-checkpoints/resnet/resnet-1f2e3d4c/attempt-1/step-100/",
+    }
+
+
+def test_without_checkpoints_the_training_is_told_of_none():
+    environment = training_environment(launching(definition=make_definition(checkpoint_uri=None)))
+
+    assert "RELAUNCH_CHECKPOINT_URI" not in environment
+    assert "RELAUNCH_RESUME_URI" not in environment
+
+
+def test_nothing_replaces_what_relaunch_sets():
+    job = launching(
+        definition=make_definition(environment={"RELAUNCH_JOB_ID": "mine"}),
+        trigger=replace(FACTS, environment={"RELAUNCH_ATTEMPT": "9"}),
+    )
+
+    assert training_environment(job)["RELAUNCH_JOB_ID"] == "resnet-1f2e3d4c"
+    assert training_environment(job)["RELAUNCH_ATTEMPT"] == "1"
+
+
+def test_all_attempts_of_a_job_write_under_one_prefix():
+    assert job_checkpoint_uri(launching()) == "s3://acme-checkpoints/resnet/resnet-1f2e3d4c/"
