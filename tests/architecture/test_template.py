@@ -30,7 +30,6 @@ ACTIONS_WITHOUT_RESOURCE = {
     "ecs:ListTaskDefinitions",
     "ecs:ListTasks",
     "ec2:DescribeSpotPriceHistory",
-    "ec2:DescribeInstances",
 }
 COMMON_TIMEOUT_FACTOR = 6
 
@@ -268,6 +267,18 @@ class TestRoles:
     def test_tasks_are_stopped_only_in_our_cluster(self, template: Template, function: str) -> None:
         for resource in resources_for("ecs:StopTask", template.statements_of(function)):
             assert resource["Fn::Sub"].endswith(":task/${ClusterName}/*")
+
+    @pytest.mark.parametrize("function", sorted(set(FUNCTIONS) - {"GithubWebhookFunction"}))
+    def test_whoever_may_load_a_job_may_finish_what_its_last_writer_left_undone(
+        self, template: Template, function: str
+    ) -> None:
+        # The effects of relaunch.core.job.EffectKind: stop, request a launch, remember capacity, let a waiting job in.
+        statements = template.statements_of(function)
+
+        assert resources_for("ecs:StopTask", statements)
+        assert "AttemptsQueue" in queues_for("sqs:SendMessage", statements)
+        assert {"Fn::GetAtt": ["JobsTable", "Arn"]} in resources_for("dynamodb:PutItem", statements)
+        assert {"Fn::Sub": "${JobsTable.Arn}/index/waiting"} in resources_for("dynamodb:Query", statements)
 
     def test_only_the_webhook_reads_the_secret(self, template: Template) -> None:
         readers = [
