@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from relaunch.core.catalogue import InstanceType, is_same_name
+from relaunch.core.gpu_share import find_misfit
 from relaunch.core.need import CARD_MEMORY_TOLERANCE, Need, usable_memory_mib
 
 
@@ -75,6 +76,12 @@ def check_card_memory(need: Need, machine: InstanceType) -> Miss | None:
     return Miss(f"its GPU has {has} of memory; {asked} are asked for", 1 - machine.gpu_memory_mib / need.gpu_memory_mib)
 
 
+def check_share(need: Need, machine: InstanceType) -> Miss | None:
+    """Reject machines that cannot give the share of a GPU that is asked for."""
+    misfit = find_misfit(need.share, machine) if need.share else None
+    return Miss(misfit.reason, misfit.shortfall) if misfit else None
+
+
 def check_neuron(need: Need, machine: InstanceType) -> Miss | None:
     """Reject machines with too few Neuron devices or cores.
 
@@ -128,6 +135,7 @@ TYPE_FILTERS: tuple[tuple[str, TypeFilter], ...] = (
     ("count", check_count),
     ("model", check_model),
     ("memory-per-card", check_card_memory),
+    ("share", check_share),
     ("neuron", check_neuron),
     ("vcpu", check_vcpu),
     ("memory", check_memory),

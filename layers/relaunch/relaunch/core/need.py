@@ -4,8 +4,9 @@ import math
 from dataclasses import dataclass
 
 from relaunch.core.definition import JobDefinition
+from relaunch.core.gpu_share import ShareNeed, derive_share
 from relaunch.core.launch_plan import main_container
-from relaunch.core.revision import Revision
+from relaunch.core.revision import ContainerRequirement, Revision
 
 # What the kernel and the hypervisor keep of the memory that DescribeInstanceTypes reports; the ECS agent registers
 # what is left ("Reserving Amazon ECS Linux container instance memory", ECS Developer Guide). Measured on Amazon Linux
@@ -25,7 +26,8 @@ CARD_MEMORY_TOLERANCE = 0.07
 class Need:
     """What a machine must have; zero or empty means: nothing is asked.
 
-    `gpu_count` counts whole GPUs of all containers together; `gpu_memory_mib` is per card.
+    `gpu_count` counts whole GPUs of all containers together; `gpu_memory_mib` is per card. `share` is set instead where
+    a share of one card is asked for.
     """
 
     is_gpu: bool = False
@@ -40,6 +42,7 @@ class Need:
     memory_mib: int = 0
     architecture: str = ""
     network_mode: str = ""
+    share: ShareNeed | None = None
 
 
 def usable_memory_mib(memory_mib: int) -> int:
@@ -48,29 +51,41 @@ def usable_memory_mib(memory_mib: int) -> int:
 
 
 def needed_gpus(definition: JobDefinition, revision: Revision | None) -> int:
-    """Return the GPUs of all containers together, once the definition's count has replaced that of its container.
+    """Return the whole GPUs of all containers together, once the definition's count has replaced its container's.
 
     Without `gpu` in the definition the revision's own count holds.
     """
     gpu = definition.accelerator.gpu
+    own = gpu.count if gpu and not gpu.is_share else 0
+    return own + sum(each.gpu_count for each in _as_registered(definition, revision))
+
+
+def needed_share(definition: JobDefinition, revision: Revision | None) -> ShareNeed | None:
+    """Return the share of a card the task needs, by the definition or else by the revision; None without one."""
+    return derive_share(definition.accelerator.gpu, _as_registered(definition, revision))
+
+
+def _as_registered(definition: JobDefinition, revision: Revision | None) -> tuple[ContainerRequirement, ...]:
+    """Return the containers that keep the GPU requirement the revision gives them."""
     if revision is None:
-        return gpu.count if gpu else 0
-    if gpu is None:
-        return revision.gpu_count
+        return ()
+    if definition.accelerator.gpu is None:
+        return revision.containers
     counted = main_container(definition, revision)
-    return gpu.count + sum(each.gpu_count for each in revision.containers if each.name != counted)
+    return tuple(each for each in revision.containers if each.name != counted)
 
 
 def derive_need(definition: JobDefinition, revision: Revision | None) -> Need:
     """Read definition and revision together; without a revision only the definition's needs are known."""
     accelerator = definition.accelerator
     gpu, neuron = accelerator.gpu, accelerator.neuron
+    share = needed_share(definition, revision)
     return Need(
-        is_gpu=gpu is not None,
+        is_gpu=gpu is not None or share is not None,
         is_neuron=neuron is not None,
         instance_types=tuple(name.lower() for name in accelerator.instance_types),
         gpu_count=needed_gpus(definition, revision),
-        gpu_memory_mib=(gpu.memory_mib or 0) if gpu else 0,
+        gpu_memory_mib=(gpu.memory_mib or 0) if gpu and not gpu.is_share else 0,
         models=gpu.models if gpu else (),
         neuron_devices=max((neuron.devices or 0) if neuron else 0, _listed_devices(revision)),
         neuron_cores=(neuron.cores or 0) if neuron else 0,
@@ -78,6 +93,7 @@ def derive_need(definition: JobDefinition, revision: Revision | None) -> Need:
         memory_mib=_needed_memory_mib(revision),
         architecture=revision.architecture if revision else "",
         network_mode=revision.network_mode if revision else "",
+        share=share,
     )
 
 

@@ -11,7 +11,11 @@ _REVISION_ARN = re.compile(r"(?:arn:[^:]+:ecs:[^:]*:[^:]*:task-definition/)?(?P<
 
 @dataclass(frozen=True, slots=True)
 class ContainerRequirement:
-    """What one container of a revision asks for; memory in MiB, the hard limit or else the reservation."""
+    """What one container of a revision asks for; memory in MiB, the hard limit or else the reservation.
+
+    `gpu_count` counts whole GPUs (`ALL` as one). A container has none of them when it shares a card (`gpu_share_mib` of
+    its memory, by NVIDIA MPS) or takes the part of a GPU that fractional instance types have (`gpu_partition`).
+    """
 
     name: str
     image: str
@@ -21,6 +25,8 @@ class ContainerRequirement:
     vcpus: float = 0.0
     host_ports: tuple[int, ...] = ()
     neuron_devices: tuple[str, ...] = ()
+    gpu_share_mib: int = 0
+    gpu_partition: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +49,7 @@ class Revision:
 
     @property
     def gpu_count(self) -> int:
-        """Return the GPUs of all containers together: one machine must have them all."""
+        """Return the whole GPUs of all containers together: one machine must have them all."""
         return sum(container.gpu_count for container in self.containers)
 
 

@@ -223,17 +223,26 @@ def test_size_of_a_task_is_read_in_both_its_forms(cpu: str, memory: str, expecte
 
 
 @pytest.mark.parametrize(
-    ("requirements", "expected"),
+    ("requirements", "whole", "share_mib", "part"),
     [
-        pytest.param([{"type": "GPU", "value": "4"}], 4, id="whole-cards"),
-        pytest.param([{"type": "GPU", "value": "ALL"}], 1, id="all-is-at-least-one"),
-        pytest.param([{"type": "GPU", "sharingStrategy": {"nvidiaMps": {"memory": 2048}}}], 1, id="share-of-a-card"),
-        pytest.param([{"type": "InferenceAccelerator", "value": "eia"}], 0, id="another-kind"),
-        pytest.param([], 0, id="none"),
+        pytest.param([{"type": "GPU", "value": "4"}], 4, 0, 0.0, id="whole cards"),
+        pytest.param([{"type": "GPU", "value": "ALL"}], 1, 0, 0.0, id="all is at least one"),
+        pytest.param(
+            [{"type": "GPU", "sharingStrategy": {"nvidiaMps": {"memory": 2048, "maxComputePercent": 30}}}],
+            0,
+            2048,
+            0.0,
+            id="a share of a card",
+        ),
+        pytest.param([{"type": "GPU", "value": "0.25"}], 0, 0, 0.25, id="a part of a card"),
+        pytest.param([{"type": "InferenceAccelerator", "value": "eia"}], 0, 0, 0.0, id="another kind"),
+        pytest.param([], 0, 0, 0.0, id="none"),
     ],
 )
-def test_gpus_are_counted(requirements: list[dict[str, Any]], expected: int) -> None:
-    assert read_revision(definition(container={"resourceRequirements": requirements})).gpu_count == expected
+def test_gpus_are_counted(requirements: list[dict[str, Any]], whole: int, share_mib: int, part: float) -> None:
+    (container,) = read_revision(definition(container={"resourceRequirements": requirements})).containers
+
+    assert (container.gpu_count, container.gpu_share_mib, container.gpu_partition) == (whole, share_mib, part)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ Speaks DescribeTaskDefinition and ListTaskDefinitions ("TaskDefinition", Amazon 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from botocore.exceptions import ClientError
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 CPU_UNITS_PER_VCPU = 1024
 _NEURON_DEVICE = re.compile(r"/dev/neuron[0-9]+")
+_PART_OF_A_GPU = re.compile(r"0?\.[0-9]+")
 _SIZE = re.compile(r"(?i)\s*([0-9]+(?:\.[0-9]+)?)\s*(vcpu|gb)?\s*")
 # Revisions that were deregistered between being listed and being described.
 _MAX_RACES = 3
@@ -98,22 +99,30 @@ def _container(container: Mapping[str, Any], network_mode: str) -> ContainerRequ
         name=container["name"],
         image=container.get("image", ""),
         is_essential=container.get("essential", True),
-        gpu_count=sum(_gpus(each) for each in container.get("resourceRequirements") or ()),
         memory_mib=container.get("memory") or container.get("memoryReservation") or 0,
         vcpus=(container.get("cpu") or 0) / CPU_UNITS_PER_VCPU,
         host_ports=_host_ports(container.get("portMappings") or (), network_mode),
         neuron_devices=tuple(
             device["hostPath"] for device in devices if _NEURON_DEVICE.fullmatch(device.get("hostPath", ""))
         ),
+        **_gpus(container.get("resourceRequirements") or ()),
     )
 
 
-def _gpus(requirement: Mapping[str, Any]) -> int:
-    """Return the cards of a resource requirement: `ALL` and a share of a card (`sharingStrategy`) need at least one."""
-    if requirement.get("type") != "GPU":
-        return 0
-    value = str(requirement.get("value") or "")
-    return int(value) if value.isdecimal() else 1
+def _gpus(requirements: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what a container asks of GPUs: whole ones (`ALL` is at least one), a part of one, or a share by MPS."""
+    asked: dict[str, Any] = {}
+    for requirement in requirements:
+        if requirement.get("type") != "GPU":
+            continue
+        value = str(requirement.get("value") or "")
+        if sharing := requirement.get("sharingStrategy"):
+            asked["gpu_share_mib"] = int((sharing.get("nvidiaMps") or {}).get("memory") or 0)
+        elif _PART_OF_A_GPU.fullmatch(value):
+            asked["gpu_partition"] = float(value)
+        else:
+            asked["gpu_count"] = int(value) if value.isdecimal() else 1
+    return asked
 
 
 def _host_ports(mappings: Any, network_mode: str) -> tuple[int, ...]:

@@ -1,0 +1,167 @@
+from typing import Any
+
+import pytest
+
+from fakes.builders import NOW, make_container, make_definition, make_instance_type, make_offering, make_revision
+from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement, Isolation, PurchaseOption
+from relaunch.core.catalogue import InstanceType
+from relaunch.core.gpu_share import check_requirement, supports_mps
+from relaunch.core.revision import ContainerRequirement
+from relaunch.core.selection import Selection, select
+from relaunch.core.terms import SelectionLimits
+
+A10G = make_instance_type("g5.xlarge")
+T4 = make_instance_type("g4dn.xlarge", accelerator_model="T4", gpu_memory_mib=16_384)
+FOUR_T4 = make_instance_type(
+    "g4dn.12xlarge", accelerator_model="T4", gpu_memory_mib=16_384, gpu_count=4, logical_gpu_count=4
+)
+M60 = make_instance_type("g3s.xlarge", accelerator_model="M60", gpu_memory_mib=8_192)
+V100 = make_instance_type("p3.2xlarge", accelerator_model="V100", gpu_memory_mib=16_384)
+QUARTER = make_instance_type(
+    "g6f.2xlarge", accelerator_model="L4", gpu_count=0, gpu_partition_size=0.25, gpu_memory_mib=5_722
+)
+HALF = make_instance_type(
+    "gr6f.4xlarge", accelerator_model="L4", gpu_count=0, gpu_partition_size=0.5, gpu_memory_mib=11_444
+)
+MAIN = make_container(memory_mib=4_096, vcpus=1.0)
+SHARING = make_container(name="metrics", memory_mib=512, vcpus=0.5, gpu_count=0, gpu_share_mib=1_024)
+WHOLE = make_container(name="metrics", memory_mib=512, vcpus=0.5, gpu_count=1)
+PART = make_container(name="metrics", memory_mib=512, vcpus=0.5, gpu_count=0, gpu_partition=0.25)
+NO_GPU = make_container(name="metrics", memory_mib=512, vcpus=0.5, gpu_count=0)
+
+
+def share(**fields: Any) -> GpuRequirement:
+    return GpuRequirement(**{"memory_mib": 2_048, "compute_percent": 25, **fields})
+
+
+def selected(
+    gpu: GpuRequirement | None, *machines: InstanceType, containers: tuple[ContainerRequirement, ...] = (MAIN,)
+) -> Selection:
+    definition = make_definition(accelerator=AcceleratorRequirement(gpu, instance_types=()))
+    revision = make_revision(containers=containers, memory_mib=0, vcpus=0.0)
+    offerings = [make_offering(machine, PurchaseOption.ON_DEMAND) for machine in machines]
+    return select(definition, revision, offerings, {}, NOW, SelectionLimits())
+
+
+@pytest.mark.parametrize(
+    ("gpu", "problem"),
+    [
+        pytest.param(share(compute_percent=0), "0 is no share of a GPU's compute", id="0 percent"),
+        pytest.param(share(compute_percent=101), "101 is no share of a GPU's compute", id="101 percent"),
+        pytest.param(share(compute_percent=-5), "-5 is no share", id="less than nothing"),
+        pytest.param(share(memory_mib=None), "needs its memory too", id="percent without memory"),
+        pytest.param(share(memory_mib=0), "at least 1 MiB", id="no memory"),
+        pytest.param(share(count=2), "a share is of one GPU", id="several cards"),
+        pytest.param(
+            GpuRequirement(memory_mib=2_048, isolation=Isolation.REQUIRED), "give `compute_percent`", id="isolated card"
+        ),
+    ],
+)
+def test_what_no_share_can_be_is_said_and_never_selected(gpu: GpuRequirement, problem: str) -> None:
+    assert problem in check_requirement(gpu)[0]
+    assert problem in selected(gpu, A10G).rejected[0].reason
+
+
+@pytest.mark.parametrize(
+    "gpu",
+    [
+        pytest.param(GpuRequirement(count=8, memory_mib=24_576), id="whole cards"),
+        pytest.param(share(memory_mib=1, compute_percent=1), id="the least"),
+        pytest.param(share(compute_percent=100), id="all of the compute"),
+        pytest.param(share(isolation=Isolation.REQUIRED), id="isolated"),
+    ],
+)
+def test_what_can_be_had_has_no_problem(gpu: GpuRequirement) -> None:
+    assert check_requirement(gpu) == ()
+
+
+@pytest.mark.parametrize(
+    ("gpu", "machine"),
+    [
+        pytest.param(share(), A10G, id="by MPS"),
+        pytest.param(share(memory_mib=14_745), T4, id="nine tenths of the card"),
+        pytest.param(share(), FOUR_T4, id="one of four cards"),
+        pytest.param(share(), V100, id="Volta"),
+        pytest.param(share(), QUARTER, id="a part of a GPU, if it is the cheaper one"),
+        pytest.param(share(isolation=Isolation.REQUIRED), QUARTER, id="a part of a GPU for isolation"),
+        pytest.param(share(isolation=Isolation.REQUIRED), HALF, id="a larger part than asked for"),
+        pytest.param(share(memory_mib=5_722, isolation=Isolation.REQUIRED), QUARTER, id="all of the part's memory"),
+    ],
+)
+def test_a_machine_that_can_give_the_share_is_kept(gpu: GpuRequirement, machine: InstanceType) -> None:
+    assert [offering.instance_type for offering in selected(gpu, machine).kept] == [machine]
+
+
+@pytest.mark.parametrize(
+    ("gpu", "machine", "reason"),
+    [
+        pytest.param(share(), M60, "older than Volta", id="before Volta"),
+        pytest.param(share(memory_mib=16_384), T4, "about 14,745 MiB of its GPU's 16,384", id="the nominal memory"),
+        pytest.param(share(memory_mib=20_000), FOUR_T4, "20,000 are asked for", id="the share must fit one card"),
+        pytest.param(share(isolation=Isolation.REQUIRED), A10G, "isolation is required", id="MPS does not isolate"),
+        pytest.param(share(memory_mib=5_723), QUARTER, "has 5,722 MiB; 5,723 MiB", id="more than the part's memory"),
+        pytest.param(share(compute_percent=26), QUARTER, "0.25 of a GPU; 26 %", id="more than the part's compute"),
+    ],
+)
+def test_a_machine_that_cannot_give_the_share_is_rejected_for_good(
+    gpu: GpuRequirement, machine: InstanceType, reason: str
+) -> None:
+    (rejection,) = selected(gpu, machine).rejected
+
+    assert (rejection.filter_name, rejection.is_permanent) == ("share", True)
+    assert reason in rejection.reason
+
+
+@pytest.mark.parametrize(
+    ("gpu", "other", "reason"),
+    [
+        pytest.param(share(), WHOLE, "`metrics` asks for whole GPUs, the job for a share", id="whole beside a share"),
+        pytest.param(share(), PART, "`metrics` asks for a part of a GPU", id="a part beside a share"),
+        pytest.param(GpuRequirement(), SHARING, "`metrics` asks for a share", id="a share beside a whole one"),
+    ],
+)
+def test_all_containers_of_a_task_must_ask_for_gpus_the_same_way(
+    gpu: GpuRequirement, other: ContainerRequirement, reason: str
+) -> None:
+    (rejection,) = selected(gpu, A10G, containers=(MAIN, other)).rejected
+
+    assert reason in rejection.reason
+
+
+def test_the_shares_of_all_containers_come_from_one_card() -> None:
+    beside = (MAIN, SHARING)
+
+    assert selected(share(memory_mib=13_721), T4, containers=beside).kept
+    assert not selected(share(memory_mib=13_722), T4, containers=beside).kept
+    assert "does not support" in selected(share(), QUARTER, containers=beside).rejected[0].reason
+
+
+def test_a_container_without_a_gpu_is_no_obstacle() -> None:
+    assert selected(share(), A10G, containers=(MAIN, NO_GPU)).kept
+
+
+@pytest.mark.parametrize(
+    ("container", "machine", "is_kept"),
+    [
+        pytest.param(SHARING, T4, True, id="a share on a card that can be shared"),
+        pytest.param(SHARING, M60, False, id="a share on an old card"),
+        pytest.param(SHARING, QUARTER, False, id="a share on a part of a card"),
+        pytest.param(PART, QUARTER, True, id="the part that the type has"),
+        pytest.param(PART, HALF, False, id="another part"),
+        pytest.param(PART, T4, False, id="a part on a whole card"),
+    ],
+)
+def test_without_gpu_in_the_definition_the_revisions_own_share_holds(
+    container: ContainerRequirement, machine: InstanceType, is_kept: bool
+) -> None:
+    assert bool(selected(None, machine, containers=(container,)).kept) is is_kept
+
+
+@pytest.mark.parametrize("name", ["cg1.4xlarge", "g2.2xlarge", "g3.8xlarge", "g3s.xlarge", "p2.xlarge"])
+def test_families_before_volta_are_not_shared_whatever_their_card_is_called(name: str) -> None:
+    assert not supports_mps(make_instance_type(name, accelerator_model="Tesla"))
+
+
+@pytest.mark.parametrize("model", ["K80", "M60", "k520"])
+def test_cards_before_volta_are_not_shared_whatever_their_family_is_called(model: str) -> None:
+    assert not supports_mps(make_instance_type("g9.xlarge", accelerator_model=model))
