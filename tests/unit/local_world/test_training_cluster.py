@@ -1,3 +1,4 @@
+from relaunch.adapters.catalogue import load_catalogue
 from relaunch.settings import parse_capacity_providers
 from relaunch_local.ecs import Purchase
 from relaunch_local.training_cluster import (
@@ -34,9 +35,11 @@ def test_a_type_that_is_not_offered_has_no_price() -> None:
 
 
 def test_machines_have_the_gpus_of_the_catalogue() -> None:
-    shapes = simulator_settings().instance_types
+    shapes, catalogue = simulator_settings().instance_types, load_catalogue()
 
-    assert {name: shape.gpus for name, shape in shapes.items()} == dict.fromkeys(INSTANCE_TYPES, 1)
+    assert {name: shape.gpus for name, shape in shapes.items()} == {
+        name: catalogue[name].gpu_count for name in INSTANCE_TYPES
+    }
     assert shapes["g5.xlarge"].gpu_memory_mib == 22_888
 
 
