@@ -67,7 +67,7 @@ test: setup build ## All tests, also those that deploy into the emulator
 	@$(ENVIRONMENT)/pytest -q --cov --cov-report=term:skip-covered
 
 # ── On this machine ──────────────────────────────────────────────────────────────────────────────────────────────────
-.PHONY: demo local bench clean
+.PHONY: demo local bench catalogue clean
 demo: setup build ## The whole story on this machine, with no account
 	@$(ENVIRONMENT)/python -m relaunch_local.demo
 
@@ -76,6 +76,10 @@ local: setup build ## A local world to try things in, until Ctrl-C
 
 bench: setup build ## Cold starts and decision times
 	@$(ENVIRONMENT)/python -m benchmarks
+
+catalogue: environment ## Make the bundled catalogue again from pinned releases, which are downloaded
+	@$(ENVIRONMENT)/python catalogue/fetch.py
+	@$(ENVIRONMENT)/python catalogue/generate.py
 
 clean: ## Remove everything that was installed or built
 	rm -rf .venv .venv-sam .venv-emulator .venv*.lock .aws-sam .cache .mypy_cache .ruff_cache .pytest_cache

@@ -1,13 +1,15 @@
-"""Generate the bundled catalogue of accelerated instance types from DescribeInstanceTypes dumps and an overlay.
+"""Generate the bundled catalogue of accelerated instance types, and where they are offered.
 
-moto (Apache-2.0) ships a dump of DescribeInstanceTypes with each release; the newest one is read where it is installed.
-Types that AWS no longer describes are in older releases only: name their dumps with `--dump`, newest first; a type is
-taken from the first dump that has it. The overlay is kept by hand and corrects what EC2 says wrongly; every change has
-its reason. Each row of the catalogue says where it comes from. The output depends on nothing but these inputs.
+moto (Apache-2.0) ships an answer of DescribeInstanceTypes with each release. Types that AWS no longer describes are in
+older releases only: releases.json names them, newest first; a type is taken from the first one that has it. The overlay
+is kept by hand and corrects what EC2 says wrongly or does not say; every change has its reason. Each row of the
+catalogue says where it comes from. The output depends on nothing but these inputs.
 
-    python catalogue/generate.py                 write the catalogue
+    make catalogue                               fetch the releases and write the catalogue
     python catalogue/generate.py --check         compare it with the bundled one; exit status 1 when they differ
-    python catalogue/generate.py --dump 5.1.10=instance_types.json.gz
+
+The newest release is read where it is installed. Where others have not been fetched, `--check` takes their rows as they
+are and says so.
 """
 
 import argparse
@@ -16,8 +18,9 @@ import difflib
 import gzip
 import json
 import sys
+import zipfile
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -25,10 +28,20 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "layers" / "relaunch"))
 
-from relaunch.core.catalogue import AWS_NEURON, InstanceType  # noqa: E402 - the path of our own package comes first
+from relaunch.adapters.aws.instance_types import (  # noqa: E402 - the path of our own package comes first
+    UnreadableTypeError,
+    read_type,
+)
+from relaunch.adapters.catalogue import read_rows  # noqa: E402
+from relaunch.core.catalogue import InstanceType  # noqa: E402
 
 OVERLAY = HERE / "overlay.json"
-OUTPUT = HERE.parent / "layers/relaunch/relaunch/adapters/catalogue_data/instance_types.json"
+RELEASES = HERE / "releases.json"
+WHEELS = HERE.parent / ".cache/catalogue"
+DATA = HERE.parent / "layers/relaunch/relaunch/adapters/catalogue_data"
+TYPES_FILE, ZONES_FILE = "instance_types.json", "zones.json"
+DUMP = "ec2/resources/instance_types.json"
+OFFERINGS = "ec2/resources/instance_type_offerings/availability-zone/"
 
 Dump = tuple[str, Mapping[str, Mapping[str, Any]]]
 
@@ -37,125 +50,104 @@ class CatalogueError(Exception):
     """The inputs do not make a catalogue: the message names the type and what is wrong with it."""
 
 
-def installed_dump() -> tuple[str, Path]:
-    """Return the version of the installed moto and the path of its dump."""
+class Release:
+    """The package data of one release of moto: of the installed one, else of its wheel."""
+
+    def __init__(self, label: str, wheels: Path) -> None:
+        self.source = f"moto {label}"
+        self._folder = installed_package(label)
+        self._wheel = wheels / f"moto-{label}.whl"
+
+    @property
+    def is_here(self) -> bool:
+        """Tell whether it is installed or its wheel was fetched."""
+        return self._folder is not None or self._wheel.exists()
+
+    def read(self, start: str) -> dict[str, Any]:
+        """Read the JSON files whose paths in the package start so, compressed or not: contents by the name's stem."""
+        found = {}
+        for name, content in self._files(start):
+            packed = name.endswith(".gz")
+            stem = name.rsplit("/", 1)[-1].removesuffix(".gz").removesuffix(".json")
+            found[stem] = json.loads(gzip.decompress(content) if packed else content)
+        return found
+
+    def dump(self) -> Dump:
+        """Return its answer of DescribeInstanceTypes by type."""
+        return self.source, self.read(DUMP)["instance_types"]
+
+    def _files(self, start: str) -> Iterable[tuple[str, bytes]]:
+        if self._folder is not None:
+            folder, _, beginning = start.rpartition("/")
+            for path in sorted((self._folder / folder).glob(f"{beginning}*")):
+                yield str(path), path.read_bytes()
+            return
+        with zipfile.ZipFile(self._wheel) as wheel:
+            for name in sorted(wheel.namelist()):
+                if name.startswith(f"moto/{start}"):
+                    yield name, wheel.read(name)
+
+
+def installed_package(label: str) -> Path | None:
+    """Return the folder of the installed moto when it is of this version."""
+    try:
+        is_wanted = version("moto") == label
+    except PackageNotFoundError:
+        return None
     spec = find_spec("moto")
-    if spec is None or not spec.submodule_search_locations:
-        raise CatalogueError("moto is not installed; name a dump with --dump VERSION=PATH")
-    return version("moto"), Path(spec.submodule_search_locations[0]) / "ec2/resources/instance_types.json.gz"
+    return Path(spec.submodule_search_locations[0]) if is_wanted and spec and spec.submodule_search_locations else None
 
 
-def load_dump(label: str, path: Path) -> Dump:
-    """Load one dump, compressed or not, as a mapping or as the list that DescribeInstanceTypes answers."""
-    content = path.read_bytes()
-    loaded = json.loads(gzip.decompress(content) if path.suffix == ".gz" else content)
-    if isinstance(loaded, list):
-        loaded = {each["InstanceType"]: each for each in loaded}
-    return f"moto {label}", loaded
-
-
-def read_type(name: str, described: Mapping[str, Any], source: str) -> InstanceType | None:
-    """Read one described type; None when it has no GPU, Neuron device or inference accelerator.
-
-    Inferentia types carry NeuronInfo and InferenceAcceleratorInfo for the same devices: the first one counts.
-    """
-    facts = _read_neuron(name, described) or _read_gpu(name, described) or _read_inference(name, described)
-    if facts is None:
-        return None
-    architectures = described["ProcessorInfo"]["SupportedArchitectures"]
-    return InstanceType(
-        name=name,
-        vcpus=described["VCpuInfo"]["DefaultVCpus"],
-        memory_mib=described["MemoryInfo"]["SizeInMiB"],
-        architecture="arm64" if "arm64" in architectures else "x86_64",
-        source=source,
-        **facts,
-    )
-
-
-def _read_neuron(name: str, described: Mapping[str, Any]) -> dict[str, Any] | None:
-    device = _only_one(name, described.get("NeuronInfo", {}).get("NeuronDevices", ()))
-    if device is None:
-        return None
-    return {
-        "accelerator_manufacturer": AWS_NEURON,
-        "accelerator_model": device["Name"],
-        "neuron_devices": device["Count"],
-        "neuron_cores_per_device": device["CoreInfo"]["Count"],
-        "neuron_memory_mib": device["MemoryInfo"]["SizeInMiB"],
-    }
-
-
-def _read_gpu(name: str, described: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Read GpuInfo; dumps older than the fractional types have neither LogicalGpuCount nor GpuPartitionSize."""
-    gpu = _only_one(name, described.get("GpuInfo", {}).get("Gpus", ()))
-    if gpu is None:
-        return None
-    return {
-        "accelerator_manufacturer": gpu["Manufacturer"],
-        "accelerator_model": gpu["Name"],
-        "gpu_count": gpu["Count"],
-        "logical_gpu_count": gpu.get("LogicalGpuCount", gpu["Count"]),
-        "gpu_partition_size": gpu.get("GpuPartitionSize", 1.0),
-        "gpu_memory_mib": gpu["MemoryInfo"]["SizeInMiB"],
-    }
-
-
-def _read_inference(name: str, described: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Read accelerators that jobs cannot use, so that a selection can say why it rejects them."""
-    accelerator = _only_one(name, described.get("InferenceAcceleratorInfo", {}).get("Accelerators", ()))
-    if accelerator is None:
-        return None
-    maker = accelerator["Manufacturer"]
-    if maker == AWS_NEURON:
-        raise CatalogueError(
-            f"{name}: this dump has no NeuronInfo, so its cores are not known; name a newer dump first"
-        )
-    return {
-        "accelerator_manufacturer": maker,
-        "accelerator_model": accelerator["Name"].removeprefix(maker).strip(),
-    }
-
-
-def _only_one(name: str, entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    if len(entries) > 1:
-        raise CatalogueError(f"{name} has {len(entries)} kinds of accelerator; the catalogue's form holds one")
-    return entries[0] if entries else None
-
-
-def build_catalogue(dumps: Iterable[Dump], overlay: Mapping[str, Any]) -> list[InstanceType]:
+def build_catalogue(
+    dumps: Iterable[Dump], overlay: Mapping[str, Any], kept: Sequence[InstanceType] = ()
+) -> list[InstanceType]:
     """Merge dumps, the first one that has a type wins, and lay the overlay over them; ordered by family and size.
 
+    `kept` are finished rows that no dump has; the overlay leaves them as they are.
+
     Raises:
-        CatalogueError: a row of the overlay changes nothing, or does not make a whole row; a type cannot be read.
+        CatalogueError: a correction changes nothing or does not make a whole row; a type cannot be read.
     """
     rows: dict[str, InstanceType] = {}
     for source, described in dumps:
         for name in sorted(described.keys() - rows.keys()):
-            if row := read_type(name, described[name], source):
+            try:
+                row = read_type(name, described[name], source)
+            except UnreadableTypeError as error:
+                raise CatalogueError(f"{source}: {error}") from error
+            if row:
                 rows[name] = row
-    _rename_models(rows, overlay.get("models", {}))
-    for name, entry in overlay.get("rows", {}).items():
-        rows[name] = _lay_over(name, rows.get(name), entry["set"], entry["reason"])
-    return sorted(rows.values(), key=lambda row: (row.name.split(".")[0], row.vcpus, row.memory_mib, row.name))
+    finished = {row.name: row for row in kept}
+    for correction in overlay.get("corrections", ()):
+        for name in _names_of(correction, rows, finished):
+            rows[name] = _lay_over(name, rows.get(name), correction["set"], correction["reason"])
+    return sorted(
+        (finished | rows).values(), key=lambda row: (row.name.split(".")[0], row.vcpus, row.memory_mib, row.name)
+    )
 
 
-def _rename_models(rows: dict[str, InstanceType], models: Mapping[str, Mapping[str, str]]) -> None:
-    for model, entry in models.items():
-        named = [row for row in rows.values() if row.accelerator_model == model]
-        if not named:
+def _names_of(
+    correction: Mapping[str, Any], rows: Mapping[str, InstanceType], finished: Mapping[str, InstanceType]
+) -> list[str]:
+    names = [name for name in correction.get("types", ()) if name not in finished]
+    for model in correction.get("models", ()):
+        named = [row.name for row in rows.values() if row.accelerator_model == model]
+        if not named and all(row.accelerator_model != model for row in finished.values()):
             raise CatalogueError(f"overlay: no type has the model {model}")
-        for row in named:
-            rows[row.name] = _lay_over(row.name, row, {"accelerator_model": entry["name"]}, entry["reason"])
+        names += named
+    return names
 
 
 def _lay_over(name: str, row: InstanceType | None, changes: Mapping[str, Any], reason: str) -> InstanceType:
-    """Apply one entry of the overlay; a type that no dump has must be given whole."""
+    """Apply one correction; a type that no dump has must be given whole."""
     fields = ", ".join(changes)
+    values: dict[str, Any] = {
+        field: tuple(value) if isinstance(value, list) else value for field, value in changes.items()
+    }
     try:
         if row is None:
-            return InstanceType(name=name, **changes, source=f"overlay: {reason}")
-        changed = dataclasses.replace(row, **changes)
+            return InstanceType(name=name, **values, source=f"overlay: {reason}")
+        changed = dataclasses.replace(row, **values)
     except TypeError as error:
         raise CatalogueError(f"overlay: {name}: {error}") from error
     if changed == row:
@@ -175,43 +167,70 @@ def render_catalogue(rows: Sequence[InstanceType]) -> str:
     return f'{{"columns": {json.dumps(columns)},\n"sources": {json.dumps(sources, indent=0)},\n"rows": [\n{body}\n]}}\n'
 
 
-def _parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Generate the bundled catalogue of accelerated instance types.")
-    parser.add_argument("--check", action="store_true", help="compare only; exit status 1 when they differ")
-    parser.add_argument(
-        "--dump",
-        action="append",
-        default=[],
-        metavar="VERSION=PATH",
-        help="an older dump beside the installed one; may be given again, newest first",
-    )
-    parser.add_argument("--overlay", type=Path, default=OVERLAY)
-    parser.add_argument("--output", type=Path, default=OUTPUT)
-    return parser.parse_args(arguments)
+def render_zones(offered: Mapping[str, Iterable[Mapping[str, str]]], names: Iterable[str], source: str) -> str:
+    """Write where types are offered: per region, per type, what its zones have behind the region's name."""
+    lines = []
+    for region in sorted(offered):
+        zones: dict[str, list[str]] = {name: [] for name in names}
+        for entry in offered[region]:
+            if entry["InstanceType"] in zones:
+                zones[entry["InstanceType"]].append(entry["Location"].removeprefix(region))
+        found = {name: " ".join(sorted(each)) for name, each in zones.items() if each}
+        lines.append(f"{json.dumps(region)}: {json.dumps(found)}")
+    body = ",\n".join(lines)
+    return f'{{"source": {json.dumps(source)},\n"regions": {{\n{body}\n}}}}\n'
+
+
+def generate(releases: Sequence[Release], overlay: Mapping[str, Any], bundled: Path | None) -> dict[str, str]:
+    """Return the contents of the catalogue's files by name.
+
+    Where a release is not here, its rows are taken from the files in `bundled`.
+
+    Raises:
+        CatalogueError: a release is not here and `bundled` is None; the inputs do not make a catalogue.
+    """
+    missing = [release.source for release in releases if not release.is_here]
+    if missing and (bundled is None or releases[0].source in missing):
+        raise CatalogueError(f"{', '.join(missing)}: neither installed nor fetched; `make catalogue` fetches them")
+    kept: list[InstanceType] = []
+    if missing and bundled is not None:
+        stored = read_rows(json.loads((bundled / TYPES_FILE).read_text()))
+        kept = [row for row in stored if row.source.split(";")[0] in missing]
+        sys.stdout.write(f"{len(kept)} rows of {', '.join(missing)} are taken as they are: not fetched\n")
+    rows = build_catalogue((release.dump() for release in releases if release.is_here), overlay, kept)
+    names = [row.name for row in rows]
+    return {
+        TYPES_FILE: render_catalogue(rows),
+        ZONES_FILE: render_zones(releases[0].read(OFFERINGS), names, releases[0].source),
+    }
 
 
 def main(arguments: Sequence[str]) -> int:
     """Generate or compare; return the exit status."""
-    options = _parse_arguments(arguments)
-    older = [(label, Path(path)) for label, _, path in (text.partition("=") for text in options.dump)]
+    parser = argparse.ArgumentParser(description="Generate the bundled catalogue of accelerated instance types.")
+    parser.add_argument("--check", action="store_true", help="compare only; exit status 1 when they differ")
+    parser.add_argument("--overlay", type=Path, default=OVERLAY)
+    parser.add_argument("--wheels", type=Path, default=WHEELS, help="where fetch.py put the releases")
+    parser.add_argument("--output", type=Path, default=DATA)
+    options = parser.parse_args(arguments)
+    releases = [Release(each["version"], options.wheels) for each in json.loads(RELEASES.read_text())]
     try:
-        dumps = [load_dump(label, path) for label, path in [installed_dump(), *older]]
-        rows = build_catalogue(dumps, json.loads(options.overlay.read_text()))
+        files = generate(releases, json.loads(options.overlay.read_text()), options.output if options.check else None)
     except (CatalogueError, OSError, ValueError) as error:
         sys.stderr.write(f"no catalogue: {error}\n")
         return 2
-    text = render_catalogue(rows)
     if options.check:
-        return _compare(options.output, text)
-    options.output.write_text(text)
-    sys.stdout.write(f"{len(rows)} instance types written to {options.output.name}\n")
+        return max(_compare(options.output / name, text) for name, text in files.items())
+    for name, text in files.items():
+        (options.output / name).write_text(text)
+        sys.stdout.write(f"{name} written\n")
     return 0
 
 
 def _compare(output: Path, text: str) -> int:
     bundled = output.read_text() if output.exists() else ""
     if bundled == text:
-        sys.stdout.write(f"{output.name} is what the dumps and the overlay make\n")
+        sys.stdout.write(f"{output.name} is what the releases and the overlay make\n")
         return 0
     difference = difflib.unified_diff(bundled.splitlines(), text.splitlines(), "bundled", "generated", lineterm="", n=0)
     sys.stdout.write("\n".join(difference) + "\n")

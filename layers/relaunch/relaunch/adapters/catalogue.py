@@ -5,12 +5,13 @@ before it. There is no bundled table of spot prices, because those change every 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from relaunch.core.catalogue import InstanceType
 
@@ -31,10 +32,19 @@ class ReferencePrices:
 def load_catalogue() -> Mapping[str, InstanceType]:
     """Load the bundled instance types by name, in order of family and size; read once per process."""
     content = json.loads((_DATA / "instance_types.json").read_bytes())
+    return MappingProxyType({row.name: row for row in read_rows(content)})
+
+
+def read_rows(content: Mapping[str, Any]) -> Iterator[InstanceType]:
+    """Read instance types in their stored form: names of columns once, sources once, then one list per type."""
     columns, sources = content["columns"], content["sources"]
-    rows = (dict(zip(columns, values, strict=True)) for values in content["rows"])
-    types = (InstanceType(**(row | {"source": sources[row["source"]]})) for row in rows)
-    return MappingProxyType({each.name: each for each in types})
+    for values in content["rows"]:
+        row = dict(zip(columns, values, strict=True))
+        capability = row["compute_capability"]
+        row["compute_capability"] = None if capability is None else tuple(capability)
+        row["usage_classes"] = tuple(row["usage_classes"])
+        row["source"] = sources[row["source"]]
+        yield InstanceType(**row)
 
 
 @cache

@@ -14,6 +14,10 @@ class InstanceType:
     Memory is in MiB as DescribeInstanceTypes reports it: a 24 GB A10G reports 22,888. `gpu_memory_mib` and
     `neuron_memory_mib` are per card and per device.
     `gpu_count` counts physical GPUs; a fractional type (g6f) has 0 and `logical_gpu_count` 1.
+    `compute_capability` is NVIDIA's, None for everything else. `efa_interfaces` is the most a machine can have, 0 where
+    EFA is not supported. `has_nvlink` says that its GPUs see each other over NVLink. `nvme_gb` is the size of its local
+    disks in GB, together; they are NVMe but for g2. `usage_classes` are EC2's words: spot, on-demand, capacity-block;
+    they say what is allowed, not what is to be had. `network` is EC2's text.
     `source` says where the row comes from (package and version, or the overlay and its reason).
     """
 
@@ -29,7 +33,15 @@ class InstanceType:
     gpu_memory_mib: int = 0
     neuron_devices: int = 0
     neuron_cores_per_device: int = 0
+    neuron_core_version: int = 0
     neuron_memory_mib: int = 0
+    compute_capability: tuple[int, int] | None = None
+    has_nvlink: bool = False
+    efa_interfaces: int = 0
+    nvme_gb: int = 0
+    is_bare_metal: bool = False
+    usage_classes: tuple[str, ...] = ()
+    network: str = ""
     source: str = ""
 
     @property

@@ -1,0 +1,52 @@
+"""Download the releases of moto whose package data the catalogue is made of, into .cache/catalogue.
+
+Each is pinned in releases.json with the digest of its wheel; pip refuses another one. Nothing is installed.
+
+    python catalogue/fetch.py
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+RELEASES = HERE / "releases.json"
+WHEELS = HERE.parent / ".cache/catalogue"
+
+
+def fetch_wheel(version: str, sha256: str, folder: Path) -> Path:
+    """Return the release's wheel, downloaded unless it is there.
+
+    Raises:
+        subprocess.CalledProcessError: pip failed; it has said why.
+    """
+    wheel = folder / f"moto-{version}.whl"
+    if wheel.exists():
+        return wheel
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as temporary:
+        wanted = Path(temporary) / "requirements.txt"
+        wanted.write_text(f"moto=={version} --hash=sha256:{sha256}\n")
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        command += ["--require-hashes", "--only-binary", "moto", "--dest", temporary, "--requirement", str(wanted)]
+        subprocess.run(command, check=True)  # noqa: S603 - versions and digests of our own file
+        (downloaded,) = Path(temporary).glob("*.whl")
+        downloaded.rename(wheel)
+    return wheel
+
+
+def main() -> int:
+    """Fetch what is missing; return the exit status."""
+    for release in json.loads(RELEASES.read_text()):
+        try:
+            fetch_wheel(release["version"], release["sha256"], WHEELS)
+        except subprocess.CalledProcessError as error:
+            sys.stderr.write(f"moto {release['version']} cannot be had: pip ended with status {error.returncode}\n")
+            return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
