@@ -20,7 +20,8 @@ from relaunch_local.emulator import ACCOUNT, REGION, ROOT_KEY
 
 CLUSTER = "relaunch"
 ZONES = ("eu-central-1a", "eu-central-1b", "eu-central-1c")
-INSTANCE_TYPES = ("g4dn.xlarge", "g5.xlarge", "g6.xlarge")
+# The last four are there to be rejected: ARM, a part of a GPU, no GPU, and dear unless it is spot.
+INSTANCE_TYPES = ("g4dn.xlarge", "g5.xlarge", "g6.xlarge", "g5g.2xlarge", "g6f.xlarge", "inf2.xlarge", "g5.12xlarge")
 # What spot costs of the on-demand price, per zone: different, so that there is something to choose.
 SPOT_SHARES = dict(zip(ZONES, (0.38, 0.31, 0.45), strict=True))
 
@@ -74,6 +75,8 @@ def simulator_settings() -> SimulatorSettings:
             memory_mib=catalogue[name].memory_mib,
             gpus=catalogue[name].gpu_count,
             gpu_memory_mib=catalogue[name].gpu_memory_mib,
+            neuron_devices=catalogue[name].neuron_devices,
+            architecture=catalogue[name].architecture,
             gpu_name=catalogue[name].accelerator_model,
         )
         for name in INSTANCE_TYPES

@@ -1,0 +1,130 @@
+"""demo.json: what happened, as the emulator, the simulator and the trainings tell it."""
+
+import json
+import platform
+import time
+import zlib
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from importlib.metadata import distributions, version
+from pathlib import Path
+from typing import Any
+
+from relaunch.core.explanation import explain
+from relaunch_cli.shapes import explanation_shape
+from relaunch_local.account import CHECKPOINTS
+from relaunch_local.build import REPOSITORY, built_application
+from relaunch_local.demo.stage import Stage
+from relaunch_local.ecs.control import Controls
+from relaunch_local.world import LocalWorld
+
+FILE = Path("demo.json")
+READ_CONTROLS = ("requests", "state", "bill")
+
+
+def read_jobs(local: LocalWorld) -> list[dict[str, Any]]:
+    """Read the jobs with their attempts and timelines."""
+    return [row for row in read_table(local) if row["pk"].startswith("JOB#")]
+
+
+def read_table(local: LocalWorld) -> list[dict[str, Any]]:
+    """Read all items of the jobs table, with texts and binaries that hold JSON as what they hold."""
+    pages = local.client("dynamodb").get_paginator("scan").paginate(TableName=local.deployment.outputs["TableName"])
+    return [read_item(item) for page in pages for item in page["Items"]]
+
+
+def read_item(item: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """An item with its values as JSON has them."""
+    return {name: read_value(*next(iter(typed.items()))) for name, typed in item.items()}
+
+
+def read_value(kind: str, value: Any) -> Any:
+    """A value of DynamoDB as JSON has it; a text that holds JSON as what it holds, compressed or not."""
+    if kind == "B":
+        return read_value("S", zlib.decompress(value).decode())
+    if kind == "S" and value[:1] in {"{", "["}:
+        return json.loads(value)
+    if kind == "N":
+        return int(value) if value.lstrip("-").isdigit() else float(value)
+    return value
+
+
+def read_simulator(local: LocalWorld) -> dict[str, Any]:
+    """What ECS and EC2 were asked, what there is of tasks and instances, and what the instances cost."""
+    controls = Controls(local.simulator, on_shutdown=lambda: None)
+    with local.simulator.clock.lock:
+        return {name: controls.call(name, {})[1] for name in READ_CONTROLS}
+
+
+def read_checkpoints(local: LocalWorld, prefix: str = "") -> list[dict[str, Any]]:
+    """All objects of the checkpoints' bucket, with the content of the manifests."""
+    s3 = local.client("s3")
+    pages = s3.get_paginator("list_objects_v2").paginate(Bucket=CHECKPOINTS, Prefix=prefix)
+    rows = []
+    for found in (each for page in pages for each in page.get("Contents", [])):
+        row = {"key": found["Key"], "size": found["Size"], "last_modified": found["LastModified"].isoformat()}
+        if found["Key"].endswith("/manifest.json"):
+            row["manifest"] = json.loads(s3.get_object(Bucket=CHECKPOINTS, Key=found["Key"])["Body"].read())
+        rows.append(row)
+    return rows
+
+
+def read_versions() -> dict[str, str]:
+    """The versions of what took part."""
+    found = {
+        "python": platform.python_version(),
+        "runtime": built_application().runtime,
+        "relaunch": version("relaunch"),
+        "boto3": version("boto3"),
+    }
+    for name, environment in (("ministack", ".venv-emulator"), ("aws-sam-cli", ".venv-sam")):
+        folders = [str(each) for each in (REPOSITORY / environment).glob("lib/python*/site-packages")]
+        found[name] = next((each.version for each in distributions(name=name, path=folders)), "unknown")
+    return found
+
+
+def gather(stage: Stage, told: Mapping[str, Any]) -> dict[str, Any]:
+    """Everything, whatever came of it: `told` is what the story says of itself, and goes first."""
+    simulator = read_simulator(stage.local)
+    return {
+        **told,
+        "versions": read_versions(),
+        "jobs": {kind: read_job(stage, job_id) for kind, job_id in stage.jobs.items()},
+        "actions": stage.witness.actions,
+        "requests": simulator["requests"],
+        "events": stage.witness.events,
+        "stored_at_stop": stage.witness.stored_at_stop,
+        "tasks": [*simulator["state"]["stopped_tasks"], *simulator["state"]["tasks"]],
+        "instances": simulator["state"]["instances"],
+        "bill": simulator["bill"],
+        "checkpoints": read_checkpoints(stage.local),
+        "table": read_table(stage.local),
+    }
+
+
+def read_job(stage: Stage, job_id: str) -> dict[str, Any]:
+    """A job as `relaunch explain --json` has it, and what its training wrote, by attempt."""
+    history, now = stage.world.jobs.load_history(job_id), stage.world.clock.now()
+    log = stage.read_log(job_id)
+    shape = explanation_shape(history, explain(history.job, now), now) if history else {"job_id": job_id}
+    return {**shape, "log": {str(attempt): entries for attempt, entries in log.entries.items()}}
+
+
+def write_evidence(evidence: Mapping[str, Any], file: Path = FILE) -> None:
+    """Write the file whole or not at all: another demo may write it at the same time."""
+    partial = file.with_name(f".{file.name}.{time.time_ns()}")
+    try:
+        partial.write_text(json.dumps(evidence, indent=1, default=datetime.isoformat, ensure_ascii=False) + "\n")
+        partial.replace(file)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def read_function_logs(local: LocalWorld) -> Iterable[str]:
+    """What the functions logged, as one text per log group."""
+    logs = local.client("logs")
+    for page in logs.get_paginator("describe_log_groups").paginate():
+        for group in page["logGroups"]:
+            events = logs.filter_log_events(logGroupName=group["logGroupName"])["events"]
+            lines = "".join(f"{each['message'].rstrip()}\n" for each in events)
+            yield f"── {group['logGroupName']}\n{lines}"

@@ -1,0 +1,76 @@
+"""How a machine is taken away, with a warning and without, and what comes of it."""
+
+from rich.text import Text
+
+from relaunch.core.job import StopKind
+from relaunch_local.demo import pictures
+from relaunch_local.demo.evidence import read_checkpoints
+from relaunch_local.demo.stage import Stage
+
+WARNING_SECONDS = 6.0
+"""How long ahead a warning comes, in seconds as we live them; on AWS it is 120."""
+EC2_WARNING_SECONDS = 120
+
+
+def instance_of(stage: Stage, job_id: str) -> str:
+    """The machine that a job runs on."""
+    return stage.expect_job(job_id, "its machine is known", lambda history: history.attempts[-1].instance_id)
+
+
+def warn(stage: Stage, job_id: str) -> None:
+    """Let EC2 warn of an interruption, and watch what Relaunch does."""
+    instance = instance_of(stage, job_id)
+    simulator = stage.local.simulator
+    with simulator.clock.lock:
+        simulator.interrupt(instance, lead_seconds=WARNING_SECONDS * simulator.clock.speed)
+    stage.witness.note("warning", instance_id=instance, job_id=job_id)
+    stage.screen.line(
+        Text(f"EC2: {instance} goes in {WARNING_SECONDS:.0f} s (on AWS: {EC2_WARNING_SECONDS})", style="bold yellow")
+    )
+    task = stage.expect_job(job_id, "its task is known", lambda history: history.attempts[0].task_arn)
+    stop = stage.expect_request("StopTask", "StopTask for its task", lambda request: request["task"] == task)
+    stored = stage.expect(
+        "the table was read when the task was stopped", lambda: stage.witness.stored_at_stop.get(task)
+    )
+    intent = next(row["body"]["intent"] for row in stored if row["sk"] == "ATTEMPT#0001" and row["pk"].endswith(job_id))
+    stage.require(intent is not None, "the intent is in the table before StopTask is sent")
+    stage.screen.line(f"the intent is stored: {intent['kind']}; then StopTask: “{stop.parameters['reason']}”")
+
+
+def await_saved(stage: Stage, job_id: str) -> int:
+    """Wait until the training has saved on SIGTERM and its stop was understood; return the step it saved."""
+    stopped = stage.expect("the training has saved and stopped", lambda: stage.read_log(job_id).find(1, "stopped"))
+    step = int(stopped["step"])
+    stage.screen.line(f"{stopped['signal']}: the training saves step {step} and exits")
+    show_checkpoint(stage, job_id, 1, step)
+    stop = stage.expect_job(job_id, "the stop is classified", lambda history: history.attempts[0].stop)
+    stage.require(stop.kind is StopKind.INTERRUPTION, f"the stop is an interruption, not {stop.kind}")
+    stage.screen.line(f"STOPPED with exit code {stop.exit_code}: an {stop.kind}, neither success nor failure")
+    return step
+
+
+def show_checkpoint(stage: Stage, job_id: str, attempt: int, step: int) -> None:
+    """List the objects of a checkpoint, which is complete."""
+    job = stage.expect_job(job_id, "the job is in the table", lambda history: history.job)
+    checkpoints = str(job.definition.checkpoint_uri)
+    prefix = checkpoints.removeprefix("s3://").partition("/")[2]
+    rows = read_checkpoints(stage.local, f"{prefix}{job_id}/attempt-{attempt}/step-{step:07d}/")
+    written = sorted(rows, key=lambda row: row["last_modified"])
+    stage.require(bool(rows) and "manifest" in written[-1], f"the manifest of step {step} was written last")
+    stage.screen.line(f"complete in {checkpoints}, the manifest last:")
+    stage.screen.show(pictures.draw_objects(written, prefix))
+
+
+def terminate(stage: Stage, job_id: str) -> int:
+    """Take the machine away at once; return the step of the last complete checkpoint."""
+    instance = instance_of(stage, job_id)
+    simulator = stage.local.simulator
+    with simulator.clock.lock:
+        simulator.terminate(instance)
+    stage.witness.note("termination", instance_id=instance, job_id=job_id)
+    stage.screen.line(Text(f"{instance} is terminated: no warning, no SIGTERM", style="bold yellow"))
+    stop = stage.expect_job(job_id, "the loss of the machine is noticed", lambda history: history.attempts[0].stop)
+    stage.require(stop.kind is StopKind.HOST_LOST, f"the stop is a lost host, not {stop.kind}")
+    stage.screen.line(f"ECS: “{stop.stopped_reason}”: {stop.kind}")
+    saved = stage.read_log(job_id).find(1, "checkpoint")
+    return int(saved["step"]) if saved else 0
