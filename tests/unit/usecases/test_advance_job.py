@@ -1,0 +1,116 @@
+"""Saving on a condition, and finishing what somebody else left."""
+
+import pytest
+
+from fakes.builders import make_running_job
+from fakes.jobs import InMemoryJobs
+from relaunch.core.job import JobState
+from relaunch.core.job_events import CancelAsked, TimePassed
+from relaunch.ports import JobWrite, StaleWriteError, TransientError
+from relaunch.usecases.advance_job import advance_job
+from relaunch.usecases.cancel_job import cancel_job
+from unit.usecases.story import Story
+
+
+class Crowded(InMemoryJobs):
+    """Somebody else saves the job just before each of the next writes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.races = 0
+
+    def save_job(self, write: JobWrite):
+        if self.races:
+            self.races -= 1
+            super().save_job(JobWrite(self.job(write.job.job_id)))
+        return super().save_job(write)
+
+
+@pytest.mark.parametrize("races", [0, 1, 5])
+def test_who_loses_a_race_loads_and_decides_again(races):
+    story = Story(jobs=Crowded())
+    job_id = story.launch()
+    story.jobs.races = races
+
+    advance_job(job_id, lambda _job: CancelAsked("not needed"), story.world)
+
+    assert story.job(job_id).state is JobState.STOPPING
+    assert len(story.tasks.stops) == 1
+
+
+def test_who_loses_every_race_leaves_the_event_to_its_queue():
+    story = Story(jobs=Crowded())
+    job_id = story.launch()
+    story.jobs.races = 99
+
+    with pytest.raises(StaleWriteError, match="saved by others 6 times"):
+        advance_job(job_id, lambda _job: CancelAsked("not needed"), story.world)
+
+
+def test_a_write_that_took_effect_without_an_answer_is_no_second_decision():
+    story = Story()
+    job_id = story.launch()
+    story.jobs.fail_next(TransientError("no answer"), after_effect=True)
+
+    with pytest.raises(TransientError):
+        cancel_job(job_id, "not needed", story.world)
+    assert story.tasks.stops == []
+    cancel_job(job_id, "not needed", story.world)
+
+    assert len(story.tasks.stops) == 1
+    assert story.jobs.events_of(job_id).count("cancelling") == 1
+
+
+def test_an_event_that_is_none_for_this_job_only_finishes_what_is_pending():
+    story = Story()
+    job_id = story.launch()
+    story.tasks.stop_failure = TransientError("ThrottlingException")
+    with pytest.raises(TransientError):
+        cancel_job(job_id, "not needed", story.world)
+    assert story.tasks.stops == []
+
+    advance_job(job_id, lambda _job: None, story.world)
+
+    assert len(story.tasks.stops) == 1
+    assert story.job(job_id).pending == ()
+
+
+def test_effects_that_somebody_else_has_done_meanwhile_are_no_trouble():
+    story = Story(jobs=Crowded())
+    job_id = story.launch()
+
+    class LateCrowd:
+        def __init__(self, jobs: Crowded) -> None:
+            self.stop = story.tasks.stop
+
+        def __call__(self, arn: str, reason: str) -> None:
+            self.stop(arn, reason)
+            story.jobs.races = 1
+
+    story.tasks.stop = LateCrowd(story.jobs)
+    job = advance_job(job_id, lambda _job: CancelAsked("not needed"), story.world)
+
+    assert job is not None
+    assert job.state is JobState.STOPPING
+    assert story.job(job_id).state is JobState.STOPPING
+
+
+def test_an_ignored_event_writes_nothing():
+    story = Story()
+    job_id = story.launch()
+    stopped = story.end(job_id, 0)
+    writes = len(story.jobs.writes)
+
+    story.tell(stopped)
+    advance_job(job_id, lambda _job: TimePassed(), story.world)
+
+    assert len(story.jobs.writes) == writes
+    assert story.log.decisions[-1] == "ignored"
+    assert story.log.lines[-1][1]["reason"] == "TimePassed means nothing to a job that is SUCCEEDED"
+
+
+def test_a_job_without_a_wake_up_is_refused_by_the_store():
+    story = Story()
+
+    with pytest.raises(ValueError, match="has no wake_at"):
+        story.jobs.create_job(make_running_job(wake_at=None), ())

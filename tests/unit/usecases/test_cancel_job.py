@@ -1,0 +1,159 @@
+"""Cancelling in every state, also while nobody knows whether a task exists."""
+
+import pytest
+
+from fakes.builders import make_definition
+from relaunch.core.job import JobState
+from relaunch.core.launch import LaunchDeferred, LaunchUncertain, PlacementFailed
+from relaunch.usecases.cancel_job import cancel_job
+from relaunch.usecases.launch_attempt import launch_attempt
+from unit.usecases.story import MINUTE, Story, machine, push
+
+
+def test_a_waiting_job_is_cancelled_at_once():
+    story = Story()
+    job_id = story.submit()
+
+    job = cancel_job(job_id, "not needed", story.world)
+
+    assert job is not None
+    assert (job.state, job.reason) == (JobState.CANCELLED, "not needed")
+    story.settle()
+    assert story.tasks.requests == []
+
+
+def test_a_running_job_is_cancelled_when_its_task_has_stopped():
+    story = Story()
+    job_id = story.launch()
+
+    cancel_job(job_id, "not needed", story.world)
+    assert story.job(job_id).state is JobState.STOPPING
+    assert story.tasks.stops == [(story.arn(job_id), "Relaunch: not needed")]
+
+    story.end(job_id, 0)
+    assert story.job(job_id).state is JobState.CANCELLED
+    assert story.jobs.slots["*"] == set()
+
+
+def test_a_task_that_is_placed_but_does_not_run_yet_is_stopped():
+    story = Story()
+    job_id = story.submit()
+    story.deliver()
+
+    cancel_job(job_id, "not needed", story.world)
+    story.end(job_id, None, stop_code="UserInitiated")
+
+    assert story.job(job_id).state is JobState.CANCELLED
+    assert story.jobs.job(job_id).run_seconds == 0
+
+
+def test_a_job_cancelled_during_an_interruption_is_not_launched_again():
+    story = Story()
+    job_id = story.launch()
+    story.warn(machine().instance_id)
+
+    cancel_job(job_id, "not needed", story.world)
+    story.end(job_id, 0)
+    story.settle()
+
+    assert story.job(job_id).state is JobState.CANCELLED
+    assert len(story.tasks.requests) == 1
+
+
+def test_a_job_that_is_over_is_left_as_it_is():
+    story = Story()
+    job_id = story.launch()
+    story.end(job_id, 0)
+    over = story.job(job_id)
+
+    assert cancel_job(job_id, "too late", story.world) == over
+
+
+def test_an_unknown_job_cannot_be_cancelled():
+    assert cancel_job("gone", "not needed", Story().world) is None
+
+
+def frozen(*, is_placed: bool) -> tuple[Story, str]:
+    story = Story()
+    story.tasks.outcomes.append(LaunchUncertain("no answer"))
+    story.tasks.places_uncertain = is_placed
+    job_id = story.submit()
+    story.deliver()
+    return story, job_id
+
+
+def test_a_task_that_turns_out_to_exist_is_found_and_stopped():
+    story, job_id = frozen(is_placed=True)
+
+    cancel_job(job_id, "not needed", story.world)
+    story.settle()
+
+    assert story.job(job_id).state is JobState.STOPPING
+    assert story.tasks.stops == [(story.arn(job_id), "Relaunch: not needed")]
+    assert len(story.tasks.requests) == 1
+    story.end(job_id, None)
+    assert story.job(job_id).state is JobState.CANCELLED
+
+
+def test_a_task_that_was_never_made_is_waited_for_no_longer_than_a_function_may_be_sending_it():
+    story, job_id = frozen(is_placed=False)
+    story.clock.advance(20 * MINUTE)
+    cancel_job(job_id, "not needed", story.world)
+
+    story.deliver()
+    assert story.job(job_id).state is JobState.LAUNCHING
+
+    story.clock.advance(2 * MINUTE)
+    story.settle()
+    assert story.job(job_id).state is JobState.CANCELLED
+    assert len(story.tasks.requests) == 1
+    assert story.jobs.slots["*"] == set()
+
+
+def test_a_second_cancel_does_not_put_the_end_off():
+    story, job_id = frozen(is_placed=False)
+    cancel_job(job_id, "not needed", story.world)
+    story.clock.advance(3 * MINUTE)
+
+    cancel_job(job_id, "really", story.world)
+    story.settle()
+
+    assert story.job(job_id).state is JobState.CANCELLED
+    assert story.job(job_id).reason == "not needed"
+
+
+@pytest.mark.parametrize(
+    "outcome", [LaunchDeferred("ThrottlingException"), PlacementFailed(("RESOURCE:GPU",)), None], ids=str
+)
+def test_a_cancel_while_runtask_is_being_answered_holds_whatever_the_answer(outcome):
+    story = Story()
+    job_id = story.submit()
+    launch = story.tasks.launch
+
+    def cancel_meanwhile(request):
+        story.tasks.launch = launch
+        cancel_job(job_id, "not needed", story.world)
+        return outcome or launch(request)
+
+    story.tasks.launch = cancel_meanwhile
+    launch_attempt(job_id, story.world)
+    story.clock.advance(3 * MINUTE)
+    story.settle()
+    if story.job(job_id).state is JobState.STOPPING:
+        story.end(job_id, None)
+
+    assert story.job(job_id).state is JobState.CANCELLED
+    assert len(story.tasks.requests) == int(outcome is None)
+
+
+def test_a_cancelled_job_lets_the_next_one_in():
+    story = Story(make_definition(max_running_jobs=1))
+    first = story.launch()
+    second = story.submit(push("b" * 40))
+    story.settle()
+
+    cancel_job(first, "not needed", story.world)
+    story.end(first, 143)
+    story.settle()
+
+    assert story.job(second).state is JobState.LAUNCHING

@@ -1,0 +1,364 @@
+"""What comes of RunTask, and what happens to a try whose answer is lost."""
+
+from datetime import timedelta
+
+import pytest
+
+from fakes.builders import make_definition, make_offering_key
+from relaunch.core.definition import GithubTrigger, ImageWait
+from relaunch.core.job import EffectKind, JobState, TryState, WaitReason
+from relaunch.core.launch import (
+    LaunchConflict,
+    LaunchDeferred,
+    LaunchRefused,
+    LaunchUncertain,
+    PlacementFailed,
+)
+from relaunch.ports import PermanentError, TransientError
+from relaunch.usecases.cancel_job import cancel_job
+from relaunch.usecases.launch_attempt import launch_attempt
+from unit.usecases.story import MINUTE, Story, machine, push
+
+NO_ANSWER = LaunchUncertain("no answer to RunTask: read timed out")
+
+
+def launching(*outcomes) -> tuple[Story, str]:
+    story = Story()
+    story.tasks.outcomes.extend(outcomes)
+    return story, story.submit()
+
+
+def failing_once(call):
+    """Let a call fail once before it takes effect."""
+    failures = [TransientError("throttled")]
+
+    def fail_first(*arguments):
+        if failures:
+            raise failures.pop()
+        return call(*arguments)
+
+    return fail_first
+
+
+def tokens(story: Story) -> list[str]:
+    return [request.client_token for request in story.tasks.requests]
+
+
+def test_a_launch_chooses_the_cheapest_freezes_it_and_notes_its_task():
+    story, job_id = launching()
+
+    story.deliver()
+
+    job = story.job(job_id)
+    assert job.state is JobState.LAUNCHING
+    assert job.current_attempt.placement_try.offering == make_offering_key()
+    assert job.current_attempt.placement_try.state is TryState.PLACED
+    assert job.current_attempt.task_arn in story.tasks.tasks
+    assert job.has_slot
+    assert story.launches.requested == []
+
+
+def test_a_launch_needs_one_read_of_the_job_and_two_writes():
+    story, _ = launching()
+    loads = []
+    load_job = story.jobs.load_job
+    story.jobs.load_job = lambda job_id: (loads.append(job_id), load_job(job_id))[1]
+
+    story.deliver()
+
+    assert len(loads) == 1
+    assert len(story.jobs.writes) == 2
+
+
+def test_a_job_that_is_not_there_is_nobodys():
+    story = Story()
+
+    assert launch_attempt("gone", story.world) is None
+    assert story.log.lines == [("ignored", {"job_id": "gone", "reason": "no such job"})]
+
+
+def test_failures_of_placement_go_on_to_the_next_offering_in_the_same_attempt():
+    story, job_id = launching(PlacementFailed(("RESOURCE:GPU",)), PlacementFailed(("ATTRIBUTE",)))
+
+    story.settle()
+
+    attempt = story.attempt(job_id)
+    assert [request.capacity_provider for request in story.tasks.requests] == [
+        "g5-xlarge-spot",
+        "g6-xlarge-spot",
+        "g5-xlarge-on-demand",
+    ]
+    assert (attempt.number, attempt.placement_try.number) == (1, 3)
+    assert [each.outcome for each in attempt.closed_tries] == [
+        "ECS placed nothing: RESOURCE:GPU",
+        "ECS placed nothing: ATTRIBUTE",
+    ]
+    assert {request.environment["RELAUNCH_ATTEMPT"] for request in story.tasks.requests} == {"1"}
+    assert len(set(tokens(story))) == 3
+
+
+def test_a_failed_offering_is_avoided_by_other_jobs_too():
+    story, _ = launching(PlacementFailed(("RESOURCE:GPU",)))
+    story.settle()
+
+    story.submit(push("b" * 40))
+    story.settle()
+
+    assert story.tasks.requests[-1].capacity_provider == "g6-xlarge-spot"
+
+
+def test_a_deferred_launch_is_sent_again_the_same_after_a_while():
+    story, job_id = launching(LaunchDeferred("ThrottlingException: Rate exceeded"))
+
+    story.deliver()
+    assert story.job(job_id).state is JobState.LAUNCHING
+    assert story.job(job_id).reason == "ThrottlingException: Rate exceeded"
+    assert story.launches.requested == [(job_id, 30)]
+
+    story.settle()
+    assert story.tasks.requests[0] == story.tasks.requests[1]
+    assert len(story.tasks.tasks) == 1
+
+
+def test_however_long_ecs_throttles_each_answer_asks_for_one_more_launch():
+    story, job_id = launching(*[LaunchDeferred("ThrottlingException: Rate exceeded")] * 12)
+
+    for _ in range(12):
+        assert story.deliver() == 1
+
+    assert len(story.launches.requested) == 1
+    assert story.deliver() == 1
+    assert story.arn(job_id)
+
+
+def test_a_refused_launch_fails_the_job_and_gives_its_slot_back():
+    story, job_id = launching(LaunchRefused("ClientException: TaskDefinition is inactive"))
+
+    story.deliver()
+
+    assert story.job(job_id).state is JobState.FAILED
+    assert story.job(job_id).reason == "ECS refuses the launch: ClientException: TaskDefinition is inactive"
+    assert story.jobs.slots["*"] == set()
+
+
+def test_a_request_beyond_ecs_limits_fails_the_job_and_says_which():
+    story, job_id = launching(PermanentError("launching: the overrides have 9000 characters, ECS takes 8192"))
+
+    story.deliver()
+
+    assert story.job(job_id).state is JobState.FAILED
+    assert "the overrides have 9000 characters" in story.job(job_id).reason
+
+
+def test_a_conflict_names_the_task_that_is_there():
+    story, job_id = launching(LaunchConflict(("arn:task/7",)))
+
+    story.deliver()
+
+    assert story.arn(job_id) == "arn:task/7"
+
+
+@pytest.mark.parametrize("is_placed", [True, False], ids=["after-it-took-effect", "before-it-took-effect"])
+def test_a_launch_without_an_answer_is_sent_again_and_makes_one_task(is_placed):
+    story, job_id = launching(NO_ANSWER)
+    story.tasks.places_uncertain = is_placed
+
+    story.settle()
+
+    assert len(story.tasks.tasks) == 1
+    assert len(set(tokens(story))) == 1
+    assert story.arn(job_id) in story.tasks.tasks
+
+
+def test_an_event_that_comes_before_runtasks_answer_is_stored_is_taken_for_it():
+    story, job_id = launching(NO_ANSWER)
+    story.tasks.places_uncertain = True
+    story.deliver()
+    (arn,) = story.tasks.tasks
+
+    story.tell(story.tasks.run(arn, machine(), started_at=story.now))
+    story.settle()
+
+    assert story.job(job_id).state is JobState.RUNNING
+    assert story.arn(job_id) == arn
+    assert len(story.tasks.requests) == 1
+
+
+def test_the_answer_is_carried_into_what_others_saved_meanwhile():
+    story, job_id = launching()
+    original = story.tasks.launch
+
+    def launch(request):
+        outcome = original(request)
+        story.tell(story.tasks.run(outcome.task_arn, machine(), started_at=story.now))
+        return outcome
+
+    story.tasks.launch = launch
+
+    story.deliver()
+
+    assert story.job(job_id).state is JobState.RUNNING
+    assert story.tasks.stops == []
+
+
+def test_two_launch_requests_at_once_launch_once():
+    story, job_id = launching()
+    story.launches.request_launch(job_id)
+
+    story.deliver()
+    story.launches.request_launch(job_id)
+    story.settle()
+
+    assert len(story.tasks.requests) == 1
+
+
+def test_a_try_that_was_frozen_and_never_sent_is_sent_when_it_is_due():
+    story, job_id = launching(RuntimeError("killed"))
+    with pytest.raises(RuntimeError):
+        story.deliver()
+    assert story.attempt(job_id).placement_try.state is TryState.FROZEN
+
+    story.reconcile(after=5 * MINUTE)
+    story.settle()
+
+    assert story.arn(job_id) in story.tasks.tasks
+    assert story.attempt(job_id).placement_try.number == 1
+    assert len(set(tokens(story))) == 1
+
+
+def test_a_try_frozen_for_too_long_is_never_sent_but_looked_for_and_closed():
+    story, job_id = launching(NO_ANSWER)
+    story.deliver()
+
+    story.clock.advance(51 * MINUTE)
+    story.deliver()
+    assert len(story.tasks.requests) == 1
+    assert story.attempt(job_id).placement_try.state is TryState.FROZEN
+
+    story.clock.advance(2 * MINUTE)
+    story.settle()
+    attempt = story.attempt(job_id)
+    assert attempt.closed_tries[0].outcome == "never sent"
+    assert (attempt.number, attempt.placement_try.number) == (1, 2)
+    assert len(story.tasks.tasks) == 1
+    assert len(set(tokens(story))) == 2
+
+
+def test_a_try_frozen_for_too_long_whose_task_is_there_is_taken_up():
+    story, job_id = launching(NO_ANSWER)
+    story.tasks.places_uncertain = True
+    story.deliver()
+    (arn,) = story.tasks.tasks
+
+    story.clock.advance(51 * MINUTE)
+    story.settle()
+
+    assert story.arn(job_id) == arn
+    assert len(story.tasks.requests) == 1
+
+
+def test_a_task_made_by_an_answer_that_came_too_late_is_stopped():
+    story, job_id = launching()
+    launch = story.tasks.launch
+
+    def launch_slowly(request):
+        story.tasks.launch = launch
+        story.clock.advance(53 * MINUTE)
+        launch_attempt(job_id, story.world)
+        story.settle()
+        return launch(request)
+
+    story.tasks.launch = launch_slowly
+    story.deliver()
+
+    assert story.attempt(job_id).placement_try.number == 2
+    (stray,) = set(story.tasks.tasks) - {story.arn(job_id)}
+    assert [arn for arn, _ in story.tasks.stops] == [stray]
+    assert "stray task" in story.jobs.events_of(job_id)
+
+
+def test_a_job_without_a_slot_waits_and_says_so():
+    story = Story(make_definition(max_running_jobs=1))
+    story.launch()
+    job_id = story.submit(push("b" * 40))
+
+    story.settle()
+
+    job = story.job(job_id)
+    assert job.waiting is not None
+    assert job.waiting.reason is WaitReason.SLOT
+    assert not job.has_slot
+    assert len(story.tasks.requests) == 1
+
+
+def test_a_relaunch_needs_no_second_slot():
+    story = Story(make_definition(max_running_jobs=1))
+    job_id = story.launch()
+
+    story.lose_host(job_id)
+    story.settle()
+
+    assert story.job(job_id).state is JobState.LAUNCHING
+    assert story.jobs.slots["resnet"] == {job_id}
+
+
+def test_a_pause_after_a_failure_is_kept_even_when_a_launch_is_asked_for():
+    story = Story()
+    job_id = story.launch()
+    story.end(job_id, 1)
+
+    launch_attempt(job_id, story.world)
+    assert len(story.tasks.requests) == 1
+
+    story.clock.advance(timedelta(seconds=26))
+    launch_attempt(job_id, story.world)
+    assert len(story.tasks.requests) == 2
+
+
+def test_a_job_that_waits_for_its_image_is_not_launched():
+    trigger = GithubTrigger("acme/vision", "push", wait_for_image=ImageWait("trainer"))
+    story = Story(make_definition(triggers=(trigger,)))
+    job_id = story.submit()
+
+    launch_attempt(job_id, story.world)
+
+    assert story.job(job_id).state is JobState.WAITING
+    assert story.tasks.requests == []
+
+
+def test_what_is_still_to_be_done_is_done_before_the_launch():
+    story = Story()
+    job_id = story.launch()
+    story.jobs.remember = failing_once(story.jobs.remember)
+    with pytest.raises(TransientError):
+        story.lose_host(job_id)
+    kinds = [effect.kind for effect in story.job(job_id).pending]
+    assert kinds == [EffectKind.REMEMBER_CAPACITY, EffectKind.REQUEST_LAUNCH]
+
+    launch_attempt(job_id, story.world)
+
+    assert story.tasks.requests[-1].capacity_provider == "g6-xlarge-spot"
+    assert story.job(job_id).pending == ()
+
+
+def test_the_newest_checkpoint_is_looked_for_only_when_there_can_be_one():
+    story = Story(make_definition(checkpoint_uri=None))
+    job_id = story.launch()
+    story.checkpoints.complete[job_id] = "s3://somebody/elses/"
+
+    story.lose_host(job_id)
+    story.settle()
+
+    assert "RELAUNCH_RESUME_URI" not in story.tasks.requests[-1].environment
+
+
+def test_a_cancelled_job_whose_launch_is_under_way_is_not_launched_again():
+    story, job_id = launching(LaunchDeferred("ThrottlingException"))
+    story.deliver()
+    cancel_job(job_id, "not needed", story.world)
+
+    story.clock.advance(3 * MINUTE)
+    story.settle()
+
+    assert story.job(job_id).state is JobState.CANCELLED
+    assert len(story.tasks.requests) == 1

@@ -1,0 +1,217 @@
+"""What events did not tell is found out by looking."""
+
+from datetime import timedelta
+
+import pytest
+
+from fakes.builders import make_definition
+from relaunch.core.definition import GithubTrigger, ImageWait
+from relaunch.core.job import IntentKind, JobState, StopKind
+from relaunch.ports import TransientError
+from relaunch.usecases.reconcile_jobs import reconcile_jobs
+from unit.usecases.story import MINUTE, SHA, Story, machine, push
+
+WAITS_FOR_IMAGE = make_definition(triggers=(GithubTrigger("acme/vision", "push", wait_for_image=ImageWait("trainer")),))
+
+
+def test_what_is_not_due_is_not_looked_at():
+    story = Story()
+    story.launch()
+
+    assert story.reconcile(after=9 * MINUTE) == 0
+
+
+def test_a_launch_request_that_got_lost_is_repeated():
+    story = Story()
+    job_id = story.submit()
+    story.launches.requested.clear()
+
+    assert story.reconcile(after=5 * MINUTE) == 1
+    story.settle()
+
+    assert story.job(job_id).state is JobState.LAUNCHING
+
+
+def test_an_end_that_no_event_told_is_found():
+    story = Story()
+    job_id = story.launch()
+    story.clock.advance(10 * MINUTE)
+    story.tasks.end(story.arn(job_id), 0, stopped_at=story.now)
+
+    story.reconcile()
+
+    assert story.job(job_id).state is JobState.SUCCEEDED
+
+
+def test_a_start_that_no_event_told_is_found_before_the_task_is_withdrawn():
+    story = Story()
+    job_id = story.submit()
+    story.deliver()
+    story.tasks.run(story.arn(job_id), machine(), started_at=story.now)
+
+    story.reconcile(after=8 * MINUTE)
+
+    assert story.job(job_id).state is JobState.RUNNING
+    assert story.jobs.load_on_instance(machine().instance_id) == [job_id]
+
+
+def test_a_task_that_is_not_placed_in_time_is_withdrawn_for_the_next_offering():
+    story = Story()
+    job_id = story.submit()
+    story.deliver()
+
+    story.reconcile(after=8 * MINUTE)
+    attempt = story.attempt(job_id)
+    assert attempt.intent is not None
+    assert attempt.intent.kind is IntentKind.PLACEMENT_WITHDRAWN
+    assert story.tasks.stops == [(attempt.task_arn, "Relaunch: not started within 0:08:00; ECS says PROVISIONING")]
+
+    story.end(job_id, None, container="none")
+    story.settle()
+    attempt = story.attempt(job_id)
+    assert (attempt.number, attempt.placement_try.number) == (1, 2)
+    assert [request.capacity_provider for request in story.tasks.requests] == ["g5-xlarge-spot", "g6-xlarge-spot"]
+    assert {request.environment["RELAUNCH_ATTEMPT"] for request in story.tasks.requests} == {"1"}
+    assert (story.job(job_id).failures, story.job(job_id).interruptions) == (0, 0)
+
+
+def test_a_task_that_pulls_a_large_image_is_left_to_it():
+    story = Story()
+    job_id = story.submit()
+    story.deliver()
+    story.clock.advance(5 * MINUTE)
+    story.tell(story.tasks.run(story.arn(job_id), machine(), last_status="PENDING", started_at=None))
+
+    for _ in range(3):
+        story.reconcile(after=5 * MINUTE)
+    assert story.job(job_id).state is JobState.LAUNCHING
+
+    story.reconcile(after=10 * MINUTE)
+    assert story.job(job_id).state is JobState.STOPPING
+
+
+def test_a_task_that_ecs_does_not_know_is_lost_when_it_is_missing_twice_a_grace_apart():
+    story = Story()
+    job_id = story.launch()
+    story.tasks.forget(story.arn(job_id))
+
+    story.reconcile(after=10 * MINUTE)
+    assert story.job(job_id).state is JobState.RUNNING
+    story.reconcile(after=4 * MINUTE)
+    assert story.job(job_id).state is JobState.RUNNING
+
+    story.reconcile(after=MINUTE)
+    stop = story.attempt(job_id).stop
+    assert stop is not None
+    assert stop.kind is StopKind.HOST_LOST
+    assert story.job(job_id).state is JobState.WAITING
+
+
+def test_a_task_that_is_known_again_is_not_lost():
+    story = Story()
+    job_id = story.launch()
+    arn = story.arn(job_id)
+    task = story.tasks.tasks.pop(arn)
+    story.reconcile(after=10 * MINUTE)
+
+    story.tasks.tasks[arn] = task
+    story.reconcile(after=5 * MINUTE)
+
+    assert story.job(job_id).state is JobState.RUNNING
+    assert story.attempt(job_id).missing_since is None
+
+
+def test_a_running_task_without_news_is_looked_at_and_left_alone():
+    story = Story()
+    job_id = story.launch()
+    entries = story.jobs.events_of(job_id)
+
+    for _ in range(5):
+        assert story.reconcile(after=10 * MINUTE) == 1
+
+    assert story.job(job_id).state is JobState.RUNNING
+    assert story.jobs.events_of(job_id) == entries
+
+
+def test_an_image_whose_event_got_lost_is_found_in_its_repository():
+    story = Story(WAITS_FOR_IMAGE)
+    job_id = story.submit()
+    story.reconcile(after=2 * MINUTE)
+    assert story.job(job_id).state is JobState.WAITING
+    assert story.launches.requested == []
+
+    story.images.present.add(("trainer", SHA))
+    story.reconcile(after=2 * MINUTE)
+    story.settle()
+
+    assert story.job(job_id).state is JobState.LAUNCHING
+
+
+def test_an_image_that_never_comes_fails_the_job():
+    story = Story(WAITS_FOR_IMAGE)
+    job_id = story.submit()
+
+    for _ in range(15):
+        story.reconcile(after=2 * MINUTE)
+
+    assert story.job(job_id).state is JobState.FAILED
+    assert story.job(job_id).reason == f"waiting for image trainer:{SHA}: it did not come until 09:56:53 UTC"
+
+
+def test_a_job_that_is_over_hands_its_slot_on_even_if_its_function_was_killed():
+    story = Story(make_definition(max_running_jobs=1))
+    first = story.launch()
+    second = story.submit(push("b" * 40))
+    story.settle()
+    story.launches.failure = TransientError("SQS is down")
+    with pytest.raises(TransientError):
+        story.end(first, 0)
+    assert story.job(first).state is JobState.SUCCEEDED
+    assert story.launches.requested == []
+
+    story.reconcile(after=5 * MINUTE)
+    story.settle()
+
+    assert story.job(second).state is JobState.LAUNCHING
+    assert story.job(first).pending == ()
+    assert story.jobs.load_due(story.now + timedelta(days=1), 9) == [second]
+
+
+def test_the_trouble_of_one_job_does_not_keep_the_others_waiting():
+    story = Story()
+    first, second = story.submit(), story.submit(push("b" * 40))
+    story.launches.requested.clear()
+    story.launches.failure = TransientError("SQS is down")
+
+    story.reconcile(after=6 * MINUTE)
+
+    assert "postponed" in story.log.decisions
+    assert {job_id for job_id, _ in story.launches.requested} == {second}
+    assert story.jobs.load_due(story.now, 9) == [first]
+
+
+def test_a_pass_looks_at_the_most_overdue_and_no_more_than_it_is_told_to():
+    story = Story()
+    ids = []
+    for number in range(5):
+        ids.append(story.submit(push(f"{number}" * 40)))
+        story.clock.advance(1)
+    story.launches.requested.clear()
+    story.clock.advance(6 * MINUTE)
+
+    assert reconcile_jobs(story.world, limit=2) == 2
+
+    assert {job_id for job_id, _ in story.launches.requested} == set(ids[:2])
+
+
+def test_tasks_are_described_together():
+    story = Story()
+    for number in range(3):
+        story.launch(push(f"{number}" * 40))
+    calls = []
+    describe = story.tasks.describe
+    story.tasks.describe = lambda arns: (calls.append(len(arns)), describe(arns))[1]
+
+    story.reconcile(after=10 * MINUTE)
+
+    assert calls == [3]

@@ -1,0 +1,322 @@
+"""Which jobs an event starts, and that it starts each of them once."""
+
+import pytest
+
+from fakes.builders import make_container, make_definition, make_revision
+from fakes.jobs import InMemoryJobs
+from fakes.sources import FakeRevisions
+from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement
+from relaunch.core.definition import GithubTrigger, ImageTrigger, ImageWait, InputRule, S3Trigger
+from relaunch.core.job import JobState, WaitReason
+from relaunch.core.trigger import DirectRequest
+from relaunch.ports import TransientError
+from relaunch.usecases.launch_attempt import launch_attempt
+from relaunch.usecases.submit_job import (
+    InvalidInputsError,
+    UnknownDefinitionError,
+    submit_direct,
+    submit_event,
+    submit_request,
+)
+from unit.usecases.story import MINUTE, SHA, Story, image, push, upload
+
+WAITS = make_definition(triggers=(GithubTrigger("acme/vision", "push", wait_for_image=ImageWait("trainer")),))
+
+
+def request(definition: str = "resnet", key: str = "k1", **inputs: str) -> DirectRequest:
+    return DirectRequest(f"direct:{key}", definition, inputs, "ada")
+
+
+def test_an_accepted_event_pins_the_newest_revision_and_asks_for_the_launch():
+    story = Story()
+    story.revisions.active.append(make_revision(revision=12))
+    job_id = story.submit()
+
+    job = story.job(job_id)
+    assert job.revision.revision == 12
+    assert job.accepted_at == story.now
+    assert job.state is JobState.WAITING
+    assert story.launches.requested == [(job_id, 0)]
+    assert story.jobs.load_history(job_id).timeline[0].detail.endswith("pinned trainer:12")
+
+
+def test_a_later_revision_does_not_reach_an_accepted_job():
+    story = Story()
+    job_id = story.launch()
+    story.revisions.active.append(make_revision(revision=12))
+
+    story.lose_host(job_id)
+    story.settle()
+
+    assert {each.revision_arn for each in story.tasks.requests} == {make_revision().arn}
+
+
+def test_the_same_event_delivered_twice_is_one_job():
+    story = Story()
+    first = submit_event(push(), story.world)
+    second = submit_event(push(), story.world)
+
+    assert [each.is_new for each in (*first, *second)] == [True, False]
+    assert first[0].job.job_id == second[0].job.job_id
+    assert second[0].note == f"job {first[0].job.job_id} is there already"
+    story.settle()
+    assert len(story.tasks.requests) == 1
+
+
+def test_an_event_starts_a_job_of_each_definition_that_watches_it():
+    story = Story(make_definition(), make_definition(name="bert"))
+
+    submissions = submit_event(push(), story.world)
+
+    assert [each.definition for each in submissions] == ["bert", "resnet"]
+    assert len({each.job.job_id for each in submissions}) == 2
+
+
+class Hurried(InMemoryJobs):
+    """Reads each job for the first time before another delivery creates it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blind_reads = 0
+
+    def load_job(self, job_id):
+        if self.blind_reads:
+            self.blind_reads -= 1
+            return None
+        return super().load_job(job_id)
+
+
+def test_two_deliveries_at_the_same_time_are_one_job():
+    story = Story(jobs=Hurried())
+    job_id = story.submit()
+    story.jobs.blind_reads = 1
+
+    (second,) = submit_event(push(), story.world)
+
+    assert not second.is_new
+    assert second.job is not None
+    assert second.job.job_id == job_id
+
+
+@pytest.mark.parametrize(
+    ("event", "outcome"),
+    [
+        pytest.param(push(repository="acme/other"), "no job definition watches github acme/other", id="repository"),
+        pytest.param(
+            upload("labels/1.manifest"),
+            "resnet: the key labels/1.manifest does not start with images/",
+            id="key-no-rule-matches",
+        ),
+        pytest.param(upload(bucket="others"), "no job definition watches s3 others", id="bucket"),
+    ],
+)
+def test_an_event_that_starts_nothing_is_kept_with_the_reason(event, outcome):
+    story = Story(make_definition(triggers=(S3Trigger("acme-datasets", "images/", ".manifest"),)))
+
+    submissions = submit_event(event, story.world)
+
+    assert [each.job for each in submissions] in ([], [None])
+    (record,) = story.jobs.list_events(story.now, 9)
+    assert (record.identity, record.outcome, record.job_ids) == (event.identity, outcome, ())
+
+
+def test_an_event_that_starts_something_is_kept_with_its_jobs():
+    story = Story()
+    job_id = story.submit()
+
+    (record,) = story.jobs.list_events(story.now, 9)
+    assert (record.source, record.outcome, record.job_ids) == (
+        "github",
+        f"resnet: started job {job_id}",
+        (job_id,),
+    )
+
+
+def test_a_family_without_an_active_revision_fails_the_job_with_a_clear_error():
+    story = Story(make_definition(task_definition="gone"))
+
+    job = story.job(story.submit())
+
+    assert job.state is JobState.FAILED
+    assert job.reason == "the family gone has no ACTIVE revision"
+    assert job.ended_at == story.now
+    assert job.wake_at is None
+    assert story.launches.requested == []
+    assert story.jobs.events_of(job.job_id) == ["failed"]
+
+
+@pytest.mark.parametrize(
+    ("container", "reason"),
+    [
+        pytest.param(
+            None,
+            "trainer:7 has several containers: say which one counts with `container`: main, log",
+            id="several",
+        ),
+        pytest.param("trian", "trainer:7 has no container `trian`: it has main, log", id="typo"),
+    ],
+)
+def test_a_revision_whose_container_is_not_clear_fails_the_job_with_a_clear_error(container, reason):
+    revision = make_revision(containers=(make_container(), make_container(name="log", gpu_count=0)))
+    story = Story(make_definition(container=container))
+    story.revisions.active[:] = [revision]
+
+    job = story.job(story.submit())
+
+    assert (job.state, job.reason) == (JobState.FAILED, reason)
+    assert story.launches.requested == []
+
+
+def test_a_revision_that_cannot_be_had_for_now_leaves_the_event_to_its_queue():
+    story = Story()
+    story.revisions.failure = TransientError("ThrottlingException")
+
+    with pytest.raises(TransientError):
+        submit_event(push(), story.world)
+
+    assert story.job(story.submit()).state is JobState.WAITING
+
+
+def test_a_function_killed_between_creating_the_job_and_asking_for_its_launch_is_made_up_for():
+    story = Story()
+    story.launches.failure = TransientError("SQS is down")
+    with pytest.raises(TransientError):
+        submit_event(push(), story.world)
+    assert story.launches.requested == []
+
+    job_id = story.submit()
+
+    assert story.launches.requested == [(job_id, 0)]
+
+
+def test_a_job_that_was_created_without_an_answer_is_found_again():
+    story = Story()
+    story.jobs.fail_next(TransientError("no answer"), after_effect=True)
+    with pytest.raises(TransientError):
+        submit_event(push(), story.world)
+
+    job_id = story.submit()
+    story.settle()
+
+    assert story.job(job_id).state is JobState.LAUNCHING
+    assert len(story.tasks.requests) == 1
+
+
+def test_a_job_that_nothing_satisfies_fails_and_names_the_filter():
+    impossible = AcceleratorRequirement(gpu=GpuRequirement(count=16))
+    story = Story(make_definition(accelerator=impossible))
+    job_id = story.submit()
+
+    story.settle()
+
+    job = story.job(job_id)
+    assert job.state is JobState.FAILED
+    assert job.reason.startswith("nothing satisfies this job: count removed the last 4 of 4 offerings")
+    stored = story.jobs.load_history(job_id).selections
+    assert [row["filter"] for row in stored[0].rows] == ["count"] * 4
+    assert story.tasks.requests == []
+
+
+def test_a_push_that_waits_for_its_image_is_launched_when_the_image_arrives():
+    story = Story(WAITS)
+    job_id = story.submit()
+
+    job = story.job(job_id)
+    assert job.waiting is not None
+    assert job.waiting.reason is WaitReason.IMAGE
+    assert job.waiting.until == story.now + 30 * MINUTE
+    assert job.wake_at == story.now + 2 * MINUTE
+    assert job.reason == f"waiting for image trainer:{SHA}"
+    assert story.launches.requested == []
+
+    submit_event(image("0" * 40), story.world)
+    submit_event(image(repository="other"), story.world)
+    assert story.launches.requested == []
+
+    submit_event(image(), story.world)
+    submit_event(image(), story.world)
+    story.settle()
+    assert story.job(job_id).state is JobState.LAUNCHING
+    assert len(story.tasks.requests) == 1
+
+
+def test_a_push_whose_image_is_there_waits_for_nothing():
+    story = Story(WAITS)
+    story.images.present.add(("trainer", SHA))
+
+    assert story.job(story.submit()).waiting.reason is WaitReason.LAUNCH
+
+
+def test_an_image_lets_jobs_go_on_and_starts_its_own():
+    story = Story(WAITS, make_definition(name="bert", triggers=(ImageTrigger("trainer", "{sha}"),)))
+    waiting = story.submit()
+
+    started = story.submit(image())
+    story.settle()
+
+    assert story.job(waiting).state is JobState.LAUNCHING
+    assert story.job(started).definition.name == "bert"
+
+
+def test_an_image_that_arrives_after_its_job_was_cancelled_starts_nothing():
+    story = Story(WAITS)
+    job_id = story.submit()
+    launch_attempt(job_id, story.world)
+    for _ in range(15):
+        story.reconcile(after=2 * MINUTE)
+    assert story.job(job_id).state is JobState.FAILED
+
+    submit_event(image(), story.world)
+
+    assert story.job(job_id).state is JobState.FAILED
+
+
+def test_a_direct_request_starts_a_job_with_its_inputs():
+    story = Story(make_definition(inputs={"epochs": InputRule("[0-9]+", "3")}))
+
+    job = submit_direct(request(epochs="9"), story.world)
+
+    assert job.inputs == {"epochs": "9"}
+    assert job.trigger.source == "direct"
+    assert story.launches.requested == [(job.job_id, 0)]
+
+
+def test_the_same_idempotency_key_finds_the_same_job():
+    story = Story()
+
+    first, second = submit_request(request(), story.world), submit_request(request(), story.world)
+    third = submit_event(request(key="k2"), story.world)
+
+    assert first.job.job_id == second.job.job_id
+    assert (first.is_new, second.is_new, third[0].is_new) == (True, False, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("resnett", "there is no job definition 'resnett'; did you mean resnet?"),
+        ("zzz", "there is no job definition 'zzz'; register it with `relaunch apply`"),
+    ],
+)
+def test_an_unknown_definition_is_told_with_the_nearest_name(name, message):
+    with pytest.raises(UnknownDefinitionError) as error:
+        submit_direct(request(name), Story().world)
+
+    assert str(error.value) == message
+
+
+def test_inputs_that_are_not_allowed_are_all_told():
+    story = Story(make_definition(inputs={"epochs": InputRule("[0-9]+"), "seed": InputRule("[0-9]+")}))
+
+    with pytest.raises(InvalidInputsError) as error:
+        submit_direct(request(epochs="many"), story.world)
+
+    assert "epochs" in str(error.value)
+    assert "seed" in str(error.value)
+    assert story.jobs.list_jobs(9) == ([], None)
+
+
+def test_revisions_of_a_sibling_family_are_not_taken():
+    story = Story(revisions=FakeRevisions(make_revision("trainer-gpu", 99), make_revision("trainer", 3)))
+
+    assert story.job(story.submit()).revision.revision == 3
