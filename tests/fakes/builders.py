@@ -10,6 +10,7 @@ from typing import Any
 from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption
 from relaunch.core.catalogue import InstanceType
 from relaunch.core.definition import GithubTrigger, JobDefinition
+from relaunch.core.gpu_override import WholeGpus
 from relaunch.core.job import (
     Attempt,
     Job,
@@ -224,7 +225,7 @@ def make_launch_request(**fields: Any) -> LaunchRequest:
         environment={"RELAUNCH_JOB_ID": "resnet-1f2e3d4c", "RELAUNCH_ATTEMPT": "1"},
         started_by="resnet-1f2e3d4c/1",
         client_token="resnet-1f2e3d4c-1-1",
-        gpu_count=1,
+        gpu=WholeGpus(1),
     )
     return replace(request, **fields)
 

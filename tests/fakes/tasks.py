@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from fakes.builders import NOW, make_container_instance, task_arn
+from relaunch.core.gpu_devices import GpuDevice
 from relaunch.core.launch import (
     ContainerInstance,
     LaunchConflict,
@@ -35,6 +36,7 @@ class FakeTasks:
         self.stop_failure: Exception | None = None
         self.tasks: dict[str, TaskObservation] = {}
         self.instances: dict[str, ContainerInstance] = {}
+        self.gpus: list[GpuDevice] | Exception = []
         self._launched: dict[str, tuple[LaunchRequest, str]] = {}
 
     def launch(self, request: LaunchRequest) -> LaunchOutcome:
@@ -119,6 +121,11 @@ class FakeTasks:
         arns = {machine.arn for machine in self.instances.values() if machine.instance_id == instance_id}
         on_machine = [task for task in self.tasks.values() if task.container_instance_arn in arns]
         return [task for task in on_machine if task.last_status != "STOPPED"]
+
+    def find_gpus(self, instance_type: str, capacity_provider: str) -> list[GpuDevice]:
+        if isinstance(self.gpus, Exception):
+            raise self.gpus
+        return list(self.gpus)
 
     def find_container_instance(self, container_instance_arn: str) -> ContainerInstance | None:
         return self.instances.get(container_instance_arn)

@@ -9,6 +9,7 @@ from relaunch.core.accelerator import PurchaseOption
 from relaunch.core.caps import StackLimits
 from relaunch.core.catalogue import InstanceType
 from relaunch.core.definition import JobDefinition, TriggerSource
+from relaunch.core.gpu_devices import GpuDevice
 from relaunch.core.job import Attempt, Job, JobSummary, TimelineEntry
 from relaunch.core.launch import ContainerInstance, LaunchOutcome, LaunchRequest, TaskObservation
 from relaunch.core.offering import CapacityFailure, CapacityMemory, Offering
@@ -219,6 +220,16 @@ class TaskTarget(Protocol):
 
     def find_on_instance(self, instance_id: str) -> list[TaskObservation]:
         """Return the tasks on the container instance of this EC2 instance."""
+        ...
+
+    def find_gpus(self, instance_type: str, capacity_provider: str) -> list[GpuDevice]:
+        """Return the GPUs that can be shared, of the provider's ACTIVE machines of this type, at most a hundred.
+
+        Machines whose ECS agent knows nothing of sharing have none.
+
+        Raises:
+            TransientError: throttled or unreachable.
+        """
         ...
 
     def find_container_instance(self, container_instance_arn: str) -> ContainerInstance | None:

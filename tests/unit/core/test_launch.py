@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.builders import make_launch_request
+from relaunch.core.gpu_override import WholeGpus
 from relaunch.core.launch import MAX_OVERRIDES_LENGTH, LaunchRequest, build_overrides, check_limits, client_token
 
 GUARD = "attribute:ecs.instance-type == g5.xlarge"
@@ -30,7 +31,7 @@ def test_client_tokens_of_different_tries_differ() -> None:
 
 
 def test_overrides_carry_command_environment_and_gpus() -> None:
-    request = make_launch_request(environment={"B": "2", "A": "1"}, command=("python", "train.py"), gpu_count=4)
+    request = make_launch_request(environment={"B": "2", "A": "1"}, command=("python", "train.py"), gpu=WholeGpus(4))
 
     assert build_overrides(request) == {
         "containerOverrides": [
@@ -45,7 +46,7 @@ def test_overrides_carry_command_environment_and_gpus() -> None:
 
 
 def test_what_is_not_overridden_is_left_to_the_revision() -> None:
-    request = make_launch_request(environment={}, command=(), gpu_count=None)
+    request = make_launch_request(environment={}, command=(), gpu=None)
 
     assert build_overrides(request) == {"containerOverrides": [{"name": "main", "environment": []}]}
 

@@ -4,6 +4,7 @@ import pytest
 
 from fakes.builders import make_attempt, make_container, make_definition, make_job, make_placement_try, make_revision
 from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement
+from relaunch.core.gpu_override import GpuPartition, MpsShare, WholeGpus
 from relaunch.core.job import TriggerFacts
 from relaunch.core.launch import check_limits
 from relaunch.core.launch_plan import job_checkpoint_uri, main_container, plan_launch, training_environment
@@ -24,7 +25,7 @@ def test_the_request_is_made_of_the_frozen_job_alone():
     assert request.container == "main"
     assert request.command == ("python", "-m", "train")
     assert request.started_by == "resnet-1f2e3d4c/1"
-    assert request.gpu_count == 1
+    assert request.gpu == WholeGpus(1)
     assert request.network_mode == "bridge"
     assert check_limits(request) == ()
 
@@ -47,16 +48,27 @@ def test_what_the_revision_has_of_its_own_is_reckoned_with():
     assert (request.network_mode, request.own_constraint_count) == ("awsvpc", 3)
 
 
+SHARE = GpuRequirement(memory_mib=2_048, compute_percent=25)
+
+
 @pytest.mark.parametrize(
-    ("accelerator", "gpu_count"),
+    ("accelerator", "partition_size", "gpu"),
     [
-        (AcceleratorRequirement(gpu=GpuRequirement(count=4)), 4),
-        (AcceleratorRequirement(neuron=NeuronRequirement(devices=1)), None),
+        pytest.param(AcceleratorRequirement(gpu=GpuRequirement(count=4)), 1.0, WholeGpus(4), id="whole GPUs"),
+        pytest.param(AcceleratorRequirement(gpu=SHARE), 1.0, MpsShare(2_048, 25), id="a share of a whole GPU"),
+        pytest.param(AcceleratorRequirement(gpu=SHARE), 0.25, GpuPartition(0.25), id="the part the type has"),
+        pytest.param(
+            AcceleratorRequirement(neuron=NeuronRequirement(devices=1)), 1.0, None, id="Neuron cannot be overridden"
+        ),
+        pytest.param(AcceleratorRequirement(instance_types=("g6f.2xlarge",)), 0.25, None, id="as the revision asks"),
     ],
-    ids=["gpus-are-asked-for", "neuron-devices-cannot-be-overridden"],
 )
-def test_only_gpus_are_overridden(accelerator, gpu_count):
-    assert plan_launch(launching(definition=make_definition(accelerator=accelerator))).gpu_count == gpu_count
+def test_gpus_are_asked_for_as_the_chosen_type_has_them(accelerator, partition_size, gpu):
+    frozen = make_placement_try(gpu_partition_size=partition_size)
+    job = launching(definition=make_definition(accelerator=accelerator), attempt=make_attempt(placement_try=frozen))
+
+    assert plan_launch(job).gpu == gpu
+    assert check_limits(plan_launch(job)) == ()
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from relaunch.core.accelerator import GpuRequirement, Isolation
 from relaunch.core.catalogue import InstanceType, is_same_name
+from relaunch.core.definition import JobDefinition
 from relaunch.core.revision import ContainerRequirement
 
 # What ECS can hand out of a card is what its agent registered, which is less than the card's nominal memory: a T4 of
@@ -157,3 +158,17 @@ def _find_card_misfit(share: ShareNeed, machine: InstanceType) -> Misfit | None:
 
 def _has(machine: InstanceType) -> str:
     return f"{machine.gpu_partition_size:g} of one" if machine.is_fractional else "whole ones"
+
+
+def share_notices(definition: JobDefinition) -> tuple[str, ...]:
+    """Return what a team should know that asks for a share of a GPU; nothing for whole GPUs and Neuron devices."""
+    gpu = definition.accelerator.gpu
+    if gpu is None or not gpu.is_share:
+        return ()
+    if gpu.isolation is Isolation.REQUIRED:
+        return (f"a part of a GPU has its own compute: {gpu.compute_percent} % is the least it has, not a limit",)
+    return (
+        "a share of a GPU is for one CUDA process: take a whole GPU for several (data loaders on the CPU do not count)",
+        "those who share a GPU fail together: a fatal error of one stops all; keep checkpoints, or ask for isolation",
+        f"compute_percent is a limit, not a reservation: {gpu.compute_percent} % at most, less beside busy neighbours",
+    )

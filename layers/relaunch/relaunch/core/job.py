@@ -73,6 +73,7 @@ class PlacementTry:
     """One frozen set of launch parameters; sending it again with its client token is harmless.
 
     `placed_at` is when we heard of its task, which throttling can put off for long after `frozen_at`.
+    `gpu_partition_size` is that of the chosen type, 1 for whole GPUs: a share is asked for accordingly.
     """
 
     number: int
@@ -85,6 +86,7 @@ class PlacementTry:
     resume_uri: str | None = None
     outcome: str = ""
     placed_at: datetime | None = None
+    gpu_partition_size: float = 1.0
 
 
 class IntentKind(StrEnum):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from relaunch.core.gpu_override import GpuOverride, build_requirement, check_override
 from relaunch.core.offering import OfferingKey
 from relaunch.core.placement import MAX_EXPRESSION_LENGTH
 
@@ -22,7 +23,7 @@ _CLIENT_TOKEN = re.compile(r"[!-~]{1,64}", re.ASCII)
 class LaunchRequest:
     """One RunTask in the making; built from a frozen placement try alone, so that it is the same each time it is sent.
 
-    `gpu_count` None leaves the revision's own GPU requirement as it is.
+    `gpu` None leaves the revision's own GPU requirement as it is.
     `subnets` and `security_groups` are used by awsvpc revisions only.
     """
 
@@ -34,7 +35,7 @@ class LaunchRequest:
     environment: Mapping[str, str]
     started_by: str
     client_token: str
-    gpu_count: int | None = None
+    gpu: GpuOverride | None = None
     network_mode: str = "bridge"
     own_constraint_count: int = 0
 
@@ -48,9 +49,13 @@ class TaskPlaced:
 
 @dataclass(frozen=True, slots=True)
 class PlacementFailed:
-    """RunTask answered with `failures[]` and no task: `reasons` are ECS's (`RESOURCE:GPU`, `ATTRIBUTE`…)."""
+    """RunTask answered with `failures[]` and no task: `reasons` are ECS's (`RESOURCE:GPU`, `ATTRIBUTE`…).
+
+    `detail` is what we found out about them, for the timeline.
+    """
 
     reasons: tuple[str, ...]
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +167,8 @@ def build_overrides(request: LaunchRequest) -> dict[str, object]:
     if request.command:
         container["command"] = list(request.command)
     container["environment"] = [{"name": name, "value": value} for name, value in sorted(request.environment.items())]
-    if request.gpu_count is not None:
-        container["resourceRequirements"] = [{"type": "GPU", "value": str(request.gpu_count)}]
+    if request.gpu is not None:
+        container["resourceRequirements"] = [build_requirement(request.gpu)]
     return {"containerOverrides": [container]}
 
 
@@ -173,7 +178,7 @@ def check_limits(request: LaunchRequest) -> tuple[str, ...]:
     The length of the overrides is measured as the SDK sends them (with blanks after separators and escaped
     characters), which is never shorter than what ECS counts.
     """
-    violations = [*_constraint_violations(request)]
+    violations = [*_constraint_violations(request), *(check_override(request.gpu) if request.gpu else ())]
     overrides_length = len(json.dumps(build_overrides(request)))
     if overrides_length > MAX_OVERRIDES_LENGTH:
         violations.append(f"the overrides have {overrides_length} characters, ECS takes {MAX_OVERRIDES_LENGTH}")

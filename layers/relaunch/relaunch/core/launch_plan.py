@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from relaunch.core.definition import JobDefinition
+from relaunch.core.gpu_override import choose_override
 from relaunch.core.job import Job
 from relaunch.core.launch import LaunchRequest, client_token
 from relaunch.core.placement import instance_type_is
@@ -32,7 +33,7 @@ def plan_launch(job: Job) -> LaunchRequest:
         environment=training_environment(job),
         started_by=job.started_by,
         client_token=client_token(job.job_id, attempt.number, placement_try.number),
-        gpu_count=definition.accelerator.gpu.count if definition.accelerator.gpu else None,
+        gpu=choose_override(definition.accelerator.gpu, placement_try.gpu_partition_size),
         network_mode=job.revision.network_mode,
         own_constraint_count=job.revision.placement_constraint_count,
     )

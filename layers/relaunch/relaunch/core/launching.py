@@ -76,6 +76,7 @@ def freeze(job: Job, event: OfferingChosen, now: datetime, _limits: StackLimits)
         price_usd_per_hour=chosen.expected_usd_per_hour or 0.0,
         frozen_at=now,
         resume_uri=event.resume_uri,
+        gpu_partition_size=chosen.instance_type.gpu_partition_size,
     )
     attempt = Attempt(number, frozen, closed_tries=closed[-_KEPT_TRIES:])
     # Several jobs may have ended at once, each of which let the same oldest one in: pass it on.
@@ -131,9 +132,10 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
         case LaunchConflict((task_arn, *others)):
             # The token is ours alone, so the task is this try's, launched before settings of the stack were changed.
             return _with_stops(_placed(job, task_arn, now, limits), tuple(others))
-        case PlacementFailed(reasons):
+        case PlacementFailed(reasons, found):
             outcome = f"ECS placed nothing: {', '.join(reasons)}"
-            return _next_try(job, outcome, now, event="placement failed", avoid_for=AVOID_AFTER_NO_CAPACITY)
+            avoid_for = AVOID_AFTER_NO_CAPACITY
+            return _next_try(job, outcome, now, event="placement failed", avoid_for=avoid_for, found=found)
         case LaunchDeferred(reason) | LaunchUncertain(reason):
             is_known = isinstance(event.outcome, LaunchDeferred)
             delay_seconds = _DEFERRED_DELAY_SECONDS if is_known else _UNCERTAIN_DELAY_SECONDS
@@ -183,13 +185,17 @@ def _cancelled(job: Job, now: datetime) -> Decision:
     return end(job, JobState.CANCELLED, now, event="cancelled", detail=job.cancel_requested)
 
 
-def _next_try(job: Job, outcome: str, now: datetime, *, event: str, avoid_for: timedelta | None) -> Decision:
+def _next_try(
+    job: Job, outcome: str, now: datetime, *, event: str, avoid_for: timedelta | None, found: str = ""
+) -> Decision:
+    """Close the try and launch again; `found` is said in the timeline only, for an attempt has few bytes."""
     if job.cancel_requested:
         return _cancelled(job, now)
     closed = replace(job.current_attempt.placement_try, state=TryState.CLOSED, outcome=outcome)
     job = replace(job, attempt=replace(job.current_attempt, placement_try=closed))
     before = (avoid(job, outcome, now + avoid_for),) if avoid_for else ()
-    return wait_for_launch(job, now, event=event, detail=outcome, before=before)
+    detail = f"{outcome}; {found}" if found else outcome
+    return wait_for_launch(job, now, event=event, detail=detail, before=before)
 
 
 def try_expired(job: Job, _event: TryExpired, now: datetime, _limits: StackLimits) -> Decision:

@@ -16,6 +16,7 @@ from relaunch.core.launch_plan import plan_launch
 from relaunch.core.selection import Selection, explain_rejection, select
 from relaunch.ports import PermanentError, SlotsFullError, StaleWriteError, World
 from relaunch.usecases.advance_job import act, advance_job, apply_event
+from relaunch.usecases.explain_placement import explain_placement
 
 # A client token lives at least an hour after its task ended; a try older than this is never sent (Amazon ECS API
 # Reference, "Ensuring idempotency").
@@ -109,9 +110,10 @@ def _send(job: Job, world: World) -> Job | None:
 
 def _launch(job: Job, world: World) -> LaunchOutcome:
     try:
-        return world.tasks.launch(plan_launch(job))
+        outcome = world.tasks.launch(plan_launch(job))
     except PermanentError as error:
         return LaunchRefused(str(error))
+    return explain_placement(outcome, job, world)
 
 
 def _look_for_task(job: Job, is_certain: bool, world: World) -> Job:

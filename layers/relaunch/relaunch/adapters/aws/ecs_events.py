@@ -13,6 +13,7 @@ from typing import Annotated
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
+from relaunch.core.gpu_devices import GpuDevice
 from relaunch.core.launch import ContainerInstance, ContainerInstanceObservation, TaskObservation
 from relaunch.core.placement import AVAILABILITY_ZONE, INSTANCE_TYPE
 from relaunch.ports import PermanentError
@@ -63,6 +64,14 @@ class _Attribute(_Payload):
     value: str | None = None
 
 
+class _Gpu(_Payload):
+    gpu_id: str = ""
+    sharing_mode: str = ""
+    total_memory: int = Field(0, alias="totalMemoryInMiB")
+    remaining_memory: int = Field(0, alias="remainingMemoryInMiB")
+    container_count: int = 0
+
+
 class _ContainerInstance(_Payload):
     container_instance_arn: str = Field(min_length=1)
     # Machines outside EC2 (ECS Anywhere) have none.
@@ -71,6 +80,7 @@ class _ContainerInstance(_Payload):
     agent_connected: bool = False
     version: int = 0
     attributes: tuple[_Attribute, ...] = ()
+    gpu_devices: tuple[_Gpu, ...] = ()
 
 
 class _Envelope(_Payload):
@@ -130,10 +140,7 @@ def observe_container_instance(machine: Mapping[str, object]) -> ContainerInstan
     Raises:
         PermanentError: It has no ARN, or a member of a wrong type.
     """
-    try:
-        seen = _ContainerInstance.model_validate(machine)
-    except ValidationError as exc:
-        raise PermanentError(f"reading a container instance of ECS: {_what_is_wrong(exc)}") from exc
+    seen = _read_container_instance(machine)
     attributes = {attribute.name: attribute.value for attribute in seen.attributes}
     instance = ContainerInstance(
         arn=seen.container_instance_arn,
@@ -142,6 +149,28 @@ def observe_container_instance(machine: Mapping[str, object]) -> ContainerInstan
         zone=attributes.get(AVAILABILITY_ZONE),
     )
     return ContainerInstanceObservation(instance, seen.status, seen.agent_connected, seen.version)
+
+
+def observe_gpus(machine: Mapping[str, object]) -> list[GpuDevice]:
+    """Read the GPUs of a container instance that supports sharing them; others have none.
+
+    Raises:
+        PermanentError: It has no ARN, or a member of a wrong type.
+    """
+    seen = _read_container_instance(machine)
+    return [
+        GpuDevice(
+            gpu.gpu_id, seen.instance_id, gpu.sharing_mode, gpu.total_memory, gpu.remaining_memory, gpu.container_count
+        )
+        for gpu in seen.gpu_devices
+    ]
+
+
+def _read_container_instance(machine: Mapping[str, object]) -> _ContainerInstance:
+    try:
+        return _ContainerInstance.model_validate(machine)
+    except ValidationError as exc:
+        raise PermanentError(f"reading a container instance of ECS: {_what_is_wrong(exc)}") from exc
 
 
 def _what_is_wrong(exc: ValidationError) -> str:

@@ -5,19 +5,20 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError, ParamValidationError
 
-from relaunch.adapters.aws.ecs_events import observe_container_instance, observe_task
+from relaunch.adapters.aws.ecs_events import observe_container_instance, observe_gpus, observe_task
 from relaunch.adapters.aws.ecs_pages import read_pages
 from relaunch.adapters.aws.ecs_run_task import build_run_task, outcome_of_error, outcome_of_response
 from relaunch.adapters.aws.errors import AwsError, aws_errors, error_code
+from relaunch.core.gpu_devices import GpuDevice
 from relaunch.core.launch import ContainerInstance, LaunchOutcome, LaunchRequest, TaskObservation, check_limits
-from relaunch.core.placement import ec2_instance_is
+from relaunch.core.placement import ec2_instance_is, instance_type_is
 from relaunch.ports import PermanentError, TransientError
 
 if TYPE_CHECKING:
     from mypy_boto3_ecs import ECSClient
 
 MAX_DESCRIBED = 100
-"""Tasks of one DescribeTasks."""
+"""Tasks of one DescribeTasks; container instances of one DescribeContainerInstances."""
 
 MAX_REASON_LENGTH = 255
 """Characters of StopTask's reason: said by the API Reference until 2024, and nothing said since."""
@@ -82,6 +83,24 @@ class EcsTarget:
             machines = [arn for page in pages for arn in page["containerInstanceArns"]]
         arns = [arn for machine in machines for arn in self._list_tasks_on(machine)]
         return [task for task in self._describe_listed(arns) if task.last_status != "STOPPED"]
+
+    def find_gpus(self, instance_type: str, capacity_provider: str) -> list[GpuDevice]:
+        doing = f"looking at the GPUs of {instance_type}"
+        machine_filter = str(instance_type_is(instance_type))
+        with aws_errors(doing):
+            listed = self._client.list_container_instances(
+                cluster=self._cluster, filter=machine_filter, status="ACTIVE", maxResults=MAX_DESCRIBED
+            )["containerInstanceArns"]
+            if not listed:
+                return []
+            machines = self._client.describe_container_instances(cluster=self._cluster, containerInstances=listed)
+        # A machine that went in between is among the failures: it has no GPU any more.
+        of_provider = (
+            machine
+            for machine in machines["containerInstances"]
+            if machine.get("capacityProviderName") == capacity_provider
+        )
+        return [gpu for machine in of_provider for gpu in observe_gpus(machine)]
 
     def find_container_instance(self, container_instance_arn: str) -> ContainerInstance | None:
         doing = f"describing container instance {container_instance_arn}"

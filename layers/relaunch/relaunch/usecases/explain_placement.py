@@ -1,0 +1,30 @@
+"""Find out what a failed placement of a share of a GPU met: which cards had how much of their memory left."""
+
+from dataclasses import replace
+
+from relaunch.core.gpu_devices import predict_share_fit
+from relaunch.core.job import Job
+from relaunch.core.launch import LaunchOutcome, PlacementFailed
+from relaunch.core.need import needed_share
+from relaunch.ports import PermanentError, TransientError, World
+
+_NO_GPU = "RESOURCE:GPU"
+
+
+def explain_placement(outcome: LaunchOutcome, job: Job, world: World) -> LaunchOutcome:
+    """Return the outcome, with what ECS says of the cards where it placed no share of one; anything else unchanged.
+
+    Costs two reading calls, on such a failure only. A look that fails changes nothing of what came of the launch.
+    """
+    if not isinstance(outcome, PlacementFailed) or _NO_GPU not in outcome.reasons:
+        return outcome
+    share = needed_share(job.definition, job.revision)
+    placement_try = job.current_attempt.placement_try
+    if share is None or placement_try.gpu_partition_size < 1:
+        return outcome
+    try:
+        devices = world.tasks.find_gpus(placement_try.offering.instance_type, placement_try.capacity_provider)
+    except (TransientError, PermanentError) as error:
+        world.log.decided("gpus-unknown", job_id=job.job_id, reason=str(error))
+        return outcome
+    return replace(outcome, detail=predict_share_fit(share, devices) or "a GPU has room by now")
