@@ -1,18 +1,27 @@
 """The transition table against the matrix of what must happen, cell by cell."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import get_args
 
 import pytest
 
-from fakes.builders import NOW, make_definition, make_running_attempt, task_arn
+from fakes.builders import NOW, make_definition, task_arn
 from relaunch.core.caps import StackLimits
-from relaunch.core.job import FINAL_STATES, IntentKind, JobState
-from relaunch.core.job_events import JobEvent, TaskMissing
+from relaunch.core.job import FINAL_STATES, IntentKind, Job, JobState
+from relaunch.core.job_events import JobEvent, TaskMissing, TimePassed
 from relaunch.core.lifecycle import TABLE, Row, decide
 from relaunch.core.watching import MISSING_GRACE
-from unit.core.lifecycle_matrix import EVENTS, SITUATIONS, Cell, intent, read_cells, seen_stopped
+from unit.core.lifecycle_matrix import (
+    EVENTS,
+    PAST_DEADLINE,
+    SITUATIONS,
+    SOON,
+    Cell,
+    intent,
+    read_cells,
+    seen_stopped,
+)
 
 LIMITS = StackLimits()
 CELLS = read_cells()
@@ -109,59 +118,101 @@ def test_the_matrix_has_every_state_and_every_event():
     assert {cell.event_name for cell in CELLS} == set(EVENTS)
 
 
-def reached_by(job, event, now=None):
-    cell_now = now or NOW + timedelta(minutes=1)
-    decision = decide(job, event, cell_now, LIMITS)
-    rows = [row for row in TABLE if job.state in row.states and isinstance(event, row.event)]
-    row = next(row for row in rows if row.guard(job, event))
-    return TABLE.index(row), decision.job.state
+GONE = {"missing_since": NOW}
+NEVER_STARTED = {"stop_code": "TaskFailedToStart", "container_exit_codes": {}, "started_at": None}
+NO_CAPACITY = {**NEVER_STARTED, "stopped_reason": "RESOURCE:GPU"}
+NO_IMAGE = {**NEVER_STARTED, "stopped_reason": "CannotPullContainerError: manifest unknown"}
+HOST_LOST = {"stop_code": "TerminationNotice", "stopped_reason": "Host EC2 (instance i-1) terminated."}
+BY_SOMEBODY = {"stop_code": "UserInitiated", "stopped_reason": "not needed"}
+AGAIN = NOW + MISSING_GRACE
+MISSING = TaskMissing(task_arn())
 
 
-def rare_transitions() -> set[tuple[int, JobState]]:
-    """Return (row, state) of ends that need more than one fact beside the event."""
-    running, placed, stopping = SITUATIONS["ru"], SITUATIONS["pl"], SITUATIONS["sn"]
-    last_failure = replace(running, failures=2)
-    timed_out = replace(stopping, attempt=make_running_attempt(intent=intent(IntentKind.TIME_OUT)))
-    gone = {"missing_since": NOW}
-    again = NOW + MISSING_GRACE
-    worn_out = replace(
-        running,
-        first_started_at=NOW - timedelta(hours=30),
-        definition=make_definition(),
-        attempt=make_running_attempt(**gone),
-    )
-    return {
-        reached_by(last_failure, seen_stopped(1)),
-        reached_by(timed_out, seen_stopped(143)),
-        reached_by(replace(running, attempt=make_running_attempt(**gone)), TaskMissing(task_arn()), again),
-        reached_by(worn_out, TaskMissing(task_arn()), again),
-        reached_by(
-            replace(stopping, attempt=make_running_attempt(intent=intent(IntentKind.CANCEL), **gone)),
-            TaskMissing(task_arn()),
-            again,
-        ),
-        reached_by(
-            replace(stopping, attempt=make_running_attempt(intent=intent(IntentKind.TIME_OUT), **gone)),
-            TaskMissing(task_arn()),
-            again,
-        ),
-        reached_by(placed, seen_stopped(None, stop_code="TaskFailedToStart", stopped_reason="RESOURCE:GPU")),
-        reached_by(
-            replace(SITUATIONS["w0"], interruptions=1, first_started_at=NOW - timedelta(hours=30)), EVENTS["time"]
-        ),
-        reached_by(
-            replace(SITUATIONS["wr"], interruptions=1, first_started_at=NOW - timedelta(hours=30)), EVENTS["chosen"]
-        ),
+def with_attempt(situation: str, **fields) -> Job:
+    job = SITUATIONS[situation]
+    return replace(job, attempt=replace(job.current_attempt, **fields))
+
+
+def last_chance(job: Job) -> Job:
+    """Return a job that one more failure ends."""
+    return replace(job, failures=job.definition.max_failures)
+
+
+def worn_out(job: Job) -> Job:
+    """Return a job whose interruptions have cost it all its time, but that has no deadline."""
+    began_at = NOW - timedelta(hours=30)
+    return replace(job, first_started_at=began_at, interruptions=1, definition=make_definition())
+
+
+# What needs more than the situation and the event: the state it leads to from there.
+RARE = {
+    "launching-cannot-pull-again": (last_chance(SITUATIONS["pl"]), seen_stopped(None, **NO_IMAGE), SOON, "FAILED"),
+    "launching-no-capacity-too-late": (
+        SITUATIONS["pl"],
+        seen_stopped(None, PAST_DEADLINE, **NO_CAPACITY),
+        PAST_DEADLINE,
+        "TIMED_OUT",
+    ),
+    "launching-no-capacity": (SITUATIONS["pl"], seen_stopped(None, **NO_CAPACITY), SOON, "WAITING"),
+    "running-last-failure": (last_chance(SITUATIONS["ru"]), seen_stopped(1), SOON, "FAILED"),
+    "running-stopped-by-somebody": (SITUATIONS["ru"], seen_stopped(143, **BY_SOMEBODY), SOON, "CANCELLED"),
+    "running-lost-too-late": (
+        SITUATIONS["ru"],
+        seen_stopped(None, PAST_DEADLINE, **HOST_LOST),
+        PAST_DEADLINE,
+        "TIMED_OUT",
+    ),
+    "stopping-last-failure": (last_chance(SITUATIONS["sn"]), seen_stopped(1), SOON, "FAILED"),
+    "stopping-timed-out": (
+        with_attempt("sn", intent=intent(IntentKind.TIME_OUT)),
+        seen_stopped(143),
+        SOON,
+        "TIMED_OUT",
+    ),
+    "launching-gone": (with_attempt("pl", **GONE), MISSING, AGAIN, "WAITING"),
+    "launching-gone-too-late": (with_attempt("pl", **GONE), MISSING, PAST_DEADLINE, "TIMED_OUT"),
+    "launching-gone-worn-out": (worn_out(with_attempt("pl", **GONE)), MISSING, AGAIN, "FAILED"),
+    "running-gone": (with_attempt("ru", **GONE), MISSING, AGAIN, "WAITING"),
+    "running-gone-too-late": (with_attempt("ru", **GONE), MISSING, PAST_DEADLINE, "TIMED_OUT"),
+    "running-gone-worn-out": (worn_out(with_attempt("ru", **GONE)), MISSING, AGAIN, "FAILED"),
+    "stopping-gone": (with_attempt("si", **GONE), MISSING, AGAIN, "WAITING"),
+    "stopping-gone-worn-out": (worn_out(with_attempt("sn", **GONE)), MISSING, AGAIN, "FAILED"),
+    "stopping-gone-cancelled": (with_attempt("sc", **GONE), MISSING, AGAIN, "CANCELLED"),
+    "stopping-gone-timed-out": (
+        with_attempt("sn", intent=intent(IntentKind.TIME_OUT), **GONE),
+        MISSING,
+        AGAIN,
+        "TIMED_OUT",
+    ),
+    "waiting-worn-out": (worn_out(SITUATIONS["wr"]), TimePassed(), SOON, "FAILED"),
+    "chosen-worn-out": (worn_out(SITUATIONS["wr"]), EVENTS["chosen"], SOON, "FAILED"),
+}
+
+
+@pytest.mark.parametrize("name", RARE)
+def test_rare_ends_are_where_they_must_be(name):
+    job, event, now, state = RARE[name]
+
+    assert decide(job, event, now, LIMITS).job.state == state
+
+
+def transition(job: Job, event: JobEvent, now: datetime) -> tuple[int, JobState, JobState]:
+    """Return (row, from, to)."""
+    rows = (row for row in TABLE if job.state in row.states and isinstance(event, row.event))
+    number = TABLE.index(next(row for row in rows if row.guard(job, event)))
+    return number, job.state, decide(job, event, now, LIMITS).job.state
+
+
+def test_every_transition_the_table_names_happens_and_no_other():
+    happened = {transition(cell.job, cell.event, cell.now) for cell in HAPPENING}
+    happened |= {transition(job, event, now) for job, event, now, _ in RARE.values()}
+
+    assert happened == {
+        (number, state, target)
+        for number, row in enumerate(TABLE)
+        for state in row.states
+        for target in (row.targets or {state})
     }
-
-
-def test_every_target_the_table_names_is_reached():
-    reached = {(TABLE.index(row), decide(c.job, c.event, c.now, LIMITS).job.state) for c in CELLS if (row := row_of(c))}
-    reached |= rare_transitions()
-
-    named_targets = {(number, state) for number, row in enumerate(TABLE) for state in row.targets}
-    stays = {(number, state) for number, row in enumerate(TABLE) if not row.targets for state in row.states}
-    assert named_targets | stays == reached
 
 
 def test_final_states_lead_nowhere():

@@ -125,7 +125,7 @@ def slot_denied(job: Job, event: SlotDenied, now: datetime, _limits: StackLimits
 
 
 def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: StackLimits) -> Decision:
-    """RunTask answered."""
+    """RunTask answered: with a task, with none, not now, never, or not at all."""
     match event.outcome:
         case TaskPlaced(task_arn):
             return _placed(job, task_arn, now, limits)
