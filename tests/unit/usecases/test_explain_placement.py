@@ -24,7 +24,9 @@ def placing(*outcomes, accelerator=SHARE) -> tuple[Story, str]:
 
 
 def failures(story: Story, job_id: str) -> list[str]:
-    return [entry.detail for entry in story.jobs.load_timeline(job_id) if entry.event == "placement failed"]
+    history = story.jobs.load_history(job_id)
+    assert history is not None
+    return [entry.detail for entry in history.timeline if entry.event == "placement failed"]
 
 
 def test_the_timeline_says_which_card_had_how_much_left():

@@ -1,7 +1,7 @@
 """Pydantic's validation errors in a user's words, at the place in the file they belong to."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -13,7 +13,6 @@ from relaunch.adapters.definition_yaml import Document, KeyPath
 
 # Keys of the design that this release does not know yet: naming the nearest known key would mislead.
 _LATER_KEYS = {
-    "compute_percent": "sharing a GPU is not in this release: a job gets whole GPUs",
     "driver": "choosing a driver is not in this release",
 }
 _KINDS = {
@@ -30,6 +29,7 @@ _KINDS = {
 _LIMITS = {
     "union_tag_not_found": f"`event` is missing: one of {', '.join(GITHUB_EVENTS)}",
     "greater_than_equal": "must be {ge} or more",
+    "less_than_equal": "must be {le} or less",
     "greater_than": "must be more than {gt:g}",
     "finite_number": "must be a finite number",
     "too_short": "is empty: leave the key out, or give it something",
@@ -83,12 +83,12 @@ def _message(document: Document, path: KeyPath, details: ErrorDetails) -> str:
         return _wrong_kind(document, path, _KINDS[kind])
     if kind == "value_error":
         return str(context["error"])
-    return _other_message(path, kind, context, details["input"])
+    return _other_message(details["loc"], kind, context, details["input"])
 
 
-def _other_message(path: KeyPath, kind: str, context: Mapping[str, Any], value: object) -> str:
+def _other_message(location: KeyPath, kind: str, context: Mapping[str, Any], value: object) -> str:
     if kind == "literal_error":
-        return _not_one_of(path, value)
+        return _not_one_of(location, value)
     if kind == "union_tag_invalid":
         return f"unknown event `{context['tag']}`{_suggest_one(str(context['tag']), tuple(GITHUB_EVENTS))}"
     words = _LIMITS.get(kind, "`{value}` is not valid here")
@@ -102,22 +102,26 @@ def _wrong_kind(document: Document, path: KeyPath, words: str) -> str:
     return f"must be {words}" + (f", not `{raw}`" if raw else "")
 
 
-def _not_one_of(path: KeyPath, value: object) -> str:
-    if path[-1] == "target" and value in {"ack", "acs"}:
+def _not_one_of(location: KeyPath, value: object) -> str:
+    if location[-1] == "target" and value in {"ack", "acs"}:
         return f"this release launches on `ecs` only; `{value}` comes later"
-    known = _literals(str(path[-1]))
-    return f"`{value}` is none of {', '.join(known)}{_suggest_one(str(value), known)}"
+    annotation = _model_at(location[:-1])[0].model_fields[str(location[-1])].annotation
+    known = _literals(annotation)
+    return f"`{value}` is none of {', '.join(known)}{suggest(str(value), known)}"
 
 
-def _literals(field: str) -> tuple[str, ...]:
-    annotation = JobModel.model_fields[field].annotation
-    return tuple(getattr(annotation, "__args__", ()))
+def _literals(annotation: object) -> tuple[str, ...]:
+    """Return the words of `Literal[...]` and of `Literal[...] | None`."""
+    if get_origin(annotation) is Literal:
+        return tuple(str(word) for word in get_args(annotation))
+    return tuple(word for inner in get_args(annotation) for word in _literals(inner))
 
 
 def _unknown_key(key: str, location: KeyPath) -> str:
     if key in _LATER_KEYS:
         return _LATER_KEYS[key]
-    known, event = _known_keys(location[:-1])
+    model, event = _model_at(location[:-1])
+    known = tuple(model.model_fields)
     owners = [name for name, model in GITHUB_EVENTS.items() if key in model.model_fields]
     if event and owners:
         return f"`{key}` is for {' and '.join(owners)}; {event} has no such filter"
@@ -129,8 +133,8 @@ def _suggest_one(name: str, known: tuple[str, ...]) -> str:
     return hint or f"; known are {', '.join(f'`{one}`' for one in known)}"
 
 
-def _known_keys(location: KeyPath) -> tuple[tuple[str, ...], str]:
-    """Follow a location from the job's model down to the model that refused a key; name its event, if it has one."""
+def _model_at(location: KeyPath) -> tuple[type[BaseModel], str]:
+    """Follow a location from the job's model down to the model whose key it is; name its event, if it has one."""
     model: type[BaseModel] = JobModel
     event = ""
     for part in location:
@@ -140,7 +144,7 @@ def _known_keys(location: KeyPath) -> tuple[tuple[str, ...], str]:
         field = model.model_fields.get(str(part))
         inner = _model_in(field.annotation) if field else None
         model = inner or model
-    return tuple(model.model_fields), event
+    return model, event
 
 
 def _model_in(annotation: object) -> type[BaseModel] | None:

@@ -21,8 +21,15 @@ from relaunch.adapters.definition_types import (
     RegularExpression,
     write_duration,
 )
-from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement, PurchasePolicy
+from relaunch.core.accelerator import (
+    AcceleratorRequirement,
+    GpuRequirement,
+    Isolation,
+    NeuronRequirement,
+    PurchasePolicy,
+)
 from relaunch.core.definition import InputRule, JobDefinition
+from relaunch.core.gpu_share import MAX_COMPUTE_PERCENT, MIN_COMPUTE_PERCENT, check_requirement
 
 DEFAULT_MAX_RUNTIME = timedelta(hours=48)
 JOB_NAME_PATTERN = "[a-z][a-z0-9-]{0,47}"
@@ -31,18 +38,37 @@ NEURON_CHOICE = Choice(frozenset({"devices", "cores"}), "give exactly one of `de
 
 
 class GpuModelRequirement(StrictModel):
-    """Whole NVIDIA GPUs."""
+    """NVIDIA GPUs: whole ones, or with `compute_percent` a share of one."""
+
+    model_config = ConfigDict(json_schema_extra={"dependentRequired": {"compute_percent": ["memory"]}})
 
     count: int = Field(default=1, ge=1)
     """How many GPUs, all in one machine."""
     memory: MemoryMib | None = None
-    """Least memory of each GPU, in GiB as the card is sold (a 24 GiB card satisfies `24GiB`)."""
+    """Least memory of each GPU, as the card is sold (a 24 GiB card satisfies `24GiB`); of a share, what it gets."""
+    compute_percent: int | None = Field(default=None, ge=MIN_COMPUTE_PERCENT, le=MAX_COMPUTE_PERCENT)
+    """Ask for a share of one GPU: `memory` of it, and at most this percentage of its compute."""
+    isolation: Literal["best-effort", "required"] = "best-effort"
+    """How a share is kept apart from others: `best-effort` (NVIDIA MPS) or `required` (a part of a GPU: g6f, gr6f)."""
     models: list[GpuModel] = Field(default_factory=list, min_length=1)
     """Acceptable GPU models (`A10G`, `L4`); any when left out."""
 
+    @model_validator(mode="after")
+    def check_share(self) -> Self:
+        """Refuse what no share of a GPU can be."""
+        if problems := check_requirement(self.to_core()):
+            raise ValueError("; ".join(problems))
+        return self
+
     def to_core(self) -> GpuRequirement:
         """Return the core's form."""
-        return GpuRequirement(self.count, self.memory, tuple(self.models))
+        return GpuRequirement(
+            count=self.count,
+            memory_mib=self.memory,
+            models=tuple(self.models),
+            compute_percent=self.compute_percent,
+            isolation=Isolation(self.isolation),
+        )
 
 
 class NeuronModelRequirement(StrictModel):

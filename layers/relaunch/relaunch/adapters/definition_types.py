@@ -1,8 +1,10 @@
 """The single values of a job definition: how each is written, and what is said when it is written otherwise."""
 
+import math
 import re
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, StringConstraints, ValidationInfo, WithJsonSchema
@@ -34,10 +36,10 @@ def suggest(name: str, known: frozenset[str] | tuple[str, ...]) -> str:
 
 
 def parse_size_mib(value: object) -> int:
-    """Read `16GiB` or `22888MiB` as MiB.
+    """Read `16GiB` or `22888MiB` as MiB; a part of a GiB is rounded up to whole MiB.
 
     Raises:
-        ValueError: it is not a size, has no unit or a decimal one, or is not a whole number of MiB.
+        ValueError: it is not a size, has no unit or a decimal one, or is a part of a MiB.
     """
     match = _SIZE.fullmatch(str(value))
     if match is None or isinstance(value, bool):
@@ -49,10 +51,10 @@ def parse_size_mib(value: object) -> int:
         raise ValueError(
             f"`{value}` is not in a binary unit: write memory in GiB or MiB, not {unit}{_as_gib(number, unit)}"
         )
-    mib = float(number) * _MIB_PER_UNIT[unit]
-    if mib <= 0 or mib != int(mib):
+    mib = Decimal(number) * _MIB_PER_UNIT[unit]
+    if mib <= 0 or (unit == "MiB" and mib != int(mib)):
         raise ValueError(f"`{value}` is not a whole number of MiB above 0")
-    return int(mib)
+    return math.ceil(mib)
 
 
 def _as_gib(number: str, unit: str) -> str:

@@ -6,7 +6,13 @@ import pytest
 
 from fakes.builders import make_definition, make_instance_type
 from relaunch.adapters.definition_file import DefinitionFileError, definition_line, parse_definitions
-from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement, PurchasePolicy
+from relaunch.core.accelerator import (
+    AcceleratorRequirement,
+    GpuRequirement,
+    Isolation,
+    NeuronRequirement,
+    PurchasePolicy,
+)
 from relaunch.core.definition import (
     GithubTrigger,
     ImageTrigger,
@@ -109,6 +115,18 @@ def test_definitions_keep_the_order_of_the_file():
                 gpu=GpuRequirement(memory_mib=22888, models=("A10G",)), instance_types=("g5.xlarge",)
             ),
             id="gpu-narrowed-by-types",
+        ),
+        pytest.param(
+            "{gpu: {memory: 2GiB, compute_percent: 30}}",
+            AcceleratorRequirement(gpu=GpuRequirement(memory_mib=2048, compute_percent=30)),
+            id="share-of-a-gpu",
+        ),
+        pytest.param(
+            "{gpu: {count: 1, memory: 2.3GiB, compute_percent: 100, isolation: required}}",
+            AcceleratorRequirement(
+                gpu=GpuRequirement(memory_mib=2356, compute_percent=100, isolation=Isolation.REQUIRED)
+            ),
+            id="isolated-share-rounded-up-to-whole-mib",
         ),
     ],
 )

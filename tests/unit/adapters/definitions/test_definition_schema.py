@@ -73,6 +73,8 @@ def test_the_example_of_the_design_is_accepted():
         pytest.param("learning_rate", "Learning-Rate", id="input-name"),
         pytest.param("resnet:", "ResNet:", id="job-name"),
         pytest.param("container: main", "container:", id="null"),
+        pytest.param("memory: 16GiB", "compute_percent: 30", id="share-without-memory"),
+        pytest.param("memory: 16GiB", "memory: 2GiB, compute_percent: 101", id="share-of-more-than-all"),
         pytest.param("target: ecs", "target: ack", id="target"),
         pytest.param("gpu: {count: 1, memory: 16GiB}", "{}", id="no-accelerator"),
         pytest.param("      - image:", "        image:", id="two-sources"),

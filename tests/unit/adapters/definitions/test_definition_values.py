@@ -11,7 +11,15 @@ from relaunch.adapters.definition_types import parse_disk_gib, parse_duration, p
 
 @pytest.mark.parametrize(
     ("text", "mib"),
-    [("16GiB", 16384), ("22888MiB", 22888), ("1.5GiB", 1536), ("2TiB", 2 * 1024 * 1024), ("16 GiB", 16384)],
+    [
+        ("16GiB", 16384),
+        ("22888MiB", 22888),
+        ("1.5GiB", 1536),
+        ("2TiB", 2 * 1024 * 1024),
+        ("16 GiB", 16384),
+        ("2.3GiB", 2356),
+        ("0.1GiB", 103),
+    ],
 )
 def test_sizes_are_read_as_mib(text, mib):
     assert parse_size_mib(text) == mib
