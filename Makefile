@@ -30,7 +30,7 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # ── What is installed ────────────────────────────────────────────────────────────────────────────────────────────────
-.PHONY: setup environment environment-sam environment-emulator
+.PHONY: setup environment environment-sam environment-emulator environment-bench
 setup: environment environment-sam environment-emulator ## Install everything (the other targets do it when needed)
 
 environment:
@@ -41,6 +41,9 @@ environment-sam:
 
 environment-emulator:
 	@$(INSTALL) .venv-emulator --requirement requirements/emulator.txt
+
+environment-bench:
+	@$(INSTALL) .venv-bench --requirement requirements/bench.txt
 
 # ── The application ──────────────────────────────────────────────────────────────────────────────────────────────────
 .PHONY: build validate deploy
@@ -63,7 +66,7 @@ check: environment validate ## Format, lint, types, import contracts, template a
 	@$(ENVIRONMENT)/lint-imports
 	@$(ENVIRONMENT)/pytest -q -m "not real"
 
-test: setup build ## All tests, also those that deploy into the emulator
+test: setup build environment-bench ## All tests, also those that deploy into the emulator
 	@$(ENVIRONMENT)/pytest -q --cov --cov-report=term:skip-covered
 
 # ── On this machine ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -74,7 +77,7 @@ demo: setup build ## The whole story on this machine, with no account
 local: setup build ## A local world to try things in, until Ctrl-C
 	@$(ENVIRONMENT)/python -m relaunch_local up
 
-bench: setup build ## Cold starts and decision times
+bench: setup build environment-bench ## Cold starts, decision times, AWS calls: docs/benchmarks.md (about 5 minutes)
 	@$(ENVIRONMENT)/python -m benchmarks
 
 catalogue: environment ## Make the bundled catalogue again from pinned releases, which are downloaded
@@ -82,6 +85,6 @@ catalogue: environment ## Make the bundled catalogue again from pinned releases,
 	@$(ENVIRONMENT)/python catalogue/generate.py
 
 clean: ## Remove everything that was installed or built
-	rm -rf .venv .venv-sam .venv-emulator .venv*.lock .aws-sam .cache .mypy_cache .ruff_cache .pytest_cache
-	rm -rf .import_linter_cache .hypothesis .coverage dist demo.json
+	rm -rf .venv .venv-sam .venv-emulator .venv-bench .venv*.lock .aws-sam .cache .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .import_linter_cache .hypothesis .coverage dist demo.json demo-failure.log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

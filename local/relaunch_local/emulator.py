@@ -24,6 +24,8 @@ ROOT_KEY: Final = "test"
 """The access key that the emulator takes for the account's root user; it does not verify what the root user signs."""
 ROOT_SECRET: Final = "test"  # noqa: S105 - everybody's
 
+EMULATOR_LOG = "emulator.log"
+
 START_SECONDS = 60.0
 PORT_ATTEMPTS = 5
 POLL_SECONDS = 0.05
@@ -72,7 +74,7 @@ def running_emulator(folder: Path, given: Mapping[str, str]) -> Iterator[Emulato
     """
     if not INTERPRETER.exists():
         raise EmulatorError(f"{INTERPRETER} is missing: run `make setup`")
-    log = folder / "emulator.log"
+    log = folder / EMULATOR_LOG
     for _ in range(PORT_ATTEMPTS):
         emulator = Emulator(f"http://{LOOPBACK}:{free_port()}")
         work = folder / "emulator"

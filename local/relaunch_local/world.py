@@ -16,7 +16,7 @@ from relaunch_local.container_logs import ContainerLogs
 from relaunch_local.containers import Containers
 from relaunch_local.deployment import STACK, Deployment, deploy
 from relaunch_local.ecs import EcsServer, EcsSimulator, PolicyAuthorizer, WallClock
-from relaunch_local.emulator import REGION, ROOT_KEY, ROOT_SECRET, Emulator, running_emulator
+from relaunch_local.emulator import EMULATOR_LOG, REGION, ROOT_KEY, ROOT_SECRET, Emulator, running_emulator
 from relaunch_local.event_pump import Disorder, EmulatorTargets, Event, EventPump
 from relaunch_local.training_cluster import (
     CLUSTER,
@@ -57,6 +57,8 @@ class LocalWorld:
     simulator_url: str
     deployment: Deployment
     pump: EventPump
+    emulator_log: Path
+    """What the emulator says, and the functions in it; gone with the world."""
 
     def environment(self) -> dict[str, str]:
         """What to export for the `relaunch` command, or for boto3, to act in this world."""
@@ -114,7 +116,7 @@ def local_world(settings: WorldSettings | None = None, report: Report = lambda _
         # Containers end first, so that their last output and events still have somewhere to go.
         stack.callback(server.close)
         report(f"stack {STACK} is deployed, the webhook is at {deployment.webhook_url}")
-        yield LocalWorld(emulator, server.simulator, server.url, deployment, pump)
+        yield LocalWorld(emulator, server.simulator, server.url, deployment, pump, folder / EMULATOR_LOG)
 
 
 def temporary_folder() -> tempfile.TemporaryDirectory[str]:

@@ -46,10 +46,11 @@ def speed(text: str) -> float:
 
 def run(outcome: Outcome, screen: Screen) -> int:
     """Perform, and return the exit status."""
+    FAILURE_LOG.unlink(missing_ok=True)
     try:
         perform(outcome, screen)
     except UnmetExpectationError as error:
-        return complain(f"{error}\nwhat happened is in {FILE}, the functions' logs are in {FAILURE_LOG}", UNTRUE)
+        return complain(f"{error}\nwhat happened is in {FILE}, the emulator's log is in {FAILURE_LOG}", UNTRUE)
     except (EmulatorError, NotBuiltError, DeploymentError, OSError) as error:
         outcome.result, outcome.problem = "not opened", summarize(error)
         return complain(outcome.problem, UNUSABLE)
@@ -61,10 +62,11 @@ def summarize(error: Exception) -> str:
     """The first line of an error; the others, where there are any, go to a file."""
     opening = "the local world cannot be opened: " if isinstance(error, OSError) else ""
     first, _, others = f"{opening}{error}".partition("\n")
-    if not others:
+    first = first.rstrip(":")
+    if not others.strip():
         return first
     FAILURE_LOG.write_text(others)
-    return f"{first.rstrip(':')}; what it said is in {FAILURE_LOG}"
+    return f"{first}; what it said is in {FAILURE_LOG}"
 
 
 def complain(message: str, code: int) -> int:

@@ -4,7 +4,7 @@ import json
 import platform
 import time
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from importlib.metadata import distributions, version
 from pathlib import Path
@@ -69,6 +69,18 @@ def read_checkpoints(local: LocalWorld, prefix: str = "") -> list[dict[str, Any]
     return rows
 
 
+def read_dead_letters(local: LocalWorld) -> dict[str, int]:
+    """How many messages are in each dead-letter queue."""
+    sqs, count = local.client("sqs"), "ApproximateNumberOfMessages"
+    urls = {name: url for name, url in local.deployment.outputs.items() if name.endswith("DeadLetterQueueUrl")}
+    return {
+        name.removesuffix("Url"): int(
+            sqs.get_queue_attributes(QueueUrl=url, AttributeNames=[count])["Attributes"][count]
+        )
+        for name, url in urls.items()
+    }
+
+
 def read_versions() -> dict[str, str]:
     """The versions of what took part."""
     found = {
@@ -97,6 +109,7 @@ def gather(stage: Stage, told: Mapping[str, Any]) -> dict[str, Any]:
         "tasks": [*simulator["state"]["stopped_tasks"], *simulator["state"]["tasks"]],
         "instances": simulator["state"]["instances"],
         "bill": simulator["bill"],
+        "dead_letters": read_dead_letters(stage.local),
         "checkpoints": read_checkpoints(stage.local),
         "table": read_table(stage.local),
     }
@@ -118,13 +131,3 @@ def write_evidence(evidence: Mapping[str, Any], file: Path = FILE) -> None:
         partial.replace(file)
     finally:
         partial.unlink(missing_ok=True)
-
-
-def read_function_logs(local: LocalWorld) -> Iterable[str]:
-    """What the functions logged, as one text per log group."""
-    logs = local.client("logs")
-    for page in logs.get_paginator("describe_log_groups").paginate():
-        for group in page["logGroups"]:
-            events = logs.filter_log_events(logGroupName=group["logGroupName"])["events"]
-            lines = "".join(f"{each['message'].rstrip()}\n" for each in events)
-            yield f"── {group['logGroupName']}\n{lines}"

@@ -111,7 +111,7 @@ def act(stage: Stage, outcome: Outcome) -> None:
             ending = tell(stage, outcome.training)
             outcome.endings.append(ending)
             outcome.seconds[ending.kind] = stage.screen.seconds
-        check_machines(stage)
+        check_leftovers(stage)
     except (UnmetExpectationError, *WORLD_ERRORS) as error:
         outcome.result, outcome.problem = "failed", str(error)
         write_failure(stage, outcome)
@@ -123,11 +123,13 @@ def act(stage: Stage, outcome: Outcome) -> None:
     stage.screen.line(pictures.describe_bill(evidence.read_simulator(stage.local)["bill"]))
 
 
-def check_machines(stage: Stage) -> None:
-    """Insist that no machine has a task left."""
-    simulator = evidence.read_simulator(stage.local)
-    busy = [each["instance_id"] for each in simulator["state"]["instances"] if each["tasks"]]
+def check_leftovers(stage: Stage) -> None:
+    """Insist that no machine has a task left, and that no message was given up."""
+    instances = evidence.read_simulator(stage.local)["state"]["instances"]
+    busy = [each["instance_id"] for each in instances if each["tasks"]]
     stage.require(not busy, f"no machine has a task left, but {', '.join(busy)}")
+    given_up = [name for name, count in evidence.read_dead_letters(stage.local).items() if count]
+    stage.require(not given_up, f"no message is given up, but there are some in {', '.join(given_up)}")
 
 
 def gather(stage: Stage, outcome: Outcome) -> dict[str, Any]:
@@ -136,11 +138,11 @@ def gather(stage: Stage, outcome: Outcome) -> dict[str, Any]:
 
 
 def write_failure(stage: Stage, outcome: Outcome) -> None:
-    """Write what happened and what the functions logged, as far as that can be had."""
+    """Write what happened, as far as that can be had, and what the emulator and the functions in it said."""
     with FAILURE_LOG.open("w") as log:
         log.write(traceback.format_exc())
         try:
             evidence.write_evidence(gather(stage, outcome))
-            log.writelines(evidence.read_function_logs(stage.local))
         except WORLD_ERRORS:
             log.write(f"\nand then\n{traceback.format_exc()}")
+        log.write(f"\n{stage.local.emulator_log.read_text(errors='replace')}")

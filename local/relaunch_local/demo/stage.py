@@ -70,7 +70,9 @@ class Stage:
             history = self.world.jobs.load_history(job_id)
             seen = None if history is None else look(history)
             if seen is None and history is not None and history.job.state.is_final:
-                raise UnmetExpectationError(f"{what}: {job_id} is {history.job.state}: {history.job.reason}")
+                raise UnmetExpectationError(
+                    f"{job_id} is {history.job.state} ({history.job.reason}) before this: {what}"
+                )
             return seen
 
         return self.expect(what, look_at_job)

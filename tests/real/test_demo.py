@@ -1,0 +1,318 @@
+"""The story that the demo tells is true: recomputed from what it left in demo.json, without believing its words."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fakes.demo_process import DemoProcess, running_demo
+from relaunch_local.emulator import ROOT_KEY
+from train.model import WEIGHTS_OBJECT, Learner, compute_loss, make_examples
+from train.train import (
+    DEFAULT_LEARNING_RATE,
+    SEED_OF_TRAINING,
+    SEED_OF_VALIDATION,
+    SEED_OF_WEIGHTS,
+    TRAINING_EXAMPLES,
+    VALIDATION_EXAMPLES,
+)
+
+STORIES = ("push", "upload")
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Performances:
+    """Two demos that ran at once in one folder: one for people, one for machines."""
+
+    shown: DemoProcess
+    summarized: DemoProcess
+    exit_codes: tuple[int, int]
+    folder: Path
+
+
+@pytest.fixture(scope="session")
+def performances(built: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Performances]:
+    assert built
+    folder = tmp_path_factory.mktemp("demo")
+    with running_demo(folder) as shown, running_demo(folder, "--json") as summarized:
+        shown.read_until("step  20/")
+        summarized.look()
+        codes = (shown.finish(), summarized.finish())
+        yield Performances(shown, summarized, codes, folder)
+
+
+@pytest.fixture(scope="session")
+def evidence(performances: Performances) -> Json:
+    found: Json = json.loads((performances.folder / "demo.json").read_text())
+    return found
+
+
+@pytest.fixture(scope="session")
+def alone(evidence: Json) -> Json:
+    """The same training, never interrupted: the loss after each step, and the weights at the end."""
+    learner = Learner.start(float(DEFAULT_LEARNING_RATE), SEED_OF_WEIGHTS)
+    examples = make_examples(TRAINING_EXAMPLES, SEED_OF_TRAINING)
+    validation = make_examples(VALIDATION_EXAMPLES, SEED_OF_VALIDATION)
+    losses = {}
+    while learner.step < evidence["training"]["steps"]:
+        learner.take_step(examples)
+        losses[learner.step] = compute_loss(learner.weights, validation)
+    return {"losses": losses, "weights_sha256": hashlib.sha256(learner.to_objects()[WEIGHTS_OBJECT]).hexdigest()}
+
+
+@pytest.fixture(params=STORIES)
+def job(request: pytest.FixtureRequest, evidence: Json) -> Json:
+    found: Json = evidence["jobs"][request.param]
+    return found
+
+
+def moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def run_tasks(evidence: Json, job: Json) -> list[Json]:
+    """The RunTask requests of a job, as ECS received them."""
+    requests = (each for each in evidence["requests"] if each["action"] == "RunTask")
+    return [each for each in requests if each["parameters"]["startedBy"].startswith(f"{job['job_id']}/")]
+
+
+def environment(request: Json) -> dict[str, str]:
+    (override,) = request["parameters"]["overrides"]["containerOverrides"]
+    return {each["name"]: each["value"] for each in override["environment"]}
+
+
+def tasks_of(evidence: Json, job: Json) -> list[Json]:
+    tasks = (each for each in evidence["tasks"] if each["startedBy"].startswith(f"{job['job_id']}/"))
+    return sorted(tasks, key=lambda each: each["startedBy"])
+
+
+def entries(job: Json, attempt: int, event: str) -> list[Json]:
+    return [each for each in job["log"][str(attempt)] if each["event"] == event]
+
+
+def complete_manifests(evidence: Json, job: Json, before: datetime) -> list[Json]:
+    """The manifests that were there at a moment and whose objects all are there with the size they are to have."""
+    sizes = {row["key"]: row["size"] for row in evidence["checkpoints"]}
+    rows = [row for row in evidence["checkpoints"] if "manifest" in row and f"/{job['job_id']}/" in row["key"]]
+    return [
+        row["manifest"]
+        for row in rows
+        if moment(row["last_modified"]) <= before
+        and all(
+            sizes.get(f"{row['key'].removesuffix('manifest.json')}{each['key']}") == each["size"]
+            for each in row["manifest"]["objects"]
+        )
+    ]
+
+
+class TestThePerformance:
+    def test_two_at_once_both_come_true(self, performances: Performances) -> None:
+        assert performances.exit_codes == (0, 0), performances.shown.errors + performances.summarized.errors
+        assert performances.shown.errors == performances.summarized.errors == ""
+
+    def test_it_shows_what_there_is_to_see(self, performances: Performances) -> None:
+        seen = performances.shown.output
+
+        for part in ("401, refused", "but INACTIVE", "FILTER", "memberOf", "SIGTERM", "manifest.json", "WHEN (UTC)"):
+            assert part in seen
+        assert max(len(line.rstrip()) for line in seen.splitlines()) <= 80
+
+    def test_for_machines_it_prints_one_json_document(self, performances: Performances, evidence: Json) -> None:
+        summary = json.loads(performances.summarized.output)
+
+        assert summary["result"] == evidence["result"] == "succeeded"
+        assert [each["kind"] for each in summary["endings"]] == list(STORIES)
+
+    def test_nothing_is_left_but_the_evidence(self, performances: Performances) -> None:
+        for demo in (performances.shown, performances.summarized):
+            assert demo.started
+            assert demo.leftovers() == []
+        assert [each.name for each in performances.folder.iterdir()] == ["demo.json"]
+        assert performances.shown.folders
+
+    def test_each_had_ports_of_its_own(self, performances: Performances, evidence: Json) -> None:
+        assert len(performances.shown.ports) == 2
+        assert evidence["versions"].keys() >= {"python", "ministack", "aws-sam-cli", "boto3"}
+
+
+class TestTheEvents:
+    def test_only_what_was_signed_started_something(self, evidence: Json) -> None:
+        statuses = {each["action"]: each["status"] for each in evidence["actions"] if "status" in each}
+        outcomes = [row["body"] for row in evidence["table"] if row["pk"].startswith("EVENTS#")]
+
+        assert statuses == {"forged push": 401, "push": 202}
+        assert sorted(each["source"] for each in outcomes) == ["github", "s3"]
+        assert [each["job_ids"] for each in outcomes] == [[evidence["jobs"][kind]["job_id"]] for kind in STORIES]
+
+    def test_no_message_was_given_up(self, evidence: Json) -> None:
+        assert len(evidence["dead_letters"]) == 6
+        assert set(evidence["dead_letters"].values()) == {0}
+
+
+class TestTheLaunch:
+    def test_the_newest_active_revision_runs_in_every_attempt(self, evidence: Json, job: Json) -> None:
+        (seen,) = (each for each in evidence["actions"] if each["action"] == "revisions")
+        own = {name.split(":")[1]: status for name, status in seen["revisions"].items() if name.startswith("trainer:")}
+        newest = max(int(number) for number, status in own.items() if status == "ACTIVE")
+
+        assert own[str(newest + 1)] == "INACTIVE"
+        assert str(newest) != max(number for number, status in own.items() if status == "ACTIVE")
+        assert "trainer-nightly:1" in seen["revisions"]
+        definitions = [each["parameters"]["taskDefinition"].rpartition("/")[2] for each in run_tasks(evidence, job)]
+        assert definitions == [f"trainer:{newest}"] * 2
+
+    def test_every_request_carries_its_token_its_origin_and_its_constraint(self, evidence: Json, job: Json) -> None:
+        requests = run_tasks(evidence, job)
+
+        assert [each["outcome"] for each in requests] == ["ok", "ok"]
+        assert [each["parameters"]["startedBy"] for each in requests] == [f"{job['job_id']}/{n}" for n in (1, 2)]
+        tokens = [hashlib.sha256(f"{job['job_id']}/{n}/1".encode()).hexdigest() for n in (1, 2)]
+        assert [each["parameters"]["clientToken"] for each in requests] == tokens
+        for request, selection in zip(requests, job["selections"], strict=True):
+            chosen = selection["offerings"][0]
+            assert request["parameters"]["placementConstraints"] == [
+                {"type": "memberOf", "expression": f"attribute:ecs.instance-type == {chosen['instance_type']}"}
+            ]
+            (strategy,) = request["parameters"]["capacityProviderStrategy"]
+            assert strategy["capacityProvider"] == chosen["capacity_provider"]
+            assert request["access_key"] != ROOT_KEY
+
+    def test_the_cheapest_that_fits_is_chosen_and_the_rest_is_rejected_with_reasons(
+        self, evidence: Json, job: Json
+    ) -> None:
+        for selection in job["selections"]:
+            kept = [each for each in selection["offerings"] if each["verdict"] == "kept"]
+            rejected = [each for each in selection["offerings"] if each["verdict"] == "rejected"]
+            prices = [each["expected_usd_per_hour"] for each in kept]
+            assert prices == sorted(prices)
+            assert all(each["reason"] for each in rejected)
+            assert {each["filter"] for each in rejected} >= {"accelerator", "count", "architecture", "price-cap"}
+
+    def test_the_tasks_ran_where_they_were_meant_to(self, evidence: Json, job: Json) -> None:
+        types = {each["container_instance_arn"]: each["instance_type"] for each in evidence["instances"]}
+
+        for task, selection in zip(tasks_of(evidence, job), job["selections"], strict=True):
+            assert types[task["containerInstanceArn"]] == selection["offerings"][0]["instance_type"]
+
+
+class TestTheInterruption:
+    def test_the_intent_was_in_the_table_before_the_task_was_stopped(self, evidence: Json) -> None:
+        job = evidence["jobs"]["push"]
+        (stop,) = (each for each in evidence["requests"] if each["action"] == "StopTask")
+        task = stop["parameters"]["task"]
+
+        (stored,) = (
+            row
+            for row in evidence["stored_at_stop"][task]
+            if row["pk"] == f"JOB#{job['job_id']}" and "ATTEMPT" in row["sk"]
+        )
+        assert stored["body"]["placement_try"]["task_arn"] == task
+        assert stored["body"]["intent"]["kind"] == "interruption"
+        assert moment(stored["body"]["intent"]["at"]) <= moment(stop["at"])
+        assert stored["body"]["stop"] is None
+        assert stop["access_key"] != ROOT_KEY
+
+    def test_the_warned_training_saved_on_sigterm_and_lost_nothing(self, evidence: Json) -> None:
+        job = evidence["jobs"]["push"]
+        (stopped,) = entries(job, 1, "stopped")
+        (resumed,) = entries(job, 2, "resumed")
+
+        assert stopped["signal"] == "SIGTERM"
+        assert resumed["step"] == stopped["step"] == max(each["step"] for each in entries(job, 1, "step"))
+
+    def test_the_training_without_a_warning_lost_what_was_after_its_last_checkpoint(self, evidence: Json) -> None:
+        job = evidence["jobs"]["upload"]
+        (resumed,) = entries(job, 2, "resumed")
+
+        assert entries(job, 1, "stopped") == []
+        assert 0 < resumed["step"] < max(each["step"] for each in entries(job, 1, "step"))
+
+    def test_stops_are_understood(self, evidence: Json) -> None:
+        kinds = {kind: [each["stop"]["kind"] for each in evidence["jobs"][kind]["attempts"]] for kind in STORIES}
+
+        assert kinds == {"push": ["interruption", "success"], "upload": ["host-lost", "success"]}
+        assert [evidence["jobs"][kind]["failures"] for kind in STORIES] == [0, 0]
+        assert [evidence["jobs"][kind]["interruptions"] for kind in STORIES] == [1, 1]
+
+    def test_the_relaunch_goes_elsewhere_and_resumes_from_the_newest_complete_checkpoint(
+        self, evidence: Json, job: Json
+    ) -> None:
+        first, second = run_tasks(evidence, job)
+        newest = max(complete_manifests(evidence, job, moment(second["at"])), key=lambda each: each["step"])
+        (resumed,) = entries(job, 2, "resumed")
+
+        assert first["parameters"]["capacityProviderStrategy"] != second["parameters"]["capacityProviderStrategy"]
+        assert "RELAUNCH_RESUME_URI" not in environment(first)
+        assert environment(second)["RELAUNCH_RESUME_URI"].endswith(f"/attempt-1/step-{newest['step']:07d}/")
+        assert resumed["step"] == newest["step"]
+
+    def test_what_was_just_lost_is_not_chosen_again(self, evidence: Json, job: Json) -> None:
+        first, second = job["selections"]
+        lost = first["offerings"][0]
+
+        (again,) = (
+            each
+            for each in second["offerings"]
+            if (each["instance_type"], each["purchase"]) == (lost["instance_type"], lost["purchase"])
+        )
+        assert again["filter"] == "capacity-memory"
+
+
+class TestTheEnd:
+    def test_every_step_of_every_attempt_has_the_loss_of_an_uninterrupted_training(
+        self, job: Json, alone: Json
+    ) -> None:
+        steps = [each for attempt in (1, 2) for each in entries(job, attempt, "step")]
+
+        assert [(each["step"], each["loss"]) for each in steps] == [
+            (each["step"], alone["losses"][each["step"]]) for each in steps
+        ]
+        assert {each["step"] for each in steps} == set(alone["losses"])
+
+    def test_the_second_attempt_ends_with_the_weights_of_an_uninterrupted_training(
+        self, job: Json, alone: Json
+    ) -> None:
+        (finished,) = entries(job, 2, "finished")
+
+        assert job["state"] == "SUCCEEDED"
+        assert finished["weights_sha256"] == alone["weights_sha256"]
+
+    def test_a_job_never_has_two_live_tasks(self, evidence: Json, job: Json) -> None:
+        tasks = tasks_of(evidence, job)
+
+        assert [each["startedBy"] for each in tasks] == [f"{job['job_id']}/{n}" for n in (1, 2)]
+        for earlier, later in pairwise(tasks):
+            assert moment(earlier["stoppedAt"]) <= moment(later["createdAt"])
+
+    def test_manifests_are_written_last(self, evidence: Json) -> None:
+        folders = {row["key"].rpartition("/")[0] for row in evidence["checkpoints"]}
+
+        for folder in folders:
+            rows = [row for row in evidence["checkpoints"] if row["key"].startswith(f"{folder}/")]
+            newest = max(rows, key=lambda row: moment(row["last_modified"]))
+            assert "manifest" in newest or not any("manifest" in row for row in rows)
+
+    def test_no_machine_has_anything_to_do(self, evidence: Json) -> None:
+        assert evidence["instances"]
+        assert all(each["tasks"] == [] for each in evidence["instances"])
+        assert {each["lastStatus"] for each in evidence["tasks"]} == {"STOPPED"}
+        assert {each["instance_id"] for each in evidence["bill"]} == {
+            each["instance_id"] for each in evidence["instances"]
+        }
+
+    def test_the_timeline_is_that_of_the_table(self, evidence: Json, job: Json) -> None:
+        rows = [row for row in evidence["table"] if row["pk"] == f"JOB#{job['job_id']}" and "TIMELINE" in row["sk"]]
+        stored = [(row["body"]["state"], row["body"]["event"]) for row in sorted(rows, key=lambda row: row["sk"])]
+
+        assert stored == [(each["state"], each["event"]) for each in job["timeline"]]
+        assert stored[0][0] == "WAITING"
+        assert Counter(state for state, _ in stored)["SUCCEEDED"] == 1
+        assert stored[-1][0] == "SUCCEEDED"

@@ -1,0 +1,38 @@
+"""However the demo ends, nothing is left of it, and it says in a line what was the matter."""
+
+from pathlib import Path
+
+import pytest
+
+from fakes.demo_process import running_demo
+
+
+class TestCtrlC:
+    @pytest.mark.parametrize(
+        "moment",
+        [
+            pytest.param("ECS simulator", id="while the emulator starts"),
+            pytest.param("deploying template.yaml", id="while sam deploys"),
+            pytest.param("202, queued", id="while functions run"),
+            pytest.param("step  20/", id="while it trains"),
+        ],
+    )
+    def test_ctrl_c_leaves_nothing_behind(self, built: str, moment: str, tmp_path: Path) -> None:
+        assert built
+        with running_demo(tmp_path) as demo:
+            demo.read_until(moment)
+            demo.interrupt()
+            code = demo.finish()
+
+        assert moment in demo.output
+        assert code == 130
+        assert demo.errors.splitlines() == ["demo: interrupted; everything is taken down"]
+        assert demo.leftovers() == []
+        assert list(tmp_path.iterdir()) == []
+
+
+class TestBadInput:
+    def test_a_speed_that_makes_no_sense_is_refused(self, tmp_path: Path) -> None:
+        with running_demo(tmp_path, "--speed", "0") as demo:
+            assert demo.finish() == 2
+        assert "0 is not from 1 to 100" in demo.errors

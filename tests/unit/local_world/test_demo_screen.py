@@ -1,0 +1,56 @@
+import io
+
+from rich.console import Console
+from rich.text import Text
+
+from relaunch_local.demo.screen import Screen
+
+
+def screen_on(console: Console, *, seconds: float = 0.0) -> Screen:
+    moments = iter([0.0, seconds, seconds, seconds])
+    return Screen(console, clock=lambda: next(moments))
+
+
+class TestScreen:
+    def test_lines_carry_the_time_since_the_start_and_fold_right_of_it(self) -> None:
+        out = io.StringIO()
+        screen_on(Console(file=out, width=30), seconds=12.34).line("the newest ACTIVE revision is pinned")
+
+        assert [line.rstrip() for line in out.getvalue().splitlines()] == [
+            "   12.3s the newest ACTIVE",
+            "         revision is pinned",
+        ]
+
+    def test_markup_in_what_others_wrote_is_text(self) -> None:
+        out = io.StringIO()
+        screen_on(Console(file=out, width=40)).line("push by [bold]me[/bold]")
+
+        assert "[bold]me[/bold]" in out.getvalue()
+
+    def test_without_a_terminal_nothing_moves(self) -> None:
+        out = io.StringIO()
+        screen = screen_on(Console(file=out, width=40))
+        with screen.moving("waiting") as change:
+            change(Text("still waiting"))
+
+        assert not screen.is_live
+        assert out.getvalue() == ""
+
+    def test_on_a_terminal_what_moves_is_gone_afterwards(self) -> None:
+        out = io.StringIO()
+        screen = screen_on(Console(file=out, width=40, force_terminal=True))
+        with screen.moving("waiting") as change:
+            change("still waiting")
+        cleared = "\x1b[2K"
+
+        assert screen.is_live
+        assert "still waiting" in out.getvalue()
+        assert out.getvalue().rindex(cleared) > out.getvalue().rindex("still waiting")
+
+    def test_chapters_are_numbered(self) -> None:
+        out = io.StringIO()
+        screen = screen_on(Console(file=out, width=40))
+        screen.chapter("A push")
+        screen.chapter("An upload")
+
+        assert out.getvalue() == "\n 1  A push\n\n 2  An upload\n"
