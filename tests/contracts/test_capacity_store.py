@@ -1,5 +1,6 @@
 """What every CapacityStore does: the fake as well as the adapter."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from fakes.builders import NOW, make_capacity_failure, make_offering_key
@@ -26,6 +27,23 @@ def test_of_two_failures_of_one_offering_the_later_end_wins_in_either_order(stor
     for failure in (short, long, short):
         store.remember(failure)
     assert store.load_capacity_memory(NOW) == {long.offering: long}
+
+
+def test_what_fails_again_once_it_was_let_go_is_avoided_twice_as_long(store: CapacityStore) -> None:
+    first = make_capacity_failure(until=NOW + 30 * MINUTE)
+    again_at = first.until + MINUTE
+    store.remember(first)
+    store.remember(replace(first, at=again_at, until=again_at + 30 * MINUTE))
+    (remembered,) = store.load_capacity_memory(again_at).values()
+    assert (remembered.strikes, remembered.until) == (2, again_at + 60 * MINUTE)
+
+
+def test_news_of_one_event_that_come_twice_count_once(store: CapacityStore) -> None:
+    warned = make_capacity_failure(until=NOW + 30 * MINUTE)
+    stopped = replace(warned, at=NOW + 2 * MINUTE, until=NOW + 32 * MINUTE)
+    for failure in (warned, stopped, stopped, warned):
+        store.remember(failure)
+    assert store.load_capacity_memory(NOW) == {stopped.offering: stopped}
 
 
 def test_offerings_differ_by_type_zone_and_purchase_option(store: CapacityStore) -> None:

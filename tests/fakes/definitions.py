@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from relaunch.core.capacity_memory import remember
 from relaunch.core.definition import JobDefinition, TriggerSource
 from relaunch.core.offering import CapacityFailure, CapacityMemory, OfferingKey
 from relaunch.core.trigger_origins import trigger_origins
@@ -39,6 +40,4 @@ class InMemoryCapacity:
         return {key: failure for key, failure in self._failures.items() if failure.until > now}
 
     def remember(self, failure: CapacityFailure) -> None:
-        known = self._failures.get(failure.offering)
-        if known is None or known.until < failure.until:
-            self._failures[failure.offering] = failure
+        self._failures[failure.offering] = remember(self._failures.get(failure.offering), failure)

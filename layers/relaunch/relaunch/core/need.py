@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+from relaunch.core.catalogue import InstanceType
 from relaunch.core.definition import JobDefinition
 from relaunch.core.gpu_share import ShareNeed, derive_share
 from relaunch.core.launch_plan import main_container
@@ -48,6 +49,20 @@ class Need:
 def usable_memory_mib(memory_mib: int) -> int:
     """Return what ECS can give to tasks of an instance's memory as DescribeInstanceTypes reports it."""
     return memory_mib - KEPT_MEMORY_MIB - math.ceil(memory_mib * KEPT_MEMORY_SHARE)
+
+
+def fills_machine(need: Need, machine: InstanceType) -> bool:
+    """Tell whether no second task of this kind has room on the machine beside the first."""
+    if need.share is not None:
+        return False
+    usable = usable_memory_mib(machine.memory_mib)
+    return (
+        2 * need.gpu_count > machine.gpu_count > 0
+        or 2 * need.neuron_devices > machine.neuron_devices > 0
+        or 2 * need.neuron_cores > machine.neuron_cores > 0
+        or 2 * need.vcpus > machine.vcpus
+        or 2 * need.memory_mib > usable
+    )
 
 
 def needed_gpus(definition: JobDefinition, revision: Revision | None) -> int:

@@ -7,6 +7,11 @@ from datetime import datetime
 from relaunch.core.accelerator import PurchaseOption
 from relaunch.core.catalogue import InstanceType
 
+# What one hour of spot is reckoned to risk where nothing better is known: in the market traces of "Can't Be Late"
+# (NSDI 2024) 6 to 18 % of the machines lived for another 24 hours, and work of 12 hours without a checkpoint took 27:
+# both fit 0.1. Their market, one old type in 2023, was a scarce one.
+UNKNOWN_INTERRUPTIONS_PER_HOUR = 0.1
+
 
 @dataclass(frozen=True, slots=True)
 class Offering:
@@ -16,6 +21,9 @@ class Offering:
     price was taken from, and the price is their highest: what it can cost.
     `price_usd_per_hour` is None when no price is known; `price_at` says from when the price is.
     `on_demand_usd_per_hour` is the same type's on-demand price, for the saving.
+    `is_managed` tells that the capacity provider is one of ECS Managed Instances.
+    `interruptions_per_hour` is how often a spot machine is taken away, `placement_score` EC2's odds of a spot launch
+    from 1 (hardly) to 10 (very likely); None: unknown.
     """
 
     instance_type: InstanceType
@@ -26,6 +34,9 @@ class Offering:
     on_demand_usd_per_hour: float | None = None
     capacity_provider: str | None = None
     zones: tuple[str, ...] = ()
+    interruptions_per_hour: float | None = None
+    placement_score: int | None = None
+    is_managed: bool = False
 
     @property
     def key(self) -> "OfferingKey":
@@ -43,11 +54,26 @@ class Offering:
         return self.on_demand_usd_per_hour
 
     @property
+    def interruption_rate(self) -> float:
+        """Return the interruptions per hour to reckon with; on-demand has none."""
+        if self.purchase is PurchaseOption.ON_DEMAND:
+            return 0.0
+        known = self.interruptions_per_hour
+        return UNKNOWN_INTERRUPTIONS_PER_HOUR if known is None else known
+
+    @property
     def saving(self) -> float | None:
         """Return the share of the on-demand price that is saved, None when either price is unknown."""
         if self.price_usd_per_hour is None or not self.on_demand_usd_per_hour:
             return None
         return 1 - self.price_usd_per_hour / self.on_demand_usd_per_hour
+
+    @property
+    def spot_ratio(self) -> float | None:
+        """Return the spot price's share of the on-demand price; None for on-demand, and where a price is unknown."""
+        if self.purchase is PurchaseOption.ON_DEMAND or (saving := self.saving) is None:
+            return None
+        return 1 - saving
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -65,12 +91,16 @@ class OfferingKey:
 
 @dataclass(frozen=True, slots=True)
 class CapacityFailure:
-    """An offering that failed or was interrupted lately; every job avoids it until `until`."""
+    """An offering that failed or was interrupted lately; every job avoids it until `until`.
+
+    `strikes` counts failures in a row, each of which lengthened the avoidance (core.capacity_memory).
+    """
 
     offering: OfferingKey
     reason: str
     at: datetime
     until: datetime
+    strikes: int = 1
 
 
 CapacityMemory = Mapping[OfferingKey, CapacityFailure]

@@ -115,7 +115,7 @@ class TestExpiry:
     def test_time_to_live_is_in_whole_seconds(self, table: ObservedTable) -> None:
         table.store.remember(make_capacity_failure(until=NOW + timedelta(seconds=1.9)))
         table.store.record_event("s3:a", "s3", "no rule matches", [], NOW)
-        expected = {int(NOW.timestamp()) + 1, int((NOW + timedelta(days=8)).timestamp())}
+        expected = {int((NOW + timedelta(hours=2)).timestamp()) + 1, int((NOW + timedelta(days=8)).timestamp())}
         assert {int(item["expires_at"]["N"]) for item in table.items()} == expected
 
 

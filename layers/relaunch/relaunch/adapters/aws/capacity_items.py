@@ -5,6 +5,7 @@ from datetime import datetime
 from pydantic import TypeAdapter
 
 from relaunch.adapters.aws.jobs_table import JobsTable, epoch, key, stamp, text
+from relaunch.core.capacity_memory import forgotten_at, remember
 from relaunch.core.offering import CapacityFailure, CapacityMemory, OfferingKey
 
 _FAILURE = TypeAdapter(CapacityFailure)
@@ -26,13 +27,20 @@ class CapacityItems:
         return {failure.offering: failure for failure in failures}
 
     def remember(self, failure: CapacityFailure) -> None:
-        until = text(stamp(failure.until))
-        item = key(_PK, _sk(failure.offering)) | {
+        stored = self._table.get(_PK, _sk(failure.offering))
+        before = _FAILURE.validate_json(stored["body"]["S"]) if stored else None
+        after = remember(before, failure)
+        if after == before:
+            return
+        until = text(stamp(after.until))
+        item = key(_PK, _sk(after.offering)) | {
             "avoided_until": until,
-            "expires_at": epoch(failure.until),
-            "body": text(_FAILURE.dump_json(failure).decode()),
+            # What was let go again still counts when it fails once more.
+            "expires_at": epoch(forgotten_at(after)),
+            "body": text(_FAILURE.dump_json(after).decode()),
         }
-        condition = "attribute_not_exists(avoided_until) OR avoided_until < :until"
+        # Of two writers at once the longer avoidance stays; at worst a strike is not counted.
+        condition = "attribute_not_exists(avoided_until) OR avoided_until <= :until"
         self._table.put(item, condition, {":until": until})
 
 
