@@ -19,7 +19,7 @@ import gzip
 import json
 import sys
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -53,8 +53,9 @@ class CatalogueError(Exception):
 class Release:
     """The package data of one release of moto: of the installed one, else of its wheel."""
 
-    def __init__(self, label: str, wheels: Path) -> None:
+    def __init__(self, label: str, date: str, wheels: Path) -> None:
         self.source = f"moto {label}"
+        self.date = date
         self._folder = installed_package(label)
         self._wheel = wheels / f"moto-{label}.whl"
 
@@ -167,7 +168,9 @@ def render_catalogue(rows: Sequence[InstanceType]) -> str:
     return f'{{"columns": {json.dumps(columns)},\n"sources": {json.dumps(sources, indent=0)},\n"rows": [\n{body}\n]}}\n'
 
 
-def render_zones(offered: Mapping[str, Iterable[Mapping[str, str]]], names: Iterable[str], source: str) -> str:
+def render_zones(
+    offered: Mapping[str, Iterable[Mapping[str, str]]], names: Collection[str], source: str, date: str
+) -> str:
     """Write where types are offered: per region, per type, what its zones have behind the region's name."""
     lines = []
     for region in sorted(offered):
@@ -178,7 +181,7 @@ def render_zones(offered: Mapping[str, Iterable[Mapping[str, str]]], names: Iter
         found = {name: " ".join(sorted(each)) for name, each in zones.items() if each}
         lines.append(f"{json.dumps(region)}: {json.dumps(found)}")
     body = ",\n".join(lines)
-    return f'{{"source": {json.dumps(source)},\n"regions": {{\n{body}\n}}}}\n'
+    return f'{{"source": {json.dumps(source)},\n"date": {json.dumps(date)},\n"regions": {{\n{body}\n}}}}\n'
 
 
 def generate(releases: Sequence[Release], overlay: Mapping[str, Any], bundled: Path | None) -> dict[str, str]:
@@ -198,10 +201,10 @@ def generate(releases: Sequence[Release], overlay: Mapping[str, Any], bundled: P
         kept = [row for row in stored if row.source.split(";")[0] in missing]
         sys.stdout.write(f"{len(kept)} rows of {', '.join(missing)} are taken as they are: not fetched\n")
     rows = build_catalogue((release.dump() for release in releases if release.is_here), overlay, kept)
-    names = [row.name for row in rows]
+    names, newest = [row.name for row in rows], releases[0]
     return {
         TYPES_FILE: render_catalogue(rows),
-        ZONES_FILE: render_zones(releases[0].read(OFFERINGS), names, releases[0].source),
+        ZONES_FILE: render_zones(newest.read(OFFERINGS), names, newest.source, newest.date),
     }
 
 
@@ -213,7 +216,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--wheels", type=Path, default=WHEELS, help="where fetch.py put the releases")
     parser.add_argument("--output", type=Path, default=DATA)
     options = parser.parse_args(arguments)
-    releases = [Release(each["version"], options.wheels) for each in json.loads(RELEASES.read_text())]
+    releases = [Release(each["version"], each["date"], options.wheels) for each in json.loads(RELEASES.read_text())]
     try:
         files = generate(releases, json.loads(options.overlay.read_text()), options.output if options.check else None)
     except (CatalogueError, OSError, ValueError) as error:

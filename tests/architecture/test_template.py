@@ -17,7 +17,10 @@ FUNCTIONS = {
     "ObserveCapacityFunction": "observe_capacity",
     "ObserveTaskFunction": "observe_task",
     "ReconcileFunction": "reconcile",
+    "RefreshOfferingsFunction": "refresh_offerings",
 }
+# They load no job.
+WITHOUT_JOBS = {"GithubWebhookFunction", "RefreshOfferingsFunction"}
 CONSUMERS = {
     "IntakeQueue": "SubmitJobFunction",
     "AttemptsQueue": "LaunchAttemptFunction",
@@ -30,6 +33,9 @@ ACTIONS_WITHOUT_RESOURCE = {
     "ecs:ListTaskDefinitions",
     "ecs:ListTasks",
     "ec2:DescribeSpotPriceHistory",
+    "ec2:DescribeInstanceTypes",
+    "ec2:DescribeInstanceTypeOfferings",
+    "pricing:GetProducts",
 }
 COMMON_TIMEOUT_FACTOR = 6
 
@@ -268,7 +274,7 @@ class TestRoles:
         for resource in resources_for("ecs:StopTask", template.statements_of(function)):
             assert resource["Fn::Sub"].endswith(":task/${ClusterName}/*")
 
-    @pytest.mark.parametrize("function", sorted(set(FUNCTIONS) - {"GithubWebhookFunction"}))
+    @pytest.mark.parametrize("function", sorted(set(FUNCTIONS) - WITHOUT_JOBS))
     def test_whoever_may_load_a_job_may_finish_what_its_last_writer_left_undone(
         self, template: Template, function: str
     ) -> None:
@@ -279,6 +285,16 @@ class TestRoles:
         assert "AttemptsQueue" in queues_for("sqs:SendMessage", statements)
         assert {"Fn::GetAtt": ["JobsTable", "Arn"]} in resources_for("dynamodb:PutItem", statements)
         assert {"Fn::Sub": "${JobsTable.Arn}/index/waiting"} in resources_for("dynamodb:Query", statements)
+
+    def test_refreshing_offerings_touches_no_item_of_the_table_but_its_own(self, template: Template) -> None:
+        (statement,) = (
+            each
+            for each in template.statements_of("RefreshOfferingsFunction")
+            if "dynamodb:PutItem" in as_list(each["Action"])
+        )
+
+        assert as_list(statement["Action"]) == ["dynamodb:GetItem", "dynamodb:PutItem"]
+        assert statement["Condition"] == {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["OFFERINGS"]}}
 
     def test_only_the_webhook_reads_the_secret(self, template: Template) -> None:
         readers = [
@@ -321,6 +337,7 @@ class TestFunctions:
         assert destinations == {
             "JobApiFunction": "JobApiDeadLetterQueue",
             "ReconcileFunction": "ReconcileDeadLetterQueue",
+            "RefreshOfferingsFunction": "RefreshOfferingsDeadLetterQueue",
         }
         for function, queue in destinations.items():
             assert queue in queues_for("sqs:SendMessage", template.statements_of(function))
@@ -345,6 +362,18 @@ class TestFunctions:
     def test_two_passes_of_reconcile_hardly_ever_meet(self, template: Template) -> None:
         assert template.rules["ReconcileFunctionSchedule"]["ScheduleExpression"] == "rate(1 minute)"
         assert template.functions["ReconcileFunction"]["Timeout"] <= 60
+
+
+    def test_offerings_are_refreshed_once_a_day_and_asked_for_again_when_aws_did_not_answer(
+        self, template: Template
+    ) -> None:
+        retries = {
+            referred(each["FunctionName"]): each["MaximumRetryAttempts"]
+            for each in template.of_type("Lambda::EventInvokeConfig").values()
+        }
+
+        assert template.rules["RefreshOfferingsFunctionSchedule"]["ScheduleExpression"] == "rate(1 day)"
+        assert retries["RefreshOfferingsFunction"] == 2
 
 
 class TestTable:

@@ -10,6 +10,7 @@ from relaunch.core.catalogue import InstanceType
 from relaunch.core.offering import Offering
 from relaunch.core.revision import Revision
 from relaunch.ports import NoActiveRevisionError
+from relaunch.core.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart
 
 MAX_DELAY_SECONDS = 900
 
@@ -34,7 +35,7 @@ class FakeRevisions:
 
 
 class FakeOfferings:
-    """Implements OfferingSource; by default g5.xlarge and g6.xlarge, each spot and on-demand."""
+    """Implements OfferingSource; by default g5.xlarge and g6.xlarge, each spot and on-demand; `origins` of prices."""
 
     def __init__(self, *offerings: Offering) -> None:
         self.available: tuple[Offering, ...] = offerings or (
@@ -44,6 +45,10 @@ class FakeOfferings:
             make_offering("g6.xlarge", PurchaseOption.ON_DEMAND, price_usd_per_hour=1.10),
         )
 
+        self.origins = (
+            PriceOrigin(SnapshotPart.ON_DEMAND_PRICES, Origin("AWS Price List", NOW - timedelta(hours=5))),
+            PriceOrigin(SnapshotPart.SPOT_PRICES, Origin("EC2", NOW)),
+        )
     def offerings(self, now: datetime) -> tuple[Offering, ...]:
         return self.available
 
@@ -51,6 +56,9 @@ class FakeOfferings:
         return {offering.instance_type.name: offering.instance_type for offering in self.available}
 
     def set_price(self, name: str, purchase: PurchaseOption, price_usd_per_hour: float | None) -> None:
+    def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:
+        return self.origins
+
         """Change the price of an offering."""
         self.available = tuple(
             replace(offering, price_usd_per_hour=price_usd_per_hour)
@@ -75,6 +83,24 @@ class FakeSpotPrices:
 
 
 class FakeImages:
+class FakeSnapshots:
+    """Implements SnapshotStore over one snapshot; `failure`, as long as it is set, is raised by reading."""
+
+    def __init__(self, stored: OfferingsSnapshot | None = None) -> None:
+        self.stored = stored
+        self.failure: Exception | None = None
+        self.load_count = 0
+
+    def load_snapshot(self) -> OfferingsSnapshot | None:
+        self.load_count += 1
+        if self.failure:
+            raise self.failure
+        return self.stored
+
+    def save_snapshot(self, snapshot: OfferingsSnapshot) -> None:
+        self.stored = snapshot
+
+
     """Implements ImageSource over a set of (repository, tag)."""
 
     def __init__(self, *present: tuple[str, str]) -> None:

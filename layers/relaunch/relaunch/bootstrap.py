@@ -19,9 +19,13 @@ from relaunch.adapters.aws.offerings import CapacityProviderOfferings
 from relaunch.adapters.aws.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.sqs_batch import PoisonQueue
 from relaunch.adapters.aws.sqs_launches import SqsLaunchQueue
+from relaunch.adapters.aws.price_list import PriceList, price_list_region
+from relaunch.adapters.aws.snapshot_item import DynamoDbSnapshots
 from relaunch.observability import PowertoolsLog, SilentLog
-from relaunch.ports import DecisionLog, World
+from relaunch.ports import DecisionLog, RefreshWorld, World
 from relaunch.settings import Settings
+from relaunch.adapters.catalogue import load_catalogue
+from relaunch.adapters.current_snapshot import CurrentSnapshot
 
 # Short enough that a hanging call leaves a function time for another try within its own time-out.
 _CLIENT_CONFIG = Config(
@@ -75,18 +79,42 @@ def function() -> FunctionWorld:
 def make_world(settings: Settings, session: boto3.Session | None = None) -> World:
     """Return the world of the command: the same use cases with the caller's own credentials."""
     return _make_world(settings, _Clients(session or boto3.Session()), SilentLog())
+@cache
+def refresh_world() -> RefreshWorld:
+    """Return what refreshing offerings needs, made once per container from the function's environment."""
+    settings = Settings.from_environment(os.environ)
+    clients, clock, log = _Clients(boto3.Session()), SystemClock(), PowertoolsLog()
+    region = clients.region
+    return RefreshWorld(
+        region=region,
+        catalogue=load_catalogue(),
+        instance_types=Ec2InstanceTypes(clients.lazy("ec2"), log),
+        zones=Ec2InstanceTypeOfferings(clients.lazy("ec2")),
+        price_list=PriceList(clients.lazy("pricing", price_list_region(region)), region),
+        spot_prices=Ec2SpotPrices(clients.lazy("ec2"), clock),
+        snapshots=DynamoDbSnapshots(clients.lazy("dynamodb"), settings.table),
+        clock=clock,
+        log=log,
+    )
+
+
 
 
 class _Clients:
-    """One lazy client per service."""
+    """One lazy client per service, in the session's region unless another one is named."""
 
     def __init__(self, session: boto3.Session) -> None:
         self._session = session
         self._clients: dict[str, Any] = {}
 
-    def lazy(self, service: str) -> Any:
+    @property
+    def region(self) -> str:
+        return self._session.region_name or ""
+
+    def lazy(self, service: str, region: str | None = None) -> Any:
         if service not in self._clients:
-            self._clients[service] = LazyClient(lambda: self._session.client(service, config=_CLIENT_CONFIG))  # type: ignore[call-overload]  # the service's name is not a literal here
+            make: Callable[..., Any] = self._session.client
+            self._clients[service] = LazyClient(lambda: make(service, region_name=region, config=_CLIENT_CONFIG))
         return self._clients[service]
 
 
@@ -97,10 +125,13 @@ def _make_world(settings: Settings, clients: _Clients, log: DecisionLog) -> Worl
     return World(
         jobs=jobs,
         definitions=jobs,
+    snapshot = CurrentSnapshot(DynamoDbSnapshots(clients.lazy("dynamodb"), settings.table), clients.region, log)
         capacity=jobs,
         tasks=EcsTarget(clients.lazy("ecs"), settings.cluster, settings.subnets, settings.security_groups),
         revisions=EcsRevisions(clients.lazy("ecs")),
-        offerings=CapacityProviderOfferings(settings.capacity_providers, spot_prices, log),
+        registry=EcsRegistry(clients.lazy("ecs")),
+        upkeep=jobs,
+        offerings=CapacityProviderOfferings(settings.capacity_providers, spot_prices, snapshot, log),
         images=EcrImages(clients.lazy("ecr")),
         checkpoints=S3Checkpoints(clients.lazy("s3")),
         launches=SqsLaunchQueue(clients.lazy("sqs"), settings.attempts_queue_url),

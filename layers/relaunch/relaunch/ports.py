@@ -17,6 +17,7 @@ from relaunch.core.revision import Revision
 from relaunch.core.selection import Selection
 
 
+from relaunch.core.snapshot import OfferingsSnapshot, PriceOrigin
 class TransientError(Exception):
     """The outside world failed for now: leave the message in its queue."""
 
@@ -339,3 +340,89 @@ class World:
     clock: Clock
     log: DecisionLog
     limits: StackLimits = field(default_factory=StackLimits)
+    def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:
+        """Return where the prices are from that `offerings` gives at this time, and of when."""
+        ...
+
+
+class SnapshotStore(Protocol):
+    """Where the refreshed offerings of the stack's region are kept."""
+
+    def load_snapshot(self) -> OfferingsSnapshot | None:
+        """Load the last one; None before the first refresh.
+
+        Raises:
+            PermanentError: it cannot be read.
+            TransientError: throttled or unreachable.
+        """
+        ...
+
+    def save_snapshot(self, snapshot: OfferingsSnapshot) -> None:
+        """Keep it in place of the last one.
+
+        Raises:
+            TransientError: throttled or unreachable.
+        """
+        ...
+
+
+class InstanceTypeSource(Protocol):
+    """What EC2 says of instance types."""
+
+    def instance_types(self) -> Mapping[str, InstanceType]:
+        """Return the region's types with accelerators; one that cannot be read is left out.
+
+        Raises:
+            TransientError: throttled or unreachable.
+        """
+        ...
+
+
+class ZoneSource(Protocol):
+    """Where EC2 offers instance types."""
+
+    def zones(self, instance_types: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
+        """Return the region's zones by type, of those of the types that it offers.
+
+        Raises:
+            TransientError: throttled or unreachable.
+        """
+        ...
+
+
+class PriceListSource(Protocol):
+    """List prices of the region, in USD, for Linux."""
+
+    def on_demand_prices(self, instance_types: Iterable[str]) -> Mapping[str, float]:
+        """Return prices per hour by type, of those of the types that have one.
+
+        Raises:
+            PermanentError: the prices are in another currency, or the caller may not ask.
+            TransientError: throttled or unreachable.
+        """
+        ...
+
+    def gp3_price(self) -> float:
+        """Return the price of a gp3 volume per GiB and month.
+
+        Raises:
+            PermanentError: there is none in USD, or the caller may not ask.
+            TransientError: throttled or unreachable.
+        """
+        ...
+
+
+
+@dataclass(frozen=True)
+class RefreshWorld:
+    """What refreshing the offerings of a region needs; `catalogue` has the instance types that are bundled."""
+
+    region: str
+    catalogue: Mapping[str, InstanceType]
+    instance_types: InstanceTypeSource
+    zones: ZoneSource
+    price_list: PriceListSource
+    spot_prices: SpotPriceSource
+    snapshots: SnapshotStore
+    clock: Clock
+    log: DecisionLog

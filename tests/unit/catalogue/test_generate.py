@@ -186,8 +186,9 @@ def test_zones_are_written_behind_their_region_local_zones_too() -> None:
         "ca-west-1": [{"InstanceType": "c5.large", "Location": "ca-west-1a"}],
     }
 
-    text = json.loads(generate.render_zones(offered, ["g5.xlarge", "p5.48xlarge"], "moto 5.2.5"))
+    text = json.loads(generate.render_zones(offered, ["g5.xlarge", "p5.48xlarge"], "moto 5.2.5", "2026-10-27"))
 
+    assert (text["source"], text["date"]) == ("moto 5.2.5", "2026-10-27")
     assert text["regions"] == {"ca-west-1": {}, "us-west-2": {"g5.xlarge": "-lax-1a b"}}
 
 

@@ -1,4 +1,4 @@
-"""The bundled catalogue and on-demand prices: package data, made by catalogue/generate.py and kept by hand.
+"""The bundled catalogue, zones and on-demand prices: package data, made by catalogue/generate.py and kept by hand.
 
 The prices are a fallback with a date: of 93 accelerated types in us-east-1 only 4 changed price in the four years
 before it. There is no bundled table of spot prices, because those change every day.
@@ -13,7 +13,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from relaunch.core.catalogue import InstanceType
+from relaunch.core.catalogue import InstanceType, nearest_names
+from relaunch.core.snapshot import OfferingsSnapshot, Origin, SnapshotPart
 
 _DATA = Path(__file__).with_name("catalogue_data")
 
@@ -53,3 +54,51 @@ def load_on_demand_prices() -> ReferencePrices:
     content = json.loads((_DATA / "on_demand_prices.json").read_bytes())
     at = datetime.fromisoformat(content["date"]).replace(tzinfo=UTC)
     return ReferencePrices(content["region"], at, content["source"], MappingProxyType(content["usd_per_hour"]))
+
+
+@cache
+def _load_zones() -> Mapping[str, Any]:
+    content: Mapping[str, Any] = json.loads((_DATA / "zones.json").read_bytes())
+    return content
+
+
+def known_regions() -> tuple[str, ...]:
+    """Return the regions whose zones are bundled, sorted."""
+    return tuple(sorted(_load_zones()["regions"]))
+
+
+def check_region(region: str) -> None:
+    """Refuse a region that nothing is bundled of.
+
+    Raises:
+        UnknownRegionError: it names the nearest ones.
+    """
+    if region not in known_regions():
+        raise UnknownRegionError(region)
+
+
+class UnknownRegionError(ValueError):
+    """Nothing is known of this region; the message names the nearest ones."""
+
+    def __init__(self, region: str) -> None:
+        near = nearest_names(region, known_regions())
+        hint = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(known_regions())}"
+        super().__init__(f"nothing is known of a region {region!r}; {hint}")
+
+
+def bundled_snapshot(region: str) -> OfferingsSnapshot:
+    """Return what is bundled of a region: zones, and on-demand prices, which are those of one region for all.
+
+    Zones are named as in the account that the data was collected in: which data centre `a` is differs between accounts
+    ("Availability Zone IDs for your AWS resources", AWS RAM), so that a type may be in other zones than these, and in
+    as many. Of a region that nothing is known of there are prices only.
+    """
+    zones, prices = _load_zones(), load_on_demand_prices()
+    collected = Origin(f"{zones['source']}, bundled", datetime.fromisoformat(zones["date"]).replace(tzinfo=UTC))
+    priced = Origin(f"{prices.region}, bundled", prices.at)
+    snapshot = OfferingsSnapshot(region).with_part(SnapshotPart.ON_DEMAND_PRICES, prices.usd_per_hour, priced)
+    offered = zones["regions"].get(region)
+    if offered is None:
+        return snapshot
+    named = {name: tuple(f"{region}{suffix}" for suffix in suffixes.split()) for name, suffixes in offered.items()}
+    return snapshot.with_part(SnapshotPart.ZONES, named, collected)

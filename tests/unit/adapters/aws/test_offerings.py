@@ -1,25 +1,56 @@
+from collections.abc import Mapping
+from datetime import timedelta
+
 import pytest
 
-from fakes.builders import NOW, make_definition
-from fakes.sources import FakeSpotPrices, ListLog
+from fakes.builders import NOW, make_definition, make_instance_type
+from fakes.sources import FakeSnapshots, FakeSpotPrices, ListLog
 from relaunch.adapters.aws.offerings import CapacityProviderOfferings
 from relaunch.adapters.catalogue import load_catalogue, load_on_demand_prices
+from relaunch.adapters.current_snapshot import CurrentSnapshot
 from relaunch.core.accelerator import PurchaseOption
 from relaunch.core.offering import Offering
 from relaunch.core.selection import explain_rejection, select
+from relaunch.core.snapshot import OfferingsSnapshot, Origin, SnapshotPart
 from relaunch.core.terms import SelectionLimits
 from relaunch.ports import CapacityProviderOffer, TransientError
 
 SPOT = CapacityProviderOffer("g5-spot", "g5.xlarge", PurchaseOption.SPOT)
 ON_DEMAND = CapacityProviderOffer("g5-on-demand", "g5.xlarge", PurchaseOption.ON_DEMAND)
+YESTERDAY = NOW - timedelta(hours=20)
+OUTAGE = TransientError("EC2 is throttling")
 
 
-def offerings_of(*providers: CapacityProviderOffer, spot_prices: FakeSpotPrices | None = None) -> tuple[Offering, ...]:
-    return CapacityProviderOfferings(providers, spot_prices or FakeSpotPrices(), ListLog()).offerings(NOW)
+class Region:
+    """The source of offerings over fakes; `failing` says that EC2 cannot be asked."""
+
+    def __init__(
+        self,
+        *providers: CapacityProviderOffer,
+        prices: Mapping[tuple[str, str], float] | None = None,
+        stored: OfferingsSnapshot | None = None,
+        failing: bool = False,
+    ) -> None:
+        self.spot_prices, self.log = FakeSpotPrices(prices), ListLog()
+        self.spot_prices.failure = OUTAGE if failing else None
+        snapshot = CurrentSnapshot(FakeSnapshots(stored), "us-east-1", self.log)
+        self.source = CapacityProviderOfferings(providers, self.spot_prices, snapshot, self.log)
+
+    @property
+    def offerings(self) -> tuple[Offering, ...]:
+        return self.source.offerings(NOW)
+
+    @property
+    def origins(self) -> dict[SnapshotPart, Origin]:
+        return {each.part: each.origin for each in self.source.price_origins(NOW)}
 
 
-def test_an_on_demand_provider_costs_the_bundled_price_of_its_day() -> None:
-    (offering,) = offerings_of(ON_DEMAND)
+def snapshot_of(part: SnapshotPart, content: object) -> OfferingsSnapshot:
+    return OfferingsSnapshot("us-east-1").with_part(part, content, Origin("AWS", YESTERDAY))
+
+
+def test_an_on_demand_provider_costs_the_bundled_price_of_its_day_before_the_first_refresh() -> None:
+    (offering,) = Region(ON_DEMAND).offerings
 
     assert offering == Offering(
         instance_type=load_catalogue()["g5.xlarge"],
@@ -31,55 +62,82 @@ def test_an_on_demand_provider_costs_the_bundled_price_of_its_day() -> None:
     )
 
 
-def test_a_spot_provider_costs_what_its_dearest_zone_costs() -> None:
-    prices = FakeSpotPrices(
-        {("g5.xlarge", "us-east-1b"): 0.7, ("g5.xlarge", "us-east-1a"): 0.4, ("g6.xlarge", "us-east-1c"): 0.9}
-    )
+def test_an_on_demand_provider_costs_the_refreshed_price() -> None:
+    region = Region(ON_DEMAND, stored=snapshot_of(SnapshotPart.ON_DEMAND_PRICES, {"g5.xlarge": 0.9}))
 
-    (offering,) = offerings_of(SPOT, spot_prices=prices)
+    (offering,) = region.offerings
+
+    assert (offering.price_usd_per_hour, offering.price_at, offering.on_demand_usd_per_hour) == (0.9, YESTERDAY, 0.9)
+    assert region.origins == {SnapshotPart.ON_DEMAND_PRICES: Origin("AWS", YESTERDAY)}
+
+
+def test_a_spot_provider_costs_what_its_dearest_zone_costs() -> None:
+    prices = {("g5.xlarge", "us-east-1b"): 0.7, ("g5.xlarge", "us-east-1a"): 0.4, ("g6.xlarge", "us-east-1c"): 0.9}
+
+    region = Region(SPOT, prices=prices)
+    (offering,) = region.offerings
 
     assert (offering.zone, offering.zones) == (None, ("us-east-1a", "us-east-1b"))
     assert (offering.price_usd_per_hour, offering.price_at) == (0.7, NOW)
     assert offering.on_demand_usd_per_hour == 1.006
+    assert region.origins[SnapshotPart.SPOT_PRICES] == Origin("EC2", NOW)
 
 
-def test_without_spot_prices_spot_is_unpriced_and_reckoned_at_the_on_demand_price() -> None:
-    prices, log = FakeSpotPrices(), ListLog()
-    prices.failure = TransientError("EC2 is throttling")
+def test_without_live_spot_prices_those_of_the_last_refresh_are_taken_with_their_age() -> None:
+    stored = snapshot_of(SnapshotPart.SPOT_PRICES, {"g5.xlarge": {"us-east-1a": 0.3, "us-east-1b": 0.5}})
+    region = Region(SPOT, stored=stored, failing=True)
 
-    spot, on_demand = CapacityProviderOfferings((SPOT, ON_DEMAND), prices, log).offerings(NOW)
+    (offering,) = region.offerings
+
+    assert (offering.price_usd_per_hour, offering.price_at) == (0.5, YESTERDAY)
+    assert offering.zones == ("us-east-1a", "us-east-1b")
+    assert region.origins[SnapshotPart.SPOT_PRICES] == Origin("AWS", YESTERDAY)
+    assert region.log.lines[0] == ("spot-prices-not-live", {"reason": "EC2 is throttling"})
+
+
+def test_without_any_spot_prices_spot_is_unpriced_and_reckoned_at_the_on_demand_price() -> None:
+    region = Region(SPOT, ON_DEMAND, failing=True)
+
+    spot, on_demand = region.offerings
 
     assert (spot.price_usd_per_hour, spot.price_at, spot.expected_usd_per_hour) == (None, None, 1.006)
     assert on_demand.price_usd_per_hour == 1.006
-    assert log.lines == [("spot-prices-unknown", {"reason": "EC2 is throttling"})]
+    assert SnapshotPart.SPOT_PRICES not in region.origins
 
 
 def test_a_type_without_spot_prices_in_this_region_is_unpriced() -> None:
-    (offering,) = offerings_of(SPOT, spot_prices=FakeSpotPrices({("g6.xlarge", "us-east-1a"): 0.3}))
+    (offering,) = Region(SPOT, prices={("g6.xlarge", "us-east-1a"): 0.3}).offerings
 
     assert (offering.price_usd_per_hour, offering.zones) == (None, ())
 
 
 def test_spot_prices_are_not_asked_for_when_no_provider_is_spot() -> None:
-    prices, log = FakeSpotPrices(), ListLog()
-    prices.failure = TransientError("not to be asked")
+    region = Region(ON_DEMAND, failing=True)
 
-    CapacityProviderOfferings((ON_DEMAND,), prices, log).offerings(NOW)
-
-    assert log.lines == []
+    assert len(region.offerings) == 1
+    assert region.log.lines == []
 
 
-def test_a_type_without_a_bundled_price_has_none() -> None:
-    (offering,) = offerings_of(CapacityProviderOffer("trn2", "trn2.48xlarge", PurchaseOption.ON_DEMAND))
+def test_a_type_without_a_price_has_none() -> None:
+    (offering,) = Region(CapacityProviderOffer("trn2", "trn2.48xlarge", PurchaseOption.ON_DEMAND)).offerings
 
     assert (offering.expected_usd_per_hour, offering.price_at) == (None, None)
+
+
+def test_a_provider_of_a_type_that_only_ec2_knows_is_offered_as_ec2_describes_it() -> None:
+    new = make_instance_type("g9.xlarge", accelerator_model="L9")
+    stored = snapshot_of(SnapshotPart.INSTANCE_TYPES, {"g9.xlarge": new})
+
+    (offering,) = Region(CapacityProviderOffer("g9", "g9.xlarge", PurchaseOption.SPOT), stored=stored).offerings
+
+    assert offering.instance_type == new
 
 
 @pytest.mark.parametrize("name", ["g5.xlrage", "c5.large"])
 def test_a_provider_of_an_unknown_type_is_rejected_by_name_and_hides_no_other(name: str) -> None:
     unknown = CapacityProviderOffer("odd", name, PurchaseOption.ON_DEMAND)
 
-    offerings = offerings_of(unknown, ON_DEMAND)
+    offerings = Region(unknown, ON_DEMAND).offerings
     selection = select(make_definition(), None, offerings, {}, NOW, SelectionLimits())
     alone = select(make_definition(), None, offerings[:1], {}, NOW, SelectionLimits())
 
@@ -88,6 +146,4 @@ def test_a_provider_of_an_unknown_type_is_rejected_by_name_and_hides_no_other(na
 
 
 def test_the_catalogue_is_the_bundled_one() -> None:
-    source = CapacityProviderOfferings((), FakeSpotPrices(), ListLog())
-
-    assert source.catalogue() is load_catalogue()
+    assert Region().source.catalogue() is load_catalogue()

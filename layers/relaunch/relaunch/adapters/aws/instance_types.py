@@ -1,13 +1,49 @@
 """Instance types with accelerators as EC2's DescribeInstanceTypes tells of them (EC2 API Reference)."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from relaunch.adapters.aws.errors import aws_errors
 from relaunch.core.catalogue import AWS_NEURON, InstanceType
+from relaunch.ports import DecisionLog
+
+if TYPE_CHECKING:
+    from mypy_boto3_ec2 import EC2Client
+
+# The most that DescribeInstanceTypes gives at once.
+_PAGE_SIZE = 100
 
 
 class UnreadableTypeError(ValueError):
     """What EC2 says of a type does not fit the catalogue's form; the message names the type and what is wrong."""
+
+
+class Ec2InstanceTypes:
+    """Implements InstanceTypeSource: all pages, because no filter of EC2 tells accelerators apart."""
+
+    def __init__(self, client: "EC2Client", log: DecisionLog) -> None:
+        self._client = client
+        self._log = log
+
+    def instance_types(self) -> Mapping[str, InstanceType]:
+        found: dict[str, InstanceType] = {}
+        with aws_errors("asking EC2 for its instance types"):
+            pages = self._client.get_paginator("describe_instance_types").paginate(
+                PaginationConfig={"PageSize": _PAGE_SIZE}
+            )
+            for page in pages:
+                for described in page["InstanceTypes"]:
+                    row = self._read(described["InstanceType"], described)
+                    if row is not None:
+                        found[row.name] = row
+        return found
+
+    def _read(self, name: str, described: Mapping[str, Any]) -> InstanceType | None:
+        try:
+            return read_type(name, described, "EC2")
+        except (UnreadableTypeError, KeyError) as error:
+            self._log.decided("instance-type-left-out", instance_type=name, reason=str(error))
+            return None
 
 
 def read_type(name: str, described: Mapping[str, Any], source: str) -> InstanceType | None:

@@ -3,73 +3,107 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from relaunch.adapters.catalogue import load_catalogue, load_on_demand_prices
+from relaunch.adapters.catalogue import load_catalogue
+from relaunch.adapters.current_snapshot import CurrentSnapshot
 from relaunch.core.accelerator import PurchaseOption
 from relaunch.core.catalogue import InstanceType
 from relaunch.core.offering import Offering
+from relaunch.core.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart
 from relaunch.ports import CapacityProviderOffer, DecisionLog, SpotPriceSource, TransientError
+
+ZonePrices = Mapping[str, tuple[float, datetime]]
+"""Zone → (USD per hour, since when)."""
 
 
 class CapacityProviderOfferings:
     """Offerings of capacity providers: without a zone, because the provider's Auto Scaling group chooses it.
 
-    On-demand prices are the bundled ones. Spot costs at most what its dearest zone costs; where EC2 cannot be asked
-    the spot price is unknown, and selection reckons with the on-demand price.
+    On-demand prices are those of the snapshot. Spot costs at most what its dearest zone costs now; where EC2 cannot be
+    asked it is what the snapshot says, and where that does not know, selection reckons with the on-demand price.
     """
 
     def __init__(
-        self, providers: Sequence[CapacityProviderOffer], spot_prices: SpotPriceSource, log: DecisionLog
+        self,
+        providers: Sequence[CapacityProviderOffer],
+        spot_prices: SpotPriceSource,
+        snapshot: CurrentSnapshot,
+        log: DecisionLog,
     ) -> None:
         self._providers = tuple(providers)
         self._spot_prices = spot_prices
+        self._snapshot = snapshot
         self._log = log
 
-    def offerings(self, now: datetime) -> tuple[Offering, ...]:  # noqa: ARG002 - the port's; spot prices know the time
-        spot = self._load_spot_prices()
-        return tuple(self._offering(provider, spot) for provider in self._providers)
+    def offerings(self, now: datetime) -> tuple[Offering, ...]:
+        snapshot = self._snapshot.at(now)
+        known = {**load_catalogue(), **snapshot.instance_types}
+        spot, _ = self._load_spot_prices(now)
+        offerings = []
+        for provider in self._providers:
+            row = known.get(provider.instance_type) or _unknown_type(provider.instance_type)
+            offerings.append(_offering(provider, row, snapshot, spot.get(provider.instance_type, {})))
+        return tuple(offerings)
 
     def catalogue(self) -> Mapping[str, InstanceType]:
         return load_catalogue()
 
-    def _offering(
-        self, provider: CapacityProviderOffer, spot: Mapping[tuple[str, str], tuple[float, datetime]]
-    ) -> Offering:
-        reference = load_on_demand_prices()
-        on_demand = reference.usd_per_hour.get(provider.instance_type)
-        if provider.purchase is PurchaseOption.SPOT:
-            price, price_at, zones = _dearest_zone(provider.instance_type, spot)
-        else:
-            price, price_at, zones = on_demand, reference.at if on_demand is not None else None, ()
-        return Offering(
-            instance_type=load_catalogue().get(provider.instance_type) or _unknown_type(provider.instance_type),
-            purchase=provider.purchase,
-            price_usd_per_hour=price,
-            price_at=price_at,
-            on_demand_usd_per_hour=on_demand,
-            capacity_provider=provider.name,
-            zones=zones,
-        )
+    def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:
+        snapshot = self._snapshot.at(now)
+        _, spot = self._load_spot_prices(now)
+        known = {SnapshotPart.ON_DEMAND_PRICES: snapshot.origins.get(SnapshotPart.ON_DEMAND_PRICES)}
+        if self._spot_types():
+            known[SnapshotPart.SPOT_PRICES] = spot
+        return tuple(PriceOrigin(part, origin) for part, origin in known.items() if origin is not None)
 
-    def _load_spot_prices(self) -> Mapping[tuple[str, str], tuple[float, datetime]]:
-        wanted = {each.instance_type for each in self._providers if each.purchase is PurchaseOption.SPOT}
+    def _spot_types(self) -> set[str]:
+        return {each.instance_type for each in self._providers if each.purchase is PurchaseOption.SPOT}
+
+    def _load_spot_prices(self, now: datetime) -> tuple[Mapping[str, ZonePrices], Origin | None]:
+        """Return prices by type and where they are from; the price source keeps its own answers for a while."""
+        wanted = self._spot_types()
         if not wanted:
-            return {}
+            return {}, None
         try:
-            return self._spot_prices.spot_prices(wanted)
+            answered = self._spot_prices.spot_prices(wanted)
         except TransientError as error:
-            self._log.decided("spot-prices-unknown", reason=str(error))
-            return {}
+            self._log.decided("spot-prices-not-live", reason=str(error))
+            return _stored_spot_prices(self._snapshot.at(now), wanted)
+        prices: dict[str, dict[str, tuple[float, datetime]]] = {}
+        for (name, zone), entry in answered.items():
+            prices.setdefault(name, {})[zone] = entry
+        return prices, Origin("EC2", now)
 
 
-def _dearest_zone(
-    instance_type: str, spot: Mapping[tuple[str, str], tuple[float, datetime]]
-) -> tuple[float | None, datetime | None, tuple[str, ...]]:
-    """Return the highest price of the type's zones, its time, and the zones; nothing where no price is known."""
-    found = {zone: entry for (name, zone), entry in spot.items() if name == instance_type}
-    if not found:
-        return None, None, ()
-    price, since = max(found.values())
-    return price, since, tuple(sorted(found))
+def _stored_spot_prices(
+    snapshot: OfferingsSnapshot, wanted: set[str]
+) -> tuple[Mapping[str, ZonePrices], Origin | None]:
+    origin = snapshot.origins.get(SnapshotPart.SPOT_PRICES)
+    if origin is None:
+        return {}, None
+    stored = snapshot.spot_usd_per_hour
+    prices = {name: {zone: (price, origin.at) for zone, price in stored.get(name, {}).items()} for name in wanted}
+    return prices, origin
+
+
+def _offering(
+    provider: CapacityProviderOffer, row: InstanceType, snapshot: OfferingsSnapshot, spot: ZonePrices
+) -> Offering:
+    on_demand = snapshot.on_demand_usd_per_hour.get(provider.instance_type)
+    if provider.purchase is PurchaseOption.SPOT:
+        price, price_at = max(spot.values()) if spot else (None, None)
+    else:
+        price = on_demand
+        price_at = snapshot.origins[SnapshotPart.ON_DEMAND_PRICES].at if on_demand is not None else None
+    return Offering(
+        instance_type=row,
+        purchase=provider.purchase,
+        price_usd_per_hour=price,
+        price_at=price_at,
+        on_demand_usd_per_hour=on_demand,
+        capacity_provider=provider.name,
+        zones=tuple(sorted(spot)) if provider.purchase is PurchaseOption.SPOT else (),
+        is_managed=provider.is_managed,
+    )
 
 
 def _unknown_type(name: str) -> InstanceType:

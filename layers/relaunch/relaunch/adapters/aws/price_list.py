@@ -1,0 +1,93 @@
+"""List prices from the AWS Price List ("GetProducts", AWS Price List API Reference)."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from relaunch.adapters.aws.errors import aws_errors
+from relaunch.ports import PermanentError, TransientError
+
+if TYPE_CHECKING:
+    from mypy_boto3_pricing import PricingClient
+    from mypy_boto3_pricing.type_defs import FilterTypeDef
+
+_PAGE_SIZE = 100
+_CURRENCY = "USD"
+# Linux without licensed software, paid by use; the family tells machines from reserved and unused capacity.
+_LINUX = {"operatingSystem": "Linux", "preInstalledSw": "NA", "capacitystatus": "Used", "marketoption": "OnDemand"}
+# Bare metal is listed as a family of its own, which has no shared tenancy.
+_MACHINES = (
+    {**_LINUX, "tenancy": "Shared", "productFamily": "Compute Instance"},
+    {**_LINUX, "tenancy": "Dedicated", "productFamily": "Compute Instance (bare metal)"},
+)
+_GP3 = {"productFamily": "Storage", "volumeApiName": "gp3"}
+
+
+def price_list_region(region: str) -> str:
+    """Return the region whose endpoint tells the prices of a region; there are few ("AWS Price List endpoints")."""
+    nearest = {
+        "af": "eu-central-1",
+        "ap": "ap-south-1",
+        "cn": "cn-northwest-1",
+        "eu": "eu-central-1",
+        "il": "eu-central-1",
+        "me": "ap-south-1",
+    }
+    return nearest.get(region.partition("-")[0], "us-east-1")
+
+
+class PriceList:
+    """Implements PriceListSource for one region; the client's own region is another one (`price_list_region`)."""
+
+    def __init__(self, client: "PricingClient", region: str) -> None:
+        self._client = client
+        self._region = region
+
+    def on_demand_prices(self, instance_types: Iterable[str]) -> Mapping[str, float]:
+        wanted = frozenset(instance_types)
+        prices: dict[str, float] = {}
+        currencies: set[str] = set()
+        for machines in _MACHINES:
+            for product in self._products(machines):
+                name = product["product"]["attributes"].get("instanceType")
+                for currency, price in _prices(product) if name in wanted else ():
+                    currencies.add(currency)
+                    if currency == _CURRENCY:
+                        prices[name] = price
+        if not prices:
+            self._refuse("on-demand prices of instance types with accelerators", currencies)
+        return prices
+
+    def gp3_price(self) -> float:
+        offered = [each for product in self._products(_GP3) for each in _prices(product)]
+        prices = [price for currency, price in offered if currency == _CURRENCY]
+        if not prices:
+            self._refuse("a price of gp3 volumes", {currency for currency, _ in offered})
+        return max(prices)
+
+    def _products(self, attributes: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+        wanted = {"regionCode": self._region, **attributes}
+        filters: list[FilterTypeDef] = [
+            {"Type": "TERM_MATCH", "Field": name, "Value": value} for name, value in wanted.items()
+        ]
+        with aws_errors(f"asking the Price List for {self._region}"):
+            pages = self._client.get_paginator("get_products").paginate(
+                ServiceCode="AmazonEC2", Filters=filters, PaginationConfig={"PageSize": _PAGE_SIZE}
+            )
+            for page in pages:
+                for product in page["PriceList"]:
+                    yield json.loads(product)
+
+    def _refuse(self, what: str, currencies: set[str]) -> None:
+        if currencies:
+            raise PermanentError(f"the Price List of {self._region} is in {', '.join(sorted(currencies))}, not in USD")
+        raise TransientError(f"the Price List has no {what} in {self._region}")
+
+
+def _prices(product: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Return currency and price of what is paid by use; a price of nothing belongs to a reservation or a free tier."""
+    for term in product["terms"].get("OnDemand", {}).values():
+        for dimension in term["priceDimensions"].values():
+            for currency, price in dimension["pricePerUnit"].items():
+                if float(price) > 0:
+                    yield currency, float(price)

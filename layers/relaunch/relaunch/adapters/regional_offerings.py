@@ -1,0 +1,55 @@
+"""Every offering of a region, zone by zone, out of a snapshot: what there is, not what the stack has set up."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+from relaunch.adapters.catalogue import load_catalogue
+from relaunch.core.accelerator import PurchaseOption
+from relaunch.core.catalogue import InstanceType
+from relaunch.core.offering import Offering
+from relaunch.core.snapshot import OfferingsSnapshot, PriceOrigin, SnapshotPart
+
+
+class RegionalOfferings:
+    """Implements OfferingSource for a region: each type in each of its zones, by both purchase options.
+
+    A spot price that the snapshot does not have is unknown, and selection reckons with the on-demand price.
+    """
+
+    def __init__(self, snapshot: OfferingsSnapshot) -> None:
+        self._snapshot = snapshot
+        self._catalogue = {**load_catalogue(), **snapshot.instance_types}
+
+    def offerings(self, now: datetime) -> tuple[Offering, ...]:  # noqa: ARG002 - the port's; a snapshot has its own times
+        return tuple(
+            offering
+            for name, zones in self._snapshot.zones.items()
+            if name in self._catalogue
+            for zone in zones
+            for offering in self._in_zone(self._catalogue[name], zone)
+        )
+
+    def catalogue(self) -> Mapping[str, InstanceType]:
+        return self._catalogue
+
+    def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:  # noqa: ARG002 - the port's, as above
+        parts = (SnapshotPart.ON_DEMAND_PRICES, SnapshotPart.SPOT_PRICES)
+        return tuple(
+            PriceOrigin(part, self._snapshot.origins[part]) for part in parts if part in self._snapshot.origins
+        )
+
+    def _in_zone(self, row: InstanceType, zone: str) -> Iterator[Offering]:
+        on_demand = self._snapshot.on_demand_usd_per_hour.get(row.name)
+        spot = self._snapshot.spot_usd_per_hour.get(row.name, {}).get(zone)
+        for purchase, price, part in (
+            (PurchaseOption.SPOT, spot, SnapshotPart.SPOT_PRICES),
+            (PurchaseOption.ON_DEMAND, on_demand, SnapshotPart.ON_DEMAND_PRICES),
+        ):
+            yield Offering(
+                instance_type=row,
+                purchase=purchase,
+                zone=zone,
+                price_usd_per_hour=price,
+                price_at=self._snapshot.origins[part].at if price is not None else None,
+                on_demand_usd_per_hour=on_demand,
+            )

@@ -1,0 +1,109 @@
+"""What is known of one region's offerings at a time: types, zones and prices, each part as of its own time.
+
+A snapshot is refreshed daily, part by part: a part that cannot be had keeps its old content and its old age.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from relaunch.core.catalogue import InstanceType
+
+STALE_AFTER = timedelta(days=3)
+"""Prices older than this are said to be stale: three daily refreshes failed."""
+
+
+class SnapshotPart(StrEnum):
+    """The parts of a snapshot; the values are the names of its fields."""
+
+    INSTANCE_TYPES = "instance_types"
+    ZONES = "zones"
+    ON_DEMAND_PRICES = "on_demand_usd_per_hour"
+    SPOT_PRICES = "spot_usd_per_hour"
+    DISK_PRICE = "gp3_usd_per_gib_month"
+
+    @property
+    def label(self) -> str:
+        """Return its name for people."""
+        return _LABELS[self]
+
+
+_LABELS = {
+    SnapshotPart.INSTANCE_TYPES: "instance types",
+    SnapshotPart.ZONES: "zones",
+    SnapshotPart.ON_DEMAND_PRICES: "on-demand prices",
+    SnapshotPart.SPOT_PRICES: "spot prices",
+    SnapshotPart.DISK_PRICE: "disk price",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a part is from (`EC2`, `AWS Price List`, a package), and of when."""
+
+    source: str
+    at: datetime
+
+    def is_stale(self, now: datetime) -> bool:
+        """Tell whether it is older than three days."""
+        return now - self.at > STALE_AFTER
+
+
+@dataclass(frozen=True, slots=True)
+class PriceOrigin:
+    """Where the prices of one kind are from."""
+
+    part: SnapshotPart
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class OfferingsSnapshot:
+    """One region's offerings.
+
+    `instance_types` are those that the bundled catalogue does not know. `zones` are by type, and have only types that
+    the region offers. Prices are for Linux, in USD: on-demand by type, spot by type and zone, gp3 volumes per GiB and
+    month. A part without an origin is not known.
+    """
+
+    region: str
+    instance_types: Mapping[str, InstanceType] = field(default_factory=dict)
+    zones: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    on_demand_usd_per_hour: Mapping[str, float] = field(default_factory=dict)
+    spot_usd_per_hour: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    gp3_usd_per_gib_month: float | None = None
+    origins: Mapping[SnapshotPart, Origin] = field(default_factory=dict)
+
+    def with_part(self, part: SnapshotPart, content: Any, origin: Origin) -> "OfferingsSnapshot":
+        """Return it with one part replaced."""
+        changes: dict[str, Any] = {part.value: content, "origins": {**self.origins, part: origin}}
+        return replace(self, **changes)
+
+    def filled_from(self, other: "OfferingsSnapshot") -> "OfferingsSnapshot":
+        """Return it with the parts that it does not know taken from another one."""
+        filled = self
+        for part in other.origins.keys() - self.origins.keys():
+            filled = filled.with_part(part, getattr(other, part.value), other.origins[part])
+        return filled
+
+
+def unknown_types(
+    described: Mapping[str, InstanceType], catalogue: Mapping[str, InstanceType]
+) -> dict[str, InstanceType]:
+    """Return the types that the catalogue does not have, with what it knows of their accelerator's model.
+
+    Rows of the catalogue stay as they are: they are corrected by hand where EC2 is wrong.
+    """
+    capabilities = {row.accelerator_model: row.compute_capability for row in catalogue.values()}
+    return {
+        name: replace(row, compute_capability=capabilities.get(row.accelerator_model))
+        for name, row in described.items()
+        if name not in catalogue
+    }
+
+
+def offered_types(snapshot: OfferingsSnapshot, catalogue: Collection[str]) -> list[str]:
+    """Return the names of the types that the region offers; all that are known where its zones are not."""
+    return sorted(snapshot.zones or {*catalogue, *snapshot.instance_types})

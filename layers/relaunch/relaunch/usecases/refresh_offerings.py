@@ -1,0 +1,93 @@
+"""Bring what AWS says of the region's offerings into the snapshot that launches choose from."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from relaunch.core.snapshot import OfferingsSnapshot, Origin, SnapshotPart, offered_types, unknown_types
+from relaunch.ports import PermanentError, RefreshWorld, TransientError
+
+# Lambda calls twice again when parts failed: those that were had are not asked for again.
+_FRESH = timedelta(hours=1)
+
+
+def refresh_offerings(world: RefreshWorld) -> dict[str, str]:
+    """Refresh part by part and return what became of each; a part that cannot be had keeps its content and its age.
+
+    Raises:
+        TransientError: some part is worth another try; what could be had is stored.
+    """
+    now = world.clock.now()
+    snapshot = _load(world)
+    outcomes: dict[str, str] = {}
+    transient = []
+    for part, (source, fetch) in _FETCHES.items():
+        origin = snapshot.origins.get(part)
+        if origin is not None and now - origin.at < _FRESH:
+            outcomes[part.label] = "fresh"
+            continue
+        try:
+            content = fetch(world, snapshot)
+        except (TransientError, PermanentError) as error:
+            outcomes[part.label] = f"kept: {error}"
+            world.log.decided("refresh-failed", part=part.label, reason=str(error))
+            if isinstance(error, TransientError):
+                transient.append(part.label)
+        else:
+            snapshot = snapshot.with_part(part, content, Origin(source, now))
+            outcomes[part.label] = "refreshed"
+    world.snapshots.save_snapshot(snapshot)
+    world.log.decided("offerings-refreshed", **{part.replace(" ", "_"): each for part, each in outcomes.items()})
+    if transient:
+        raise TransientError(f"not refreshed: {', '.join(transient)}")
+    return outcomes
+
+
+def _load(world: RefreshWorld) -> OfferingsSnapshot:
+    """Load the last snapshot; begin anew where there is none, or none that can be read, or another region's."""
+    try:
+        stored = world.snapshots.load_snapshot()
+    except PermanentError as error:
+        world.log.decided("snapshot-unreadable", reason=str(error))
+        stored = None
+    return stored if stored is not None and stored.region == world.region else OfferingsSnapshot(world.region)
+
+
+def _fetch_types(world: RefreshWorld, _snapshot: OfferingsSnapshot) -> Any:
+    described = world.instance_types.instance_types()
+    if not described:
+        raise TransientError(f"EC2 describes no instance type with an accelerator in {world.region}")
+    return unknown_types(described, world.catalogue)
+
+
+def _fetch_zones(world: RefreshWorld, snapshot: OfferingsSnapshot) -> Any:
+    return world.zones.zones([*world.catalogue, *snapshot.instance_types])
+
+
+def _fetch_on_demand_prices(world: RefreshWorld, snapshot: OfferingsSnapshot) -> Any:
+    # The Price List has prices of types that can be launched nowhere any more.
+    return world.price_list.on_demand_prices(offered_types(snapshot, world.catalogue))
+
+
+def _fetch_disk_price(world: RefreshWorld, _snapshot: OfferingsSnapshot) -> Any:
+    return world.price_list.gp3_price()
+
+
+def _fetch_spot_prices(world: RefreshWorld, snapshot: OfferingsSnapshot) -> Any:
+    # EC2 refuses the whole request for a type that it no longer knows: only those that the region offers are named.
+    if SnapshotPart.ZONES not in snapshot.origins:
+        raise TransientError("the types that the region offers are not known")
+    prices: dict[str, dict[str, float]] = {}
+    for (name, zone), (price, _) in world.spot_prices.spot_prices(snapshot.zones).items():
+        prices.setdefault(name, {})[zone] = price
+    return prices
+
+
+# In this order: which types there are decides what is asked about them.
+_FETCHES: dict[SnapshotPart, tuple[str, Callable[[RefreshWorld, OfferingsSnapshot], Any]]] = {
+    SnapshotPart.INSTANCE_TYPES: ("EC2", _fetch_types),
+    SnapshotPart.ZONES: ("EC2", _fetch_zones),
+    SnapshotPart.ON_DEMAND_PRICES: ("AWS Price List", _fetch_on_demand_prices),
+    SnapshotPart.DISK_PRICE: ("AWS Price List", _fetch_disk_price),
+    SnapshotPart.SPOT_PRICES: ("EC2", _fetch_spot_prices),
+}
