@@ -22,6 +22,7 @@ from relaunch_local.ecs import (
 INSTANCE_TYPES = {
     "g5.xlarge": InstanceShape(4, 16_384, gpus=1, gpu_memory_mib=22_888, gpu_name="A10G"),
     "g5.12xlarge": InstanceShape(48, 196_608, gpus=4, gpu_memory_mib=22_888, gpu_name="A10G"),
+    "g6f.2xlarge": InstanceShape(8, 32_768, gpus=1, gpu_memory_mib=5_722, gpu_name="L4", gpu_partition=0.25),
     "m7g.large": InstanceShape(2, 8_192, architecture="arm64"),
 }
 TASK_STATE_CHANGE = "ECS Task State Change"
@@ -35,6 +36,12 @@ def container(**members: Any) -> dict[str, Any]:
 def gpu(count: int | str = 1) -> list[dict[str, str]]:
     """A requirement of whole GPUs."""
     return [{"type": "GPU", "value": str(count)}]
+
+
+def share(memory_mib: int = 2_048, percent: int | None = None) -> list[dict[str, Any]]:
+    """A requirement of a share of a GPU by NVIDIA MPS."""
+    limit = {} if percent is None else {"maxComputePercent": percent}
+    return [{"type": "GPU", "sharingStrategy": {"nvidiaMps": {"memory": memory_mib, **limit}}}]
 
 
 class EcsWorld:

@@ -38,7 +38,7 @@ Controls over HTTP, JSON in and out, under `/_relaunch/`; GET `requests`, `state
 - `capacity` {instance_type, purchase, instances, zone?}; instances null: any number are to be had, 0: none;
 - `fail` {action, times?, moment: before | after | throttle, code?, message?, drop_connection?}.
 
-Not simulated: services, Fargate, Managed Instances, GPU sharing, `dependsOn` order, health checks, secrets, volumes.
+Not simulated: services, Fargate, Managed Instances, `dependsOn` order, health checks, secrets, volumes.
 """
 
 from relaunch_local.ecs.authorization import Authorize, Permission

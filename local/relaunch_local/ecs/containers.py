@@ -43,7 +43,7 @@ def _given_by_ecs(task: Task, container: Container) -> dict[str, str]:
     given = {"AWS_EXECUTION_ENV": "AWS_ECS_EC2", "HOSTNAME": task.task_id[:12]}
     if container.gpu_ids:
         given["NVIDIA_VISIBLE_DEVICES"] = ",".join(container.gpu_ids)
-    return given
+    return given if container.gpu_request is None else given | container.gpu_request.environment
 
 
 def _log_target(task: Task, container: Container) -> LogTarget | None:

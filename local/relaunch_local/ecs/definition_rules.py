@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from relaunch_local.ecs.errors import refuse_as_client
+from relaunch_local.ecs.gpu_requests import check_one_kind, parse_gpu_request
 from relaunch_local.ecs.model import JsonObject
 from relaunch_local.ecs.query_language import ExpressionError, parse_expression
-from relaunch_local.ecs.requirements import gpu_count, host_port, parse_cpu_units, parse_memory_mib
+from relaunch_local.ecs.requirements import host_port, parse_cpu_units, parse_memory_mib
 
 MAX_CONSTRAINTS = 10
 MAX_TAGS = 50
@@ -33,6 +34,7 @@ def check_definition(request: Mapping[str, Any]) -> None:
     _check_task_size(request)
     _check_constraints(request.get("placementConstraints", ()))
     _check_containers(request["containerDefinitions"], mode, has_task_memory="memory" in request)
+    _check_sharing(request)
 
 
 def check_tags(tags: Sequence[Mapping[str, Any]]) -> None:
@@ -118,13 +120,24 @@ def _check_resources(container: JsonObject, name: str) -> None:
         any(each.get("type") == "NeuronDevice" for each in requirements),
         "NeuronDevice resource requirements are supported on ECS Managed Instances only.",
     )
-    refuse_as_client(
-        any("sharingStrategy" in each for each in requirements), "The simulator has no GPU sharing (sharingStrategy)."
-    )
     try:
-        gpu_count(requirements)
+        parse_gpu_request(requirements)
     except ValueError as error:
         refuse_as_client(True, f"Invalid resource requirement of container '{name}': {error}")
+
+
+def _check_sharing(request: Mapping[str, Any]) -> None:
+    parsed = [parse_gpu_request(each.get("resourceRequirements", ())) for each in request["containerDefinitions"]]
+    asked = [each for each in parsed if each is not None]
+    try:
+        check_one_kind(asked)
+    except ValueError as error:
+        refuse_as_client(True, f"Invalid resource requirements: {error}")
+    refuse_as_client(
+        any(each.share_mib for each in asked)
+        and bool({"FARGATE", "EXTERNAL"} & set(request.get("requiresCompatibilities", ()))),
+        "GPU sharing is supported with the EC2 and MANAGED_INSTANCES compatibilities only.",
+    )
 
 
 def _check_ports(container: JsonObject, mode: str) -> None:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from relaunch_local.ecs.clock import Timer
+from relaunch_local.ecs.gpu_requests import GpuRequest
 from relaunch_local.ecs.query_language import Expression
 from relaunch_local.ecs.requirements import Requirement
 from relaunch_local.ecs.settings import AutoScalingGroup, InstanceShape, Purchase
@@ -74,6 +75,7 @@ class Container:
     reason: str | None = None
     runtime_id: str | None = None
     gpu_ids: tuple[str, ...] = ()
+    gpu_request: GpuRequest | None = None
     network_bindings: list[JsonObject] = field(default_factory=list)
     handle: ProcessHandle | None = None
     kill_timer: Timer | None = None
@@ -164,6 +166,8 @@ class Host:
     """Memory that is free."""
     gpu_ids: tuple[str, ...]
     free_gpu_ids: list[str]
+    gpu_shares: dict[str, dict[str, tuple[int, ...]]] = field(default_factory=dict)
+    """MiB of each shared card that tasks have, by the card's id, the task's id, and container by container."""
     group: "Group | None" = None
     provider: "CapacityProvider | None" = None
     state: InstanceState = InstanceState.PENDING

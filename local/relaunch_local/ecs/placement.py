@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from relaunch_local.ecs.gpu_cards import free_cards, has_cards, take_cards
 from relaunch_local.ecs.model import Container, Host, HostStatus, Placement, Task
 from relaunch_local.ecs.query_language import Lookup, Value
-from relaunch_local.ecs.requirements import ALL_GPUS, Requirement, host_port
+from relaunch_local.ecs.requirements import Requirement, host_port
 
 AGENT_VERSION = "1.105.1"
 AGENT_CAPABILITIES = (
@@ -73,10 +74,7 @@ def _short_resource(host: Host, requirement: Requirement) -> str | None:
         return "RESOURCE:MEMORY"
     if requirement.tcp_ports & host.tcp_ports or requirement.udp_ports & host.udp_ports:
         return "RESOURCE:PORTS"
-    lacks_all = requirement.wants_all_gpus and (not host.gpu_ids or len(host.free_gpu_ids) < len(host.gpu_ids))
-    if lacks_all or requirement.gpus > len(host.free_gpu_ids) or (requirement.wants_all_gpus and requirement.gpus):
-        return "RESOURCE:GPU"
-    return None
+    return None if has_cards(host, requirement) else "RESOURCE:GPU"
 
 
 def choose_host(candidates: Sequence[Host], task: Task) -> Host | list[Unplaceable]:
@@ -142,9 +140,8 @@ def _spread_value(host: Host, field: str) -> str | None:
 
 def reserve(host: Host, task: Task) -> None:
     """Count the task on a machine that exists only in a calculation; the task itself is not touched."""
-    requirement = task.requirement
-    _reserve_resources(host, requirement)
-    del host.free_gpu_ids[: len(host.free_gpu_ids) if requirement.wants_all_gpus else requirement.gpus]
+    _reserve_resources(host, task.requirement)
+    take_cards(host, task.task_id, task.requirement)
     host.tasks[task.task_id] = task
 
 
@@ -158,12 +155,9 @@ def _reserve_resources(host: Host, requirement: Requirement) -> None:
 def take(host: Host, task: Task) -> None:
     """Reserve what the task needs, pin its GPUs and bind its ports."""
     _reserve_resources(host, task.requirement)
-    by_container = dict(task.requirement.gpus_by_container)
+    cards = take_cards(host, task.task_id, task.requirement)
     for container in task.containers:
-        count = by_container.get(container.name, 0)
-        count = len(host.free_gpu_ids) if count == ALL_GPUS else count
-        container.gpu_ids = tuple(host.free_gpu_ids[:count])
-        del host.free_gpu_ids[:count]
+        container.gpu_ids = cards.get(container.name, ())
         _bind_ports(host, container, task.definition.get("networkMode", "bridge"))
     host.tasks[task.task_id] = task
 
@@ -176,10 +170,7 @@ def give_back(host: Host, task: Task) -> None:
     host.memory_mib += requirement.memory_mib
     host.tcp_ports -= requirement.tcp_ports
     host.udp_ports -= requirement.udp_ports
-    pinned = {gpu for container in task.containers for gpu in container.gpu_ids}
-    if pinned:
-        free = pinned | set(host.free_gpu_ids)
-        host.free_gpu_ids = [gpu for gpu in host.gpu_ids if gpu in free]
+    free_cards(host, task.task_id, {gpu for container in task.containers for gpu in container.gpu_ids})
 
 
 def _bind_ports(host: Host, container: Container, network_mode: str) -> None:

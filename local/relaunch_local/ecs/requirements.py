@@ -1,12 +1,11 @@
 """What a task takes from a container instance: CPU units, memory, GPUs, host ports, capabilities."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-ALL_GPUS = -1
-"""A container that asks for `ALL` the GPUs of its instance."""
+from relaunch_local.ecs.gpu_requests import ALL_GPUS, GpuRequest, parse_gpu_request
 
 RESERVED_TCP_PORTS = frozenset({22, 2375, 2376, 51678, 51679})
 """SSH, Docker and the agent ("PortMapping", Amazon ECS API Reference)."""
@@ -22,7 +21,8 @@ class Requirement:
 
     cpu_units: int
     memory_mib: int
-    gpus_by_container: tuple[tuple[str, int], ...] = ()
+    gpu_requests: tuple[tuple[str, GpuRequest], ...] = ()
+    """What each container that asks for GPUs asks for, by its name."""
     tcp_ports: frozenset[int] = frozenset()
     udp_ports: frozenset[int] = frozenset()
     capabilities: frozenset[tuple[str, str | None]] = frozenset()
@@ -31,12 +31,22 @@ class Requirement:
     @property
     def wants_all_gpus(self) -> bool:
         """Whether a container asks for every GPU of its instance."""
-        return any(count == ALL_GPUS for _, count in self.gpus_by_container)
+        return any(request.count == ALL_GPUS for _, request in self.gpu_requests)
 
     @property
     def gpus(self) -> int:
-        """GPUs of all containers together, `ALL` not counted."""
-        return sum(count for _, count in self.gpus_by_container if count > 0)
+        """Whole GPUs of all containers together, `ALL` not counted."""
+        return sum(request.count for _, request in self.gpu_requests if request.count > 0)
+
+    @property
+    def gpu_part(self) -> float:
+        """The part of a GPU that a container asks for, which only fractional instances have."""
+        return max((request.part for _, request in self.gpu_requests), default=0.0)
+
+    @property
+    def share_mib(self) -> int:
+        """Memory of all shares together: containers of one task get the same GPU."""
+        return sum(request.share_mib for _, request in self.gpu_requests)
 
 
 def parse_quantity(text: str, units: Mapping[str, int]) -> int:
@@ -62,22 +72,6 @@ def parse_memory_mib(text: str) -> int:
     return parse_quantity(text, _MEMORY_MIB)
 
 
-def gpu_count(resource_requirements: Iterable[Mapping[str, Any]]) -> int:
-    """GPUs that one container asks for; raises ValueError where the value is no count."""
-    count = 0
-    for requirement in resource_requirements:
-        if requirement.get("type") != "GPU":
-            continue
-        value = str(requirement.get("value", ""))
-        if value == "ALL":
-            return ALL_GPUS
-        if not value.isdecimal() or int(value) < 1:
-            message = f"GPU value must be a positive integer or ALL, not {value!r}"
-            raise ValueError(message)
-        count += int(value)
-    return count
-
-
 def container_overrides(overrides: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """The overrides of a task by the containers' names."""
     return {str(each.get("name")): each for each in overrides.get("containerOverrides", ())}
@@ -92,8 +86,8 @@ def requirement_of(definition: Mapping[str, Any], overrides: Mapping[str, Any]) 
         merged = {**container, **by_name.get(container["name"], {})}
         cpu_units += merged.get("cpu", 0)
         memory_mib += merged.get("memoryReservation") or merged.get("memory", 0)
-        if count := gpu_count(merged.get("resourceRequirements", ())):
-            gpus.append((container["name"], count))
+        if request := parse_gpu_request(merged.get("resourceRequirements", ())):
+            gpus.append((container["name"], request))
         for mapping in container.get("portMappings", ()):
             ports[mapping.get("protocol", "tcp")].add(host_port(mapping, definition.get("networkMode", "bridge")))
     task_cpu = overrides.get("cpu") or definition.get("cpu")
@@ -101,7 +95,7 @@ def requirement_of(definition: Mapping[str, Any], overrides: Mapping[str, Any]) 
     return Requirement(
         cpu_units=parse_cpu_units(task_cpu) if task_cpu else cpu_units,
         memory_mib=parse_memory_mib(task_memory) if task_memory else memory_mib,
-        gpus_by_container=tuple(gpus),
+        gpu_requests=tuple(gpus),
         tcp_ports=frozenset(ports["tcp"] - {0}),
         udp_ports=frozenset(ports["udp"] - {0}),
         capabilities=frozenset((each["name"], each.get("value")) for each in definition.get("requiresAttributes", ())),

@@ -7,9 +7,10 @@ from typing import Any
 
 from relaunch_local.ecs.definition_rules import MAX_CONSTRAINTS, MAX_TAGS
 from relaunch_local.ecs.errors import EcsError, invalid_parameter, refuse
+from relaunch_local.ecs.gpu_requests import check_one_kind, parse_gpu_request
 from relaunch_local.ecs.model import JsonObject, Placement
 from relaunch_local.ecs.query_language import ExpressionError, parse_expression
-from relaunch_local.ecs.requirements import gpu_count
+from relaunch_local.ecs.requirements import container_overrides
 
 MAX_COUNT = 10
 MAX_OVERRIDES_CHARACTERS = 8_192
@@ -108,16 +109,20 @@ def _check_overrides(overrides: Mapping[str, Any], definition: JsonObject) -> No
         refuse(name not in names, f"Override for container named {name} is not a container in the TaskDefinition.")
         unknown = sorted(set(override) - _OVERRIDABLE)
         refuse(bool(unknown), f"A container override has no {', '.join(unknown)}.")
-        _check_override_resources(override.get("resourceRequirements", ()))
+        requirements = override.get("resourceRequirements", ())
+        refuse(
+            any(each.get("type") == "NeuronDevice" for each in requirements), "NeuronDevice needs Managed Instances."
+        )
+    _check_gpus(overrides, definition)
 
 
-def _check_override_resources(requirements: Sequence[Mapping[str, Any]]) -> None:
-    refuse(
-        any("sharingStrategy" in each for each in requirements), "The simulator has no GPU sharing (sharingStrategy)."
-    )
-    refuse(any(each.get("type") == "NeuronDevice" for each in requirements), "NeuronDevice needs Managed Instances.")
+def _check_gpus(overrides: Mapping[str, Any], definition: JsonObject) -> None:
+    """Refuse what the containers ask for together, once the overrides have replaced what the definition says."""
+    by_name = container_overrides(overrides)
+    merged = ({**each, **by_name.get(each["name"], {})} for each in definition["containerDefinitions"])
     try:
-        gpu_count(requirements)
+        parsed = [parse_gpu_request(each.get("resourceRequirements", ())) for each in merged]
+        check_one_kind(each for each in parsed if each is not None)
     except ValueError as error:
         raise invalid_parameter(str(error)) from error
 

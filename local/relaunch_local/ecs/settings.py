@@ -28,6 +28,20 @@ class InstanceShape:
     neuron_devices: int = 0
     architecture: str = "x86_64"
     gpu_name: str = ""
+    gpu_partition: float = 1.0
+    """The part of a GPU that a fractional type has; its `gpus` is 1."""
+    has_gpu_sharing: bool = True
+    """Whether the agent of its image can share GPUs."""
+
+    @property
+    def can_share_gpus(self) -> bool:
+        """Whether several containers can have one of its GPUs; those of fractional types they cannot."""
+        return self.has_gpu_sharing and self.gpu_partition == 1
+
+    @property
+    def registered_gpu_memory_mib(self) -> int:
+        """What the agent registers of a card: a T4 of 16,384 MiB shows 15,360."""
+        return self.gpu_memory_mib * 15 // 16
 
     @property
     def registered_memory_mib(self) -> int:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from relaunch_local.ecs.errors import invalid_parameter
 from relaunch_local.ecs.model import CapacityProvider, Cluster, Container, JsonObject, LastStatus, Placement, Task
 from relaunch_local.ecs.region import Region
-from relaunch_local.ecs.requirements import requirement_of
+from relaunch_local.ecs.requirements import Requirement, requirement_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,9 @@ class TaskMaker:
             overrides=overrides,
             requirement=requirement,
             placement=self.where,
-            containers=[self._container(task_id, each) for each in self.definition["containerDefinitions"]],
+            containers=[
+                self._container(task_id, each, requirement) for each in self.definition["containerDefinitions"]
+            ],
             group=self.request.get("group") or f"family:{self.definition['family']}",
             created_at=self.region.clock.now(),
             provider=provider,
@@ -54,6 +56,7 @@ class TaskMaker:
         if task.started_by:
             self.cluster.by_started_by.setdefault(task.started_by, {})[task.task_id] = task
 
-    def _container(self, task_id: str, definition: JsonObject) -> Container:
+    def _container(self, task_id: str, definition: JsonObject, requirement: Requirement) -> Container:
+        gpu_request = dict(requirement.gpu_requests).get(definition["name"])
         arn = self.region.arns.container(self.cluster.name, task_id, self.region.ids.uuid())
-        return Container(arn, definition["name"], definition, definition["essential"])
+        return Container(arn, definition["name"], definition, definition["essential"], gpu_request=gpu_request)

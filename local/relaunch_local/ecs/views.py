@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
+from relaunch_local.ecs.gpu_cards import gpu_devices
 from relaunch_local.ecs.model import Container, Host, JsonObject, Task
 from relaunch_local.ecs.placement import AGENT_VERSION
 from relaunch_local.ecs.region import iso
@@ -121,6 +122,7 @@ def _container_view(task: Task, container: Container) -> JsonObject:
             "memory": _text(container.definition.get("memory")),
             "memoryReservation": _text(container.definition.get("memoryReservation")),
             "gpuIds": list(container.gpu_ids) or None,
+            "gpuSharingStrategy": container.gpu_request.sharing_strategy if container.gpu_request else None,
         }
     )
 
@@ -156,14 +158,15 @@ def host_view(host: Host, *, stamp: Stamp = _keep) -> JsonObject:
         "registeredAt": stamp(host.registered_at) if host.registered_at else None,
         "attachments": [],
         "tags": [],
+        "gpuDevices": gpu_devices(host),
     }
     return _present(view)
 
 
 def host_event_detail(host: Host, cluster_arn: str, now: datetime) -> JsonObject:
     """A container instance as "ECS Container Instance State Change" carries it."""
-    view = host_view(host, stamp=iso)
-    del view["tags"]
+    # Of `gpuDevices` the Developer Guide's samples of this event show nothing.
+    view = {name: value for name, value in host_view(host, stamp=iso).items() if name not in ("tags", "gpuDevices")}
     return {**view, "clusterArn": cluster_arn, "updatedAt": iso(now)}
 
 

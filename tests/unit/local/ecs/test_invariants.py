@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from fakes.ecs_world import TASK_STATE_CHANGE, EcsWorld, container, gpu
+from fakes.ecs_world import TASK_STATE_CHANGE, EcsWorld, container, gpu, share
 from relaunch_local.ecs import ProcessSpec, Purchase, Script
-from relaunch_local.ecs.model import Host
+from relaunch_local.ecs.model import Host, Task
 
 STEPS = 250
 
@@ -33,6 +33,8 @@ def random_world(seed: int) -> tuple[EcsWorld, random.Random]:
     world.register("train", container(resourceRequirements=gpu()))
     world.register("serve", container(portMappings=ports), container(name="side", cpu=64, memory=64, essential=False))
     world.register("all", container(resourceRequirements=gpu("ALL")))
+    sharing = {"cpu": 256, "memory": 512, "resourceRequirements": share(4_000)}
+    world.register("share", container(**sharing), container(**sharing, name="side", essential=False))
     return world, chance
 
 
@@ -40,7 +42,7 @@ def act(world: EcsWorld, chance: random.Random) -> None:
     """One random action of a caller or of fate."""
     tasks = sorted(world.simulator.clusters.get("c").tasks)
     instances = sorted(host.instance_id for host in world.simulator.machines.hosts.values() if host.is_alive)
-    family = chance.choice(["train", "serve", "all"])
+    family = chance.choice(["train", "serve", "all", "share", "share"])
     provider = chance.choice(["small", "large"])
     choices: list[Callable[[], Any]] = [
         lambda: world.run(provider, taskDefinition=family, count=chance.randint(1, 3)),
@@ -69,10 +71,22 @@ def check_accounts(host: Host) -> None:
     tasks = list(host.tasks.values())
     assert host.cpu + sum(task.requirement.cpu_units for task in tasks) == host.shape.vcpus * 1_024
     assert host.memory_mib + sum(task.requirement.memory_mib for task in tasks) == host.shape.registered_memory_mib
-    pinned = [gpu_id for task in tasks for each in task.containers for gpu_id in each.gpu_ids]
-    assert sorted([*pinned, *host.free_gpu_ids]) == sorted(host.gpu_ids)
+    whole = [task for task in tasks if not task.requirement.share_mib]
+    pinned = [gpu_id for task in whole for each in task.containers for gpu_id in each.gpu_ids]
+    assert sorted([*pinned, *host.gpu_shares, *host.free_gpu_ids]) == sorted(host.gpu_ids)
+    check_shares(host, [task for task in tasks if task.requirement.share_mib])
     assert sum(len(task.requirement.tcp_ports) for task in tasks) == len(host.tcp_ports) - 5
     assert min(host.cpu, host.memory_mib) >= 0
+
+
+def check_shares(host: Host, sharing: list[Task]) -> None:
+    """Every share is on one card, no card gives more than it has, and none is kept for nobody."""
+    assert sorted(task_id for shares in host.gpu_shares.values() for task_id in shares) == sorted(
+        task.task_id for task in sharing
+    )
+    assert all(len({gpu_id for each in task.containers for gpu_id in each.gpu_ids}) == 1 for task in sharing)
+    for shares in host.gpu_shares.values():
+        assert 0 < sum(mib for task in shares.values() for mib in task) <= host.shape.registered_gpu_memory_mib
 
 
 def check(world: EcsWorld) -> None:

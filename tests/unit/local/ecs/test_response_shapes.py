@@ -8,7 +8,7 @@ import botocore.session
 import pytest
 from botocore.model import ListShape, MapShape, ServiceModel, Shape, StructureShape
 
-from fakes.ecs_world import EcsWorld, container, gpu
+from fakes.ecs_world import EcsWorld, container, gpu, share
 from relaunch_local.ecs import AutoScalingGroup, Purchase, Script
 
 PRIMITIVES: dict[str, tuple[type, ...]] = {
@@ -51,6 +51,7 @@ def busy_world() -> EcsWorld:
         "train", definition, tags=[{"key": "a", "value": "b"}], runtimePlatform={"cpuArchitecture": "X86_64"}
     )
     world.register("vpc", networkMode="awsvpc")
+    world.register("share", container(cpu=128, memory=256, resourceRequirements=share(percent=30)))
     world.script = lambda spec: Script(runtime_seconds=5.0 if spec.family == "train" else None)
     return world
 
@@ -74,6 +75,7 @@ FIRST_CALLS: list[tuple[str, dict[str, Any]]] = [
     ),
     ("RunTask", {"cluster": "c", "taskDefinition": "train", "startedBy": "j", "tags": TAGS}),
     ("RunTask", {"cluster": "c", "taskDefinition": "vpc", "networkConfiguration": NETWORK}),
+    ("RunTask", {"cluster": "c", "taskDefinition": "share"}),
 ]
 
 
