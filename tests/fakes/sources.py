@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from fakes.builders import NOW, make_offering, make_revision
 from relaunch.core.accelerator import PurchaseOption
 from relaunch.core.catalogue import InstanceType
 from relaunch.core.offering import Offering
 from relaunch.core.revision import Revision
-from relaunch.ports import NoActiveRevisionError
 from relaunch.core.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart
+from relaunch.ports import NoActiveRevisionError
 
 MAX_DELAY_SECONDS = 900
 
@@ -44,21 +44,21 @@ class FakeOfferings:
             make_offering("g5.xlarge", PurchaseOption.ON_DEMAND, price_usd_per_hour=1.00),
             make_offering("g6.xlarge", PurchaseOption.ON_DEMAND, price_usd_per_hour=1.10),
         )
-
         self.origins = (
             PriceOrigin(SnapshotPart.ON_DEMAND_PRICES, Origin("AWS Price List", NOW - timedelta(hours=5))),
             PriceOrigin(SnapshotPart.SPOT_PRICES, Origin("EC2", NOW)),
         )
+
     def offerings(self, now: datetime) -> tuple[Offering, ...]:
         return self.available
 
     def catalogue(self) -> Mapping[str, InstanceType]:
         return {offering.instance_type.name: offering.instance_type for offering in self.available}
 
-    def set_price(self, name: str, purchase: PurchaseOption, price_usd_per_hour: float | None) -> None:
     def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:
         return self.origins
 
+    def set_price(self, name: str, purchase: PurchaseOption, price_usd_per_hour: float | None) -> None:
         """Change the price of an offering."""
         self.available = tuple(
             replace(offering, price_usd_per_hour=price_usd_per_hour)
@@ -82,7 +82,6 @@ class FakeSpotPrices:
         return {key: (price, NOW) for key, price in self.prices.items() if key[0] in wanted}
 
 
-class FakeImages:
 class FakeSnapshots:
     """Implements SnapshotStore over one snapshot; `failure`, as long as it is set, is raised by reading."""
 
@@ -101,6 +100,7 @@ class FakeSnapshots:
         self.stored = snapshot
 
 
+class FakeImages:
     """Implements ImageSource over a set of (repository, tag)."""
 
     def __init__(self, *present: tuple[str, str]) -> None:

@@ -15,17 +15,19 @@ from relaunch.adapters.aws.dynamodb_jobs import DynamoDbJobs
 from relaunch.adapters.aws.ecr_images import EcrImages
 from relaunch.adapters.aws.ecs_revisions import EcsRevisions
 from relaunch.adapters.aws.ecs_target import EcsTarget
+from relaunch.adapters.aws.instance_type_offerings import Ec2InstanceTypeOfferings
+from relaunch.adapters.aws.instance_types import Ec2InstanceTypes
 from relaunch.adapters.aws.offerings import CapacityProviderOfferings
+from relaunch.adapters.aws.price_list import PriceList, price_list_region
+from relaunch.adapters.aws.snapshot_item import DynamoDbSnapshots
 from relaunch.adapters.aws.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.sqs_batch import PoisonQueue
 from relaunch.adapters.aws.sqs_launches import SqsLaunchQueue
-from relaunch.adapters.aws.price_list import PriceList, price_list_region
-from relaunch.adapters.aws.snapshot_item import DynamoDbSnapshots
+from relaunch.adapters.catalogue import load_catalogue
+from relaunch.adapters.current_snapshot import CurrentSnapshot
 from relaunch.observability import PowertoolsLog, SilentLog
 from relaunch.ports import DecisionLog, RefreshWorld, World
 from relaunch.settings import Settings
-from relaunch.adapters.catalogue import load_catalogue
-from relaunch.adapters.current_snapshot import CurrentSnapshot
 
 # Short enough that a hanging call leaves a function time for another try within its own time-out.
 _CLIENT_CONFIG = Config(
@@ -76,9 +78,6 @@ def function() -> FunctionWorld:
     )
 
 
-def make_world(settings: Settings, session: boto3.Session | None = None) -> World:
-    """Return the world of the command: the same use cases with the caller's own credentials."""
-    return _make_world(settings, _Clients(session or boto3.Session()), SilentLog())
 @cache
 def refresh_world() -> RefreshWorld:
     """Return what refreshing offerings needs, made once per container from the function's environment."""
@@ -98,6 +97,9 @@ def refresh_world() -> RefreshWorld:
     )
 
 
+def make_world(settings: Settings, session: boto3.Session | None = None) -> World:
+    """Return the world of the command: the same use cases with the caller's own credentials."""
+    return _make_world(settings, _Clients(session or boto3.Session()), SilentLog())
 
 
 class _Clients:
@@ -122,15 +124,13 @@ def _make_world(settings: Settings, clients: _Clients, log: DecisionLog) -> Worl
     clock = SystemClock()
     jobs = DynamoDbJobs(clients.lazy("dynamodb"), settings.table)
     spot_prices = Ec2SpotPrices(clients.lazy("ec2"), clock)
+    snapshot = CurrentSnapshot(DynamoDbSnapshots(clients.lazy("dynamodb"), settings.table), clients.region, log)
     return World(
         jobs=jobs,
         definitions=jobs,
-    snapshot = CurrentSnapshot(DynamoDbSnapshots(clients.lazy("dynamodb"), settings.table), clients.region, log)
         capacity=jobs,
         tasks=EcsTarget(clients.lazy("ecs"), settings.cluster, settings.subnets, settings.security_groups),
         revisions=EcsRevisions(clients.lazy("ecs")),
-        registry=EcsRegistry(clients.lazy("ecs")),
-        upkeep=jobs,
         offerings=CapacityProviderOfferings(settings.capacity_providers, spot_prices, snapshot, log),
         images=EcrImages(clients.lazy("ecr")),
         checkpoints=S3Checkpoints(clients.lazy("s3")),

@@ -15,9 +15,9 @@ from relaunch.core.launch import ContainerInstance, LaunchOutcome, LaunchRequest
 from relaunch.core.offering import CapacityFailure, CapacityMemory, Offering
 from relaunch.core.revision import Revision
 from relaunch.core.selection import Selection
-
-
 from relaunch.core.snapshot import OfferingsSnapshot, PriceOrigin
+
+
 class TransientError(Exception):
     """The outside world failed for now: leave the message in its queue."""
 
@@ -283,63 +283,6 @@ class OfferingSource(Protocol):
         """Return the instance types known, by name."""
         ...
 
-
-class ImageSource(Protocol):
-    """Container images (ECR)."""
-
-    def has_image(self, repository: str, tag: str) -> bool:
-        """Tell whether the repository has an image of this tag."""
-        ...
-
-
-class CheckpointSource(Protocol):
-    """Checkpoints in S3."""
-
-    def newest_complete(self, checkpoint_uri: str, job_id: str) -> str | None:
-        """Return the URI of the job's newest complete checkpoint, None when there is none."""
-        ...
-
-
-class LaunchQueue(Protocol):
-    """The attempts queue."""
-
-    def request_launch(self, job_id: str, delay_seconds: int = 0) -> None:
-        """Ask launch_attempt to look at a job, after at most 900 seconds."""
-        ...
-
-
-class Clock(Protocol):
-    """The time."""
-
-    def now(self) -> datetime:
-        """Return the present time, aware, in UTC."""
-        ...
-
-
-class DecisionLog(Protocol):
-    """One structured line per decision."""
-
-    def decided(self, decision: str, **facts: object) -> None:
-        """Write a line; `job_id`, `attempt_number`, `reason`… are facts."""
-        ...
-
-
-@dataclass(frozen=True)
-class World:
-    """Every port a use case may need; made in bootstrap, or by a test from fakes."""
-
-    jobs: JobStore
-    definitions: DefinitionStore
-    capacity: CapacityStore
-    tasks: TaskTarget
-    revisions: RevisionSource
-    offerings: OfferingSource
-    images: ImageSource
-    checkpoints: CheckpointSource
-    launches: LaunchQueue
-    clock: Clock
-    log: DecisionLog
-    limits: StackLimits = field(default_factory=StackLimits)
     def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:
         """Return where the prices are from that `offerings` gives at this time, and of when."""
         ...
@@ -411,6 +354,63 @@ class PriceListSource(Protocol):
         """
         ...
 
+
+class ImageSource(Protocol):
+    """Container images (ECR)."""
+
+    def has_image(self, repository: str, tag: str) -> bool:
+        """Tell whether the repository has an image of this tag."""
+        ...
+
+
+class CheckpointSource(Protocol):
+    """Checkpoints in S3."""
+
+    def newest_complete(self, checkpoint_uri: str, job_id: str) -> str | None:
+        """Return the URI of the job's newest complete checkpoint, None when there is none."""
+        ...
+
+
+class LaunchQueue(Protocol):
+    """The attempts queue."""
+
+    def request_launch(self, job_id: str, delay_seconds: int = 0) -> None:
+        """Ask launch_attempt to look at a job, after at most 900 seconds."""
+        ...
+
+
+class Clock(Protocol):
+    """The time."""
+
+    def now(self) -> datetime:
+        """Return the present time, aware, in UTC."""
+        ...
+
+
+class DecisionLog(Protocol):
+    """One structured line per decision."""
+
+    def decided(self, decision: str, **facts: object) -> None:
+        """Write a line; `job_id`, `attempt_number`, `reason`… are facts."""
+        ...
+
+
+@dataclass(frozen=True)
+class World:
+    """Every port a use case may need; made in bootstrap, or by a test from fakes."""
+
+    jobs: JobStore
+    definitions: DefinitionStore
+    capacity: CapacityStore
+    tasks: TaskTarget
+    revisions: RevisionSource
+    offerings: OfferingSource
+    images: ImageSource
+    checkpoints: CheckpointSource
+    launches: LaunchQueue
+    clock: Clock
+    log: DecisionLog
+    limits: StackLimits = field(default_factory=StackLimits)
 
 
 @dataclass(frozen=True)
