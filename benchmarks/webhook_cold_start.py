@@ -4,47 +4,34 @@ The secret is fetched and the message queued over TLS, from a server on loopback
 same function written with boto3, and a bare interpreter that imports json, hmac, hashlib and http.client and makes a
 TLS context. Rounds are interleaved, so that a busy machine is busy for all of them. Code is compiled as `make build`
 does it, and the certificates to load are as many as in real life.
-
-    .venv/bin/python benchmarks/webhook_cold_start.py --rounds 20
 """
 
-import argparse
 import compileall
-import datetime
 import hashlib
 import http.server
-import ipaddress
 import json
-import os
 import py_compile
-import resource
 import shutil
-import ssl
-import statistics
 import subprocess
 import sys
 import sysconfig
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
-import botocore
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from benchmarks.certificates import server_context, write_certificate
+from benchmarks.fresh_process import Sample, aws_environment
+from benchmarks.fresh_process import measure as measure_process
+from benchmarks.session import Session
+from benchmarks.tables import Table, median
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = ROOT / "events" / "function-url.github-push.json"
 SECRET = "It's a Secret to Everybody"  # noqa: S105 - GitHub's own example, with which the sample event is signed
 GOAL_MS = 100
+BARE_CASE, OURS, PEER = "bare interpreter", "github_webhook", "the same with boto3"
 
-TAIL = """
-print("answered", flush=True)
-print(*[line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")])
-"""
 HANDLE = """
 import json
 event = json.load(open({sample!r}))
@@ -83,14 +70,6 @@ def handle(event, _context):
 '''
 
 
-class Sample(NamedTuple):
-    """One fresh process: milliseconds to its answer, processor time to its end, and the most memory it had."""
-
-    milliseconds: float
-    processor_milliseconds: float
-    peak_mib: float
-
-
 class AwsHandler(http.server.BaseHTTPRequestHandler):
     """Answers GetSecretValue and SendMessage."""
 
@@ -117,39 +96,11 @@ class AwsHandler(http.server.BaseHTTPRequestHandler):
 
 def serve(certificate: Path) -> None:
     """Serve on an ephemeral port of loopback, print the port, and end with the parent's pipe."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), AwsHandler)
+    context = server_context(certificate)
     server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     print(server.server_address[1], flush=True)
     server.serve_forever()
-
-
-def write_certificate(folder: Path) -> tuple[Path, Path]:
-    """Write a self-signed certificate with its key, and a bundle of it among those that botocore trusts."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "relaunch benchmark")])
-    now = datetime.datetime.now(datetime.UTC)
-    address = x509.IPAddress(ipaddress.IPv4Address("127.0.0.1"))
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + datetime.timedelta(hours=12))
-        .add_extension(x509.SubjectAlternativeName([address]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    public = certificate.public_bytes(serialization.Encoding.PEM)
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    chain, bundle = folder / "server.pem", folder / "bundle.pem"
-    chain.write_bytes(private + public)
-    bundle.write_bytes((Path(botocore.__file__).parent / "cacert.pem").read_bytes() + public)
-    return chain, bundle
 
 
 def build(folder: Path) -> Path:
@@ -166,8 +117,8 @@ def build(folder: Path) -> Path:
 @contextmanager
 def run_server(certificate: Path) -> Iterator[int]:
     """Run the server in a process of its own; give its port."""
-    command = [sys.executable, __file__, "--serve", str(certificate)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+    command = [sys.executable, "-m", "benchmarks.webhook_cold_start", str(certificate)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as server:
         try:
             assert server.stdout is not None  # noqa: S101 - for the type checker: it is a pipe
             yield int(server.stdout.readline())
@@ -175,58 +126,22 @@ def run_server(certificate: Path) -> Iterator[int]:
             server.terminate()
 
 
-def measure(code: str, environment: dict[str, str]) -> Sample:
-    """Run code in a fresh interpreter until it says that it has answered.
-
-    Raises:
-        subprocess.CalledProcessError: it failed.
-    """
-    # The interpreter without its virtual environment: Lambda has none either.
-    interpreter = getattr(sys, "_base_executable", sys.executable)
-    started, used = time.perf_counter(), measure_children()
-    with subprocess.Popen(
-        [interpreter, "-s", "-c", code + TAIL], env=environment, stdout=subprocess.PIPE, text=True
-    ) as child:
-        assert child.stdout is not None  # noqa: S101 - for the type checker: it is a pipe
-        while (line := child.stdout.readline()) and line != "answered\n":
-            pass
-        milliseconds = (time.perf_counter() - started) * 1000
-        rest = child.stdout.read()
-    if child.returncode or not rest:
-        raise subprocess.CalledProcessError(child.returncode, interpreter)
-    return Sample(milliseconds, (measure_children() - used) * 1000, int(rest) / 1024)
-
-
-def measure_children() -> float:
-    """Return the seconds of processor time that ended child processes used."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
-
-
 def make_environment(task: Path, bundle: Path, port: int) -> dict[str, str]:
     """Return the environment of the function."""
     url = f"https://127.0.0.1:{port}"
     return {
-        "PATH": os.environ["PATH"],
-        "PYTHONPATH": f"{task}{os.pathsep}{sysconfig.get_path('purelib')}",
-        "AWS_REGION": "us-east-1",
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
-        "AWS_SECRET_ACCESS_KEY": "secret",
-        "AWS_SESSION_TOKEN": "token",
-        "AWS_CA_BUNDLE": str(bundle),
-        "AWS_ENDPOINT_URL": url,
+        **aws_environment(url, str(bundle), str(task), sysconfig.get_path("purelib")),
         "RELAUNCH_INTAKE_QUEUE_URL": f"{url}/111122223333/intake",
         "RELAUNCH_WEBHOOK_SECRET_ARN": "arn:aws:secretsmanager:us-east-1:111122223333:secret:hook-AbCdEf",
     }
 
 
-def run_rounds(rounds: int) -> dict[str, list[Sample]]:
-    """Measure every case once per round, after one round that is not counted."""
+def run_rounds(session: Session) -> dict[str, list[Sample]]:
+    """Measure every case once per round."""
     cases = {
-        "bare interpreter": BARE,
-        "github_webhook": HANDLE.format(sample=str(SAMPLE), module="github_webhook.handler"),
-        "the same with boto3": HANDLE.format(sample=str(SAMPLE), module="webhook_with_boto3"),
+        BARE_CASE: BARE,
+        OURS: HANDLE.format(sample=str(SAMPLE), module="github_webhook.handler"),
+        PEER: HANDLE.format(sample=str(SAMPLE), module="webhook_with_boto3"),
     }
     samples: dict[str, list[Sample]] = {name: [] for name in cases}
     with tempfile.TemporaryDirectory() as name:
@@ -235,44 +150,41 @@ def run_rounds(rounds: int) -> dict[str, list[Sample]]:
         task = build(folder)
         with run_server(certificate) as port:
             environment = make_environment(task, bundle, port)
-            for number in range(rounds + 1):
+            for is_counted in session.counted:
                 for case, code in cases.items():
-                    sample = measure(code, environment)
-                    if number:
+                    sample = measure_process(code, environment)
+                    if is_counted:
                         samples[case].append(sample)
     return samples
 
 
-def report(samples: dict[str, list[Sample]]) -> None:
-    """Print medians and ratios."""
-    bare = statistics.median(sample.milliseconds for sample in samples["bare interpreter"])
-    rounds = len(samples["bare interpreter"])
-    version = ".".join(map(str, sys.version_info[:3]))
-    print(f"Fresh process to the answer of the first signed event, Python {version}, {rounds} interleaved rounds")
-    print("(medians; a busy machine slows all of them: mind the ratio)")
-    print(f"{'':22}{'ms':>8}{'fastest':>10}{'slowest':>10}{'x bare':>8}{'CPU ms':>8}{'peak MiB':>10}")
-    for case, measured in samples.items():
-        times = [sample.milliseconds for sample in measured]
-        median = statistics.median(times)
-        processor = statistics.median(sample.processor_milliseconds for sample in measured)
-        peak = statistics.median(sample.peak_mib for sample in measured)
-        spread = f"{min(times):10.1f}{max(times):10.1f}"
-        print(f"{case:22}{median:8.1f}{spread}{median / bare:8.2f}{processor:8.1f}{peak:10.1f}")
-    ours = statistics.median(sample.milliseconds for sample in samples["github_webhook"])
-    print(f"goal: {GOAL_MS} ms; github_webhook: {ours:.1f} ms, {'reached' if ours <= GOAL_MS else 'missed'}")
-
-
-def main() -> None:
-    """Run the benchmark, or its server."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--serve", type=Path, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.serve:
-        serve(arguments.serve)
-    else:
-        report(run_rounds(arguments.rounds))
+def measure(session: Session) -> list[Table]:
+    """Measure all three cases."""
+    samples = run_rounds(session)
+    medians = {case: median(sample.milliseconds for sample in measured) for case, measured in samples.items()}
+    rows = [
+        (
+            case,
+            medians[case],
+            min(sample.milliseconds for sample in measured),
+            max(sample.milliseconds for sample in measured),
+            medians[case] / medians[BARE_CASE],
+            medians[case] / medians[PEER],
+            median(sample.processor_milliseconds for sample in measured),
+            median(sample.peak_mib for sample in measured),
+        )
+        for case, measured in samples.items()
+    ]
+    reached = "reached" if medians[OURS] <= GOAL_MS else "missed"
+    return [
+        Table(
+            f"Fresh process to the answer of the first signed event; medians of {session.rounds} interleaved rounds",
+            ("case", "ms", "fastest", "slowest", "x bare", "x boto3", "CPU ms", "peak MiB"),
+            rows,
+            (f"Goal: {GOAL_MS} ms; {reached}. The bare interpreter imports what is needed and makes a TLS context.",),
+        )
+    ]
 
 
 if __name__ == "__main__":
-    main()
+    serve(Path(sys.argv[1]))

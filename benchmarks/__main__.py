@@ -1,0 +1,128 @@
+"""`python -m benchmarks [NAME…] [--rounds N] [--json]`: measures, and prints tables."""
+
+import argparse
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from benchmarks import (
+    aws_calls,
+    decision_time,
+    functions_cold_start,
+    local_world_time,
+    runtime_emulator,
+    selection,
+    webhook_cold_start,
+)
+from benchmarks.session import NotMeasurableError, Session
+from benchmarks.tables import Table
+from relaunch_local.build import NotBuiltError
+
+DEFAULT_ROUNDS = 15
+
+
+class Benchmark(NamedTuple):
+    """What is measured, and what measures it."""
+
+    what: str
+    measure: Callable[[Session], list[Table]]
+
+
+BENCHMARKS = {
+    "webhook": Benchmark("github_webhook: fresh process to the first answer", webhook_cold_start.measure),
+    "functions": Benchmark(
+        "the other functions: fresh process to the first handled event", functions_cold_start.measure
+    ),
+    "emulator": Benchmark("all functions in Lambda's runtime interface emulator", runtime_emulator.measure),
+    "calls": Benchmark("AWS calls by function and situation", aws_calls.measure),
+    "decision": Benchmark("warm: from a push to the RunTask request, without network", decision_time.measure),
+    "selection": Benchmark("choosing among offerings, and loading the catalogue", selection.measure),
+    "world": Benchmark("the local world: from nothing to ready, from a push to RUNNING", local_world_time.measure),
+}
+
+
+def main() -> None:
+    """Run the benchmarks that are named, or all of them.
+
+    Raises:
+        SystemExit: something that is needed is missing; the message says what to run.
+    """
+    arguments = parse_arguments()
+    machine = describe_machine(arguments.rounds)
+    results = []
+    if not arguments.json:
+        print("; ".join(f"{name} {value}" for name, value in machine.items()))
+    with ExitStack() as resources:
+        session = Session(arguments.rounds, resources)
+        for name in arguments.names or BENCHMARKS:
+            try:
+                result = run(name, session)
+            except (NotBuiltError, NotMeasurableError) as error:
+                raise SystemExit(f"{name}: {error}") from error
+            results.append(result)
+            if not arguments.json:
+                show(result)
+    if arguments.json:
+        tables = [{**result, "tables": [asdict(table) for table in result["tables"]]} for result in results]
+        print(json.dumps({"machine": machine, "benchmarks": tables}, indent=1))
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Read the command line."""
+    listed = "\n".join(f"  {name:<10} {benchmark.what}" for name, benchmark in BENCHMARKS.items())
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description=f"Measure, and print tables. There are:\n\n{listed}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="all of them when none is named")
+    parser.add_argument(
+        "--rounds", type=int, default=DEFAULT_ROUNDS, help="how often each case is measured (%(default)s)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document instead of tables")
+    arguments = parser.parse_args()
+    unknown = sorted(set(arguments.names) - set(BENCHMARKS))
+    if unknown:
+        parser.error(f"there is no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
+    if arguments.rounds < 1:
+        parser.error("at least one round is needed")
+    return arguments
+
+
+def describe_machine(rounds: int) -> dict[str, Any]:
+    """Return what figures depend on."""
+    return {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "python": platform.python_version(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
+        "rounds": rounds,
+    }
+
+
+def run(name: str, session: Session) -> dict[str, Any]:
+    """Run one benchmark, and note how busy the machine was before and after (processes that want a core)."""
+    print(f"measuring {name}: {BENCHMARKS[name].what}", file=sys.stderr, flush=True)
+    load, started = os.getloadavg()[0], time.monotonic()
+    tables = BENCHMARKS[name].measure(session)
+    seconds = round(time.monotonic() - started, 1)
+    return {"name": name, "seconds": seconds, "load": [round(load, 1), round(os.getloadavg()[0], 1)], "tables": tables}
+
+
+def show(result: dict[str, Any]) -> None:
+    """Print the tables of one benchmark."""
+    print(f"\n── {result['name']} ({result['seconds']} s; load {result['load'][0]} before, {result['load'][1]} after)")
+    for table in result["tables"]:
+        print(table.render())
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

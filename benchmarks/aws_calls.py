@@ -1,0 +1,42 @@
+"""AWS calls by name: what each function asks for in each situation, taken down on the wire."""
+
+from collections import Counter
+
+from benchmarks.session import Session
+from benchmarks.story import Step
+from benchmarks.tables import Table
+
+READS = frozenset({"Query", "GetItem", "BatchGetItem", "TransactGetItems"})
+WRITES = frozenset({"TransactWriteItems", "PutItem", "UpdateItem", "DeleteItem"})
+
+
+def measure(session: Session) -> list[Table]:
+    """Return the calls of every step of the story."""
+    rows = [_row(step) for step in session.story.steps]
+    return [
+        Table(
+            "AWS calls by function and situation (cold: a warm function leaves out what it has kept)",
+            ("function", "situation", "reads", "writes", "items", "all", "calls in their order"),
+            rows,
+            (
+                "reads, writes: calls to the jobs table; items: what those writes write; all: calls to all services.",
+                "Goal of launch_attempt: RunTask, at most 2 reads and 3 writes. The revision is read (by "
+                "DescribeTaskDefinition) once, by submit_job.",
+                "Spot prices are kept 10 minutes and the webhook's secret is kept, as long as the container lives.",
+            ),
+        )
+    ]
+
+
+def _row(step: Step) -> tuple[str | int, ...]:
+    counts = Counter(exchange.operation for exchange in step.exchanges)
+    table = [exchange for exchange in step.exchanges if exchange.service == "dynamodb"]
+    return (
+        step.function,
+        step.situation,
+        sum(exchange.operation in READS for exchange in table),
+        sum(exchange.operation in WRITES for exchange in table),
+        sum(exchange.items_written for exchange in table if exchange.status == 200),
+        len(step.exchanges),
+        ", ".join(f"{name} x{count}" if count > 1 else name for name, count in counts.items()),
+    )

@@ -1,0 +1,89 @@
+"""The functions as `make build` leaves them: bytecode included, with the layers that the template gives to each."""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from benchmarks.fresh_process import aws_environment
+from relaunch_local.account import CHECKPOINTS
+from relaunch_local.build import BUILD, built_application
+from relaunch_local.emulator import ACCOUNT, REGION
+from relaunch_local.training_cluster import CLUSTER, capacity_providers
+
+TABLE = "relaunch-jobs"
+SECRET = "relaunch-webhook"  # noqa: S105 - its name
+
+HANDLE = """
+import json
+class Context:
+    aws_request_id = "4f0f6a6e-6b0c-4d0e-9a4e-0c7d5f0f7a10"
+    function_name = "{package}"
+    memory_limit_in_mb = 512
+    invoked_function_arn = "arn:aws:lambda:eu-central-1:111122223333:function:{package}"
+    def get_remaining_time_in_millis(self):
+        return 30000
+event = json.load(open({event!r}))
+from {package}.handler import handle
+answer = handle(event, Context())
+assert not answer.get("batchItemFailures") and not answer.get("error"), answer
+"""
+
+
+@cache
+def template() -> Mapping[str, Any]:
+    """Return the template of the build.
+
+    Raises:
+        NotBuiltError: the application is not built, or has changed since.
+    """
+    built_application()
+    content: Mapping[str, Any] = yaml.safe_load((BUILD / "template.yaml").read_text())
+    return content
+
+
+def logical_id(package: str) -> str:
+    """Return the function's name in the template."""
+    return "".join(word.title() for word in package.split("_")) + "Function"
+
+
+def folders(package: str) -> tuple[str, ...]:
+    """Return what Lambda has on the path for this function: its own folder, then its layers."""
+    properties = template()["Resources"][logical_id(package)]["Properties"]
+    layers = [BUILD / layer["Ref"] / "python" for layer in properties["Layers"]]
+    return tuple(str(folder) for folder in (BUILD / logical_id(package), *layers))
+
+
+def environment(package: str, url: str, bundle: Path) -> dict[str, str]:
+    """Return the variables of the function, as the template sets them, with AWS at `url`."""
+    queues = f"{url}/{ACCOUNT}"
+    return {
+        **aws_environment(url, str(bundle), *folders(package)),
+        "RELAUNCH_TABLE": TABLE,
+        "RELAUNCH_INTAKE_QUEUE_URL": f"{queues}/intake",
+        "RELAUNCH_ATTEMPTS_QUEUE_URL": f"{queues}/attempts",
+        "RELAUNCH_DEAD_LETTER_QUEUE_URL": f"{queues}/dead-letters",
+        "RELAUNCH_CLUSTER": CLUSTER,
+        "RELAUNCH_CAPACITY_PROVIDERS": capacity_providers(),
+        "RELAUNCH_MAX_RUNNING_JOBS": "20",
+        "RELAUNCH_MAX_PRICE_USD_PER_HOUR": "40",
+        "RELAUNCH_PROVISIONING_DEADLINE_SECONDS": "480",
+        "RELAUNCH_SUBNETS": "",
+        "RELAUNCH_SECURITY_GROUPS": "",
+        "RELAUNCH_WEBHOOK_SECRET_ARN": SECRET,
+        "POWERTOOLS_METRICS_NAMESPACE": "Relaunch",
+        "POWERTOOLS_SERVICE_NAME": package,
+    }
+
+
+def handling(package: str, event: object, folder: Path) -> str:
+    """Return code that lets the function handle an event, and that fails when the function says that it could not."""
+    file = folder / "event.json"
+    file.write_text(json.dumps(event))
+    return HANDLE.format(package=package, event=str(file))
+
+
+__all__ = ["CHECKPOINTS", "REGION", "SECRET", "TABLE", "environment", "folders", "handling", "logical_id", "template"]

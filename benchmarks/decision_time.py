@@ -1,0 +1,199 @@
+"""Warm: from a push at the webhook to the RunTask request, without network.
+
+Everything is real that thinks: signature, reduction, events, use cases, selection over the bundled catalogue, the
+codecs of the jobs table, botocore's requests to ECS and SQS with their signatures. AWS answers at once, in this
+process; jobs are kept in memory, encoded and decoded as items each time.
+"""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from benchmarks.session import Session
+from benchmarks.tables import Table, median, percentile
+from fakes.jobs import InMemoryJobs
+from fakes.scripted_aws import ScriptedAws
+from fakes.sources import FakeSpotPrices
+from fakes.webhook import EVENTS, SECRET, make_request
+from fakes.world import make_world
+from relaunch.adapters.aws import job_items
+from relaunch.adapters.aws.ecs_revisions import EcsRevisions
+from relaunch.adapters.aws.ecs_target import EcsTarget
+from relaunch.adapters.aws.offerings import CapacityProviderOfferings
+from relaunch.adapters.aws.sqs_launches import SqsLaunchQueue, parse_launch_request
+from relaunch.adapters.catalogue import load_catalogue
+from relaunch.adapters.definition_file import parse_definitions
+from relaunch.adapters.github.reception import Request, receive
+from relaunch.adapters.github.signature import SecretRing
+from relaunch.adapters.intake import parse_intake_message
+from relaunch.bootstrap import SystemClock
+from relaunch.core.caps import StackLimits
+from relaunch.core.job import Job, TimelineEntry
+from relaunch.core.trigger_rules import IgnoredEvent
+from relaunch.ports import JobWrite, World
+from relaunch.settings import parse_capacity_providers
+from relaunch.usecases.launch_attempt import launch_attempt
+from relaunch.usecases.submit_job import submit_event
+from relaunch_local.build import REPOSITORY
+from relaunch_local.ecs import Purchase
+from relaunch_local.training_cluster import (
+    CLUSTER,
+    INSTANCE_TYPES,
+    ZONES,
+    Training,
+    capacity_providers,
+    price_of,
+    task_definition,
+)
+
+DEFINITIONS = REPOSITORY / "examples" / "relaunch.yaml"
+WARM_UP = 20
+UNLIMITED = 1_000_000
+STAGES = (
+    "github_webhook",
+    "submit_job",
+    "launch_attempt, until RunTask",
+    "a push, until RunTask",
+    "launch_attempt, whole",
+)
+
+
+class EncodedJobs(InMemoryJobs):
+    """Keeps jobs as the items that the jobs table has of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._items: dict[str, Any] = {}
+
+    def create_job(self, job: Job, timeline: Sequence[TimelineEntry]) -> bool:
+        self._encode(JobWrite(job, tuple(timeline)), replace(job, version=1))
+        return super().create_job(job, timeline)
+
+    def load_job(self, job_id: str) -> Job | None:
+        found = self._items.get(job_id)
+        return job_items.read_job(*found) if found else None
+
+    def save_job(self, write: JobWrite) -> Job:
+        saved = super().save_job(write)
+        self._encode(write, saved)
+        return saved
+
+    def _encode(self, write: JobWrite, job: Job) -> None:
+        items = job_items.written_items(write, job)
+        attempt = next((item for item in items if item["sk"]["S"].startswith("ATTEMPT")), None)
+        self._items[job.job_id] = (job_items.job_item(job, "write"), attempt)
+
+
+class Decisions:
+    """Takes pushes one after the other; `milliseconds` has a list for each of STAGES."""
+
+    def __init__(self) -> None:
+        self.milliseconds: dict[str, list[float]] = {stage: [] for stage in STAGES}
+        self._ecs, self._sqs = ScriptedAws("ecs"), ScriptedAws("sqs")
+        self._world = _make_world(self._ecs, self._sqs)
+        self._secrets = SecretRing(lambda _stage: SECRET, time.time)
+        self._queued: list[str] = []
+        self._run_task_at = 0.0
+        self._ecs.client.meta.events.register_first("before-send.ecs.RunTask", self._note_run_task)
+
+    def take(self, push: dict[str, Any]) -> None:
+        """Carry one push from the webhook to its task."""
+        self._script_answers()
+        started = time.perf_counter()
+        receive(Request(push), self._secrets.has_signed, self._enqueue, "2026-11-03T12:30:42Z")
+        queued = time.perf_counter()
+        for event in parse_intake_message(self._queued.pop()):
+            if not isinstance(event, IgnoredEvent):
+                submit_event(event, self._world)
+        (message,) = self._sqs.sent("SendMessage")
+        submitted = time.perf_counter()
+        launch_attempt(parse_launch_request(message["MessageBody"]), self._world)
+        launched = time.perf_counter()
+        self._sqs.requests.clear()
+        until_run_task = self._run_task_at - started
+        taken = (
+            queued - started,
+            submitted - queued,
+            self._run_task_at - submitted,
+            until_run_task,
+            launched - submitted,
+        )
+        for stage, seconds in zip(STAGES, taken, strict=True):
+            self.milliseconds[stage].append(seconds * 1000)
+
+    def forget(self) -> None:
+        """Forget what was measured so far."""
+        for measured in self.milliseconds.values():
+            measured.clear()
+
+    def _script_answers(self) -> None:
+        revision = {**task_definition(Training()), "taskDefinitionArn": _arn("task-definition/trainer:11")}
+        self._ecs.answer("DescribeTaskDefinition", taskDefinition={**revision, "revision": 11, "status": "ACTIVE"})
+        self._ecs.answer("RunTask", tasks=[{"taskArn": _arn(f"task/{CLUSTER}/5f1c0e9a7b3d4c21a8e6f0d2b4c69713")}])
+        self._sqs.answer("SendMessage", MessageId="0f6c2a30")
+
+    def _enqueue(self, message: str) -> str:
+        self._queued.append(message)
+        return "0f6c2a30"
+
+    def _note_run_task(self, **_: Any) -> None:
+        self._run_task_at = time.perf_counter()
+
+
+def measure(session: Session) -> list[Table]:
+    """Measure all stages over many pushes, each of a commit of its own."""
+    pushes = [_push(number) for number in range(WARM_UP + session.pushes)]
+    decisions = Decisions()
+    for push in pushes[:WARM_UP]:
+        decisions.take(push)
+    decisions.forget()
+    for push in pushes[WARM_UP:]:
+        decisions.take(push)
+    rows = [
+        (stage, median(measured), percentile(measured, 99), max(measured))
+        for stage, measured in decisions.milliseconds.items()
+    ]
+    return [
+        Table(
+            f"Warm decision time in milliseconds, without network, over {session.pushes} pushes",
+            ("stage", "median", "p99", "slowest"),
+            rows,
+            (f"{len(list(INSTANCE_TYPES)) * len(Purchase)} offerings to choose from.",),
+        )
+    ]
+
+
+def _make_world(ecs: ScriptedAws, sqs: ScriptedAws) -> World:
+    prices = {
+        (name, zone): price
+        for name in INSTANCE_TYPES
+        for zone in ZONES
+        if (price := price_of(name, zone, Purchase.SPOT)) is not None
+    }
+    jobs = EncodedJobs()
+    for definition in parse_definitions(DEFINITIONS.read_text(), DEFINITIONS.name, load_catalogue()):
+        jobs.save_definition(replace(definition, max_running_jobs=UNLIMITED))
+    world = make_world(jobs=jobs, clock=SystemClock(), limits=StackLimits(max_running_jobs=UNLIMITED))
+    return replace(
+        world,
+        tasks=EcsTarget(ecs.client, CLUSTER),
+        revisions=EcsRevisions(ecs.client),
+        offerings=CapacityProviderOfferings(
+            parse_capacity_providers(capacity_providers()), FakeSpotPrices(prices), world.log
+        ),
+        launches=SqsLaunchQueue(sqs.client, "https://sqs.eu-central-1.amazonaws.com/111122223333/attempts"),
+    )
+
+
+def _push(number: int) -> dict[str, Any]:
+    """Make a signed request of a push of its own commit."""
+    payload = json.loads((EVENTS / "github.push.json").read_text())
+    # Not from 0: forty zeros mean that the branch was deleted.
+    payload["after"] = payload["head_commit"]["id"] = f"{number + 1:040x}"
+    return make_request(json.dumps(payload).encode(), {"x-github-delivery": f"push-{number}"})
+
+
+def _arn(resource: str) -> str:
+    return f"arn:aws:ecs:eu-central-1:111122223333:{resource}"

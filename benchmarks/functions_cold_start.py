@@ -1,0 +1,111 @@
+"""From a fresh process to the first handled event, and the memory of it, for every function but the webhook.
+
+The built artifacts are measured, with recorded answers of AWS over TLS. Beside each: boto3, as pip installs it, making
+the same clients and calling nothing; and as the floor a bare interpreter.
+"""
+
+import sysconfig
+from pathlib import Path
+
+from benchmarks.built_functions import environment, handling
+from benchmarks.fresh_process import Sample, aws_environment
+from benchmarks.fresh_process import measure as measure_process
+from benchmarks.session import Session
+from benchmarks.story import Step, Story
+from benchmarks.tables import Table, median
+
+FIRST_EVENTS = {
+    "submit_job": "push",
+    "job_api": "submit",
+    "launch_attempt": "first launch",
+    "observe_capacity": "spot warning",
+    "observe_task": "task runs",
+    "reconcile": "one job is due",
+}
+CLIENTS = """
+import boto3
+session = boto3.Session()
+clients = [session.client(service) for service in {services!r}]
+"""
+BARE = "bare interpreter"
+
+
+def measure(session: Session) -> list[Table]:
+    """Measure every function beside its peer."""
+    story = session.story
+    steps = [story.step(function, situation) for function, situation in FIRST_EVENTS.items()]
+    samples: dict[str, list[Sample]] = {}
+    for is_counted in session.counted:
+        for case, sample in _measure_round(story, steps).items():
+            samples.setdefault(case, []).extend([sample] if is_counted else [])
+    return [_table(steps, samples, session.rounds)]
+
+
+def _measure_round(story: Story, steps: list[Step]) -> dict[str, Sample]:
+    peer_environment = aws_environment(story.stand_in.url, str(story.bundle), sysconfig.get_path("purelib"))
+    measured = {BARE: measure_process("", peer_environment)}
+    for step in steps:
+        measured[step.function] = measure_step(story, step, story.folder)
+        peer = _peer(step)
+        if peer not in measured:
+            measured[peer] = measure_process(CLIENTS.format(services=step.services), peer_environment)
+    return measured
+
+
+def measure_step(story: Story, step: Step, folder: Path) -> Sample:
+    """Let a fresh process handle the event of a step, with the answers that were recorded."""
+    story.stand_in.replay(step.exchanges)
+    code = handling(step.function, step.event, folder)
+    sample = measure_process(code, environment(step.function, story.stand_in.url, story.bundle))
+    story.stand_in.require_whole()
+    return sample
+
+
+def _peer(step: Step) -> str:
+    return f"boto3: {', '.join(step.services)}"
+
+
+def _table(steps: list[Step], samples: dict[str, list[Sample]], rounds: int) -> Table:
+    bare = _median_ms(samples[BARE])
+    rows: list[tuple[str | float | None, ...]] = [(BARE, "", bare, *_rest(samples[BARE]), 1.0, None, None, None)]
+    for step in steps:
+        ours, peer = samples[step.function], samples[_peer(step)]
+        ratios = (_median_ms(ours) / bare, _median_ms(ours) / _median_ms(peer))
+        memory = _median_mib(peer)
+        rows.append(
+            (
+                step.function,
+                step.situation,
+                _median_ms(ours),
+                *_rest(ours),
+                ratios[0],
+                _median_ms(peer),
+                ratios[1],
+                memory,
+            )
+        )
+    return Table(
+        f"Fresh process to the first handled event, and its memory; medians of {rounds} interleaved rounds",
+        ("function", "event", "ms", "fastest", "CPU ms", "peak MiB", "x bare", "boto3 ms", "x boto3", "boto3 MiB"),
+        rows,
+        (
+            "boto3: the same clients made and nothing called, with boto3 and its models as pip installs them.",
+            "Ours is the whole: imports, clients, TLS, every call about the event (see the calls), the answer.",
+        ),
+    )
+
+
+def _rest(samples: list[Sample]) -> tuple[float, float, float]:
+    return (
+        min(sample.milliseconds for sample in samples),
+        median(sample.processor_milliseconds for sample in samples),
+        _median_mib(samples),
+    )
+
+
+def _median_ms(samples: list[Sample]) -> float:
+    return median(sample.milliseconds for sample in samples)
+
+
+def _median_mib(samples: list[Sample]) -> float:
+    return median(sample.peak_mib for sample in samples)

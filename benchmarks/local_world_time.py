@@ -1,0 +1,105 @@
+"""The local world: how long until it is ready, and from a push until its task runs.
+
+The world is the one of `make demo`: the template deployed by SAM CLI into the emulator, beside the ECS simulator, whose
+delays are divided by its speed. One round, whatever was asked for.
+"""
+
+import json
+import os
+import time
+from datetime import UTC, datetime
+from http.client import HTTPConnection
+from typing import Any
+from unittest.mock import patch
+from urllib.parse import urlsplit
+
+from benchmarks.session import NotMeasurableError, Session
+from benchmarks.story import DEFINITIONS
+from benchmarks.tables import Table
+from fakes.webhook import load_event, make_request
+from relaunch.adapters.catalogue import load_catalogue
+from relaunch.adapters.definition_file import parse_definitions
+from relaunch.bootstrap import make_world
+from relaunch.core.job import Job, JobState
+from relaunch.ports import World
+from relaunch.settings import Settings
+from relaunch_local.world import LocalWorld, WorldSettings, local_world
+
+PATIENCE_SECONDS = 60.0
+LOOK_SECONDS = 0.1
+
+
+def measure(_session: Session) -> list[Table]:
+    """Make a world, and carry one push through it."""
+    started = time.perf_counter()
+    told: list[tuple[str, float]] = []
+    settings = WorldSettings()
+    with local_world(settings, lambda text: told.append((text.split(" at ")[0], time.perf_counter()))) as local:
+        ready = time.perf_counter()
+        with patch.dict(os.environ, local.environment()):
+            world = make_world(Settings.from_stack_outputs(local.deployment.outputs))
+            pushed = _carry_push(local, world)
+        ending = time.perf_counter()
+    ended = time.perf_counter()
+    making = [(what.split(",")[0], at - started) for what, at in told]
+    making += [("ready", ready - started), ("removing all of it", ended - ending)]
+    return [
+        Table("Making the local world", ("reached", "seconds"), making),
+        Table(
+            "From a signed push, sent to the webhook's URL",
+            ("until", "seconds"),
+            pushed,
+            (
+                f"The simulated region is {settings.speed:.0f} times as fast as AWS's documented or reported delays: "
+                "it takes 3.6 s from RunTask to RUNNING.",
+                "Functions start cold: each step has a new execution environment of the emulator.",
+            ),
+        ),
+    ]
+
+
+def _carry_push(local: LocalWorld, world: World) -> list[tuple[str, float]]:
+    for definition in parse_definitions(DEFINITIONS.read_text(), DEFINITIONS.name, load_catalogue()):
+        world.definitions.save_definition(definition)
+    sent_at = datetime.now(UTC)
+    status = _send_push(local)
+    answered_at = datetime.now(UTC)
+    if status != 202:
+        raise NotMeasurableError(f"the webhook answered {status}")
+    job = _wait_until_running(world)
+    run_task = next(each for each in local.simulator.requests if each.action == "RunTask")
+    running_at = next(entry.at for entry in _timeline(world, job.job_id) if entry.state is JobState.RUNNING)
+    moments: list[tuple[str, datetime | None]] = [
+        ("answered 202", answered_at),
+        ("job accepted", job.accepted_at),
+        ("RunTask received by ECS", run_task.at),
+        ("task runs, says ECS", job.first_started_at),
+        ("job is RUNNING, says the jobs table", running_at),
+    ]
+    return [(what, (at - sent_at).total_seconds()) for what, at in moments if at is not None]
+
+
+def _send_push(local: LocalWorld) -> int:
+    request = make_request(json.dumps(load_event("github.push")).encode(), secret=local.deployment.webhook_secret)
+    address = urlsplit(local.deployment.webhook_url)
+    connection = HTTPConnection(address.hostname or "", address.port, timeout=PATIENCE_SECONDS)
+    connection.request("POST", address.path, request["body"].encode(), request["headers"])
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+def _wait_until_running(world: World) -> Job:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        jobs, _ = world.jobs.list_jobs(1)
+        job = world.jobs.load_job(jobs[0].job_id) if jobs else None
+        if job is not None and job.state is JobState.RUNNING:
+            return job
+        time.sleep(LOOK_SECONDS)
+    raise NotMeasurableError(f"no job was RUNNING within {PATIENCE_SECONDS:.0f} s of the push")
+
+
+def _timeline(world: World, job_id: str) -> Any:
+    history = world.jobs.load_history(job_id)
+    return history.timeline if history else ()

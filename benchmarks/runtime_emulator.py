@@ -1,0 +1,216 @@
+"""The built functions in Lambda's runtime interface emulator: initialisation, first and second invocation, memory.
+
+The emulator is the one that SAM CLI brings along; it starts the runtime interface client as Lambda starts it, and says
+in its `INIT REPORT` how long that took. AWS gives recorded answers, over TLS. No container is involved, and no limit
+on processor or memory: Lambda gives a function of 512 MiB a third of a core.
+"""
+
+import json
+import os
+import platform
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from pathlib import Path
+
+from benchmarks.built_functions import environment
+from benchmarks.functions_cold_start import FIRST_EVENTS
+from benchmarks.session import NotMeasurableError, Session
+from benchmarks.story import Step, Story
+from benchmarks.tables import Table, median
+from relaunch_local.build import REPOSITORY
+
+INTERPRETER = REPOSITORY / ".venv-bench" / "bin" / "python"
+ARCHITECTURES = {"x86_64": "x86_64", "aarch64": "arm64"}
+INVOCATIONS = "/2015-03-31/functions/function/invocations"
+INIT_REPORT = re.compile(r"INIT REPORT\(durationMs: ([0-9.]+)\)")
+PATIENCE_SECONDS = 30.0
+BARE = "bare handler"
+BARE_HANDLER = "def handle(event, context):\n    return {}\n"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One fresh emulator."""
+
+    init_ms: float
+    first_ms: float
+    second_ms: float
+    peak_mib: float
+
+
+def measure(session: Session) -> list[Table]:
+    """Measure every function, and a handler that does nothing."""
+    story = session.story
+    program = _copy_emulator(story.folder)
+    steps = [story.step("github_webhook", "signed push")]
+    steps += [story.step(function, situation) for function, situation in FIRST_EVENTS.items()]
+    samples: dict[str, list[Sample]] = {}
+    for is_counted in session.counted:
+        measured = {BARE: _measure_bare(program, story)}
+        measured |= {step.function: _measure_step(program, story, step) for step in steps}
+        for case, sample in measured.items():
+            samples.setdefault(case, []).extend([sample] if is_counted else [])
+    return [_table(samples, session.rounds)]
+
+
+def _copy_emulator(folder: Path) -> Path:
+    """Copy the emulator out of SAM CLI's package: the one that is installed there is not executable."""
+    name = f"aws-lambda-rie-{ARCHITECTURES.get(platform.machine(), platform.machine())}"
+    found = sorted((REPOSITORY / ".venv-sam").glob(f"lib/python*/site-packages/samcli/local/rapid/{name}"))
+    if not found or not INTERPRETER.exists():
+        raise NotMeasurableError(
+            f"{found[0] if found else name} or {INTERPRETER} is not installed: run `make setup environment-bench`"
+        )
+    program = folder / "aws-lambda-rie"
+    shutil.copyfile(found[0], program)
+    program.chmod(0o755)
+    return program
+
+
+def _measure_bare(program: Path, story: Story) -> Sample:
+    task = story.folder / "bare"
+    (task / "bare").mkdir(parents=True, exist_ok=True)
+    (task / "bare" / "handler.py").write_text(BARE_HANDLER)
+    variables = environment("github_webhook", story.stand_in.url, story.bundle) | {"PYTHONPATH": str(task)}
+    with _running(program, "bare", variables, story.folder) as emulator:
+        return emulator.sample({}, {})
+
+
+def _measure_step(program: Path, story: Story, step: Step) -> Sample:
+    variables = environment(step.function, story.stand_in.url, story.bundle)
+    with _running(program, step.function, variables, story.folder) as emulator:
+        story.stand_in.replay(step.exchanges)
+        first = emulator.invoke(step.event)
+        story.stand_in.require_whole()
+        story.stand_in.replay(step.exchanges)
+        second = emulator.invoke(step.event)
+        return emulator.sample_of(first, second)
+
+
+class _Emulator:
+    """A running emulator, its port, and the file that it logs to."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
+        self.process = process
+        self._port = port
+        self._log = log
+
+    def sample(self, first: object, second: object) -> Sample:
+        """Invoke the function with two events."""
+        return self.sample_of(self.invoke(first), self.invoke(second))
+
+    def sample_of(self, first_ms: float, second_ms: float) -> Sample:
+        """Return what two invocations came to."""
+        report = INIT_REPORT.search(self._log.read_text())
+        if report is None:
+            raise NotMeasurableError(f"the emulator gave no INIT REPORT: {self._log.read_text()[-2000:]}")
+        return Sample(float(report[1]), first_ms, second_ms, self._peak_mib())
+
+    def invoke(self, event: object) -> float:
+        """Invoke the function; return the milliseconds to its answer.
+
+        Raises:
+            NotMeasurableError: it failed.
+        """
+        connection = HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE_SECONDS)
+        started = time.perf_counter()
+        connection.request("POST", INVOCATIONS, json.dumps(event))
+        response = connection.getresponse()
+        answer = response.read().decode()
+        milliseconds = (time.perf_counter() - started) * 1000
+        connection.close()
+        if response.status != 200 or "errorType" in answer or '"itemIdentifier"' in answer:
+            raise NotMeasurableError(f"the function failed in the emulator: {response.status} {answer}")
+        return milliseconds
+
+    def wait(self) -> None:
+        """Wait until it listens."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < deadline and self.process.poll() is None:
+            with suppress(OSError), socket.create_connection(("127.0.0.1", self._port), 1):
+                return
+            time.sleep(0.01)
+        raise NotMeasurableError(f"the emulator does not start: {self._log.read_text()[-2000:]}")
+
+    def children(self) -> list[int]:
+        """Return the process ids of what it started."""
+        tasks = Path(f"/proc/{self.process.pid}/task").glob("*/children")
+        return [int(pid) for children in tasks for pid in children.read_text().split()]
+
+    def _peak_mib(self) -> float:
+        (runtime,) = self.children()
+        lines = Path(f"/proc/{runtime}/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+
+
+@contextmanager
+def _running(program: Path, package: str, variables: Mapping[str, str], folder: Path) -> Iterator[_Emulator]:
+    port, runtime_port = _free_port(), _free_port()
+    log = folder / "emulator.log"
+    settings = {
+        "AWS_LAMBDA_FUNCTION_NAME": package,
+        "AWS_LAMBDA_FUNCTION_TIMEOUT": "30",
+        "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "512",
+        "LAMBDA_TASK_ROOT": variables["PYTHONPATH"].partition(os.pathsep)[0],
+    }
+    command: list[str | Path] = [
+        program, "--log-level", "info",
+        "--runtime-api-address", f"127.0.0.1:{runtime_port}",
+        "--runtime-interface-emulator-address", f"127.0.0.1:{port}",
+        INTERPRETER, "-m", "awslambdaric", f"{package}.handler.handle",
+    ]  # fmt: skip
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, env={**variables, **settings}, cwd=folder, stdout=output, stderr=subprocess.STDOUT
+        )
+    emulator = _Emulator(process, port, log)
+    try:
+        emulator.wait()
+        yield emulator
+    finally:
+        _end(emulator)
+
+
+def _end(emulator: _Emulator) -> None:
+    # The runtime has a process group of its own, and would outlive an emulator that is killed.
+    runtimes = emulator.children() if emulator.process.poll() is None else []
+    emulator.process.kill()
+    emulator.process.wait()
+    for runtime in runtimes:
+        with suppress(ProcessLookupError):
+            os.kill(runtime, 9)
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def _table(samples: Mapping[str, list[Sample]], rounds: int) -> Table:
+    floor = median(sample.init_ms for sample in samples[BARE])
+    rows = [
+        (
+            case,
+            (init := median(sample.init_ms for sample in measured)),
+            min(sample.init_ms for sample in measured),
+            init / floor,
+            median(sample.first_ms for sample in measured),
+            median(sample.second_ms for sample in measured),
+            median(sample.peak_mib for sample in measured),
+        )
+        for case, measured in samples.items()
+    ]
+    return Table(
+        f"In the runtime interface emulator; medians of {rounds} interleaved rounds, a fresh emulator each",
+        ("function", "INIT REPORT ms", "fastest", "x bare", "first event ms", "second event ms", "peak MiB"),
+        rows,
+        ("INIT REPORT: imports, and what is made at import. The first event makes the clients and opens connections.",),
+    )

@@ -1,0 +1,229 @@
+"""One job's story, told by the built functions in fresh processes: what each is handed, and what it asks of AWS.
+
+AWS is moto and our ECS simulator behind the stand-in, which takes everything down.
+"""
+
+import json
+import logging
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import boto3
+from moto.server import ThreadedMotoServer
+
+from benchmarks.built_functions import SECRET, TABLE, environment, handling
+from benchmarks.certificates import write_certificate
+from benchmarks.fresh_process import measure
+from benchmarks.stand_in import Exchange, StandIn, serve_stand_in
+from fakes.aws import create_jobs_table
+from relaunch.adapters.aws.dynamodb_jobs import DynamoDbJobs
+from relaunch.adapters.catalogue import load_catalogue
+from relaunch.adapters.definition_file import parse_definitions
+from relaunch.ports import JobWrite
+from relaunch_local.account import CHECKPOINTS
+from relaunch_local.build import REPOSITORY
+from relaunch_local.ecs import Clock, EcsServer, EcsSimulator, Script, ScriptedProcesses
+from relaunch_local.emulator import REGION
+from relaunch_local.training_cluster import Training, provision_cluster, simulator_settings
+
+EVENTS = REPOSITORY / "events"
+DEFINITIONS = REPOSITORY / "examples" / "relaunch.yaml"
+WEBHOOK_SECRET = "It's a Secret to Everybody"  # noqa: S105 - GitHub's own example, which signs the sample event
+# Delays of the simulated region become milliseconds, so that its time and that of the functions are nearly one.
+SPEED = 1000.0
+
+
+@dataclass(frozen=True)
+class Step:
+    """One event handed to one function, and the calls that the function made about it."""
+
+    function: str
+    situation: str
+    event: object
+    exchanges: tuple[Exchange, ...]
+
+    @property
+    def services(self) -> tuple[str, ...]:
+        """The services that were called, by name."""
+        return tuple(sorted({exchange.service for exchange in self.exchanges}))
+
+
+@dataclass(frozen=True)
+class Story:
+    """All steps in their order, and the stand-in that can replay any of them."""
+
+    steps: tuple[Step, ...]
+    stand_in: StandIn
+    bundle: Path
+    folder: Path
+
+    def step(self, function: str, situation: str) -> Step:
+        """Return one step."""
+        return next(step for step in self.steps if (step.function, step.situation) == (function, situation))
+
+
+@contextmanager
+def told_story() -> Iterator[Story]:
+    """Tell the story, and keep the stand-in for replaying it.
+
+    Raises:
+        NotBuiltError: the application is not built, or has changed since.
+    """
+    with tempfile.TemporaryDirectory(prefix="relaunch-benchmarks-") as name:
+        folder = Path(name)
+        certificate, bundle = write_certificate(folder)
+        with serve_stand_in(certificate) as stand_in:
+            teller = _Teller(stand_in, bundle, folder)
+            with _upstreams(teller):
+                teller.tell()
+            yield Story(tuple(teller.steps), stand_in, bundle, folder)
+
+
+@contextmanager
+def _upstreams(teller: "_Teller") -> Iterator[None]:
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)  # moto's server tells of every request
+    clock = Clock(datetime.now(UTC), speed=SPEED)
+    processes = ScriptedProcesses(clock, lambda _spec: Script(runtime_seconds=None))
+    simulator = EcsSimulator(clock, processes, simulator_settings(), on_event=teller.heard.append)
+    server, moto = EcsServer(simulator), ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    provision_cluster(simulator, Training())
+    server.start()
+    moto.start()
+    try:
+        host, port = moto.get_host_and_port()
+        teller.upstreams = {"ecs": server.url, "ec2": server.url, "*": f"http://{host}:{port}"}
+        teller.simulator, teller.processes = simulator, processes
+        yield
+    finally:
+        moto.stop()
+        server.close()
+
+
+class _Teller:
+    """Hands events to functions, one after the other, and lets time pass in between."""
+
+    simulator: EcsSimulator
+    processes: ScriptedProcesses
+
+    def __init__(self, stand_in: StandIn, bundle: Path, folder: Path) -> None:
+        self.steps: list[Step] = []
+        self.heard: list[dict[str, Any]] = []
+        self.upstreams: dict[str, str] = {}
+        self._stand_in = stand_in
+        self._bundle = bundle
+        self._folder = folder
+
+    def tell(self) -> None:
+        """Tell the whole story, each message also once more, as SQS may deliver it."""
+        self._prepare()
+        push = json.loads((EVENTS / "function-url.github-push.json").read_text())
+        self._hand("github_webhook", "signed push", push)
+        self._hand_twice("submit_job", "push", _batch(self._receive("intake")))
+        launch = self._receive("attempts")
+        job_id = json.loads(launch)["job_id"]
+        self._hand_twice("launch_attempt", "first launch", _batch(launch))
+        self._pass_time()
+        self._hand_twice("observe_task", "task runs", _batch(self._heard_task("RUNNING")))
+        self._interrupt(job_id)
+        self._hand_twice("launch_attempt", "relaunch", _batch(self._receive("attempts")))
+        self._pass_time()
+        self._hand("observe_task", "task runs again", _batch(self._heard_task("RUNNING")))
+        self._hand("reconcile", "nothing is due", {"source": "aws.events"})
+        self._make_due(job_id)
+        self._hand("reconcile", "one job is due", {"source": "aws.events"})
+        self._hand("job_api", "show", {"action": "show", "job_id": job_id})
+        self._hand_twice("job_api", "submit", {"action": "submit", "definition": "demo", "idempotency_key": "bench"})
+        waiting_id = json.loads(self._receive("attempts"))["job_id"]
+        self._hand_twice("job_api", "cancel", {"action": "cancel", "job_id": waiting_id})
+        self._finish()
+
+    def _interrupt(self, job_id: str) -> None:
+        self._save_checkpoint(job_id)
+        running = [host for host in self.simulator.machines.hosts.values() if host.tasks]
+        with self.simulator.clock.lock:
+            self.simulator.interrupt(running[0].instance_id)
+        warning = next(each for each in self.heard if "Interruption Warning" in each["detail-type"])
+        self._hand_twice("observe_capacity", "spot warning", _batch(json.dumps(warning, default=str)))
+        self._pass_time()
+        self._hand_twice("observe_task", "interrupted task stopped", _batch(self._heard_task("STOPPED")))
+
+    def _finish(self) -> None:
+        with self.simulator.clock.lock:
+            self.processes.started[-1].on_exit(0, None)
+        self._pass_time()
+        self._hand("observe_task", "task finished", _batch(self._heard_task("STOPPED")))
+
+    def _prepare(self) -> None:
+        self._stand_in.record(self.upstreams)
+        create_jobs_table(self._client("dynamodb"), TABLE)
+        for queue in ("intake", "attempts", "dead-letters"):
+            self._client("sqs").create_queue(QueueName=queue)
+        self._client("secretsmanager").create_secret(Name=SECRET, SecretString=WEBHOOK_SECRET)
+        self._client("s3").create_bucket(Bucket=CHECKPOINTS, CreateBucketConfiguration={"LocationConstraint": REGION})
+        for definition in parse_definitions(DEFINITIONS.read_text(), DEFINITIONS.name, load_catalogue()):
+            self._jobs.save_definition(definition)
+
+    def _hand_twice(self, function: str, situation: str, event: object) -> None:
+        self._hand(function, situation, event)
+        self._hand(function, f"{situation}, delivered again", event)
+
+    def _hand(self, function: str, situation: str, event: object) -> None:
+        self._stand_in.record(self.upstreams)
+        code = handling(function, event, self._folder)
+        measure(code, environment(function, self._stand_in.url, self._bundle))
+        self.steps.append(Step(function, situation, event, tuple(self._stand_in.recorded)))
+
+    def _pass_time(self) -> None:
+        with self.simulator.clock.lock:
+            self.simulator.clock.advance(600 / SPEED)
+
+    def _heard_task(self, status: str) -> str:
+        tasks = [each for each in self.heard if each["detail-type"] == "ECS Task State Change"]
+        return json.dumps(next(each for each in reversed(tasks) if each["detail"]["lastStatus"] == status), default=str)
+
+    def _receive(self, queue: str) -> str:
+        sqs = self._client("sqs")
+        url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
+        (message,) = sqs.receive_message(QueueUrl=url, WaitTimeSeconds=2)["Messages"]
+        sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+        return str(message["Body"])
+
+    def _save_checkpoint(self, job_id: str) -> None:
+        prefix = f"demo/{job_id}/attempt-1/step-0000120"
+        manifest = {"format": 1, "step": 120, "attempt": 1, "objects": [{"key": "state.json", "size": 2}]}
+        for name, body in (("state.json", "{}"), ("manifest.json", json.dumps(manifest))):
+            self._client("s3").put_object(Bucket=CHECKPOINTS, Key=f"{prefix}/{name}", Body=body.encode())
+
+    def _make_due(self, job_id: str) -> None:
+        job = self._jobs.load_job(job_id)
+        if job is not None:
+            self._jobs.save_job(JobWrite(replace(job, wake_at=datetime.now(UTC) - timedelta(seconds=1))))
+
+    @cached_property
+    def _jobs(self) -> DynamoDbJobs:
+        return DynamoDbJobs(self._client("dynamodb"), TABLE)
+
+    @cached_property
+    def _client(self) -> Callable[[str], Any]:
+        session = boto3.Session("testing", "testing", region_name=REGION)
+        clients: dict[str, Any] = {}
+
+        def client(service: str) -> Any:
+            if service not in clients:
+                clients[service] = session.client(service, endpoint_url=self.upstreams["*"])  # type: ignore[call-overload]  # the service's name is not a literal here
+            return clients[service]
+
+        return client
+
+
+def _batch(body: str) -> object:
+    """Make the event of a batch of one message, as Lambda hands it over."""
+    event: dict[str, Any] = json.loads((EVENTS / "sqs.intake.github-push.json").read_text())
+    event["Records"][0]["body"] = body
+    return event

@@ -1,0 +1,55 @@
+"""What a benchmark says: tables of measured numbers, printed for people or as JSON."""
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+Cell = str | float | int | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A titled table; units stand in the names of the columns, `notes` under it."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[Cell, ...]]
+    notes: tuple[str, ...] = field(default=())
+
+    def render(self) -> str:
+        """Return the table as aligned text: numbers to the right, words to the left."""
+        shown = [self.columns, *(tuple(_show(cell) for cell in row) for row in self.rows)]
+        widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+        is_number = [_is_numeric(column) for column in zip(*self.rows, strict=True)] or [False] * len(widths)
+        lines = [
+            "  ".join(
+                cell.rjust(width) if right else cell.ljust(width)
+                for cell, width, right in zip(row, widths, is_number, strict=True)
+            ).rstrip()
+            for row in shown
+        ]
+        return "\n".join([self.title, *(f"  {line}" for line in lines), *(f"  {note}" for note in self.notes)])
+
+
+def percentile(values: Iterable[float], percent: float) -> float:
+    """Return the smallest value that at least `percent` of the values do not exceed (nearest rank)."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)]
+
+
+def median(values: Iterable[float]) -> float:
+    """Return the median."""
+    return statistics.median(values)
+
+
+def _is_numeric(column: Iterable[Cell]) -> bool:
+    return all(cell is None or isinstance(cell, int | float) for cell in column)
+
+
+def _show(cell: Cell) -> str:
+    if cell is None:
+        return "-"
+    if isinstance(cell, float):
+        return f"{cell:.2f}" if abs(cell) < 10 else f"{cell:.1f}"
+    return str(cell)

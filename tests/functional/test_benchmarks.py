@@ -1,0 +1,81 @@
+"""Every benchmark runs and prints its tables; what they measure is never asserted, what they count is."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+STANDALONE = ("webhook", "decision", "selection")
+BUILT = ("calls", "functions", "emulator", "world")
+
+
+def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "benchmarks", *arguments]
+    return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+
+
+def measure(*names: str) -> dict[str, Any]:
+    """The tables of each benchmark, measured in one round."""
+    finished = run(*names, "--rounds", "1", "--json")
+    assert finished.returncode == 0, finished.stderr
+    return {each["name"]: each["tables"] for each in json.loads(finished.stdout)["benchmarks"]}
+
+
+def column(table: dict[str, Any], name: str) -> list[Any]:
+    return [row[table["columns"].index(name)] for row in table["rows"]]
+
+
+def assert_filled(tables: list[dict[str, Any]]) -> None:
+    assert tables
+    for table in tables:
+        assert table["rows"], table["title"]
+        assert all(len(row) == len(table["columns"]) for row in table["rows"])
+
+
+def test_benchmarks_that_need_no_build_fill_their_tables() -> None:
+    measured = measure(*STANDALONE)
+
+    assert set(measured) == set(STANDALONE)
+    for tables in measured.values():
+        assert_filled(tables)
+
+
+def test_a_table_is_printed_with_the_machine_it_was_measured_on() -> None:
+    finished = run("selection", "--rounds", "1")
+
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stdout.startswith("date ")
+    assert "cores " in finished.stdout
+    assert "load " in finished.stdout
+    assert "select ms" in finished.stdout
+
+
+def test_an_unknown_benchmark_is_named_with_those_there_are() -> None:
+    finished = run("speed")
+
+    assert finished.returncode == 2
+    assert "there is no benchmark speed" in finished.stderr
+    assert all(name in finished.stderr for name in (*STANDALONE, *BUILT))
+
+
+@pytest.mark.real
+def test_benchmarks_of_the_built_functions_fill_their_tables_and_launching_keeps_to_its_calls() -> None:
+    measured = measure(*BUILT)
+
+    for tables in measured.values():
+        assert_filled(tables)
+    (calls,) = measured["calls"]
+    launches = [dict(zip(calls["columns"], row, strict=True)) for row in calls["rows"] if row[0] == "launch_attempt"]
+    cold, relaunch = (each for each in launches if "RunTask" in each["calls in their order"])
+    assert cold["situation"] == "first launch"
+    assert relaunch["situation"] == "relaunch"
+    for launch in launches:
+        assert launch["reads"] <= 2
+        assert launch["writes"] <= 3
+    again = [each for each in launches if each["situation"].endswith("delivered again")]
+    assert [each["writes"] for each in again] == [0, 0]
+    assert set(column(measured["functions"][0], "function")) >= {"submit_job", "launch_attempt", "observe_task"}
