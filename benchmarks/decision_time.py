@@ -15,7 +15,7 @@ from benchmarks.session import Session
 from benchmarks.tables import Table, median, percentile
 from fakes.jobs import InMemoryJobs
 from fakes.scripted_aws import ScriptedAws
-from fakes.sources import FakeSpotPrices
+from fakes.sources import FakeSnapshots, FakeSpotPrices
 from fakes.webhook import EVENTS, SECRET, make_request
 from fakes.world import make_world
 from relaunch.adapters.aws import job_items
@@ -24,6 +24,7 @@ from relaunch.adapters.aws.ecs_target import EcsTarget
 from relaunch.adapters.aws.offerings import CapacityProviderOfferings
 from relaunch.adapters.aws.sqs_launches import SqsLaunchQueue, parse_launch_request
 from relaunch.adapters.catalogue import load_catalogue
+from relaunch.adapters.current_snapshot import CurrentSnapshot
 from relaunch.adapters.definition_file import parse_definitions
 from relaunch.adapters.github.reception import Request, receive
 from relaunch.adapters.github.signature import SecretRing
@@ -181,7 +182,10 @@ def _make_world(ecs: ScriptedAws, sqs: ScriptedAws) -> World:
         tasks=EcsTarget(ecs.client, CLUSTER),
         revisions=EcsRevisions(ecs.client),
         offerings=CapacityProviderOfferings(
-            parse_capacity_providers(capacity_providers()), FakeSpotPrices(prices), world.log
+            parse_capacity_providers(capacity_providers()),
+            FakeSpotPrices(prices),
+            CurrentSnapshot(FakeSnapshots(), "eu-central-1", world.log),
+            world.log,
         ),
         launches=SqsLaunchQueue(sqs.client, "https://sqs.eu-central-1.amazonaws.com/111122223333/attempts"),
     )
