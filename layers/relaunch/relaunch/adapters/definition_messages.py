@@ -13,7 +13,7 @@ from relaunch.adapters.definition_yaml import Document, KeyPath
 
 # Keys of the design that this release does not know yet: naming the nearest known key would mislead.
 _LATER_KEYS = {
-    "driver": "choosing a driver is not in this release",
+    "driver": "on ECS no machine can be chosen by its driver, the AMI brings it: set the AMI of the capacity provider",
 }
 _KINDS = {
     "string_type": "text",

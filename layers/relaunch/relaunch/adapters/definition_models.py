@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_v
 from relaunch.adapters.definition_triggers import Choice, StrictModel, TriggerModel
 from relaunch.adapters.definition_types import (
     CheckpointUri,
+    ComputeCapability,
     ContainerName,
     DiskGib,
     Duration,
@@ -24,6 +25,7 @@ from relaunch.adapters.definition_types import (
 from relaunch.core.accelerator import (
     AcceleratorRequirement,
     GpuRequirement,
+    Interconnect,
     Isolation,
     NeuronRequirement,
     PurchasePolicy,
@@ -52,6 +54,10 @@ class GpuModelRequirement(StrictModel):
     """How a share is kept apart from others: `best-effort` (NVIDIA MPS) or `required` (a part of a GPU: g6f, gr6f)."""
     models: list[GpuModel] = Field(default_factory=list, min_length=1)
     """Acceptable GPU models (`A10G`, `L4`); any when left out."""
+    compute_capability: ComputeCapability | None = None
+    """Least compute capability (`8.0`), or `bf16` for GPUs that have bfloat16."""
+    interconnect: Literal["efa", "nvlink"] | None = None
+    """What must connect GPUs: `efa` between machines, `nvlink` within one."""
 
     @model_validator(mode="after")
     def check_share(self) -> Self:
@@ -68,6 +74,8 @@ class GpuModelRequirement(StrictModel):
             models=tuple(self.models),
             compute_percent=self.compute_percent,
             isolation=Isolation(self.isolation),
+            compute_capability=self.compute_capability,
+            interconnect=Interconnect(self.interconnect) if self.interconnect else None,
         )
 
 

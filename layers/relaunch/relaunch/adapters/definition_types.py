@@ -76,6 +76,20 @@ def parse_disk_gib(value: object) -> int:
     return mib // 1024
 
 
+def parse_compute_capability(value: object) -> tuple[int, int]:
+    """Read `8.0`, `"8.6"` or `bf16`, which is 8.0 ("Compute Capabilities", CUDA C++ Programming Guide).
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if isinstance(value, str) and value.casefold() == "bf16":
+        return BF16
+    match = re.fullmatch(r"([0-9]{1,2})\.([0-9])", str(value))
+    if match is None:
+        raise ValueError(f"`{value}` is no compute capability: write it like 8.0, or bf16")
+    return int(match[1]), int(match[2])
+
+
 def parse_duration(value: object) -> timedelta:
     """Read `20h`, `30m` or `1h30m`.
 
@@ -198,6 +212,9 @@ def _check_regular_expression(value: str) -> str:
     return value
 
 
+BF16 = (8, 0)
+"""The least compute capability of GPUs that have bfloat16."""
+
 _SIZE_PATTERN = r"^[0-9]+(\.[0-9]+)? ?(MiB|GiB|TiB)$"
 _DURATION_PATTERN = r"^(?=.)([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
 
@@ -210,6 +227,11 @@ DiskGib = Annotated[
     int,
     BeforeValidator(parse_disk_gib),
     WithJsonSchema({"type": "string", "pattern": _SIZE_PATTERN, "examples": ["200GiB"]}),
+]
+ComputeCapability = Annotated[
+    tuple[int, int],
+    BeforeValidator(parse_compute_capability),
+    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string", "pattern": r"^([0-9]{1,2}\.[0-9]|bf16)$"}]}),
 ]
 Duration = Annotated[
     timedelta,

@@ -9,6 +9,7 @@ from relaunch.adapters.definition_file import DefinitionFileError, definition_li
 from relaunch.core.accelerator import (
     AcceleratorRequirement,
     GpuRequirement,
+    Interconnect,
     Isolation,
     NeuronRequirement,
     PurchasePolicy,
@@ -127,6 +128,21 @@ def test_definitions_keep_the_order_of_the_file():
                 gpu=GpuRequirement(memory_mib=2356, compute_percent=100, isolation=Isolation.REQUIRED)
             ),
             id="isolated-share-rounded-up-to-whole-mib",
+        ),
+        pytest.param(
+            "{gpu: {compute_capability: 8.6, interconnect: nvlink}}",
+            AcceleratorRequirement(gpu=GpuRequirement(compute_capability=(8, 6), interconnect=Interconnect.NVLINK)),
+            id="compute-capability-and-nvlink",
+        ),
+        pytest.param(
+            "{gpu: {compute_capability: bf16, interconnect: efa}}",
+            AcceleratorRequirement(gpu=GpuRequirement(compute_capability=(8, 0), interconnect=Interconnect.EFA)),
+            id="bf16-and-efa",
+        ),
+        pytest.param(
+            '{gpu: {compute_capability: "12.0"}}',
+            AcceleratorRequirement(gpu=GpuRequirement(compute_capability=(12, 0))),
+            id="compute-capability-as-text",
         ),
     ],
 )
