@@ -74,7 +74,7 @@ def _fetch_disk_price(world: RefreshWorld, _snapshot: OfferingsSnapshot) -> Any:
 
 
 def _fetch_spot_prices(world: RefreshWorld, snapshot: OfferingsSnapshot) -> Any:
-    # EC2 refuses the whole request for a type that it no longer knows: only those that the region offers are named.
+    # EC2 may refuse the whole request for a type that it no longer knows: only those that the region offers are named.
     if SnapshotPart.ZONES not in snapshot.origins:
         raise TransientError("the types that the region offers are not known")
     prices: dict[str, dict[str, float]] = {}
