@@ -14,8 +14,10 @@ from relaunch_cli.options import DEFAULT_STACK, Json, Stack
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from relaunch.core.definition import JobDefinition
+    from relaunch.core.snapshot import PriceOrigin
     from relaunch.ports import World
     from relaunch.usecases.plan_jobs import Plan
     from relaunch.usecases.register_definitions import Change
@@ -109,6 +111,26 @@ def refuse_impossible(plans: "Sequence[Plan]", text: str, file: Path) -> None:
         raise CommandError(f"{count} of {file} could never run: nothing was registered", hint, code)
 
 
+def remark_prices(origins: "Sequence[PriceOrigin]", now: "datetime") -> None:
+    """Say where the prices are from and how old they are, and warn of stale ones."""
+    from relaunch_cli.price_ages import describe_prices, stale_prices
+    from relaunch_cli.screen import remark
+
+    for text in (describe_prices(origins, now), stale_prices(origins, now)):
+        if text:
+            remark(text)
+
+
+def remark_notices(definitions: "Sequence[JobDefinition]") -> None:
+    """Say what teams should know that ask for a share of a GPU."""
+    from relaunch.core.gpu_share import share_notices
+    from relaunch_cli.screen import remark
+
+    for definition in definitions:
+        for notice in share_notices(definition):
+            remark(f"{definition.name}: {notice}")
+
+
 def show_changes(
     changes: "Sequence[tuple[str, Change]]", plans: "Sequence[Plan]", *, is_dry_run: bool, as_json: bool
 ) -> None:
@@ -146,6 +168,7 @@ def plan(
     Nothing is launched. The exit status is 4 when nothing satisfies a definition right now.
     """
     from relaunch.usecases.plan_jobs import plan_jobs
+    from relaunch_cli.price_ages import price_shapes
     from relaunch_cli.screen import progress, say
     from relaunch_cli.shapes import dump, plan_shape
 
@@ -153,11 +176,15 @@ def plan(
     definitions = _planned(target, world)
     with progress("reading prices and revisions"):
         plans = plan_jobs(definitions, world)
+        now = world.clock.now()
+        origins = world.offerings.price_origins(now)
     if as_json:
-        say(dump({"plans": [plan_shape(each) for each in plans]}))
+        say(dump({"plans": [plan_shape(each) for each in plans], "prices": price_shapes(origins, now)}))
     else:
         for index, each in enumerate(plans):
             show_plan(each, is_first=index == 0, is_full=is_full)
+        remark_prices(origins, now)
+        remark_notices(definitions)
     if any(each.selection is None for each in plans):
         raise typer.Exit(exit_codes.NOT_FOUND)
     if not all(each.selection and each.selection.kept for each in plans):
