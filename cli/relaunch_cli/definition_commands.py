@@ -54,6 +54,7 @@ def apply(
         plans = plan_jobs(definitions, world)
     refuse_impossible(plans, text, file)
     changes = compare_definitions(definitions, registered, prune=prune)
+    remark_notices(definitions)
     if not dry_run:
         with progress("registering"):
             register_definitions(definitions, changes, world)
@@ -131,16 +132,28 @@ def remark_notices(definitions: "Sequence[JobDefinition]") -> None:
             remark(f"{definition.name}: {notice}")
 
 
+def remark_notices(definitions: "Sequence[JobDefinition]") -> None:
+    """Say what teams should know that ask for a share of a GPU."""
+    from relaunch.core.gpu_share import share_notices
+    from relaunch_cli.screen import remark
+
+    for definition in definitions:
+        for notice in share_notices(definition):
+            remark(f"{definition.name}: {notice}")
+
+
 def show_changes(
     changes: "Sequence[tuple[str, Change]]", plans: "Sequence[Plan]", *, is_dry_run: bool, as_json: bool
 ) -> None:
     """Print what was changed, and where each definition would run now."""
+    from relaunch.core.gpu_share import share_notices
     from relaunch_cli.screen import plain_table, remark, say, show
     from relaunch_cli.shapes import dump
 
     first = {plan.definition.name: plan.selection.kept[0] for plan in plans if plan.selection and plan.selection.kept}
     if as_json:
-        shapes = [{"name": name, "change": change.value} for name, change in changes]
+        notices = {plan.definition.name: list(share_notices(plan.definition)) for plan in plans}
+        shapes = [{"name": name, "change": change.value, "notices": notices.get(name, [])} for name, change in changes]
         say(dump({"is_dry_run": is_dry_run, "definitions": shapes}))
         return
     table = plain_table("DEFINITION", "CHANGE", "WOULD RUN NOW ON")
@@ -183,6 +196,7 @@ def plan(
     else:
         for index, each in enumerate(plans):
             show_plan(each, is_first=index == 0, is_full=is_full)
+        remark_notices(definitions)
         remark_prices(origins, now)
         remark_notices(definitions)
     if any(each.selection is None for each in plans):

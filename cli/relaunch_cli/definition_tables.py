@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from rich.table import Table
 from rich.text import Text
 
-from relaunch.core.accelerator import AcceleratorRequirement
+from relaunch.core.accelerator import AcceleratorRequirement, Isolation
 from relaunch.core.definition import GithubTrigger, ImageTrigger, JobDefinition, Trigger
 from relaunch_cli.screen import plain_table
 
@@ -28,7 +28,9 @@ def describe_accelerator(accelerator: AcceleratorRequirement) -> str:
     if gpu:
         models = f" {'/'.join(gpu.models)}" if gpu.models else ""
         memory = f" {gpu.memory_mib / 1024:g}GiB" if gpu.memory_mib else ""
-        parts.append(f"{gpu.count}x GPU{models}{memory}")
+        part = f"{gpu.compute_percent}% of a" if gpu.is_share else f"{gpu.count}x"
+        isolated = " isolated" if gpu.is_share and gpu.isolation is Isolation.REQUIRED else ""
+        parts.append(f"{part} GPU{models}{memory}{isolated}")
     if neuron:
         parts.append(f"{neuron.devices} Neuron devices" if neuron.devices else f"{neuron.cores} Neuron cores")
     if accelerator.instance_types:

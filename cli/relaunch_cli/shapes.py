@@ -7,9 +7,10 @@ import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
-from relaunch.core.accelerator import AcceleratorRequirement
+from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement
 from relaunch.core.definition import GithubTrigger, ImageTrigger, JobDefinition, Trigger
 from relaunch.core.explanation import Explanation
+from relaunch.core.gpu_share import share_notices
 from relaunch.core.job import Attempt, Job, JobSummary, TimelineEntry, Waiting
 from relaunch.core.selection import Selection, explain_rejection, explain_rows
 from relaunch.ports import EventRecord, JobHistory, StoredSelection
@@ -163,6 +164,7 @@ def plan_shape(plan: Plan) -> Shape:
         "at": _time(plan.at),
         "is_satisfiable": bool(kept),
         "problem": plan.problem or nothing or None,
+        "notices": list(share_notices(plan.definition)),
         **(selection_shape(plan.selection) if plan.selection else {"filters": [], "offerings": []}),
     }
 
@@ -235,9 +237,20 @@ def accelerator_shape(accelerator: AcceleratorRequirement) -> Shape:
     """Return what the machine must have."""
     gpu, neuron = accelerator.gpu, accelerator.neuron
     return {
-        "gpu": {"count": gpu.count, "memory_mib": gpu.memory_mib, "models": list(gpu.models)} if gpu else None,
+        "gpu": gpu_shape(gpu) if gpu else None,
         "neuron": {"devices": neuron.devices, "cores": neuron.cores} if neuron else None,
         "instance_types": list(accelerator.instance_types),
+    }
+
+
+def gpu_shape(gpu: GpuRequirement) -> Shape:
+    """Return what GPUs are asked for; the last two are of shares of one."""
+    return {
+        "count": gpu.count,
+        "memory_mib": gpu.memory_mib,
+        "models": list(gpu.models),
+        "compute_percent": gpu.compute_percent,
+        "isolation": gpu.isolation.value if gpu.is_share else None,
     }
 
 

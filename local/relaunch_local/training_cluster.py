@@ -73,8 +73,9 @@ def simulator_settings() -> SimulatorSettings:
         name: InstanceShape(
             vcpus=catalogue[name].vcpus,
             memory_mib=catalogue[name].memory_mib,
-            gpus=catalogue[name].gpu_count,
+            gpus=catalogue[name].logical_gpu_count,
             gpu_memory_mib=catalogue[name].gpu_memory_mib,
+            gpu_partition=catalogue[name].gpu_partition_size,
             neuron_devices=catalogue[name].neuron_devices,
             architecture=catalogue[name].architecture,
             gpu_name=catalogue[name].accelerator_model,

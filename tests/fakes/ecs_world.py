@@ -23,6 +23,7 @@ INSTANCE_TYPES = {
     "g5.xlarge": InstanceShape(4, 16_384, gpus=1, gpu_memory_mib=22_888, gpu_name="A10G"),
     "g5.12xlarge": InstanceShape(48, 196_608, gpus=4, gpu_memory_mib=22_888, gpu_name="A10G"),
     "g6f.2xlarge": InstanceShape(8, 32_768, gpus=1, gpu_memory_mib=5_722, gpu_name="L4", gpu_partition=0.25),
+    "p3.2xlarge": InstanceShape(8, 62_464, gpus=1, gpu_memory_mib=16_384, gpu_name="V100", has_gpu_sharing=False),
     "m7g.large": InstanceShape(2, 8_192, architecture="arm64"),
 }
 TASK_STATE_CHANGE = "ECS Task State Change"

@@ -53,7 +53,10 @@ def test_a_dry_run_registers_nothing(relaunch, stage, file):
 
     assert json.loads(result.stdout) == {
         "is_dry_run": True,
-        "definitions": [{"name": "resnet", "change": "replaced"}, {"name": "bert", "change": "created"}],
+        "definitions": [
+            {"name": "resnet", "change": "replaced", "notices": []},
+            {"name": "bert", "change": "created", "notices": []},
+        ],
     }
     assert [each.name for each in stage.jobs.list_definitions()] == ["resnet"]
 
@@ -216,3 +219,37 @@ def test_an_empty_stack_says_how_to_register(relaunch, stage: Stage):
 
     assert (result.exit_code, result.stdout) == (0, "")
     assert "relaunch apply FILE" in result.stderr
+
+
+def test_a_share_of_a_gpu_is_registered_with_a_word_on_what_sharing_means(relaunch, file):
+    rewrite(file, "gpu: {}", "gpu: {memory: 2GiB, compute_percent: 30}")
+
+    result = relaunch("apply", str(file))
+    shape = json.loads(relaunch("apply", str(file), "--json").stdout)
+
+    assert result.exit_code == 0
+    assert [line.split(":")[0] for line in result.stderr.splitlines()] == ["bert"] * 3
+    assert "one CUDA process" in result.stderr
+    assert "fail together" in result.stderr
+    assert [len(each["notices"]) for each in shape["definitions"]] == [0, 3]
+
+
+def test_the_plan_of_a_share_says_what_sharing_means(relaunch, file):
+    rewrite(file, "gpu: {}", "gpu: {memory: 2GiB, compute_percent: 30}")
+
+    result = relaunch("plan", str(file))
+    shapes = json.loads(relaunch("plan", str(file), "--json").stdout)["plans"]
+
+    assert result.exit_code == 0
+    assert "bert: compute_percent is a limit, not a reservation" in result.stderr
+    assert [len(each["notices"]) for each in shapes] == [0, 3]
+
+
+def test_an_isolated_share_needs_a_part_of_a_gpu(relaunch, file):
+    rewrite(file, "gpu: {}", "gpu: {memory: 2GiB, compute_percent: 30, isolation: required}")
+
+    result = relaunch("apply", str(file))
+
+    assert result.exit_code == 4
+    assert "share removed the last 6 of 6 offerings" in result.stderr
+    assert "isolation is required" in result.stderr

@@ -3,6 +3,7 @@
 import pytest
 
 from fakes.builders import make_container, make_definition, make_revision
+from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement
 from relaunch.core.definition import GithubTrigger, S3Trigger
 from relaunch.core.definition_rules import container_problem, find_overlaps
 
@@ -70,3 +71,24 @@ def test_the_container_must_be_known_and_needed_with_several(container, containe
     definition = make_definition(container=container)
 
     assert container_problem(definition, make_revision(containers=containers)) == problem
+
+
+@pytest.mark.parametrize("container", ["main", None], ids=["named", "the-only-one"])
+def test_a_definition_that_asks_for_a_share_of_several_cards_is_refused(container):
+    gpu = GpuRequirement(count=2, memory_mib=2_048, compute_percent=30)
+    definition = make_definition(container=container, accelerator=AcceleratorRequirement(gpu=gpu))
+
+    problem = container_problem(definition, make_revision(containers=(MAIN,)))
+
+    assert problem == "trainer:7: a share is of one GPU: leave `count` out, or ask for 2 whole ones"
+
+
+def test_another_container_must_ask_for_gpus_the_same_way():
+    gpu = GpuRequirement(memory_mib=2_048, compute_percent=30)
+    definition = make_definition(container="main", accelerator=AcceleratorRequirement(gpu=gpu))
+
+    problem = container_problem(definition, make_revision(containers=(MAIN, SIDECAR)))
+
+    assert problem == (
+        "trainer:7: container `sidecar` asks for whole GPUs, the job for a share: ECS takes one kind in a task"
+    )

@@ -5,7 +5,7 @@ import pytest
 from fakes.builders import NOW, make_container, make_definition, make_instance_type, make_offering, make_revision
 from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement, Isolation, PurchaseOption
 from relaunch.core.catalogue import InstanceType
-from relaunch.core.gpu_share import check_requirement, supports_mps
+from relaunch.core.gpu_share import check_requirement, share_notices, supports_mps
 from relaunch.core.revision import ContainerRequirement
 from relaunch.core.selection import Selection, select
 from relaunch.core.terms import SelectionLimits
@@ -165,3 +165,25 @@ def test_families_before_volta_are_not_shared_whatever_their_card_is_called(name
 @pytest.mark.parametrize("model", ["K80", "M60", "k520"])
 def test_cards_before_volta_are_not_shared_whatever_their_family_is_called(model: str) -> None:
     assert not supports_mps(make_instance_type("g9.xlarge", accelerator_model=model))
+
+
+def noticed(**gpu: Any) -> str:
+    definition = make_definition(accelerator=AcceleratorRequirement(gpu=GpuRequirement(**gpu)))
+    return "\n".join(share_notices(definition))
+
+
+def test_who_shares_a_gpu_is_told_what_that_means() -> None:
+    notices = noticed(memory_mib=2_048, compute_percent=30)
+
+    assert "one CUDA process" in notices
+    assert "fail together" in notices
+    assert "a limit, not a reservation: 30 % at most" in notices
+
+
+def test_who_gets_a_part_of_a_gpu_is_told_what_that_means() -> None:
+    assert "30 % is the least it has" in noticed(memory_mib=2_048, compute_percent=30, isolation=Isolation.REQUIRED)
+
+
+def test_whole_gpus_and_other_accelerators_need_no_notice() -> None:
+    assert noticed(count=4) == ""
+    assert share_notices(make_definition(accelerator=AcceleratorRequirement(instance_types=("inf2.xlarge",)))) == ()

@@ -38,9 +38,10 @@ def test_machines_have_the_gpus_of_the_catalogue() -> None:
     shapes, catalogue = simulator_settings().instance_types, load_catalogue()
 
     assert {name: shape.gpus for name, shape in shapes.items()} == {
-        name: catalogue[name].gpu_count for name in INSTANCE_TYPES
+        name: catalogue[name].logical_gpu_count for name in INSTANCE_TYPES
     }
     assert shapes["g5.xlarge"].gpu_memory_mib == 22_888
+    assert [name for name, shape in shapes.items() if not shape.can_share_gpus] == ["g6f.xlarge"]
 
 
 def test_the_training_of_the_examples_runs_at_the_pace_asked_for() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from relaunch.core.definition import JobDefinition, S3Trigger
+from relaunch.core.gpu_share import find_conflict
 from relaunch.core.revision import Revision
 
 
@@ -55,7 +56,17 @@ def _overlaps(trigger: S3Trigger, checkpoint_uri: str) -> bool:
 
 
 def container_problem(definition: JobDefinition, revision: Revision) -> str | None:
-    """Say what is wrong with the definition's container in this revision; None when it names one."""
+    """Say what is wrong with the containers of this revision; None when one counts, and ECS takes them together."""
+    return _naming_problem(definition, revision) or _conflict(definition, revision)
+
+
+def _conflict(definition: JobDefinition, revision: Revision) -> str | None:
+    counted = definition.container or revision.containers[0].name
+    conflict = find_conflict(definition.accelerator.gpu, (each for each in revision.containers if each.name != counted))
+    return f"{revision.family}:{revision.revision}: {conflict}" if conflict else None
+
+
+def _naming_problem(definition: JobDefinition, revision: Revision) -> str | None:
     names = [container.name for container in revision.containers]
     shown = f"{revision.family}:{revision.revision}"
     if definition.container is None:

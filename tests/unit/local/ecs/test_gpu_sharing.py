@@ -6,7 +6,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from fakes.ecs_world import INSTANCE_TYPES, EcsWorld, container, gpu, share
-from relaunch_local.ecs import EcsError, InstanceShape, ProcessSpec, Script
+from relaunch_local.ecs import EcsError, ProcessSpec, Script
 
 REGISTERED = INSTANCE_TYPES["g5.xlarge"].registered_gpu_memory_mib
 HALF = REGISTERED // 2
@@ -225,18 +225,14 @@ def test_the_limits_are_in_the_containers_environment(
     assert {name: value for name, value in specs[0].environment.items() if name.startswith("CUDA_")} == limits
 
 
-def test_an_agent_that_knows_nothing_of_sharing_has_no_devices_and_no_room_for_shares() -> None:
-    old = EcsWorld()
-    shape = InstanceShape(4, 16_384, gpus=1, gpu_memory_mib=16_384, has_gpu_sharing=False)
-    old.simulator.region.shapes["g4dn.xlarge"] = shape
-    old.register("train", sharing())
-    instance = old.instance("g4dn.xlarge")
+def test_an_agent_that_knows_nothing_of_sharing_has_no_devices_and_no_room_for_shares(world: EcsWorld) -> None:
+    world.register("train", sharing())
+    arn = world.simulator.host(world.instance("p3.2xlarge")).arn
 
-    machine = old.ecs.describe_container_instances(cluster="c", containerInstances=[old.simulator.host(instance).arn])[
-        "containerInstances"
-    ][0]
+    (machine,) = world.ecs.describe_container_instances(cluster="c", containerInstances=[arn])["containerInstances"]
+
     assert "gpuDevices" not in machine
-    assert old.run()["failures"][0]["reason"] == "RESOURCE:GPU"
+    assert world.run()["failures"][0]["reason"] == "RESOURCE:GPU"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,221 @@
+"""Shares of GPUs by EcsTarget before the simulator: where they go, and what is told of the cards."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import boto3
+import pytest
+from botocore.config import Config
+
+from fakes.builders import make_launch_request
+from fakes.task_clusters import CLUSTER, HeldProcesses
+from relaunch.adapters.aws.ecs_target import EcsTarget
+from relaunch.core.gpu_devices import GpuDevice, predict_share_fit
+from relaunch.core.gpu_override import GpuOverride, GpuPartition, MpsShare, WholeGpus
+from relaunch.core.gpu_share import ShareNeed
+from relaunch.core.launch import LaunchRefused, PlacementFailed, TaskObservation, TaskPlaced
+from relaunch.core.placement import instance_type_is
+from relaunch.ports import PermanentError
+from relaunch_local.ecs import (
+    AutoScalingGroup,
+    Clock,
+    EcsServer,
+    EcsSimulator,
+    InProcessClient,
+    InstanceShape,
+    Purchase,
+    SimulatorSettings,
+)
+
+SHAPES = {
+    "g4dn.xlarge": InstanceShape(4, 16_384, gpus=1, gpu_memory_mib=16_384, gpu_name="T4"),
+    "g6f.2xlarge": InstanceShape(8, 32_768, gpus=1, gpu_memory_mib=5_722, gpu_name="L4", gpu_partition=0.25),
+}
+CARD_MIB = SHAPES["g4dn.xlarge"].registered_gpu_memory_mib
+HALF = MpsShare(CARD_MIB // 2, 50)
+
+
+class SharingCluster:
+    """Two capacity providers, `g4dn` that scales and `fixed` that has one machine and no managed scaling; and `g6f`."""
+
+    def __init__(self, simulator: EcsSimulator, client: Any) -> None:
+        self.simulator = simulator
+        self.client = client
+        self.target = EcsTarget(client, CLUSTER)
+        self._launches = 0
+
+    def launch(self, gpu: GpuOverride, provider: str = "g4dn", instance_type: str = "g4dn.xlarge") -> Any:
+        """Ask for a task of its own."""
+        self._launches += 1
+        request = make_launch_request(
+            revision_arn="sharing:1",
+            capacity_provider=provider,
+            placement_constraints=(str(instance_type_is(instance_type)),),
+            client_token=f"share-{self._launches}",
+            gpu=gpu,
+        )
+        return self.target.launch(request)
+
+    def run(self, gpu: GpuOverride, provider: str = "g4dn", instance_type: str = "g4dn.xlarge") -> TaskObservation:
+        """Let a task of its own run."""
+        outcome = self.launch(gpu, provider, instance_type)
+        assert isinstance(outcome, TaskPlaced)
+        for _ in range(200):
+            seen = self.target.describe([outcome.task_arn])[outcome.task_arn]
+            assert seen is not None
+            if seen.last_status == "RUNNING":
+                return seen
+            with self.simulator.clock.lock:
+                self.simulator.clock.advance(5)
+        raise AssertionError("the task did not get there")
+
+    def container(self, task: TaskObservation) -> Any:
+        """What DescribeTasks says of the task's container."""
+        answer = self.client.describe_tasks(cluster=CLUSTER, tasks=[task.task_arn])
+        return answer["tasks"][0]["containers"][0]
+
+
+def make_simulator() -> EcsSimulator:
+    simulator = EcsSimulator(Clock(), HeldProcesses(), SimulatorSettings(instance_types=SHAPES))
+    simulator.call("CreateCluster", {"clusterName": CLUSTER})
+    providers = {
+        "g4dn": AutoScalingGroup("g4dn", "g4dn.xlarge", Purchase.SPOT, ("us-east-1a",), max_size=3),
+        "g6f": AutoScalingGroup("g6f", "g6f.2xlarge", Purchase.SPOT, ("us-east-1a",), max_size=2),
+        "fixed": AutoScalingGroup("fixed", "g4dn.xlarge", Purchase.SPOT, ("us-east-1a",), min_size=1, max_size=1),
+    }
+    for name, group in providers.items():
+        scaling = {"status": "DISABLED" if name == "fixed" else "ENABLED"}
+        settings = {"autoScalingGroupArn": simulator.clusters.add_group(group), "managedScaling": scaling}
+        simulator.call("CreateCapacityProvider", {"name": name, "autoScalingGroupProvider": settings})
+    names = {"capacityProviders": list(providers), "defaultCapacityProviderStrategy": []}
+    simulator.call("PutClusterCapacityProviders", {"cluster": CLUSTER, **names})
+    container = {"name": "main", "image": "trainer", "cpu": 512, "memory": 1_024, "essential": True}
+    simulator.call("RegisterTaskDefinition", {"family": "sharing", "containerDefinitions": [container]})
+    simulator.clock.advance(600)
+    return simulator
+
+
+@pytest.fixture(params=["in process", "over HTTP"])
+def cluster(request: pytest.FixtureRequest) -> Iterator[SharingCluster]:
+    simulator = make_simulator()
+    if request.param == "in process":
+        yield SharingCluster(simulator, InProcessClient(simulator))
+        return
+    server = EcsServer(simulator)
+    server.start()
+    try:
+        yield SharingCluster(simulator, make_client(server.url))
+    finally:
+        server.close()
+
+
+def make_client(url: str) -> Any:
+    return boto3.client(
+        "ecs",
+        endpoint_url=url,
+        region_name="us-east-1",
+        aws_access_key_id="testing",
+        aws_secret_access_key="testing",
+        config=Config(retries={"mode": "standard", "total_max_attempts": 1}, read_timeout=10),
+    )
+
+
+def test_two_shares_are_on_one_card_and_a_third_that_does_not_fit_starts_another_machine(
+    cluster: SharingCluster,
+) -> None:
+    first, second, third = cluster.run(HALF), cluster.run(HALF), cluster.run(HALF)
+
+    cards = [cluster.container(task)["gpuIds"] for task in (first, second, third)]
+    assert cards[0] == cards[1] != cards[2]
+    assert first.container_instance_arn == second.container_instance_arn != third.container_instance_arn
+
+
+def test_a_task_has_the_share_that_was_asked_for(cluster: SharingCluster) -> None:
+    asked = {"nvidiaMps": {"memory": 2_048, "maxComputePercent": 30}}
+
+    assert cluster.container(cluster.run(MpsShare(2_048, 30)))["gpuSharingStrategy"] == asked
+
+
+def test_the_cards_of_a_provider_tell_what_is_left_and_predict_what_fits(cluster: SharingCluster) -> None:
+    machine = cluster.target.find_container_instance(cluster.run(HALF).container_instance_arn or "")
+    assert machine is not None
+
+    devices = cluster.target.find_gpus("g4dn.xlarge", "g4dn")
+
+    used = [device for device in devices if device.instance_id == machine.instance_id]
+    left = CARD_MIB - HALF.memory_mib
+    assert used == [GpuDevice(used[0].gpu_id, machine.instance_id, "NVIDIA_MPS", CARD_MIB, left, 1)]
+    assert predict_share_fit(ShareNeed(left, 50), used) is None
+    assert isinstance(cluster.launch(MpsShare(left, 50)), TaskPlaced)
+
+
+def test_only_the_cards_of_the_provider_and_the_type_are_told(cluster: SharingCluster) -> None:
+    assert len(cluster.target.find_gpus("g4dn.xlarge", "fixed")) == 1
+    assert cluster.target.find_gpus("g4dn.xlarge", "g4dn") == []
+    assert cluster.target.find_gpus("g5.xlarge", "fixed") == []
+
+
+def test_a_share_without_room_fails_as_predicted(cluster: SharingCluster) -> None:
+    cluster.run(HALF, "fixed")
+    cluster.run(HALF, "fixed")
+
+    outcome = cluster.launch(MpsShare(2_048, 30), "fixed")
+
+    assert outcome == PlacementFailed(("RESOURCE:GPU",))
+    reason = predict_share_fit(ShareNeed(2_048, 30), cluster.target.find_gpus("g4dn.xlarge", "fixed"))
+    assert reason is not None
+    assert f"0 of {CARD_MIB:,} MiB left, shared by 2 containers" in reason
+
+
+def test_a_card_that_is_a_tasks_own_is_told_so(cluster: SharingCluster) -> None:
+    cluster.run(WholeGpus(1), "fixed")
+
+    (device,) = cluster.target.find_gpus("g4dn.xlarge", "fixed")
+
+    assert (device.sharing_mode, device.remaining_mib, device.container_count) == ("DEDICATED", 0, 1)
+    assert cluster.launch(HALF, "fixed") == PlacementFailed(("RESOURCE:GPU",))
+
+
+def test_a_part_of_a_gpu_runs_on_the_type_that_has_it_and_its_card_is_not_to_be_shared(
+    cluster: SharingCluster,
+) -> None:
+    task = cluster.run(GpuPartition(0.25), "g6f", "g6f.2xlarge")
+
+    assert len(cluster.container(task)["gpuIds"]) == 1
+    assert "gpuSharingStrategy" not in cluster.container(task)
+    assert cluster.target.find_gpus("g6f.2xlarge", "g6f") == []
+
+
+def test_the_same_share_sent_again_is_the_same_task(cluster: SharingCluster) -> None:
+    request = make_launch_request(
+        revision_arn="sharing:1",
+        capacity_provider="g4dn",
+        placement_constraints=(),
+        gpu=HALF,
+    )
+
+    assert cluster.target.launch(request) == cluster.target.launch(replace(request))
+
+
+def test_a_share_that_breaks_a_rule_is_not_sent(cluster: SharingCluster) -> None:
+    before = len(cluster.simulator.requests)
+
+    with pytest.raises(PermanentError, match="1 to 100 percent"):
+        cluster.launch(MpsShare(2_048, 101))
+
+    assert len(cluster.simulator.requests) == before
+
+
+def test_a_share_beside_a_whole_gpu_of_the_same_task_is_refused(cluster: SharingCluster) -> None:
+    containers = [
+        {"name": "main", "image": "trainer", "memory": 512},
+        {"name": "side", "image": "log", "memory": 128, "resourceRequirements": [{"type": "GPU", "value": "1"}]},
+    ]
+    cluster.client.register_task_definition(family="sharing", containerDefinitions=containers)
+    request = make_launch_request(revision_arn="sharing:2", capacity_provider="g4dn", gpu=HALF)
+
+    outcome = cluster.target.launch(request)
+
+    assert isinstance(outcome, LaunchRefused)
+    assert "must all use value, or all sharingStrategy" in outcome.reason
