@@ -18,10 +18,10 @@ from relaunch.adapters.aws.ecs_target import EcsTarget
 from relaunch.adapters.aws.instance_type_offerings import Ec2InstanceTypeOfferings
 from relaunch.adapters.aws.instance_types import Ec2InstanceTypes
 from relaunch.adapters.aws.offerings import CapacityProviderOfferings
+from relaunch.adapters.aws.poison_queue import PoisonQueue
 from relaunch.adapters.aws.price_list import PriceList, price_list_region
 from relaunch.adapters.aws.snapshot_item import DynamoDbSnapshots
 from relaunch.adapters.aws.spot_prices import Ec2SpotPrices
-from relaunch.adapters.aws.sqs_batch import PoisonQueue
 from relaunch.adapters.aws.sqs_launches import SqsLaunchQueue
 from relaunch.adapters.catalogue import load_catalogue
 from relaunch.adapters.current_snapshot import CurrentSnapshot
