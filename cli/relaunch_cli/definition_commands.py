@@ -132,16 +132,6 @@ def remark_notices(definitions: "Sequence[JobDefinition]") -> None:
             remark(f"{definition.name}: {notice}")
 
 
-def remark_notices(definitions: "Sequence[JobDefinition]") -> None:
-    """Say what teams should know that ask for a share of a GPU."""
-    from relaunch.core.gpu_share import share_notices
-    from relaunch_cli.screen import remark
-
-    for definition in definitions:
-        for notice in share_notices(definition):
-            remark(f"{definition.name}: {notice}")
-
-
 def show_changes(
     changes: "Sequence[tuple[str, Change]]", plans: "Sequence[Plan]", *, is_dry_run: bool, as_json: bool
 ) -> None:
@@ -196,7 +186,6 @@ def plan(
     else:
         for index, each in enumerate(plans):
             show_plan(each, is_first=index == 0, is_full=is_full)
-        remark_notices(definitions)
         remark_prices(origins, now)
         remark_notices(definitions)
     if any(each.selection is None for each in plans):
