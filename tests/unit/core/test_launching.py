@@ -89,6 +89,10 @@ def test_the_first_launch_freezes_everything_the_request_is_made_of():
     )
 
 
+def test_a_launch_ends_what_was_said_of_the_wait():
+    assert after(replace(SITUATIONS["wc"], reason="nothing is to be had right now"), chosen()).reason == ""
+
+
 def test_spot_without_a_known_price_is_reckoned_at_the_on_demand_price():
     job = after(SITUATIONS["w0"], chosen(price_usd_per_hour=None, on_demand_usd_per_hour=1.0))
 
@@ -206,8 +210,9 @@ def test_nothing_for_now_is_waited_for(is_price, retry_in, reason, wakes_in):
 def test_a_placed_task_has_until_our_own_deadline_to_start():
     job = after(SITUATIONS["fz"], answered(TaskPlaced(task_arn())))
 
-    assert job.current_attempt.task_arn == task_arn()
-    assert job.current_attempt.placement_try.placed_at == SOON
+    placement_try = job.current_attempt.placement_try
+    assert (placement_try.state, placement_try.task_arn) == (TryState.PLACED, task_arn())
+    assert (placement_try.placed_at, placement_try.outcome) == (SOON, "RunTask placed it")
     assert job.wake_at == SOON + timedelta(seconds=LIMITS.provisioning_deadline_seconds)
 
 
@@ -274,7 +279,7 @@ def test_a_try_that_was_never_sent_is_closed_and_costs_the_offering_nothing():
 def test_cancelling_while_runtask_may_be_under_way_writes_the_intent_down_and_looks_for_the_task():
     job = after(SITUATIONS["fz"], CancelAsked("not needed"))
 
-    assert job.cancel_requested == "not needed"
+    assert (job.cancel_requested, job.reason) == ("not needed", "not needed")
     assert job.current_attempt.intent == StopIntent(IntentKind.CANCEL, SOON, "not needed")
     assert job.pending == (LAUNCH,)
 

@@ -15,7 +15,7 @@ from fakes.builders import (
     task_arn,
 )
 from relaunch.core.caps import StackLimits
-from relaunch.core.job import Effect, EffectKind, IntentKind, Job, JobState, StopIntent, StopKind
+from relaunch.core.job import Effect, EffectKind, IntentKind, Job, JobState, StopIntent, StopKind, TryState
 from relaunch.core.job_events import CancelAsked, HostEnded, HostWarned, JobEvent, TaskMissing, TaskSeen, TimePassed
 from relaunch.core.lifecycle import decide
 from relaunch.core.watching import MISSING_GRACE
@@ -75,8 +75,9 @@ def test_news_that_overtakes_runtasks_answer_is_taken_for_it():
     attempt = after(SITUATIONS["fz"], seen("PENDING")).current_attempt
 
     assert attempt.task_arn == task_arn()
+    assert attempt.placement_try.state is TryState.PLACED
     assert attempt.placement_try.placed_at == SOON
-    assert attempt.task_version == 6
+    assert (attempt.task_version, attempt.task_status) == (6, "PENDING")
 
 
 def test_a_task_that_gets_its_machine_has_longer_to_start():
@@ -108,6 +109,29 @@ def test_a_task_that_starts_while_it_is_withdrawn_has_used_its_attempt_up():
     assert job.current_attempt.started_at == SOON
 
 
+def test_a_stop_says_why_once_and_then_how_far_it_has_come():
+    stopping = seen("RUNNING", desired_status="STOPPED", stopped_reason="Essential container in task exited")
+    first = decide(SITUATIONS["ru"], stopping, SOON, LIMITS)
+    then = decide(
+        first.job,
+        seen("DEPROVISIONING", version=7, stopped_reason="Essential container in task exited"),
+        SOON,
+        LIMITS,
+    )
+
+    assert first.timeline[0].detail == "Essential container in task exited"
+    assert then.timeline[0].detail == "DEPROVISIONING"
+    assert then.job.current_attempt.task_status == "DEPROVISIONING"
+    assert decide(SITUATIONS["ru"], seen("DEACTIVATING"), SOON, LIMITS).timeline[0].detail == "DEACTIVATING"
+
+
+def test_a_task_that_runs_is_said_to_run_once():
+    first = decide(SITUATIONS["pl"], seen("RUNNING"), SOON, LIMITS)
+    then = decide(first.job, seen("RUNNING", version=7), SOON, LIMITS)
+
+    assert [entry.event for entry in (*first.timeline, *then.timeline)] == ["running", "still running"]
+
+
 def test_a_warning_saves_the_intent_stops_the_task_and_lets_every_job_avoid_the_offering():
     job = after(SITUATIONS["ru"], HostWarned(INSTANCE_ID, SOON))
 
@@ -130,6 +154,10 @@ def test_a_warning_from_ecs_tells_the_machine_too():
     running = make_running_job(attempt=make_running_attempt(instance_id=None))
 
     assert after(running, HostWarned("i-0aaa", SOON, task_arn())).current_attempt.instance_id == "i-0aaa"
+
+
+def test_a_warning_of_another_task_is_not_ours():
+    assert decide(SITUATIONS["ru"], HostWarned("i-0aaa", SOON, task_arn(9)), SOON, LIMITS).is_ignored
 
 
 def test_a_training_that_saw_the_warning_first_and_exited_0_is_launched_again():
@@ -164,6 +192,7 @@ def test_a_missing_task_is_lost_only_when_it_is_missing_twice_a_grace_apart():
     assert late.state is JobState.WAITING
     assert late.current_attempt.stop is not None
     assert late.current_attempt.stop.kind is StopKind.HOST_LOST
+    assert late.current_attempt.task_status == "STOPPED"
     assert late.run_seconds == 60
     assert late.interruptions == 1
 

@@ -98,7 +98,7 @@ def _attempt_to_launch(previous: Attempt | None) -> tuple[int, tuple[PlacementTr
         return 1, ()
     if previous.started_at is not None:
         return previous.number + 1, ()
-    return previous.number, (*previous.closed_tries, replace(previous.placement_try, state=TryState.CLOSED))
+    return previous.number, (*previous.closed_tries, previous.placement_try)
 
 
 def nothing_kept(job: Job, event: NothingKept, now: datetime, _limits: StackLimits) -> Decision:

@@ -111,9 +111,7 @@ def is_first_warning(job: Job, event: HostWarned) -> bool:
     if not is_placed(job, event) or job.current_attempt.warned_at is not None:
         return False
     attempt = job.current_attempt
-    return attempt.instance_id == event.instance_id or (
-        event.task_arn is not None and attempt.task_arn == event.task_arn
-    )
+    return attempt.instance_id == event.instance_id or attempt.task_arn == event.task_arn
 
 
 def is_first_cancel(job: Job, _event: CancelAsked) -> bool:
