@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from fakes.builders import NOW, make_container, make_definition, make_instance_type, make_offering, make_revision
+from relaunch.adapters.catalogue import load_catalogue
 from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement, Isolation, PurchaseOption
 from relaunch.core.catalogue import InstanceType
 from relaunch.core.gpu_share import check_requirement, share_notices, supports_mps
@@ -15,7 +16,7 @@ T4 = make_instance_type("g4dn.xlarge", accelerator_model="T4", gpu_memory_mib=16
 FOUR_T4 = make_instance_type(
     "g4dn.12xlarge", accelerator_model="T4", gpu_memory_mib=16_384, gpu_count=4, logical_gpu_count=4
 )
-M60 = make_instance_type("g3s.xlarge", accelerator_model="M60", gpu_memory_mib=8_192)
+M60 = make_instance_type("g3s.xlarge", accelerator_model="M60", gpu_memory_mib=8_192, compute_capability=(5, 2))
 V100 = make_instance_type("p3.2xlarge", accelerator_model="V100", gpu_memory_mib=16_384)
 QUARTER = make_instance_type(
     "g6f.2xlarge", accelerator_model="L4", gpu_count=0, gpu_partition_size=0.25, gpu_memory_mib=5_722
@@ -157,14 +158,31 @@ def test_without_gpu_in_the_definition_the_revisions_own_share_holds(
     assert bool(selected(None, machine, containers=(container,)).kept) is is_kept
 
 
-@pytest.mark.parametrize("name", ["cg1.4xlarge", "g2.2xlarge", "g3.8xlarge", "g3s.xlarge", "p2.xlarge"])
-def test_families_before_volta_are_not_shared_whatever_their_card_is_called(name: str) -> None:
-    assert not supports_mps(make_instance_type(name, accelerator_model="Tesla"))
+@pytest.mark.parametrize(
+    ("capability", "is_shared"),
+    [
+        pytest.param((3, 7), False, id="Kepler"),
+        pytest.param((6, 1), False, id="Pascal"),
+        pytest.param((7, 0), True, id="Volta"),
+        pytest.param((12, 0), True, id="Blackwell"),
+        pytest.param(None, True, id="newer than the catalogue"),
+    ],
+)
+def test_cards_are_shared_from_volta_on(capability: tuple[int, int] | None, is_shared: bool) -> None:
+    assert supports_mps(make_instance_type("g9.xlarge", compute_capability=capability)) is is_shared
 
 
-@pytest.mark.parametrize("model", ["K80", "M60", "k520"])
-def test_cards_before_volta_are_not_shared_whatever_their_family_is_called(model: str) -> None:
-    assert not supports_mps(make_instance_type("g9.xlarge", accelerator_model=model))
+def test_of_the_catalogue_g2_g3_p2_and_parts_of_gpus_are_not_shared() -> None:
+    gpus = [machine for machine in load_catalogue().values() if machine.logical_gpu_count and machine.is_supported]
+
+    assert {machine.name.split(".")[0] for machine in gpus if not supports_mps(machine)} == {
+        "g2",
+        "g3",
+        "g3s",
+        "g6f",
+        "gr6f",
+        "p2",
+    }
 
 
 def noticed(**gpu: Any) -> str:

@@ -5,7 +5,6 @@ A requirement has a `value` (whole GPUs, or the part of one that a fractional in
 """
 
 from dataclasses import dataclass
-from typing import assert_never
 
 from relaunch.core.accelerator import GpuRequirement
 from relaunch.core.gpu_share import MAX_COMPUTE_PERCENT, MIN_COMPUTE_PERCENT
@@ -55,29 +54,22 @@ def choose_override(gpu: GpuRequirement | None, partition_size: float) -> GpuOve
 
 def build_requirement(override: GpuOverride) -> dict[str, object]:
     """Build the resource requirement; `value` is text, `0.25` for a quarter of a GPU."""
-    match override:
-        case WholeGpus(count):
-            return {"type": "GPU", "value": str(count)}
-        case GpuPartition(size):
-            return {"type": "GPU", "value": f"{size:g}"}
-        case MpsShare(memory_mib, max_compute_percent):
-            allocation = {"memory": memory_mib, "maxComputePercent": max_compute_percent}
-            return {"type": "GPU", "sharingStrategy": {"nvidiaMps": allocation}}
-        case _:
-            assert_never(override)
+    if isinstance(override, MpsShare):
+        allocation = {"memory": override.memory_mib, "maxComputePercent": override.max_compute_percent}
+        return {"type": "GPU", "sharingStrategy": {"nvidiaMps": allocation}}
+    value = str(override.count) if isinstance(override, WholeGpus) else f"{override.size:g}"
+    return {"type": "GPU", "value": value}
 
 
 def check_override(override: GpuOverride) -> tuple[str, ...]:
     """Return in words which limits of ECS the requirement breaks."""
-    match override:
-        case WholeGpus(count):
-            return () if count >= 1 else (f"{count} is no number of GPUs",)
-        case GpuPartition(size):
-            return () if 0 < size < 1 else (f"{size:g} is no part of a GPU",)
-        case MpsShare(memory_mib, percent):
-            violations = [] if memory_mib >= 1 else [f"a share of a GPU has at least 1 MiB of memory, not {memory_mib}"]
-            if not MIN_COMPUTE_PERCENT <= percent <= MAX_COMPUTE_PERCENT:
-                violations.append(f"a share of a GPU has 1 to 100 percent of its compute, not {percent}")
-            return tuple(violations)
-        case _:
-            assert_never(override)
+    if isinstance(override, WholeGpus):
+        return () if override.count >= 1 else (f"{override.count} is no number of GPUs",)
+    if isinstance(override, GpuPartition):
+        return () if 0 < override.size < 1 else (f"{override.size:g} is no part of a GPU",)
+    violations = []
+    if override.memory_mib < 1:
+        violations.append(f"a share of a GPU has at least 1 MiB of memory, not {override.memory_mib}")
+    if not MIN_COMPUTE_PERCENT <= override.max_compute_percent <= MAX_COMPUTE_PERCENT:
+        violations.append(f"a share of a GPU has 1 to 100 percent of its compute, not {override.max_compute_percent}")
+    return tuple(violations)

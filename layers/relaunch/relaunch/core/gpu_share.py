@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from relaunch.core.accelerator import GpuRequirement, Isolation
-from relaunch.core.catalogue import InstanceType, is_same_name
+from relaunch.core.catalogue import InstanceType
 from relaunch.core.definition import JobDefinition
 from relaunch.core.revision import ContainerRequirement
 
@@ -21,9 +21,8 @@ USABLE_CARD_SHARE = 0.9
 
 MIN_COMPUTE_PERCENT, MAX_COMPUTE_PERCENT = 1, 100
 
-# MPS keeps limits on memory and compute from Volta on. These are what EC2 has, or had, from before.
-MODELS_BEFORE_VOLTA = ("M2050", "K520", "K80", "M60")
-FAMILIES_BEFORE_VOLTA = ("cg1", "g2", "g3", "g3s", "p2")
+# MPS keeps limits on memory and compute from Volta on (compute capability 7.0): not on g2, g3 and p2.
+VOLTA = (7, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +111,12 @@ def usable_card_memory_mib(gpu_memory_mib: int) -> int:
 def supports_mps(machine: InstanceType) -> bool:
     """Tell whether ECS can share this type's GPUs through MPS: whole GPUs of Volta or newer.
 
-    AWS publishes no list of families. Fractional types are excluded by name, older cards by what MPS can keep.
+    AWS publishes no list of families. Fractional types are excluded by name, older cards by what MPS can keep. A card
+    whose compute capability is not known is newer than the catalogue, and so than Volta.
     """
     if not machine.gpu_count or machine.is_fractional:
         return False
-    is_old_model = any(is_same_name(machine.accelerator_model, model) for model in MODELS_BEFORE_VOLTA)
-    return not is_old_model and machine.name.partition(".")[0] not in FAMILIES_BEFORE_VOLTA
+    return machine.compute_capability is None or machine.compute_capability >= VOLTA
 
 
 def find_misfit(share: ShareNeed, machine: InstanceType) -> Misfit | None:
