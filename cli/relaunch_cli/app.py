@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from relaunch_cli import definition_commands, job_commands, log_command, submit_command
+from relaunch_cli import ami_command, definition_commands, job_commands, log_command, submit_command
 
 app = typer.Typer(
     name="relaunch",
@@ -14,7 +14,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _group in (definition_commands, submit_command, job_commands, log_command):
+for _group in (definition_commands, submit_command, job_commands, log_command, ami_command):
     app.registered_commands.extend(_group.commands.registered_commands)
 
 

@@ -15,7 +15,7 @@ from relaunch_cli.job_logs import LogSource
 if TYPE_CHECKING:
     import boto3
 
-    from relaunch.ports import World
+    from relaunch.ports import AmiSource, World
 
 
 class Connection(Protocol):
@@ -33,6 +33,14 @@ class Connection(Protocol):
     @property
     def logs(self) -> LogSource:
         """Return where the trainings' logs are."""
+        ...
+
+    def amis(self, region: str) -> "AmiSource":
+        """Return where a region's recommended images are read; empty: the region that the caller works in.
+
+        Raises:
+            CommandError: there is no such region.
+        """
         ...
 
     def pause(self, seconds: float) -> None:
@@ -70,6 +78,26 @@ class AwsConnection:
         from relaunch_cli.cloudwatch import CloudWatchLogs
 
         return CloudWatchLogs(self._session)
+
+    def amis(self, region: str) -> "AmiSource":
+        from botocore.exceptions import NoRegionError
+
+        from relaunch.adapters.aws.ami_parameters import SsmAmis
+        from relaunch.core.catalogue import nearest_names
+
+        chosen = region or self._session.region_name
+        if not chosen:
+            raise NoRegionError
+        known = [
+            name
+            for part in ("aws", "aws-cn", "aws-us-gov")
+            for name in self._session.get_available_regions("ssm", part)
+        ]
+        if chosen not in known:
+            near = nearest_names(chosen, known)
+            hint = f"did you mean {' or '.join(near)}?" if near else ""
+            raise CommandError(f"there is no region {chosen!r}", hint)
+        return SsmAmis(self._session.client("ssm", region_name=chosen), chosen)
 
     def pause(self, seconds: float) -> None:
         time.sleep(seconds)

@@ -1,6 +1,7 @@
 """A stack for the command: a world of fakes that lives on while somebody watches, and logs to be read."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from fakes.builders import INSTANCE_ID, make_container_instance, make_definition, make_instance_type, make_offering
@@ -10,8 +11,10 @@ from fakes.sources import FakeOfferings
 from fakes.tasks import FakeTasks
 from fakes.world import make_world
 from relaunch.core.accelerator import PurchaseOption
+from relaunch.core.ami import Ami, AmiKind, AmiSystem, ami_parameter
 from relaunch.core.launch import CapacityNews, CapacityNewsKind
 from relaunch.core.trigger import DirectRequest
+from relaunch.ports import AmiSource
 from relaunch.usecases.launch_attempt import launch_attempt
 from relaunch.usecases.observe_capacity import observe_capacity
 from relaunch.usecases.observe_task import observe_task
@@ -40,6 +43,26 @@ class FakeLogs:
         return [LogEvent(*line) for line in page], str(start + len(page))
 
 
+class FakeAmis:
+    """Implements AmiSource; `missing` kinds have no image, `failure`, when set, is raised."""
+
+    def __init__(self) -> None:
+        self.region = "us-east-1"
+        self.missing: set[AmiKind] = set()
+        self.failure: Exception | None = None
+
+    def recommended(self, kinds: Iterable[AmiKind], system: AmiSystem) -> list[Ami]:
+        if self.failure:
+            raise self.failure
+        return [self._image(kind, system) for kind in kinds]
+
+    def _image(self, kind: AmiKind, system: AmiSystem) -> Ami:
+        unknown = Ami(kind, system, self.region, ami_parameter(kind, system))
+        if kind in self.missing:
+            return unknown
+        return replace(unknown, image_id=f"ami-{kind}", image_name=f"{system}-{kind}", agent_version="1.107.0")
+
+
 class Stage:
     """Implements Connection. Each pause of a watching command plays the next of `scenes`."""
 
@@ -52,9 +75,14 @@ class Stage:
             make_offering(small, price_usd_per_hour=0.16),
             make_offering(big, PurchaseOption.ON_DEMAND, price_usd_per_hour=21.96, on_demand_usd_per_hour=21.96),
         )
+        self.images = FakeAmis()
         self.scenes: list[Callable[[], object]] = []
         self.world = make_world(jobs=self.jobs, tasks=self.tasks, clock=self.clock, offerings=self.offerings)
         self.jobs.save_definition(make_definition(max_price_usd_per_hour=4.0))
+
+    def amis(self, region: str) -> AmiSource:
+        self.images.region = region or "us-east-1"
+        return self.images
 
     def pause(self, seconds: float) -> None:
         self.clock.advance(seconds)

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 from relaunch.core.accelerator import PurchaseOption
+from relaunch.core.ami import Ami, AmiKind, AmiSystem
 from relaunch.core.caps import StackLimits
 from relaunch.core.catalogue import InstanceType
 from relaunch.core.definition import JobDefinition, TriggerSource
@@ -350,6 +351,24 @@ class PriceListSource(Protocol):
 
         Raises:
             PermanentError: there is none in USD, or the caller may not ask.
+            TransientError: throttled or unreachable.
+        """
+        ...
+
+
+class AmiSource(Protocol):
+    """Machine images that ECS recommends, of one region."""
+
+    @property
+    def region(self) -> str:
+        """Return the region's name."""
+        ...
+
+    def recommended(self, kinds: Iterable[AmiKind], system: AmiSystem) -> list[Ami]:
+        """Return an image for each kind; without an id where the region has none.
+
+        Raises:
+            PermanentError: the caller may not ask.
             TransientError: throttled or unreachable.
         """
         ...

@@ -6,10 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from relaunch.adapters.catalogue import load_catalogue, load_on_demand_prices
+from relaunch.adapters.catalogue import (
+    UnknownRegionError,
+    bundled_snapshot,
+    check_region,
+    known_regions,
+    load_catalogue,
+    load_on_demand_prices,
+)
 from relaunch.core.catalogue import InstanceType, known_models
 from relaunch.core.fit import check_card_memory
 from relaunch.core.need import Need
+from relaunch.core.snapshot import SnapshotPart
 
 # GiB per card as its maker and EC2's product pages say it, by model and the MiB that DescribeInstanceTypes reports.
 MARKETED_GIB = {
@@ -166,3 +174,67 @@ def test_bundled_prices_are_those_of_the_reference_data() -> None:
     rows = [row for row in reference_rows("prices.csv") if row["date"] == day and row["region"] == "us-east-1"]
 
     assert load_on_demand_prices().usd_per_hour == {row["instance_type"]: float(row["on_demand_usd_h"]) for row in rows}
+
+
+def test_compute_capability_is_known_of_every_nvidia_gpu_and_of_nothing_else() -> None:
+    known = {row.accelerator_model: row.compute_capability for row in load_catalogue().values()}
+
+    assert {model for model, capability in known.items() if capability is None} == {
+        "AI100",
+        "Gaudi HL-205",
+        "Inferentia",
+        "Inferentia2",
+        "Radeon Pro V520",
+        "Trainium",
+        "Trainium2",
+    }
+    assert (known["K80"], known["V100"], known["L40S"], known["B300"]) == ((3, 7), (7, 0), (8, 9), (10, 3))
+
+
+def test_nvlink_is_where_several_gpus_of_the_p_family_are() -> None:
+    linked = {row.name for row in load_catalogue().values() if row.has_nvlink}
+
+    several = {
+        row.name
+        for row in load_catalogue().values()
+        if row.name.startswith("p") and not row.name.startswith("p2.") and row.gpu_count > 1
+    }
+    assert linked == several
+
+
+def test_capacity_blocks_efa_and_bare_metal_are_told_apart() -> None:
+    types = load_catalogue()
+
+    assert types["p5.48xlarge"].usage_classes == ("capacity-block", "on-demand", "spot")
+    assert (types["p5.48xlarge"].efa_interfaces, types["g5.xlarge"].efa_interfaces) == (32, 0)
+    assert {row.name for row in types.values() if row.is_bare_metal} == {"g4dn.metal", "g5g.metal"}
+
+
+def test_the_zones_of_a_region_are_bundled_with_its_prices() -> None:
+    oregon = bundled_snapshot("us-west-2")
+
+    assert oregon.zones["trn1.2xlarge"] == ("us-west-2b", "us-west-2d")
+    assert oregon.origins[SnapshotPart.ON_DEMAND_PRICES].source == "us-east-1, bundled"
+    assert oregon.origins[SnapshotPart.ZONES].at == datetime(2026, 10, 27, tzinfo=UTC)
+
+
+def test_of_an_unknown_region_only_the_prices_of_another_are_known() -> None:
+    nowhere = bundled_snapshot("mars-north-1")
+
+    assert set(nowhere.origins) == {SnapshotPart.ON_DEMAND_PRICES}
+    with pytest.raises(UnknownRegionError, match="did you mean eu-west-1"):
+        check_region("eu-wset-1")
+    check_region("eu-west-1")
+
+
+def test_bundled_zones_are_those_of_the_reference_data() -> None:
+    expected: dict[str, dict[str, list[str]]] = {}
+    for row in reference_rows("offerings.csv"):
+        zones = expected.setdefault(row["region"], {}).setdefault(row["instance_type"], [])
+        zones.append(row["availability_zone"])
+
+    assert {
+        region: {name: sorted(zones) for name, zones in bundled_snapshot(region).zones.items()}
+        for region in known_regions()
+        if bundled_snapshot(region).zones
+    } == {region: {name: sorted(zones) for name, zones in types.items()} for region, types in expected.items()}
