@@ -17,7 +17,8 @@ from relaunch.adapters.catalogue import load_catalogue, load_on_demand_prices
 from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption
 from relaunch.core.definition import JobDefinition
 from relaunch.core.offering import Offering
-from relaunch.core.selection import explain_rows, select
+from relaunch.core.selection import select
+from relaunch.core.selection_rows import explain_rows
 from relaunch.core.terms import SelectionLimits
 from relaunch_local.build import REPOSITORY
 

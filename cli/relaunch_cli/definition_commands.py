@@ -205,7 +205,8 @@ def show_plan(plan: "Plan", *, is_first: bool, is_full: bool) -> None:
     """Print the plan of one definition."""
     from rich.text import Text
 
-    from relaunch.core.selection import explain_rejection, explain_rows
+    from relaunch.core.selection import explain_rejection
+    from relaunch.core.selection_rows import explain_rows
     from relaunch_cli.screen import out, show
     from relaunch_cli.selection_tables import render_selection
 

@@ -12,7 +12,8 @@ from relaunch.core.definition import GithubTrigger, ImageTrigger, JobDefinition,
 from relaunch.core.explanation import Explanation
 from relaunch.core.gpu_share import share_notices
 from relaunch.core.job import Attempt, Job, JobSummary, TimelineEntry, Waiting
-from relaunch.core.selection import Selection, explain_rejection, explain_rows
+from relaunch.core.selection import Selection, explain_rejection
+from relaunch.core.selection_rows import explain_rows
 from relaunch.ports import EventRecord, JobHistory, StoredSelection
 from relaunch.usecases.plan_jobs import Plan
 from relaunch_cli.job_logs import LogLine

@@ -9,7 +9,7 @@ from fakes.definitions import InMemoryCapacity, InMemoryDefinitions
 from relaunch.core.job import Attempt, Job, JobSummary, TimelineEntry
 from relaunch.core.job_lookup import due_at, selected_try, waited_slot
 from relaunch.core.job_summary import summarize_job
-from relaunch.core.selection import explain_rows
+from relaunch.core.selection_rows import explain_rows
 from relaunch.ports import (
     EventRecord,
     JobHistory,

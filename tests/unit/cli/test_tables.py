@@ -8,7 +8,8 @@ from rich.console import Console, RenderableType
 from fakes.builders import make_definition, make_instance_type, make_offering
 from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement, PurchaseOption
 from relaunch.core.definition import GithubTrigger, ImageTrigger, ImageWait, S3Trigger
-from relaunch.core.selection import Rejection, Selection, explain_rows
+from relaunch.core.selection import Rejection, Selection
+from relaunch.core.selection_rows import explain_rows
 from relaunch_cli.definition_tables import describe_accelerator, describe_trigger
 from relaunch_cli.selection_tables import render_selection
 from relaunch_cli.shapes import accelerator_shape, definition_shape, trigger_shape

@@ -18,6 +18,7 @@ from fakes.builders import (
 from relaunch.core.accelerator import (
     AcceleratorRequirement,
     GpuRequirement,
+    Interconnect,
     NeuronRequirement,
     PurchaseOption,
     PurchasePolicy,
@@ -25,16 +26,19 @@ from relaunch.core.accelerator import (
 from relaunch.core.catalogue import InstanceType
 from relaunch.core.definition import JobDefinition
 from relaunch.core.offering import CapacityMemory, Offering
+from relaunch.core.offering_table import OfferingTable
+from relaunch.core.quotas import QuotaRoom
 from relaunch.core.revision import Revision
-from relaunch.core.selection import FILTER_NAMES, Selection, explain_rejection, explain_rows, select
+from relaunch.core.selection import FILTER_NAMES, Selection, explain_rejection, select
+from relaunch.core.selection_rows import explain_rows
 from relaunch.core.terms import SelectionLimits
 
 ON_DEMAND, SPOT = PurchaseOption.ON_DEMAND, PurchaseOption.SPOT
-A10G = make_instance_type("g5.xlarge")
+A10G = make_instance_type("g5.xlarge", compute_capability=(8, 6))
 FOUR_A10G = make_instance_type(
     "g5.12xlarge", gpu_count=4, logical_gpu_count=4, vcpus=48, memory_mib=196_608, accelerator_model="A10G"
 )
-T4 = make_instance_type("g4dn.xlarge", accelerator_model="T4", gpu_memory_mib=16_384)
+T4 = make_instance_type("g4dn.xlarge", accelerator_model="T4", gpu_memory_mib=16_384, compute_capability=(7, 5))
 ARM = make_instance_type("g5g.xlarge", accelerator_model="T4g", gpu_memory_mib=16_384, architecture="arm64")
 EIGHTH = make_instance_type(
     "g6f.xlarge", accelerator_model="L4", gpu_count=0, gpu_partition_size=0.125, gpu_memory_mib=2_861
@@ -76,7 +80,8 @@ def selected(
     memory: CapacityMemory | None = None,
     **limits: Any,
 ) -> Selection:
-    return select(definition, revision, offerings, memory or {}, NOW, SelectionLimits(**limits))
+    known = {} if memory is None else memory
+    return select(definition, revision, offerings, known, NOW, SelectionLimits(**limits))
 
 
 def offered(machine: InstanceType, purchase: PurchaseOption = ON_DEMAND, **fields: Any) -> Offering:
@@ -173,6 +178,76 @@ def offered(machine: InstanceType, purchase: PurchaseOption = ON_DEMAND, **field
         pytest.param(
             ONE_GPU, make_revision(architecture="ARM64"), A10G, "architecture", "is for ARM64", id="ARM on x86"
         ),
+        pytest.param(
+            needing_gpu(compute_capability=(8, 0)),
+            REVISION,
+            T4,
+            "compute-capability",
+            "its T4 has compute capability 7.5; 8.0 is asked for",
+            id="no bf16",
+        ),
+        pytest.param(
+            needing_gpu(compute_capability=(8, 0)),
+            REVISION,
+            replace(A10G, compute_capability=None),
+            "compute-capability",
+            "of its A10G is not known",
+            id="a GPU of unknown compute capability",
+        ),
+        pytest.param(
+            needing_gpu(memory_mib=2_048, compute_percent=30, compute_capability=(8, 0)),
+            REVISION,
+            T4,
+            "compute-capability",
+            "7.5; 8.0",
+            id="a share of a GPU without bf16",
+        ),
+        pytest.param(needing_gpu(interconnect=Interconnect.EFA), REVISION, A10G, "interconnect", "(EFA)", id="no EFA"),
+        pytest.param(
+            needing_gpu(interconnect=Interconnect.NVLINK), REVISION, FOUR_A10G, "interconnect", "NVLink", id="no NVLink"
+        ),
+        pytest.param(
+            needing_gpu(driver="570"), REVISION, A10G, "driver", "set the AMI of the capacity provider", id="a driver"
+        ),
+        pytest.param(
+            ONE_GPU,
+            make_revision(containers=(make_container(host_ports=(8080, 51_679)),)),
+            A10G,
+            "ports",
+            "takes host port 51679, which the ECS agent has on every machine",
+            id="a port of the ECS agent",
+        ),
+        pytest.param(
+            ONE_GPU,
+            make_revision(containers=(make_container(host_ports=(22,)),)),
+            A10G,
+            "ports",
+            "SSH",
+            id="SSH's port",
+        ),
+        pytest.param(
+            ONE_GPU,
+            make_revision(
+                containers=(make_container(host_ports=(8080,)), make_container(name="second", host_ports=(80, 8080)))
+            ),
+            A10G,
+            "count",
+            "1 GPU; 2",
+            id="the first filter that rejects is named",
+        ),
+        pytest.param(
+            ONE_GPU,
+            make_revision(
+                containers=(
+                    make_container(host_ports=(8080,)),
+                    make_container(name="metrics", gpu_count=0, memory_mib=0, vcpus=0, host_ports=(80, 8080)),
+                )
+            ),
+            A10G,
+            "ports",
+            "takes host port 8080 twice",
+            id="a port that two containers take",
+        ),
     ],
 )
 def test_a_machine_that_lacks_something_is_rejected_for_good_and_told_why(
@@ -205,6 +280,22 @@ def test_a_machine_that_lacks_something_is_rejected_for_good_and_told_why(
         ),
         pytest.param(needing(neuron=NeuronRequirement(cores=12)), NEURON_REVISION, INFERENTIA2, id="all its cores"),
         pytest.param(ONE_GPU, make_revision(architecture="ARM64"), ARM, id="ARM on ARM"),
+        pytest.param(needing_gpu(compute_capability=(8, 6)), REVISION, A10G, id="exactly the compute capability"),
+        pytest.param(
+            needing_gpu(interconnect=Interconnect.EFA),
+            REVISION,
+            replace(A10G, efa_interfaces=1),
+            id="one EFA interface",
+        ),
+        pytest.param(
+            needing_gpu(interconnect=Interconnect.NVLINK), REVISION, replace(A10G, has_nvlink=True), id="NVLink"
+        ),
+        pytest.param(
+            replace(needing_gpu(driver="570"), target="ack"), REVISION, A10G, id="a driver where machines tell it"
+        ),
+        pytest.param(
+            ONE_GPU, make_revision(containers=(make_container(host_ports=(80, 8080)),)), A10G, id="ports of its own"
+        ),
         pytest.param(ONE_GPU, None, ARM, id="no revision yet, so no architecture"),
     ],
 )
@@ -359,6 +450,101 @@ def test_equal_prices_are_ordered_by_zones_then_by_name() -> None:
     ]
 
 
+def test_with_an_estimated_duration_the_order_is_that_of_expected_cost() -> None:
+    a_day = replace(ONE_GPU, estimated_duration=timedelta(hours=24))
+    no_checkpoint = replace(a_day, checkpoint_uri=None)
+    spot, on_demand = offered(A10G, SPOT), offered(A10G, ON_DEMAND)
+
+    assert selected(a_day, on_demand, spot).kept == (spot, on_demand)
+    assert selected(no_checkpoint, on_demand, spot).kept == (on_demand, spot)
+    assert selected(replace(no_checkpoint, estimated_duration=None), on_demand, spot).kept == (spot, on_demand)
+
+
+def test_a_calmer_market_may_be_dearer() -> None:
+    definition = replace(ONE_GPU, estimated_duration=timedelta(hours=10), checkpoint_uri=None)
+    cheap = offered(A10G, SPOT, price_usd_per_hour=0.40, interruptions_per_hour=0.1)
+    calm = offered(T4, SPOT, price_usd_per_hour=0.45, interruptions_per_hour=0.01)
+
+    selection = selected(definition, cheap, calm)
+
+    assert selection.kept == (calm, cheap)
+    costs = [row["expected_cost_usd"] for row in explain_rows(selection)]
+    assert costs == [pytest.approx(4.90, abs=0.05), pytest.approx(7.12, abs=0.05)]
+
+
+def test_of_equal_prices_the_one_with_better_odds_is_first() -> None:
+    likely, unknown, unlikely = (
+        offered(make_instance_type(name), SPOT, placement_score=score)
+        for name, score in (("g6.xlarge", 9), ("g5.2xlarge", None), ("g5.xlarge", 1))
+    )
+
+    assert selected(ONE_GPU, unlikely, unknown, likely).kept == (likely, unknown, unlikely)
+
+
+def test_a_quota_smaller_than_the_machine_rejects_it_for_good_and_is_named() -> None:
+    selection = selected(ONE_GPU, offered(FOUR_A10G, SPOT), quotas={"L-3819A6DF": QuotaRoom(32)})
+
+    assert (selection.last_filter, selection.is_permanent) == ("quota", True)
+    assert selection.rejected[0].reason == (
+        "it has 48 vCPU and the account's quota is 32: ask AWS for more of "
+        '"All G and VT Spot Instance Requests" (L-3819A6DF)'
+    )
+
+
+def test_a_quota_that_other_jobs_use_up_is_worth_waiting_for() -> None:
+    full = {"L-3819A6DF": QuotaRoom(8, used_vcpus=6)}
+
+    selection = selected(ONE_GPU, offered(A10G, SPOT), quotas=full)
+
+    assert (selection.last_filter, selection.is_permanent) == ("quota", False)
+    assert selection.retry_at == NOW + timedelta(minutes=5)
+    assert "it has 4 vCPU and other jobs use 6 of the quota's 8" in selection.rejected[0].reason
+
+
+@pytest.mark.parametrize(
+    ("offering", "quotas"),
+    [
+        pytest.param(offered(A10G, SPOT), {}, id="unknown"),
+        pytest.param(offered(A10G, SPOT), {"L-3819A6DF": QuotaRoom(4)}, id="just enough"),
+        pytest.param(offered(A10G, SPOT), {"L-3819A6DF": QuotaRoom(8, 4)}, id="just enough beside others"),
+        pytest.param(offered(A10G, ON_DEMAND), {"L-3819A6DF": QuotaRoom(0)}, id="that of the other purchase option"),
+        pytest.param(
+            offered(FOUR_A10G, SPOT), {"L-3819A6DF": QuotaRoom(48, 48)}, id="used by machines with room for this task"
+        ),
+        pytest.param(
+            offered(make_instance_type("x5.xlarge"), SPOT), {"L-3819A6DF": QuotaRoom(0)}, id="a family without one"
+        ),
+    ],
+)
+def test_a_quota_that_is_large_enough_or_unknown_rejects_nothing(
+    offering: Offering, quotas: dict[str, QuotaRoom]
+) -> None:
+    assert selected(ONE_GPU, offering, quotas=quotas).kept == (offering,)
+
+
+def test_a_table_of_offerings_can_be_selected_from_again_and_again() -> None:
+    offerings = (offered(A10G, ON_DEMAND), offered(T4), offered(A10G, SPOT))
+    table = OfferingTable(offerings)
+
+    first, second = (
+        select(needing_gpu(memory_mib=gib * 1024), REVISION, table, {}, NOW, SelectionLimits()) for gib in (24, 16)
+    )
+
+    assert table == offerings
+    assert first == selected(needing_gpu(memory_mib=24 * 1024), *offerings)
+    assert second == selected(needing_gpu(memory_mib=16 * 1024), *offerings)
+
+
+def test_the_table_is_that_of_the_moment_of_selection() -> None:
+    failure = make_capacity_failure()
+    memory = {failure.offering: failure}
+
+    selection = selected(ONE_GPU, offered(A10G, SPOT), memory=memory)
+    memory.clear()
+
+    assert (selection.kept, selection.last_filter) == ((), "capacity-memory")
+
+
 def test_the_counts_tell_what_each_filter_left() -> None:
     selection = selected(needing_gpu(memory_mib=24 * 1024), offered(AMD), offered(T4), offered(A10G))
 
@@ -426,6 +612,9 @@ def test_rows_are_json_with_the_chosen_first_and_the_furthest_rejected_next() ->
         "price_at": "2026-03-14T09:21:53+00:00",
         "on_demand_usd_per_hour": 1.0,
         "saving": 0.6,
+        "expected_cost_usd": None,
+        "interruptions_per_hour": 0.1,
+        "placement_score": None,
         "verdict": "kept",
         "filter": None,
         "reason": "",

@@ -10,18 +10,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakes.builders import NOW, make_container, make_definition, make_revision
+from fakes.slow_checker import is_good
 from relaunch.adapters.catalogue import load_catalogue
 from relaunch.core.accelerator import (
     AcceleratorRequirement,
     GpuRequirement,
+    Interconnect,
+    Isolation,
     NeuronRequirement,
     PurchaseOption,
     PurchasePolicy,
 )
 from relaunch.core.definition import JobDefinition
+from relaunch.core.expected_cost import expected_cost
 from relaunch.core.offering import CapacityFailure, CapacityMemory, Offering, OfferingKey
+from relaunch.core.offering_table import OfferingTable
+from relaunch.core.quotas import QuotaRoom
 from relaunch.core.revision import Revision
-from relaunch.core.selection import Selection, explain_rejection, explain_rows, select
+from relaunch.core.selection import Selection, explain_rejection, select
+from relaunch.core.selection_rows import explain_rows
 from relaunch.core.terms import SelectionLimits
 
 # Twice; every third of the second time by a maker whose accelerators are not used.
@@ -41,6 +48,16 @@ gpus = st.builds(
     count=st.sampled_from((1, 1, 1, 2, 4, 8)),
     memory_mib=st.sampled_from((None, None, 3, 16, 24, 48, 80, 141)).map(lambda gib: gib and gib * 1024),
     models=st.sampled_from(((), (), ("A10G", "l4"), ("T4",), ("rtx pro 6000",))),
+    compute_capability=st.sampled_from((None, None, None, (7, 5), (8, 0), (12, 0))),
+    interconnect=st.sampled_from((None, None, None, *Interconnect)),
+    driver=st.sampled_from((None,) * 9 + ("570",)),
+)
+shares = st.builds(
+    GpuRequirement,
+    memory_mib=st.sampled_from((512, 2_861, 15_000, 40_000)),
+    compute_percent=st.sampled_from((1, 12, 13, 50, 100)),
+    isolation=st.sampled_from(Isolation),
+    models=st.sampled_from(((), ("L4",))),
 )
 neurons = st.one_of(
     st.builds(NeuronRequirement, devices=st.sampled_from((1, 4, 16))),
@@ -49,6 +66,7 @@ neurons = st.one_of(
 some_types = st.integers(1, 4).map(lambda gap: tuple(NAMES[::gap]))
 accelerators = st.one_of(
     st.builds(AcceleratorRequirement, gpu=gpus),
+    st.builds(AcceleratorRequirement, gpu=shares),
     st.builds(AcceleratorRequirement, gpu=gpus, instance_types=some_types),
     st.builds(AcceleratorRequirement, neuron=neurons),
     st.builds(AcceleratorRequirement, instance_types=some_types),
@@ -58,6 +76,9 @@ definitions = st.builds(
     accelerator=accelerators,
     purchase=st.sampled_from(PurchasePolicy),
     max_price_usd_per_hour=st.sampled_from((None, None, 0.4, 9.0, 60.0)),
+    estimated_duration=st.sampled_from((None, timedelta(minutes=20), timedelta(hours=9), timedelta(days=30))),
+    checkpoint_uri=st.sampled_from((None, "s3://acme-checkpoints/resnet/")),
+    disk_gib=st.sampled_from((None, 500)),
 )
 containers = st.builds(
     make_container,
@@ -66,6 +87,7 @@ containers = st.builds(
     memory_mib=st.sampled_from((0, 4_000, 15_000, 30_000)),
     vcpus=st.sampled_from((0.0, 1.0, 4.0)),
     neuron_devices=st.sampled_from(((), (), ("/dev/neuron0",), ("/dev/neuron0", "/dev/neuron3"))),
+    host_ports=st.sampled_from(((), (), (), (80,), (80, 81), (22, 8080))),
 )
 revisions = st.builds(
     make_revision,
@@ -73,8 +95,12 @@ revisions = st.builds(
     memory_mib=st.sampled_from((0, 16_000, 31_000, 500_000)),
     vcpus=st.sampled_from((0.0, 2.0, 16.0, 40.0)),
     architecture=st.sampled_from(("X86_64", "X86_64", "ARM64")),
-    network_mode=st.sampled_from(("bridge", "bridge", "awsvpc")),
+    network_mode=st.sampled_from(("bridge", "bridge", "host", "awsvpc", "none")),
 )
+RATES = (None, 0.002, 0.3)
+SCORES = (None, 1, 9)
+ROWS_PER_TYPE = 3
+
 offering_values = st.builds(
     Offering,
     instance_type=st.sampled_from(TYPES),
@@ -82,21 +108,28 @@ offering_values = st.builds(
     zone=st.sampled_from(ZONES),
     price_usd_per_hour=st.sampled_from(PRICES),
     on_demand_usd_per_hour=st.sampled_from(ON_DEMAND_PRICES),
+    interruptions_per_hour=st.sampled_from(RATES),
+    placement_score=st.sampled_from(SCORES),
+    is_managed=st.booleans(),
 )
 
 
 def offer_every_type(steps: tuple[int, int, int, int]) -> list[Offering]:
-    """Offer each type once, with terms that a few numbers decide: drawing each one by itself would be slow."""
+    """Offer each type in some zones, with terms that a few numbers decide: drawing each one by itself would be slow."""
     options, zones, prices, on_demand_prices = steps
     return [
         Offering(
             instance_type=row,
-            purchase=list(PurchaseOption)[index * options % 2],
-            zone=ZONES[index * zones % len(ZONES)],
-            price_usd_per_hour=PRICES[index * prices % len(PRICES)],
+            purchase=list(PurchaseOption)[(index * options + nth // 2) % 2],
+            zone=ZONES[(index * zones + nth) % len(ZONES)],
+            price_usd_per_hour=PRICES[(index + nth) * prices % len(PRICES)],
             on_demand_usd_per_hour=ON_DEMAND_PRICES[index * on_demand_prices % len(ON_DEMAND_PRICES)],
+            interruptions_per_hour=RATES[(index * options + nth * prices) % len(RATES)],
+            placement_score=SCORES[(index * prices + nth) % len(SCORES)],
+            is_managed=(index * zones + nth) % 5 == 0,
         )
         for index, row in enumerate(TYPES)
+        for nth in range(ROWS_PER_TYPE)
     ]
 
 
@@ -120,6 +153,10 @@ limit_values = st.builds(
     max_price_usd_per_hour=st.sampled_from((1.0, 40.0)),
     max_spot_ratio=st.sampled_from((0.5, 0.9)),
     has_subnets=st.booleans(),
+    quotas=st.dictionaries(
+        st.sampled_from(("L-3819A6DF", "L-DB2E81BA", "L-7212CCBC", "L-6B0D517C", "L-1945791B")),
+        st.builds(QuotaRoom, st.sampled_from((0, 8, 48, 200)), st.sampled_from((0, 4, 150))),
+    ),
 )
 asked = st.tuples(
     definitions,
@@ -134,77 +171,6 @@ Asked = tuple[JobDefinition, Revision | None, list[Offering], CapacityMemory, da
 steady = settings(deadline=None, max_examples=60)
 
 
-def satisfies(
-    offering: Offering,
-    definition: JobDefinition,
-    revision: Revision | None,
-    memory: CapacityMemory,
-    limits: SelectionLimits,
-) -> bool:
-    """Hold one offering against everything that is asked, plainly."""
-    machine, wanted = offering.instance_type, definition.accelerator
-    demands = [machine.accelerator_manufacturer in {"NVIDIA", "AWS"}]
-    if wanted.instance_types:
-        demands.append(machine.name in wanted.instance_types)
-    if wanted.gpu:
-        demands.append(machine.accelerator_manufacturer == "NVIDIA")
-        demands.append(machine.gpu_count >= wanted.gpu.count)
-        demands.append(machine.gpu_memory_mib >= 0.93 * (wanted.gpu.memory_mib or 0))
-        names = [model.lower().replace(" ", "") for model in wanted.gpu.models]
-        demands.append(not names or machine.accelerator_model.lower().replace(" ", "") in names)
-    if wanted.neuron:
-        demands.append(machine.accelerator_manufacturer == "AWS")
-        demands.append(machine.neuron_devices >= (wanted.neuron.devices or 0))
-        cores = machine.neuron_devices * machine.neuron_cores_per_device
-        demands.append(cores >= (wanted.neuron.cores or 0))
-    if revision:
-        demands += has_room(offering, definition, revision)
-        demands.append(revision.network_mode != "awsvpc" or limits.has_subnets)
-    return all(demands) and has_good_terms(offering, definition, memory, limits)
-
-
-def has_room(offering: Offering, definition: JobDefinition, revision: Revision) -> list[bool]:
-    machine = offering.instance_type
-    gpu_count = 0
-    for container in revision.containers:
-        is_counted = definition.accelerator.gpu is not None and container.name == definition.container
-        gpu_count += 0 if is_counted else container.gpu_count
-    if definition.accelerator.gpu is not None:
-        gpu_count += definition.accelerator.gpu.count
-    paths = {path for container in revision.containers for path in container.neuron_devices}
-    has_paths = paths <= {f"/dev/neuron{number}" for number in range(machine.neuron_devices)}
-    left_mib = machine.memory_mib - 256 - math.ceil(machine.memory_mib * 0.04)
-    return [
-        machine.gpu_count >= gpu_count,
-        has_paths,
-        machine.vcpus >= revision.vcpus,
-        machine.vcpus >= sum(container.vcpus for container in revision.containers),
-        left_mib >= revision.memory_mib,
-        left_mib >= sum(container.memory_mib for container in revision.containers),
-        machine.architecture.upper() == revision.architecture,
-    ]
-
-
-def has_good_terms(
-    offering: Offering, definition: JobDefinition, memory: CapacityMemory, limits: SelectionLimits
-) -> bool:
-    price, on_demand = offering.price_usd_per_hour, offering.on_demand_usd_per_hour
-    is_spot = offering.purchase is PurchaseOption.SPOT
-    reckoned = on_demand if price is None else price
-    caps = [limits.max_price_usd_per_hour, definition.max_price_usd_per_hour or math.inf]
-    is_bargain = not is_spot or price is None or on_demand is None or price / on_demand <= limits.max_spot_ratio
-    failed = [
-        failure
-        for key, failure in memory.items()
-        if key.instance_type == offering.instance_type.name
-        and key.purchase is offering.purchase
-        and key.zone in {None, offering.zone}
-        and failure.until > NOW
-    ]
-    is_allowed = str(offering.purchase) in definition.purchase
-    return is_allowed and reckoned is not None and reckoned <= min(caps) and is_bargain and not failed
-
-
 @settings(steady, max_examples=200)
 @given(asked)
 def test_what_is_kept_is_exactly_what_a_slow_checker_finds_good(arguments: Asked) -> None:
@@ -212,7 +178,7 @@ def test_what_is_kept_is_exactly_what_a_slow_checker_finds_good(arguments: Asked
 
     selection = select(*arguments)
 
-    good = {each.key for each in offerings if satisfies(each, definition, revision, memory, limits)}
+    good = {each.key for each in offerings if is_good(each, definition, revision, memory, limits)}
     assert {each.key for each in selection.kept} == good
 
 
@@ -244,15 +210,49 @@ def test_another_offering_never_makes_the_choice_dearer(arguments: Asked, anothe
     before = select(definition, revision, fewer, memory, now, limits)
     after = select(definition, revision, [*fewer, another], memory, now, limits)
 
-    assert price_of_choice(after) <= price_of_choice(before)
+    assert measure(after, after.chosen) <= measure(before, before.chosen)
 
 
 @steady
 @given(asked)
-def test_what_is_kept_is_ordered_by_expected_price(arguments: Asked) -> None:
-    prices = [offering.expected_usd_per_hour or 0 for offering in select(*arguments).kept]
+def test_what_is_kept_is_ordered_by_expected_cost_or_else_by_price(arguments: Asked) -> None:
+    selection = select(*arguments)
 
-    assert prices == sorted(prices)
+    measures = [measure(selection, offering) for offering in selection.kept]
+    assert measures == sorted(measures)
+
+
+@steady
+@given(asked)
+def test_the_choice_is_the_first_of_what_is_kept(arguments: Asked) -> None:
+    chosen = select(*arguments).chosen
+
+    assert chosen == next(iter(select(*arguments).kept), None)
+
+
+@steady
+@given(asked)
+def test_the_order_is_total(arguments: Asked) -> None:
+    table = OfferingTable(arguments[2])
+
+    assert len({table.rank(offering) for offering in table}) == len(table)
+
+
+@steady
+@given(asked)
+def test_with_checkpoints_and_equal_rates_the_cheapest_is_chosen(arguments: Asked) -> None:
+    definition, revision, offerings, *rest = arguments
+    steady_work = replace(definition, checkpoint_uri="s3://acme-checkpoints/resnet/", disk_gib=None)
+    equal = [
+        replace(offering, interruptions_per_hour=0.0, placement_score=None)
+        for offering in offerings
+        if offering.purchase is PurchaseOption.SPOT
+    ]
+
+    by_cost = select(replace(steady_work, estimated_duration=timedelta(hours=9)), revision, equal, *rest)
+    by_price = select(replace(steady_work, estimated_duration=None), revision, equal, *rest)
+
+    assert by_cost.kept == by_price.kept
 
 
 @steady
@@ -271,5 +271,10 @@ def test_counts_rows_and_verdict_agree_with_the_selection(arguments: Asked) -> N
         assert not selection.is_permanent
 
 
-def price_of_choice(selection: Selection) -> float:
-    return (selection.kept[0].expected_usd_per_hour or math.inf) if selection.kept else math.inf
+def measure(selection: Selection, offering: Offering | None) -> float:
+    """Return what the order goes by: the expected cost, or else the price."""
+    if offering is None:
+        return math.inf
+    price = offering.expected_usd_per_hour or math.inf
+    cost = expected_cost(selection.work, offering)
+    return price if cost is None else cost

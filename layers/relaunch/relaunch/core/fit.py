@@ -1,12 +1,19 @@
 """Filters on instance types: does the machine have what the job needs? What they reject, waiting does not change."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 
+from relaunch.core.accelerator import Interconnect
 from relaunch.core.catalogue import InstanceType, is_same_name
 from relaunch.core.gpu_share import find_misfit
 from relaunch.core.need import CARD_MEMORY_TOLERANCE, Need, usable_memory_mib
+
+RESERVED_PORTS = MappingProxyType(
+    {22: "SSH", 2375: "Docker", 2376: "Docker", **dict.fromkeys(range(51678, 51681), "the ECS agent")}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +89,40 @@ def check_share(need: Need, machine: InstanceType) -> Miss | None:
     return Miss(misfit.reason, misfit.shortfall) if misfit else None
 
 
+def check_compute_capability(need: Need, machine: InstanceType) -> Miss | None:
+    """Reject GPUs of a lower compute capability than asked for: bf16 begins with 8.0."""
+    asked, has = need.compute_capability, machine.compute_capability
+    if asked is None or (has is not None and has >= asked):
+        return None
+    if has is None:
+        return Miss(f"the compute capability of its {machine.accelerator_model} is not known")
+    return Miss(f"its {machine.accelerator_model} has compute capability {_dotted(has)}; {_dotted(asked)} is asked for")
+
+
+def check_interconnect(need: Need, machine: InstanceType) -> Miss | None:
+    """Reject machines without EFA, or whose GPUs are not known to be connected by NVLink, where that is asked for."""
+    if need.interconnect is Interconnect.EFA and not machine.efa_interfaces:
+        return Miss("it has no Elastic Fabric Adapter (EFA)")
+    if need.interconnect is Interconnect.NVLINK and not machine.has_nvlink:
+        return Miss("its GPUs are not known to be connected by NVLink")
+    return None
+
+
+def check_driver(need: Need, _machine: InstanceType) -> Miss | None:
+    """Reject every machine when a driver is asked for on ECS, where nobody can tell a machine's driver beforehand.
+
+    The AMI brings it, and container instances register no attribute that names it ("Amazon ECS-optimized Linux AMIs").
+    A placement constraint on an attribute that only some machines register would let tasks wait for ever, and keep
+    managed scaling from starting any.
+    """
+    if not need.driver or need.target != "ecs":
+        return None
+    return Miss(
+        f"driver {need.driver} is asked for, which no machine on ECS can be chosen by: its AMI brings the driver; "
+        "set the AMI of the capacity provider instead"
+    )
+
+
 def check_neuron(need: Need, machine: InstanceType) -> Miss | None:
     """Reject machines with too few Neuron devices or cores.
 
@@ -128,6 +169,22 @@ def check_architecture(need: Need, machine: InstanceType) -> Miss | None:
     return Miss(f"its processor is {machine.architecture}; the task definition is for {need.architecture}")
 
 
+def check_ports(need: Need, _machine: InstanceType) -> Miss | None:
+    """Reject tasks that take a port of the machine twice, or one that it needs itself: no machine has room for them.
+
+    Source: "hostPort" of PortMapping (Amazon ECS API Reference).
+    """
+    for port in need.host_ports:
+        if port in RESERVED_PORTS:
+            return Miss(
+                f"the task definition takes host port {port}, which {RESERVED_PORTS[port]} has on every machine"
+            )
+    twice = [port for port, count in Counter(need.host_ports).items() if count > 1]
+    if twice:
+        return Miss(f"the task definition takes host port {twice[0]} twice")
+    return None
+
+
 TYPE_FILTERS: tuple[tuple[str, TypeFilter], ...] = (
     ("manufacturer", check_manufacturer),
     ("allow-list", check_allow_list),
@@ -136,16 +193,24 @@ TYPE_FILTERS: tuple[tuple[str, TypeFilter], ...] = (
     ("model", check_model),
     ("memory-per-card", check_card_memory),
     ("share", check_share),
+    ("compute-capability", check_compute_capability),
+    ("interconnect", check_interconnect),
+    ("driver", check_driver),
     ("neuron", check_neuron),
     ("vcpu", check_vcpu),
     ("memory", check_memory),
     ("architecture", check_architecture),
+    ("ports", check_ports),
 )
 
 
 def format_mib(memory_mib: int) -> str:
     """Write memory in the largest unit it is whole in: `24 GiB`, else `22,888 MiB`."""
     return f"{memory_mib // 1024:,} GiB" if memory_mib % 1024 == 0 else f"{memory_mib:,} MiB"
+
+
+def _dotted(version: tuple[int, int]) -> str:
+    return ".".join(map(str, version))
 
 
 def _count(number: int, noun: str) -> str:

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+from relaunch.core.accelerator import Interconnect
 from relaunch.core.catalogue import InstanceType
 from relaunch.core.definition import JobDefinition
 from relaunch.core.gpu_share import ShareNeed, derive_share
@@ -28,7 +29,8 @@ class Need:
     """What a machine must have; zero or empty means: nothing is asked.
 
     `gpu_count` counts whole GPUs of all containers together; `gpu_memory_mib` is per card. `share` is set instead where
-    a share of one card is asked for.
+    a share of one card is asked for. `compute_capability` is the least acceptable one. `host_ports` are the TCP ports
+    of the machine that containers of the task take, as often as they do.
     """
 
     is_gpu: bool = False
@@ -44,6 +46,11 @@ class Need:
     architecture: str = ""
     network_mode: str = ""
     share: ShareNeed | None = None
+    compute_capability: tuple[int, int] | None = None
+    interconnect: Interconnect | None = None
+    driver: str = ""
+    target: str = "ecs"
+    host_ports: tuple[int, ...] = ()
 
 
 def usable_memory_mib(memory_mib: int) -> int:
@@ -109,7 +116,16 @@ def derive_need(definition: JobDefinition, revision: Revision | None) -> Need:
         architecture=revision.architecture if revision else "",
         network_mode=revision.network_mode if revision else "",
         share=share,
+        compute_capability=gpu.compute_capability if gpu else None,
+        interconnect=gpu.interconnect if gpu else None,
+        driver=(gpu.driver or "") if gpu else "",
+        target=definition.target,
+        host_ports=_taken_ports(revision),
     )
+
+
+def _taken_ports(revision: Revision | None) -> tuple[int, ...]:
+    return tuple(port for each in (revision.containers if revision else ()) for port in each.host_ports)
 
 
 def _listed_devices(revision: Revision | None) -> int:

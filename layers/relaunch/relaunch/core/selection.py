@@ -1,20 +1,30 @@
-"""Selection: named filters keep or reject offerings with a reason; what is kept is ordered by expected price."""
+"""Selection: named filters keep or reject offerings with a reason; what is kept is ordered by expected cost."""
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
 from relaunch.core.catalogue import InstanceType
 from relaunch.core.definition import JobDefinition
+from relaunch.core.expected_cost import WorkAhead, derive_work, expected_cost
 from relaunch.core.fit import TYPE_FILTERS, Miss
 from relaunch.core.need import Need, derive_need
 from relaunch.core.offering import CapacityMemory, Offering
+from relaunch.core.offering_table import OfferingGroup, OfferingTable, RankKey, rank_key
 from relaunch.core.revision import Revision
-from relaunch.core.terms import OFFERING_FILTERS, SelectionLimits, Terms, derive_terms
+from relaunch.core.terms import (
+    GROUP_FILTERS,
+    OFFERING_FILTERS,
+    OfferingFilter,
+    SelectionLimits,
+    Terms,
+    derive_terms,
+    passes_whole,
+)
 
-FILTER_NAMES = tuple(name for name, _ in (*TYPE_FILTERS, *OFFERING_FILTERS))
+FILTER_NAMES = tuple(name for name, _ in (*TYPE_FILTERS, *GROUP_FILTERS, *OFFERING_FILTERS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +43,23 @@ class Rejection:
     retry_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Selection:
-    """What was kept, best first, and everything that was rejected.
+    """What was kept, best first, and everything that was rejected, furthest come first.
 
     `filter_counts` lists (filter name, kept before, kept after) in the order the filters ran: it tells which filter
-    removed the last offering.
+    removed the last offering. `work` is what the order reckons with; None: the order is that of prices.
     """
 
     kept: tuple[Offering, ...]
     rejected: tuple[Rejection, ...]
     filter_counts: tuple[tuple[str, int, int], ...]
+    work: WorkAhead | None = None
+
+    @property
+    def chosen(self) -> Offering | None:
+        """Return the best offering, None when nothing was kept."""
+        return self.kept[0] if self.kept else None
 
     @property
     def last_filter(self) -> str | None:
@@ -54,22 +70,53 @@ class Selection:
     @property
     def is_permanent(self) -> bool:
         """Tell whether nothing was kept and waiting will not change that."""
-        return not self.kept and all(rejection.is_permanent for rejection in self.rejected)
+        return self.chosen is None and all(rejection.is_permanent for rejection in self.rejected)
 
     @property
     def retry_at(self) -> datetime | None:
-        """Return when the capacity memory first lets an offering go again.
+        """Return when the first offering may go again: the capacity memory lets it, or a quota has room.
 
         None when something was kept, and when only prices stand in the way: those change at times nobody knows.
         """
-        times = [rejection.retry_at for rejection in self.rejected if rejection.retry_at is not None]
-        return None if self.kept else min(times, default=None)
+        if self.chosen is not None:
+            return None
+        return min((each.retry_at for each in self.rejected if each.retry_at is not None), default=None)
 
     @property
     def nearest_miss(self) -> Rejection | None:
         """Return, of those the last filter removed, the one that missed by least; the cheapest of equals."""
         last = [rejection for rejection in self.rejected if rejection.filter_name == self.last_filter]
-        return min(last, key=lambda each: (each.shortfall, *_rank(each.offering, 0)), default=None)
+        return min(last, key=lambda each: (each.shortfall, *rank_key(each.offering, 0)), default=None)
+
+
+class _DeferredSelection(Selection):
+    """A selection that knows what was chosen, and makes the whole table when it is asked for."""
+
+    def __init__(self, sieve: "_Sieve") -> None:
+        object.__setattr__(self, "_sieve", sieve)
+        object.__setattr__(self, "work", sieve.work)
+
+    _sieve: "_Sieve"
+
+    @cached_property
+    def chosen(self) -> Offering | None:
+        return self._sieve.choose()
+
+    @cached_property
+    def kept(self) -> tuple[Offering, ...]:
+        return self._table[0]
+
+    @cached_property
+    def rejected(self) -> tuple[Rejection, ...]:
+        return self._table[1]
+
+    @cached_property
+    def filter_counts(self) -> tuple[tuple[str, int, int], ...]:
+        return _count_by_filter(len(self._sieve.offerings), self.rejected)
+
+    @cached_property
+    def _table(self) -> tuple[tuple[Offering, ...], tuple[Rejection, ...]]:
+        return self._sieve.sift()
 
 
 def select(
@@ -80,34 +127,62 @@ def select(
     now: datetime,
     limits: SelectionLimits,
 ) -> Selection:
-    """Choose among offerings: every filter in turn, then by expected price.
+    """Choose among offerings: every filter in turn, then by the expected cost to finish.
 
-    Equal prices: a known price before an assumed one, then the type with more zones, then by name. Without a revision
-    (not yet pinned) only the definition is held against the machines.
+    Without an estimated duration the order is that of prices. Equal ones: a known price before an assumed one, better
+    odds of a launch, more zones, then by name. Without a revision (not yet pinned) only the definition is held against
+    the machines. Selecting several times from an OfferingTable saves the reading of the offerings; the table of kept
+    and rejected is made when it is asked for.
     """
     need = derive_need(definition, revision)
-    terms = derive_terms(definition, need, memory, now, limits)
-    misses: dict[str, tuple[str, Miss] | None] = {}
-    kept: list[Offering] = []
-    rejected: list[Rejection] = []
-    for offering in offerings:
-        machine = offering.instance_type
-        if machine.name not in misses:
-            misses[machine.name] = _first_type_miss(need, machine)
-        miss = misses[machine.name] or _first_offering_miss(terms, offering)
-        if miss is None:
-            kept.append(offering)
-        else:
-            rejected.append(_reject(offering, *miss))
-    ranked = rank_offerings(kept)
-    return Selection(ranked, _rank_rejections(rejected), _count_by_filter(len(offerings), rejected))
+    terms = derive_terms(definition, need, dict(memory), now, limits)
+    table = offerings if isinstance(offerings, OfferingTable) else OfferingTable(offerings)
+    return _DeferredSelection(_Sieve(need, terms, derive_work(definition), table))
 
 
-def rank_offerings(offerings: Iterable[Offering]) -> tuple[Offering, ...]:
-    """Order offerings by expected price; the order is total, and the same whatever order they come in."""
-    listed = list(offerings)
-    found = Counter((each.instance_type.name, each.purchase) for each in listed)
-    return tuple(sorted(listed, key=lambda each: _rank(each, found[each.instance_type.name, each.purchase])))
+_Filtered = tuple[str, Miss]
+
+
+class _Sieve:
+    """Holds every group of offerings against the filters that judge it as one; the others judge one by one."""
+
+    def __init__(self, need: Need, terms: Terms, work: WorkAhead | None, offerings: OfferingTable) -> None:
+        self.terms, self.work, self.offerings = terms, work, offerings
+        misses = {machine.name: _first_type_miss(need, machine) for machine in offerings.machines}
+        self.groups = [
+            (group, misses[group.machine.name] or _first_miss(GROUP_FILTERS, terms, group.ranked[0]))
+            for group in offerings.groups
+        ]
+
+    def choose(self) -> Offering | None:
+        """Return the best offering, which is the best of one group: within a group the order is known already."""
+        heads = (self._head(group) for group, miss in self.groups if miss is None)
+        return min((head for head in heads if head is not None), key=self._rank, default=None)
+
+    def sift(self) -> tuple[tuple[Offering, ...], tuple[Rejection, ...]]:
+        """Return every offering, as kept or as rejected."""
+        kept: list[Offering] = []
+        rejected: list[Rejection] = []
+        for group, group_miss in self.groups:
+            for offering in group.ranked:
+                miss = group_miss or _first_miss(OFFERING_FILTERS, self.terms, offering)
+                if miss is None:
+                    kept.append(offering)
+                else:
+                    rejected.append(_reject(offering, *miss))
+        return tuple(sorted(kept, key=self._rank)), _rank_rejections(rejected)
+
+    def _head(self, group: OfferingGroup) -> Offering | None:
+        if passes_whole(self.terms, group):
+            return group.ranked[0]
+        if group.lowest_usd_per_hour > self.terms.price_cap:
+            return None
+        return next((each for each in group.ranked if not _first_miss(OFFERING_FILTERS, self.terms, each)), None)
+
+    def _rank(self, offering: Offering) -> tuple[float, RankKey]:
+        cost, rank = expected_cost(self.work, offering), self.offerings.rank(offering)
+        # The price comes first in `rank`: it is the measure where there is no work to reckon with.
+        return (rank[0] if cost is None else cost, rank)
 
 
 def explain_rejection(selection: Selection) -> str:
@@ -126,27 +201,15 @@ def explain_rejection(selection: Selection) -> str:
     return f"{verdict}: {name} removed {of}; the nearest was {miss.offering.key}: {miss.reason}"
 
 
-def explain_rows(selection: Selection) -> tuple[Mapping[str, object], ...]:
-    """Return the whole table as JSON-ready rows, kept offerings first: the one form that is stored and printed.
-
-    Keys: `rank` (1 is what was chosen; None when rejected), `instance_type`, `purchase`, `zone`, `zones`,
-    `capacity_provider`, `accelerator`, `accelerator_count`, `accelerator_memory_mib`, `vcpus`, `memory_mib`,
-    `price_usd_per_hour` (None: unknown), `expected_usd_per_hour`, `price_at` (ISO 8601), `on_demand_usd_per_hour`,
-    `saving` (share of the on-demand price), `verdict` (`kept`, `rejected`), `filter`, `reason`, `is_permanent`.
-    """
-    kept = [_row(each, rank) for rank, each in enumerate(selection.kept, start=1)]
-    return (*kept, *(_rejected_row(rejection) for rejection in selection.rejected))
-
-
-def _first_type_miss(need: Need, machine: InstanceType) -> tuple[str, Miss] | None:
+def _first_type_miss(need: Need, machine: InstanceType) -> _Filtered | None:
     for name, check in TYPE_FILTERS:
         if miss := check(need, machine):
             return name, miss
     return None
 
 
-def _first_offering_miss(terms: Terms, offering: Offering) -> tuple[str, Miss] | None:
-    for name, check in OFFERING_FILTERS:
+def _first_miss(filters: Sequence[tuple[str, OfferingFilter]], terms: Terms, offering: Offering) -> _Filtered | None:
+    for name, check in filters:
         if miss := check(terms, offering):
             return name, miss
     return None
@@ -156,60 +219,16 @@ def _reject(offering: Offering, filter_name: str, miss: Miss) -> Rejection:
     return Rejection(offering, filter_name, miss.reason, miss.shortfall, miss.is_permanent, miss.retry_at)
 
 
-def _rank(offering: Offering, zones_found: int) -> tuple[float, bool, int, str, str, str, str]:
-    """Return what offerings are ordered by: price, price known, zones; the names make the order total."""
-    price = offering.expected_usd_per_hour
-    return (
-        math.inf if price is None else price,
-        offering.price_usd_per_hour is None,
-        -(len(offering.zones) or zones_found),
-        offering.instance_type.name,
-        offering.purchase,
-        offering.zone or "",
-        offering.capacity_provider or "",
-    )
-
-
 def _rank_rejections(rejected: list[Rejection]) -> tuple[Rejection, ...]:
     """Order rejections so that those which came furthest are first."""
-    return tuple(sorted(rejected, key=lambda each: (-FILTER_NAMES.index(each.filter_name), *_rank(each.offering, 0))))
+    places = {name: place for place, name in enumerate(FILTER_NAMES)}
+    return tuple(sorted(rejected, key=lambda each: (-places[each.filter_name], *rank_key(each.offering, 0))))
 
 
-def _count_by_filter(offered: int, rejected: list[Rejection]) -> tuple[tuple[str, int, int], ...]:
+def _count_by_filter(offered: int, rejected: Sequence[Rejection]) -> tuple[tuple[str, int, int], ...]:
     removed = Counter(rejection.filter_name for rejection in rejected)
     counts, left = [], offered
     for name in FILTER_NAMES:
         counts.append((name, left, left - removed[name]))
         left -= removed[name]
     return tuple(counts)
-
-
-def _row(offering: Offering, rank: int | None) -> dict[str, object]:
-    machine = offering.instance_type
-    return {
-        "rank": rank,
-        "instance_type": machine.name,
-        "purchase": offering.purchase.value,
-        "zone": offering.zone,
-        "zones": list(offering.zones),
-        "capacity_provider": offering.capacity_provider,
-        "accelerator": machine.accelerator_model,
-        "accelerator_count": machine.accelerator_count,
-        "accelerator_memory_mib": machine.accelerator_memory_mib,
-        "vcpus": machine.vcpus,
-        "memory_mib": machine.memory_mib,
-        "price_usd_per_hour": offering.price_usd_per_hour,
-        "expected_usd_per_hour": offering.expected_usd_per_hour,
-        "price_at": offering.price_at.isoformat() if offering.price_at else None,
-        "on_demand_usd_per_hour": offering.on_demand_usd_per_hour,
-        "saving": offering.saving,
-        "verdict": "kept",
-        "filter": None,
-        "reason": "",
-        "is_permanent": None,
-    }
-
-
-def _rejected_row(rejection: Rejection) -> dict[str, object]:
-    verdict = {"verdict": "rejected", "filter": rejection.filter_name, "reason": rejection.reason}
-    return _row(rejection.offering, None) | verdict | {"is_permanent": rejection.is_permanent}

@@ -1,39 +1,52 @@
 """Filters on the terms of an offering: purchase option, price, and what failed lately. Some of them end by waiting."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 from relaunch.core.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.definition import JobDefinition
 from relaunch.core.fit import Miss
-from relaunch.core.need import Need
+from relaunch.core.need import Need, fills_machine
 from relaunch.core.offering import CapacityMemory, Offering, OfferingKey
+from relaunch.core.offering_table import OfferingGroup
+from relaunch.core.quotas import NO_QUOTAS, Quotas, quota_of
+
+# Other jobs end at times nobody knows; this is when it is worth another look.
+_QUOTA_PATIENCE = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
 class SelectionLimits:
-    """The stack's own limits, as selection needs them.
+    """The limits of stack and account, as selection needs them.
 
     `max_spot_ratio`: spot above this share of the on-demand price is not worth being interrupted.
     `has_subnets`: whether the stack names subnets, which tasks of network mode awsvpc need.
+    `quotas`: the account's quotas by code; one that is not known is not there, and rejects nothing.
     """
 
     max_price_usd_per_hour: float = 40.0
     max_spot_ratio: float = 0.9
     has_subnets: bool = True
+    quotas: Quotas = field(default_factory=lambda: NO_QUOTAS)
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Everything the filters on offerings look at; `price_cap` is the lower of the definition's and the stack's."""
+    """Everything the filters on offerings look at.
 
+    `price_cap` is the lower of the definition's and the stack's. `remembered` names what the capacity memory knows
+    anything of, in any zone.
+    """
+
+    need: Need
     policy: PurchasePolicy
     purchase_options: frozenset[PurchaseOption]
     price_cap: float
     price_cap_owner: str
     network_mode: str
     memory: CapacityMemory
+    remembered: frozenset[tuple[str, PurchaseOption]]
     now: datetime
     limits: SelectionLimits
 
@@ -45,12 +58,14 @@ def derive_terms(
     own, stack = definition.max_price_usd_per_hour, limits.max_price_usd_per_hour
     is_own = own is not None and own <= stack
     return Terms(
+        need=need,
         policy=definition.purchase,
         purchase_options=definition.purchase.options,
         price_cap=own if own is not None and is_own else stack,
         price_cap_owner="definition" if is_own else "stack",
         network_mode=need.network_mode,
         memory=memory,
+        remembered=frozenset((key.instance_type, key.purchase) for key in memory),
         now=now,
         limits=limits,
     )
@@ -73,6 +88,32 @@ def check_purchase(terms: Terms, offering: Offering) -> Miss | None:
     return Miss(f"the definition's purchase is {terms.policy}")
 
 
+def check_quota(terms: Terms, offering: Offering) -> Miss | None:
+    """Reject machines that the account's quota does not allow, by itself or beside those of other jobs.
+
+    A machine with room for two such tasks may be up already, and then takes no more of the quota: what others use is
+    held against machines that the task fills.
+    """
+    if not terms.limits.quotas:
+        return None
+    quota = quota_of(offering.instance_type.name, offering.purchase)
+    room = terms.limits.quotas.get(quota.code) if quota else None
+    if quota is None or room is None:
+        return None
+    vcpus = offering.instance_type.vcpus
+    if vcpus > room.vcpus:
+        reason = f"it has {vcpus} vCPU and the account's quota is {room.vcpus:g}: ask AWS for more of {quota}"
+        return Miss(reason, 1 - room.vcpus / vcpus)
+    if vcpus + room.used_vcpus <= room.vcpus or not fills_machine(terms.need, offering.instance_type):
+        return None
+    reason = (
+        f"it has {vcpus} vCPU and other jobs use {room.used_vcpus:g} of the quota's {room.vcpus:g}: "
+        f"wait for them, or ask AWS for more of {quota}"
+    )
+    retry_at = terms.now + _QUOTA_PATIENCE
+    return Miss(reason, 1 - (room.vcpus - room.used_vcpus) / vcpus, is_permanent=False, retry_at=retry_at)
+
+
 def check_price_cap(terms: Terms, offering: Offering) -> Miss | None:
     """Reject what costs more than the definition or the stack allows; on-demand prices do not change by waiting."""
     price = offering.expected_usd_per_hour
@@ -87,10 +128,8 @@ def check_price_cap(terms: Terms, offering: Offering) -> Miss | None:
 
 def check_spot_ratio(terms: Terms, offering: Offering) -> Miss | None:
     """Reject spot that is not cheaper enough than on-demand; an unknown spot price is not judged here."""
-    if offering.purchase is not PurchaseOption.SPOT or offering.saving is None:
-        return None
-    ratio, limit = 1 - offering.saving, terms.limits.max_spot_ratio
-    if ratio <= limit:
+    ratio, limit = offering.spot_ratio, terms.limits.max_spot_ratio
+    if ratio is None or ratio <= limit:
         return None
     reason = f"spot costs {ratio:.0%} of the on-demand price; above {limit:.0%} it is not worth being interrupted"
     return Miss(reason, 1 - limit / ratio, is_permanent=False)
@@ -109,13 +148,27 @@ def check_capacity_memory(terms: Terms, offering: Offering) -> Miss | None:
     return Miss(reason, is_permanent=False, retry_at=failure.until)
 
 
-OFFERING_FILTERS: tuple[tuple[str, OfferingFilter], ...] = (
+# What these say of one offering holds for every other of its group.
+GROUP_FILTERS: tuple[tuple[str, OfferingFilter], ...] = (
     ("network-mode", check_network_mode),
     ("purchase", check_purchase),
+    ("quota", check_quota),
+)
+OFFERING_FILTERS: tuple[tuple[str, OfferingFilter], ...] = (
     ("price-cap", check_price_cap),
     ("spot-ratio", check_spot_ratio),
     ("capacity-memory", check_capacity_memory),
 )
+
+
+def passes_whole(terms: Terms, group: OfferingGroup) -> bool:
+    """Tell whether no filter on offerings can reject any of a group: its dearest passes, and none failed lately."""
+    return (
+        group.is_priced
+        and group.highest_usd_per_hour <= terms.price_cap
+        and group.highest_spot_ratio <= terms.limits.max_spot_ratio
+        and (group.machine.name, group.purchase) not in terms.remembered
+    )
 
 
 def _keys(offering: Offering) -> tuple[OfferingKey, ...]:

@@ -12,7 +12,8 @@ from relaunch.adapters.aws.jobs_table import Item, epoch, key, number, stamp, te
 from relaunch.core.job import Attempt, Job, JobSummary, TimelineEntry
 from relaunch.core.job_lookup import due_at, selected_try, waited_slot
 from relaunch.core.job_summary import summarize_job
-from relaunch.core.selection import Selection, explain_rows
+from relaunch.core.selection import Selection
+from relaunch.core.selection_rows import explain_rows
 from relaunch.ports import JobWrite, StoredSelection
 
 KEPT_AFTER_END = timedelta(days=90)

@@ -1,0 +1,182 @@
+"""Whether one offering is good for a job: written down once more, plainly, sharing no code with selection's filters."""
+
+import math
+from collections.abc import Iterable
+
+from fakes.builders import NOW
+from relaunch.core.accelerator import GpuRequirement, PurchaseOption
+from relaunch.core.catalogue import InstanceType
+from relaunch.core.definition import JobDefinition
+from relaunch.core.offering import CapacityMemory, Offering
+from relaunch.core.revision import Revision
+from relaunch.core.terms import SelectionLimits
+
+RESERVED = {22, 2375, 2376, 51678, 51679, 51680}
+OLD_GPUS = {"K520", "K80", "M60"}
+QUOTAS = {
+    ("g", "spot"): "L-3819A6DF",
+    ("g", "on-demand"): "L-DB2E81BA",
+    ("p", "spot"): "L-7212CCBC",
+    ("p", "on-demand"): "L-417A185B",
+    ("t", "spot"): "L-6B0D517C",
+    ("t", "on-demand"): "L-2C3B7624",
+    ("i", "spot"): "L-B5D1601B",
+    ("i", "on-demand"): "L-1945791B",
+}
+
+
+def is_good(
+    offering: Offering,
+    definition: JobDefinition,
+    revision: Revision | None,
+    memory: CapacityMemory,
+    limits: SelectionLimits,
+) -> bool:
+    """Hold one offering against everything that is asked of it."""
+    machine = offering.instance_type
+    demands = [machine.accelerator_manufacturer in {"NVIDIA", "AWS"}]
+    demands += has_accelerator(machine, definition, revision)
+    if revision:
+        demands += has_room(machine, revision)
+        demands += has_network(offering, definition, revision, limits)
+    return all(demands) and has_good_terms(offering, definition, revision, memory, limits)
+
+
+def has_accelerator(machine: InstanceType, definition: JobDefinition, revision: Revision | None) -> Iterable[bool]:
+    """Yield what is asked of the accelerators."""
+    wanted = definition.accelerator
+    if wanted.instance_types:
+        yield machine.name in wanted.instance_types
+    if wanted.gpu:
+        yield machine.accelerator_manufacturer == "NVIDIA"
+        names = [model.lower().replace(" ", "") for model in wanted.gpu.models]
+        yield not names or machine.accelerator_model.lower().replace(" ", "") in names
+        yield wanted.gpu.driver is None
+        least = wanted.gpu.compute_capability
+        yield least is None or (machine.compute_capability or (0, 0)) >= least
+        yield wanted.gpu.interconnect != "efa" or machine.efa_interfaces > 0
+        yield wanted.gpu.interconnect != "nvlink" or machine.has_nvlink
+        if wanted.gpu.compute_percent is None:
+            yield machine.gpu_memory_mib >= 0.93 * (wanted.gpu.memory_mib or 0)
+        else:
+            yield has_share(machine, wanted.gpu)
+            yield whole_gpus_of_others(definition, revision) == 0
+    if wanted.neuron:
+        yield machine.accelerator_manufacturer == "AWS"
+        yield machine.neuron_devices >= (wanted.neuron.devices or 0)
+        yield machine.neuron_devices * machine.neuron_cores_per_device >= (wanted.neuron.cores or 0)
+    yield machine.gpu_count >= whole_gpus(definition, revision)
+
+
+def has_share(machine: InstanceType, gpu: GpuRequirement) -> bool:
+    """Tell whether a machine has a part of a GPU as large as asked for, or shares whole ones where that is enough."""
+    asked_mib, percent = gpu.memory_mib or 0, gpu.compute_percent or 0
+    if machine.gpu_partition_size < 1:
+        return machine.gpu_partition_size * 100 >= percent and machine.gpu_memory_mib >= asked_mib
+    can_share = machine.gpu_count > 0 and machine.accelerator_model not in OLD_GPUS
+    return can_share and gpu.isolation != "required" and int(machine.gpu_memory_mib * 0.9) >= asked_mib
+
+
+def whole_gpus_of_others(definition: JobDefinition, revision: Revision | None) -> int:
+    """Count the whole GPUs of containers that the definition's requirement does not concern."""
+    containers = revision.containers if revision else ()
+    is_asked = definition.accelerator.gpu is not None
+    return sum(each.gpu_count for each in containers if not (is_asked and each.name == definition.container))
+
+
+def whole_gpus(definition: JobDefinition, revision: Revision | None) -> int:
+    """Count the whole GPUs of the whole task."""
+    gpu = definition.accelerator.gpu
+    own = gpu.count if gpu and gpu.compute_percent is None else 0
+    return own + whole_gpus_of_others(definition, revision)
+
+
+def has_room(machine: InstanceType, revision: Revision) -> list[bool]:
+    """Return what the task definition asks of the rest of the machine."""
+    paths = {path for container in revision.containers for path in container.neuron_devices}
+    ports = [port for container in revision.containers for port in container.host_ports]
+    left_mib = machine.memory_mib - 256 - math.ceil(machine.memory_mib * 0.04)
+    return [
+        paths <= {f"/dev/neuron{number}" for number in range(machine.neuron_devices)},
+        machine.vcpus >= revision.vcpus,
+        machine.vcpus >= sum(container.vcpus for container in revision.containers),
+        left_mib >= revision.memory_mib,
+        left_mib >= sum(container.memory_mib for container in revision.containers),
+        machine.architecture.upper() == revision.architecture,
+        len(ports) == len(set(ports)),
+        not RESERVED & set(ports),
+    ]
+
+
+def has_network(
+    offering: Offering, definition: JobDefinition, revision: Revision, limits: SelectionLimits
+) -> list[bool]:
+    """Return what the task definition's network mode asks for."""
+    mode = revision.network_mode
+    return [
+        mode != "awsvpc" or limits.has_subnets,
+    ]
+
+
+def has_good_terms(
+    offering: Offering,
+    definition: JobDefinition,
+    revision: Revision | None,
+    memory: CapacityMemory,
+    limits: SelectionLimits,
+) -> bool:
+    """Tell whether it may be bought, at its price, now."""
+    price, on_demand = offering.price_usd_per_hour, offering.on_demand_usd_per_hour
+    is_spot = offering.purchase is PurchaseOption.SPOT
+    reckoned = on_demand if price is None else price
+    caps = [limits.max_price_usd_per_hour, definition.max_price_usd_per_hour or math.inf]
+    is_bargain = not is_spot or price is None or on_demand is None or price / on_demand <= limits.max_spot_ratio
+    failed = [
+        failure
+        for key, failure in memory.items()
+        if key.instance_type == offering.instance_type.name
+        and key.purchase is offering.purchase
+        and key.zone in {None, offering.zone}
+        and failure.until > NOW
+    ]
+    is_allowed = str(offering.purchase) in definition.purchase
+    is_affordable = reckoned is not None and reckoned <= min(caps)
+    return (
+        is_allowed and is_affordable and is_bargain and not failed and has_quota(offering, definition, revision, limits)
+    )
+
+
+def has_quota(
+    offering: Offering, definition: JobDefinition, revision: Revision | None, limits: SelectionLimits
+) -> bool:
+    """Tell whether the quota has room for the machine, unless one may be up already that has room for the task."""
+    machine = offering.instance_type
+    room = limits.quotas.get(QUOTAS[machine.name[0], str(offering.purchase)])
+    if room is None or machine.vcpus + room.used_vcpus <= room.vcpus:
+        return True
+    if machine.vcpus > room.vcpus:
+        return False
+    gpu, neuron = definition.accelerator.gpu, definition.accelerator.neuron
+    if gpu and gpu.compute_percent is not None:
+        return True
+    return has_room_for_two(machine, whole_gpus(definition, revision), neuron, revision)
+
+
+def has_room_for_two(machine: InstanceType, gpus: int, neuron: object, revision: Revision | None) -> bool:
+    """Tell whether two such tasks fit onto one machine."""
+    devices = getattr(neuron, "devices", None) or 0
+    cores = getattr(neuron, "cores", None) or 0
+    vcpus, memory_mib = 0.0, 0
+    if revision:
+        listed = [int(path[11:]) + 1 for each in revision.containers for path in each.neuron_devices]
+        devices = max([devices, *listed])
+        vcpus = max(revision.vcpus, sum(each.vcpus for each in revision.containers))
+        memory_mib = max(revision.memory_mib, sum(each.memory_mib for each in revision.containers))
+    pairs = [
+        (gpus, machine.gpu_count),
+        (devices, machine.neuron_devices),
+        (cores, machine.neuron_devices * machine.neuron_cores_per_device),
+        (vcpus, machine.vcpus),
+        (memory_mib, machine.memory_mib - 256 - math.ceil(machine.memory_mib * 0.04)),
+    ]
+    return all(asked + asked <= has for asked, has in pairs)
