@@ -20,9 +20,10 @@ def measure(session: Session) -> list[Table]:
             rows,
             (
                 "reads, writes: calls to the jobs table; items: what those writes write; all: calls to all services.",
-                "Goal of launch_attempt: RunTask, at most 2 reads and 3 writes. The revision is read (by "
-                "DescribeTaskDefinition) once, by submit_job.",
-                "Spot prices are kept 10 minutes and the webhook's secret is kept, as long as the container lives.",
+                "Goal of launch_attempt: RunTask, at most 2 reads and 3 writes, without what is kept as long as the "
+                "execution environment lives:",
+                "spot prices (10 minutes), the day's snapshot of offerings (GetItem), the webhook's secret. "
+                "DescribeTaskDefinition is submit_job's.",
             ),
         )
     ]

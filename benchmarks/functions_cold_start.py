@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.built_functions import environment, handling
 from benchmarks.fresh_process import Sample, aws_environment
 from benchmarks.fresh_process import measure as measure_process
-from benchmarks.session import Session
+from benchmarks.session import Session, rotated
 from benchmarks.story import Step, Story
 from benchmarks.tables import Table, median
 
@@ -35,10 +35,10 @@ def measure(session: Session) -> list[Table]:
     story = session.story
     steps = [story.step(function, situation) for function, situation in FIRST_EVENTS.items()]
     samples: dict[str, list[Sample]] = {}
-    for is_counted in session.counted:
-        for case, sample in _measure_round(story, steps).items():
+    for number, is_counted in enumerate(session.counted()):
+        for case, sample in _measure_round(story, rotated(steps, number)).items():
             samples.setdefault(case, []).extend([sample] if is_counted else [])
-    return [_table(steps, samples, session.rounds)]
+    return [_table(steps, samples)]
 
 
 def _measure_round(story: Story, steps: list[Step]) -> dict[str, Sample]:
@@ -65,7 +65,7 @@ def _peer(step: Step) -> str:
     return f"boto3: {', '.join(step.services)}"
 
 
-def _table(steps: list[Step], samples: dict[str, list[Sample]], rounds: int) -> Table:
+def _table(steps: list[Step], samples: dict[str, list[Sample]]) -> Table:
     bare = _median_ms(samples[BARE])
     rows: list[tuple[str | float | None, ...]] = [(BARE, "", bare, *_rest(samples[BARE]), 1.0, None, None, None)]
     for step in steps:
@@ -85,7 +85,7 @@ def _table(steps: list[Step], samples: dict[str, list[Sample]], rounds: int) -> 
             )
         )
     return Table(
-        f"Fresh process to the first handled event, and its memory; medians of {rounds} interleaved rounds",
+        f"Fresh process to the first handled event, and its memory; medians of {len(samples[BARE])} interleaved rounds",
         ("function", "event", "ms", "fastest", "CPU ms", "peak MiB", "x bare", "boto3 ms", "x boto3", "boto3 MiB"),
         rows,
         (

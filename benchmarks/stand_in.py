@@ -87,6 +87,11 @@ class StandIn:
         self._replayed = list(exchanges)
         self.passed_over, self.deviations = [], []
 
+    @property
+    def left_out(self) -> int:
+        """How many recorded calls were not made."""
+        return len(self.passed_over) + len(self._replayed or ())
+
     def require_whole(self) -> None:
         """Insist that exactly the recorded calls were made.
 
