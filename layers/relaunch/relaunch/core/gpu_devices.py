@@ -1,6 +1,6 @@
 """The GPUs of machines as ECS accounts for them, and whether a share finds room on one now."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -8,7 +8,6 @@ from relaunch.core.gpu_share import ShareNeed
 
 # A timeline entry is for people; a cluster has more cards than they read.
 _SHOWN_DEVICES = 4
-_USES = {"IDLE": "idle", "DEDICATED": "one container's own"}
 
 
 class GpuSharingMode(StrEnum):
@@ -17,6 +16,9 @@ class GpuSharingMode(StrEnum):
     IDLE = "IDLE"
     NVIDIA_MPS = "NVIDIA_MPS"
     DEDICATED = "DEDICATED"
+
+
+_USES: Mapping[str, str] = {GpuSharingMode.IDLE: "idle", GpuSharingMode.DEDICATED: "one container's own"}
 
 
 @dataclass(frozen=True, slots=True)
