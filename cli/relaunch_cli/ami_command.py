@@ -100,16 +100,22 @@ def misfits(machines: "Sequence[InstanceType]") -> dict[str, str]:
 
 
 def show_images(found: "Sequence[Ami]") -> None:
-    """Print images as a table, with the parameters beneath."""
+    """Print images as a table, without the columns of what is not told, and the parameters beneath."""
     from rich.text import Text
 
     from relaunch_cli.screen import plain_table, show
 
-    table = plain_table("KIND", "IMAGE", "AGENT", "DRIVER", "NAME")
-    for each in found:
-        table.add_row(
-            each.kind, each.image_id or "?", each.agent_version or "", each.driver_version or "", each.image_name or ""
-        )
+    columns = {
+        "KIND": [str(each.kind) for each in found],
+        "IMAGE": [each.image_id or "?" for each in found],
+        "AGENT": [each.agent_version or "" for each in found],
+        "DRIVER": [each.driver_version or "" for each in found],
+        "NAME": [each.image_name or "" for each in found],
+    }
+    told = {heading: cells for heading, cells in columns.items() if any(cells)}
+    table = plain_table(*told)
+    for row in zip(*told.values(), strict=True):
+        table.add_row(*row)
     show(table, *(Text(f"{each.kind}: {each.parameter}", style="dim") for each in found))
 
 

@@ -4,7 +4,7 @@
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,7 +15,26 @@ from relaunch_cli.job_logs import LogSource
 if TYPE_CHECKING:
     import boto3
 
-    from relaunch.ports import AmiSource, World
+    from relaunch.core.ami import Ami, AmiKind, AmiSystem
+    from relaunch.ports import World
+
+
+class AmiSource(Protocol):
+    """Machine images that ECS recommends, of one region."""
+
+    @property
+    def region(self) -> str:
+        """Return the region's name."""
+        ...
+
+    def recommended(self, kinds: "Iterable[AmiKind]", system: "AmiSystem") -> "list[Ami]":
+        """Return an image for each kind; without an id where the region has none.
+
+        Raises:
+            PermanentError: the caller may not ask.
+            TransientError: throttled or unreachable.
+        """
+        ...
 
 
 class Connection(Protocol):
@@ -35,7 +54,7 @@ class Connection(Protocol):
         """Return where the trainings' logs are."""
         ...
 
-    def amis(self, region: str) -> "AmiSource":
+    def amis(self, region: str) -> AmiSource:
         """Return where a region's recommended images are read; empty: the region that the caller works in.
 
         Raises:
@@ -79,7 +98,7 @@ class AwsConnection:
 
         return CloudWatchLogs(self._session)
 
-    def amis(self, region: str) -> "AmiSource":
+    def amis(self, region: str) -> AmiSource:
         from botocore.exceptions import NoRegionError
 
         from relaunch.adapters.aws.ami_parameters import SsmAmis

@@ -14,11 +14,11 @@ from relaunch.core.accelerator import PurchaseOption
 from relaunch.core.ami import Ami, AmiKind, AmiSystem, ami_parameter
 from relaunch.core.launch import CapacityNews, CapacityNewsKind
 from relaunch.core.trigger import DirectRequest
-from relaunch.ports import AmiSource
 from relaunch.usecases.launch_attempt import launch_attempt
 from relaunch.usecases.observe_capacity import observe_capacity
 from relaunch.usecases.observe_task import observe_task
 from relaunch.usecases.submit_job import submit_direct
+from relaunch_cli.connection import AmiSource
 from relaunch_cli.job_logs import LogDestination, LogEvent
 
 

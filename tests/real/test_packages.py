@@ -21,6 +21,7 @@ FUNCTIONS = {
     "ObserveCapacityFunction": "observe_capacity",
     "ObserveTaskFunction": "observe_task",
     "ReconcileFunction": "reconcile",
+    "RefreshOfferingsFunction": "refresh_offerings",
 }
 LAYERS = ("RelaunchLayer", "DependenciesLayer")
 

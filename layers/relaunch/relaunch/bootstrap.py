@@ -15,11 +15,8 @@ from relaunch.adapters.aws.dynamodb_jobs import DynamoDbJobs
 from relaunch.adapters.aws.ecr_images import EcrImages
 from relaunch.adapters.aws.ecs_revisions import EcsRevisions
 from relaunch.adapters.aws.ecs_target import EcsTarget
-from relaunch.adapters.aws.instance_type_offerings import Ec2InstanceTypeOfferings
-from relaunch.adapters.aws.instance_types import Ec2InstanceTypes
 from relaunch.adapters.aws.offerings import CapacityProviderOfferings
 from relaunch.adapters.aws.poison_queue import PoisonQueue
-from relaunch.adapters.aws.price_list import PriceList, price_list_region
 from relaunch.adapters.aws.snapshot_item import DynamoDbSnapshots
 from relaunch.adapters.aws.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.sqs_launches import SqsLaunchQueue
@@ -81,6 +78,11 @@ def function() -> FunctionWorld:
 @cache
 def refresh_world() -> RefreshWorld:
     """Return what refreshing offerings needs, made once per container from the function's environment."""
+    # No other function needs these: they start without.
+    from relaunch.adapters.aws.instance_type_offerings import Ec2InstanceTypeOfferings  # noqa: PLC0415
+    from relaunch.adapters.aws.instance_types import Ec2InstanceTypes  # noqa: PLC0415
+    from relaunch.adapters.aws.price_list import PriceList, price_list_region  # noqa: PLC0415
+
     settings = Settings.from_environment(os.environ)
     clients, clock, log = _Clients(boto3.Session()), SystemClock(), PowertoolsLog()
     region = clients.region

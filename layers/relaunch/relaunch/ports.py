@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Protocol
 
 from relaunch.core.accelerator import PurchaseOption
-from relaunch.core.ami import Ami, AmiKind, AmiSystem
 from relaunch.core.caps import StackLimits
 from relaunch.core.catalogue import InstanceType
 from relaunch.core.definition import JobDefinition, TriggerSource
@@ -356,16 +355,18 @@ class PriceListSource(Protocol):
         ...
 
 
-class AmiSource(Protocol):
-    """Machine images that ECS recommends, of one region."""
+class ImageSource(Protocol):
+    """Container images (ECR)."""
 
     @property
     def region(self) -> str:
         """Return the region's name."""
         ...
 
-    def recommended(self, kinds: Iterable[AmiKind], system: AmiSystem) -> list[Ami]:
-        """Return an image for each kind; without an id where the region has none.
+    def digest(self, repository: str, tag: str, account: str | None = None) -> str | None:
+        """Return the digest (`sha256:…`) of the image of this tag, None when there is none.
+
+        `account` names another account's registry.
 
         Raises:
             PermanentError: the caller may not ask.

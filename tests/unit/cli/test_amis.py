@@ -15,6 +15,7 @@ def test_both_kinds_of_images_are_shown_with_their_parameters(relaunch):
 
     assert "ami-gpu" in result.stdout
     assert "1.107.0" in result.stdout
+    assert "DRIVER" not in result.stdout
     assert "neuron: /aws/service/ecs/optimized-ami/amazon-linux-2023/neuron/recommended" in result.stdout
     assert result.stderr == ""
 
