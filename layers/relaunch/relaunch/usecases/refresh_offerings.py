@@ -37,7 +37,7 @@ def refresh_offerings(world: RefreshWorld) -> dict[str, str]:
             snapshot = snapshot.with_part(part, content, Origin(source, now))
             outcomes[part.label] = "refreshed"
     world.snapshots.save_snapshot(snapshot)
-    world.log.decided("offerings-refreshed", **{part.replace(" ", "_"): each for part, each in outcomes.items()})
+    world.log.decided("offerings-refreshed", region=world.region, outcomes=outcomes)
     if transient:
         raise TransientError(f"not refreshed: {', '.join(transient)}")
     return outcomes

@@ -12,6 +12,7 @@
 | `DEFINITION` | `<name>` | a definition | definition_items | |
 | `TRIGGER#<source>#<name>` | `<definition>` | the definition again, under an origin it watches | definition_items | |
 | `CAPACITY` | `<type>#<zone or *>#<purchase>` | what failed lately | capacity_items | when it may be tried |
+| `OFFERINGS` | `SNAPSHOT` | types, zones and prices of the region | snapshot_item | |
 | `EVENTS#<day>` | `<time>#<hash>` | what became of an event | event_items | after 8 days |
 """
 
