@@ -69,6 +69,12 @@ check: environment validate ## Format, lint, types, import contracts, template a
 test: setup build environment-bench ## All tests, also those that deploy into the emulator
 	@$(ENVIRONMENT)/pytest -q --cov --cov-report=term:skip-covered
 
+# ── Everything fails ─────────────────────────────────────────────────────────────────────────────────────────────────
+SEEDS ?= 2000
+.PHONY: simulate
+simulate: environment ## The whole application while everything fails, SEEDS=2000 times
+	@$(ENVIRONMENT)/python -m relaunch_local.simulation --seeds $(SEEDS)
+
 # ── On this machine ──────────────────────────────────────────────────────────────────────────────────────────────────
 .PHONY: demo local bench catalogue clean
 demo: setup build ## The whole story on this machine, with no account

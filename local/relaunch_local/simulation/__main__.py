@@ -1,0 +1,120 @@
+"""`python -m relaunch_local.simulation`: run seeds, replay one, or shrink one that fails."""
+
+import argparse
+import json
+import sys
+import time
+
+from relaunch_local.simulation.campaign import Report, run_seeds
+from relaunch_local.simulation.options import Options
+from relaunch_local.simulation.run import SeedResult, run_seed
+from relaunch_local.simulation.shrink import shrink
+
+_DEFAULT_SEEDS = 2_000
+_SHOWN_FAILURES = 10
+
+
+def main() -> int:
+    """Do what was asked; 1 when anything was violated or never tried."""
+    arguments = _parse_arguments()
+    if arguments.seed is not None:
+        return _replay(arguments)
+    seeds = range(arguments.first, arguments.first + arguments.seeds)
+    progress = _Progress(len(seeds), is_shown=not arguments.json)
+    options = Options(dynamodb=arguments.dynamodb)
+    report = run_seeds(seeds, options, processes=arguments.processes, on_result=progress.tell)
+    if arguments.json:
+        print(json.dumps(report.to_json(), indent=2))
+    else:
+        _print(report)
+    return 0 if report.is_good else 1
+
+
+def _parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m relaunch_local.simulation", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=_DEFAULT_SEEDS, help="how many seeds")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--seed", type=int, help="replay this one")
+    parser.add_argument("--steps", type=int, help="end the replay after so many steps of functions")
+    parser.add_argument("--trace", action="store_true", help="print everything that happens in the replay")
+    parser.add_argument("--shrink", action="store_true", help="find the fewest faults with which the seed still fails")
+    parser.add_argument("--dynamodb", action="store_true", help="the real adapter over an emulated table; slow")
+    parser.add_argument("--processes", type=int, help="how many at once; all processors unless told otherwise")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    return parser.parse_args()
+
+
+def _replay(arguments: argparse.Namespace) -> int:
+    options = Options(trace=arguments.trace, steps=arguments.steps, dynamodb=arguments.dynamodb)
+    if arguments.shrink:
+        shrunk = shrink(arguments.seed, options, on_progress=lambda text: print(text, file=sys.stderr))
+        if shrunk is None:
+            print(f"seed {arguments.seed} breaks nothing")
+            return 0
+        result = shrunk
+    else:
+        result = run_seed(arguments.seed, options)
+    _print_result(result)
+    return 1 if result.violations else 0
+
+
+def _print_result(result: SeedResult) -> None:
+    for line in result.trace:
+        print(line)
+    if len(result.faults) <= 40:
+        print("faults:")
+        for fault in result.faults:
+            print(f"  {fault.at:%m-%d %H:%M:%S} {fault.identity}  {fault.note}")
+    for violation in result.violations:
+        print(f"VIOLATION {violation}")
+    faults, jobs, violations = result.happened.total(), result.jobs, len(result.violations)
+    print(f"{faults} faults, {jobs} jobs, {violations} violations")
+
+
+class _Progress:
+    """Says how far it is, every few seconds."""
+
+    def __init__(self, total: int, *, is_shown: bool) -> None:
+        self._total = total
+        self._is_shown = is_shown
+        self._done = self._jobs = self._violations = 0
+        self._began = self._told = time.monotonic()
+
+    def tell(self, result: SeedResult) -> None:
+        """Count a seed."""
+        self._done += 1
+        self._jobs += result.jobs
+        self._violations += len(result.violations)
+        now = time.monotonic()
+        if self._is_shown and (now - self._told >= 5.0 or self._done == self._total):
+            self._told = now
+            speed = self._done / max(now - self._began, 0.001)
+            words = f"{self._done} of {self._total} seeds, {self._jobs} jobs, {self._violations} violations"
+            print(f"{words}, {speed:.1f} seeds/s", file=sys.stderr)
+
+
+def _print(report: Report) -> None:
+    print(f"simulated hours  {report.simulated_seconds / 3600:,.0f} in {report.wall_seconds:.0f} s")
+    print(f"seeds, tasks     {report.seeds:,} seeds, {report.tasks:,} tasks, {report.steps:,} steps of functions")
+    print("jobs             " + ", ".join(f"{count:,} {state}" for state, count in sorted(report.ends.items())))
+    print("faults")
+    for kind, count in sorted(report.faults.items()):
+        print(f"  {kind:<38}{count:>10,}")
+    print("checks")
+    for name, count in sorted(report.checks.items()):
+        print(f"  {name:<58}{count:>12,}")
+    for kind, (count, least) in report.too_rare.items():
+        print(f"TOO RARE {kind}: {count} times, at least {least} are needed")
+    for failure in report.failures[:_SHOWN_FAILURES]:
+        print(
+            f"FAILED seed {failure.seed}: replay with python -m relaunch_local.simulation --seed {failure.seed} --trace"
+        )
+        for violation in failure.violations[:5]:
+            print(f"  {violation}")
+    if len(report.failures) > _SHOWN_FAILURES:
+        print(f"and {len(report.failures) - _SHOWN_FAILURES} seeds more")
+    print(report.summary_line())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

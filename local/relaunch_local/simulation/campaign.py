@@ -1,0 +1,185 @@
+"""Many seeds, on all processors, and what came of them."""
+
+import multiprocessing
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from relaunch_local.simulation.options import Options
+from relaunch_local.simulation.run import SeedResult, run_seed
+
+# Every kind of fault that there is, and how many of it a thousand seeds have at least: less is a simulation that does
+# not try what it says it tries.
+LEAST_PER_THOUSAND: Mapping[str, int] = {
+    "agent-disconnected": 300,
+    "asynchronous-retry": 20,
+    "call-answer-late": 500,
+    "call-answer-lost": 2_000,
+    "call-refused": 1_500,
+    "call-repeated-by-sdk": 1_500,
+    "call-throttled": 1_500,
+    "call-unanswered": 1_000,
+    "capacity-changed": 300,
+    "describe-behind": 100,
+    "event-delayed": 300,
+    "event-duplicated": 2_000,
+    "event-lost": 800,
+    "event-reordered": 2_000,
+    "event-retried-for-hours": 40,
+    "function-killed": 1_500,
+    "function-out-of-memory": 300,
+    "function-timed-out": 10,
+    "github-pushed-twice": 100,
+    "github-redelivered": 100,
+    "index-behind": 800,
+    "loop-of-16-passes": 1,
+    "machine-interrupted": 800,
+    "machine-interrupted-at-short-notice": 200,
+    "machine-lost-without-warning": 500,
+    "message-delayed": 300,
+    "message-delete-lost": 300,
+    "message-duplicated": 1_000,
+    "message-reordered": 1_000,
+    "poison-message": 50,
+    "price-changed": 100,
+    "quota-reached": 100,
+    "rebalance-recommended": 100,
+    "requests-of-others": 300,
+    "schedule-missed": 1_000,
+    "stop-races-with-exit": 40,
+    "task-visible-late": 200,
+    "user-cancels": 200,
+    "warning-of-a-machine-long-gone": 100,
+    "warning-twice": 100,
+    "warning-without-interruption": 100,
+}
+# With fewer seeds than this a kind may be missing by chance.
+_ENOUGH_SEEDS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A seed that broke an invariant."""
+
+    seed: int
+    violations: tuple[str, ...]
+
+
+@dataclass
+class Report:
+    """What came of many seeds."""
+
+    seeds: int = 0
+    jobs: int = 0
+    tasks: int = 0
+    steps: int = 0
+    simulated_seconds: float = 0.0
+    wall_seconds: float = 0.0
+    faults: Counter[str] = field(default_factory=Counter)
+    checks: Counter[str] = field(default_factory=Counter)
+    ends: Counter[str] = field(default_factory=Counter)
+    failures: list[Failure] = field(default_factory=list)
+
+    @property
+    def fault_count(self) -> int:
+        """How many faults were injected, and happened by themselves."""
+        return self.faults.total()
+
+    @property
+    def violation_count(self) -> int:
+        """How many checks failed."""
+        return sum(len(failure.violations) for failure in self.failures)
+
+    @property
+    def too_rare(self) -> dict[str, tuple[int, int]]:
+        """Kinds of faults that happened less often than they must: how often, and how often at least."""
+        if self.seeds < _ENOUGH_SEEDS:
+            return {}
+        wanted = {kind: max(1, least * self.seeds // 1_000) for kind, least in LEAST_PER_THOUSAND.items()}
+        return {kind: (self.faults[kind], least) for kind, least in wanted.items() if self.faults[kind] < least}
+
+    @property
+    def is_good(self) -> bool:
+        """Whether nothing was violated, and everything was tried."""
+        return not self.failures and not self.too_rare
+
+    def add(self, result: SeedResult) -> None:
+        """Take the result of one seed in."""
+        self.seeds += 1
+        self.jobs += result.jobs
+        self.tasks += result.tasks
+        self.steps += result.steps
+        self.simulated_seconds += result.simulated_seconds
+        self.faults.update(result.happened)
+        self.checks.update(result.checks)
+        self.ends.update(result.ends)
+        if result.violations:
+            self.failures.append(Failure(result.seed, result.violations))
+
+    def summary_line(self) -> str:
+        """The last line of the output."""
+        return f"{self.fault_count} faults, {self.jobs} jobs, {self.violation_count} violations"
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything, JSON-ready."""
+        return {
+            "seeds": self.seeds,
+            "jobs": self.jobs,
+            "tasks": self.tasks,
+            "steps": self.steps,
+            "simulated_hours": round(self.simulated_seconds / 3600, 1),
+            "wall_seconds": round(self.wall_seconds, 1),
+            "faults": dict(sorted(self.faults.items())),
+            "checks": dict(sorted(self.checks.items())),
+            "ends": dict(sorted(self.ends.items())),
+            "too_rare": {kind: list(counts) for kind, counts in self.too_rare.items()},
+            "failures": [{"seed": each.seed, "violations": list(each.violations)} for each in self.failures],
+            "violations": self.violation_count,
+        }
+
+
+def run_seeds(
+    seeds: Iterable[int],
+    options: Options | None = None,
+    *,
+    processes: int | None = None,
+    on_result: Callable[[SeedResult], None] = lambda _result: None,
+    stop_after_failures: int | None = None,
+) -> Report:
+    """Run seeds and add up what came of them; `processes` 1 runs them in this process.
+
+    `on_result` is told of each as it comes; `stop_after_failures` ends early, for who only wants to know whether.
+    """
+    chosen, todo, report, began = options or Options(), list(seeds), Report(), time.monotonic()
+    for result in _results(todo, chosen, processes or min(multiprocessing.cpu_count(), max(len(todo), 1))):
+        report.add(result)
+        on_result(result)
+        if stop_after_failures is not None and len(report.failures) >= stop_after_failures:
+            break
+    report.failures.sort(key=lambda failure: failure.seed)
+    report.wall_seconds = time.monotonic() - began
+    return report
+
+
+def _results(seeds: Sequence[int], options: Options, processes: int) -> Iterable[SeedResult]:
+    if processes == 1:
+        yield from (run_seed(seed, options) for seed in seeds)
+        return
+    # Forked, so that the catalogue, the template and every import are there already.
+    context = multiprocessing.get_context("fork")
+    with context.Pool(processes, initializer=_prepare, initargs=(options,)) as pool:
+        yield from pool.imap_unordered(_run_prepared, seeds, chunksize=5)
+
+
+_prepared = Options()
+
+
+def _prepare(options: Options) -> None:
+    global _prepared  # noqa: PLW0603 - one worker process runs seeds of one campaign
+    _prepared = options
+
+
+def _run_prepared(seed: int) -> SeedResult:
+    return run_seed(seed, _prepared)

@@ -1,0 +1,212 @@
+"""Clients of AWS as the adapters use them, over the simulator and the models: each method is a call that may fail."""
+
+import io
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from botocore.exceptions import ClientError, ReadTimeoutError
+
+from relaunch_local.ecs import Clock, Event, InProcessClient
+from relaunch_local.simulation.calls import CallErrors, Calls
+from relaunch_local.simulation.chance import Chance
+from relaunch_local.simulation.objects import ObjectStore
+from relaunch_local.simulation.sqs import Queues
+
+TASK_STATE_CHANGE = "ECS Task State Change"
+
+
+def _client_error(code: str, status: int) -> Callable[[str], Exception]:
+    def make(name: str) -> Exception:
+        answer: Any = {
+            "Error": {"Code": code, "Message": f"injected into {name}"},
+            "ResponseMetadata": {"HTTPStatusCode": status},
+        }
+        return ClientError(answer, name)
+
+    return make
+
+
+def _timed_out(name: str) -> Exception:
+    return ReadTimeoutError(endpoint_url=name)
+
+
+AWS_ERRORS = CallErrors(
+    refused=_client_error("ServerException", 500),
+    throttled=_client_error("ThrottlingException", 400),
+    unanswered=_timed_out,
+)
+
+
+class CallingClient:
+    """Hands each method on to another client as a call of a service."""
+
+    def __init__(self, service: str, client: Any, calls: Calls) -> None:
+        """Call this client's methods."""
+        self._service = service
+        self._client = client
+        self._calls = calls
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """The method of an action."""
+        method = getattr(self._client, name)
+        calls, service = self._calls, self._service
+
+        def call(**parameters: Any) -> Any:
+            return calls.perform(service, name, lambda: method(**parameters), AWS_ERRORS)
+
+        return call
+
+    def get_paginator(self, name: str) -> "_Paginator":
+        """A paginator over a method that answers everything at once."""
+        return _Paginator(getattr(self, name))
+
+
+class _Paginator:
+    def __init__(self, call: Callable[..., Any]) -> None:
+        self._call = call
+
+    def paginate(self, **parameters: Any) -> Iterator[Any]:
+        yield self._call(**parameters)
+
+
+class DelayedEcs:
+    """ECS's reading actions, behind what happened: a new task is not known everywhere for a while.
+
+    The page of RunTask says so, and has callers look again for up to five minutes.
+    """
+
+    def __init__(
+        self, client: InProcessClient, clock: Clock, chance: Chance, exit_now: Callable[[str], object]
+    ) -> None:
+        """Answer from this client; `exit_now` ends the program of a task."""
+        self._client = client
+        self._exit_now = exit_now
+        self._clock = clock
+        self._chance = chance
+        self._visible_at: dict[str, datetime] = {}
+        self._states: dict[str, tuple[datetime, Mapping[str, Any] | None, Mapping[str, Any]]] = {}
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """Every other action as it is."""
+        method: Callable[..., Any] = getattr(self._client, name)
+        return method
+
+    def observe(self, event: Event) -> None:
+        """Keep what was said of a task before its last change, for an answer that is behind."""
+        if event["detail-type"] != TASK_STATE_CHANGE:
+            return
+        detail = event["detail"]
+        known = self._states.get(detail["taskArn"])
+        self._states[detail["taskArn"]] = (self._clock.now(), known[2] if known else None, detail)
+
+    def run_task(self, **parameters: Any) -> Any:
+        """RunTask; what it makes is not visible at once."""
+        answer = self._client.run_task(**parameters)
+        for task in answer["tasks"]:
+            if task["taskArn"] not in self._visible_at:
+                self._visible_at[task["taskArn"]] = self._clock.now() + timedelta(seconds=self._lag(task["taskArn"]))
+        return answer
+
+    def stop_task(self, **parameters: Any) -> Any:
+        """StopTask; the program may come to its end at that very moment. ECS may not know a new task yet."""
+        arn = parameters["task"]
+        if self._chance.strikes("stop-races-with-exit", 0.15, note=arn[-6:]):
+            self._exit_now(arn)
+        if self._is_hidden(arn):
+            answer: Any = {
+                "Error": {"Code": "InvalidParameterException", "Message": "The referenced task was not found."}
+            }
+            raise ClientError(answer, "StopTask")
+        return self._client.stop_task(**parameters)
+
+    def describe_tasks(self, **parameters: Any) -> Any:
+        """DescribeTasks: a new task is MISSING, another may look as it did before its last change."""
+        answer = self._client.describe_tasks(**parameters)
+        answer["failures"] += [
+            {"arn": task["taskArn"], "reason": "MISSING"}
+            for task in answer["tasks"]
+            if self._is_hidden(task["taskArn"])
+        ]
+        answer["tasks"] = [self._aged(task) for task in answer["tasks"] if not self._is_hidden(task["taskArn"])]
+        return answer
+
+    def list_tasks(self, **parameters: Any) -> Any:
+        """ListTasks: a new task is not in the list."""
+        answer = self._client.list_tasks(**parameters)
+        answer["taskArns"] = [arn for arn in answer["taskArns"] if not self._is_hidden(arn)]
+        return answer
+
+    def _lag(self, arn: str) -> float:
+        if self._chance.strikes("task-visible-late", 0.05, note=arn[-6:]):
+            return self._chance.stream("task-visibility").uniform(5.0, 240.0)
+        return 0.0
+
+    def _is_hidden(self, arn: str) -> bool:
+        visible_at = self._visible_at.get(arn)
+        return visible_at is not None and self._clock.now() < visible_at
+
+    def _aged(self, task: Mapping[str, Any]) -> Mapping[str, Any]:
+        changed_at, before, _ = self._states.get(task["taskArn"], (None, None, {}))
+        is_fresh = changed_at is not None and self._clock.now() - changed_at < timedelta(seconds=20)
+        if before is not None and is_fresh and self._chance.strikes("describe-behind", 0.2, note=task["taskArn"][-6:]):
+            return before
+        return task
+
+
+class ModelSqs:
+    """SQS's SendMessage; queue URLs are the logical names of the queues."""
+
+    def __init__(self, queues: Queues, lineage: Callable[[], Mapping[str, int]]) -> None:
+        """Send to these queues; `lineage` tells what the sender came through."""
+        self._queues = queues
+        self._lineage = lineage
+
+    def send_message(self, **parameters: Any) -> Any:
+        """SendMessage."""
+        if not 0 <= parameters.get("DelaySeconds", 0) <= 900:
+            raise _client_error("InvalidParameterValue", 400)("DelaySeconds")
+        attributes = {name: each["StringValue"] for name, each in parameters.get("MessageAttributes", {}).items()}
+        self._queues.send(
+            parameters["QueueUrl"],
+            parameters["MessageBody"],
+            delay_seconds=parameters.get("DelaySeconds", 0),
+            lineage=self._lineage(),
+            attributes=attributes,
+        )
+        return {"MessageId": "sent"}
+
+
+class ModelS3:
+    """S3's reading actions over the objects of the simulated trainings."""
+
+    def __init__(self, objects: ObjectStore) -> None:
+        """Read these objects."""
+        self._objects = objects
+
+    def list_objects_v2(self, **parameters: Any) -> Any:
+        """ListObjectsV2, all of it in one page."""
+        found = self._objects.listed(parameters["Bucket"], parameters["Prefix"])
+        return {"Contents": [{"Key": key, "Size": len(body)} for key, body in found]}
+
+    def get_object(self, **parameters: Any) -> Any:
+        """GetObject."""
+        body = self._objects.read(parameters["Bucket"], parameters["Key"])
+        if body is None:
+            raise _client_error("NoSuchKey", 404)("GetObject")
+        return {"Body": io.BytesIO(body)}
+
+
+class ModelEcr:
+    """ECR's DescribeImages over a set of images."""
+
+    def __init__(self) -> None:
+        """Have no image."""
+        self.digests: dict[tuple[str, str], str] = {}
+
+    def describe_images(self, **parameters: Any) -> Any:
+        """DescribeImages of one tag."""
+        key = (parameters["repositoryName"], parameters["imageIds"][0].get("imageTag", ""))
+        if key not in self.digests:
+            raise _client_error("ImageNotFoundException", 400)("DescribeImages")
+        return {"imageDetails": [{"repositoryName": key[0], "imageTags": [key[1]], "imageDigest": self.digests[key]}]}

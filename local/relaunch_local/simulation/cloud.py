@@ -1,0 +1,164 @@
+"""One simulated account: the ECS simulator, SQS, EventBridge, Lambda, S3 and ECR, and the application in it."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from datetime import datetime
+from typing import Any
+
+from relaunch.adapters.aws.checkpoints import S3Checkpoints
+from relaunch.adapters.aws.ecr_images import EcrImages
+from relaunch.adapters.aws.ecs_revisions import EcsRevisions
+from relaunch.adapters.aws.ecs_target import EcsTarget
+from relaunch.adapters.aws.poison_queue import PoisonQueue
+from relaunch.adapters.aws.spot_prices import Ec2SpotPrices
+from relaunch.adapters.aws.sqs_launches import SqsLaunchQueue
+from relaunch.ports import World
+from relaunch_local.build import REPOSITORY
+from relaunch_local.ecs import Clock, EcsSimulator, InProcessClient
+from relaunch_local.simulation.calls import Calls
+from relaunch_local.simulation.chance import Chance
+from relaunch_local.simulation.clients import CallingClient, DelayedEcs, ModelEcr, ModelS3, ModelSqs
+from relaunch_local.simulation.eventbridge import EventBus
+from relaunch_local.simulation.invariants import Invariants
+from relaunch_local.simulation.lambdas import Lambdas
+from relaunch_local.simulation.objects import ObjectStore
+from relaunch_local.simulation.offerings import SimulatedOfferings
+from relaunch_local.simulation.options import Options
+from relaunch_local.simulation.runtime import Runtime
+from relaunch_local.simulation.scenario import Scenario, provision
+from relaunch_local.simulation.sqs import Poller, Queues
+from relaunch_local.simulation.table import Indexes, JobsTable
+from relaunch_local.simulation.template import CLUSTER, read_stack
+from relaunch_local.simulation.trace import Trace
+from relaunch_local.simulation.trainings import Trainings
+
+
+class FunctionClock:
+    """The clock of the function that runs now, which is a little off."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        """Read the runtime's clock."""
+        self._runtime = runtime
+
+    def now(self) -> datetime:
+        """The time as this function sees it."""
+        invocation = self._runtime.current
+        now = self._runtime.clock.now()
+        return now if invocation is None else now + invocation.clock_offset
+
+
+class Cloud:
+    """Everything of one run, made from its seed."""
+
+    def __init__(self, seed: int, options: Options) -> None:
+        """Build the account and deploy the application; nothing happens until the clock moves."""
+        self.clock = Clock()
+        self.started_at = self.clock.now()
+        self.chance = Chance(seed, self.clock.now, options.allowed)
+        self.chance.is_calm = options.without_faults
+        self.trace = Trace(self.clock, is_on=options.trace)
+        self.scenario = Scenario.draw(self.chance)
+        self.chance.intensity = self.scenario.intensity
+        self.objects = ObjectStore()
+        self.runtime = Runtime(self.clock, self.chance, self.trace.line)
+        self.runtime.kill_at_step = options.kill_at_step
+        self.calls = Calls(self.runtime, self.chance)
+        self.invariants = Invariants(self.clock, self.objects, self.scenario.limits.max_running_jobs)
+        self.trainings = Trainings(
+            self.clock, self.chance, self.objects, self.scenario.recipes, self.invariants.container_started
+        )
+        self.simulator = EcsSimulator(self.clock, self.trainings, self.scenario.simulator_settings(seed))
+        self.stack = read_stack()
+        self.queues = Queues(self.stack.queues, self.clock, self.chance, self.trace.line)
+        self.bus = EventBus(self.stack.rules, self.queues, self.clock, self.chance, self.trace.line)
+        self.ecr = ModelEcr()
+        self.store = _memory_store()
+        self.indexes = Indexes(self.clock, self.chance)
+        self.world = self._world()
+        self.lambdas = Lambdas(self.stack, self.world, self._poison, self.queues, self.runtime, self.invariants)
+        self.pollers = {
+            name: self._poller(name) for name, function in self.stack.functions.items() if function.source is not None
+        }
+        provision(self.simulator, self.scenario)
+        for definition in self.scenario.definitions:
+            self.store.save_definition(definition)
+        self._subscribe()
+
+    def _subscribe(self) -> None:
+        for subscriber in (self.trace.event, self.invariants.task_changed, self.delayed_ecs.observe, self.bus.publish):
+            self.simulator.subscribe(subscriber)
+
+    def _poller(self, name: str) -> Poller:
+        source = self.stack.functions[name].source
+        if source is None:
+            raise LookupError(name)
+        lambdas = self.lambdas
+        return Poller(
+            self.queues.queues[source.queue],
+            source,
+            self.clock,
+            self.chance,
+            lambda batch, on_handled: lambdas.handle(name, batch, on_handled),
+        )
+
+    def _poison(self, function: str) -> PoisonQueue:
+        queue = self.stack.functions[function].dead_letter_queue
+        return PoisonQueue(self._sqs(), queue, self.world.log)
+
+    def _sqs(self) -> Any:
+        runtime = self.runtime
+
+        def lineage() -> Mapping[str, int]:
+            return runtime.current.lineage if runtime.current else {}
+
+        return CallingClient("sqs", ModelSqs(self.queues, lineage), self.calls)
+
+    def _world(self) -> World:
+        clock = FunctionClock(self.runtime)
+        self.delayed_ecs = DelayedEcs(
+            InProcessClient(self.simulator, validate=False), self.clock, self.chance, self.trainings.exit_now
+        )
+        ecs: Any = CallingClient("ecs", self.delayed_ecs, self.calls)
+        ec2: Any = CallingClient("ec2", InProcessClient(self.simulator, "ec2", validate=False), self.calls)
+        s3: Any = CallingClient("s3", ModelS3(self.objects), self.calls)
+        ecr: Any = CallingClient("ecr", self.ecr, self.calls)
+        jobs = JobsTable(self.store, self.indexes, self.calls, self._saved)
+        spot_prices = Ec2SpotPrices(ec2, clock)
+        known: dict[str, Any] = {
+            "tasks": EcsTarget(ecs, CLUSTER),
+            "revisions": EcsRevisions(ecs),
+            "offerings": SimulatedOfferings(self.scenario.providers, spot_prices),
+            "images": EcrImages(ecr),
+            "checkpoints": S3Checkpoints(s3),
+            "launches": SqsLaunchQueue(self._sqs(), "AttemptsQueue"),
+            "clock": clock,
+            "log": self.trace,
+            "limits": self.scenario.limits,
+            **_newer_ports(ecs),
+        }
+        # Ports that this page does not name are kept in the table, as `jobs`, `definitions` and `capacity` are.
+        needed = (each for each in fields(World) if each.default is MISSING and each.default_factory is MISSING)
+        ports = {each.name: known.get(each.name, jobs) for each in needed}
+        return World(**ports, limits=self.scenario.limits)
+
+    def _saved(self, job: Any, timeline: Any, write: Any) -> None:
+        self.trace.saved(job, timeline)
+        self.invariants.job_saved(job, timeline, write)
+
+
+def _newer_ports(ecs: Any) -> dict[str, Any]:
+    try:
+        from relaunch.adapters.aws.ecs_registration import EcsRegistry  # noqa: PLC0415
+    except ImportError:
+        return {}
+    return {"registry": EcsRegistry(ecs)}
+
+
+def _memory_store() -> Any:
+    tests = str(REPOSITORY / "tests")
+    if tests not in sys.path:
+        sys.path.append(tests)
+    from fakes.jobs import InMemoryJobs  # noqa: PLC0415
+
+    return InMemoryJobs()

@@ -1,0 +1,66 @@
+"""The bodies of the functions: what functions/<name>/handler.py does, for the world of a simulated run.
+
+The handlers themselves make their clients from an environment when they are imported; everything behind their first two
+lines is the application's own code.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from relaunch.adapters.aws.ec2_events import parse_ec2_event
+from relaunch.adapters.aws.ecs_events import parse_ecs_event
+from relaunch.adapters.aws.sqs_launches import parse_launch_request
+from relaunch.adapters.intake import parse_intake_message
+from relaunch.adapters.queue_message import load_message
+from relaunch.core.launch import TaskObservation
+from relaunch.core.trigger_rules import IgnoredEvent
+from relaunch.ports import World
+from relaunch.usecases.launch_attempt import launch_attempt
+from relaunch.usecases.observe_capacity import observe_capacity
+from relaunch.usecases.observe_task import observe_task
+from relaunch.usecases.reconcile_jobs import reconcile_jobs
+from relaunch.usecases.submit_job import submit_event
+
+_DUE_JOBS_AT_ONCE = 100
+
+
+def submit(body: str, world: World) -> None:
+    """submit_job: one message of the queue intake."""
+    for trigger in parse_intake_message(body):
+        if not isinstance(trigger, IgnoredEvent):
+            submit_event(trigger, world)
+
+
+def launch(body: str, world: World) -> None:
+    """launch_attempt: one message of the queue attempts."""
+    launch_attempt(parse_launch_request(body), world)
+
+
+def observe_machine(body: str, world: World) -> None:
+    """observe_capacity: one message of the queue warnings."""
+    news = parse_ec2_event(load_message(body))
+    if news is not None:
+        observe_capacity(news, world)
+
+
+def observe_state_change(body: str, world: World) -> None:
+    """observe_task: one message of the queue task-changes."""
+    observation = parse_ecs_event(load_message(body))
+    if isinstance(observation, TaskObservation):
+        observe_task(observation, world)
+
+
+def reconcile(world: World, has_time: Callable[[], bool]) -> None:
+    """reconcile: looks at due jobs until there are none left or the time is nearly up."""
+    while has_time():
+        if reconcile_jobs(world, _DUE_JOBS_AT_ONCE) < _DUE_JOBS_AT_ONCE:
+            return
+
+
+HANDLERS: Mapping[str, Callable[[str, World], Any]] = {
+    "submit_job": submit,
+    "launch_attempt": launch,
+    "observe_capacity": observe_machine,
+    "observe_task": observe_state_change,
+}
+"""The functions that consume a queue."""

@@ -1,0 +1,182 @@
+"""What must hold at every step, whatever fails; each check is counted, each violation kept with its moment."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from relaunch.core.capacity_memory import LONGEST
+from relaunch.core.job import Job, JobState, Stop, TimelineEntry, TryState, WaitReason
+from relaunch.ports import JobWrite
+from relaunch_local.ecs import Clock, Event, ProcessSpec
+from relaunch_local.simulation.clients import TASK_STATE_CHANGE
+from relaunch_local.simulation.objects import ObjectStore
+
+# The longest that anything waits without a look: a slot's patience is 15 minutes, a machine's start 30. Only who waits
+# for capacity waits as long as the last offering is avoided.
+WAKE_HORIZON = timedelta(minutes=31)
+CAPACITY_HORIZON = LONGEST + timedelta(minutes=1)
+
+
+class Invariants:
+    """Watches every write of a job, every change of a task, and every container that starts."""
+
+    def __init__(self, clock: Clock, objects: ObjectStore, max_running_jobs: int) -> None:
+        """Watch from the beginning."""
+        self.checks: Counter[str] = Counter()
+        self.violations: list[str] = []
+        self.jobs: dict[str, Job] = {}
+        self.stops: dict[str, dict[str, Stop]] = defaultdict(dict)
+        """By job and task: how each task's end was accounted for."""
+        self.prices: dict[str, float] = {}
+        self.strays: set[str] = set()
+        self.tasks: dict[str, dict[str, dict[str, object]]] = defaultdict(dict)
+        """By job and task: ECS's last word on each."""
+        self.timelines: dict[str, list[TimelineEntry]] = defaultdict(list)
+        self._clock = clock
+        self._objects = objects
+        self._max_running_jobs = max_running_jobs
+        self._live: dict[str, set[str]] = defaultdict(set)
+        self._frozen_resumes: dict[tuple[str, int], set[str | None]] = defaultdict(set)
+
+    def check(self, name: str, holds: bool, message: str = "") -> None:
+        """Count a check; keep it as a violation if it does not hold."""
+        self.checks[name] += 1
+        if not holds:
+            at: datetime = self._clock.now()
+            self.violations.append(f"{at:%m-%d %H:%M:%S} {name}: {message}")
+
+    def unhandled(self, function: str, error: BaseException) -> None:
+        """A function raised what no use case promises."""
+        where = error.__traceback__
+        while where is not None and where.tb_next is not None:
+            where = where.tb_next
+        place = f" at {where.tb_frame.f_code.co_filename.rsplit('/', 1)[-1]}:{where.tb_lineno}" if where else ""
+        self.check("no unhandled exception", False, f"{function}: {type(error).__name__}: {error}{place}")
+
+    def job_saved(self, job: Job, timeline: Sequence[TimelineEntry], write: JobWrite | None) -> None:
+        """A job was created or saved."""
+        before = self.jobs.get(job.job_id)
+        self.jobs[job.job_id] = job
+        self.timelines[job.job_id].extend(timeline)
+        for entry in timeline:
+            if entry.event == "stray task":
+                self.strays.update(entry.detail.split(", "))
+        self._check_progress(before, job, write)
+        self._check_wake(job)
+        self._check_try(before, job)
+        self._account(before, job)
+        self._check_slots(job)
+
+    def task_changed(self, event: Event) -> None:
+        """ECS changed a task."""
+        if event["detail-type"] != TASK_STATE_CHANGE:
+            return
+        detail = event["detail"]
+        job_id = str(detail.get("startedBy", "")).rpartition("/")[0]
+        if not job_id:
+            return
+        arn, live = detail["taskArn"], self._live[job_id]
+        is_new = arn not in self.tasks[job_id]
+        self.tasks[job_id][arn] = detail
+        if detail["lastStatus"] == "STOPPED":
+            live.discard(arn)
+            return
+        live.add(arn)
+        if is_new:
+            others = ", ".join(sorted(each[-6:] for each in live))
+            self.check("never two live tasks of one job", len(live) <= 1, f"{job_id}: {others}")
+            self._check_running(job_id)
+
+    def container_started(self, spec: ProcessSpec) -> None:
+        """A training begins: with what its try was frozen with, under its own prefix."""
+        environment = spec.environment
+        job_id, attempt = environment.get("RELAUNCH_JOB_ID", ""), int(environment.get("RELAUNCH_ATTEMPT", "0"))
+        resume = environment.get("RELAUNCH_RESUME_URI")
+        self.check(
+            "an attempt resumes from what was frozen",
+            resume in self._frozen_resumes[job_id, attempt],
+            f"{job_id}/{attempt} resumes from {resume}",
+        )
+        written = environment.get("RELAUNCH_CHECKPOINT_URI")
+        is_own = written is None or written.endswith(f"/{job_id}/attempt-{attempt}/")
+        self.check("an attempt writes under its own prefix", is_own, f"{job_id}/{attempt} writes to {written}")
+
+    def live_tasks(self, job_id: str) -> int:
+        """How many tasks of the job live."""
+        return len(self._live[job_id])
+
+    def _check_progress(self, before: Job | None, job: Job, write: JobWrite | None) -> None:
+        if before is None:
+            self.check("a job is created once", write is None and job.version == 1, job.job_id)
+            return
+        self.check("every write is the next version", job.version == before.version + 1, f"{job.job_id} v{job.version}")
+        is_kept = not before.state.is_final or (job.state is before.state and job.ended_at == before.ended_at)
+        self.check("what is over stays over", is_kept, f"{job.job_id}: {before.state} → {job.state}")
+        numbers = [each.attempt.number if each.attempt else 0 for each in (before, job)]
+        self.check("attempts are numbered one by one", 0 <= numbers[1] - numbers[0] <= 1, f"{job.job_id}: {numbers}")
+        steps = (job.failures - before.failures, job.interruptions - before.interruptions)
+        is_counted = min(steps) >= 0 and sum(steps) <= 1 and job.cost_usd >= before.cost_usd
+        self.check("a stop is counted once", is_counted, f"{job.job_id}: {steps}")
+        self.check("max_failures is kept", job.failures <= job.definition.max_failures + 1, job.job_id)
+
+    def _check_wake(self, job: Job) -> None:
+        if job.state.is_final:
+            self.check("what is over waits for nothing", bool(job.pending) == (job.wake_at is not None), job.job_id)
+            return
+        is_for_capacity = job.waiting is not None and job.waiting.reason is WaitReason.CAPACITY
+        horizon = CAPACITY_HORIZON if is_for_capacity else WAKE_HORIZON
+        is_soon = job.wake_at is not None and job.wake_at - self._clock.now() <= horizon
+        self.check("every open job is woken", is_soon, f"{job.job_id} is {job.state}, wake_at {job.wake_at}")
+
+    def _check_try(self, before: Job | None, job: Job) -> None:
+        attempt = job.attempt
+        if attempt is None or attempt.placement_try.state is not TryState.FROZEN:
+            return
+        known = before.attempt if before else None
+        chosen = attempt.placement_try
+        if known and (known.number, known.placement_try.number) == (attempt.number, chosen.number):
+            return
+        newest = self._objects.newest.get(job.job_id) if job.definition.checkpoint_uri else None
+        expected = newest.uri if newest else None
+        self._frozen_resumes[job.job_id, attempt.number].add(chosen.resume_uri)
+        self.check(
+            "an attempt resumes from the newest complete checkpoint",
+            chosen.resume_uri == expected,
+            f"{job.job_id}/{attempt.number}: {chosen.resume_uri}, and the newest is {expected}",
+        )
+        live = self.live_tasks(job.job_id)
+        self.check("nothing is launched beside a live task", live == 0, f"{job.job_id}: {live} live")
+        cap = job.definition.max_price_usd_per_hour
+        is_allowed = cap is None or chosen.price_usd_per_hour <= cap
+        self.check("price caps are kept", is_allowed, f"{job.job_id}: {chosen.price_usd_per_hour} > {cap}")
+
+    def _account(self, before: Job | None, job: Job) -> None:
+        attempt = job.attempt
+        if attempt is None or attempt.task_arn is None:
+            return
+        self.prices[attempt.task_arn] = attempt.placement_try.price_usd_per_hour
+        if attempt.stop is None or (before and before.attempt and before.attempt.stop == attempt.stop):
+            return
+        stops = self.stops[job.job_id]
+        is_first = attempt.task_arn not in stops
+        stops[attempt.task_arn] = attempt.stop
+        self.check("a stop has one reason", is_first, f"{job.job_id}: {attempt.task_arn[-6:]} stopped twice")
+
+    def _check_slots(self, job: Job) -> None:
+        if not job.has_slot:
+            return
+        holders = [each for each in self.jobs.values() if each.has_slot]
+        same = sum(each.definition.name == job.definition.name for each in holders)
+        is_kept = same <= job.definition.max_running_jobs and len(holders) <= self._max_running_jobs
+        self.check("max_running_jobs is kept", is_kept, f"{same} of {job.definition.name}, {len(holders)} in all")
+
+    def _check_running(self, job_id: str) -> None:
+        job = self.jobs.get(job_id)
+        self.check("a task belongs to a job", job is not None, job_id)
+        if job is None:
+            return
+        running = [self.jobs[each] for each, live in self._live.items() if live and each in self.jobs]
+        same = sum(each.definition.name == job.definition.name for each in running)
+        is_kept = same <= job.definition.max_running_jobs and len(running) <= self._max_running_jobs
+        self.check("no more tasks than max_running_jobs", is_kept, f"{same} of {job.definition.name}")
+        self.check("only open jobs get tasks", job.state is not JobState.SUCCEEDED, f"{job_id} is {job.state}")

@@ -1,0 +1,22 @@
+"""What can be asked of a simulated run."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a seed is run.
+
+    `allowed` leaves out every fault that is not named in it (for the shrinker). `kill_at_step` kills the function that
+    takes this step, counted from 1 over the whole run. `steps` ends the run after so many steps. `dynamodb` uses the
+    real adapter over an emulated table. `calm_limit` is how long after the last fault every job must be over.
+    """
+
+    trace: bool = False
+    allowed: frozenset[str] | None = None
+    without_faults: bool = False
+    kill_at_step: int | None = None
+    steps: int | None = None
+    dynamodb: bool = False
+    calm_limit: timedelta = field(default=timedelta(hours=24))

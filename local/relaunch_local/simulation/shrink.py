@@ -1,0 +1,73 @@
+"""The fewest faults with which a seed still fails: delta debugging over the faults that were injected."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from relaunch_local.simulation.options import Options
+from relaunch_local.simulation.run import SeedResult, run_seed
+
+
+def invariant_of(violation: str) -> str:
+    """The name of the invariant that a violation is of."""
+    return violation[15:].partition(": ")[0]
+
+
+def shrink(
+    seed: int, options: Options, *, on_progress: Callable[[str], None] = lambda _text: None
+) -> SeedResult | None:
+    """Leave out faults as long as the first violated invariant stays violated; None when the seed breaks nothing.
+
+    Ends with a set of which no single fault can be left out ("Simplifying and isolating failure-inducing input",
+    Zeller and Hildebrandt, 2002).
+    """
+    quiet = replace(options, trace=False)
+    whole = run_seed(seed, quiet)
+    if not whole.violations:
+        return None
+    name = invariant_of(whole.violations[0])
+
+    def fails(faults: Sequence[str]) -> bool:
+        result = run_seed(seed, replace(quiet, allowed=frozenset(faults)))
+        return any(invariant_of(each) == name for each in result.violations)
+
+    faults = [fault.identity for fault in whole.faults]
+    if not fails(faults):
+        on_progress("the faults alone do not make it fail: it is told as it is")
+        return run_seed(seed, options)
+    needed = minimize(faults, fails, on_progress)
+    return run_seed(seed, replace(options, allowed=frozenset(needed)))
+
+
+def minimize(
+    items: Sequence[str], fails: Callable[[Sequence[str]], bool], on_progress: Callable[[str], None]
+) -> list[str]:
+    """Return a part of the items that still fails, and of which nothing can be left out."""
+    if fails([]):
+        return []
+    needed, pieces = list(items), 2
+    while len(needed) >= 2:
+        size = -(-len(needed) // pieces)
+        chunks = [needed[start : start + size] for start in range(0, len(needed), size)]
+        smaller = _smaller(needed, chunks, fails)
+        if smaller is not None:
+            needed, pieces = smaller, max(pieces - 1, 2) if len(smaller) > size else 2
+            on_progress(f"{len(needed)} faults still make it fail")
+        elif pieces >= len(needed):
+            break
+        else:
+            pieces = min(pieces * 2, len(needed))
+    return needed
+
+
+def _smaller(
+    needed: Sequence[str], chunks: Sequence[list[str]], fails: Callable[[Sequence[str]], bool]
+) -> list[str] | None:
+    for chunk in chunks:
+        if len(chunks) > 1 and fails(chunk):
+            return chunk
+    for chunk in chunks:
+        left = set(chunk)
+        rest = [item for item in needed if item not in left]
+        if len(chunks) > 2 and fails(rest):
+            return rest
+    return None

@@ -1,0 +1,45 @@
+"""What happened in a run, line by line, for people and for comparing two runs."""
+
+from collections.abc import Sequence
+
+from relaunch.core.job import Job, TimelineEntry
+from relaunch_local.ecs import Clock, Event
+
+
+class Trace:
+    """Implements DecisionLog; keeps lines only when it is on."""
+
+    def __init__(self, clock: Clock, *, is_on: bool) -> None:
+        """Begin."""
+        self.lines: list[str] = []
+        self._clock = clock
+        self._is_on = is_on
+
+    def line(self, text: str) -> None:
+        """Write a line with the moment."""
+        if self._is_on:
+            self.lines.append(f"{self._clock.now():%d %H:%M:%S.%f}"[:-3] + f"  {text}")
+
+    def decided(self, decision: str, **facts: object) -> None:
+        """A decision of the application."""
+        if self._is_on and decision in {"ignored", "postponed", "dead-lettered", "spot-prices-unknown"}:
+            self.line(f"{decision} {facts.get('job_id', '')}: {facts.get('reason', '')}")
+
+    def saved(self, job: Job, timeline: Sequence[TimelineEntry]) -> None:
+        """A write of a job."""
+        if self._is_on:
+            told = "; ".join(f"{entry.event} ({entry.detail})" for entry in timeline) or "quietly"
+            pending = " ".join(str(effect.kind) for effect in job.pending)
+            self.line(f"{job.job_id} v{job.version} {job.state}: {told}{' | to do: ' + pending if pending else ''}")
+
+    def event(self, event: Event) -> None:
+        """An event of ECS or EC2."""
+        if not self._is_on:
+            return
+        detail = event["detail"]
+        if "taskArn" in detail:
+            exits = [each.get("exitCode") for each in detail["containers"]]
+            words = f"{detail['taskArn'][-6:]} {detail['lastStatus']} v{detail['version']} {exits}"
+            self.line(f"ECS {detail.get('startedBy')}: {words} {detail.get('stoppedReason', '')}")
+        elif "instance-id" in detail:
+            self.line(f"EC2 {detail['instance-id']}: {event['detail-type']} {detail.get('state', '')}")

@@ -1,0 +1,56 @@
+"""Seeds run, hold, repeat themselves exactly, and are counted."""
+
+import pytest
+
+from relaunch_local.simulation import Options, Report, run_seed, run_seeds
+from relaunch_local.simulation.campaign import LEAST_PER_THOUSAND
+
+SEEDS = range(24)
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return run_seeds(SEEDS, processes=1)
+
+
+def test_nothing_is_violated_whatever_fails(report: Report) -> None:
+    assert [(failure.seed, failure.violations) for failure in report.failures] == []
+
+
+def test_faults_are_many_and_every_run_has_jobs(report: Report) -> None:
+    assert report.seeds == len(SEEDS)
+    assert report.jobs >= 3 * report.seeds
+    assert report.fault_count >= 10 * report.seeds
+    assert report.ends["SUCCEEDED"] > 0
+    assert report.checks["never two live tasks of one job"] == report.tasks > report.jobs / 2
+
+
+def test_every_kind_of_fault_that_happens_has_a_least_count(report: Report) -> None:
+    assert set(report.faults) <= set(LEAST_PER_THOUSAND)
+
+
+def test_the_last_line_tells_faults_jobs_and_violations(report: Report) -> None:
+    assert report.summary_line() == f"{report.fault_count} faults, {report.jobs} jobs, 0 violations"
+
+
+def test_a_campaign_that_never_tried_a_kind_of_fault_is_not_good() -> None:
+    report = Report(seeds=2_000)
+    report.faults.update({kind: 100_000 for kind in LEAST_PER_THOUSAND if kind != "event-lost"})
+    assert list(report.too_rare) == ["event-lost"]
+    assert not report.is_good
+
+
+def test_a_seed_repeats_itself_exactly() -> None:
+    first, second = (run_seed(5, Options(trace=True)) for _ in range(2))
+    assert first.trace == second.trace
+    assert first.faults == second.faults
+    assert len(first.trace) > 100
+
+
+def test_a_replay_ends_after_so_many_steps() -> None:
+    assert run_seed(5, Options(steps=40)).steps == 40
+
+
+def test_processes_find_what_one_process_finds() -> None:
+    one, two = run_seeds(range(8), processes=1), run_seeds(range(8), processes=2)
+    assert (one.faults, one.checks, one.ends) == (two.faults, two.checks, two.ends)
