@@ -363,7 +363,6 @@ class TestFunctions:
         assert template.rules["ReconcileFunctionSchedule"]["ScheduleExpression"] == "rate(1 minute)"
         assert template.functions["ReconcileFunction"]["Timeout"] <= 60
 
-
     def test_offerings_are_refreshed_once_a_day_and_asked_for_again_when_aws_did_not_answer(
         self, template: Template
     ) -> None:

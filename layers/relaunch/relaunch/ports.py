@@ -358,26 +358,6 @@ class PriceListSource(Protocol):
 class ImageSource(Protocol):
     """Container images (ECR)."""
 
-    @property
-    def region(self) -> str:
-        """Return the region's name."""
-        ...
-
-    def digest(self, repository: str, tag: str, account: str | None = None) -> str | None:
-        """Return the digest (`sha256:…`) of the image of this tag, None when there is none.
-
-        `account` names another account's registry.
-
-        Raises:
-            PermanentError: the caller may not ask.
-            TransientError: throttled or unreachable.
-        """
-        ...
-
-
-class ImageSource(Protocol):
-    """Container images (ECR)."""
-
     def has_image(self, repository: str, tag: str) -> bool:
         """Tell whether the repository has an image of this tag."""
         ...
