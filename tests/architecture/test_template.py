@@ -36,6 +36,7 @@ ACTIONS_WITHOUT_RESOURCE = {
     "ec2:DescribeInstanceTypes",
     "ec2:DescribeInstanceTypeOfferings",
     "pricing:GetProducts",
+    "servicequotas:GetServiceQuota",
 }
 COMMON_TIMEOUT_FACTOR = 6
 

@@ -196,6 +196,15 @@ class TestSlots:
         with pytest.raises(SlotsFullError):
             self.take(store, "resnet-2", (0, 5))
 
+    def test_who_has_a_slot_is_told_until_it_is_given_back(self, store: JobStore) -> None:
+        assert store.load_slot_holders() == []
+        for job_id in ("b", "a"):
+            job = create(store, make_job(job_id))
+            job = store.save_job(JobWrite(replace(job, has_slot=True), take_slot_limits=(5, 5)))
+        assert store.load_slot_holders() == ["a", "b"]
+        store.save_job(JobWrite(replace(job, has_slot=False), release_slot=True))
+        assert store.load_slot_holders() == ["b"]
+
     def test_taking_a_slot_twice_takes_one(self, store: JobStore) -> None:
         job = self.take(store, "resnet-1", (2, 2))
         store.save_job(JobWrite(job, take_slot_limits=(1, 1)))

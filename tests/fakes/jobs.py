@@ -149,6 +149,9 @@ class InMemoryJobs(InMemoryDefinitions, InMemoryCapacity):
     def load_waiting_for_image(self, repository: str, tag: str) -> list[str]:
         return list(self._image_waits[repository, tag])
 
+    def load_slot_holders(self) -> list[str]:
+        return sorted(self.slots[STACK_SLOT])
+
     def load_on_instance(self, instance_id: str) -> list[str]:
         return sorted(set(self._links[instance_id]))
 

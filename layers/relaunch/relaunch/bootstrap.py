@@ -16,7 +16,9 @@ from relaunch.adapters.aws.ecr_images import EcrImages
 from relaunch.adapters.aws.ecs_revisions import EcsRevisions
 from relaunch.adapters.aws.ecs_target import EcsTarget
 from relaunch.adapters.aws.offerings import CapacityProviderOfferings
+from relaunch.adapters.aws.placement_scores import Ec2PlacementScores
 from relaunch.adapters.aws.poison_queue import PoisonQueue
+from relaunch.adapters.aws.service_quotas import Ec2Quotas
 from relaunch.adapters.aws.snapshot_item import DynamoDbSnapshots
 from relaunch.adapters.aws.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.sqs_launches import SqsLaunchQueue
@@ -32,6 +34,10 @@ _CLIENT_CONFIG = Config(
     read_timeout=8,
     retries={"mode": "standard", "total_max_attempts": 3},
     user_agent_extra="relaunch",
+)
+# For what a launch can do without: one try, and no long one.
+_OPTIONAL_CONFIG = _CLIENT_CONFIG.merge(
+    Config(connect_timeout=1, read_timeout=3, retries={"mode": "standard", "total_max_attempts": 1})
 )
 
 
@@ -115,10 +121,10 @@ class _Clients:
     def region(self) -> str:
         return self._session.region_name or ""
 
-    def lazy(self, service: str, region: str | None = None) -> Any:
+    def lazy(self, service: str, region: str | None = None, config: Config = _CLIENT_CONFIG) -> Any:
         if service not in self._clients:
             make: Callable[..., Any] = self._session.client
-            self._clients[service] = LazyClient(lambda: make(service, region_name=region, config=_CLIENT_CONFIG))
+            self._clients[service] = LazyClient(lambda: make(service, region_name=region, config=config))
         return self._clients[service]
 
 
@@ -140,4 +146,6 @@ def _make_world(settings: Settings, clients: _Clients, log: DecisionLog) -> Worl
         clock=clock,
         log=log,
         limits=settings.limits,
+        placement_scores=Ec2PlacementScores(clients.lazy("ec2"), clients.region, clock, log),
+        quotas=Ec2Quotas(clients.lazy("service-quotas", config=_OPTIONAL_CONFIG), clock, log),
     )

@@ -135,6 +135,10 @@ class JobStore(Protocol):
         """Return ids of jobs that wait (or waited) for this image."""
         ...
 
+    def load_slot_holders(self) -> list[str]:
+        """Return ids of the jobs that count against the stack's cap: all that may have a machine, with one read."""
+        ...
+
     def load_on_instance(self, instance_id: str) -> list[str]:
         """Return ids of jobs whose attempt was linked to this EC2 instance."""
         ...
@@ -188,7 +192,7 @@ class CapacityStore(Protocol):
         ...
 
     def remember(self, failure: CapacityFailure) -> None:
-        """Remember a failure; a later `until` wins."""
+        """Remember a failure on top of what is remembered of its offering (core.capacity_memory)."""
         ...
 
 
@@ -333,6 +337,35 @@ class ZoneSource(Protocol):
         ...
 
 
+class PlacementScoreSource(Protocol):
+    """EC2's odds that spot machines can be had."""
+
+    def zone_scores(self, instance_types: Iterable[str]) -> Mapping[str, int]:
+        """Return zone → odds, 1 (hardly) to 10 (very likely), that one of these types can be launched there on spot.
+
+        What is not known is not there: no error is raised.
+        """
+        ...
+
+
+class QuotaSource(Protocol):
+    """The account's quotas."""
+
+    def vcpu_quotas(self, codes: Iterable[str]) -> Mapping[str, float]:
+        """Return code → vCPU that may run at once; what is not known is not there: no error is raised."""
+        ...
+
+
+class UnknownMarket:
+    """Implements PlacementScoreSource and QuotaSource where nobody can be asked: nothing is known."""
+
+    def zone_scores(self, instance_types: Iterable[str]) -> Mapping[str, int]:  # noqa: ARG002 - the port's
+        return {}
+
+    def vcpu_quotas(self, codes: Iterable[str]) -> Mapping[str, float]:  # noqa: ARG002 - the port's
+        return {}
+
+
 class PriceListSource(Protocol):
     """List prices of the region, in USD, for Linux."""
 
@@ -411,6 +444,8 @@ class World:
     clock: Clock
     log: DecisionLog
     limits: StackLimits = field(default_factory=StackLimits)
+    placement_scores: PlacementScoreSource = field(default_factory=UnknownMarket)
+    quotas: QuotaSource = field(default_factory=UnknownMarket)
 
 
 @dataclass(frozen=True)

@@ -84,9 +84,14 @@ class Selection:
 
     @property
     def nearest_miss(self) -> Rejection | None:
-        """Return, of those the last filter removed, the one that missed by least; the cheapest of equals."""
+        """Return, of those the last filter removed, the one that missed by least; the cheapest of equals.
+
+        One that waiting may help is nearer than any other.
+        """
         last = [rejection for rejection in self.rejected if rejection.filter_name == self.last_filter]
-        return min(last, key=lambda each: (each.shortfall, *rank_key(each.offering, 0)), default=None)
+        return min(
+            last, key=lambda each: (each.is_permanent, each.shortfall, *rank_key(each.offering, 0)), default=None
+        )
 
 
 class _DeferredSelection(Selection):

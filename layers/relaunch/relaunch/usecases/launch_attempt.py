@@ -17,6 +17,7 @@ from relaunch.core.selection import Selection, explain_rejection, select
 from relaunch.ports import PermanentError, SlotsFullError, StaleWriteError, World
 from relaunch.usecases.advance_job import act, advance_job, apply_event
 from relaunch.usecases.explain_placement import explain_placement
+from relaunch.usecases.survey_market import survey_market
 
 # A client token lives at least an hour after its task ended; a try older than this is never sent (Amazon ECS API
 # Reference, "Ensuring idempotency").
@@ -61,11 +62,8 @@ def _may_choose(job: Job, world: World) -> bool:
 
 
 def _choose(job: Job, world: World) -> Job:
-    now = world.clock.now()
-    memory = world.capacity.load_capacity_memory(now)
-    selection = select(
-        job.definition, job.revision, world.offerings.offerings(now), memory, now, world.limits.selection
-    )
+    market = survey_market(world, job.job_id)
+    selection = select(job.definition, job.revision, market.offerings, market.memory, market.at, market.limits)
     if not selection.kept:
         return apply_event(job, _nothing_kept(selection), world)
     chosen = OfferingChosen(selection.kept[0], selection, _resume_uri(job, world))

@@ -9,6 +9,7 @@ from relaunch.core.definition_rules import container_problem
 from relaunch.core.revision import Revision
 from relaunch.core.selection import Selection, explain_rejection, select
 from relaunch.ports import NoActiveRevisionError, World
+from relaunch.usecases.survey_market import survey_market
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +33,8 @@ def plan_jobs(definitions: Iterable[JobDefinition], world: World) -> list[Plan]:
     Raises:
         TransientError: a price or a revision could not be had for now.
     """
-    now = world.clock.now()
-    offerings = world.offerings.offerings(now)
-    memory = world.capacity.load_capacity_memory(now)
+    market = survey_market(world)
+    now = market.at
     plans = []
     for definition in definitions:
         try:
@@ -42,7 +42,7 @@ def plan_jobs(definitions: Iterable[JobDefinition], world: World) -> list[Plan]:
         except NoActiveRevisionError as error:
             plans.append(Plan(definition, now, None, None, str(error)))
             continue
-        selection = select(definition, revision, offerings, memory, now, world.limits.selection)
+        selection = select(definition, revision, market.offerings, market.memory, now, market.limits)
         problem = container_problem(definition, revision)
         if problem is None and selection.is_permanent:
             plans.append(Plan(definition, now, revision, selection, explain_rejection(selection), True))

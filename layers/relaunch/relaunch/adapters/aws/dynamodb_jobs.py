@@ -17,7 +17,7 @@ from relaunch.adapters.aws import job_items as items
 from relaunch.adapters.aws.capacity_items import CapacityItems
 from relaunch.adapters.aws.definition_items import DefinitionItems
 from relaunch.adapters.aws.event_items import EventItems
-from relaunch.adapters.aws.job_slots import full_cap, release_slots, take_slots
+from relaunch.adapters.aws.job_slots import full_cap, read_slots, release_slots, take_slots
 from relaunch.adapters.aws.jobs_table import (
     MAX_ACTIONS,
     Action,
@@ -144,6 +144,9 @@ class DynamoDbJobs(DefinitionItems, CapacityItems, EventItems):
 
     def load_waiting_for_image(self, repository: str, tag: str) -> list[str]:
         return self._linked_jobs(items.image_pk(repository, tag))
+
+    def load_slot_holders(self) -> list[str]:
+        return read_slots(self._table)
 
     def load_on_instance(self, instance_id: str) -> list[str]:
         return self._linked_jobs(items.instance_pk(instance_id))

@@ -3,7 +3,7 @@
 A set makes both ways harmless when done twice. There is one of each definition and one of the whole stack.
 """
 
-from relaunch.adapters.aws.jobs_table import Action, CancelledError, key, number, text
+from relaunch.adapters.aws.jobs_table import Action, CancelledError, JobsTable, key, number, text
 from relaunch.ports import JobWrite, SlotsFullError
 
 _PK = "SLOTS"
@@ -35,6 +35,12 @@ def release_slots(write: JobWrite) -> list[Action]:
         }
         for name in _names(write)
     ]
+
+
+def read_slots(table: JobsTable) -> list[str]:
+    """Return the ids of the jobs that have a slot of the whole stack."""
+    item = table.get(_PK, STACK) or {}
+    return sorted(item.get("jobs", {}).get("SS", ()))
 
 
 def full_cap(write: JobWrite, error: CancelledError) -> SlotsFullError:

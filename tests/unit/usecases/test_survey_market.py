@@ -1,0 +1,166 @@
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from fakes.builders import (
+    NOW,
+    make_capacity_failure,
+    make_definition,
+    make_job,
+    make_offering,
+    make_running_attempt,
+    make_running_job,
+    make_timeline_entry,
+)
+from fakes.jobs import InMemoryJobs
+from fakes.sources import FakeOfferings
+from fakes.world import make_world
+from relaunch.core.accelerator import PurchaseOption
+from relaunch.core.job import Job, JobState
+from relaunch.core.quotas import QuotaRoom
+from relaunch.ports import JobWrite
+from relaunch.usecases.launch_attempt import launch_attempt
+from relaunch.usecases.plan_jobs import plan_jobs
+from relaunch.usecases.survey_market import survey_market
+
+G_SPOT, G_ON_DEMAND = "L-3819A6DF", "L-DB2E81BA"
+
+
+class FakeQuotas:
+    """Implements QuotaSource over a dictionary."""
+
+    def __init__(self, **vcpus: float) -> None:
+        self.vcpus = {f"L-{code}": value for code, value in vcpus.items()}
+        self.asked: list[frozenset[str]] = []
+
+    def vcpu_quotas(self, codes: Iterable[str]) -> Mapping[str, float]:
+        self.asked.append(frozenset(codes))
+        return {code: self.vcpus[code] for code in codes if code in self.vcpus}
+
+
+class FakeScores:
+    """Implements PlacementScoreSource over a dictionary of zones."""
+
+    def __init__(self, **scores: int) -> None:
+        self.scores = {zone.replace("_", "-"): score for zone, score in scores.items()}
+        self.asked: list[frozenset[str]] = []
+
+    def zone_scores(self, instance_types: Iterable[str]) -> Mapping[str, int]:
+        self.asked.append(frozenset(instance_types))
+        return self.scores
+
+
+class CountingJobs(InMemoryJobs):
+    """Counts the jobs that are loaded."""
+
+    loaded = 0
+
+    def load_job(self, job_id: str) -> Job | None:
+        self.loaded += 1
+        return super().load_job(job_id)
+
+
+def start(jobs: InMemoryJobs, job_id: str) -> None:
+    job = make_running_job(job_id, attempt=make_running_attempt(instance_id=f"i-{job_id}"))
+    assert jobs.create_job(make_job(job_id), [make_timeline_entry()])
+    jobs.save_job(JobWrite(replace(job, version=1), take_slot_limits=(9, 9)))
+
+
+def test_memory_and_offerings_are_those_of_now() -> None:
+    jobs = InMemoryJobs()
+    failure = make_capacity_failure()
+    jobs.remember(failure)
+    world = make_world(jobs=jobs)
+
+    market = survey_market(world)
+
+    assert market.at == NOW
+    assert market.offerings == world.offerings.offerings(NOW)
+    assert market.memory == {failure.offering: failure}
+    assert market.limits == world.limits.selection
+
+
+def test_spot_offerings_get_the_odds_of_their_zones() -> None:
+    offerings = (
+        make_offering("g5.xlarge", zone="us-east-1a"),
+        make_offering("g6.xlarge", zone="us-east-1b"),
+        make_offering("g6.xlarge", zone="us-east-1c"),
+        make_offering("g6.xlarge"),
+        make_offering("g5.xlarge", PurchaseOption.ON_DEMAND, zone="us-east-1a"),
+    )
+    scores = FakeScores(us_east_1a=2, us_east_1b=8)
+
+    market = survey_market(make_world(offerings=FakeOfferings(*offerings), placement_scores=scores))
+
+    assert [offering.placement_score for offering in market.offerings] == [2, 8, None, None, None]
+    assert scores.asked == [{"g5.xlarge", "g6.xlarge"}]
+
+
+def test_without_zones_nobody_is_asked_for_odds() -> None:
+    scores = FakeScores(us_east_1a=2)
+
+    survey_market(make_world(placement_scores=scores))
+
+    assert scores.asked == []
+
+
+def test_quotas_of_what_is_offered_are_held_against_what_other_jobs_use() -> None:
+    jobs = InMemoryJobs()
+    for job_id in ("one", "two", "own"):
+        start(jobs, job_id)
+    quotas = FakeQuotas(**{"3819A6DF": 11.0})
+
+    market = survey_market(make_world(jobs=jobs, quotas=quotas), "own")
+
+    assert quotas.asked == [{G_SPOT, G_ON_DEMAND}]
+    assert market.limits.quotas == {G_SPOT: QuotaRoom(11.0, 8.0)}
+
+
+def test_jobs_are_loaded_only_where_their_machines_could_use_a_quota_up() -> None:
+    jobs = CountingJobs()
+    for job_id in ("one", "two"):
+        start(jobs, job_id)
+    plenty, little = FakeQuotas(**{"3819A6DF": 12.0}), FakeQuotas(**{"3819A6DF": 11.0})
+
+    roomy = survey_market(make_world(jobs=jobs, quotas=plenty))
+    before = jobs.loaded
+    tight = survey_market(make_world(jobs=jobs, quotas=little))
+
+    assert before == 0
+    assert jobs.loaded == 2
+    assert roomy.limits.quotas == {G_SPOT: QuotaRoom(12.0)}
+    assert tight.limits.quotas == {G_SPOT: QuotaRoom(11.0, 8.0)}
+
+
+def test_a_plan_names_the_quota_to_ask_for() -> None:
+    quotas = FakeQuotas(**{"3819A6DF": 0.0, "DB2E81BA": 2.0})
+
+    (plan,) = plan_jobs([make_definition()], make_world(quotas=quotas))
+
+    assert plan.is_unsatisfiable
+    assert '"Running On-Demand G and VT instances" (L-DB2E81BA)' in plan.problem
+
+
+def test_a_job_whose_quota_others_use_up_waits_for_them() -> None:
+    jobs = InMemoryJobs()
+    for job_id in ("one", "two"):
+        start(jobs, job_id)
+    jobs.create_job(make_job("late"), [make_timeline_entry()])
+    quotas = FakeQuotas(**{"3819A6DF": 8.0, "DB2E81BA": 2.0})
+
+    job = launch_attempt("late", make_world(jobs=jobs, quotas=quotas))
+
+    assert job is not None
+    assert (job.state, job.waiting and job.waiting.reason) == (JobState.WAITING, "capacity")
+    assert job.waiting is not None
+    assert "other jobs use 8 of the quota's 8" in job.waiting.detail
+
+
+def test_on_demand_is_taken_where_only_the_spot_quota_is_used_up() -> None:
+    jobs = InMemoryJobs()
+    start(jobs, "one")
+    jobs.create_job(make_job("late"), [make_timeline_entry()])
+
+    job = launch_attempt("late", make_world(jobs=jobs, quotas=FakeQuotas(**{"3819A6DF": 4.0})))
+
+    assert job is not None
+    assert job.current_attempt.placement_try.offering.purchase is PurchaseOption.ON_DEMAND
