@@ -5,7 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,8 @@ from train.train import (
 )
 
 STORIES = ("push", "upload")
+# ECS writes milliseconds.
+STAMPS_ARE_CUT = timedelta(milliseconds=1)
 Json = dict[str, Any]
 
 
@@ -218,7 +220,14 @@ class TestTheInterruption:
         assert stored["body"]["intent"]["kind"] == "interruption"
         assert moment(stored["body"]["intent"]["at"]) <= moment(stop["at"])
         assert stored["body"]["stop"] is None
+        assert "warning" in stored["body"]["intent"]["detail"]
         assert stop["access_key"] != ROOT_KEY
+
+    def test_a_recommendation_to_rebalance_stops_nothing(self, evidence: Json) -> None:
+        at = {each["action"]: moment(each["at"]) for each in evidence["actions"]}
+        (stop,) = (each for each in evidence["requests"] if each["action"] == "StopTask")
+
+        assert at["rebalance recommendation"] < at["warning"] < moment(stop["at"]) + STAMPS_ARE_CUT
 
     def test_the_warned_training_saved_on_sigterm_and_lost_nothing(self, evidence: Json) -> None:
         job = evidence["jobs"]["push"]

@@ -4,8 +4,8 @@ from typing import Any
 
 from rich.text import Text
 
-from relaunch.core.job import Attempt
-from relaunch.ports import EventRecord, JobHistory
+from relaunch.core.job import Attempt, JobSummary
+from relaunch.ports import JobHistory
 from relaunch_local.demo import pictures
 from relaunch_local.demo.stage import Stage, is_running
 from relaunch_local.ecs import RecordedRequest
@@ -15,18 +15,17 @@ PLAIN_STEPS = 20
 """Without a terminal every so many steps are a line."""
 
 
-def await_acceptance(stage: Stage, kind: str, source: str) -> str:
-    """Wait for the job that an event of this source starts; return its id."""
+def await_acceptance(stage: Stage, kind: str) -> str:
+    """Wait for a job that was not there before; return its id."""
 
-    def look() -> EventRecord | None:
-        records = stage.world.jobs.list_events(stage.world.clock.now(), 10)
-        return next((each for each in records if each.source.startswith(source) and each.job_ids), None)
+    def look() -> JobSummary | None:
+        summaries, _ = stage.world.jobs.list_jobs(len(stage.jobs) + 1)
+        return next((each for each in summaries if each.job_id not in stage.jobs.values()), None)
 
-    record = stage.expect(f"the event from {source} starts a job", look)
-    job_id = stage.jobs[kind] = record.job_ids[0]
-    job = stage.expect_job(job_id, "the job is in the table", lambda history: history.job)
-    stage.screen.line(Text("job ").append(job_id, style="bold").append(f" accepted: {job.trigger.summary}"))
-    return job_id
+    job = stage.expect(f"the {kind} starts a job", look)
+    stage.jobs[kind] = job.job_id
+    stage.screen.line(Text("job ").append(job.job_id, style="bold").append(f" accepted: {job.trigger}"))
+    return job.job_id
 
 
 def show_revision(stage: Stage, job_id: str) -> None:

@@ -17,6 +17,16 @@ def instance_of(stage: Stage, job_id: str) -> str:
     return stage.expect_job(job_id, "its machine is known", lambda history: history.attempts[-1].instance_id)
 
 
+def recommend_rebalance(stage: Stage, job_id: str) -> None:
+    """Let EC2 say that the machine is at risk, as it often does before a warning: nothing is stopped for it."""
+    instance = instance_of(stage, job_id)
+    simulator = stage.local.simulator
+    with simulator.clock.lock:
+        simulator.machines.recommend_rebalance(simulator.host(instance))
+    stage.witness.note("rebalance recommendation", instance_id=instance, job_id=job_id)
+    stage.screen.line("EC2 recommends to rebalance: the offering is avoided from now on, the training goes on", "dim")
+
+
 def warn(stage: Stage, job_id: str) -> None:
     """Let EC2 warn of an interruption, and watch what Relaunch does."""
     instance = instance_of(stage, job_id)

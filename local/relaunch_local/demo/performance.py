@@ -28,7 +28,7 @@ from relaunch_local.deployment import STACK
 from relaunch_local.training_cluster import Training
 from relaunch_local.world import LocalWorld, WorldSettings, local_world
 
-TRAINING = Training(steps=140, step_delay_seconds=0.05, checkpoint_every=20)
+TRAINING = Training(steps=120, step_delay_seconds=0.05, checkpoint_every=20)
 DEFINITIONS = REPOSITORY / "examples" / "relaunch.yaml"
 FAILURE_LOG = Path("demo-failure.log")
 

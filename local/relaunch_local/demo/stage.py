@@ -18,7 +18,7 @@ from relaunch_local.world import LocalWorld
 
 Seen = TypeVar("Seen")
 
-LOOK_SECONDS = 0.1
+LOOK_SECONDS = 0.15
 CONTAINER = "main"
 
 
