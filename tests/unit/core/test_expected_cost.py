@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from fakes.builders import make_definition, make_offering
 from relaunch.core.accelerator import PurchaseOption
 from relaunch.core.expected_cost import DISK_USD_PER_GIB_HOUR, WorkAhead, derive_work, expected_cost
-from relaunch.core.offering import UNKNOWN_INTERRUPTIONS_PER_HOUR, Offering
+from relaunch.core.interruptions import usual_interruptions_per_hour
+from relaunch.core.offering import Offering
 
 START, TAIL = 8 / 60, 0.25
 durations = st.integers(1, 60 * 100).map(lambda minutes: timedelta(minutes=minutes))
@@ -89,10 +90,10 @@ def test_spot_of_an_unknown_market_pays_only_where_little_is_lost(
     assert min(costs, key=lambda name: costs[name] or math.inf) == cheaper
 
 
-def test_an_unknown_rate_is_reckoned_as_a_scarce_market() -> None:
+def test_an_unknown_rate_is_reckoned_as_is_usual_for_the_type() -> None:
     ahead = work(5)
 
-    assert expected_cost(ahead, spot(1.0)) == expected_cost(ahead, spot(1.0, UNKNOWN_INTERRUPTIONS_PER_HOUR))
+    assert expected_cost(ahead, spot(1.0)) == expected_cost(ahead, spot(1.0, usual_interruptions_per_hour("g5.xlarge")))
 
 
 def test_work_that_is_always_interrupted_never_ends() -> None:

@@ -6,11 +6,7 @@ from datetime import datetime
 
 from relaunch.core.accelerator import PurchaseOption
 from relaunch.core.catalogue import InstanceType
-
-# What one hour of spot is reckoned to risk where nothing better is known: in the market traces of "Can't Be Late"
-# (NSDI 2024) 6 to 18 % of the machines lived for another 24 hours, and work of 12 hours without a checkpoint took 27:
-# both fit 0.1. Their market, one old type in 2023, was a scarce one.
-UNKNOWN_INTERRUPTIONS_PER_HOUR = 0.1
+from relaunch.core.interruptions import usual_interruptions_per_hour
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +18,8 @@ class Offering:
     `price_usd_per_hour` is None when no price is known; `price_at` says from when the price is.
     `on_demand_usd_per_hour` is the same type's on-demand price, for the saving.
     `is_managed` tells that the capacity provider is one of ECS Managed Instances.
-    `interruptions_per_hour` is how often a spot machine is taken away, `placement_score` EC2's odds of a spot launch
-    from 1 (hardly) to 10 (very likely); None: unknown.
+    `interruptions_per_hour` is how often a spot machine is taken away, None: as usual for its type. `placement_score`
+    is EC2's odds, from 1 (hardly) to 10 (very likely), that one of the spot types on offer can be launched in the zone.
     """
 
     instance_type: InstanceType
@@ -59,7 +55,7 @@ class Offering:
         if self.purchase is PurchaseOption.ON_DEMAND:
             return 0.0
         known = self.interruptions_per_hour
-        return UNKNOWN_INTERRUPTIONS_PER_HOUR if known is None else known
+        return usual_interruptions_per_hour(self.instance_type.name) if known is None else known
 
     @property
     def saving(self) -> float | None:
