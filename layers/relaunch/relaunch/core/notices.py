@@ -1,0 +1,64 @@
+"""What a team should know of where its job would run, though nothing forbids it."""
+
+from relaunch.core.accelerator import PurchaseOption
+from relaunch.core.definition import JobDefinition
+from relaunch.core.gpu_share import share_notices
+from relaunch.core.need import Need, derive_need
+from relaunch.core.offering import Offering
+from relaunch.core.revision import Revision
+from relaunch.core.selection import Selection
+
+# From so many expected interruptions on, work without a checkpoint is more likely lost than not: 1 - 1/e^0.7 = 0.5.
+_LIKELY_INTERRUPTIONS = 0.7
+
+
+def find_notices(definition: JobDefinition, revision: Revision | None, selection: Selection | None) -> tuple[str, ...]:
+    """Return notices in words; those on the machine are about the best offering, and none where nothing was kept."""
+    notices = list(share_notices(definition))
+    chosen = selection.chosen if selection else None
+    if chosen is not None:
+        need = derive_need(definition, revision)
+        found = (
+            _idle_accelerator(need, revision, chosen),
+            _lost_work(selection, chosen),
+            _unknown_disk(definition, chosen),
+        )
+        notices += [notice for notice in found if notice]
+    return tuple(notices)
+
+
+def _idle_accelerator(need: Need, revision: Revision | None, chosen: Offering) -> str:
+    """A container sees a GPU only when it asks for one: on ECS the machine's others are hidden from it."""
+    if revision is None or need.is_gpu or need.is_neuron or need.gpu_count or need.share or need.neuron_devices:
+        return ""
+    machine = chosen.instance_type
+    kind = "GPU" if machine.logical_gpu_count else "Neuron device"
+    return (
+        f"{machine.name} has a {kind} that no container asks for, so that none can use it: "
+        "add `gpu` or `neuron` to `accelerator`, or choose a machine without"
+    )
+
+
+def _lost_work(selection: Selection | None, chosen: Offering) -> str:
+    work = selection.work if selection else None
+    if work is None or work.has_checkpoint or chosen.purchase is not PurchaseOption.SPOT:
+        return ""
+    expected = chosen.interruption_rate * (work.duration.total_seconds() / 3600)
+    if expected < _LIKELY_INTERRUPTIONS:
+        return ""
+    return (
+        f"{chosen.key} is reckoned to be interrupted {expected:.1f} times in the time the work takes, "
+        "which begins anew each time: give a `checkpoint`"
+    )
+
+
+def _unknown_disk(definition: JobDefinition, chosen: Offering) -> str:
+    """What a capacity provider's machines have for a disk is in its launch template, which is not read."""
+    if definition.disk_gib is None or chosen.capacity_provider is None:
+        return ""
+    local = chosen.instance_type.nvme_gb
+    beside = f" ({chosen.instance_type.name} also has {local:,} GB of local disks)" if local else ""
+    return (
+        f"`disk` only counts in the cost: make sure that the launch template of {chosen.capacity_provider} gives its "
+        f"machines {definition.disk_gib} GiB{beside}"
+    )
