@@ -50,9 +50,14 @@ class FakeScores:
 
 
 class CountingJobs(InMemoryJobs):
-    """Counts the jobs that are loaded."""
+    """Counts the jobs that are loaded, and how often the slots are."""
 
     loaded = 0
+    slot_reads = 0
+
+    def load_slot_holders(self) -> list[str]:
+        self.slot_reads += 1
+        return super().load_slot_holders()
 
     def load_job(self, job_id: str) -> Job | None:
         self.loaded += 1
@@ -129,6 +134,15 @@ def test_jobs_are_loaded_only_where_their_machines_could_use_a_quota_up() -> Non
     assert jobs.loaded == 2
     assert roomy.limits.quotas == {G_SPOT: QuotaRoom(12.0)}
     assert tight.limits.quotas == {G_SPOT: QuotaRoom(11.0, 8.0)}
+
+
+def test_a_quota_with_room_for_as_many_jobs_as_the_stack_allows_costs_no_read() -> None:
+    jobs = CountingJobs()
+
+    for vcpus in (80.0, 79.0):
+        survey_market(make_world(jobs=jobs, quotas=FakeQuotas(**{"3819A6DF": vcpus})))
+
+    assert jobs.slot_reads == 1
 
 
 def test_a_plan_names_the_quota_to_ask_for() -> None:
