@@ -1,8 +1,9 @@
-"""Called by a schedule: looks at every job that is due, for what events did not tell."""
+"""Called by a schedule: looks at every job that is due, for what events did not tell; once an hour, cleans up."""
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from relaunch.bootstrap import function
+from relaunch.usecases.clean_revisions import clean_revisions
 from relaunch.usecases.reconcile_jobs import reconcile_jobs
 
 # Stops early enough for the last job's calls to finish; what is left stays due and comes with the next call.
@@ -18,4 +19,4 @@ def handle(_event: object, context: LambdaContext) -> dict[str, int]:
         looked_at += count
         if count < _BATCH:
             break
-    return {"looked_at": looked_at}
+    return {"looked_at": looked_at, "deregistered": clean_revisions(function().world)}

@@ -31,6 +31,8 @@ CONSUMERS = {
 ACTIONS_WITHOUT_RESOURCE = {
     "ecs:DescribeTaskDefinition",
     "ecs:ListTaskDefinitions",
+    "ecs:ListTaskDefinitionFamilies",
+    "ecs:DeregisterTaskDefinition",
     "ecs:ListTasks",
     "ec2:DescribeSpotPriceHistory",
     "ec2:DescribeInstanceTypes",
@@ -269,6 +271,34 @@ class TestRoles:
         assert set(running) == {"LaunchAttemptFunction"}
         cluster = running["LaunchAttemptFunction"]["Condition"]["ArnEquals"]["ecs:cluster"]["Fn::Sub"]
         assert cluster.endswith(":cluster/${ClusterName}")
+
+    def test_only_families_of_derived_revisions_are_registered_and_only_when_launching(
+        self, template: Template
+    ) -> None:
+        registering = {
+            function: resources
+            for function in FUNCTIONS
+            if (resources := resources_for("ecs:RegisterTaskDefinition", template.statements_of(function)))
+        }
+
+        assert set(registering) == {"LaunchAttemptFunction"}
+        assert [each["Fn::Sub"].rpartition("/")[2] for each in registering["LaunchAttemptFunction"]] == ["*--*:*"]
+
+    def test_tags_are_given_only_to_what_is_made(self, template: Template) -> None:
+        for function in FUNCTIONS:
+            for statement in template.statements_of(function):
+                if "ecs:TagResource" in as_list(statement["Action"]):
+                    actions = statement["Condition"]["StringEquals"]["ecs:CreateAction"]
+                    assert set(actions) == {"RegisterTaskDefinition", "RunTask"}
+
+    def test_only_the_cleaning_function_deregisters(self, template: Template) -> None:
+        deregistering = [
+            function
+            for function in FUNCTIONS
+            if "ecs:DeregisterTaskDefinition" in actions_of(template.statements_of(function))
+        ]
+
+        assert deregistering == ["ReconcileFunction"]
 
     @pytest.mark.parametrize("function", FUNCTIONS)
     def test_tasks_are_stopped_only_in_our_cluster(self, template: Template, function: str) -> None:

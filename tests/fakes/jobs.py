@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from fakes.definitions import InMemoryCapacity, InMemoryDefinitions
+from fakes.registry import InMemoryUpkeep
 from relaunch.core.job import Attempt, Job, JobSummary, TimelineEntry
 from relaunch.core.job_lookup import due_at, selected_try, waited_slot
 from relaunch.core.job_summary import summarize_job
@@ -31,8 +32,8 @@ class _Record:
     selections: dict[tuple[int, int], StoredSelection] = field(default_factory=dict)
 
 
-class InMemoryJobs(InMemoryDefinitions, InMemoryCapacity):
-    """Implements JobStore, DefinitionStore and CapacityStore.
+class InMemoryJobs(InMemoryDefinitions, InMemoryCapacity, InMemoryUpkeep):
+    """Implements JobStore, DefinitionStore, CapacityStore and UpkeepStore.
 
     `fail_next` makes one of the next writes fail before or after it took effect, as calls do that time out.
     """
@@ -40,6 +41,7 @@ class InMemoryJobs(InMemoryDefinitions, InMemoryCapacity):
     def __init__(self) -> None:
         InMemoryDefinitions.__init__(self)
         InMemoryCapacity.__init__(self)
+        InMemoryUpkeep.__init__(self)
         self.slots: dict[str, set[str]] = defaultdict(set)
         self.writes: list[JobWrite] = []
         self.events: list[EventRecord] = []

@@ -113,8 +113,12 @@ def has_network(
 ) -> list[bool]:
     """Return what the task definition's network mode asks for."""
     mode = revision.network_mode
+    lists_devices = any(container.neuron_devices for container in revision.containers)
+    takes_ports = lists_devices or definition.accelerator.neuron is not None
     return [
         mode != "awsvpc" or limits.has_subnets,
+        not offering.is_managed or mode in {"awsvpc", "host"},
+        offering.is_managed or not takes_ports or mode in {"bridge", "host"},
     ]
 
 

@@ -1,5 +1,6 @@
 """Fakes of what is only asked: revisions, offerings, spot prices, images, checkpoints; and of what is only told."""
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -101,13 +102,35 @@ class FakeSnapshots:
 
 
 class FakeImages:
-    """Implements ImageSource over a set of (repository, tag)."""
+    """Implements ImageSource over a set of (repository, tag), in which the image of `make_container` always is.
+
+    `digests` says what a tag points to, where that matters; `foreign` has the images of other accounts' registries, by
+    (account, repository, tag). `failure`, when set, is raised once.
+    """
 
     def __init__(self, *present: tuple[str, str]) -> None:
-        self.present = set(present)
+        self.present = {("trainer", "latest"), *present}
+        self.digests: dict[tuple[str, str], str] = {}
+        self.foreign: dict[tuple[str, str, str], str] = {}
+        self.failure: Exception | None = None
 
     def has_image(self, repository: str, tag: str) -> bool:
-        return (repository, tag) in self.present
+        return self.digest(repository, tag) is not None
+
+    def digest(self, repository: str, tag: str, account: str | None = None) -> str | None:
+        if self.failure:
+            failure, self.failure = self.failure, None
+            raise failure
+        if account is not None:
+            return self.foreign.get((account, repository, tag))
+        if (repository, tag) not in self.present:
+            return None
+        return self.digests.get((repository, tag)) or image_digest(repository, tag)
+
+
+def image_digest(repository: str, tag: str) -> str:
+    """Return the digest that an image has unless a test says otherwise."""
+    return f"sha256:{hashlib.sha256(f'{repository}:{tag}'.encode()).hexdigest()}"
 
 
 class FakeCheckpoints:

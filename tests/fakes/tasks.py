@@ -17,6 +17,7 @@ from relaunch.core.launch import (
     TaskPlaced,
     check_limits,
 )
+from relaunch.core.neuron_claim import MachineRoom
 from relaunch.ports import PermanentError
 
 
@@ -37,6 +38,7 @@ class FakeTasks:
         self.tasks: dict[str, TaskObservation] = {}
         self.instances: dict[str, ContainerInstance] = {}
         self.gpus: list[GpuDevice] | Exception = []
+        self.room: dict[tuple[str, str], list[MachineRoom]] = {}
         self._launched: dict[str, tuple[LaunchRequest, str]] = {}
 
     def launch(self, request: LaunchRequest) -> LaunchOutcome:
@@ -126,6 +128,9 @@ class FakeTasks:
         if isinstance(self.gpus, Exception):
             raise self.gpus
         return list(self.gpus)
+
+    def find_room(self, instance_type: str, capacity_provider: str) -> list[MachineRoom]:
+        return list(self.room.get((instance_type, capacity_provider), ()))
 
     def find_container_instance(self, container_instance_arn: str) -> ContainerInstance | None:
         return self.instances.get(container_instance_arn)

@@ -4,6 +4,7 @@ from typing import Any
 
 from fakes.clock import FakeClock
 from fakes.jobs import InMemoryJobs
+from fakes.registry import FakeRegistry
 from fakes.sources import FakeCheckpoints, FakeImages, FakeLaunchQueue, FakeOfferings, FakeRevisions, ListLog
 from fakes.tasks import FakeTasks
 from relaunch.ports import World
@@ -12,8 +13,8 @@ from relaunch.ports import World
 def make_world(**overrides: Any) -> World:
     """Build a World of fakes; a port is replaced by naming it.
 
-    `jobs`, `definitions` and `capacity` are one InMemoryJobs. A test that scripts a fake makes it first, which also
-    gives it its own type: `tasks = FakeTasks(); world = make_world(tasks=tasks)`.
+    `jobs`, `definitions`, `capacity` and `upkeep` are one InMemoryJobs. A test that scripts a fake makes it first,
+    which also gives it its own type: `tasks = FakeTasks(); world = make_world(tasks=tasks)`.
     """
     jobs = overrides.get("jobs", InMemoryJobs())
     ports: dict[str, Any] = {
@@ -22,6 +23,8 @@ def make_world(**overrides: Any) -> World:
         "capacity": jobs,
         "tasks": FakeTasks(),
         "revisions": FakeRevisions(),
+        "registry": FakeRegistry(),
+        "upkeep": jobs,
         "offerings": FakeOfferings(),
         "images": FakeImages(),
         "checkpoints": FakeCheckpoints(),

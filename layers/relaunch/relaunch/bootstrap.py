@@ -13,6 +13,7 @@ from botocore.config import Config
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
 from relaunch.adapters.aws.dynamodb_jobs import DynamoDbJobs
 from relaunch.adapters.aws.ecr_images import EcrImages
+from relaunch.adapters.aws.ecs_registration import EcsRegistry
 from relaunch.adapters.aws.ecs_revisions import EcsRevisions
 from relaunch.adapters.aws.ecs_target import EcsTarget
 from relaunch.adapters.aws.offerings import CapacityProviderOfferings
@@ -139,6 +140,8 @@ def _make_world(settings: Settings, clients: _Clients, log: DecisionLog) -> Worl
         capacity=jobs,
         tasks=EcsTarget(clients.lazy("ecs"), settings.cluster, settings.subnets, settings.security_groups),
         revisions=EcsRevisions(clients.lazy("ecs")),
+        registry=EcsRegistry(clients.lazy("ecs")),
+        upkeep=jobs,
         offerings=CapacityProviderOfferings(settings.capacity_providers, spot_prices, snapshot, log),
         images=EcrImages(clients.lazy("ecr")),
         checkpoints=S3Checkpoints(clients.lazy("s3")),

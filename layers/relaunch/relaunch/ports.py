@@ -9,9 +9,11 @@ from relaunch.core.accelerator import PurchaseOption
 from relaunch.core.caps import StackLimits
 from relaunch.core.catalogue import InstanceType
 from relaunch.core.definition import JobDefinition, TriggerSource
+from relaunch.core.derived_revision import TaskDefinition
 from relaunch.core.gpu_devices import GpuDevice
 from relaunch.core.job import Attempt, Job, JobSummary, TimelineEntry
 from relaunch.core.launch import ContainerInstance, LaunchOutcome, LaunchRequest, TaskObservation
+from relaunch.core.neuron_claim import MachineRoom
 from relaunch.core.offering import CapacityFailure, CapacityMemory, Offering
 from relaunch.core.revision import Revision
 from relaunch.core.selection import Selection
@@ -237,6 +239,14 @@ class TaskTarget(Protocol):
         """
         ...
 
+    def find_room(self, instance_type: str, capacity_provider: str) -> list[MachineRoom]:
+        """Return what is left of the provider's ACTIVE machines of this type, at most a hundred.
+
+        Raises:
+            TransientError: throttled or unreachable.
+        """
+        ...
+
     def find_container_instance(self, container_instance_arn: str) -> ContainerInstance | None:
         """Return a container instance, None when it is gone."""
         ...
@@ -255,6 +265,80 @@ class RevisionSource(Protocol):
         ...
 
 
+class RevisionRegistry(Protocol):
+    """Where derived revisions are registered, found and deregistered: ECS."""
+
+    def load_definition(self, revision_arn: str) -> TaskDefinition:
+        """Return what a revision was registered with, tags included; INACTIVE revisions too.
+
+        Raises:
+            PermanentError: ECS does not know the revision.
+            TransientError: throttled or unreachable.
+        """
+        ...
+
+    def find_active(self, family: str) -> str | None:
+        """Return the ARN of the newest ACTIVE revision of a derived family, None when there is none.
+
+        Revisions without the tag DERIVED_FROM are somebody else's, and are not found.
+        """
+        ...
+
+    def register(self, definition: TaskDefinition) -> str:
+        """Register a derived revision and return its ARN.
+
+        Raises:
+            PermanentError: ECS refuses the definition.
+            TransientError: throttled (20 at once, 1 per second) or unreachable.
+        """
+        ...
+
+    def list_families(self) -> list[str]:
+        """Return the families of derived revisions that have an ACTIVE one."""
+        ...
+
+    def deregister_family(self, family: str) -> int:
+        """Deregister every ACTIVE revision of a derived family and return their number; running tasks go on.
+
+        Revisions without the tag DERIVED_FROM are left alone.
+
+        Raises:
+            TransientError: throttled or unreachable; what was deregistered stays so.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionUpkeep:
+    """What is remembered between two looks at the derived revisions.
+
+    `unused_since` maps families to when no open job was first seen to use them; `version` is the item's own.
+    """
+
+    next_at: datetime
+    unused_since: Mapping[str, datetime] = field(default_factory=dict)
+    version: int = 0
+
+
+class UpkeepStore(Protocol):
+    """What must outlive a function and belongs to no job."""
+
+    def take_turn(self, name: str) -> int:
+        """Return the next number of a count that begins with 0: nobody gets the same one twice.
+
+        A call whose answer was lost may skip a number.
+        """
+        ...
+
+    def load_upkeep(self) -> RevisionUpkeep | None:
+        """Load what the last look at the derived revisions left."""
+        ...
+
+    def save_upkeep(self, upkeep: RevisionUpkeep) -> bool:
+        """Save it on the condition that the stored version is `upkeep.version`; False when somebody else was first."""
+        ...
+
+
 class SpotPriceSource(Protocol):
     """Current spot prices."""
 
@@ -269,11 +353,15 @@ class SpotPriceSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CapacityProviderOffer:
-    """A capacity provider of the stack's settings: `name=instance-type/purchase`."""
+    """A capacity provider of the stack's settings: `name=instance-type/purchase`.
+
+    `is_managed`: ECS Managed Instances are behind it (`/managed-instances`), not an Auto Scaling group.
+    """
 
     name: str
     instance_type: str
     purchase: PurchaseOption
+    is_managed: bool = False
 
 
 class OfferingSource(Protocol):
@@ -392,7 +480,18 @@ class ImageSource(Protocol):
     """Container images (ECR)."""
 
     def has_image(self, repository: str, tag: str) -> bool:
-        """Tell whether the repository has an image of this tag."""
+        """Tell whether the repository of the account's own registry has an image of this tag."""
+        ...
+
+    def digest(self, repository: str, tag: str, account: str | None = None) -> str | None:
+        """Return the digest (`sha256:…`) of the image of this tag, None when there is none.
+
+        `account` names another account's registry.
+
+        Raises:
+            PermanentError: the registry may not be read.
+            TransientError: throttled or unreachable.
+        """
         ...
 
 
@@ -437,6 +536,8 @@ class World:
     capacity: CapacityStore
     tasks: TaskTarget
     revisions: RevisionSource
+    registry: RevisionRegistry
+    upkeep: UpkeepStore
     offerings: OfferingSource
     images: ImageSource
     checkpoints: CheckpointSource

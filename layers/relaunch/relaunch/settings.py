@@ -8,6 +8,8 @@ from relaunch.core.caps import StackLimits
 from relaunch.core.terms import SelectionLimits
 from relaunch.ports import CapacityProviderOffer
 
+MANAGED_INSTANCES = "managed-instances"
+
 
 class InvalidSettingsError(ValueError):
     """A setting is missing or cannot be read; the message names it."""
@@ -96,18 +98,24 @@ class Settings:
 def parse_capacity_providers(text: str) -> tuple[CapacityProviderOffer, ...]:
     """Read `name=instance-type/purchase,…`, the form of the stack's parameter CapacityProviders.
 
+    `/managed-instances` after the purchase says that ECS Managed Instances are behind the provider.
+
     Raises:
         InvalidSettingsError: with the entry that cannot be read.
     """
     offers = []
     for entry in _split(text):
         name, equals, rest = entry.partition("=")
-        instance_type, slash, purchase = rest.partition("/")
-        if not (equals and slash and name and instance_type and purchase in set(PurchaseOption)):
+        instance_type, slash, terms = rest.partition("/")
+        purchase, _, kind = terms.partition("/")
+        is_known = purchase in set(PurchaseOption) and terms in (purchase, f"{purchase}/{MANAGED_INSTANCES}")
+        if not (equals and slash and name and instance_type and is_known):
             raise InvalidSettingsError(
-                f"capacity provider {entry!r} is not name=instance-type/purchase, for example g5-spot=g5.xlarge/spot"
+                f"capacity provider {entry!r} is not name=instance-type/purchase, for example g5-spot=g5.xlarge/spot, "
+                f"or name=instance-type/purchase/{MANAGED_INSTANCES}"
             )
-        offers.append(CapacityProviderOffer(name, instance_type, PurchaseOption(purchase)))
+        is_managed = kind == MANAGED_INSTANCES
+        offers.append(CapacityProviderOffer(name, instance_type, PurchaseOption(purchase), is_managed))
     return tuple(offers)
 
 

@@ -36,7 +36,7 @@ class Authorization:
     authorize: Authorize
 
     def check(self, access_key: str, action: str, request: Mapping[str, Any], definition: Mapping[str, Any]) -> None:
-        """Ask; `definition` is the revision RunTask would run, or empty.
+        """Ask; `definition` is the revision RunTask would run with its tags, or empty.
 
         Raises:
             EcsError: AccessDeniedException.
@@ -48,6 +48,8 @@ class Authorization:
         if action == "RunTask":
             self._check_run_task(access_key, request, definition)
         if action == "RegisterTaskDefinition":
+            if request.get("tags"):
+                self._check_tagging(access_key, action, self.arns.task_definition(request["family"], "*"))
             self._check_roles(access_key, request)
 
     def check_ec2(self, access_key: str, action: str) -> None:
@@ -56,10 +58,14 @@ class Authorization:
             raise EcsError("UnauthorizedOperation", "You are not authorized to perform this operation.")
 
     def _check_run_task(self, access_key: str, request: Mapping[str, Any], definition: Mapping[str, Any]) -> None:
-        if request.get("tags"):
+        is_propagated = request.get("propagateTags") == "TASK_DEFINITION" and definition.get("tags")
+        if request.get("tags") or is_propagated:
             resource = self.arns.task(last_part(request.get("cluster") or "default"), "*")
-            self._demand(Permission(access_key, "ecs:TagResource", resource, {"ecs:CreateAction": "RunTask"}))
+            self._check_tagging(access_key, "RunTask", resource)
         self._check_roles(access_key, {**definition, **request.get("overrides", {})})
+
+    def _check_tagging(self, access_key: str, action: str, resource: str) -> None:
+        self._demand(Permission(access_key, "ecs:TagResource", resource, {"ecs:CreateAction": action}))
 
     def _check_roles(self, access_key: str, holder: Mapping[str, Any]) -> None:
         for member in ("taskRoleArn", "executionRoleArn"):

@@ -86,9 +86,10 @@ class TaskDefinitions:
         return definition
 
     def if_known(self, name: str) -> JsonObject:
-        """The revision a name stands for, or an empty one; for asking permissions before anything is refused."""
+        """The revision a name stands for with its tags, or an empty one; for asking permissions before all else."""
         family, revision = _family_and_revision(name)
-        return self._find(family, revision) or {}
+        definition = self._find(family, revision)
+        return {} if definition is None else {**definition, "tags": self.tags[definition["taskDefinitionArn"]]}
 
     def list_revisions(self, request: JsonObject) -> JsonObject:
         """ListTaskDefinitions; `familyPrefix` is the full name of a family, in spite of its name."""

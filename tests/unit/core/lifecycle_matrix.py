@@ -38,6 +38,7 @@ from relaunch.core.job_events import (
     ImageArrived,
     JobEvent,
     LaunchAnswered,
+    LaunchImpossible,
     NothingKept,
     OfferingChosen,
     SlotDenied,
@@ -171,6 +172,7 @@ EVENTS: Mapping[str, JobEvent] = {
     "chosen": OfferingChosen(make_offering(), make_selection(), None),
     "nothing-for-now": _nothing(is_permanent=False),
     "nothing-ever": _nothing(is_permanent=True),
+    "impossible": LaunchImpossible("ECS refuses the derived revision"),
     "slot-denied": SlotDenied("resnet", 5),
     "placed": _answer(TaskPlaced(task_arn())),
     "placed-another": _answer(TaskPlaced(STRAY)),
@@ -217,6 +219,7 @@ another-image     .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
 chosen            L  L  .  L  L  L    .  .  .    .    .  .  .    .  .  .  .
 nothing-for-now   W  W  .  W  W  W    .  .  .    .    .  .  .    .  .  .  .
 nothing-ever      F  F  .  F  F  F    .  .  .    .    .  .  .    .  .  .  .
+impossible        F  F  .  F  F  F    .  .  .    .    .  .  .    .  .  .  .
 slot-denied       W  W  .  W  W  W    .  .  .    .    .  .  .    .  .  .  .
 placed            W  .  W  W  W  W    L  S  .    .    .  .  .    .  .  .  .
 placed-another    W  W  W  W  W  W    L  S  L    R    S  S  S    D  F  C  T

@@ -6,6 +6,7 @@ from typing import Any
 from fakes.builders import CLUSTER, make_container_instance, make_definition
 from fakes.clock import FakeClock
 from fakes.jobs import InMemoryJobs
+from fakes.registry import FakeRegistry
 from fakes.sources import FakeCheckpoints, FakeImages, FakeLaunchQueue, FakeOfferings, FakeRevisions, ListLog
 from fakes.tasks import FakeTasks
 from fakes.world import make_world
@@ -56,11 +57,10 @@ class Story:
         self.offerings = FakeOfferings()
         self.images = FakeImages()
         self.checkpoints = FakeCheckpoints()
+        self.registry = FakeRegistry()
         self.log = ListLog()
-        own = {
-            name: getattr(self, name)
-            for name in ("jobs", "tasks", "clock", "launches", "revisions", "offerings", "images", "checkpoints", "log")
-        }
+        names = ("jobs", "tasks", "clock", "launches", "revisions", "offerings", "images", "checkpoints", "registry")
+        own = {name: getattr(self, name) for name in (*names, "log")}
         self.world = make_world(**{**own, **ports})
         for definition in definitions or (make_definition(),):
             self.jobs.save_definition(definition)

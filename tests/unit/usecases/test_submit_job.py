@@ -7,6 +7,7 @@ from fakes.jobs import InMemoryJobs
 from fakes.sources import FakeRevisions
 from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement
 from relaunch.core.definition import GithubTrigger, ImageTrigger, ImageWait, InputRule, S3Trigger
+from relaunch.core.derived_revision import DERIVED_FROM
 from relaunch.core.job import JobState, WaitReason
 from relaunch.core.trigger import DirectRequest
 from relaunch.ports import TransientError
@@ -37,7 +38,8 @@ def test_an_accepted_event_pins_the_newest_revision_and_asks_for_the_launch():
     assert job.accepted_at == story.now
     assert job.state is JobState.WAITING
     assert story.launches.requested == [(job_id, 0)]
-    assert story.jobs.load_history(job_id).timeline[0].detail.endswith("pinned trainer:12")
+    accepted = story.jobs.load_history(job_id).timeline[0].detail
+    assert accepted.endswith("pinned trainer:12; main runs trainer:latest (sha256:6fad2e7846ea)")
 
 
 def test_a_later_revision_does_not_reach_an_accepted_job():
@@ -48,7 +50,8 @@ def test_a_later_revision_does_not_reach_an_accepted_job():
     story.lose_host(job_id)
     story.settle()
 
-    assert {each.revision_arn for each in story.tasks.requests} == {make_revision().arn}
+    (arn,) = {each.revision_arn for each in story.tasks.requests}
+    assert story.registry.registered[arn].tags[DERIVED_FROM] == make_revision().arn
 
 
 def test_the_same_event_delivered_twice_is_one_job():

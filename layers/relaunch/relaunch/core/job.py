@@ -73,6 +73,8 @@ class PlacementTry:
     """One frozen set of launch parameters; sending it again with its client token is harmless.
 
     `placed_at` is when we heard of its task, which throttling can put off for long after `frozen_at`.
+    `revision_arn` is the derived revision it runs, None for the job's own. `neuron_devices` are the devices that this
+    one lists; `takes_all_neuron` asks ECS itself for all of them, which Managed Instances know.
     `gpu_partition_size` is that of the chosen type, 1 for whole GPUs: a share is asked for accordingly.
     """
 
@@ -86,6 +88,9 @@ class PlacementTry:
     resume_uri: str | None = None
     outcome: str = ""
     placed_at: datetime | None = None
+    revision_arn: str | None = None
+    neuron_devices: tuple[int, ...] = ()
+    takes_all_neuron: bool = False
     gpu_partition_size: float = 1.0
 
 
@@ -202,7 +207,8 @@ class TriggerFacts:
 class Job:
     """One accepted request to train.
 
-    `definition` and `revision` are frozen when the job is accepted. `version` is the item's own version: every write is
+    `definition` and `revision` are frozen when the job is accepted. `images` maps containers to the images, named by
+    digest, that they run instead of the revision's. `version` is the item's own version: every write is
     conditional on it. `wake_at` is set for every job that is not over. `run_seconds` sums the time tasks ran in ended
     attempts. `has_slot` tells whether the job counts against `max_running_jobs`.
     """
@@ -218,6 +224,7 @@ class Job:
     reason: str = ""
     waiting: Waiting | None = None
     image: tuple[str, str] | None = None
+    images: Mapping[str, str] = field(default_factory=dict)
     wake_at: datetime | None = None
     attempt: Attempt | None = None
     has_slot: bool = False

@@ -1,8 +1,9 @@
 """What can happen to a job: the events the transition table is written in."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
+from relaunch.core.derived_revision import PreparedRevision
 from relaunch.core.launch import ContainerInstance, LaunchOutcome, TaskObservation
 from relaunch.core.offering import Offering
 from relaunch.core.selection import Selection
@@ -10,22 +11,25 @@ from relaunch.core.selection import Selection
 
 @dataclass(frozen=True, slots=True)
 class ImageArrived:
-    """The image the job waits for is in its repository."""
+    """The image the job waits for is in its repository; `digest` names it for good."""
 
     repository: str
     tag: str
+    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class OfferingChosen:
     """Selection kept at least one offering; the first one is to be tried.
 
-    `resume_uri` is the newest complete checkpoint of the job, None when there is none.
+    `resume_uri` is the newest complete checkpoint of the job, None when there is none. `prepared` says which revision
+    is to run there.
     """
 
     offering: Offering
     selection: Selection
     resume_uri: str | None
+    prepared: PreparedRevision = field(default_factory=PreparedRevision)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,13 @@ class NothingKept:
     is_permanent: bool
     is_price: bool
     retry_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchImpossible:
+    """An offering was chosen, but what is to run there cannot be made; trying again cannot help."""
+
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +69,14 @@ class LaunchAnswered:
 
 @dataclass(frozen=True, slots=True)
 class TryExpired:
-    """A frozen try is too old to be sent, or was never sent and the job is cancelled; ECS knows no task of it."""
+    """A frozen try is too old to be sent, or was never sent and the job is cancelled; ECS knows no task of it.
+
+    Or it can be sent no more, and `reason` says why.
+    """
 
     attempt_number: int
     try_number: int
+    reason: str = "never sent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +131,7 @@ JobEvent = (
     ImageArrived
     | OfferingChosen
     | NothingKept
+    | LaunchImpossible
     | SlotDenied
     | LaunchAnswered
     | TryExpired

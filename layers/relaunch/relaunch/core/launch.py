@@ -24,6 +24,7 @@ class LaunchRequest:
     """One RunTask in the making; built from a frozen placement try alone, so that it is the same each time it is sent.
 
     `gpu` None leaves the revision's own GPU requirement as it is.
+    `takes_all_neuron` asks for every Neuron device, which only ECS Managed Instances give out.
     `subnets` and `security_groups` are used by awsvpc revisions only.
     """
 
@@ -36,6 +37,7 @@ class LaunchRequest:
     started_by: str
     client_token: str
     gpu: GpuOverride | None = None
+    takes_all_neuron: bool = False
     network_mode: str = "bridge"
     own_constraint_count: int = 0
 
@@ -169,6 +171,8 @@ def build_overrides(request: LaunchRequest) -> dict[str, object]:
     container["environment"] = [{"name": name, "value": value} for name, value in sorted(request.environment.items())]
     if request.gpu is not None:
         container["resourceRequirements"] = [build_requirement(request.gpu)]
+    if request.takes_all_neuron:
+        container["resourceRequirements"] = [{"type": "NeuronDevice", "value": "ALL"}]
     return {"containerOverrides": [container]}
 
 

@@ -25,7 +25,7 @@ def plan_launch(job: Job) -> LaunchRequest:
     attempt, definition = job.current_attempt, job.definition
     placement_try = attempt.placement_try
     return LaunchRequest(
-        revision_arn=job.revision.arn,
+        revision_arn=placement_try.revision_arn or job.revision.arn,
         capacity_provider=placement_try.capacity_provider,
         placement_constraints=(str(instance_type_is(placement_try.offering.instance_type)),),
         container=main_container(definition, job.revision) or "",
@@ -35,6 +35,7 @@ def plan_launch(job: Job) -> LaunchRequest:
         client_token=client_token(job.job_id, attempt.number, placement_try.number),
         gpu=choose_override(definition.accelerator.gpu, placement_try.gpu_partition_size),
         network_mode=job.revision.network_mode,
+        takes_all_neuron=placement_try.takes_all_neuron,
         own_constraint_count=job.revision.placement_constraint_count,
     )
 

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from relaunch.core.caps import StackLimits
 from relaunch.core.decision import LAUNCH_PATIENCE, Decision, end, move, quiet, stop_effects, wait, wait_for_launch
+from relaunch.core.image_pins import describe_pin, plan_pins
 from relaunch.core.job import (
     STACK_SLOT,
     Attempt,
@@ -26,6 +27,7 @@ from relaunch.core.job_events import (
     CancelAsked,
     ImageArrived,
     LaunchAnswered,
+    LaunchImpossible,
     NothingKept,
     OfferingChosen,
     SlotDenied,
@@ -40,6 +42,7 @@ from relaunch.core.launch import (
     PlacementFailed,
     TaskPlaced,
 )
+from relaunch.core.neuron_claim import NeuronClaim
 from relaunch.core.restart_policy import GiveUp, out_of_time
 from relaunch.core.stopping import AVOID_AFTER_NO_CAPACITY, avoid, stop_with_intent, with_task
 
@@ -55,11 +58,19 @@ IMAGE_PATIENCE = timedelta(minutes=2)
 _STARTING_PATIENCE = timedelta(minutes=30)
 # Kept small: an attempt is one item under 4 KB.
 _KEPT_TRIES = 8
+# How often in an attempt another Neuron device is tried before the offering counts as full.
+_DEVICE_TRIES = 3
+_PORTS_TAKEN = "RESOURCE:PORTS"
 
 
 def image_arrived(job: Job, event: ImageArrived, now: datetime, _limits: StackLimits) -> Decision:
-    """The commit's image is there: launch."""
-    return wait_for_launch(job, now, event="image arrived", detail=f"image {event.repository}:{event.tag} is there")
+    """The commit's image is there: launch, and run it."""
+    detail, images = f"image {event.repository}:{event.tag} is there", dict(job.images)
+    for pin in plan_pins(job.revision, job.image)[0]:
+        if pin.is_awaited and event.digest:
+            images[pin.container] = pin.image.at(event.digest)
+            detail += f"; {describe_pin(pin, event.digest)}"
+    return wait_for_launch(replace(job, images=images), now, event="image arrived", detail=detail)
 
 
 def freeze(job: Job, event: OfferingChosen, now: datetime, _limits: StackLimits) -> Decision:
@@ -76,6 +87,9 @@ def freeze(job: Job, event: OfferingChosen, now: datetime, _limits: StackLimits)
         price_usd_per_hour=chosen.expected_usd_per_hour or 0.0,
         frozen_at=now,
         resume_uri=event.resume_uri,
+        revision_arn=event.prepared.revision_arn,
+        neuron_devices=event.prepared.neuron_devices,
+        takes_all_neuron=event.prepared.takes_all_neuron,
         gpu_partition_size=chosen.instance_type.gpu_partition_size,
     )
     attempt = Attempt(number, frozen, closed_tries=closed[-_KEPT_TRIES:])
@@ -86,6 +100,8 @@ def freeze(job: Job, event: OfferingChosen, now: datetime, _limits: StackLimits)
     detail = f"{chosen.key} by {frozen.capacity_provider} at ${frozen.price_usd_per_hour:.4f}/h"
     if event.resume_uri:
         detail += f", resuming from {event.resume_uri}"
+    if event.prepared.neuron_devices:
+        detail += f", {NeuronClaim(event.prepared.neuron_devices)}"
     decision = move(
         job, JobState.LAUNCHING, now, event="launching", detail=detail, wake_at=now + LAUNCH_PATIENCE, effects=effects
     )
@@ -113,6 +129,11 @@ def nothing_kept(job: Job, event: NothingKept, now: datetime, _limits: StackLimi
     return replace(decision, selection=event.selection)
 
 
+def launch_impossible(job: Job, event: LaunchImpossible, now: datetime, _limits: StackLimits) -> Decision:
+    """The revision that the chosen offering needs cannot be made."""
+    return end(job, JobState.FAILED, now, event="launch impossible", detail=event.reason)
+
+
 def slot_denied(job: Job, event: SlotDenied, now: datetime, _limits: StackLimits) -> Decision:
     """A cap holds: wait until a job of the definition, or of the stack, ends."""
     whose = "the stack" if event.slot == STACK_SLOT else f"definition {event.slot}"
@@ -134,7 +155,7 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
             return _with_stops(_placed(job, task_arn, now, limits), tuple(others))
         case PlacementFailed(reasons, found):
             outcome = f"ECS placed nothing: {', '.join(reasons)}"
-            avoid_for = AVOID_AFTER_NO_CAPACITY
+            avoid_for = None if _lost_device(job, reasons, outcome) else AVOID_AFTER_NO_CAPACITY
             return _next_try(job, outcome, now, event="placement failed", avoid_for=avoid_for, found=found)
         case LaunchDeferred(reason) | LaunchUncertain(reason):
             is_known = isinstance(event.outcome, LaunchDeferred)
@@ -144,6 +165,13 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
             return _refused(job, reason, now)
         case _:  # a conflict that names no task
             return _refused(job, "ConflictException, and it names no task", now)
+
+
+def _lost_device(job: Job, reasons: tuple[str, ...], outcome: str) -> bool:
+    """Tell whether another task took the one Neuron device first: another one may be free, but not for ever."""
+    attempt = job.current_attempt
+    is_taken = len(attempt.placement_try.neuron_devices) == 1 and set(reasons) == {_PORTS_TAKEN}
+    return is_taken and sum(each.outcome == outcome for each in attempt.closed_tries) < _DEVICE_TRIES
 
 
 def _refused(job: Job, reason: str, now: datetime) -> Decision:
@@ -198,9 +226,9 @@ def _next_try(
     return wait_for_launch(job, now, event=event, detail=detail, before=before)
 
 
-def try_expired(job: Job, _event: TryExpired, now: datetime, _limits: StackLimits) -> Decision:
+def try_expired(job: Job, event: TryExpired, now: datetime, _limits: StackLimits) -> Decision:
     """ECS knows no task of the frozen try: close it and go on with a new one, or end a cancelled job."""
-    return _next_try(job, "never sent", now, event="try closed", avoid_for=None)
+    return _next_try(job, event.reason, now, event="try closed", avoid_for=None)
 
 
 def cancel_waiting(job: Job, event: CancelAsked, now: datetime, _limits: StackLimits) -> Decision:

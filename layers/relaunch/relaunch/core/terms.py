@@ -8,6 +8,7 @@ from relaunch.core.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.definition import JobDefinition
 from relaunch.core.fit import Miss
 from relaunch.core.need import Need, fills_machine
+from relaunch.core.neuron_claim import NETWORK_MODES, wants_neuron
 from relaunch.core.offering import CapacityMemory, Offering, OfferingKey
 from relaunch.core.offering_table import OfferingGroup
 from relaunch.core.quotas import NO_QUOTAS, Quotas, quota_of
@@ -45,6 +46,7 @@ class Terms:
     price_cap: float
     price_cap_owner: str
     network_mode: str
+    wants_neuron: bool
     memory: CapacityMemory
     remembered: frozenset[tuple[str, PurchaseOption]]
     now: datetime
@@ -64,6 +66,7 @@ def derive_terms(
         price_cap=own if own is not None and is_own else stack,
         price_cap_owner="definition" if is_own else "stack",
         network_mode=need.network_mode,
+        wants_neuron=wants_neuron(need),
         memory=memory,
         remembered=frozenset((key.instance_type, key.purchase) for key in memory),
         now=now,
@@ -71,14 +74,28 @@ def derive_terms(
     )
 
 
+_MANAGED_MODES = ("awsvpc", "host")
+
 OfferingFilter = Callable[[Terms, Offering], Miss | None]
 
 
-def check_network_mode(terms: Terms, _offering: Offering) -> Miss | None:
-    """Reject everything when the revision needs subnets and the stack has none."""
-    if terms.network_mode != "awsvpc" or terms.limits.has_subnets:
-        return None
-    return Miss("the task definition's network mode is awsvpc, and the stack has no subnets (SubnetIds)")
+def check_network_mode(terms: Terms, offering: Offering) -> Miss | None:
+    """Reject what cannot run tasks of the revision's network mode, or cannot keep their Neuron devices apart.
+
+    Managed Instances run tasks of network mode awsvpc and host only ("Amazon ECS Managed Instances").
+    """
+    mode = terms.network_mode
+    if mode == "awsvpc" and not terms.limits.has_subnets:
+        return Miss("the task definition's network mode is awsvpc, and the stack has no subnets (SubnetIds)")
+    if mode and offering.is_managed and mode not in _MANAGED_MODES:
+        return Miss(f"Managed Instances take network mode awsvpc or host, and the task definition's is {mode}")
+    if mode and terms.wants_neuron and not offering.is_managed and mode not in NETWORK_MODES:
+        reason = (
+            f"ECS does not count Neuron devices, and tasks of network mode {mode} take no ports of the machine, which "
+            "would keep them apart: use bridge or host, or a capacity provider of Managed Instances"
+        )
+        return Miss(reason)
+    return None
 
 
 def check_purchase(terms: Terms, offering: Offering) -> Miss | None:

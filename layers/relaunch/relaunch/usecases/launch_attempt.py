@@ -5,6 +5,7 @@ from datetime import timedelta
 from relaunch.core.job import STACK_SLOT, EffectKind, Job, JobState, TryState, WaitReason
 from relaunch.core.job_events import (
     LaunchAnswered,
+    LaunchImpossible,
     NothingKept,
     OfferingChosen,
     SlotDenied,
@@ -13,10 +14,12 @@ from relaunch.core.job_events import (
 )
 from relaunch.core.launch import LaunchOutcome, LaunchRefused
 from relaunch.core.launch_plan import plan_launch
+from relaunch.core.revision import parse_revision_arn
 from relaunch.core.selection import Selection, explain_rejection, select
 from relaunch.ports import PermanentError, SlotsFullError, StaleWriteError, World
 from relaunch.usecases.advance_job import act, advance_job, apply_event
 from relaunch.usecases.explain_placement import explain_placement
+from relaunch.usecases.prepare_revision import prepare_revision
 from relaunch.usecases.survey_market import survey_market
 
 # A client token lives at least an hour after its task ended; a try older than this is never sent (Amazon ECS API
@@ -66,7 +69,11 @@ def _choose(job: Job, world: World) -> Job:
     selection = select(job.definition, job.revision, market.offerings, market.memory, market.at, market.limits)
     if not selection.kept:
         return apply_event(job, _nothing_kept(selection), world)
-    chosen = OfferingChosen(selection.kept[0], selection, _resume_uri(job, world))
+    try:
+        prepared = prepare_revision(job, selection.kept[0], world)
+    except PermanentError as error:
+        return apply_event(job, LaunchImpossible(str(error)), world)
+    chosen = OfferingChosen(selection.kept[0], selection, _resume_uri(job, world), prepared)
     try:
         return apply_event(job, chosen, world)
     except SlotsFullError as full:
@@ -98,12 +105,22 @@ def _send(job: Job, world: World) -> Job | None:
     overdue = world.clock.now() - unsendable_at
     if overdue >= timedelta(0):
         return _look_for_task(job, overdue > _SENDING_GRACE, world)
-    answered = LaunchAnswered(attempt.number, attempt.placement_try.number, _launch(job, world))
+    answered = _answer(job, _launch(job, world), world)
     try:
         # Not by advance_job: it would first repeat the very launch request that is being answered here.
         return apply_event(job, answered, world)
     except StaleWriteError:
         return advance_job(job.job_id, lambda _job: answered, world)
+
+
+def _answer(job: Job, outcome: LaunchOutcome, world: World) -> LaunchAnswered | TryExpired:
+    """Make the event of an outcome; a refusal because the try's derived revision is gone only ends the try."""
+    number, placement_try = job.current_attempt.number, job.current_attempt.placement_try
+    arn = placement_try.revision_arn
+    family = parse_revision_arn(arn) if arn and isinstance(outcome, LaunchRefused) else None
+    if family is not None and world.registry.find_active(family[0]) != arn:
+        return TryExpired(number, placement_try.number, f"the derived revision {arn} was deregistered")
+    return LaunchAnswered(number, placement_try.number, outcome)
 
 
 def _launch(job: Job, world: World) -> LaunchOutcome:

@@ -47,7 +47,8 @@ def _look(job_id: str, seen: Mapping[str, TaskObservation | None], world: World)
 def _news(job: Job, seen: Mapping[str, TaskObservation | None], world: World) -> JobEvent | None:
     waiting = job.waiting
     if waiting is not None and waiting.reason is WaitReason.IMAGE and job.image is not None:
-        return ImageArrived(*job.image) if world.images.has_image(*job.image) else None
+        digest = world.images.digest(*job.image)
+        return ImageArrived(*job.image, digest) if digest is not None else None
     arn = job.attempt.task_arn if job.attempt is not None and job.state in _WITH_TASK else None
     if arn is None or arn not in seen:
         return None

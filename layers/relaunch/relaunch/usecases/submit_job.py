@@ -23,6 +23,7 @@ from relaunch.core.trigger import DirectRequest, ImagePushed, TriggerEvent, trig
 from relaunch.core.trigger_rules import InvalidInputs, Match, NoMatch, derive_job_id, match
 from relaunch.ports import NoActiveRevisionError, PermanentError, World
 from relaunch.usecases.advance_job import act, advance_job
+from relaunch.usecases.pin_images import WantedImage, pin_images
 
 
 class UnknownDefinitionError(PermanentError):
@@ -102,7 +103,7 @@ def _submit(definition: JobDefinition, event: TriggerEvent, world: World) -> Sub
     existing = world.jobs.load_job(job_id)
     if existing is not None:
         return Submission(definition.name, act(existing, world), False, f"job {job_id} is there already")
-    job, entries = _accept(job_id, definition, matched, world)
+    job, entries = _accept(job_id, definition, matched, event, world)
     if not world.jobs.create_job(job, entries):
         return Submission(definition.name, world.jobs.load_job(job_id), False, f"job {job_id} is there already")
     world.log.decided("accepted", job_id=job_id, revision=job.revision.arn, reason=job.reason, state=str(job.state))
@@ -111,7 +112,7 @@ def _submit(definition: JobDefinition, event: TriggerEvent, world: World) -> Sub
 
 
 def _accept(
-    job_id: str, definition: JobDefinition, matched: Match, world: World
+    job_id: str, definition: JobDefinition, matched: Match, event: TriggerEvent, world: World
 ) -> tuple[Job, tuple[TimelineEntry, ...]]:
     now = world.clock.now()
     try:
@@ -122,13 +123,28 @@ def _accept(
     problem = container_problem(definition, revision)
     if problem is not None:
         return _refuse(job, problem)
-    pinned = f"{matched.facts.summary}; pinned {revision.family}:{revision.revision}"
-    accepted = _entry(job, "accepted", "; ".join((pinned, *matched.notes)))
-    if matched.image is not None and not world.images.has_image(*matched.image):
+    wanted = _wanted_image(matched, event, world)
+    pinned = pin_images(revision, wanted, world.images)
+    if pinned.problem:
+        return _refuse(job, pinned.problem)
+    job = replace(job, images=pinned.images)
+    chosen = f"{matched.facts.summary}; pinned {revision.family}:{revision.revision}"
+    accepted = _entry(job, "accepted", "; ".join((chosen, *pinned.notes, *matched.notes)))
+    if matched.image is not None and wanted is not None and wanted.is_awaited:
         return _wait_for_image(job, matched, now), (accepted, _entry(job, "waiting for image", ":".join(matched.image)))
     waiting = Waiting(WaitReason.LAUNCH, now, "its launch is in the attempts queue")
     pending = (Effect(EffectKind.REQUEST_LAUNCH),)
     return replace(job, waiting=waiting, wake_at=now + LAUNCH_PATIENCE, pending=pending), (accepted,)
+
+
+def _wanted_image(matched: Match, event: TriggerEvent, world: World) -> WantedImage | None:
+    """Return the image that a push waits for, or whose push started the job: that one is to be run."""
+    if isinstance(event, ImagePushed):
+        return WantedImage(event.repository, event.tag, event.digest)
+    if matched.image is None:
+        return None
+    digest = world.images.digest(*matched.image)
+    return WantedImage(*matched.image, digest=digest or "", is_awaited=digest is None)
 
 
 def _refuse(job: Job, reason: str) -> tuple[Job, tuple[TimelineEntry, ...]]:
@@ -165,6 +181,8 @@ def _entry(job: Job, event: str, detail: str) -> TimelineEntry:
 
 
 def _let_waiting_go_on(event: ImagePushed, world: World) -> None:
-    arrived = ImageArrived(event.repository, event.tag)
-    for job_id in world.jobs.load_waiting_for_image(event.repository, event.tag):
+    waiting = world.jobs.load_waiting_for_image(event.repository, event.tag)
+    digest = event.digest or (world.images.digest(event.repository, event.tag) if waiting else None)
+    arrived = ImageArrived(event.repository, event.tag, digest or "")
+    for job_id in waiting:
         advance_job(job_id, lambda _job: arrived, world)

@@ -110,6 +110,18 @@ def test_tags_need_a_permission_of_their_own() -> None:
         world.run("g5-spot", tags=[{"key": "a", "value": "b"}])
 
 
+def test_tags_of_a_definition_need_it_at_registration_and_where_tasks_inherit_them() -> None:
+    tags = [{"key": "a", "value": "b"}]
+
+    with pytest.raises(ClientError, match=r"ecs:TagResource on resource: .*task-definition/train:"):
+        launcher(REGISTER, RUN).register(tags=tags)
+    world = launcher(REGISTER, RUN, allow("ecs:TagResource", f"{DEFINITION}/*"))
+    world.register(tags=tags)
+    assert world.run("g5-spot")["tasks"]
+    with pytest.raises(ClientError, match=r"ecs:TagResource on resource: .*task/c/"):
+        world.run("g5-spot", propagateTags="TASK_DEFINITION")
+
+
 def test_a_role_needs_to_be_passed_at_registration_and_at_launch() -> None:
     role = "arn:aws:iam::111122223333:role/relaunch/trainer"
     world = launcher(REGISTER, RUN)

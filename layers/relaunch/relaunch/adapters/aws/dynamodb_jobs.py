@@ -30,6 +30,7 @@ from relaunch.adapters.aws.jobs_table import (
     stamp,
     text,
 )
+from relaunch.adapters.aws.upkeep_items import UpkeepItems
 from relaunch.core.job import Job, JobSummary, TimelineEntry
 from relaunch.ports import JobHistory, JobWrite, PermanentError, StaleWriteError, TransientError
 
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
 _TORN_READS = 4
 
 
-class DynamoDbJobs(DefinitionItems, CapacityItems, EventItems):
-    """Implements JobStore, DefinitionStore and CapacityStore.
+class DynamoDbJobs(DefinitionItems, CapacityItems, EventItems, UpkeepItems):
+    """Implements JobStore, DefinitionStore, CapacityStore and UpkeepStore.
 
     `pause` sleeps for some seconds between tries of a transaction that met another one.
     """

@@ -1,6 +1,6 @@
 """Images in ECR."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
@@ -11,18 +11,24 @@ if TYPE_CHECKING:
 
 
 class EcrImages:
-    """Implements ImageSource over the account's own registry."""
+    """Implements ImageSource over the region's registries: the account's own unless another account's is named."""
 
     def __init__(self, client: "ECRClient") -> None:
         self._client = client
 
     def has_image(self, repository: str, tag: str) -> bool:
+        return self.digest(repository, tag) is not None
+
+    def digest(self, repository: str, tag: str, account: str | None = None) -> str | None:
+        registry: dict[str, Any] = {"registryId": account} if account else {}
         with aws_errors(f"looking for image {repository}:{tag}"):
             try:
-                self._client.describe_images(repositoryName=repository, imageIds=[{"imageTag": tag}])
+                found = self._client.describe_images(
+                    repositoryName=repository, imageIds=[{"imageTag": tag}], **registry
+                )
             except ClientError as error:
                 # A build may make the repository with its first image.
                 if error_code(error) in {"ImageNotFoundException", "RepositoryNotFoundException"}:
-                    return False
+                    return None
                 raise
-        return True
+        return next((detail["imageDigest"] for detail in found["imageDetails"] if "imageDigest" in detail), None)

@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError
 
 from relaunch.adapters.aws.ecs_pages import read_pages
 from relaunch.adapters.aws.errors import aws_errors, error_code
+from relaunch.core.derived_revision import is_derived_family
 from relaunch.core.revision import ACTIVE, ContainerRequirement, Revision, RevisionRow, rank_revisions
 from relaunch.ports import NoActiveRevisionError, TransientError
 
@@ -39,6 +40,8 @@ class EcsRevisions:
         self._client = client
 
     def newest_active(self, family: str) -> Revision:
+        if is_derived_family(family):
+            raise NoActiveRevisionError(f"the family {family} holds derived revisions: name the family it comes from")
         definition = self._describe(family, family)
         if definition is not None:
             return read_revision(definition)

@@ -7,10 +7,12 @@ from botocore.exceptions import ClientError, ParamValidationError
 
 from relaunch.adapters.aws.ecs_events import observe_container_instance, observe_gpus, observe_task
 from relaunch.adapters.aws.ecs_pages import read_pages
+from relaunch.adapters.aws.ecs_room import read_room
 from relaunch.adapters.aws.ecs_run_task import build_run_task, outcome_of_error, outcome_of_response
 from relaunch.adapters.aws.errors import AwsError, aws_errors, error_code
 from relaunch.core.gpu_devices import GpuDevice
 from relaunch.core.launch import ContainerInstance, LaunchOutcome, LaunchRequest, TaskObservation, check_limits
+from relaunch.core.neuron_claim import MachineRoom
 from relaunch.core.placement import ec2_instance_is, instance_type_is
 from relaunch.ports import PermanentError, TransientError
 
@@ -85,22 +87,26 @@ class EcsTarget:
         return [task for task in self._describe_listed(arns) if task.last_status != "STOPPED"]
 
     def find_gpus(self, instance_type: str, capacity_provider: str) -> list[GpuDevice]:
-        doing = f"looking at the GPUs of {instance_type}"
+        return [gpu for machine in self._machines(instance_type, capacity_provider) for gpu in observe_gpus(machine)]
+
+    def find_room(self, instance_type: str, capacity_provider: str) -> list[MachineRoom]:
+        return [read_room(machine) for machine in self._machines(instance_type, capacity_provider)]
+
+    def _machines(self, instance_type: str, capacity_provider: str) -> list[Mapping[str, Any]]:
         machine_filter = str(instance_type_is(instance_type))
-        with aws_errors(doing):
+        with aws_errors(f"looking at the machines of {instance_type}"):
             listed = self._client.list_container_instances(
                 cluster=self._cluster, filter=machine_filter, status="ACTIVE", maxResults=MAX_DESCRIBED
             )["containerInstanceArns"]
             if not listed:
                 return []
             machines = self._client.describe_container_instances(cluster=self._cluster, containerInstances=listed)
-        # A machine that went in between is among the failures: it has no GPU any more.
-        of_provider = (
+        # A machine that went in between is among the failures: nothing is left of it.
+        return [
             machine
             for machine in machines["containerInstances"]
             if machine.get("capacityProviderName") == capacity_provider
-        )
-        return [gpu for machine in of_provider for gpu in observe_gpus(machine)]
+        ]
 
     def find_container_instance(self, container_instance_arn: str) -> ContainerInstance | None:
         doing = f"describing container instance {container_instance_arn}"

@@ -13,6 +13,8 @@
 | `TRIGGER#<source>#<name>` | `<definition>` | the definition again, under an origin it watches | definition_items | |
 | `CAPACITY` | `<type>#<zone or *>#<purchase>` | what failed lately | capacity_items | when it may be tried |
 | `OFFERINGS` | `SNAPSHOT` | types, zones and prices of the region | snapshot_item | |
+| `TURN` | `<instance type>` | how often a Neuron device of the type was claimed | upkeep_items | |
+| `UPKEEP` | `REVISIONS` | derived revisions that nothing uses, since when | upkeep_items | |
 | `EVENTS#<day>` | `<time>#<hash>` | what became of an event | event_items | after 8 days |
 """
 
@@ -121,6 +123,19 @@ class JobsTable:
                 return False
             raise to_port_error(error, f"writing {item['pk']['S']} {item['sk']['S']}") from error
         return True
+
+    def count_up(self, pk: str, sk: str) -> int:
+        """Add one to the count of an item, which is made if need be, and return it."""
+        with aws_errors(f"counting {pk} {sk}"):
+            response = self._client.update_item(
+                TableName=self._name,
+                Key=key(pk, sk),
+                UpdateExpression="ADD #count :one",
+                ExpressionAttributeNames={"#count": "count"},
+                ExpressionAttributeValues={":one": number(1)},
+                ReturnValues="UPDATED_NEW",
+            )
+        return int(response["Attributes"]["count"]["N"])
 
     def query(
         self,

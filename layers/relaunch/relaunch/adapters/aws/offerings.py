@@ -102,6 +102,7 @@ def _offering(
         on_demand_usd_per_hour=on_demand,
         capacity_provider=provider.name,
         zones=tuple(sorted(spot)) if provider.purchase is PurchaseOption.SPOT else (),
+        is_managed=provider.is_managed,
     )
 
 
