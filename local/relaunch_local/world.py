@@ -64,8 +64,7 @@ class LocalWorld:
         """What to export for the `relaunch` command, or for boto3, to act in this world."""
         return {
             **self.emulator.environment(),
-            "AWS_ENDPOINT_URL_ECS": self.simulator_url,
-            "AWS_ENDPOINT_URL_EC2": self.simulator_url,
+            **simulated_endpoints(self.simulator_url),
             "RELAUNCH_STACK": STACK,
         }
 
@@ -99,8 +98,7 @@ def local_world(settings: WorldSettings | None = None, report: Report = lambda _
         callers, containers = Callers(), Containers()
         server = stack.enter_context(running_simulator(settings, callers, containers))
         report(f"ECS simulator at {server.url}")
-        endpoints = {"AWS_ENDPOINT_URL_ECS": server.url, "AWS_ENDPOINT_URL_EC2": server.url}
-        emulator = stack.enter_context(running_emulator(folder, endpoints))
+        emulator = stack.enter_context(running_emulator(folder, simulated_endpoints(server.url)))
         report(f"emulator of the other services at {emulator.endpoint_url}")
         logs = stack.enter_context(closing(ContainerLogs(emulator)))
         containers.connect(emulator, provision_account(emulator), logs)
@@ -117,6 +115,14 @@ def local_world(settings: WorldSettings | None = None, report: Report = lambda _
         stack.callback(server.close)
         report(f"stack {STACK} is deployed, the webhook is at {deployment.webhook_url}")
         yield LocalWorld(emulator, server.simulator, server.url, deployment, pump, folder / EMULATOR_LOG)
+
+
+def simulated_endpoints(simulator_url: str) -> dict[str, str]:
+    """The variables that lead boto3 to the simulator for what it serves, and for what the emulator does not.
+
+    The emulator holds everything up for seconds until it knows that it does not know Service Quotas.
+    """
+    return {f"AWS_ENDPOINT_URL_{each}": simulator_url for each in ("ECS", "EC2", "SERVICE_QUOTAS")}
 
 
 def temporary_folder() -> tempfile.TemporaryDirectory[str]:

@@ -223,11 +223,13 @@ class TestTheInterruption:
         assert "warning" in stored["body"]["intent"]["detail"]
         assert stop["access_key"] != ROOT_KEY
 
-    def test_a_recommendation_to_rebalance_stops_nothing(self, evidence: Json) -> None:
+    def test_a_warning_of_somebody_elses_machine_stops_nothing(self, evidence: Json) -> None:
         at = {each["action"]: moment(each["at"]) for each in evidence["actions"]}
+        (another,) = (each for each in evidence["actions"] if each["action"] == "another's warning")
         (stop,) = (each for each in evidence["requests"] if each["action"] == "StopTask")
 
-        assert at["rebalance recommendation"] < at["warning"] < moment(stop["at"]) + STAMPS_ARE_CUT
+        assert at["another's warning"] < at["push"] < at["warning"] < moment(stop["at"]) + STAMPS_ARE_CUT
+        assert another["instance_id"] not in {each["instance_id"] for each in evidence["instances"]}
 
     def test_the_warned_training_saved_on_sigterm_and_lost_nothing(self, evidence: Json) -> None:
         job = evidence["jobs"]["push"]

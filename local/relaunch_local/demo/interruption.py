@@ -1,8 +1,11 @@
 """How a machine is taken away, with a warning and without, and what comes of it."""
 
+import json
+
 from rich.text import Text
 
 from relaunch.core.job import StopKind
+from relaunch_local.build import REPOSITORY
 from relaunch_local.demo import pictures
 from relaunch_local.demo.evidence import read_checkpoints
 from relaunch_local.demo.stage import Stage
@@ -11,20 +14,29 @@ WARNING_SECONDS = 6.0
 """How long ahead a warning comes, in seconds as we live them; on AWS it is 120."""
 EC2_WARNING_SECONDS = 120
 
+WARNING = REPOSITORY / "events" / "aws.ec2.spot-interruption-warning.json"
+
 
 def instance_of(stage: Stage, job_id: str) -> str:
     """The machine that a job runs on."""
     return stage.expect_job(job_id, "its machine is known", lambda history: history.attempts[-1].instance_id)
 
 
-def recommend_rebalance(stage: Stage, job_id: str) -> None:
-    """Let EC2 say that the machine is at risk, as it often does before a warning: nothing is stopped for it."""
-    instance = instance_of(stage, job_id)
-    simulator = stage.local.simulator
-    with simulator.clock.lock:
-        simulator.machines.recommend_rebalance(simulator.host(instance))
-    stage.witness.note("rebalance recommendation", instance_id=instance, job_id=job_id)
-    stage.screen.line("EC2 recommends to rebalance: the offering is avoided from now on, the training goes on", "dim")
+def warn_of_another(stage: Stage) -> None:
+    """Let EC2 warn of a machine that is not ours: the whole account's warnings come, and this one stops nothing.
+
+    It also brings the function up that the warning later on needs within seconds.
+    """
+    event = json.loads(WARNING.read_text())
+    instance = event["detail"]["instance-id"]
+    stage.local.publish(event)
+    stage.witness.note("another's warning", instance_id=instance)
+    stage.expect_request(
+        "ListContainerInstances",
+        "ECS is asked whether the machine is ours",
+        lambda request: instance in request.get("filter", ""),
+    )
+    stage.screen.line(f"EC2 warns of {instance}: not one of ours, ignored", "dim")
 
 
 def warn(stage: Stage, job_id: str) -> None:

@@ -27,6 +27,7 @@ WARNED_AFTER, LOST_AFTER = 1.75, 2.5
 def tell_push(stage: Stage, training: Training) -> Ending:
     """A push: everything in detail; the machine is warned of, and the training saves on SIGTERM."""
     screen = stage.screen
+    interruption.warn_of_another(stage)
     screen.chapter("A push to GitHub")
     send_push(stage)
     job_id = episode.await_acceptance(stage, "push")
@@ -39,7 +40,6 @@ def tell_push(stage: Stage, training: Training) -> Ending:
     screen.show(pictures.draw_run_task(request.parameters, screen.table_width))
     screen.chapter("It trains")
     episode.await_running(stage, job_id, 1)
-    interruption.recommend_rebalance(stage, job_id)
     episode.watch_training(stage, job_id, 1, training, until=round(WARNED_AFTER * training.checkpoint_every))
     screen.chapter("A spot warning")
     interruption.warn(stage, job_id)

@@ -126,6 +126,10 @@ class _Handler(BaseHTTPRequestHandler):
             status, answer = self._ecs(target.removeprefix(TARGET_PREFIX), body, access_key)
             self._reply(status, json.dumps(answer, default=_epoch).encode(), "application/x-amz-json-1.1")
             return
+        if target:
+            answer = {"__type": "UnknownOperationException", "message": f"{target} is not served here."}
+            self._reply(400, json.dumps(answer).encode(), "application/x-amz-json-1.1")
+            return
         with self.server.simulator.clock.lock:
             self.server.simulator.clock.synchronize()
             status, xml = answer_ec2(self.server.simulator, body.decode(), access_key)
