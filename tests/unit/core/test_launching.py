@@ -247,7 +247,7 @@ def test_a_failed_placement_is_remembered_before_the_next_try_is_asked_for():
     ("outcome", "delay_seconds"),
     [
         pytest.param(LaunchDeferred("ThrottlingException: Rate exceeded"), 30, id="throttled"),
-        pytest.param(LaunchUncertain("no answer to RunTask"), 5, id="no-answer"),
+        pytest.param(LaunchUncertain("no answer to RunTask"), 30, id="no-answer-for-a-minute"),
     ],
 )
 def test_the_same_try_is_sent_again_later_and_the_job_says_why(outcome, delay_seconds):
@@ -260,6 +260,14 @@ def test_the_same_try_is_sent_again_later_and_the_job_says_why(outcome, delay_se
     assert job.wake_at > SOON + timedelta(seconds=delay_seconds)
 
     assert after(job, answered(TaskPlaced(task_arn()))).reason == ""
+
+
+@pytest.mark.parametrize(("age_seconds", "delay_seconds"), [(0, 5), (10, 5), (60, 30), (400, 200), (2_900, 300)])
+def test_a_launch_that_goes_unanswered_is_asked_for_ever_more_seldom(age_seconds, delay_seconds):
+    # Else every message that SQS delivers twice would leave one more chain of launch requests behind.
+    job = after(SITUATIONS["fz"], answered(LaunchUncertain("-")), now=NOW + timedelta(seconds=age_seconds))
+
+    assert job.pending == (Effect(EffectKind.REQUEST_LAUNCH, delay_seconds=delay_seconds),)
 
 
 def test_a_refused_launch_fails_the_job_in_ecs_own_words():

@@ -49,6 +49,9 @@ from relaunch.core.stopping import AVOID_AFTER_NO_CAPACITY, avoid, stop_with_int
 # ECS throttles for seconds; the quota of PROVISIONING tasks frees within minutes.
 _DEFERRED_DELAY_SECONDS = 30
 _UNCERTAIN_DELAY_SECONDS = 5
+# A launch that goes unanswered is asked for ever more seldom: SQS delivers now and then twice, each copy goes on asking,
+# and at a fixed pace their number would double every few minutes for as long as the trouble lasts.
+_LONGEST_UNCERTAIN_DELAY_SECONDS = 300
 # Slots are handed on when a job ends; this look is for the case that the hand-over got lost.
 _SLOT_PATIENCE = timedelta(minutes=15)
 _CAPACITY_PATIENCE = timedelta(minutes=5)
@@ -159,12 +162,17 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
             return _next_try(job, outcome, now, event="placement failed", avoid_for=avoid_for, found=found)
         case LaunchDeferred(reason) | LaunchUncertain(reason):
             is_known = isinstance(event.outcome, LaunchDeferred)
-            delay_seconds = _DEFERRED_DELAY_SECONDS if is_known else _UNCERTAIN_DELAY_SECONDS
+            delay_seconds = _DEFERRED_DELAY_SECONDS if is_known else _uncertain_delay_seconds(job, now)
             return _send_again(job, reason, now, event="launch to be repeated", delay_seconds=delay_seconds)
         case LaunchRefused(reason):
             return _refused(job, reason, now)
         case _:  # a conflict that names no task
             return _refused(job, "ConflictException, and it names no task", now)
+
+
+def _uncertain_delay_seconds(job: Job, now: datetime) -> int:
+    age_seconds = int((now - job.current_attempt.placement_try.frozen_at).total_seconds())
+    return min(max(age_seconds // 2, _UNCERTAIN_DELAY_SECONDS), _LONGEST_UNCERTAIN_DELAY_SECONDS)
 
 
 def _lost_device(job: Job, reasons: tuple[str, ...], outcome: str) -> bool:
