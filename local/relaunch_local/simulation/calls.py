@@ -18,6 +18,7 @@ _FAULTS: tuple[tuple[str, float], ...] = (
     ("call-answer-late", 0.004),
     ("call-repeated-by-sdk", 0.008),
 )
+_SLOW = frozenset({"call-unanswered", "call-answer-late", "call-repeated-by-sdk"})
 _ANY_FAULT = sum(share for _, share in _FAULTS)
 # The read time-out of our clients, and how often the SDK tries.
 _READ_TIMEOUT_SECONDS = 8.0
@@ -70,8 +71,12 @@ class Calls:
         for kind, share in _FAULTS:
             if draw < share:
                 note = f"{invocation.function}#{invocation.number} {name}"
+                # What takes long may cost the whole batch its time.
+                wholly = kind in _SLOW
+                if not invocation.may_be_disturbed(wholly=wholly):
+                    return ""
                 if self.chance.strikes(kind, 2.0, site=f"{invocation.function}/{name}", note=note):
-                    invocation.disturb(wholly=False)
+                    invocation.disturb(wholly=wholly)
                     return kind
                 return ""
             draw -= share

@@ -76,12 +76,12 @@ class DelayedEcs:
     The page of RunTask says so, and has callers look again for up to five minutes.
     """
 
-    def __init__(
-        self, client: InProcessClient, clock: Clock, chance: Chance, exit_now: Callable[[str], object]
-    ) -> None:
-        """Answer from this client; `exit_now` ends the program of a task."""
+    def __init__(self, client: InProcessClient, clock: Clock, chance: Chance, on_stop: Callable[[str], object]) -> None:
+        """Answer from this client; `on_stop` is told of each task that is asked to stop."""
         self._client = client
-        self._exit_now = exit_now
+        self._on_stop = on_stop
+        self._absent: dict[str, tuple[datetime, datetime]] = {}
+        self.answers_lost_until: datetime | None = None
         self._clock = clock
         self._chance = chance
         self._visible_at: dict[str, datetime] = {}
@@ -102,18 +102,22 @@ class DelayedEcs:
 
     def run_task(self, **parameters: Any) -> Any:
         """RunTask; what it makes is not visible at once."""
+        is_lost = self.answers_lost_until is not None and self._clock.now() < self.answers_lost_until
+        if is_lost and self._chance.stream("lost-calls").random() < 0.5:
+            raise _timed_out("run_task")
         answer = self._client.run_task(**parameters)
         for task in answer["tasks"]:
             if task["taskArn"] not in self._visible_at:
                 self._visible_at[task["taskArn"]] = self._clock.now() + timedelta(seconds=self._lag(task["taskArn"]))
+        if is_lost:
+            raise _timed_out("run_task")
         return answer
 
     def stop_task(self, **parameters: Any) -> Any:
         """StopTask; the program may come to its end at that very moment. ECS may not know a new task yet."""
         arn = parameters["task"]
-        if self._chance.strikes("stop-races-with-exit", 0.15, note=arn[-6:]):
-            self._exit_now(arn)
-        if self._is_hidden(arn):
+        self._on_stop(arn)
+        if self.is_hidden(arn):
             answer: Any = {
                 "Error": {"Code": "InvalidParameterException", "Message": "The referenced task was not found."}
             }
@@ -123,18 +127,15 @@ class DelayedEcs:
     def describe_tasks(self, **parameters: Any) -> Any:
         """DescribeTasks: a new task is MISSING, another may look as it did before its last change."""
         answer = self._client.describe_tasks(**parameters)
-        answer["failures"] += [
-            {"arn": task["taskArn"], "reason": "MISSING"}
-            for task in answer["tasks"]
-            if self._is_hidden(task["taskArn"])
-        ]
-        answer["tasks"] = [self._aged(task) for task in answer["tasks"] if not self._is_hidden(task["taskArn"])]
+        absent = {task["taskArn"] for task in answer["tasks"] if self._is_absent(task["taskArn"])}
+        answer["failures"] += [{"arn": arn, "reason": "MISSING"} for arn in sorted(absent)]
+        answer["tasks"] = [self._aged(task) for task in answer["tasks"] if task["taskArn"] not in absent]
         return answer
 
     def list_tasks(self, **parameters: Any) -> Any:
         """ListTasks: a new task is not in the list."""
         answer = self._client.list_tasks(**parameters)
-        answer["taskArns"] = [arn for arn in answer["taskArns"] if not self._is_hidden(arn)]
+        answer["taskArns"] = [arn for arn in answer["taskArns"] if not self.is_hidden(arn)]
         return answer
 
     def _lag(self, arn: str) -> float:
@@ -142,7 +143,17 @@ class DelayedEcs:
             return self._chance.stream("task-visibility").uniform(5.0, 240.0)
         return 0.0
 
-    def _is_hidden(self, arn: str) -> bool:
+    def _is_absent(self, arn: str) -> bool:
+        """Tell whether DescribeTasks does not know a task right now: a new one, or for a short while any."""
+        now = self._clock.now()
+        begins, ends = self._absent.get(arn, (now - timedelta(days=1), now))
+        if now - begins > timedelta(minutes=20) and self._chance.strikes("task-missing", 0.02, note=arn[-6:]):
+            begins, ends = now, now + timedelta(seconds=self._chance.stream("absences").uniform(1.0, 200.0))
+            self._absent[arn] = (begins, ends)
+        return self.is_hidden(arn) or begins <= now < ends
+
+    def is_hidden(self, arn: str) -> bool:
+        """Tell whether a task is too new to be known everywhere."""
         visible_at = self._visible_at.get(arn)
         return visible_at is not None and self._clock.now() < visible_at
 

@@ -13,6 +13,7 @@ from relaunch.adapters.aws.ecs_target import EcsTarget
 from relaunch.adapters.aws.poison_queue import PoisonQueue
 from relaunch.adapters.aws.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.sqs_launches import SqsLaunchQueue
+from relaunch.core.job import EffectKind
 from relaunch.ports import World
 from relaunch_local.build import REPOSITORY
 from relaunch_local.ecs import Clock, EcsSimulator, InProcessClient
@@ -117,13 +118,13 @@ class Cloud:
     def _world(self) -> World:
         clock = FunctionClock(self.runtime)
         self.delayed_ecs = DelayedEcs(
-            InProcessClient(self.simulator, validate=False), self.clock, self.chance, self.trainings.exit_now
+            InProcessClient(self.simulator, validate=False), self.clock, self.chance, self._stop_asked
         )
         ecs: Any = CallingClient("ecs", self.delayed_ecs, self.calls)
         ec2: Any = CallingClient("ec2", InProcessClient(self.simulator, "ec2", validate=False), self.calls)
         s3: Any = CallingClient("s3", ModelS3(self.objects), self.calls)
         ecr: Any = CallingClient("ecr", self.ecr, self.calls)
-        jobs = JobsTable(self.store, self.indexes, self.calls, self._saved)
+        jobs = JobsTable(self.store, self.indexes, self.calls, self._saved, self.invariants.effect_done)
         spot_prices = Ec2SpotPrices(ec2, clock)
         known: dict[str, Any] = {
             "tasks": EcsTarget(ecs, CLUSTER),
@@ -141,6 +142,11 @@ class Cloud:
         needed = (each for each in fields(World) if each.default is MISSING and each.default_factory is MISSING)
         ports = {each.name: known.get(each.name, jobs) for each in needed}
         return World(**ports, limits=self.scenario.limits)
+
+    def _stop_asked(self, task_arn: str) -> None:
+        self.invariants.effect_done(EffectKind.STOP_TASK, task_arn)
+        if self.chance.strikes("stop-races-with-exit", 0.15, note=task_arn[-6:]):
+            self.trainings.exit_now(task_arn)
 
     def _saved(self, job: Any, timeline: Any, write: Any) -> None:
         self.trace.saved(job, timeline)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
 
 from relaunch_local.ecs import Clock
@@ -9,8 +10,9 @@ from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.sqs import Queues
 from relaunch_local.simulation.template import Rule
 
-# EC2's and ECS's events are the ones that may be lost: warnings are best effort, and a delivery is given up in the end.
-_MAY_BE_LOST = frozenset({"aws.ec2", "aws.ecs"})
+# Warnings are best effort, and what cannot be delivered is given up in the end; an upload that nobody tells us of was
+# never accepted, so those are not lost here.
+_MAY_BE_LOST = frozenset({"aws.ec2", "aws.ecs", "aws.ecr"})
 
 
 class EventBus:
@@ -30,6 +32,8 @@ class EventBus:
         self._clock = clock
         self._chance = chance
         self._trace = trace
+        self.held_until: datetime | None = None
+        """Until when events of ECS are held up."""
         self._candidates: dict[tuple[str, str], list[Rule]] = {}
 
     def publish(self, event: Mapping[str, Any]) -> None:
@@ -68,6 +72,8 @@ class EventBus:
         if self._chance.strikes("event-retried-for-hours", 0.001, site=source, note=note):
             longest = 86_400.0 * 1.1 if source in _MAY_BE_LOST else 3_600.0
             delay += self._chance.stream("event-retries").uniform(900.0, longest)
+        if source == "aws.ecs" and self.held_until is not None:
+            delay += max((self.held_until - self._clock.now()).total_seconds(), 0.0)
         return delay
 
     def _later(self, rule: Rule, body: str, delay: float) -> None:

@@ -1,11 +1,11 @@
 """What must hold at every step, whatever fails; each check is counted, each violation kept with its moment."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from relaunch.core.capacity_memory import LONGEST
-from relaunch.core.job import Job, JobState, Stop, TimelineEntry, TryState, WaitReason
+from relaunch.core.job import Effect, EffectKind, Job, JobState, Stop, TimelineEntry, TryState, WaitReason
 from relaunch.ports import JobWrite
 from relaunch_local.ecs import Clock, Event, ProcessSpec
 from relaunch_local.simulation.clients import TASK_STATE_CHANGE
@@ -36,6 +36,8 @@ class Invariants:
         self._objects = objects
         self._max_running_jobs = max_running_jobs
         self._live: dict[str, set[str]] = defaultdict(set)
+        self._done: dict[tuple[str, str], datetime] = {}
+        self._pending_since: dict[str, dict[Effect, datetime]] = defaultdict(dict)
         self._frozen_resumes: dict[tuple[str, int], set[str | None]] = defaultdict(set)
 
     def check(self, name: str, holds: bool, message: str = "") -> None:
@@ -62,6 +64,7 @@ class Invariants:
             if entry.event == "stray task":
                 self.strays.update(entry.detail.split(", "))
         self._check_progress(before, job, write)
+        self._check_effects(job)
         self._check_wake(job)
         self._check_try(before, job)
         self._account(before, job)
@@ -101,6 +104,16 @@ class Invariants:
         is_own = written is None or written.endswith(f"/{job_id}/attempt-{attempt}/")
         self.check("an attempt writes under its own prefix", is_own, f"{job_id}/{attempt} writes to {written}")
 
+    def effect_done(self, kind: str, of: str) -> None:
+        """Somebody did an effect: stopped this task, remembered this offering, looked who waits for this slot."""
+        self._done[kind, of] = self._clock.now()
+
+    def warning_handled(self, instance_id: str, task_arns: Iterable[str]) -> None:
+        """A warning was handled without any error while these tasks were on the machine."""
+        for arn in task_arns:
+            is_asked = (EffectKind.STOP_TASK, arn) in self._done
+            self.check("a warned task is asked to stop", is_asked, f"{arn[-6:]} on {instance_id}")
+
     def live_tasks(self, job_id: str) -> int:
         """How many tasks of the job live."""
         return len(self._live[job_id])
@@ -117,7 +130,24 @@ class Invariants:
         steps = (job.failures - before.failures, job.interruptions - before.interruptions)
         is_counted = min(steps) >= 0 and sum(steps) <= 1 and job.cost_usd >= before.cost_usd
         self.check("a stop is counted once", is_counted, f"{job.job_id}: {steps}")
+        told = [each.attempt for each in (before, job) if each.attempt and each.attempt.task_arn]
+        if len(told) == 2 and told[0].task_arn == told[1].task_arn:
+            is_newer = told[1].task_version >= told[0].task_version
+            self.check("old news of a task changes nothing", is_newer, f"{job.job_id}: {told[0].task_version}")
         self.check("max_failures is kept", job.failures <= job.definition.max_failures + 1, job.job_id)
+
+    def _check_effects(self, job: Job) -> None:
+        """What was saved to be done is done before it is forgotten; a launch request is replaced by its launch."""
+        since, now = self._pending_since[job.job_id], self._clock.now()
+        for effect in [each for each in since if each not in job.pending]:
+            saved_at = since.pop(effect)
+            if effect.kind is EffectKind.REQUEST_LAUNCH:
+                continue
+            done_at = self._done.get((effect.kind, _object_of(effect, job)))
+            is_done = done_at is not None and done_at >= saved_at
+            self.check("an effect is done before it is forgotten", is_done, f"{job.job_id}: {effect.kind}")
+        for effect in job.pending:
+            since.setdefault(effect, now)
 
     def _check_wake(self, job: Job) -> None:
         if job.state.is_final:
@@ -180,3 +210,13 @@ class Invariants:
         is_kept = same <= job.definition.max_running_jobs and len(running) <= self._max_running_jobs
         self.check("no more tasks than max_running_jobs", is_kept, f"{same} of {job.definition.name}")
         self.check("only open jobs get tasks", job.state is not JobState.SUCCEEDED, f"{job_id} is {job.state}")
+
+
+def _object_of(effect: Effect, job: Job) -> str:
+    match effect.kind:
+        case EffectKind.STOP_TASK:
+            return effect.task_arn
+        case EffectKind.REMEMBER_CAPACITY:
+            return str(effect.offering)
+        case _:
+            return job.definition.name

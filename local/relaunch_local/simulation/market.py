@@ -1,6 +1,7 @@
 """What AWS does to machines, capacity, prices and quotas while jobs run."""
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Any
 
 from relaunch_local.ecs import Purchase, SpotPrice
@@ -31,6 +32,7 @@ class Market:
             "price-changed": (1, self._change_price),
             "requests-of-others": (2, self._use_up_bucket),
             "quota-reached": (1, self._fill_quota),
+            "run-task-unanswered": (1, self._lose_answers),
         }
         self._later()
 
@@ -40,6 +42,8 @@ class Market:
         simulator.machines.capacity.clear()
         simulator.scheduler.provisioning_quota = 500
         self._give_back_bucket()
+        self._cloud.delayed_ecs.answers_lost_until = None
+        self._cloud.bus.held_until = None
         for host in list(simulator.machines.hosts.values()):
             simulator.machines.set_agent(host, connected=True)
 
@@ -147,6 +151,14 @@ class Market:
         buckets = self._simulator.limits._buckets  # noqa: SLF001
         for name, rate in (("task-modify", 40.0), ("task-read", 20.0)):
             buckets[name].burst, buckets[name].rate = 100.0, rate
+
+    def _lose_answers(self) -> str:
+        # Longer than a placement try may be sent again; ECS's own news are held up for as long.
+        ends_at = self._cloud.clock.now() + timedelta(minutes=self._dice.choice((3, 8, 20, 60, 75)))
+        self._cloud.delayed_ecs.answers_lost_until = ends_at
+        if self._dice.random() < 0.7:
+            self._cloud.bus.held_until = ends_at
+        return f"until {ends_at:%H:%M}"
 
     def _fill_quota(self) -> str:
         seconds = self._dice.uniform(60.0, 1_500.0)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from relaunch.adapters.github.reception import Request, receive
+from relaunch.core.job import JobState
 from relaunch.core.trigger import DirectRequest
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.submit_job import submit_direct
@@ -54,7 +55,7 @@ class Outside:
             if event.image_after_seconds is not None:
                 self._at(event.at_seconds + event.image_after_seconds, lambda tag=event.token: self._image(tag))  # type: ignore[misc]
         for _ in range(dice.randint(0, 2)):
-            self._at(dice.uniform(0.2, 1.0) * cloud.scenario.chaos_seconds, self._cancel_somebody)
+            self._at(dice.uniform(0.1, 1.0) * cloud.scenario.chaos_seconds, self._cancel_somebody)
         if dice.random() < 0.4:
             self._at(dice.uniform(0.0, 1.0) * cloud.scenario.chaos_seconds, self._send_poison)
 
@@ -130,10 +131,14 @@ class Outside:
 
     def _cancel_somebody(self) -> None:
         cloud = self.cloud
-        open_jobs = [job_id for job_id, job in cloud.invariants.jobs.items() if not job.state.is_final]
+        jobs = cloud.invariants.jobs
+        open_jobs = [job_id for job_id, job in jobs.items() if not job.state.is_final]
+        launching = [job_id for job_id in open_jobs if jobs[job_id].state is JobState.LAUNCHING]
         if not open_jobs or not cloud.chance.strikes("user-cancels", 2.0):
             return
-        self._cancel(self._dice.choice(open_jobs))
+        # Who thinks better of it mostly does so early.
+        is_early = bool(launching) and self._dice.random() < 0.6
+        self._cancel(self._dice.choice(launching if is_early else open_jobs))
 
     def _cancel(self, job_id: str) -> None:
         cloud = self.cloud

@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from relaunch.core.job import Job, TimelineEntry
+from relaunch.core.job import EffectKind, Job, TimelineEntry
 from relaunch.core.job_lookup import due_at, waited_slot
+from relaunch.core.offering import CapacityFailure
 from relaunch.ports import JobWrite, TransientError
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.calls import CallErrors, Calls
@@ -60,8 +61,11 @@ class Indexes:
 class JobsTable:
     """Hands every call on to a store, as a call of DynamoDB."""
 
-    def __init__(self, store: Any, indexes: Indexes, calls: Calls, on_saved: OnSaved) -> None:
-        """Use this store, which is at the port's own level."""
+    def __init__(
+        self, store: Any, indexes: Indexes, calls: Calls, on_saved: OnSaved, on_effect: Callable[[str, str], None]
+    ) -> None:
+        """Use this store, which is at the port's own level; `on_effect` is told which effect was done to what."""
+        self._on_effect = on_effect
         self._store = store
         self._indexes = indexes
         self._calls = calls
@@ -108,11 +112,21 @@ class JobsTable:
         """Ask the index `waiting`."""
 
         def effect() -> list[str]:
+            self._on_effect(EffectKind.ADMIT_WAITING, slot)
             waiting = [job for job in self._indexes.jobs() if waited_slot(job) == slot]
             return [job.job_id for job in sorted(waiting, key=lambda job: job.accepted_at)][:limit]
 
         found: list[str] = self._call("load_waiting", effect)
         return found
+
+    def remember(self, failure: CapacityFailure) -> None:
+        """Remember a failure of capacity."""
+
+        def effect() -> None:
+            self._store.remember(failure)
+            self._on_effect(EffectKind.REMEMBER_CAPACITY, str(failure.offering))
+
+        self._call("remember", effect)
 
     def _note(self, job_id: str, timeline: Sequence[TimelineEntry], write: JobWrite | None) -> None:
         job = self._store.load_job(job_id)
