@@ -22,15 +22,19 @@ def measure(session: Session) -> list[Table]:
                 "reads, writes: calls to the jobs table; items: what those writes write; all: calls to all services.",
                 "Goal of launch_attempt: RunTask, at most 2 reads and 3 writes, without what is kept as long as the "
                 "execution environment lives:",
-                "spot prices (10 minutes), the day's snapshot of offerings (GetItem), the webhook's secret. "
+                "spot prices, quotas, the day's snapshot of offerings (GetItem), the webhook's secret. "
                 "DescribeTaskDefinition is submit_job's.",
+                "Refused: by a condition on the item, or because the stand-in for AWS does not have it.",
             ),
         )
     ]
 
 
 def _row(step: Step) -> tuple[str | int, ...]:
-    counts = Counter(exchange.operation for exchange in step.exchanges)
+    counts = Counter(
+        exchange.operation if exchange.status < 400 else f"{exchange.operation} (refused)"
+        for exchange in step.exchanges
+    )
     table = [exchange for exchange in step.exchanges if exchange.service == "dynamodb"]
     return (
         step.function,
