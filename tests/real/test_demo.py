@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from fakes.demo_process import DemoProcess, running_demo
+from relaunch.core.derived_revision import DERIVED_FROM
 from relaunch_local.emulator import ROOT_KEY
 from train.model import WEIGHTS_OBJECT, Learner, compute_loss, make_examples
 from train.train import (
@@ -84,6 +85,14 @@ def run_tasks(evidence: Json, job: Json) -> list[Json]:
     """The RunTask requests of a job, as ECS received them."""
     requests = (each for each in evidence["requests"] if each["action"] == "RunTask")
     return [each for each in requests if each["parameters"]["startedBy"].startswith(f"{job['job_id']}/")]
+
+
+def origin_of(evidence: Json, definition: str) -> str:
+    """The revision that a derived one was made from, as the request that registered it says; others are their own."""
+    family = definition.rpartition("/")[2].partition(":")[0]
+    registered = (each for each in evidence["requests"] if each["action"] == "RegisterTaskDefinition")
+    tags = [each["parameters"]["tags"] for each in registered if each["parameters"]["family"] == family]
+    return next((tag["value"] for tag in tags[0] if tag["key"] == DERIVED_FROM), definition) if tags else definition
 
 
 def environment(request: Json) -> dict[str, str]:
@@ -168,8 +177,14 @@ class TestTheLaunch:
         assert own[str(newest + 1)] == "INACTIVE"
         assert str(newest) != max(number for number, status in own.items() if status == "ACTIVE")
         assert "trainer-nightly:1" in seen["revisions"]
-        definitions = [each["parameters"]["taskDefinition"].rpartition("/")[2] for each in run_tasks(evidence, job)]
-        assert definitions == [f"trainer:{newest}"] * 2
+        definitions = [each["parameters"]["taskDefinition"] for each in run_tasks(evidence, job)]
+        assert [origin_of(evidence, each).rpartition("/")[2] for each in definitions] == [f"trainer:{newest}"] * 2
+
+    def test_both_attempts_run_the_same_image(self, evidence: Json, job: Json) -> None:
+        digests = [each["containers"][0]["imageDigest"] for each in tasks_of(evidence, job)]
+
+        assert len(set(digests)) == 1
+        assert len({each["taskDefinitionArn"] for each in tasks_of(evidence, job)}) == 1
 
     def test_every_request_carries_its_token_its_origin_and_its_constraint(self, evidence: Json, job: Json) -> None:
         requests = run_tasks(evidence, job)

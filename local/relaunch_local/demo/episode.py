@@ -4,6 +4,7 @@ from typing import Any
 
 from rich.text import Text
 
+from relaunch.core.derived_revision import DERIVED_FROM
 from relaunch.core.job import Attempt, JobSummary
 from relaunch.ports import JobHistory
 from relaunch_local.demo import pictures
@@ -71,6 +72,17 @@ def show_selection(stage: Stage, job_id: str, attempt: int) -> None:
 def selection_of(history: JobHistory, attempt: int) -> Any:
     """The stored selection of an attempt; None while there is none."""
     return next((each for each in history.selections if each.attempt_number == attempt), None)
+
+
+def show_origin(stage: Stage, request: RecordedRequest) -> None:
+    """Say what a derived revision is made of: tags of images can move, and attempt 2 is to run the code of attempt 1."""
+    family, _, revision = request.parameters["taskDefinition"].rpartition("/")[2].partition(":")
+    with stage.local.simulator.clock.lock:
+        made = [each for each in stage.local.simulator.requests if each.action == "RegisterTaskDefinition"]
+    for registered in (each.parameters for each in made if each.parameters["family"] == family):
+        origin = next(tag["value"] for tag in registered["tags"] if tag["key"] == DERIVED_FROM).rpartition("/")[2]
+        image = registered["containerDefinitions"][0]["image"].rpartition("/")[2]
+        stage.screen.line(f"{family}:{revision} is {origin} with its image by digest: {pictures.elide(image, 30)}")
 
 
 def attempt_of(history: JobHistory, number: int) -> Attempt | None:

@@ -38,6 +38,7 @@ def tell_push(stage: Stage, training: Training) -> Ending:
     episode.show_selection(stage, job_id, 1)
     screen.chapter("RunTask, as ECS received it")
     screen.show(pictures.draw_run_task(request.parameters, screen.table_width))
+    episode.show_origin(stage, request)
     screen.chapter("It trains")
     episode.await_running(stage, job_id, 1)
     episode.watch_training(stage, job_id, 1, training, until=round(WARNED_AFTER * training.checkpoint_every))
