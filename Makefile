@@ -76,12 +76,16 @@ simulate: environment ## The whole application while everything fails, SEEDS=200
 	@$(ENVIRONMENT)/python -m relaunch_local.simulation --seeds $(SEEDS)
 
 # ── On this machine ──────────────────────────────────────────────────────────────────────────────────────────────────
-.PHONY: demo local bench catalogue clean
+.PHONY: demo local bench bench-peers catalogue clean
 demo: setup build ## The whole story on this machine, with no account
 	@$(ENVIRONMENT)/python -m relaunch_local.demo
 
 local: setup build ## A local world to try things in, until Ctrl-C
 	@$(ENVIRONMENT)/python -m relaunch_local up
+
+bench-peers: environment ## Choosing beside SkyPilot's catalogue on one table (installs half a gigabyte, once)
+	@$(INSTALL) .venv-peers --requirement requirements/bench-peers.txt
+	@$(ENVIRONMENT)/python -m benchmarks peers
 
 bench: setup build environment-bench ## Cold starts, decision times, AWS calls: docs/benchmarks.md (about 5 minutes)
 	@$(ENVIRONMENT)/python -m benchmarks
@@ -91,6 +95,6 @@ catalogue: environment ## Make the bundled catalogue again from pinned releases,
 	@$(ENVIRONMENT)/python catalogue/generate.py
 
 clean: ## Remove everything that was installed or built
-	rm -rf .venv .venv-sam .venv-emulator .venv-bench .venv*.lock .aws-sam .cache .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-sam .venv-emulator .venv-bench .venv-peers .venv*.lock .aws-sam .cache .mypy_cache .ruff_cache .pytest_cache
 	rm -rf .import_linter_cache .hypothesis .coverage dist demo.json demo-failure.log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

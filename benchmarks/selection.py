@@ -1,4 +1,4 @@
-"""How long selection takes: all bundled types by two purchase options by N zones, and loading the catalogue cold.
+"""How long selection takes among all offerings that are bundled, and loading the catalogue cold; what it holds.
 
 The load is measured in fresh processes, beside one that imports the same standard library modules and nothing else.
 """
@@ -8,21 +8,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
+from benchmarks.offering_tables import all_offerings
 from benchmarks.session import Session
 from benchmarks.tables import Table, median
-from relaunch.adapters.catalogue import load_catalogue, load_on_demand_prices
-from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption
+from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement
 from relaunch.core.definition import JobDefinition
-from relaunch.core.offering import Offering
-from relaunch.core.selection import select
+from relaunch.core.offering_table import OfferingTable
+from relaunch.core.selection import Selection, select
 from relaunch.core.selection_rows import explain_rows
 from relaunch.core.terms import SelectionLimits
 from relaunch_local.build import REPOSITORY
 
-ZONES = (1, 6)
 BARE = "import json, dataclasses, pathlib, datetime, functools, types, collections.abc, enum"
 LOAD = f"{BARE}\nfrom relaunch.adapters.catalogue import load_catalogue\nload_catalogue()"
 TIMED_LOAD = (
@@ -30,28 +29,65 @@ TIMED_LOAD = (
     "began = time.perf_counter()\nload_catalogue(); load_on_demand_prices()\n"
     "print((time.perf_counter() - began) * 1000)"
 )
+_HOLD = "import tracemalloc\ntracemalloc.start()\n{work}\nprint(tracemalloc.get_traced_memory()[0] / 1024)"
+HELD = {
+    "the catalogue: 97 types and their on-demand prices": f"{BARE}\nfrom relaunch.adapters import catalogue\n"
+    + _HOLD.format(work="catalogue.load_catalogue(); catalogue.load_on_demand_prices()"),
+    "all offerings of all regions, read for selection": f"{BARE}\nfrom benchmarks.offering_tables import *\n"
+    + _HOLD.format(work="offerings = all_offerings(); offerings.groups; offerings.machines"),
+}
 
 
 def measure(session: Session) -> list[Table]:
     """Measure selection in this process, and the load in fresh ones."""
-    return [_measure_selection(session.rounds * 4), _measure_load(session.rounds)]
+    return [*_measure_selection(session.rounds * 20), *_measure_load(session.rounds)]
 
 
-def _measure_selection(repeat: int) -> Table:
-    definition = JobDefinition("bench", "trainer", AcceleratorRequirement(gpu=GpuRequirement(1, 16 * 1024)))
+def _measure_selection(repeat: int) -> list[Table]:
+    rows = [
+        (label, len(offerings), *_time_selection(offerings, repeat, None))
+        for label, offerings in (
+            ("us-east-1", in_region(all_offerings(), "us-east-1")),
+            ("all regions", all_offerings()),
+        )
+    ]
+    a_day = timedelta(hours=24)
+    rows.append(("the same, by cost", len(all_offerings()), *_time_selection(all_offerings(), repeat, a_day)))
+    columns = ("offerings of", "offerings", "kept", "select ms", "all reasons ms", "rows ms", "read ms")
+    notes = (
+        "select: the best one. all reasons: every offering kept or rejected with its reason, in order. rows: the table",
+        "that is stored and printed, made of that. read: once for offerings that do not change.",
+    )
+    return [Table(f"Choosing one GPU of 16 GiB, spot or on-demand; medians of {repeat}", columns, rows, notes)]
+
+
+def _time_selection(
+    offerings: OfferingTable, repeat: int, duration: timedelta | None
+) -> tuple[int, float, float, float, float]:
+    requirement = AcceleratorRequirement(gpu=GpuRequirement(1, 16 * 1024))
+    definition = JobDefinition("bench", "trainer", requirement, estimated_duration=duration)
     now, limits = datetime.now(UTC), SelectionLimits()
-    rows = []
-    for zones in ZONES:
-        offerings = all_offerings(zones)
-        choose = partial(select, definition, None, offerings, {}, now, limits)
-        selection = choose()
-        explained = median_ms(partial(explain_rows, selection), repeat)
-        rows.append((zones, len(offerings), len(selection.kept), median_ms(choose, repeat), explained))
-    columns = ("zones", "offerings", "kept", "select ms", "explain_rows ms")
-    return Table(f"Choosing among all bundled types, spot and on-demand; medians of {repeat}", columns, rows)
+
+    def choose() -> Selection:
+        return select(definition, None, offerings, {}, now, limits)
+
+    selection = choose()
+    few = max(repeat // 10, 3)
+    return (
+        len(selection.kept),
+        median_ms(lambda: choose().chosen, repeat),
+        median_ms(lambda: choose().rejected, few),
+        median_ms(partial(explain_rows, selection), few),
+        median_ms(lambda: OfferingTable(offerings).groups, few),
+    )
 
 
-def _measure_load(repeat: int) -> Table:
+def in_region(offerings: OfferingTable, region: str) -> OfferingTable:
+    """Return the offerings of one region."""
+    return OfferingTable(offering for offering in offerings if (offering.zone or "").startswith(region))
+
+
+def _measure_load(repeat: int) -> list[Table]:
     bare = median_ms(lambda: fresh_process(BARE), repeat)
     load = median_ms(lambda: fresh_process(LOAD), repeat)
     inside = median(float(fresh_process(TIMED_LOAD)) for _ in range(repeat))
@@ -60,24 +96,10 @@ def _measure_load(repeat: int) -> Table:
         ("fresh process, catalogue imported and loaded", load, load / bare),
         ("of which reading types and prices", inside, None),
     ]
-    return Table(f"Loading the catalogue; medians of {repeat}", ("case", "ms", "x bare"), rows)
-
-
-def all_offerings(zones: int) -> list[Offering]:
-    """Offer every type in every zone, on demand and as spot at two fifths of that."""
-    prices = load_on_demand_prices().usd_per_hour
+    memory = [(what, float(fresh_process(code))) for what, code in HELD.items()]
     return [
-        Offering(
-            instance_type=machine,
-            purchase=purchase,
-            zone=f"us-east-1{chr(ord('a') + zone)}",
-            price_usd_per_hour=on_demand * (0.4 if purchase is PurchaseOption.SPOT else 1.0),
-            on_demand_usd_per_hour=on_demand,
-        )
-        for machine in load_catalogue().values()
-        if (on_demand := prices.get(machine.name)) is not None
-        for purchase in PurchaseOption
-        for zone in range(zones)
+        Table(f"Loading the catalogue; medians of {repeat}", ("case", "ms", "x bare"), rows),
+        Table("What is held in memory (tracemalloc)", ("what", "KiB"), memory),
     ]
 
 
@@ -94,7 +116,10 @@ def median_ms(work: Callable[[], object], repeat: int) -> float:
 
 def fresh_process(code: str) -> str:
     """Run code in a fresh interpreter that finds our package; return what it printed."""
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "layers" / "relaunch")}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(map(str, (REPOSITORY, REPOSITORY / "layers" / "relaunch"))),
+    }
     return subprocess.run(
         [sys.executable, "-S", "-c", code], env=environment, check=True, capture_output=True, text=True
     ).stdout

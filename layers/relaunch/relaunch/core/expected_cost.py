@@ -15,6 +15,7 @@ estimate of the optimum checkpoint interval for restart dumps", 2006), where a j
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -72,12 +73,33 @@ def derive_work(definition: JobDefinition) -> WorkAhead | None:
     return WorkAhead(definition.estimated_duration, definition.checkpoint_uri is not None, definition.disk_gib or 0)
 
 
+CostOf = Callable[[Offering], float | None]
+
+
+def cost_of(work: WorkAhead | None) -> CostOf:
+    """Return what tells the expected cost to finish in USD by offering: None where price or duration is unknown.
+
+    Many offerings have the same rate of interruptions: the hours are reckoned once for each.
+    """
+    if work is None:
+        return lambda _offering: None
+    hours: dict[float, float] = {}
+    disk_usd_per_hour = work.disk_gib * DISK_USD_PER_GIB_HOUR
+
+    def cost(offering: Offering) -> float | None:
+        price, rate = offering.expected_usd_per_hour, offering.interruption_rate
+        if price is None:
+            return None
+        if rate not in hours:
+            hours[rate] = work.paid_hours(rate)
+        return hours[rate] * (price + disk_usd_per_hour)
+
+    return cost
+
+
 def expected_cost(work: WorkAhead | None, offering: Offering) -> float | None:
-    """Return the expected cost to finish in USD; None where price or duration is unknown."""
-    price = offering.expected_usd_per_hour
-    if work is None or price is None:
-        return None
-    return work.cost_usd(price, offering.interruption_rate)
+    """Return the expected cost to finish on one offering."""
+    return cost_of(work)(offering)
 
 
 def _hours(time: timedelta) -> float:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from relaunch.core.catalogue import InstanceType
 from relaunch.core.definition import JobDefinition
-from relaunch.core.expected_cost import WorkAhead, derive_work, expected_cost
+from relaunch.core.expected_cost import WorkAhead, cost_of, derive_work
 from relaunch.core.fit import TYPE_FILTERS, Miss
 from relaunch.core.need import Need, derive_need
 from relaunch.core.offering import CapacityMemory, Offering
@@ -153,6 +153,7 @@ class _Sieve:
 
     def __init__(self, need: Need, terms: Terms, work: WorkAhead | None, offerings: OfferingTable) -> None:
         self.terms, self.work, self.offerings = terms, work, offerings
+        self._cost = cost_of(work)
         misses = {machine.name: _first_type_miss(need, machine) for machine in offerings.machines}
         self.groups = [
             (group, misses[group.machine.name] or _first_miss(GROUP_FILTERS, terms, group.ranked[0]))
@@ -185,7 +186,7 @@ class _Sieve:
         return next((each for each in group.ranked if not _first_miss(OFFERING_FILTERS, self.terms, each)), None)
 
     def _rank(self, offering: Offering) -> tuple[float, RankKey]:
-        cost, rank = expected_cost(self.work, offering), self.offerings.rank(offering)
+        cost, rank = self._cost(offering), self.offerings.rank(offering)
         # The price comes first in `rank`: it is the measure where there is no work to reckon with.
         return (rank[0] if cost is None else cost, rank)
 

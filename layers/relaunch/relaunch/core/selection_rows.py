@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 
-from relaunch.core.expected_cost import expected_cost
+from relaunch.core.expected_cost import cost_of
 from relaunch.core.offering import Offering
 from relaunch.core.selection import Rejection, Selection
 
@@ -19,13 +19,13 @@ def explain_rows(selection: Selection) -> tuple[Mapping[str, object], ...]:
     (EC2's odds of a spot launch, 1 to 10; None: unknown), `verdict` (`kept`, `rejected`), `filter`, `reason`,
     `is_permanent`.
     """
-    kept = [_row(each, rank, selection) for rank, each in enumerate(selection.kept, start=1)]
-    return (*kept, *(_rejected_row(rejection, selection) for rejection in selection.rejected))
+    cost = cost_of(selection.work)
+    kept = [_row(each, rank, cost(each)) for rank, each in enumerate(selection.kept, start=1)]
+    return (*kept, *(_rejected_row(rejection, cost(rejection.offering)) for rejection in selection.rejected))
 
 
-def _row(offering: Offering, rank: int | None, selection: Selection) -> dict[str, object]:
+def _row(offering: Offering, rank: int | None, cost: float | None) -> dict[str, object]:
     machine = offering.instance_type
-    cost = expected_cost(selection.work, offering)
     return {
         "rank": rank,
         "instance_type": machine.name,
@@ -53,6 +53,6 @@ def _row(offering: Offering, rank: int | None, selection: Selection) -> dict[str
     }
 
 
-def _rejected_row(rejection: Rejection, selection: Selection) -> dict[str, object]:
+def _rejected_row(rejection: Rejection, cost: float | None) -> dict[str, object]:
     verdict = {"verdict": "rejected", "filter": rejection.filter_name, "reason": rejection.reason}
-    return _row(rejection.offering, None, selection) | verdict | {"is_permanent": rejection.is_permanent}
+    return _row(rejection.offering, None, cost) | verdict | {"is_permanent": rejection.is_permanent}

@@ -1,0 +1,40 @@
+"""Every offering of every region that is bundled: each type in each zone, spot and on-demand."""
+
+from functools import cache
+
+from relaunch.adapters.catalogue import bundled_snapshot, known_regions, load_catalogue
+from relaunch.core.accelerator import PurchaseOption
+from relaunch.core.offering import Offering
+from relaunch.core.offering_table import OfferingTable
+
+# Spot prices are not bundled: these are shares of the on-demand price, another one in each row.
+_LEAST_SHARE, _SHARES, _STEP = 0.3, 50, 0.012
+
+
+@cache
+def all_offerings() -> OfferingTable:
+    """Return all of them in a table that is selected from again and again."""
+    catalogue = load_catalogue()
+    rows = [
+        (name, zone, snapshot.on_demand_usd_per_hour.get(name))
+        for snapshot in map(bundled_snapshot, known_regions())
+        for name, zones in snapshot.zones.items()
+        for zone in zones
+    ]
+    return OfferingTable(
+        Offering(
+            instance_type=catalogue[name],
+            purchase=purchase,
+            zone=zone,
+            price_usd_per_hour=_price(on_demand, purchase, number),
+            on_demand_usd_per_hour=on_demand,
+        )
+        for number, (name, zone, on_demand) in enumerate(rows)
+        for purchase in PurchaseOption
+    )
+
+
+def _price(on_demand: float | None, purchase: PurchaseOption, number: int) -> float | None:
+    if on_demand is None or purchase is PurchaseOption.ON_DEMAND:
+        return on_demand
+    return round(on_demand * (_LEAST_SHARE + number % _SHARES * _STEP), 4)
