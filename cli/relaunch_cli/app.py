@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from relaunch_cli import ami_command, definition_commands, job_commands, log_command, submit_command
+from relaunch_cli import ami_command, dead_letter_command, definition_commands, job_commands, log_command, submit_command
 
 app = typer.Typer(
     name="relaunch",
@@ -16,6 +16,7 @@ app = typer.Typer(
 )
 for _group in (definition_commands, submit_command, job_commands, log_command, ami_command):
     app.registered_commands.extend(_group.commands.registered_commands)
+app.add_typer(dead_letter_command.commands, name="dead-letters")
 
 
 def _show_version(is_wanted: bool) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import boto3
 
     from relaunch.core.ami import Ami, AmiKind, AmiSystem
-    from relaunch.ports import World
+    from relaunch.ports import DeadLetters, World
 
 
 class AmiSource(Protocol):
@@ -59,6 +59,15 @@ class Connection(Protocol):
 
         Raises:
             CommandError: there is no such region.
+        """
+        ...
+
+    @property
+    def dead_letters(self) -> "DeadLetters":
+        """Return the stack's dead-letter queues.
+
+        Raises:
+            CommandError: there is no such stack, or it is not Relaunch's.
         """
         ...
 
@@ -117,6 +126,16 @@ class AwsConnection:
             hint = f"did you mean {' or '.join(near)}?" if near else ""
             raise CommandError(f"there is no region {chosen!r}", hint)
         return SsmAmis(self._session.client("ssm", region_name=chosen), chosen)
+
+    @cached_property
+    def dead_letters(self) -> "DeadLetters":
+        from relaunch.bootstrap import make_dead_letters
+
+        found = make_dead_letters(self._outputs(), self._session)
+        if not found.queues():
+            hint = "is it a stack of Relaunch, completely deployed, and not older than this command?"
+            raise CommandError(f"stack {self._stack!r} has no dead-letter queues", hint, exit_codes.NOT_FOUND)
+        return found
 
     def pause(self, seconds: float) -> None:
         time.sleep(seconds)

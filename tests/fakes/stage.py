@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from fakes.builders import INSTANCE_ID, make_container_instance, make_definition, make_instance_type, make_offering
 from fakes.clock import FakeClock
+from fakes.dead_letters import FakeDeadLetters
 from fakes.jobs import InMemoryJobs
 from fakes.sources import FakeOfferings
 from fakes.tasks import FakeTasks
@@ -76,6 +77,7 @@ class Stage:
             make_offering(big, PurchaseOption.ON_DEMAND, price_usd_per_hour=21.96, on_demand_usd_per_hour=21.96),
         )
         self.images = FakeAmis()
+        self.dead_letters = FakeDeadLetters()
         self.scenes: list[Callable[[], object]] = []
         self.world = make_world(jobs=self.jobs, tasks=self.tasks, clock=self.clock, offerings=self.offerings)
         self.jobs.save_definition(make_definition(max_price_usd_per_hour=4.0))

@@ -1,7 +1,7 @@
 """The only place that makes clients: the world of the functions and of the command, out of settings."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -25,8 +25,9 @@ from relaunch.adapters.aws.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.sqs_launches import SqsLaunchQueue
 from relaunch.adapters.catalogue import load_catalogue
 from relaunch.adapters.current_snapshot import CurrentSnapshot
+from relaunch.core.dead_letter import find_queues
 from relaunch.observability import PowertoolsLog, SilentLog
-from relaunch.ports import DecisionLog, RefreshWorld, World
+from relaunch.ports import DeadLetters, DecisionLog, RefreshWorld, World
 from relaunch.settings import Settings
 
 # Short enough that a hanging call leaves a function time for another try within its own time-out.
@@ -109,6 +110,14 @@ def refresh_world() -> RefreshWorld:
 def make_world(settings: Settings, session: boto3.Session | None = None) -> World:
     """Return the world of the command: the same use cases with the caller's own credentials."""
     return _make_world(settings, _Clients(session or boto3.Session()), SilentLog())
+
+
+def make_dead_letters(outputs: Mapping[str, str], session: boto3.Session) -> DeadLetters:
+    """Return the dead-letter queues of a deployed stack, by its outputs."""
+    # The command alone looks at them.
+    from relaunch.adapters.aws.sqs_dead_letters import SqsDeadLetters  # noqa: PLC0415
+
+    return SqsDeadLetters(_Clients(session).lazy("sqs"), find_queues(outputs))
 
 
 class _Clients:

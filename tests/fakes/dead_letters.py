@@ -1,0 +1,65 @@
+"""Dead-letter queues in memory."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from fakes.builders import NOW
+from relaunch.core.dead_letter import DeadLetter, DeadLetterQueue
+from relaunch.ports import PermanentError
+
+PAGE = 2
+
+
+class FakeDeadLetters:
+    """Implements DeadLetters; `redriven` lists (queue's name, body), and what is received is hidden until put back."""
+
+    def __init__(self, *queues: DeadLetterQueue) -> None:
+        self._queues = queues or (
+            DeadLetterQueue("intake", "dead/intake", "live/intake"),
+            DeadLetterQueue("reconcile", "dead/reconcile"),
+            DeadLetterQueue("refresh-offerings", "dead/refresh-offerings"),
+            DeadLetterQueue("warnings", "dead/warnings", "live/warnings"),
+        )
+        self.letters: dict[str, DeadLetter] = {}
+        self.redriven: list[tuple[str, str]] = []
+        self.hidden: set[str] = set()
+        self.failure: Exception | None = None
+
+    def queue(self, name: str) -> DeadLetterQueue:
+        return next(queue for queue in self._queues if queue.name == name)
+
+    def add(self, queue: str, body: str, sent_at: datetime = NOW, **fields: Any) -> DeadLetter:
+        """Let a message be in a dead-letter queue."""
+        number = len(self.letters) + 1
+        message_id = fields.pop("message_id", f"{number:08x}-7b3c-4e8d-9a60-1c2b3d4e5f60")
+        letter = DeadLetter(self.queue(queue), message_id, body, sent_at, **{"receive_count": 1, **fields})
+        self.letters[message_id] = replace(letter, receipt=f"receipt of {message_id}")
+        return self.letters[message_id]
+
+    def queues(self) -> Sequence[DeadLetterQueue]:
+        return self._queues
+
+    def count(self, queue: DeadLetterQueue) -> int:
+        return sum(letter.queue == queue for letter in self.letters.values())
+
+    def receive(self, queue: DeadLetterQueue) -> list[DeadLetter]:
+        visible = [each for each in self.letters.values() if each.queue == queue and each.message_id not in self.hidden]
+        self.hidden |= {letter.message_id for letter in visible[:PAGE]}
+        return visible[:PAGE]
+
+    def put_back(self, letters: Collection[DeadLetter]) -> None:
+        self.hidden -= {letter.message_id for letter in letters}
+
+    def redrive(self, letter: DeadLetter) -> None:
+        if letter.queue.source_url is None:
+            raise PermanentError(f"{letter.queue.name} has no queue")
+        if self.failure:
+            raise self.failure
+        self.redriven.append((letter.queue.name, letter.body))
+        self.drop(letter)
+
+    def drop(self, letter: DeadLetter) -> None:
+        self.letters.pop(letter.message_id, None)
+        self.hidden.discard(letter.message_id)
