@@ -253,6 +253,7 @@ def test_ports_of_the_machine_depend_on_the_network_mode(mode: str, expected: tu
     mappings = [
         {"containerPort": 80, "hostPort": 8080},
         {"containerPort": 9090},
+        {"containerPort": 53, "hostPort": 53, "protocol": "udp"},
         {"containerPortRange": "10000-10010"},
     ]
 

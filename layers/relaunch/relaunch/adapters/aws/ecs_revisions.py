@@ -129,12 +129,23 @@ def _gpus(requirements: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _host_ports(mappings: Any, network_mode: str) -> tuple[int, ...]:
-    """Return the fixed ports of the machine that the mappings take: 0 means any, and awsvpc tasks have their own."""
+    """Return the fixed TCP ports of the machine that the mappings take: 0 means any, and awsvpc tasks have their own.
+
+    ECS counts UDP ports apart, and reserves none of them.
+    """
     if network_mode not in {"bridge", "host"}:
         return ()
     is_host = network_mode == "host"
-    ports = (mapping.get("hostPort") or (is_host and mapping.get("containerPort")) for mapping in mappings)
+    ports = (
+        mapping.get("hostPort") or (is_host and mapping.get("containerPort"))
+        for mapping in mappings
+        if _is_tcp(mapping)
+    )
     return tuple(port for port in ports if port)
+
+
+def _is_tcp(mapping: Mapping[str, Any]) -> bool:
+    return (mapping.get("protocol") or "tcp") == "tcp"
 
 
 def _units(size: Any, plain: float, named: float) -> float:
