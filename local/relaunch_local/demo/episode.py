@@ -75,7 +75,7 @@ def selection_of(history: JobHistory, attempt: int) -> Any:
 
 
 def show_origin(stage: Stage, request: RecordedRequest) -> None:
-    """Say what a derived revision is made of: tags of images can move, and attempt 2 is to run the code of attempt 1."""
+    """Say what a derived revision is made of: tags of images move, and attempt 2 is to run the code of attempt 1."""
     family, _, revision = request.parameters["taskDefinition"].rpartition("/")[2].partition(":")
     with stage.local.simulator.clock.lock:
         made = [each for each in stage.local.simulator.requests if each.action == "RegisterTaskDefinition"]
