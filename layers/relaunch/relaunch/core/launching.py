@@ -49,8 +49,8 @@ from relaunch.core.stopping import AVOID_AFTER_NO_CAPACITY, avoid, stop_with_int
 # ECS throttles for seconds; the quota of PROVISIONING tasks frees within minutes.
 _DEFERRED_DELAY_SECONDS = 30
 _UNCERTAIN_DELAY_SECONDS = 5
-# A launch that goes unanswered is asked for ever more seldom: SQS delivers now and then twice, each copy goes on asking,
-# and at a fixed pace their number would double every few minutes for as long as the trouble lasts.
+# A launch that goes unanswered is asked for ever more seldom: SQS delivers now and then twice, each copy goes on
+# asking, and at a fixed pace their number would double every few minutes for as long as the trouble lasts.
 _LONGEST_UNCERTAIN_DELAY_SECONDS = 300
 # Slots are handed on when a job ends; this look is for the case that the hand-over got lost.
 _SLOT_PATIENCE = timedelta(minutes=15)
