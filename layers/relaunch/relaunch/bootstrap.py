@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -107,9 +107,22 @@ def refresh_world() -> RefreshWorld:
     )
 
 
-def make_world(settings: Settings, session: boto3.Session | None = None) -> World:
-    """Return the world of the command: the same use cases with the caller's own credentials."""
-    return _make_world(settings, _Clients(session or boto3.Session()), SilentLog())
+def make_world(settings: Settings, session: boto3.Session | None = None, *, has_all_types: bool = False) -> World:
+    """Return the world of the command: the same use cases with the caller's own credentials.
+
+    With `has_all_types` the offerings are all those of the region, not those of the stack's capacity providers: a world
+    to plan in, where nothing can be launched.
+    """
+    clients, log = _Clients(session or boto3.Session()), SilentLog()
+    world = _make_world(settings, clients, log)
+    if not has_all_types:
+        return world
+    # The command alone plans for whole regions.
+    from relaunch.adapters.regional_offerings import CurrentRegionalOfferings  # noqa: PLC0415
+
+    snapshot = CurrentSnapshot(DynamoDbSnapshots(clients.lazy("dynamodb"), settings.table), clients.region, log)
+    spot_prices = Ec2SpotPrices(clients.lazy("ec2"), world.clock)
+    return replace(world, offerings=CurrentRegionalOfferings(snapshot, spot_prices, log))
 
 
 def make_dead_letters(outputs: Mapping[str, str], session: boto3.Session) -> DeadLetters:
