@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 _RECENT = 100
 
 
-def connect(context: typer.Context, stack: str) -> Connection:
-    """Return the connection of a test, or else the stack's."""
+def connect(context: typer.Context, stack: str, region: str = "") -> Connection:
+    """Return the connection of a test, or else the stack's; `region` in place of the one the caller works in."""
     given = context.find_root().obj
-    return AwsConnection(stack) if given is None else given
+    return AwsConnection(stack, region) if given is None else given
 
 
 def load_history(world: "World", job_id: str) -> "JobHistory":

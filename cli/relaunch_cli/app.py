@@ -4,7 +4,15 @@ from typing import Annotated
 
 import typer
 
-from relaunch_cli import ami_command, dead_letter_command, definition_commands, job_commands, log_command, submit_command
+from relaunch_cli import (
+    ami_command,
+    dead_letter_command,
+    definition_commands,
+    job_commands,
+    log_command,
+    plan_command,
+    submit_command,
+)
 
 app = typer.Typer(
     name="relaunch",
@@ -14,7 +22,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _group in (definition_commands, submit_command, job_commands, log_command, ami_command):
+for _group in (definition_commands, plan_command, submit_command, job_commands, log_command, ami_command):
     app.registered_commands.extend(_group.commands.registered_commands)
 app.add_typer(dead_letter_command.commands, name="dead-letters")
 

@@ -9,14 +9,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from relaunch_cli import exit_codes
-from relaunch_cli.failures import CommandError
+from relaunch_cli.failures import CommandError, NotConnectedError
 from relaunch_cli.job_logs import LogSource
+from relaunch_cli.surroundings import configuration_files, configured_region
 
 if TYPE_CHECKING:
     import boto3
 
     from relaunch.core.ami import Ami, AmiKind, AmiSystem
     from relaunch.ports import DeadLetters, World
+    from relaunch.settings import Settings
 
 
 class AmiSource(Protocol):
@@ -46,6 +48,16 @@ class Connection(Protocol):
 
         Raises:
             CommandError: there is no such stack, or it is not Relaunch's.
+            NotConnectedError: there is no such stack, no region, or no credentials.
+        """
+        ...
+
+    @property
+    def all_types(self) -> "World":
+        """Return the world of the stack with every type of its region on offer: to plan in, not to launch.
+
+        Raises:
+            CommandError: as `world`.
         """
         ...
 
@@ -79,27 +91,44 @@ class Connection(Protocol):
 class AwsConnection:
     """A deployed stack, with the caller's own credentials."""
 
-    def __init__(self, stack: str) -> None:
+    def __init__(self, stack: str, region: str = "") -> None:
         self._stack = stack
+        self._region = region
 
     @cached_property
     def _session(self) -> "boto3.Session":
         import boto3
 
         # boto3 itself reads AWS_DEFAULT_REGION and the profile only.
-        return boto3.Session(region_name=os.environ.get("AWS_REGION") or None)
+        session = boto3.Session(region_name=self._region or os.environ.get("AWS_REGION") or None)
+        if self._region:
+            _check_region(self._region, session)
+        return session
 
     @cached_property
     def world(self) -> "World":
+        settings = self._settings  # first, because bootstrap takes long to import and may be in vain
         from relaunch.bootstrap import make_world
+
+        return make_world(settings, self._session)
+
+    @cached_property
+    def all_types(self) -> "World":
+        settings = self._settings
+        from relaunch.bootstrap import make_world
+
+        return make_world(settings, self._session, has_all_types=True)
+
+    @cached_property
+    def _settings(self) -> "Settings":
+        outputs = self._outputs()
         from relaunch.settings import InvalidSettingsError, Settings
 
         try:
-            settings = Settings.from_stack_outputs(self._outputs())
+            return Settings.from_stack_outputs(outputs)
         except InvalidSettingsError as error:
             hint = "is it a stack of Relaunch, completely deployed, and not older than this command?"
             raise CommandError(f"stack {self._stack!r}: {error}", hint, exit_codes.NOT_FOUND) from error
-        return make_world(settings, self._session)
 
     @cached_property
     def logs(self) -> LogSource:
@@ -108,23 +137,12 @@ class AwsConnection:
         return CloudWatchLogs(self._session)
 
     def amis(self, region: str) -> AmiSource:
-        from botocore.exceptions import NoRegionError
-
         from relaunch.adapters.aws.ami_parameters import SsmAmis
-        from relaunch.core.catalogue import nearest_names
 
         chosen = region or self._session.region_name
         if not chosen:
-            raise NoRegionError
-        known = [
-            name
-            for part in ("aws", "aws-cn", "aws-us-gov")
-            for name in self._session.get_available_regions("ssm", part)
-        ]
-        if chosen not in known:
-            near = nearest_names(chosen, known)
-            hint = f"did you mean {' or '.join(near)}?" if near else ""
-            raise CommandError(f"there is no region {chosen!r}", hint)
+            raise _no_region()
+        _check_region(chosen, self._session)
         return SsmAmis(self._session.client("ssm", region_name=chosen), chosen)
 
     @cached_property
@@ -141,20 +159,48 @@ class AwsConnection:
         time.sleep(seconds)
 
     def _outputs(self) -> Mapping[str, str]:
+        if not (self._region or configured_region() or configuration_files()):
+            raise _no_region()
         from botocore.config import Config
-        from botocore.exceptions import ClientError
+        from botocore.exceptions import ClientError, NoCredentialsError
 
+        if not self._session.region_name:
+            raise _no_region()
         patience = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "total_max_attempts": 2})
         try:
             client = self._session.client("cloudformation", config=patience)
             answer = client.describe_stacks(StackName=self._stack)
+        except NoCredentialsError as error:
+            hint = "set AWS_PROFILE, or sign in with `aws sso login` or `aws configure`"
+            raise NotConnectedError(f"no AWS credentials: {error}", hint, exit_codes.REFUSED) from error
         except ClientError as error:
             # CloudFormation answers ValidationError for a stack that is not there (DescribeStacks, "Errors").
             if error.response["Error"]["Code"] != "ValidationError":
                 raise
             hint = "name it with --stack or RELAUNCH_STACK, and check AWS_REGION and AWS_PROFILE"
-            raise CommandError(
+            raise NotConnectedError(
                 f"there is no stack {self._stack!r} in {self._session.region_name}", hint, exit_codes.NOT_FOUND
             ) from error
         stack = answer["Stacks"][0]
         return {each["OutputKey"]: each["OutputValue"] for each in stack.get("Outputs", [])}
+
+
+def _no_region() -> NotConnectedError:
+    return NotConnectedError("no AWS region is set", "set AWS_REGION, or a region in the profile", exit_codes.REFUSED)
+
+
+def _check_region(region: str, session: "boto3.Session") -> None:
+    """Refuse a region that boto3 does not know.
+
+    Raises:
+        CommandError: it names the nearest ones.
+    """
+    from relaunch.core.catalogue import nearest_names
+
+    parts = ("aws", "aws-cn", "aws-us-gov")
+    known = [name for part in parts for name in session.get_available_regions("ssm", part)]
+    if region in known:
+        return
+    near = nearest_names(region, known)
+    hint = f"did you mean {' or '.join(near)}?" if near else ""
+    raise CommandError(f"there is no region {region!r}", hint)

@@ -21,6 +21,10 @@ class CommandError(Exception):
         self.exit_code = exit_code
 
 
+class NotConnectedError(CommandError):
+    """There is no stack to be asked: no region, no credentials, or nothing deployed there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """A failure as it is shown."""

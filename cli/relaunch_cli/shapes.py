@@ -166,6 +166,7 @@ def plan_shape(plan: Plan) -> Shape:
         "is_satisfiable": bool(kept),
         "problem": plan.problem or nothing or None,
         "notices": list(share_notices(plan.definition)),
+        "accelerator": accelerator_shape(plan.definition.accelerator),
         **(selection_shape(plan.selection) if plan.selection else {"filters": [], "offerings": []}),
     }
 
@@ -245,13 +246,16 @@ def accelerator_shape(accelerator: AcceleratorRequirement) -> Shape:
 
 
 def gpu_shape(gpu: GpuRequirement) -> Shape:
-    """Return what GPUs are asked for; the last two are of shares of one."""
+    """Return what GPUs are asked for; percentage and isolation are of shares of one."""
+    capability = gpu.compute_capability
     return {
         "count": gpu.count,
         "memory_mib": gpu.memory_mib,
         "models": list(gpu.models),
         "compute_percent": gpu.compute_percent,
         "isolation": gpu.isolation.value if gpu.is_share else None,
+        "compute_capability": ".".join(map(str, capability)) if capability else None,
+        "interconnect": gpu.interconnect.value if gpu.interconnect else None,
     }
 
 

@@ -13,8 +13,11 @@ from fakes.tasks import FakeTasks
 from fakes.world import make_world
 from relaunch.core.accelerator import PurchaseOption
 from relaunch.core.ami import Ami, AmiKind, AmiSystem, ami_parameter
+from relaunch.core.catalogue import InstanceType
 from relaunch.core.launch import CapacityNews, CapacityNewsKind
+from relaunch.core.offering import Offering
 from relaunch.core.trigger import DirectRequest
+from relaunch.ports import World
 from relaunch.usecases.launch_attempt import launch_attempt
 from relaunch.usecases.observe_capacity import observe_capacity
 from relaunch.usecases.observe_task import observe_task
@@ -64,6 +67,24 @@ class FakeAmis:
         return replace(unknown, image_id=f"ami-{kind}", image_name=f"{system}-{kind}", agent_version="1.107.0")
 
 
+def in_zone(row: InstanceType, zone: str, price: float, on_demand: float) -> Offering:
+    """Build a spot offering in a zone, of no capacity provider."""
+    prices = {"price_usd_per_hour": price, "on_demand_usd_per_hour": on_demand}
+    return make_offering(row, zone=zone, capacity_provider=None, **prices)
+
+
+class FakeOdds:
+    """Implements PlacementScoreSource over zones; `asked` are the sets of types that were asked for."""
+
+    def __init__(self, scores: Mapping[str, int]) -> None:
+        self.scores = dict(scores)
+        self.asked: list[set[str]] = []
+
+    def zone_scores(self, instance_types: Iterable[str]) -> Mapping[str, int]:
+        self.asked.append(set(instance_types))
+        return self.scores
+
+
 class Stage:
     """Implements Connection. Each pause of a watching command plays the next of `scenes`."""
 
@@ -76,11 +97,23 @@ class Stage:
             make_offering(small, price_usd_per_hour=0.16),
             make_offering(big, PurchaseOption.ON_DEMAND, price_usd_per_hour=21.96, on_demand_usd_per_hour=21.96),
         )
+        self.region_offerings = FakeOfferings(
+            *(
+                in_zone(small, f"us-east-1{letter}", usd, 0.526)
+                for letter, usd in (("a", 0.21), ("b", 0.16), ("c", 0.16))
+            ),
+            in_zone(big, "us-east-1a", 9.0, 21.96),
+        )
+        self.odds = FakeOdds({"us-east-1a": 9, "us-east-1b": 3, "us-east-1c": 3})
         self.images = FakeAmis()
         self.dead_letters = FakeDeadLetters()
         self.scenes: list[Callable[[], object]] = []
         self.world = make_world(jobs=self.jobs, tasks=self.tasks, clock=self.clock, offerings=self.offerings)
         self.jobs.save_definition(make_definition(max_price_usd_per_hour=4.0))
+
+    @property
+    def all_types(self) -> World:
+        return replace(self.world, offerings=self.region_offerings, placement_scores=self.odds)
 
     def amis(self, region: str) -> AmiSource:
         self.images.region = region or "us-east-1"

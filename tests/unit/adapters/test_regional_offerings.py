@@ -1,11 +1,14 @@
 from datetime import timedelta
 
 from fakes.builders import NOW, make_instance_type
+from fakes.sources import FakeSnapshots, FakeSpotPrices, ListLog
 from relaunch.adapters.catalogue import bundled_snapshot, load_catalogue
-from relaunch.adapters.regional_offerings import RegionalOfferings
+from relaunch.adapters.current_snapshot import CurrentSnapshot
+from relaunch.adapters.regional_offerings import CurrentRegionalOfferings, RegionalOfferings
 from relaunch.core.accelerator import PurchaseOption
 from relaunch.core.offering import Offering
 from relaunch.core.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart
+from relaunch.ports import TransientError
 
 PRICED, PRICED_SPOT = Origin("AWS Price List", NOW - timedelta(hours=3)), Origin("EC2", NOW)
 SNAPSHOT = (
@@ -68,3 +71,27 @@ def test_a_region_can_be_planned_for_with_nothing_but_what_is_bundled() -> None:
     assert t4 == 0.526
     assert len(source.price_origins(NOW)) == 1
     assert {each.instance_type.name for each in offerings} <= load_catalogue().keys()
+
+
+def current(spot_prices: FakeSpotPrices, stored: OfferingsSnapshot | None = SNAPSHOT) -> CurrentRegionalOfferings:
+    log = ListLog()
+    return CurrentRegionalOfferings(CurrentSnapshot(FakeSnapshots(stored), "us-east-1", log), spot_prices, log)
+
+
+def test_spot_prices_of_now_replace_those_of_the_snapshot() -> None:
+    source = current(FakeSpotPrices({("g5.xlarge", "us-east-1b"): 0.35}))
+
+    prices = [each.price_usd_per_hour for each in source.offerings(NOW) if each.purchase is PurchaseOption.SPOT]
+
+    assert prices == [None, 0.35, None]
+    assert source.price_origins(NOW)[1] == PriceOrigin(SnapshotPart.SPOT_PRICES, Origin("EC2", NOW))
+
+
+def test_without_an_answer_of_ec2_the_snapshots_spot_prices_are_taken_with_their_age() -> None:
+    asked = FakeSpotPrices()
+    asked.failure = TransientError("throttled")
+    source = current(asked)
+
+    assert source.offerings(NOW) == RegionalOfferings(SNAPSHOT).offerings(NOW)
+    assert source.price_origins(NOW)[1] == PriceOrigin(SnapshotPart.SPOT_PRICES, PRICED_SPOT)
+    assert source.catalogue() == load_catalogue()

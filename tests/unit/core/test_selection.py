@@ -163,7 +163,7 @@ def offered(machine: InstanceType, purchase: PurchaseOption = ON_DEMAND, **field
             make_revision(vcpus=4.5),
             A10G,
             "vcpu",
-            "it has 4 vCPU; the task definition reserves 4.5",
+            "it has 4 vCPU; the task reserves 4.5",
             id="vcpu",
         ),
         pytest.param(
@@ -341,7 +341,7 @@ def test_the_lower_of_the_two_price_caps_holds_and_is_named() -> None:
     by_definition = selected(replace(ONE_GPU, max_price_usd_per_hour=0.5), offering)
     by_stack = selected(replace(ONE_GPU, max_price_usd_per_hour=9.0), offering, max_price_usd_per_hour=0.7)
 
-    assert "1 USD per hour; the definition's cap is 0.5" in by_definition.rejected[0].reason
+    assert "1 USD per hour; the job's cap is 0.5" in by_definition.rejected[0].reason
     assert "the stack's cap is 0.7" in by_stack.rejected[0].reason
     assert selected(replace(ONE_GPU, max_price_usd_per_hour=1.0), offering).kept
 

@@ -37,7 +37,7 @@ def parse_definitions(
         DefinitionFileError: with every problem of the file.
     """
     document = read_document(text, file)
-    definitions = _parse_jobs(document, _known_hardware(catalogue))
+    definitions = _parse_jobs(document, known_hardware(catalogue))
     _report_overlaps(document, definitions, registered)
     if document.problems:
         raise DefinitionFileError(document.problems)
@@ -50,7 +50,8 @@ def definition_line(text: str, name: str) -> int:
     return place.key.line if place else 1
 
 
-def _known_hardware(catalogue: Mapping[str, InstanceType]) -> KnownHardware:
+def known_hardware(catalogue: Mapping[str, InstanceType]) -> KnownHardware:
+    """Return the names that definitions may use: those of the catalogue."""
     gpu_models = (row.accelerator_model for row in catalogue.values() if row.gpu_count or row.logical_gpu_count)
     return KnownHardware(frozenset(catalogue), frozenset(gpu_models))
 

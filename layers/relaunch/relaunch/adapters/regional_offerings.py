@@ -4,10 +4,12 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from relaunch.adapters.catalogue import load_catalogue
+from relaunch.adapters.current_snapshot import CurrentSnapshot
 from relaunch.core.accelerator import PurchaseOption
 from relaunch.core.catalogue import InstanceType
 from relaunch.core.offering import Offering
-from relaunch.core.snapshot import OfferingsSnapshot, PriceOrigin, SnapshotPart
+from relaunch.core.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart, offered_types
+from relaunch.ports import DecisionLog, SpotPriceSource, TransientError
 
 
 class RegionalOfferings:
@@ -53,3 +55,36 @@ class RegionalOfferings:
                 price_at=self._snapshot.origins[part].at if price is not None else None,
                 on_demand_usd_per_hour=on_demand,
             )
+
+
+class CurrentRegionalOfferings:
+    """Implements OfferingSource for a region as it is now: the refreshed snapshot with live spot prices.
+
+    Where EC2 cannot be asked, the snapshot's own spot prices are taken, and the price origins say so.
+    """
+
+    def __init__(self, snapshot: CurrentSnapshot, spot_prices: SpotPriceSource, log: DecisionLog) -> None:
+        self._snapshot = snapshot
+        self._spot_prices = spot_prices
+        self._log = log
+
+    def offerings(self, now: datetime) -> tuple[Offering, ...]:
+        return self._at(now).offerings(now)
+
+    def catalogue(self) -> Mapping[str, InstanceType]:
+        return load_catalogue()
+
+    def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:
+        return self._at(now).price_origins(now)
+
+    def _at(self, now: datetime) -> RegionalOfferings:
+        snapshot = self._snapshot.at(now)
+        try:
+            answered = self._spot_prices.spot_prices(offered_types(snapshot, load_catalogue()))
+        except TransientError as error:
+            self._log.decided("spot-prices-not-live", reason=str(error))
+            return RegionalOfferings(snapshot)
+        prices: dict[str, dict[str, float]] = {}
+        for (name, zone), (price, _) in answered.items():
+            prices.setdefault(name, {})[zone] = price
+        return RegionalOfferings(snapshot.with_part(SnapshotPart.SPOT_PRICES, prices, Origin("EC2", now)))

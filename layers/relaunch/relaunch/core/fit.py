@@ -46,7 +46,7 @@ def check_allow_list(need: Need, machine: InstanceType) -> Miss | None:
     """Reject what the definition's own list of instance types leaves out."""
     if not need.instance_types or machine.name in need.instance_types:
         return None
-    return Miss(f"not among the definition's instance types ({', '.join(need.instance_types)})")
+    return Miss(f"not among the job's instance types ({', '.join(need.instance_types)})")
 
 
 def check_accelerator(need: Need, machine: InstanceType) -> Miss | None:
@@ -146,7 +146,7 @@ def check_vcpu(need: Need, machine: InstanceType) -> Miss | None:
     if machine.vcpus >= need.vcpus:
         return None
     return Miss(
-        f"it has {machine.vcpus} vCPU; the task definition reserves {need.vcpus:g}", 1 - machine.vcpus / need.vcpus
+        f"it has {machine.vcpus} vCPU; the task reserves {need.vcpus:g}", 1 - machine.vcpus / need.vcpus
     )
 
 
@@ -157,7 +157,7 @@ def check_memory(need: Need, machine: InstanceType) -> Miss | None:
         return None
     reason = (
         f"about {usable:,} of its {machine.memory_mib:,} MiB are left for tasks; "
-        f"the task definition reserves {need.memory_mib:,} MiB"
+        f"the task reserves {need.memory_mib:,} MiB"
     )
     return Miss(reason, 1 - usable / need.memory_mib)
 
@@ -166,7 +166,7 @@ def check_architecture(need: Need, machine: InstanceType) -> Miss | None:
     """Reject the wrong processor architecture; ECS writes X86_64 and ARM64, EC2 x86_64 and arm64."""
     if not need.architecture or machine.architecture.casefold() == need.architecture.casefold():
         return None
-    return Miss(f"its processor is {machine.architecture}; the task definition is for {need.architecture}")
+    return Miss(f"its processor is {machine.architecture}; the task is for {need.architecture}")
 
 
 def check_ports(need: Need, _machine: InstanceType) -> Miss | None:

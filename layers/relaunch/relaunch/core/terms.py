@@ -64,7 +64,7 @@ def derive_terms(
         policy=definition.purchase,
         purchase_options=definition.purchase.options,
         price_cap=own if own is not None and is_own else stack,
-        price_cap_owner="definition" if is_own else "stack",
+        price_cap_owner="job" if is_own else "stack",
         network_mode=need.network_mode,
         wants_neuron=wants_neuron(need),
         memory=memory,
@@ -102,7 +102,7 @@ def check_purchase(terms: Terms, offering: Offering) -> Miss | None:
     """Reject purchase options the definition does not allow."""
     if offering.purchase in terms.purchase_options:
         return None
-    return Miss(f"the definition's purchase is {terms.policy}")
+    return Miss(f"the job's purchase is {terms.policy}")
 
 
 def check_quota(terms: Terms, offering: Offering) -> Miss | None:

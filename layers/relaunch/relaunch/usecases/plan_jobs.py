@@ -1,20 +1,21 @@
 """Tell where jobs of definitions would run now: nothing is launched and nothing is stored."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from datetime import datetime
 
+from relaunch.core.accelerator import PurchaseOption
 from relaunch.core.definition import JobDefinition
 from relaunch.core.definition_rules import container_problem
 from relaunch.core.revision import Revision
 from relaunch.core.selection import Selection, explain_rejection, select
-from relaunch.ports import NoActiveRevisionError, World
-from relaunch.usecases.survey_market import survey_market
+from relaunch.ports import NoActiveRevisionError, PlacementScoreSource, UnknownMarket, World
+from relaunch.usecases.survey_market import Market, survey_market, with_odds
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a job of this definition would find at `at`.
+    """What a job of this definition would find at `at`; `revision` is None where task definitions are not read.
 
     `problem` says why it can never run, empty when it can; `is_unsatisfiable` tells that no offering will do.
     """
@@ -27,25 +28,60 @@ class Plan:
     is_unsatisfiable: bool = False
 
 
-def plan_jobs(definitions: Iterable[JobDefinition], world: World) -> list[Plan]:
-    """Hold every definition against its newest revision and the present offerings.
+def plan_jobs(
+    definitions: Iterable[JobDefinition], world: World, zones: Collection[str] = (), *, asks_odds_of_kept: bool = False
+) -> list[Plan]:
+    """Hold every definition against its newest revision and the present offerings, those of `zones` if there are any.
+
+    `asks_odds_of_kept`: see `survey_for_plans`.
 
     Raises:
         TransientError: a price or a revision could not be had for now.
     """
-    market = survey_market(world)
-    now = market.at
+    market = in_zones(survey_for_plans(world, asks_odds_of_kept=asks_odds_of_kept), zones)
+    odds = world.placement_scores if asks_odds_of_kept else None
     plans = []
     for definition in definitions:
         try:
             revision = world.revisions.newest_active(definition.task_definition)
         except NoActiveRevisionError as error:
-            plans.append(Plan(definition, now, None, None, str(error)))
+            plans.append(Plan(definition, market.at, None, None, str(error)))
             continue
-        selection = select(definition, revision, market.offerings, market.memory, now, market.limits)
-        problem = container_problem(definition, revision)
-        if problem is None and selection.is_permanent:
-            plans.append(Plan(definition, now, revision, selection, explain_rejection(selection), True))
-        else:
-            plans.append(Plan(definition, now, revision, selection, problem or ""))
+        plans.append(plan_on(market, definition, revision, odds))
     return plans
+
+
+def plan_on(
+    market: Market, definition: JobDefinition, revision: Revision | None, odds: PlacementScoreSource | None = None
+) -> Plan:
+    """Hold a definition against a market; without a revision the machine is held against the definition alone.
+
+    `odds` are asked of the zones for the types that satisfy the definition, where the market has none yet.
+    """
+    selection = select(definition, revision, market.offerings, market.memory, market.at, market.limits)
+    spot = [each for each in selection.kept if each.purchase is PurchaseOption.SPOT and each.zone is not None]
+    if odds is not None and spot:
+        offerings = with_odds(market.offerings, odds, {each.instance_type.name for each in spot})
+        selection = select(definition, revision, offerings, market.memory, market.at, market.limits)
+    problem = container_problem(definition, revision) if revision is not None and revision.containers else None
+    if problem is None and selection.is_permanent:
+        return Plan(definition, market.at, revision, selection, explain_rejection(selection), True)
+    return Plan(definition, market.at, revision, selection, problem or "")
+
+
+def survey_for_plans(world: World, *, asks_odds_of_kept: bool) -> Market:
+    """Look at the market; where every type of a region is on offer, without odds.
+
+    EC2 tells the odds that any one of a set of types can be launched: of all types there are that says nothing.
+
+    Raises:
+        TransientError: the table or the prices could not be read.
+    """
+    return survey_market(replace(world, placement_scores=UnknownMarket()) if asks_odds_of_kept else world)
+
+
+def in_zones(market: Market, zones: Collection[str]) -> Market:
+    """Return the market of these zones alone; all of it when none is named."""
+    if not zones:
+        return market
+    return replace(market, offerings=tuple(each for each in market.offerings if each.zone in zones))

@@ -1,0 +1,57 @@
+"""Reading definition files: everything that can be checked without AWS is checked before AWS is asked."""
+
+# ruff: noqa: PLC0415 - each command imports what it needs, so that `relaunch --help` needs none of it
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from relaunch_cli import exit_codes
+from relaunch_cli.failures import CommandError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from relaunch.core.definition import JobDefinition
+
+
+def read_file(file: Path) -> str:
+    """Read a definition file.
+
+    Raises:
+        CommandError: it cannot be read.
+    """
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"{file} cannot be read: {error.strerror}", exit_code=exit_codes.USAGE) from error
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{file} is not UTF-8 text: {error.reason} at byte {error.start}") from error
+
+
+def parse_file(text: str, file: Path, registered: "Sequence[JobDefinition]" = (), *, so: str) -> "list[JobDefinition]":
+    """Parse a definition file, and print all its problems if there are any; `so` is what comes of them.
+
+    Raises:
+        CommandError: with the number of problems.
+    """
+    from relaunch.adapters.catalogue import load_catalogue
+    from relaunch.adapters.definition_file import DefinitionFileError, parse_definitions
+
+    try:
+        return parse_definitions(text, str(file), load_catalogue(), registered)
+    except DefinitionFileError as error:
+        for problem in error.problems:
+            typer.echo(str(problem), err=True)
+        count = len(error.problems)
+        raise CommandError(f"{file} has {count} problem{'s' if count > 1 else ''}: {so}") from error
+
+
+def remark_notices(definition: "JobDefinition", name: str) -> None:
+    """Say what a team should know that asks for a share of a GPU, under this name."""
+    from relaunch.core.gpu_share import share_notices
+    from relaunch_cli.screen import remark
+
+    for notice in share_notices(definition):
+        remark(f"{name}: {notice}" if name else notice)
