@@ -42,6 +42,25 @@ def test_a_repository_that_is_not_there_yet_has_no_image(images: ImageSource) ->
     assert not images.has_image("team/future", "5e07")
 
 
+def test_a_pushed_image_has_a_digest_and_always_the_same(images: ImageSource) -> None:
+    digest = images.digest("team/trainer", "5e07")
+
+    assert digest is not None
+    assert digest.startswith("sha256:")
+    assert len(digest) == len("sha256:") + 64
+    assert images.digest("team/trainer", "5e07") == digest
+
+
+def test_what_is_not_there_has_no_digest(images: ImageSource) -> None:
+    assert images.digest("team/trainer", "5e08") is None
+    assert images.digest("team/empty", "5e07") is None
+    assert images.digest("team/future", "5e07") is None
+
+
+def test_the_registry_of_another_account_is_another_one(images: ImageSource) -> None:
+    assert images.digest("team/trainer", "5e07", "999900001111") is None
+
+
 def test_a_registry_without_an_answer_is_transient() -> None:
     with aws_in_process():
         client = make_client("ecr")

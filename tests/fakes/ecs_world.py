@@ -25,6 +25,8 @@ INSTANCE_TYPES = {
     "g6f.2xlarge": InstanceShape(8, 32_768, gpus=1, gpu_memory_mib=5_722, gpu_name="L4", gpu_partition=0.25),
     "p3.2xlarge": InstanceShape(8, 62_464, gpus=1, gpu_memory_mib=16_384, gpu_name="V100", has_gpu_sharing=False),
     "m7g.large": InstanceShape(2, 8_192, architecture="arm64"),
+    "inf2.24xlarge": InstanceShape(96, 393_216, neuron_devices=6),
+    "trn1.32xlarge": InstanceShape(128, 524_288, neuron_devices=16),
 }
 TASK_STATE_CHANGE = "ECS Task State Change"
 

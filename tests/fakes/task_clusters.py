@@ -152,6 +152,7 @@ class SimulatedCluster:
     def __init__(self, simulator: EcsSimulator, processes: HeldProcesses, client: Any) -> None:
         self._simulator = simulator
         self._processes = processes
+        self.ecs = client
         self.target: TaskTarget = EcsTarget(client, CLUSTER)
 
     def start(self, arn: str) -> ContainerInstance:

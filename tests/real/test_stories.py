@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+import re
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ from fakes.webhook import load_event
 from relaunch.adapters.catalogue import load_catalogue
 from relaunch.adapters.definition_file import parse_definitions
 from relaunch.bootstrap import make_world
+from relaunch.core.derived_revision import DERIVED_FROM
 from relaunch.core.job import JobState
 from relaunch.ports import JobHistory, World
 from relaunch.settings import Settings
@@ -190,7 +192,10 @@ def test_the_newest_active_revision_is_pinned_and_the_task_lands_where_it_was_me
     (attempt,) = history.attempts
     instance_type = attempt.placement_try.offering.instance_type
     assert request["cluster"] == CLUSTER
-    assert request["taskDefinition"].endswith(":task-definition/trainer:11")
+    derived = relaunch.registry.load_definition(request["taskDefinition"])
+    assert derived.tags[DERIVED_FROM].endswith(":task-definition/trainer:11")
+    (container,) = derived.content["containerDefinitions"]
+    assert re.fullmatch(r"\S+/trainer@sha256:[0-9a-f]{64}", container["image"])
     expression = f"attribute:ecs.instance-type == {instance_type}"
     assert request["placementConstraints"] == [{"type": "memberOf", "expression": expression}]
 

@@ -1,0 +1,299 @@
+"""Jobs on Neuron machines of the ECS simulator, which like ECS counts ports and no Neuron devices.
+
+Use cases and adapters are the real ones; the simulator places, and a checker that knows nothing of ports looks which
+devices the containers on each machine were given.
+"""
+
+import random
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from fakes.builders import make_definition, make_offering
+from fakes.ecs_world import EcsWorld, container
+from fakes.jobs import InMemoryJobs
+from fakes.sources import FakeLaunchQueue, FakeOfferings
+from fakes.world import make_world
+from relaunch.adapters.aws.ecs_events import parse_ecs_event
+from relaunch.adapters.aws.ecs_registration import EcsRegistry
+from relaunch.adapters.aws.ecs_revisions import EcsRevisions
+from relaunch.adapters.aws.ecs_target import EcsTarget
+from relaunch.adapters.catalogue import load_catalogue
+from relaunch.core.accelerator import AcceleratorRequirement, NeuronRequirement, PurchaseOption
+from relaunch.core.derived_revision import TaskDefinition
+from relaunch.core.job import Job, JobState
+from relaunch.core.launch import TaskObservation
+from relaunch.core.trigger import DirectRequest
+from relaunch.usecases.cancel_job import cancel_job
+from relaunch.usecases.clean_revisions import clean_revisions
+from relaunch.usecases.launch_attempt import launch_attempt
+from relaunch.usecases.observe_task import observe_task
+from relaunch.usecases.reconcile_jobs import reconcile_jobs
+from relaunch.usecases.submit_job import submit_direct
+from relaunch_local.ecs import Script
+from relaunch_local.ecs.model import Host
+
+MACHINE = load_catalogue()["inf2.24xlarge"]
+WISHES = {
+    "one-device": NeuronRequirement(devices=1),
+    "two-cores": NeuronRequirement(cores=2),
+    "whole": NeuronRequirement(devices=6),
+    "four-cores": NeuronRequirement(cores=4),
+}
+
+
+@dataclass
+class SimulatorClock:
+    """Implements Clock: the simulator's."""
+
+    ecs: EcsWorld
+
+    def now(self) -> datetime:
+        return self.ecs.clock.now()
+
+
+class WithoutPorts(EcsRegistry):
+    """What would be registered if nobody had thought of ports."""
+
+    def register(self, definition: TaskDefinition) -> str:
+        containers = [
+            {name: value for name, value in each.items() if name != "portMappings"}
+            for each in definition.content["containerDefinitions"]
+        ]
+        return super().register(replace(definition, content={**definition.content, "containerDefinitions": containers}))
+
+
+@dataclass
+class NeuronCluster:
+    """A cluster with one provider of inf2.24xlarge, the application, and definitions of every wish."""
+
+    max_size: int = 3
+    network_mode: str = "bridge"
+    registry: type[EcsRegistry] = EcsRegistry
+    seed: int = 0
+    jobs: InMemoryJobs = field(default_factory=InMemoryJobs)
+    launches: FakeLaunchQueue = field(default_factory=FakeLaunchQueue)
+    seen: int = 0
+    submitted: int = 0
+
+    def __post_init__(self) -> None:
+        self.ecs = EcsWorld(throttling=False, seed=self.seed)
+        self.ecs.script = lambda _spec: Script(runtime_seconds=None)
+        self.ecs.provider("inf2", MACHINE.name, max_size=self.max_size)
+        self.ecs.register("trainer", container(cpu=4_096, memory=16_384), networkMode=self.network_mode)
+        self.world = make_world(
+            jobs=self.jobs,
+            launches=self.launches,
+            clock=SimulatorClock(self.ecs),
+            tasks=EcsTarget(self.ecs.ecs, "c"),
+            revisions=EcsRevisions(self.ecs.ecs),
+            registry=self.registry(self.ecs.ecs),
+            offerings=FakeOfferings(make_offering(MACHINE, PurchaseOption.SPOT, capacity_provider="inf2")),
+        )
+        for name, wish in WISHES.items():
+            accelerator = AcceleratorRequirement(neuron=wish)
+            definition = make_definition(name=name, accelerator=accelerator, max_running_jobs=30, max_failures=0)
+            self.jobs.save_definition(definition)
+
+    def submit(self, wish: str) -> str:
+        """Ask for a job; return its id."""
+        self.submitted += 1
+        return submit_direct(DirectRequest(f"test:{self.submitted}", wish), self.world).job_id
+
+    def deliver(self) -> None:
+        """Deliver what is queued and what ECS has to say, until there is nothing left."""
+        for _ in range(200):
+            requested, self.launches.requested = self.launches.requested, []
+            events, self.seen = self.ecs.events[self.seen :], len(self.ecs.events)
+            if not requested and not events:
+                return
+            for job_id, _ in requested:
+                launch_attempt(job_id, self.world)
+            for event in events:
+                observation = parse_ecs_event(_plain(event)) if event["source"] == "aws.ecs" else None
+                if isinstance(observation, TaskObservation):
+                    observe_task(observation, self.world)
+            self.check()
+        raise AssertionError("the cluster does not come to rest")
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass in small steps, every one looked at."""
+        for _ in range(int(seconds // 20)):
+            self.ecs.clock.advance(20)
+            self.deliver()
+        reconcile_jobs(self.world)
+        self.deliver()
+
+    def hosts(self) -> list[Host]:
+        return [host for host in self.ecs.simulator.machines.hosts.values() if host.is_alive]
+
+    def running(self) -> list[Job]:
+        return [job for job in map(self.jobs.job, self.job_ids()) if job.state is JobState.RUNNING]
+
+    def job_ids(self) -> list[str]:
+        return [summary.job_id for summary in self.jobs.list_jobs(1_000)[0]]
+
+    def check(self) -> None:
+        """No machine has given the same device to two tasks, and none has given one that it has not got."""
+        for host in self.ecs.simulator.machines.hosts.values():
+            used = Counter(device for task in host.tasks.values() for device in devices_of(task.definition))
+            assert [device for device, count in used.items() if count > 1] == []
+            assert set(used) <= {f"/dev/neuron{number}" for number in range(host.shape.neuron_devices)}
+
+
+def devices_of(definition: dict[str, Any]) -> list[str]:
+    return [
+        device["hostPath"]
+        for each in definition["containerDefinitions"]
+        for device in each.get("linuxParameters", {}).get("devices", [])
+    ]
+
+
+def _plain(event: Any) -> dict[str, Any]:
+    return dict(event)
+
+
+@pytest.mark.parametrize("mode", ["bridge", "host"])
+def test_six_jobs_of_one_device_share_one_machine_and_no_device(mode: str) -> None:
+    cluster = NeuronCluster(network_mode=mode, max_size=1)
+    for wish in ["one-device", "two-cores"] * 3:
+        cluster.submit(wish)
+    cluster.deliver()
+    cluster.pass_time(400)
+
+    assert len(cluster.running()) == 6
+    (host,) = cluster.hosts()
+    used = sorted(device for task in host.tasks.values() for device in devices_of(task.definition))
+    assert used == [f"/dev/neuron{number}" for number in range(6)]
+
+
+def test_six_jobs_that_wait_for_their_first_machine_start_two_as_ecs_always_does_and_not_six() -> None:
+    cluster = NeuronCluster(max_size=10)
+    for _ in range(6):
+        cluster.submit("one-device")
+    cluster.deliver()
+    cluster.pass_time(400)
+
+    assert len(cluster.running()) == 6
+    assert len(cluster.hosts()) == 2
+
+
+def test_a_seventh_job_waits_for_another_machine() -> None:
+    cluster = NeuronCluster(max_size=2)
+    for _ in range(7):
+        cluster.submit("one-device")
+    cluster.deliver()
+    cluster.pass_time(600)
+
+    assert len(cluster.running()) == 7
+    assert len(cluster.hosts()) == 2
+
+
+@pytest.mark.parametrize("wish", ["whole", "four-cores"])
+def test_a_job_that_needs_the_whole_machine_is_alone_on_it(wish: str) -> None:
+    cluster = NeuronCluster(max_size=2)
+    cluster.submit("one-device")
+    cluster.deliver()
+    cluster.pass_time(400)
+    cluster.submit(wish)
+    cluster.deliver()
+    cluster.pass_time(400)
+    cluster.submit("one-device")
+    cluster.deliver()
+    cluster.pass_time(400)
+
+    assert len(cluster.running()) == 3
+    shared = sorted(len(host.tasks) for host in cluster.hosts())
+    assert shared == [1, 2]
+    (alone,) = (host for host in cluster.hosts() if len(host.tasks) == 1)
+    (task,) = alone.tasks.values()
+    assert len(devices_of(task.definition)) == 6
+
+
+def test_a_device_is_free_again_when_its_job_is_over() -> None:
+    cluster = NeuronCluster(max_size=1)
+    first = [cluster.submit("one-device") for _ in range(6)]
+    cluster.deliver()
+    cluster.pass_time(400)
+    cancel_job(first[2], "enough", cluster.world)
+    cluster.pass_time(60)
+    cluster.submit("one-device")
+    cluster.deliver()
+    cluster.pass_time(60)
+
+    assert len(cluster.running()) == 6
+    (host,) = cluster.hosts()
+    assert len({device for task in host.tasks.values() for device in devices_of(task.definition)}) == 6
+
+
+def test_a_job_that_lost_its_machine_claims_a_device_of_another() -> None:
+    cluster = NeuronCluster(max_size=1)
+    job_id = cluster.submit("one-device")
+    cluster.deliver()
+    cluster.pass_time(400)
+    (host,) = cluster.hosts()
+    cluster.ecs.simulator.terminate(host.instance_id)
+    for _ in range(10):
+        cluster.pass_time(400)
+
+    job = cluster.jobs.job(job_id)
+    assert job.state is JobState.RUNNING
+    assert job.current_attempt.number == 2
+    assert job.current_attempt.instance_id != host.instance_id
+
+
+def act(cluster: NeuronCluster, chance: random.Random) -> None:
+    """One random thing that happens to the cluster."""
+    open_jobs = [job_id for job_id in cluster.job_ids() if not cluster.jobs.job(job_id).state.is_final]
+    hosts = cluster.hosts()
+    what = chance.random()
+    if what < 0.45 and len(open_jobs) < 18:
+        cluster.submit(chance.choice([*WISHES, "one-device", "one-device"]))
+    elif what < 0.65 and open_jobs:
+        cancel_job(chance.choice(open_jobs), "enough", cluster.world)
+    elif what < 0.72 and hosts:
+        cluster.ecs.simulator.terminate(chance.choice(hosts).instance_id)
+    elif what < 0.78:
+        clean_revisions(cluster.world)
+    cluster.deliver()
+    cluster.pass_time(chance.choice([0, 20, 60, 400]))
+
+
+def history(cluster: NeuronCluster, steps: int) -> int:
+    """Let random things happen; return how often a machine was seen with several tasks."""
+    chance = random.Random(cluster.seed)  # noqa: S311
+    shared = 0
+    for _ in range(steps):
+        act(cluster, chance)
+        cluster.check()
+        shared += any(len(host.tasks) > 1 for host in cluster.hosts())
+    return shared
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_device_is_ever_given_out_twice_whatever_happens(seed: int) -> None:
+    cluster = NeuronCluster(seed=seed, network_mode="bridge" if seed % 2 else "host")
+
+    assert history(cluster, 60) > 10
+    failed = [job for job in map(cluster.jobs.job, cluster.job_ids()) if job.state is JobState.FAILED]
+    assert [job.reason for job in failed] == []
+
+
+def test_the_checker_finds_what_ports_prevent(monkeypatch: pytest.MonkeyPatch) -> None:
+    def found_twice(self: NeuronCluster) -> None:
+        for host in self.ecs.simulator.machines.hosts.values():
+            used = Counter(device for task in host.tasks.values() for device in devices_of(task.definition))
+            twice.extend(device for device, count in used.items() if count > 1)
+
+    twice: list[str] = []
+    monkeypatch.setattr(NeuronCluster, "check", found_twice)
+    cluster = NeuronCluster(registry=WithoutPorts, max_size=1)
+    for wish in ("whole", "one-device", "one-device"):
+        cluster.submit(wish)
+    cluster.deliver()
+    cluster.pass_time(400)
+
+    assert "/dev/neuron0" in twice

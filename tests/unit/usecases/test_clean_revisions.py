@@ -1,0 +1,143 @@
+"""Derived revisions that nothing needs any more are deregistered, once an hour, after a day, and never in haste."""
+
+from datetime import timedelta
+
+import pytest
+
+from fakes.builders import make_container, make_definition, make_revision
+from relaunch.core.derived_revision import DERIVED_FROM, TaskDefinition
+from relaunch.ports import TransientError
+from relaunch.usecases.clean_revisions import clean_revisions
+from unit.usecases.story import Story, push
+
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
+STALE = TaskDefinition("trainer--0123456789abcdef", {"containerDefinitions": []}, {DERIVED_FROM: make_revision().arn})
+
+
+def clean(story: Story, after: timedelta = timedelta(0)) -> int:
+    story.clock.advance(after)
+    return clean_revisions(story.world)
+
+
+def with_stale(*families: str) -> Story:
+    story = Story()
+    for family in families or (STALE.family,):
+        story.registry.register(TaskDefinition(family, STALE.content, STALE.tags))
+    return story
+
+
+def test_what_nothing_has_used_for_a_day_is_deregistered():
+    story = with_stale()
+
+    assert [clean(story, 6 * HOUR) for _ in range(5)] == [0, 0, 0, 0, 1]
+    assert story.registry.list_families() == []
+
+
+def test_what_is_used_meanwhile_has_another_day():
+    story = with_stale()
+    clean(story)
+    job_id = story.launch()
+    used = story.attempt(job_id).placement_try.revision_arn
+    assert used is not None
+
+    assert clean(story, DAY + HOUR) == 1
+    assert story.registry.active == {used}
+    story.end(job_id)
+    assert clean(story, HOUR) == 0
+    assert clean(story, 23 * HOUR) == 0
+    assert clean(story, HOUR) == 1
+    assert story.registry.active == set()
+
+
+def test_what_a_waiting_job_ran_last_stays():
+    story = Story()
+    job_id = story.launch()
+    story.lose_host(job_id)
+
+    for _ in range(3):
+        assert clean(story, DAY) == 0
+
+
+def test_a_job_whose_revision_was_deregistered_registers_it_again():
+    story = Story()
+    first = story.launch()
+    story.end(first)
+    for _ in range(3):
+        clean(story, DAY)
+    assert story.registry.active == set()
+
+    story.submit(push(sha="77" * 20))
+    story.deliver()
+
+    first_run, second_run = (request.revision_arn for request in story.tasks.requests)
+    assert first_run != second_run
+    assert story.registry.registered[first_run] == story.registry.registered[second_run]
+
+
+def test_it_is_looked_at_once_an_hour():
+    story = with_stale()
+    clean(story)
+    looked = story.jobs.load_upkeep()
+
+    clean(story, HOUR / 2)
+    assert story.jobs.load_upkeep() == looked
+    clean(story, HOUR / 2)
+    assert story.jobs.load_upkeep() != looked
+
+
+def test_of_two_calls_at_once_one_does_it(monkeypatch: pytest.MonkeyPatch):
+    story = with_stale()
+    first = story.jobs.load_upkeep
+    clean(story)
+    stale_read = first()
+    story.clock.advance(DAY)
+    clean(story)
+    story.registry.register(TaskDefinition("trainer--fedcba9876543210", STALE.content, STALE.tags))
+    monkeypatch.setattr(story.jobs, "load_upkeep", lambda: stale_read)
+
+    assert clean(story, 2 * DAY) == 0
+    assert story.registry.list_families() == ["trainer--fedcba9876543210"]
+
+
+def test_a_throttled_cleaning_is_done_an_hour_later():
+    story = with_stale()
+    clean(story)
+    deregister, failures = story.registry.deregister_family, [TransientError("ThrottlingException")]
+
+    def throttled(family: str) -> int:
+        if failures:
+            raise failures.pop()
+        return deregister(family)
+
+    story.registry.deregister_family = throttled
+    assert clean(story, DAY) == 0
+    assert "postponed" in story.log.decisions
+    assert clean(story, HOUR) == 1
+
+
+def test_few_are_deregistered_at_once_so_that_registrations_have_room():
+    story = with_stale(*(f"trainer--{number:016x}" for number in range(15)))
+    clean(story)
+
+    assert clean(story, DAY) == 10
+    assert clean(story, HOUR) == 5
+
+
+def test_with_more_open_jobs_than_can_be_looked_at_nothing_is_deregistered(monkeypatch: pytest.MonkeyPatch):
+    story = with_stale()
+    clean(story)
+    monkeypatch.setattr(story.jobs, "load_due", lambda now, limit: [f"job-{number}" for number in range(limit)])
+
+    assert clean(story, DAY) == 0
+    assert story.registry.list_families() == [STALE.family]
+
+
+def test_without_derived_revisions_no_job_is_read(monkeypatch: pytest.MonkeyPatch):
+    container = make_container(image="busybox:1")
+    story = Story(make_definition())
+    story.revisions.active[:] = [make_revision(containers=(container,))]
+    story.launch()
+    monkeypatch.delattr(type(story.jobs), "load_due")
+
+    assert clean(story) == 0
