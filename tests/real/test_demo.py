@@ -46,7 +46,7 @@ def performances(built: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     assert built
     folder = tmp_path_factory.mktemp("demo")
     with running_demo(folder) as shown, running_demo(folder, "--json") as summarized:
-        shown.read_until("step  20/")
+        shown.read_until("RUNNING on")
         summarized.look()
         codes = (shown.finish(), summarized.finish())
         yield Performances(shown, summarized, codes, folder)
@@ -164,7 +164,9 @@ class TestTheEvents:
         assert [each["job_ids"] for each in outcomes] == [[evidence["jobs"][kind]["job_id"]] for kind in STORIES]
 
     def test_no_message_was_given_up(self, evidence: Json) -> None:
-        assert len(evidence["dead_letters"]) == 6
+        assert evidence["dead_letters"].keys() >= {
+            f"{queue}DeadLetterQueue" for queue in ("Intake", "Attempts", "Warnings", "TaskChanges")
+        }
         assert set(evidence["dead_letters"].values()) == {0}
 
 

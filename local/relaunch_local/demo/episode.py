@@ -8,8 +8,9 @@ from relaunch.core.derived_revision import DERIVED_FROM
 from relaunch.core.job import Attempt, JobSummary
 from relaunch.ports import JobHistory
 from relaunch_local.demo import pictures
-from relaunch_local.demo.stage import Stage, is_running
+from relaunch_local.demo.stage import Stage
 from relaunch_local.ecs import RecordedRequest
+from relaunch_local.ecs.model import Host
 from relaunch_local.training_cluster import Training
 
 PLAIN_STEPS = 20
@@ -101,14 +102,11 @@ def show_choice(stage: Stage, job_id: str, number: int) -> None:
     stage.screen.line(chosen.append(f"; {kept} fit, {len(selection.rows) - kept} do not"))
 
 
-def await_running(stage: Stage, job_id: str, number: int) -> None:
-    """Wait until an attempt's task runs on a machine."""
-    attempt = stage.expect_job(
-        job_id,
-        f"attempt {number} is RUNNING: a machine comes from zero, registers, pulls the image",
-        lambda history: history.job.attempt if is_running(history, number) else None,
-    )
-    stage.screen.line(f"attempt {number} is RUNNING on {attempt.instance_id} in {attempt.zone}")
+def await_running(stage: Stage, job_id: str, number: int) -> Host:
+    """Wait until an attempt's task runs; return its machine."""
+    host = stage.expect_running(job_id, number)
+    stage.screen.line(f"attempt {number} is RUNNING on {host.instance_id} in {host.zone}")
+    return host
 
 
 def watch_training(stage: Stage, job_id: str, attempt: int, training: Training, *, until: int) -> None:

@@ -17,11 +17,6 @@ EC2_WARNING_SECONDS = 120
 WARNING = REPOSITORY / "events" / "aws.ec2.spot-interruption-warning.json"
 
 
-def instance_of(stage: Stage, job_id: str) -> str:
-    """The machine that a job runs on."""
-    return stage.expect_job(job_id, "its machine is known", lambda history: history.attempts[-1].instance_id)
-
-
 def warn_of_another(stage: Stage) -> None:
     """Let EC2 warn of a machine that is not ours: the whole account's warnings come, and this one stops nothing.
 
@@ -39,9 +34,8 @@ def warn_of_another(stage: Stage) -> None:
     stage.screen.line(f"EC2 warns of {instance}: not one of ours, ignored", "dim")
 
 
-def warn(stage: Stage, job_id: str) -> None:
-    """Let EC2 warn of an interruption, and watch what Relaunch does."""
-    instance = instance_of(stage, job_id)
+def warn(stage: Stage, job_id: str, instance: str) -> None:
+    """Let EC2 warn of the interruption of a job's machine, and watch what Relaunch does."""
     simulator = stage.local.simulator
     with simulator.clock.lock:
         simulator.interrupt(instance, lead_seconds=WARNING_SECONDS * simulator.clock.speed)
@@ -83,9 +77,8 @@ def show_checkpoint(stage: Stage, job_id: str, attempt: int, step: int) -> None:
     stage.screen.show(pictures.draw_objects(written, prefix))
 
 
-def terminate(stage: Stage, job_id: str) -> int:
-    """Take the machine away at once; return the step of the last complete checkpoint."""
-    instance = instance_of(stage, job_id)
+def terminate(stage: Stage, job_id: str, instance: str) -> int:
+    """Take a job's machine away at once; return the step of the last complete checkpoint."""
     simulator = stage.local.simulator
     with simulator.clock.lock:
         simulator.terminate(instance)
@@ -94,5 +87,11 @@ def terminate(stage: Stage, job_id: str) -> int:
     stop = stage.expect_job(job_id, "the loss of the machine is noticed", lambda history: history.attempts[0].stop)
     stage.require(stop.kind is StopKind.HOST_LOST, f"the stop is a lost host, not {stop.kind}")
     stage.screen.line(f"ECS: “{stop.stopped_reason}”: {stop.kind}")
-    saved = stage.read_log(job_id).find(1, "checkpoint")
-    return int(saved["step"]) if saved else 0
+    return newest_step(stage, job_id)
+
+
+def newest_step(stage: Stage, job_id: str) -> int:
+    """The step of a job's newest checkpoint with a manifest; what a lost machine wrote last it may not have logged."""
+    rows = read_checkpoints(stage.local)
+    manifests = [row["manifest"] for row in rows if "manifest" in row]
+    return max((each["step"] for each in manifests if each["job_id"] == job_id), default=0)

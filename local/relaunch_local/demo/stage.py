@@ -6,7 +6,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from relaunch.core.job import JobState
 from relaunch.ports import JobHistory, World
 from relaunch_cli.connection import AwsConnection
 from relaunch_cli.job_logs import JobLogs
@@ -14,6 +13,7 @@ from relaunch_local.demo.screen import Screen
 from relaunch_local.demo.training_log import TrainingLog
 from relaunch_local.demo.witness import Witness
 from relaunch_local.ecs import RecordedRequest
+from relaunch_local.ecs.model import Host
 from relaunch_local.world import LocalWorld
 
 Seen = TypeVar("Seen")
@@ -92,6 +92,26 @@ class Stage:
 
         return self.expect(what, look)
 
+    def expect_running(self, job_id: str, attempt: int) -> Host:
+        """Wait until the task of an attempt runs; return its machine.
+
+        ECS is watched, not the table: the training goes on, whenever Relaunch hears of it.
+
+        Raises:
+            UnmetExpectationError: it did not come in time.
+        """
+        simulator, started_by = self.local.simulator, f"{job_id}/{attempt}"
+
+        def look() -> Host | None:
+            with simulator.clock.lock:
+                news = [event["detail"] for event in self.witness.events if event["source"] == "aws.ecs"]
+                hosts = {host.arn: host for host in simulator.machines.hosts.values()}
+            running = (each for each in news if each.get("lastStatus") == "RUNNING")
+            arns = (each["containerInstanceArn"] for each in running if each.get("startedBy") == started_by)
+            return next((hosts[arn] for arn in arns), None)
+
+        return self.expect(f"attempt {attempt} runs: a machine comes from zero, registers, pulls the image", look)
+
     def read_log(self, job_id: str) -> TrainingLog:
         """Read on in what the tasks of a job wrote."""
         log = self.logs.setdefault(job_id, TrainingLog())
@@ -110,14 +130,3 @@ class Stage:
         """
         if not is_true:
             raise UnmetExpectationError(what)
-
-
-def is_running(history: JobHistory, attempt: int) -> bool:
-    """Whether this attempt runs, on a machine that Relaunch knows."""
-    current = history.job.attempt
-    return (
-        history.job.state is JobState.RUNNING
-        and current is not None
-        and current.number == attempt
-        and current.instance_id is not None
-    )
