@@ -7,13 +7,14 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from relaunch.adapters.aws.sqs_batch import handle_batch
 from relaunch.adapters.aws.sqs_launches import parse_launch_request
-from relaunch.bootstrap import function
+from relaunch.bootstrap import function, measured
 from relaunch.usecases.launch_attempt import launch_attempt
 
 
+@measured
 def handle(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
     """Handle a batch of launch requests."""
-    return handle_batch(event, context, _launch, function().poison)
+    return handle_batch(event, context, _launch, function().poison, function().meter("attempts"))
 
 
 def _launch(body: str) -> None:

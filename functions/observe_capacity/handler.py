@@ -8,13 +8,14 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from relaunch.adapters.aws.ec2_events import parse_ec2_event
 from relaunch.adapters.aws.sqs_batch import handle_batch
 from relaunch.adapters.queue_message import load_message
-from relaunch.bootstrap import function
+from relaunch.bootstrap import function, measured
 from relaunch.usecases.observe_capacity import observe_capacity
 
 
+@measured
 def handle(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
     """Handle one warning or state change."""
-    return handle_batch(event, context, _observe, function().poison)
+    return handle_batch(event, context, _observe, function().poison, function().meter("warnings"))
 
 
 def _observe(body: str) -> None:

@@ -8,14 +8,15 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from relaunch.adapters.aws.ecs_events import parse_ecs_event
 from relaunch.adapters.aws.sqs_batch import handle_batch
 from relaunch.adapters.queue_message import load_message
-from relaunch.bootstrap import function
+from relaunch.bootstrap import function, measured
 from relaunch.core.launch import TaskObservation
 from relaunch.usecases.observe_task import observe_task
 
 
+@measured
 def handle(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
     """Handle a batch of state changes."""
-    return handle_batch(event, context, _observe, function().poison)
+    return handle_batch(event, context, _observe, function().poison, function().meter("task-changes"))
 
 
 def _observe(body: str) -> None:

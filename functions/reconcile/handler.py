@@ -2,7 +2,7 @@
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from relaunch.bootstrap import function
+from relaunch.bootstrap import function, measured
 from relaunch.usecases.clean_revisions import clean_revisions
 from relaunch.usecases.reconcile_jobs import reconcile_jobs
 
@@ -11,6 +11,7 @@ _BATCH = 100
 _SPARE_MILLISECONDS = 10_000
 
 
+@measured
 def handle(_event: object, context: LambdaContext) -> dict[str, int]:
     """Look at due jobs until there are none left or the time is nearly up."""
     looked_at = 0

@@ -7,14 +7,16 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from relaunch.adapters.aws.sqs_batch import handle_batch
 from relaunch.adapters.intake import parse_intake_message
-from relaunch.bootstrap import function
+from relaunch.bootstrap import function, measured
+from relaunch.core.measures import Measure, Metric
 from relaunch.core.trigger_rules import IgnoredEvent
 from relaunch.usecases.submit_job import submit_event
 
 
+@measured
 def handle(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
     """Handle a batch of GitHub deliveries, uploads and image pushes."""
-    return handle_batch(event, context, _submit, function().poison)
+    return handle_batch(event, context, _submit, function().poison, function().meter("intake"))
 
 
 def _submit(body: str) -> None:
@@ -22,5 +24,6 @@ def _submit(body: str) -> None:
     for trigger in parse_intake_message(body):
         if isinstance(trigger, IgnoredEvent):
             world.log.decided("ignored", reason=trigger.reason)
+            world.measures.record(Measure(Metric.EVENTS_IGNORED))
         else:
             submit_event(trigger, world)

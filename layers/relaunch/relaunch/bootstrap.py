@@ -4,8 +4,8 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cache
-from typing import Any
+from functools import cache, wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import boto3
 from botocore.config import Config
@@ -26,10 +26,14 @@ from relaunch.adapters.aws.sqs_launches import SqsLaunchQueue
 from relaunch.adapters.catalogue import load_catalogue
 from relaunch.adapters.current_snapshot import CurrentSnapshot
 from relaunch.core.dead_letter import find_queues
-from relaunch.observability import PowertoolsLog, SilentLog
+from relaunch.observability import EmfMeasures, PowertoolsLog, SilentLog
 from relaunch.ports import DeadLetters, DecisionLog, RefreshWorld, World
 from relaunch.settings import Settings
 
+if TYPE_CHECKING:
+    from relaunch.adapters.aws.sqs_batch import QueueMeter
+
+Handler = TypeVar("Handler", bound=Callable[..., Any])
 # Short enough that a hanging call leaves a function time for another try within its own time-out.
 _CLIENT_CONFIG = Config(
     connect_timeout=3,
@@ -71,6 +75,32 @@ class FunctionWorld:
     world: World
     poison: PoisonQueue
 
+    def meter(self, queue: str) -> "QueueMeter":
+        """Return what measures the messages of the function's queue."""
+        # Functions that have no queue of their own start without the import of batch processing.
+        from relaunch.adapters.aws.sqs_batch import QueueMeter  # noqa: PLC0415
+
+        return QueueMeter(queue, self.world.measures, self.world.clock)
+
+
+@cache
+def emf_measures() -> EmfMeasures:
+    """Return where the functions' metrics go, made once per container."""
+    return EmfMeasures()
+
+
+def measured(handle: Handler) -> Handler:
+    """Write the metrics of each invocation of a handler, also of one that fails."""
+
+    @wraps(handle)
+    def run(*args: Any) -> Any:
+        try:
+            return handle(*args)
+        finally:
+            emf_measures().flush()
+
+    return cast("Handler", run)
+
 
 @cache
 def function() -> FunctionWorld:
@@ -78,9 +108,8 @@ def function() -> FunctionWorld:
     settings = Settings.from_environment(os.environ)
     log = PowertoolsLog()
     clients = _Clients(boto3.Session())
-    return FunctionWorld(
-        _make_world(settings, clients, log), PoisonQueue(clients.lazy("sqs"), settings.dead_letter_queue_url, log)
-    )
+    poison = PoisonQueue(clients.lazy("sqs"), settings.dead_letter_queue_url, log, settings.max_receive_count)
+    return FunctionWorld(replace(_make_world(settings, clients, log), measures=emf_measures()), poison)
 
 
 @cache
@@ -104,6 +133,7 @@ def refresh_world() -> RefreshWorld:
         snapshots=DynamoDbSnapshots(clients.lazy("dynamodb"), settings.table),
         clock=clock,
         log=log,
+        measures=emf_measures(),
     )
 
 

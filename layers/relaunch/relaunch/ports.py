@@ -14,6 +14,7 @@ from relaunch.core.derived_revision import TaskDefinition
 from relaunch.core.gpu_devices import GpuDevice
 from relaunch.core.job import Attempt, Job, JobSummary, TimelineEntry
 from relaunch.core.launch import ContainerInstance, LaunchOutcome, LaunchRequest, TaskObservation
+from relaunch.core.measures import Measure
 from relaunch.core.neuron_claim import MachineRoom
 from relaunch.core.offering import CapacityFailure, CapacityMemory, Offering
 from relaunch.core.revision import Revision
@@ -560,6 +561,21 @@ class DecisionLog(Protocol):
         ...
 
 
+class Measures(Protocol):
+    """Counts and times, for CloudWatch."""
+
+    def record(self, *measures: Measure) -> None:
+        """Record values of metrics; nothing fails because of it."""
+        ...
+
+
+class Unmeasured:
+    """Implements Measures where nobody reads them: in the command, and in tests."""
+
+    def record(self, *measures: Measure) -> None:
+        """Record nothing."""
+
+
 @dataclass(frozen=True)
 class World:
     """Every port a use case may need; made in bootstrap, or by a test from fakes."""
@@ -578,6 +594,7 @@ class World:
     clock: Clock
     log: DecisionLog
     limits: StackLimits = field(default_factory=StackLimits)
+    measures: Measures = field(default_factory=Unmeasured)
     placement_scores: PlacementScoreSource = field(default_factory=UnknownMarket)
     quotas: QuotaSource = field(default_factory=UnknownMarket)
 
@@ -595,3 +612,4 @@ class RefreshWorld:
     snapshots: SnapshotStore
     clock: Clock
     log: DecisionLog
+    measures: Measures = field(default_factory=Unmeasured)

@@ -19,7 +19,8 @@ class InvalidSettingsError(ValueError):
 class Settings:
     """Where the stack's parts are, and its caps.
 
-    `dead_letter_queue_url` is the function's own; empty for the command.
+    `dead_letter_queue_url` is the function's own, `max_receive_count` how often SQS gives a message before it gives it
+    up; empty and 0 for the command.
     """
 
     table: str
@@ -27,6 +28,7 @@ class Settings:
     cluster: str
     capacity_providers: tuple[CapacityProviderOffer, ...]
     dead_letter_queue_url: str = ""
+    max_receive_count: int = 0
     subnets: tuple[str, ...] = ()
     security_groups: tuple[str, ...] = ()
     limits: StackLimits = field(default_factory=StackLimits)
@@ -49,6 +51,7 @@ class Settings:
             "subnets": "RELAUNCH_SUBNETS",
             "security_groups": "RELAUNCH_SECURITY_GROUPS",
             "dead_letter_queue_url": "RELAUNCH_DEAD_LETTER_QUEUE_URL",
+            "max_receive_count": "RELAUNCH_MAX_RECEIVE_COUNT",
         }
         return cls._from_named(environment, names)
 
@@ -89,6 +92,7 @@ class Settings:
             cluster=_required(values, names["cluster"]),
             capacity_providers=parse_capacity_providers(_required(values, names["capacity_providers"])),
             dead_letter_queue_url=values.get(names.get("dead_letter_queue_url", ""), ""),
+            max_receive_count=int(values.get(names.get("max_receive_count", ""), "") or 0),
             subnets=subnets,
             security_groups=_split(values.get(names["security_groups"], "")),
             limits=limits,

@@ -210,7 +210,8 @@ class Job:
     `definition` and `revision` are frozen when the job is accepted. `images` maps containers to the images, named by
     digest, that they run instead of the revision's. `version` is the item's own version: every write is
     conditional on it. `wake_at` is set for every job that is not over. `run_seconds` sums the time tasks ran in ended
-    attempts. `has_slot` tells whether the job counts against `max_running_jobs`.
+    attempts. `has_slot` tells whether the job counts against `max_running_jobs`. `interrupted_at` is since when it does
+    not run because of an interruption, from the warning on if there was one.
     """
 
     job_id: str
@@ -236,6 +237,7 @@ class Job:
     cancel_requested: str = ""
     pending: tuple[Effect, ...] = ()
     ended_at: datetime | None = None
+    interrupted_at: datetime | None = None
     version: int = 0
 
     @property

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.decision import Decision, end, move, stop_effect, wait_for_launch
-from relaunch.core.job import Effect, EffectKind, Job, JobState, Stop, StopIntent, StopKind, TryState
+from relaunch.core.job import Attempt, Effect, EffectKind, Job, JobState, Stop, StopIntent, StopKind, TryState
 from relaunch.core.launch import TaskObservation
 from relaunch.core.restart_policy import GiveUp, decide_restart, is_failure, is_interruption
 from relaunch.core.stop_reason import classify_stop
@@ -76,7 +76,14 @@ def _account(job: Job, stop: Stop) -> Job:
         first_started_at=job.first_started_at or attempt.started_at,
         failures=job.failures + is_failure(stop.kind),
         interruptions=job.interruptions + is_interruption(stop.kind),
+        interrupted_at=job.interrupted_at or _interrupted_at(attempt, stop),
     )
+
+
+def _interrupted_at(attempt: Attempt, stop: Stop) -> datetime | None:
+    if attempt.started_at is None or not is_interruption(stop.kind):
+        return None
+    return min(at for at in (attempt.warned_at, attempt.host_ended_at, stop.at) if at is not None)
 
 
 def stop_with_intent(job: Job, intent: StopIntent, now: datetime, *, event: str) -> Decision:

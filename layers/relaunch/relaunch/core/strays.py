@@ -13,6 +13,9 @@ from relaunch.core.job import Job, TimelineEntry
 from relaunch.core.job_events import LaunchAnswered, TaskSeen
 from relaunch.core.launch import LaunchConflict, LaunchOutcome, TaskPlaced
 
+STRAY = "stray task"
+"""What the timeline says when one is stopped."""
+
 
 def stray_tasks(job: Job, outcome: LaunchOutcome) -> tuple[str, ...]:
     """Return the tasks of an answer of RunTask that the job does not know."""
@@ -63,4 +66,4 @@ def _stop(job: Job, task_arns: tuple[str, ...], now: datetime) -> Decision:
     # A job that is over has to be due until its effects are done.
     due = replace(job, pending=(*job.pending, *effects), wake_at=job.wake_at or now + LAUNCH_PATIENCE)
     number = job.attempt.number if job.attempt else None
-    return Decision(due, (TimelineEntry(now, job.state, "stray task", ", ".join(task_arns), number),))
+    return Decision(due, (TimelineEntry(now, job.state, STRAY, ", ".join(task_arns), number),))

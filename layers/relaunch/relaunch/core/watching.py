@@ -85,7 +85,8 @@ def _where(job: Job) -> str:
 def _running(job: Job, now: datetime) -> Decision:
     attempt = replace(job.current_attempt, started_at=job.current_attempt.started_at or now)
     event = "still running" if job.state is JobState.RUNNING else "running"
-    job = replace(job, attempt=attempt, first_started_at=job.first_started_at or attempt.started_at)
+    first_started_at = job.first_started_at or attempt.started_at
+    job = replace(job, attempt=attempt, first_started_at=first_started_at, interrupted_at=None)
     return move(job, JobState.RUNNING, now, event=event, detail=_where(job), wake_at=_next_look(job, now))
 
 

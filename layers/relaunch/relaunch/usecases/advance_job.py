@@ -7,6 +7,7 @@ from relaunch.core.decision import Decision
 from relaunch.core.job import STACK_SLOT, Effect, EffectKind, Job
 from relaunch.core.job_events import JobEvent
 from relaunch.core.lifecycle import decide
+from relaunch.core.measures import measure_decision, measure_stop
 from relaunch.core.offering import CapacityFailure
 from relaunch.ports import JobWrite, StaleWriteError, World
 
@@ -43,11 +44,15 @@ def apply_event(job: Job, event: JobEvent, world: World) -> Job:
         StaleWriteError: somebody saved the job since it was loaded.
         SlotsFullError: the decision needs a slot and there is none; nothing was saved.
     """
-    decision = decide(job, event, world.clock.now(), world.limits)
+    now = world.clock.now()
+    decision = decide(job, event, now, world.limits)
+    measures = measure_decision(job, event, decision, now)
     _log(job, event, decision, world)
     if decision.is_ignored:
+        world.measures.record(*measures)
         return job
     saved = world.jobs.save_job(_write(job, decision, world))
+    world.measures.record(*measures)
     return act(saved, world)
 
 
@@ -94,6 +99,7 @@ def _perform(job: Job, effect: Effect, world: World) -> None:
     match effect.kind:
         case EffectKind.STOP_TASK:
             world.tasks.stop(effect.task_arn, effect.reason)
+            world.measures.record(*measure_stop(job, effect, world.clock.now()))
         case EffectKind.REQUEST_LAUNCH:
             world.launches.request_launch(job.job_id, effect.delay_seconds)
         case EffectKind.REMEMBER_CAPACITY:

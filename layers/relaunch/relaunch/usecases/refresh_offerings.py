@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+from relaunch.core.measures import Measure, Metric
 from relaunch.core.snapshot import OfferingsSnapshot, Origin, SnapshotPart, offered_types, unknown_types
 from relaunch.ports import PermanentError, RefreshWorld, TransientError
 
@@ -31,6 +32,7 @@ def refresh_offerings(world: RefreshWorld) -> dict[str, str]:
         except (TransientError, PermanentError) as error:
             outcomes[part.label] = f"kept: {error}"
             world.log.decided("refresh-failed", part=part.label, reason=str(error))
+            world.measures.record(Measure(Metric.REFRESHES_FAILED, label=part.label))
             if isinstance(error, TransientError):
                 transient.append(part.label)
         else:

@@ -18,6 +18,7 @@ from relaunch.core.job import (
 )
 from relaunch.core.job_events import ImageArrived
 from relaunch.core.launching import IMAGE_PATIENCE
+from relaunch.core.measures import Measure, Metric, measure_acceptance
 from relaunch.core.revision import Revision
 from relaunch.core.trigger import DirectRequest, ImagePushed, TriggerEvent, trigger_keys
 from relaunch.core.trigger_rules import InvalidInputs, Match, NoMatch, derive_job_id, match
@@ -64,6 +65,8 @@ def submit_event(event: TriggerEvent, world: World) -> tuple[Submission, ...]:
     outcome = "; ".join(notes) or f"no job definition watches {source} {name}"
     job_ids = [each.job.job_id for each in submissions if each.job is not None]
     world.jobs.record_event(event.identity, str(source), outcome, job_ids, world.clock.now())
+    if not job_ids:
+        world.measures.record(Measure(Metric.EVENTS_IGNORED))
     world.log.decided("event handled", identity=event.identity, source=str(source), reason=outcome, job_ids=job_ids)
     return submissions
 
@@ -107,6 +110,7 @@ def _submit(definition: JobDefinition, event: TriggerEvent, world: World) -> Sub
     if not world.jobs.create_job(job, entries):
         return Submission(definition.name, world.jobs.load_job(job_id), False, f"job {job_id} is there already")
     world.log.decided("accepted", job_id=job_id, revision=job.revision.arn, reason=job.reason, state=str(job.state))
+    world.measures.record(*measure_acceptance(job))
     note = "; ".join((f"started job {job_id}", *matched.notes))
     return Submission(definition.name, act(replace(job, version=1), world), True, note)
 

@@ -5,6 +5,7 @@ in events/sqs.*.json).
 """
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
@@ -13,20 +14,60 @@ from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from relaunch.adapters.aws.poison_queue import PoisonQueue
-from relaunch.ports import PermanentError
+from relaunch.core.measures import Measure, Metric, measure_age
+from relaunch.ports import Clock, Measures, PermanentError
+
+
+class QueueMeter:
+    """Measures the messages of one queue: how old they are, how many fail, how many are given up."""
+
+    def __init__(self, queue: str, measures: Measures, clock: Clock) -> None:
+        self._queue = queue
+        self._measures = measures
+        self._clock = clock
+
+    def received(self, record: SQSRecord) -> None:
+        """A message came."""
+        milliseconds = record.attributes.get("SentTimestamp")
+        if milliseconds:
+            sent_at = datetime.fromtimestamp(int(milliseconds) / 1000, UTC)
+            self._measures.record(measure_age(self._queue, sent_at, self._clock.now()))
+
+    def failed(self) -> None:
+        """A try failed."""
+        self._measures.record(Measure(Metric.MESSAGES_FAILED, label=self._queue))
+
+    def buried(self) -> None:
+        """A message went to the dead-letter queue."""
+        self._measures.record(Measure(Metric.DEAD_LETTERED, label=self._queue))
 
 
 def handle_batch(
-    event: dict[str, Any], context: LambdaContext, handle_body: Callable[[str], object], poison: PoisonQueue
+    event: dict[str, Any],
+    context: LambdaContext,
+    handle_body: Callable[[str], object],
+    poison: PoisonQueue,
+    meter: QueueMeter | None = None,
 ) -> PartialItemFailureResponse:
     """Handle every message of a batch; those that failed for now are named in the answer and delivered again."""
 
     def handle_record(record: SQSRecord) -> object:
+        if meter:
+            meter.received(record)
         try:
             return handle_body(record.body)
         except PermanentError as error:
-            poison.bury(record, str(error))
-            return None
+            reason = str(error)
+        except Exception as error:
+            if meter:
+                meter.failed()
+            reason = poison.note_failure(record, error)
+            if not reason:
+                raise
+        poison.bury(record, reason)
+        if meter:
+            meter.buried()
+        return None
 
     # A batch in which every message failed is a partial failure too: raising would hide which ones were poison.
     processor = BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False)
