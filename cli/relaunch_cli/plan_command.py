@@ -29,7 +29,7 @@ _Texts = list[str] | None
 def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
     context: typer.Context,
     target: Annotated[
-        _Text, typer.Argument(metavar="[DEFINITION|FILE]", help="A registered definition, or a file of definitions.")
+        _Text, typer.Argument(metavar="DEFINITION|FILE", help="A registered definition, or a file of definitions.")
     ] = None,
     gpu: Annotated[_Text, typer.Option(metavar="COUNT", help="NVIDIA GPUs, all in one machine.")] = None,
     memory: Annotated[_Text, typer.Option(metavar="SIZE", help="Least memory of each GPU, like 24GiB.")] = None,
@@ -54,7 +54,7 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
     ] = None,
     vcpus: Annotated[_Text, typer.Option(metavar="NUMBER", help="vCPU that the task reserves.")] = None,
     ram: Annotated[_Text, typer.Option(metavar="SIZE", help="Memory that the task reserves, like 16GiB.")] = None,
-    architecture: Annotated[_Text, typer.Option(metavar="KIND", help="That the image is for: x86_64 or arm64.")] = None,
+    architecture: Annotated[_Text, typer.Option(metavar="KIND", help="What the image is for: x86_64 or arm64.")] = None,
     disk: Annotated[_Text, typer.Option(metavar="SIZE", help="Disk of the machine, like 200GiB.")] = None,
     purchase: Annotated[
         _Text, typer.Option(metavar="HOW", help="spot, on-demand or spot-then-on-demand (the default).")
@@ -77,7 +77,9 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
     explained: Annotated[
         str, typer.Option("--explain", metavar="TYPE", help="Say why this instance type is not chosen.")
     ] = "",
-    limit: Annotated[int, typer.Option(min=0, help="Lines of what satisfies the job; 0 shows all.")] = _ROWS,
+    limit: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Lines of what satisfies the job; 0 shows all.")
+    ] = _ROWS,
     is_full: Annotated[bool, typer.Option("--all", help="Name every offering, rejected ones too.")] = False,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,

@@ -101,7 +101,7 @@ def offline_ground(region: str, reason: str) -> Ground:
         raise CommandError(str(error)) from error
     remark = f"{reason}: planned offline, for {chosen}, from the bundled catalogue"
     offerings = RegionalOfferings(bundled_snapshot(chosen))
-    return Ground(datetime.now(UTC), offerings, None, True, f"{chosen}, bundled catalogue", remark)
+    return Ground(datetime.now(UTC), offerings, None, True, f"{chosen}, bundled", remark)
 
 
 def find_ground(connection: Connection, region: str, *, is_offline: bool, has_all_types: bool) -> Ground:

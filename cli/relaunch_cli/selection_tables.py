@@ -130,10 +130,10 @@ def _odds(row: Row) -> str:
 
 
 def _cost(row: Row) -> str:
-    """Return the expected cost to finish; at a known price there is none where the work would never be done."""
+    """Return the expected cost to finish; where the work would never be done there is none at any price."""
     cost = row.get("expected_cost_usd")
     if isinstance(cost, int | float):
-        return f"${cost:,.2f}"
+        return f"${cost:,.2f}" if row["price_usd_per_hour"] is not None else f"<=${cost:,.2f}"
     return "?" if row["expected_usd_per_hour"] is None else "never"
 
 

@@ -81,7 +81,7 @@ def test_a_file_is_planned_offline_without_its_task_definitions(file):
     result = run("plan", str(file))
 
     assert result.exit_code == 0
-    assert "resnet  trainer  us-east-1, bundled catalogue" in result.stdout
+    assert "resnet  trainer  us-east-1, bundled" in result.stdout
     assert "task definitions are not read offline" in result.stderr
 
 
@@ -115,7 +115,7 @@ def test_nothing_on_offer_in_a_region_is_said_of_the_type():
     result = run("plan", "--offline", "--gpu", "1", "--region", "af-south-1", "--explain", "p5.48xlarge")
 
     assert result.exit_code == 0
-    assert "it is in none of the zones that are looked at (af-south-1, bundled catalogue)" in result.stdout
+    assert "it is in none of the zones that are looked at (af-south-1, bundled)" in result.stdout
 
 
 def test_a_filters_reasons_are_cut_short_unless_all_are_wanted():
