@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from architecture.conftest import REPOSITORY, Template, as_list, referred
+from relaunch.settings import parse_capacity_providers
 
 FUNCTIONS = {
     "GithubWebhookFunction": "github_webhook",
@@ -444,3 +445,21 @@ def test_the_outputs_are_what_the_command_reads(template: Template) -> None:
         "AttemptsQueueUrl",
         *(f"{queue}Url" for queue in template.queues if "DeadLetter" in queue),
     }
+
+
+@pytest.mark.parametrize(
+    ("providers", "is_taken"),
+    [
+        ("g5-spot=g5.xlarge/spot", True),
+        ("g5-spot=g5.xlarge/spot,trn=trn1.2xlarge/on-demand/managed-instances", True),
+        ("g5=g5.xlarge", False),
+        ("g5=g5.xlarge/spot/managed", False),
+        ("g5=g5.xlarge/spot,", False),
+    ],
+)
+def test_the_parameter_takes_what_the_settings_can_read(template: Template, providers: str, is_taken: bool) -> None:
+    pattern = template.parameters["CapacityProviders"]["AllowedPattern"]
+
+    assert bool(re.fullmatch(pattern, providers)) is is_taken
+    if is_taken:
+        assert len(parse_capacity_providers(providers)) == providers.count("=")

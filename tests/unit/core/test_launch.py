@@ -119,3 +119,9 @@ def test_all_broken_limits_are_said_at_once() -> None:
     request = make_launch_request(started_by="", client_token="", placement_constraints=("",) * 11)
 
     assert len(check_limits(request)) == 14
+
+
+def test_every_neuron_device_is_asked_for_where_ecs_gives_them_out():
+    overrides = build_overrides(make_launch_request(gpu=None, takes_all_neuron=True))
+
+    assert overrides["containerOverrides"][0]["resourceRequirements"] == [{"type": "NeuronDevice", "value": "ALL"}]
