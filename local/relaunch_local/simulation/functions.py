@@ -15,6 +15,7 @@ from relaunch.adapters.queue_message import load_message
 from relaunch.core.launch import TaskObservation
 from relaunch.core.trigger_rules import IgnoredEvent
 from relaunch.ports import World
+from relaunch.usecases.clean_revisions import clean_revisions
 from relaunch.usecases.launch_attempt import launch_attempt
 from relaunch.usecases.observe_capacity import observe_capacity
 from relaunch.usecases.observe_task import observe_task
@@ -51,10 +52,11 @@ def observe_state_change(body: str, world: World) -> None:
 
 
 def reconcile(world: World, has_time: Callable[[], bool]) -> None:
-    """reconcile: looks at due jobs until there are none left or the time is nearly up."""
+    """reconcile: looks at due jobs until there are none left or the time is nearly up; once an hour, cleans up."""
     while has_time():
         if reconcile_jobs(world, _DUE_JOBS_AT_ONCE) < _DUE_JOBS_AT_ONCE:
-            return
+            break
+    clean_revisions(world)
 
 
 HANDLERS: Mapping[str, Callable[[str, World], Any]] = {
