@@ -6,11 +6,10 @@ form of the ARN in `resources` has changed over time. A warning comes two minute
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from relaunch.adapters.aws.moment import Moment
 from relaunch.core.launch import CapacityNews, CapacityNewsKind
 from relaunch.ports import PermanentError
 
@@ -33,7 +32,7 @@ class _Event(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     detail: _Detail
-    time: Annotated[datetime, AfterValidator(lambda moment: moment.astimezone(UTC))] | None = None
+    time: Moment | None = None
 
 
 def parse_ec2_event(event: Mapping[str, object]) -> CapacityNews | None:

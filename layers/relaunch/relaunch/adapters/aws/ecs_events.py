@@ -7,12 +7,11 @@ are known only the ARN must be there.
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from typing import Annotated
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
+from relaunch.adapters.aws.moment import Moment
 from relaunch.core.gpu_devices import GpuDevice
 from relaunch.core.launch import ContainerInstance, ContainerInstanceObservation, TaskObservation
 from relaunch.core.placement import AVAILABILITY_ZONE, INSTANCE_TYPE
@@ -20,9 +19,6 @@ from relaunch.ports import PermanentError
 
 TASK_STATE_CHANGE = "ECS Task State Change"
 CONTAINER_INSTANCE_STATE_CHANGE = "ECS Container Instance State Change"
-
-# ISO text in events, epoch seconds in DescribeTasks' JSON, the SDK's datetimes with the machine's own zone.
-_Moment = Annotated[datetime, AfterValidator(lambda moment: moment.astimezone(UTC))]
 
 
 class _Payload(BaseModel):
@@ -54,9 +50,9 @@ class _Task(_Payload):
     container_instance_arn: str | None = None
     capacity_provider_name: str | None = None
     availability_zone: str | None = None
-    created_at: _Moment | None = None
-    started_at: _Moment | None = None
-    stopped_at: _Moment | None = None
+    created_at: Moment | None = None
+    started_at: Moment | None = None
+    stopped_at: Moment | None = None
 
 
 class _Attribute(_Payload):

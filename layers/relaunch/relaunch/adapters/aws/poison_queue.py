@@ -3,6 +3,7 @@
 Apart from the handling of batches: functions that have no queue of their own need not import that.
 """
 
+import re
 import traceback
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 # SQS takes attribute values of up to the message's own size; a reason is for people.
 _LONGEST_REASON = 1_000
+# A reason quotes what is wrong, and SQS refuses a message with control characters or half a surrogate pair in it.
+_REFUSED = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class PoisonQueue:
@@ -49,7 +52,7 @@ class PoisonQueue:
             TransientError: the message could not be sent; it is delivered again instead.
         """
         first_seen = _first_seen(record)
-        attributes = {REASON: reason[:_LONGEST_REASON] or "unknown", FIRST_SEEN: first_seen}
+        attributes = {REASON: _REFUSED.sub("\ufffd", reason[:_LONGEST_REASON]) or "unknown", FIRST_SEEN: first_seen}
         with aws_errors("sending a message to the dead-letter queue"):
             self._client.send_message(
                 QueueUrl=self._queue_url,
