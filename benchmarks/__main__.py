@@ -22,7 +22,8 @@ from benchmarks import (
     selection,
     webhook_cold_start,
 )
-from benchmarks.session import NotMeasurableError, Session
+from benchmarks.errors import NotMeasurableError
+from benchmarks.session import Session
 from benchmarks.tables import Table
 from relaunch_local.build import NotBuiltError
 

@@ -13,7 +13,8 @@ from typing import Any
 from unittest.mock import patch
 from urllib.parse import urlsplit
 
-from benchmarks.session import NotMeasurableError, Session
+from benchmarks.errors import NotMeasurableError
+from benchmarks.session import Session
 from benchmarks.story import DEFINITIONS
 from benchmarks.tables import Table
 from fakes.webhook import load_event, make_request

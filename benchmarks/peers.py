@@ -15,8 +15,9 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.errors import NotMeasurableError
 from benchmarks.offering_tables import all_offerings
-from benchmarks.session import NotMeasurableError, Session, rotated
+from benchmarks.session import Session, rotated
 from benchmarks.tables import Table, median
 from relaunch.core.accelerator import PurchaseOption
 from relaunch.core.offering import Offering

@@ -20,8 +20,9 @@ from http.client import HTTPConnection
 from pathlib import Path
 
 from benchmarks.built_functions import environment
+from benchmarks.errors import NotMeasurableError
 from benchmarks.functions_cold_start import FIRST_EVENTS
-from benchmarks.session import NotMeasurableError, Session
+from benchmarks.session import Session
 from benchmarks.story import Step, Story
 from benchmarks.tables import Table, median
 from relaunch_local.build import REPOSITORY

@@ -14,10 +14,6 @@ PUSHES = 1_000
 PATIENCE_SECONDS = 110.0
 
 
-class NotMeasurableError(Exception):
-    """Something that a benchmark needs is not there; the message says what to run."""
-
-
 def rotated(cases: Sequence[T], number: int) -> list[T]:
     """Return the cases beginning with another one in each round: none always follows the same."""
     start = number % len(cases)

@@ -17,13 +17,10 @@ from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from benchmarks.certificates import server_context
+from benchmarks.errors import NotMeasurableError
 
 _SCOPE = re.compile(r"Credential=[^/]+/[0-9]{8}/[^/]+/([^/]+)/aws4_request")
 _NOT_FORWARDED = frozenset({"connection", "transfer-encoding", "content-length", "date", "server", "keep-alive"})
-
-
-class DeviationError(Exception):
-    """A measured function made other calls than the recorded one."""
 
 
 class Request(NamedTuple):
@@ -66,11 +63,13 @@ class StandIn:
     """Records the calls that come in, or answers them from a recording, in their order.
 
     A warm function asks for less than a cold one: what it leaves out is passed over. `deviations` names the calls that
-    the rest of the recording has no answer to: they were answered with status 400.
+    the rest of the recording has no answer to: they were answered with status 400. `own_answers`, by operation, are for
+    what no upstream knows.
     """
 
     def __init__(self) -> None:
         self.upstreams: dict[str, str] = {}
+        self.own_answers: dict[str, bytes] = {}
         self.recorded: list[Exchange] = []
         self.deviations: list[str] = []
         self.passed_over: list[str] = []
@@ -96,11 +95,13 @@ class StandIn:
         """Insist that exactly the recorded calls were made.
 
         Raises:
-            DeviationError: the function did something else than when it was recorded, so the figure means nothing.
+            NotMeasurableError: the function did something else than when it was recorded, so the figure means nothing.
         """
         left_out = [*self.passed_over, *(exchange.operation for exchange in self._replayed or ())]
         if self.deviations or left_out:
-            raise DeviationError(f"asked for {self.deviations or 'nothing'} beside, left out {left_out or 'nothing'}")
+            raise NotMeasurableError(
+                f"a function asked for {self.deviations or 'nothing'} beside, left out {left_out or 'nothing'}"
+            )
 
     def answer(self, request: Request) -> Exchange:
         """Answer one request."""
@@ -118,6 +119,8 @@ class StandIn:
         return Exchange(request.service, request.operation, 0, 400, (), b'{"__type": "NotRecorded"}')
 
     def _forward(self, request: Request) -> Exchange:
+        if request.operation in self.own_answers:
+            return Exchange(request.service, request.operation, 0, 200, (), self.own_answers[request.operation])
         upstream = urlsplit(self.upstreams.get(request.service) or self.upstreams["*"])
         connection = HTTPConnection(upstream.hostname or "", upstream.port, timeout=30)
         try:

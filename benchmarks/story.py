@@ -19,6 +19,7 @@ from moto.server import ThreadedMotoServer
 
 from benchmarks.built_functions import SECRET, TABLE, environment, handling
 from benchmarks.certificates import write_certificate
+from benchmarks.errors import NotMeasurableError
 from benchmarks.fresh_process import measure
 from benchmarks.stand_in import Exchange, StandIn, serve_stand_in
 from fakes.aws import create_jobs_table
@@ -26,15 +27,17 @@ from relaunch.adapters.aws.dynamodb_jobs import DynamoDbJobs
 from relaunch.adapters.catalogue import load_catalogue
 from relaunch.adapters.definition_file import parse_definitions
 from relaunch.ports import JobWrite
-from relaunch_local.account import CHECKPOINTS
+from relaunch_local.account import CHECKPOINTS, push_image
 from relaunch_local.build import REPOSITORY
 from relaunch_local.ecs import Clock, EcsServer, EcsSimulator, Script, ScriptedProcesses
-from relaunch_local.emulator import REGION
+from relaunch_local.emulator import REGION, Emulator
 from relaunch_local.training_cluster import Training, provision_cluster, simulator_settings
 
 EVENTS = REPOSITORY / "events"
 DEFINITIONS = REPOSITORY / "examples" / "relaunch.yaml"
 WEBHOOK_SECRET = "It's a Secret to Everybody"  # noqa: S105 - GitHub's own example, which signs the sample event
+# Where boto3's name of a service is not the one that calls are signed for.
+BOTO3_NAMES = {"servicequotas": "service-quotas"}
 # Delays of the simulated region become milliseconds, so that its time and that of the functions are nearly one.
 SPEED = 1000.0
 
@@ -50,8 +53,9 @@ class Step:
 
     @property
     def services(self) -> tuple[str, ...]:
-        """The services that were called, by name."""
-        return tuple(sorted({exchange.service for exchange in self.exchanges}))
+        """The services that were called, by boto3's names."""
+        signed = {exchange.service for exchange in self.exchanges}
+        return tuple(sorted(BOTO3_NAMES.get(service, service) for service in signed))
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,7 @@ def told_story() -> Iterator[Story]:
 
     Raises:
         NotBuiltError: the application is not built, or has changed since.
+        NotMeasurableError: the story took another turn than the one that is measured.
     """
     with tempfile.TemporaryDirectory(prefix="relaunch-benchmarks-") as name:
         folder = Path(name)
@@ -160,12 +165,14 @@ class _Teller:
         self._hand("observe_task", "task finished", _batch(self._heard_task("STOPPED")))
 
     def _prepare(self) -> None:
-        self._stand_in.record(self.upstreams)
+        # moto knows no quotas.
+        self._stand_in.own_answers["GetServiceQuota"] = b'{"Quota": {"Value": 640.0}}'
         create_jobs_table(self._client("dynamodb"), TABLE)
         for queue in ("intake", "attempts", "dead-letters"):
             self._client("sqs").create_queue(QueueName=queue)
         self._client("secretsmanager").create_secret(Name=SECRET, SecretString=WEBHOOK_SECRET)
         self._client("s3").create_bucket(Bucket=CHECKPOINTS, CreateBucketConfiguration={"LocationConstraint": REGION})
+        push_image(Emulator(self.upstreams["*"]))
         for definition in parse_definitions(DEFINITIONS.read_text(), DEFINITIONS.name, load_catalogue()):
             self._jobs.save_definition(definition)
 
@@ -190,7 +197,14 @@ class _Teller:
     def _receive(self, queue: str) -> str:
         sqs = self._client("sqs")
         url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
-        (message,) = sqs.receive_message(QueueUrl=url, WaitTimeSeconds=2)["Messages"]
+        messages = sqs.receive_message(QueueUrl=url, WaitTimeSeconds=2).get("Messages", [])
+        if not messages:
+            last = self.steps[-1]
+            calls = ", ".join(f"{exchange.operation} {exchange.status}" for exchange in last.exchanges)
+            raise NotMeasurableError(
+                f"{last.function} ({last.situation}) left nothing in the queue {queue}; it called {calls}"
+            )
+        message = messages[0]
         sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
         return str(message["Body"])
 
