@@ -1,10 +1,14 @@
-"""Called by a schedule: looks at every job that is due, for what events did not tell; once an hour, cleans up."""
+"""Called by a schedule: looks at every job that is due, for what events did not tell.
+
+Once an hour it cleans up, and every ten minutes it compares the jobs with the whole cluster.
+"""
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from relaunch.bootstrap import function, measured
 from relaunch.usecases.clean_revisions import clean_revisions
 from relaunch.usecases.reconcile_jobs import reconcile_jobs
+from relaunch.usecases.sweep_cluster import is_sweep_due, sweep_cluster
 
 # Stops early enough for the last job's calls to finish; what is left stays due and comes with the next call.
 _BATCH = 100
@@ -13,11 +17,19 @@ _SPARE_MILLISECONDS = 10_000
 
 @measured
 def handle(_event: object, context: LambdaContext) -> dict[str, int]:
-    """Look at due jobs until there are none left or the time is nearly up."""
+    """Look at due jobs until there are none left or the time is nearly up; then clean up, and sweep."""
+    world = function().world
+    is_sweeping = is_sweep_due(world.clock.now())
+
+    def has_time() -> bool:
+        return context.get_remaining_time_in_millis() > _SPARE_MILLISECONDS
+
     looked_at = 0
-    while context.get_remaining_time_in_millis() > _SPARE_MILLISECONDS:
-        count = reconcile_jobs(function().world, _BATCH)
+    while has_time():
+        count = reconcile_jobs(world, _BATCH)
         looked_at += count
         if count < _BATCH:
             break
-    return {"looked_at": looked_at, "deregistered": clean_revisions(function().world)}
+    deregistered = clean_revisions(world)
+    swept = sweep_cluster(world, has_time).tasks if is_sweeping and has_time() else 0
+    return {"looked_at": looked_at, "deregistered": deregistered, "swept": swept}

@@ -8,6 +8,7 @@ import pytest
 from fakes.builders import container_instance_arn, make_launch_request, task_arn
 from fakes.task_clusters import FULL_PROVIDER, Cluster, FakeCluster, simulated_cluster
 from relaunch.core.launch import (
+    ContainerInstanceObservation,
     LaunchConflict,
     LaunchDeferred,
     LaunchRefused,
@@ -252,6 +253,42 @@ def test_tasks_are_described_in_the_order_they_were_asked_for(target: TaskTarget
 
 def test_describing_nothing_is_nothing(target: TaskTarget) -> None:
     assert target.describe([]) == {}
+
+
+def test_every_task_that_is_to_run_is_listed_whoever_started_it(cluster: Cluster, target: TaskTarget) -> None:
+    waiting, running, stopping, over = (
+        place(target, replace(REQUEST, started_by=f"{name}/1", client_token=name)) for name in ("a", "b", "c", "d")
+    )
+    for arn in (running, over):
+        cluster.start(arn)
+    target.stop(stopping, "cancelled")
+    cluster.finish(over, 0)
+
+    listed = [task for page in target.list_tasks() for task in page]
+
+    assert {task.task_arn: task.last_status for task in listed if task.task_arn != waiting} == {running: "RUNNING"}
+    assert {task.task_arn: task.started_by for task in listed} == {waiting: "a/1", running: "b/1"}
+    assert all(task.created_at is not None for task in listed)
+
+
+def test_an_empty_cluster_lists_nothing(target: TaskTarget) -> None:
+    assert [task for page in target.list_tasks() for task in page] == []
+    assert [machine for page in target.list_machines() for machine in page] == []
+
+
+def test_machines_are_listed_with_how_many_tasks_they_have(cluster: Cluster, target: TaskTarget) -> None:
+    arn = place(target)
+    machine = cluster.start(arn)
+
+    def seen() -> ContainerInstanceObservation:
+        return next(each for page in target.list_machines() for each in page if each.instance.arn == machine.arn)
+
+    busy = seen()
+    cluster.finish(arn, 0)
+
+    assert (busy.instance, busy.status, busy.task_count) == (machine, "ACTIVE", 1)
+    assert busy.registered_at is not None
+    assert seen().task_count == 0
 
 
 def test_tasks_are_found_by_exactly_their_started_by(target: TaskTarget) -> None:

@@ -1,14 +1,16 @@
 """A small scripted cluster: it answers RunTask as it is told, and tasks go on when the test says so."""
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from datetime import datetime
+from typing import Any, TypeVar
 
 from fakes.builders import NOW, make_container_instance, task_arn
 from relaunch.core.gpu_devices import GpuDevice
 from relaunch.core.launch import (
     ContainerInstance,
+    ContainerInstanceObservation,
     LaunchConflict,
     LaunchOutcome,
     LaunchRequest,
@@ -20,13 +22,16 @@ from relaunch.core.launch import (
 from relaunch.core.neuron_claim import MachineRoom
 from relaunch.ports import PermanentError
 
+Item = TypeVar("Item")
+
 
 class FakeTasks:
     """Implements TaskTarget.
 
     `launch` answers the next of `outcomes`, and places the task when there is none left. A token that was used before
     is answered with the same task, or with a conflict when the parameters differ, as ECS does. LaunchUncertain in
-    `outcomes` means that the answer was lost: with `places_uncertain` the task is there all the same.
+    `outcomes` means that the answer was lost: with `places_uncertain` the task is there all the same. Lists come in
+    pages of `page_size`, counted by `page_count`; `machine_statuses` and `registered_at` say more of machines, by ARN.
     """
 
     def __init__(self) -> None:
@@ -39,6 +44,10 @@ class FakeTasks:
         self.instances: dict[str, ContainerInstance] = {}
         self.gpus: list[GpuDevice] | Exception = []
         self.room: dict[tuple[str, str], list[MachineRoom]] = {}
+        self.page_size = 100
+        self.page_count = 0
+        self.machine_statuses: dict[str, str] = {}
+        self.registered_at: dict[str, datetime] = {}
         self._launched: dict[str, tuple[LaunchRequest, str]] = {}
 
     def launch(self, request: LaunchRequest) -> LaunchOutcome:
@@ -115,6 +124,26 @@ class FakeTasks:
 
     def describe(self, task_arns: Sequence[str]) -> Mapping[str, TaskObservation | None]:
         return {arn: self.tasks.get(arn) for arn in task_arns}
+
+    def list_tasks(self) -> Iterator[Sequence[TaskObservation]]:
+        yield from self._pages([task for task in self.tasks.values() if task.desired_status == "RUNNING"])
+
+    def list_machines(self) -> Iterator[Sequence[ContainerInstanceObservation]]:
+        yield from self._pages([self._observe(machine) for machine in self.instances.values()])
+
+    def _observe(self, machine: ContainerInstance) -> ContainerInstanceObservation:
+        on_it = [each for each in self.tasks.values() if each.container_instance_arn == machine.arn]
+        task_count = sum(task.last_status in {"RUNNING", "PENDING"} for task in on_it)
+        status = self.machine_statuses.get(machine.arn, "ACTIVE")
+        registered_at = self.registered_at.get(machine.arn, NOW)
+        return ContainerInstanceObservation(
+            machine, status, is_agent_connected=True, version=1, task_count=task_count, registered_at=registered_at
+        )
+
+    def _pages(self, items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+        for start in range(0, len(items), self.page_size):
+            self.page_count += 1
+            yield items[start : start + self.page_size]
 
     def find_started_by(self, started_by: str) -> list[TaskObservation]:
         return [task for task in self.tasks.values() if task.started_by == started_by]

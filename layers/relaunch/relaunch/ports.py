@@ -1,6 +1,6 @@
 """What the use cases need of the world."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -13,7 +13,13 @@ from relaunch.core.definition import JobDefinition, TriggerSource
 from relaunch.core.derived_revision import TaskDefinition
 from relaunch.core.gpu_devices import GpuDevice
 from relaunch.core.job import Attempt, Job, JobSummary, TimelineEntry
-from relaunch.core.launch import ContainerInstance, LaunchOutcome, LaunchRequest, TaskObservation
+from relaunch.core.launch import (
+    ContainerInstance,
+    ContainerInstanceObservation,
+    LaunchOutcome,
+    LaunchRequest,
+    TaskObservation,
+)
 from relaunch.core.measures import Measure
 from relaunch.core.neuron_claim import MachineRoom
 from relaunch.core.offering import CapacityFailure, CapacityMemory, Offering
@@ -221,6 +227,22 @@ class TaskTarget(Protocol):
 
     def describe(self, task_arns: Sequence[str]) -> Mapping[str, TaskObservation | None]:
         """Describe tasks by hundreds; None: ECS does not know the task (any more)."""
+        ...
+
+    def list_tasks(self) -> Iterator[Sequence[TaskObservation]]:
+        """Yield the cluster's tasks that are to run, whoever started them, in pages of at most a hundred.
+
+        Raises:
+            TransientError: throttled or unreachable.
+        """
+        ...
+
+    def list_machines(self) -> Iterator[Sequence[ContainerInstanceObservation]]:
+        """Yield the cluster's container instances in pages of at most a hundred.
+
+        Raises:
+            TransientError: throttled or unreachable.
+        """
         ...
 
     def find_started_by(self, started_by: str) -> list[TaskObservation]:

@@ -9,7 +9,7 @@ from relaunch.usecases.observe_task import observe_task
 from unit.usecases.story import Story, machine
 
 
-@pytest.mark.parametrize("started_by", ["", "ecs-svc/abc", "somebody", "/1", "batch/"])
+@pytest.mark.parametrize("started_by", ["", "ecs-svc/abc", "ecs-svc/9223370494312345678", "somebody", "/1", "batch/"])
 def test_other_peoples_tasks_are_nobodys(started_by):
     story = Story()
 
@@ -20,7 +20,7 @@ def test_other_peoples_tasks_are_nobodys(started_by):
 def test_a_task_of_no_job_is_said_to_be_none_of_ours():
     story = Story()
 
-    assert observe_task(make_observation("RUNNING", started_by="ecs-svc/7"), story.world) is None
+    assert observe_task(make_observation("RUNNING", started_by="bert-00000000/7"), story.world) is None
     assert story.log.decisions == ["ignored"]
 
 

@@ -147,12 +147,17 @@ class CapacityNews:
 
 @dataclass(frozen=True, slots=True)
 class ContainerInstanceObservation:
-    """What ECS says of a container instance: `status` (ACTIVE, DRAINING…), and whether its agent is connected."""
+    """What ECS says of a container instance: `status` (ACTIVE, DRAINING…), and whether its agent is connected.
+
+    `task_count` counts the tasks that run there or are about to.
+    """
 
     instance: ContainerInstance
     status: str
     is_agent_connected: bool
     version: int
+    task_count: int = 0
+    registered_at: datetime | None = None
 
 
 def client_token(job_id: str, attempt: int, placement_try: int) -> str:

@@ -6,6 +6,9 @@ from relaunch.core.launch import TaskObservation
 from relaunch.ports import World
 from relaunch.usecases.advance_job import advance_job
 
+# Tasks of services are started by `ecs-svc/<number>`, which looks like one of ours; a job's id has a hash in it.
+_SERVICE = "ecs-svc"
+
 
 def observe_task(observation: TaskObservation, world: World) -> Job | None:
     """Find the job by the task's `startedBy` (`<job>/<attempt>`) and carry the observation into it.
@@ -21,7 +24,7 @@ def observe_task(observation: TaskObservation, world: World) -> Job | None:
 def job_of(observation: TaskObservation) -> str | None:
     """Return the id of the job that started a task, None when its `startedBy` is none of ours."""
     job_id, _, attempt_number = observation.started_by.rpartition("/")
-    return job_id if job_id and attempt_number.isdigit() else None
+    return job_id if job_id not in ("", _SERVICE) and attempt_number.isdigit() else None
 
 
 def task_seen(observation: TaskObservation, job: Job, world: World) -> TaskSeen:

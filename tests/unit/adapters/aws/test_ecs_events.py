@@ -144,7 +144,14 @@ def test_container_instance_is_read() -> None:
 
     observation = parse_ecs_event(load("aws.ecs.container-instance-state-change"))
 
-    assert observation == ContainerInstanceObservation(instance, "ACTIVE", is_agent_connected=True, version=2)
+    assert observation == ContainerInstanceObservation(
+        instance,
+        "ACTIVE",
+        is_agent_connected=True,
+        version=2,
+        task_count=0,
+        registered_at=datetime(2026, 11, 3, 11, 1, 53, 512_000, tzinfo=UTC),
+    )
 
 
 def test_container_instance_outside_ec2_has_no_instance_id() -> None:

@@ -220,6 +220,60 @@ def test_half_a_list_is_no_list(ecs: ScriptedAws, target: EcsTarget, trouble: Tr
         target.find_started_by("resnet/1")
 
 
+# list_tasks, list_machines
+
+
+def test_the_whole_cluster_is_listed_by_pages_and_described_a_page_at_a_time(
+    ecs: ScriptedAws, target: EcsTarget
+) -> None:
+    ecs.answer("ListTasks", taskArns=[task_arn(1), task_arn(2)], nextToken="2")
+    ecs.answer("ListTasks", taskArns=[task_arn(3)])
+    ecs.answer("DescribeTasks", tasks=[running(1)], failures=[{"arn": task_arn(2), "reason": "MISSING"}])
+    ecs.answer("DescribeTasks", tasks=[running(3)])
+
+    pages = [[task.task_arn for task in page] for page in target.list_tasks()]
+
+    assert pages == [[task_arn(1)], [task_arn(3)]]
+    assert ecs.sent("ListTasks") == [
+        {"cluster": "relaunch", "desiredStatus": "RUNNING"},
+        {"cluster": "relaunch", "desiredStatus": "RUNNING", "nextToken": "2"},
+    ]
+    assert [each["tasks"] for each in ecs.sent("DescribeTasks")] == [[task_arn(1), task_arn(2)], [task_arn(3)]]
+
+
+def test_machines_are_listed_with_their_tasks_and_since_when_they_are_there(
+    ecs: ScriptedAws, target: EcsTarget
+) -> None:
+    gone = container_instance_arn(2)
+    registered_at = datetime(2026, 3, 14, 9, tzinfo=UTC)
+    machine = {"runningTasksCount": 1, "pendingTasksCount": 2, "registeredAt": registered_at, "status": "ACTIVE"}
+    ecs.answer("ListContainerInstances", containerInstanceArns=[MACHINE, gone], nextToken="2")
+    ecs.answer("ListContainerInstances", containerInstanceArns=[])
+    ecs.answer(
+        "DescribeContainerInstances",
+        containerInstances=[{"containerInstanceArn": MACHINE, "ec2InstanceId": INSTANCE_ID, **machine}],
+        failures=[{"arn": gone, "reason": "MISSING"}],
+    )
+
+    ((seen,),) = target.list_machines()
+
+    assert (seen.instance.instance_id, seen.task_count, seen.registered_at) == (INSTANCE_ID, 3, registered_at)
+    assert ecs.sent("DescribeContainerInstances") == [{"cluster": "relaunch", "containerInstances": [MACHINE, gone]}]
+
+
+@pytest.mark.parametrize("trouble", [throttle, time_out, fault])
+def test_a_cluster_that_is_not_listed_for_now_is_transient(
+    ecs: ScriptedAws, target: EcsTarget, trouble: Trouble
+) -> None:
+    trouble(ecs, "ListTasks")
+    trouble(ecs, "ListContainerInstances")
+
+    with pytest.raises(TransientError, match="listing the tasks of the cluster"):
+        list(target.list_tasks())
+    with pytest.raises(TransientError, match="listing the machines of the cluster"):
+        list(target.list_machines())
+
+
 def test_page_that_answers_its_own_token_is_not_read_for_ever(ecs: ScriptedAws, target: EcsTarget) -> None:
     for _ in range(2):
         ecs.answer("ListTasks", taskArns=[task_arn(1)], nextToken="more")

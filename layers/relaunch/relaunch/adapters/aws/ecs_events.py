@@ -75,6 +75,9 @@ class _ContainerInstance(_Payload):
     status: str = ""
     agent_connected: bool = False
     version: int = 0
+    running_tasks_count: int = 0
+    pending_tasks_count: int = 0
+    registered_at: _Moment | None = None
     attributes: tuple[_Attribute, ...] = ()
     gpu_devices: tuple[_Gpu, ...] = ()
 
@@ -144,7 +147,14 @@ def observe_container_instance(machine: Mapping[str, object]) -> ContainerInstan
         instance_type=attributes.get(INSTANCE_TYPE) or "",
         zone=attributes.get(AVAILABILITY_ZONE),
     )
-    return ContainerInstanceObservation(instance, seen.status, seen.agent_connected, seen.version)
+    return ContainerInstanceObservation(
+        instance,
+        seen.status,
+        seen.agent_connected,
+        seen.version,
+        task_count=seen.running_tasks_count + seen.pending_tasks_count,
+        registered_at=seen.registered_at,
+    )
 
 
 def observe_gpus(machine: Mapping[str, object]) -> list[GpuDevice]:

@@ -11,7 +11,14 @@ from relaunch.adapters.aws.ecs_room import read_room
 from relaunch.adapters.aws.ecs_run_task import build_run_task, outcome_of_error, outcome_of_response
 from relaunch.adapters.aws.errors import AwsError, aws_errors, error_code
 from relaunch.core.gpu_devices import GpuDevice
-from relaunch.core.launch import ContainerInstance, LaunchOutcome, LaunchRequest, TaskObservation, check_limits
+from relaunch.core.launch import (
+    ContainerInstance,
+    ContainerInstanceObservation,
+    LaunchOutcome,
+    LaunchRequest,
+    TaskObservation,
+    check_limits,
+)
 from relaunch.core.neuron_claim import MachineRoom
 from relaunch.core.placement import ec2_instance_is, instance_type_is
 from relaunch.ports import PermanentError, TransientError
@@ -73,6 +80,22 @@ class EcsTarget:
         for start in range(0, len(arns), MAX_DESCRIBED):
             observed.update(self._describe_page(arns[start : start + MAX_DESCRIBED]))
         return observed
+
+    def list_tasks(self) -> Iterator[Sequence[TaskObservation]]:
+        with aws_errors("listing the tasks of the cluster"):
+            for page in read_pages(self._client.list_tasks, cluster=self._cluster, desiredStatus="RUNNING"):
+                yield self._describe_listed(page["taskArns"])
+
+    def list_machines(self) -> Iterator[Sequence[ContainerInstanceObservation]]:
+        doing = "listing the machines of the cluster"
+        with aws_errors(doing):
+            for page in read_pages(self._client.list_container_instances, cluster=self._cluster):
+                arns = page["containerInstanceArns"]
+                if not arns:
+                    continue
+                answer = self._client.describe_container_instances(cluster=self._cluster, containerInstances=arns)
+                _expect_missing(answer.get("failures", ()), doing)
+                yield [observe_container_instance(machine) for machine in answer["containerInstances"]]
 
     def find_started_by(self, started_by: str) -> list[TaskObservation]:
         # `startedBy` excludes every other filter but the desired status, which is RUNNING unless it is given.
