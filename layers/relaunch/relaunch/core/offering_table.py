@@ -2,7 +2,6 @@
 
 import math
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from functools import cached_property
 
 from relaunch.core.accelerator import PurchaseOption
@@ -15,23 +14,11 @@ _UNKNOWN_SCORE = 5
 RankKey = tuple[float, bool, int, int, str, str, str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class OfferingGroup:
-    """The offerings of one type by one purchase option and kind of provider that are interrupted equally often.
+OfferingGroup = tuple[Offering, ...]
+"""Offerings of one type by one purchase option and kind of provider, interrupted equally often; the cheapest first.
 
-    `ranked` begins with the cheapest; among them the expected cost follows the price, so that this is their order by
-    either. `is_priced` tells whether every one has a price to reckon with; `lowest_usd_per_hour` and
-    `highest_usd_per_hour` are those of the priced ones, `highest_spot_ratio` the greatest share of the on-demand price.
-    """
-
-    machine: InstanceType
-    purchase: PurchaseOption
-    interruption_rate: float
-    ranked: tuple[Offering, ...]
-    is_priced: bool
-    lowest_usd_per_hour: float
-    highest_usd_per_hour: float
-    highest_spot_ratio: float
+Among them the expected cost follows the price: this is their order by either.
+"""
 
 
 class OfferingTable(tuple[Offering, ...]):
@@ -54,26 +41,11 @@ class OfferingTable(tuple[Offering, ...]):
         for offering in self:
             name, rate = offering.instance_type.name, offering.interruption_rate
             found[name, offering.purchase, rate, offering.is_managed].append(offering)
-        return tuple(self._group(offerings, rate) for (_, _, rate, _), offerings in found.items())
+        return tuple(tuple(sorted(offerings, key=self.rank)) for offerings in found.values())
 
     def rank(self, offering: Offering) -> RankKey:
         """Return what offerings are ordered by: price, then what tells equal prices apart; no two are equal."""
         return rank_key(offering, self.zone_counts[offering.instance_type.name, offering.purchase])
-
-    def _group(self, offerings: list[Offering], rate: float) -> OfferingGroup:
-        prices = [each.expected_usd_per_hour for each in offerings]
-        known = [price for price in prices if price is not None]
-        ratios = [ratio for each in offerings if (ratio := each.spot_ratio) is not None]
-        return OfferingGroup(
-            machine=offerings[0].instance_type,
-            purchase=offerings[0].purchase,
-            interruption_rate=rate,
-            ranked=tuple(sorted(offerings, key=self.rank)),
-            is_priced=len(known) == len(prices),
-            lowest_usd_per_hour=min(known, default=math.inf),
-            highest_usd_per_hour=max(known, default=math.inf),
-            highest_spot_ratio=max(ratios, default=0.0),
-        )
 
 
 def rank_key(offering: Offering, zone_count: int) -> RankKey:

@@ -21,7 +21,6 @@ from relaunch.core.terms import (
     SelectionLimits,
     Terms,
     derive_terms,
-    passes_whole,
 )
 
 FILTER_NAMES = tuple(name for name, _ in (*TYPE_FILTERS, *GROUP_FILTERS, *OFFERING_FILTERS))
@@ -156,7 +155,7 @@ class _Sieve:
         self._cost = cost_of(work)
         misses = {machine.name: _first_type_miss(need, machine) for machine in offerings.machines}
         self.groups = [
-            (group, misses[group.machine.name] or _first_miss(GROUP_FILTERS, terms, group.ranked[0]))
+            (group, misses[group[0].instance_type.name] or _first_miss(GROUP_FILTERS, terms, group[0]))
             for group in offerings.groups
         ]
 
@@ -170,7 +169,7 @@ class _Sieve:
         kept: list[Offering] = []
         rejected: list[Rejection] = []
         for group, group_miss in self.groups:
-            for offering in group.ranked:
+            for offering in group:
                 miss = group_miss or _first_miss(OFFERING_FILTERS, self.terms, offering)
                 if miss is None:
                     kept.append(offering)
@@ -179,11 +178,11 @@ class _Sieve:
         return tuple(sorted(kept, key=self._rank)), _rank_rejections(rejected)
 
     def _head(self, group: OfferingGroup) -> Offering | None:
-        if passes_whole(self.terms, group):
-            return group.ranked[0]
-        if group.lowest_usd_per_hour > self.terms.price_cap:
+        """Return the best offering of a group that passes."""
+        cheapest_usd_per_hour = group[0].expected_usd_per_hour
+        if cheapest_usd_per_hour is None or cheapest_usd_per_hour > self.terms.price_cap:
             return None
-        return next((each for each in group.ranked if not _first_miss(OFFERING_FILTERS, self.terms, each)), None)
+        return next((each for each in group if not _first_miss(OFFERING_FILTERS, self.terms, each)), None)
 
     def _rank(self, offering: Offering) -> tuple[float, RankKey]:
         cost, rank = self._cost(offering), self.offerings.rank(offering)

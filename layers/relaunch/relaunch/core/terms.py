@@ -10,7 +10,6 @@ from relaunch.core.fit import Miss
 from relaunch.core.need import Need, fills_machine
 from relaunch.core.neuron_claim import NETWORK_MODES, wants_neuron
 from relaunch.core.offering import CapacityMemory, Offering, OfferingKey
-from relaunch.core.offering_table import OfferingGroup
 from relaunch.core.quotas import NO_QUOTAS, Quotas, quota_of
 
 # Other jobs end at times nobody knows; this is when it is worth another look.
@@ -36,8 +35,7 @@ class SelectionLimits:
 class Terms:
     """Everything the filters on offerings look at.
 
-    `price_cap` is the lower of the definition's and the stack's. `remembered` names what the capacity memory knows
-    anything of, in any zone.
+    `price_cap` is the lower of the definition's and the stack's.
     """
 
     need: Need
@@ -48,7 +46,6 @@ class Terms:
     network_mode: str
     wants_neuron: bool
     memory: CapacityMemory
-    remembered: frozenset[tuple[str, PurchaseOption]]
     now: datetime
     limits: SelectionLimits
 
@@ -68,7 +65,6 @@ def derive_terms(
         network_mode=need.network_mode,
         wants_neuron=wants_neuron(need),
         memory=memory,
-        remembered=frozenset((key.instance_type, key.purchase) for key in memory),
         now=now,
         limits=limits,
     )
@@ -176,16 +172,6 @@ OFFERING_FILTERS: tuple[tuple[str, OfferingFilter], ...] = (
     ("spot-ratio", check_spot_ratio),
     ("capacity-memory", check_capacity_memory),
 )
-
-
-def passes_whole(terms: Terms, group: OfferingGroup) -> bool:
-    """Tell whether no filter on offerings can reject any of a group: its dearest passes, and none failed lately."""
-    return (
-        group.is_priced
-        and group.highest_usd_per_hour <= terms.price_cap
-        and group.highest_spot_ratio <= terms.limits.max_spot_ratio
-        and (group.machine.name, group.purchase) not in terms.remembered
-    )
 
 
 def _keys(offering: Offering) -> tuple[OfferingKey, ...]:
