@@ -139,9 +139,15 @@ class DelayedEcs:
         return answer
 
     def _lag(self, arn: str) -> float:
-        if self._chance.strikes("task-visible-late", 0.05, note=arn[-6:]):
+        is_outage = self.answers_lost_until is not None and self._clock.now() < self.answers_lost_until
+        if self._chance.strikes("task-visible-late", 0.4 if is_outage else 0.05, note=arn[-6:]):
             return self._chance.stream("task-visibility").uniform(5.0, 240.0)
         return 0.0
+
+    def was_hidden(self, arn: str, since: datetime) -> bool:
+        """Tell whether a task was not to be seen at some moment since then."""
+        until = [self._visible_at.get(arn, since), self._absent.get(arn, (since, since))[1]]
+        return any(moment > since for moment in until)
 
     def _is_absent(self, arn: str) -> bool:
         """Tell whether DescribeTasks does not know a task right now: a new one, or for a short while any."""

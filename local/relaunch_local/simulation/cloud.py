@@ -1,5 +1,6 @@
 """One simulated account: the ECS simulator, SQS, EventBridge, Lambda, S3 and ECR, and the application in it."""
 
+import json
 import sys
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
@@ -59,7 +60,7 @@ class Cloud:
         self.chance = Chance(seed, self.clock.now, options.allowed)
         self.chance.is_calm = options.without_faults
         self.trace = Trace(self.clock, is_on=options.trace)
-        self.scenario = Scenario.draw(self.chance)
+        self.scenario = options.scenario or Scenario.draw(self.chance)
         self.chance.intensity = self.scenario.intensity
         self.objects = ObjectStore()
         self.runtime = Runtime(self.clock, self.chance, self.trace.line)
@@ -77,7 +78,9 @@ class Cloud:
         self.store = _memory_store()
         self.indexes = Indexes(self.clock, self.chance)
         self.world = self._world()
-        self.lambdas = Lambdas(self.stack, self.world, self._poison, self.queues, self.runtime, self.invariants)
+        self.lambdas = Lambdas(
+            self.stack, self.world, self._poison, self.queues, self.runtime, self.invariants, self._handled
+        )
         self.pollers = {
             name: self._poller(name) for name, function in self.stack.functions.items() if function.source is not None
         }
@@ -147,6 +150,23 @@ class Cloud:
         self.invariants.effect_done(EffectKind.STOP_TASK, task_arn)
         if self.chance.strikes("stop-races-with-exit", 0.15, note=task_arn[-6:]):
             self.trainings.exit_now(task_arn)
+
+    def _handled(self, function: str, body: str, began_at: datetime) -> None:
+        """A warning that was handled leaves no task of the machine unwarned that could be seen."""
+        if function != "observe_capacity" or "Interruption Warning" not in body:
+            return
+        instance_id = json.loads(body)["detail"]["instance-id"]
+        host = self.simulator.machines.hosts.get(instance_id)
+        tasks = host.tasks.values() if host is not None and host.is_alive else ()
+        seen = [
+            task.arn
+            for task in tasks
+            if not task.is_stopping
+            and task.connectivity_at is not None
+            and task.connectivity_at < began_at
+            and not self.delayed_ecs.was_hidden(task.arn, began_at)
+        ]
+        self.invariants.warning_handled(instance_id, seen)
 
     def _saved(self, job: Any, timeline: Any, write: Any) -> None:
         self.trace.saved(job, timeline)

@@ -148,6 +148,12 @@ class Invariants:
             self.check("an effect is done before it is forgotten", is_done, f"{job.job_id}: {effect.kind}")
         for effect in job.pending:
             since.setdefault(effect, now)
+        attempt = job.attempt
+        if attempt is None or attempt.intent is None or attempt.task_arn is None or attempt.stop is not None:
+            return
+        wanted = (EffectKind.STOP_TASK, attempt.task_arn)
+        is_asked = wanted in self._done or wanted in {(each.kind, each.task_arn) for each in job.pending}
+        self.check("what is meant to stop is asked to", is_asked, f"{job.job_id}: {attempt.intent.kind}")
 
     def _check_wake(self, job: Job) -> None:
         if job.state.is_final:

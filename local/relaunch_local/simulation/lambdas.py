@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, cast
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -28,7 +28,7 @@ _ASYNCHRONOUS_RETRY_SECONDS = (60.0, 120.0)
 class Lambdas:
     """The functions of the stack."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - the parts of the account that functions touch
         self,
         stack: Stack,
         world: World,
@@ -36,8 +36,13 @@ class Lambdas:
         queues: Queues,
         runtime: Runtime,
         invariants: Invariants,
+        on_handled: Callable[[str, str, datetime], None],
     ) -> None:
-        """Run functions of this stack in this world; `poison` makes the way to a function's dead letters."""
+        """Run functions of this stack in this world; `poison` makes the way to a function's dead letters.
+
+        `on_handled` is told of each message that was handled without any error, and since when.
+        """
+        self._on_handled = on_handled
         self._stack = stack
         self._world = world
         self._poison = poison
@@ -110,13 +115,16 @@ class Lambdas:
 
         def handle_body(body: str) -> Any:
             invocation.current = next(indexes)
+            began_at = self._clock.now()
             try:
-                return handler(body, self._world)
+                answer = handler(body, self._world)
             except (TransientError, PermanentError):
                 raise
             except Exception as error:
                 self._invariants.unhandled(name, error)
                 raise
+            self._on_handled(name, body, began_at)
+            return answer
 
         event = {"Records": [_record(message) for message in invocation.messages]}
         return handle_batch(event, cast("LambdaContext", None), handle_body, self._poison(name))

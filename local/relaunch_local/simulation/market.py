@@ -12,8 +12,9 @@ from relaunch_local.simulation.cloud import Cloud
 class Market:
     """Does something unpleasant every few minutes until the faults stop."""
 
-    def __init__(self, cloud: Cloud) -> None:
-        """Plan the first one."""
+    def __init__(self, cloud: Cloud, cancel: Callable[[], None]) -> None:
+        """Plan the first one; `cancel` lets somebody cancel a job, for people do when nothing seems to happen."""
+        self._cancel = cancel
         self._cloud = cloud
         self._simulator = cloud.simulator
         self._dice = cloud.chance.stream("market")
@@ -154,10 +155,11 @@ class Market:
 
     def _lose_answers(self) -> str:
         # Longer than a placement try may be sent again; ECS's own news are held up for as long.
-        ends_at = self._cloud.clock.now() + timedelta(minutes=self._dice.choice((3, 8, 20, 60, 75)))
+        ends_at = self._cloud.clock.now() + timedelta(minutes=self._dice.choice((3, 8, 20, 75, 150)))
         self._cloud.delayed_ecs.answers_lost_until = ends_at
         if self._dice.random() < 0.7:
             self._cloud.bus.held_until = ends_at
+        self._cloud.clock.call_later(self._dice.uniform(1.0, 300.0), self._cancel)
         return f"until {ends_at:%H:%M}"
 
     def _fill_quota(self) -> str:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from relaunch_local.simulation.scenario import Scenario
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -10,7 +12,7 @@ class Options:
 
     `allowed` leaves out every fault that is not named in it (for the shrinker). `kill_at_step` kills the function that
     takes this step, counted from 1 over the whole run. `steps` ends the run after so many steps. `dynamodb` uses the
-    real adapter over an emulated table. `calm_limit` is how long after the last fault every job must be over.
+    real adapter over an emulated table. `scenario` is told instead of drawn. `calm_limit` is how long after the last fault every job must be over.
     """
 
     trace: bool = False
@@ -19,4 +21,5 @@ class Options:
     kill_at_step: int | None = None
     steps: int | None = None
     dynamodb: bool = False
+    scenario: Scenario | None = None
     calm_limit: timedelta = field(default=timedelta(hours=24))

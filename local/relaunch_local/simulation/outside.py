@@ -55,7 +55,7 @@ class Outside:
             if event.image_after_seconds is not None:
                 self._at(event.at_seconds + event.image_after_seconds, lambda tag=event.token: self._image(tag))  # type: ignore[misc]
         for _ in range(dice.randint(0, 2)):
-            self._at(dice.uniform(0.1, 1.0) * cloud.scenario.chaos_seconds, self._cancel_somebody)
+            self._at(dice.uniform(0.1, 1.0) * cloud.scenario.chaos_seconds, self.cancel_somebody)
         if dice.random() < 0.4:
             self._at(dice.uniform(0.0, 1.0) * cloud.scenario.chaos_seconds, self._send_poison)
 
@@ -129,7 +129,8 @@ class Outside:
         cloud.lambdas.call_asynchronously("job_api", lambda: submit_direct(direct, cloud.world), event.token)
         self.accepted.add((event.definition, event.token))
 
-    def _cancel_somebody(self) -> None:
+    def cancel_somebody(self) -> None:
+        """Let somebody cancel a job that is not over."""
         cloud = self.cloud
         jobs = cloud.invariants.jobs
         open_jobs = [job_id for job_id, job in jobs.items() if not job.state.is_final]

@@ -48,8 +48,8 @@ class SeedRun:
         """Prepare the account and plan what happens in it."""
         self.cloud = Cloud(seed, options)
         self.options = options
-        self.market = Market(self.cloud)
         self.outside = Outside(self.cloud)
+        self.market = Market(self.cloud, self.outside.cancel_somebody)
         self._tick()
 
     def run(self) -> SeedResult:

@@ -90,10 +90,10 @@ class Verdict:
         log = self._cloud.trainings.logs[job.job_id]
         if job.failures > job.definition.max_failures:
             return "" if log.failed >= job.failures else f"its program failed {log.failed} times, not {job.failures}"
-        if job.attempt is None and job.image is not None:
+        if job.attempt is None and job.reason.startswith("waiting for image"):
             return self._image_was_there(job)
-        is_hopeless = "no offering" in job.reason or "cap" in job.reason or "purchase" in job.reason
-        return "" if is_hopeless and job.attempt is None else "nothing says why"
+        is_hopeless = job.attempt is None and job.reason.startswith("nothing satisfies this job")
+        return "" if is_hopeless else "nothing says why"
 
     def _not_late(self, job: Job) -> str:
         ended_at = job.ended_at or self._cloud.clock.now()

@@ -1,0 +1,175 @@
+"""Stories of a few jobs that are told the same each time, but for the function that dies in them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption, PurchasePolicy
+from relaunch.core.caps import StackLimits
+from relaunch.core.definition import GithubTrigger, ImageWait, JobDefinition, S3Trigger
+from relaunch.core.job import JobState, StopKind
+from relaunch.ports import CapacityProviderOffer
+from relaunch.usecases.cancel_job import cancel_job
+from relaunch_local.ecs import SpotPrice, Timing
+from relaunch_local.simulation import Options
+from relaunch_local.simulation.run import SeedRun
+from relaunch_local.simulation.scenario import BUCKET, IMAGES, PlannedEvent, Scenario
+from relaunch_local.simulation.trainings import Recipe
+
+PROVIDERS = (
+    CapacityProviderOffer("g5-spot", "g5.xlarge", PurchaseOption.SPOT),
+    CapacityProviderOffer("g6-spot", "g6.xlarge", PurchaseOption.SPOT),
+)
+PRICES = [SpotPrice("g5.xlarge", "us-east-1a", 0.40), SpotPrice("g6.xlarge", "us-east-1a", 0.45)]
+SHA = "5e07" * 10
+# The machine is taken away, whichever of the two ways of saying so is the first to be believed.
+_LOST = {StopKind.INTERRUPTION, StopKind.HOST_LOST}
+
+
+@dataclass(frozen=True)
+class Story:
+    """What is trained, which events start it, and what else happens once, as soon as it can."""
+
+    name: str
+    events: tuple[PlannedEvent, ...] = (PlannedEvent(1.0, "push", "resnet", SHA),)
+    recipe: Recipe = field(default_factory=lambda: Recipe(200.0, 60.0))
+    definition: dict[str, Any] = field(default_factory=dict)
+    capacity: dict[str, int | None] = field(default_factory=dict)
+    deed: tuple[Callable[[SeedRun], bool], Callable[[SeedRun], None]] | None = None
+
+    def scenario(self) -> Scenario:
+        definition = JobDefinition(
+            name="resnet",
+            task_definition="trainer",
+            accelerator=AcceleratorRequirement(gpu=GpuRequirement(count=1, memory_mib=8 * 1024)),
+            triggers=(
+                GithubTrigger("acme/resnet", "push", branches=("main",)),
+                S3Trigger(BUCKET, prefix="resnet/", suffix=".manifest"),
+            ),
+            environment={"RECIPE": "resnet"},
+            purchase=PurchasePolicy.SPOT,
+            checkpoint_uri="s3://acme-checkpoints/resnet/",
+        )
+        return Scenario(
+            intensity=0.0,
+            chaos_seconds=1_000.0,
+            providers=PROVIDERS,
+            capacity={each.name: self.capacity.get(each.name) for each in PROVIDERS},
+            definitions=(replace(definition, **self.definition),),
+            recipes={"resnet": self.recipe},
+            events=self.events,
+            limits=StackLimits(),
+            timing=Timing(scale_out=10.0, boot=10.0, registration=5.0, pull=5.0),
+            provisioning_quota=500,
+            spot_prices=list(PRICES),
+        )
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What is left when all is over: of each job its state and counters, and how its tasks stopped."""
+
+    jobs: tuple[tuple[str, str, int, int, tuple[str, ...]], ...]
+    violations: tuple[str, ...]
+
+
+def play(story: Story, kill_at_step: int | None = None) -> tuple[Ending, tuple[str, ...]]:
+    """Tell a story; return how it ends, and what each step was that a function took in it."""
+    options = Options(without_faults=True, scenario=story.scenario(), kill_at_step=kill_at_step)
+    run = SeedRun(7, options)
+    if story.deed is not None:
+        do_once(run, *story.deed)
+    result = run.run()
+    invariants = run.cloud.invariants
+    jobs = tuple(
+        (
+            job.job_id,
+            str(job.state),
+            job.failures,
+            job.interruptions,
+            tuple("lost" if stop.kind in _LOST else str(stop.kind) for stop in invariants.stops[job.job_id].values()),
+        )
+        for job in sorted(invariants.jobs.values(), key=lambda job: job.job_id)
+    )
+    return Ending(jobs, result.violations), tuple(run.cloud.runtime.visited)
+
+
+def do_once(run: SeedRun, may_be_done: Callable[[SeedRun], bool], deed: Callable[[SeedRun], None]) -> None:
+    """Do something as soon as it may be done, to the second."""
+    if may_be_done(run):
+        deed(run)
+    else:
+        run.cloud.clock.call_later(1.0, lambda: do_once(run, may_be_done, deed))
+
+
+def has_trained(run: SeedRun) -> bool:
+    """Tell whether the training is well under way, and the job knows."""
+    now = run.cloud.clock.now()
+    jobs = run.cloud.invariants.jobs.values()
+    started = [job.attempt.started_at for job in jobs if job.attempt and job.state is JobState.RUNNING]
+    return any(at is not None and now - at > timedelta(seconds=90) for at in started)
+
+
+def has_task(run: SeedRun) -> bool:
+    """Tell whether the job has a task, and knows."""
+    return any(job.attempt and job.attempt.task_arn for job in run.cloud.invariants.jobs.values())
+
+
+def busy_machine(run: SeedRun) -> Any:
+    """Return a machine with a task on it."""
+    return next(host for host in run.cloud.simulator.machines.hosts.values() if host.tasks)
+
+
+def interrupt(run: SeedRun) -> None:
+    run.cloud.simulator.machines.interrupt(busy_machine(run))
+
+
+def lose(run: SeedRun) -> None:
+    run.cloud.simulator.machines.terminate(busy_machine(run))
+
+
+def cancel(run: SeedRun) -> None:
+    """Let a caller cancel the only job, again and again until it is answered."""
+    cloud = run.cloud
+    (job_id,) = cloud.invariants.jobs
+    run.outside.cancelled.add(job_id)
+
+    def on_end(_answer: object, error: BaseException | None) -> None:
+        if error is not None:
+            cloud.clock.call_later(1.0, lambda: cancel(run))
+
+    cloud.lambdas.call("job_api", lambda: cancel_job(job_id, "not needed", cloud.world), on_end)
+
+
+STORIES = (
+    Story("a push trains and succeeds"),
+    Story("a warned machine is left in time and the training resumes elsewhere", deed=(has_trained, interrupt)),
+    Story("a machine is lost without a word", deed=(has_trained, lose)),
+    Story("a job is cancelled while it runs", deed=(has_trained, cancel)),
+    Story("a job is cancelled while its task waits for a machine", deed=(has_task, cancel)),
+    Story(
+        "a program fails more often than it may",
+        recipe=Recipe(200.0, 60.0, failures=9, failure_after_seconds=20.0),
+        definition={"max_failures": 1},
+    ),
+    Story(
+        "a program runs out of time",
+        recipe=Recipe(9_000.0, 60.0),
+        definition={"max_runtime": timedelta(minutes=12)},
+    ),
+    Story(
+        "two uploads share one slot",
+        events=(PlannedEvent(1.0, "upload", "resnet", "upload-01"), PlannedEvent(1.5, "upload", "resnet", "upload-02")),
+        definition={"max_running_jobs": 1},
+    ),
+    Story(
+        "a push waits for its commit's image",
+        events=(PlannedEvent(1.0, "push", "resnet", SHA, image_after_seconds=40.0),),
+        definition={
+            "triggers": (GithubTrigger("acme/resnet", "push", branches=("main",), wait_for_image=ImageWait(IMAGES)),)
+        },
+    ),
+    Story("the first offering has no machine", capacity={"g5-spot": 0}),
+    Story("a caller asks for a job", events=(PlannedEvent(1.0, "request", "resnet", "request-01"),)),
+)

@@ -1,0 +1,62 @@
+"""Of many faults the few that matter are found."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from relaunch.usecases import launch_attempt as launching
+from relaunch_local.simulation import Options, SeedResult, run_seed
+from relaunch_local.simulation.shrink import invariant_of, minimize, shrink
+
+FAULTS = [f"fault-{number}" for number in range(40)]
+
+
+def quietly(_text: str) -> None:
+    """Say nothing."""
+
+
+def breaks(name: str, result: SeedResult) -> bool:
+    """Tell whether this invariant is the first that broke."""
+    return [invariant_of(each) for each in result.violations[:1]] == [name]
+
+
+@pytest.mark.parametrize("needed", [{"fault-3"}, {"fault-0", "fault-39"}, {"fault-7", "fault-8", "fault-30"}])
+def test_exactly_the_needed_faults_are_left(needed: set[str]) -> None:
+    assert set(minimize(FAULTS, lambda faults: needed <= set(faults), quietly)) == needed
+
+
+def test_no_fault_is_left_where_none_is_needed() -> None:
+    assert minimize(FAULTS, lambda _faults: True, quietly) == []
+
+
+def test_few_trials_are_made_for_one_fault_of_many() -> None:
+    trials = []
+
+    def fails(faults: Sequence[str]) -> bool:
+        trials.append(len(faults))
+        return "fault-20" in faults
+
+    minimize(FAULTS, fails, quietly)
+    assert len(trials) < 30
+
+
+def test_a_seed_that_breaks_nothing_has_nothing_to_shrink() -> None:
+    assert shrink(5, Options()) is None
+
+
+def test_a_planted_bug_is_told_with_few_faults(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Nothing is resumed: the first interruption of a job with a checkpoint shows it.
+    monkeypatch.setattr(launching, "_resume_uri", lambda _job, _world: None)
+    name = "an attempt resumes from the newest complete checkpoint"
+    whole = next(result for seed in range(20) if breaks(name, result := run_seed(seed)))
+
+    shrunk = shrink(whole.seed, Options(trace=True))
+
+    assert shrunk is not None
+    assert breaks(name, shrunk)
+    assert len(shrunk.faults) < len(whole.faults) / 4
+    assert shrunk.trace
+
+
+def test_leaving_out_every_fault_leaves_a_run_without_faults() -> None:
+    assert run_seed(3, Options(allowed=frozenset())).faults == ()
