@@ -6,11 +6,12 @@ from pathlib import Path
 
 import boto3
 import pytest
+from moto.moto_server.werkzeug_app import MotoRequestHandler
+from werkzeug.serving import make_server
+
 from functional.examples.attempts import PATIENCE_SECONDS, Job
 from functional.examples.killing_s3 import KillingS3, S3World
-from moto.moto_server.werkzeug_app import MotoRequestHandler
 from train.object_store import s3_client
-from werkzeug.serving import make_server
 
 
 @pytest.fixture

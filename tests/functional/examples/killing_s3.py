@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from functional.examples.attempts import PATIENCE_SECONDS, Job
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from mypy_boto3_s3 import S3Client
+
+from functional.examples.attempts import PATIENCE_SECONDS, Job
 
 
 class KillingS3:

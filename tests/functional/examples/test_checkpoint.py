@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+
 from train import checkpoint
 from train.checkpoint import (
     CheckpointUnusableError,

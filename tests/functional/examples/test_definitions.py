@@ -8,6 +8,7 @@ import boto3
 import pytest
 import yaml
 from botocore.validate import ParamValidator
+
 from functional.examples.attempts import EXAMPLES
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+
 from functional.examples.attempts import EXAMPLES, Job
 from train.model import Learner
 from train.train import Plan, StopRequest, train

@@ -1,6 +1,7 @@
 """The example training with its checkpoints in S3, killed without warning while it saves."""
 
 import pytest
+
 from functional.examples.attempts import Job
 from functional.examples.killing_s3 import S3World
 from train.checkpoint import find_complete_checkpoints
