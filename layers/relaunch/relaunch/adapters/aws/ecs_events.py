@@ -77,7 +77,7 @@ class _ContainerInstance(_Payload):
     version: int = 0
     running_tasks_count: int = 0
     pending_tasks_count: int = 0
-    registered_at: _Moment | None = None
+    registered_at: Moment | None = None
     attributes: tuple[_Attribute, ...] = ()
     gpu_devices: tuple[_Gpu, ...] = ()
 
