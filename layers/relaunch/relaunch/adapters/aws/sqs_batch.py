@@ -49,7 +49,12 @@ def handle_batch(
     poison: PoisonQueue,
     meter: QueueMeter | None = None,
 ) -> PartialItemFailureResponse:
-    """Handle every message of a batch; those that failed for now are named in the answer and delivered again."""
+    """Handle every message of a batch; those that failed for now are named in the answer and delivered again.
+
+    Raises:
+        PermanentError: the event is none of a queue: the function was called with something else.
+    """
+    _require_batch(event)
 
     def handle_record(record: SQSRecord) -> object:
         if meter:
@@ -72,3 +77,15 @@ def handle_batch(
     # A batch in which every message failed is a partial failure too: raising would hide which ones were poison.
     processor = BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False)
     return process_partial_response(event=event, record_handler=handle_record, processor=processor, context=context)
+
+
+def _require_batch(event: object) -> None:
+    records = event.get("Records") if isinstance(event, dict) else None
+    if not isinstance(records, list) or not all(_is_message(record) for record in records):
+        raise PermanentError("the event is no batch of messages from SQS, which have messageId, body and attributes")
+
+
+def _is_message(record: object) -> bool:
+    if not isinstance(record, dict) or not isinstance(record.get("attributes"), dict):
+        return False
+    return isinstance(record.get("messageId"), str) and isinstance(record.get("body"), str)

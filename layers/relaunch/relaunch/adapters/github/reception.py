@@ -51,14 +51,15 @@ class Request:
 
     __slots__ = ("body", "headers", "length")
 
-    def __init__(self, event: Mapping[str, object]) -> None:
-        headers = event.get("headers")
+    def __init__(self, event: object) -> None:
+        members = event if isinstance(event, Mapping) else {}
+        headers = members.get("headers")
         pairs = headers.items() if isinstance(headers, Mapping) else ()
         self.headers = {str(name).lower(): str(value) for name, value in pairs}
-        body = event.get("body")
+        body = members.get("body")
         text = body if isinstance(body, str) else ""
         self.length = len(text)
-        self.body = b"" if self.length > MAX_BODY_BYTES else _read_body(text, bool(event.get("isBase64Encoded")))
+        self.body = b"" if self.length > MAX_BODY_BYTES else _read_body(text, bool(members.get("isBase64Encoded")))
 
     @property
     def event(self) -> str:
@@ -96,7 +97,11 @@ def _answer_signed(request: Request, enqueue: Callable[[str], object], received_
         return Answer(200, "pong")
     if request.event not in WANTED_EVENTS:
         return Answer(202, "ignored", f"{request.event or 'unnamed'} events start nothing")
-    message = build_message(request, payload, received_at)
+    try:
+        message = build_message(request, payload, received_at)
+    except RecursionError:
+        # json writes one level less than it reads.
+        return Answer(415, "the body is nested too deeply")
     if message is None:
         return Answer(413, "the body is too large, even reduced to what is used of it")
     enqueue(message)

@@ -1,0 +1,177 @@
+"""The functions' own handlers over a world of fakes: an event goes in, and an answer comes out, as Lambda passes them.
+
+This is the one place where tests reach in between the handlers and `relaunch.bootstrap`.
+"""
+
+import importlib
+import json
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import ModuleType
+from typing import Any, cast
+
+import pytest
+from botocore.exceptions import ClientError
+
+from fakes.aws import refusal
+from fakes.builders import make_instance_type
+from fakes.clock import FakeClock
+from fakes.sources import FakeSnapshots, FakeSpotPrices, ListLog
+from fakes.world import make_world
+from relaunch.adapters.aws.poison_queue import PoisonQueue
+from relaunch.bootstrap import FunctionWorld
+from relaunch.core.catalogue import InstanceType
+from relaunch.ports import RefreshWorld, World
+
+QUEUE_FUNCTIONS = ("submit_job", "launch_attempt", "observe_capacity", "observe_task")
+_LONGEST_MESSAGE = 1_048_576
+_FIRST_RECEIVED_MILLISECONDS = 1_793_709_042_015
+
+
+@dataclass
+class DeadLetter:
+    """A message in a dead-letter queue."""
+
+    body: str
+    attributes: dict[str, str]
+
+
+class FakeDeadLetterQueue:
+    """SQS's SendMessage: refuses what SQS refuses; `failures` are raised first, one by one."""
+
+    def __init__(self) -> None:
+        self.letters: list[DeadLetter] = []
+        self.failures: list[ClientError] = []
+
+    def send_message(self, *, QueueUrl: str, MessageBody: str, MessageAttributes: Mapping[str, Any]) -> None:  # noqa: N803
+        """Keep a message."""
+        if self.failures:
+            raise self.failures.pop(0)
+        attributes = {name: str(value["StringValue"]) for name, value in MessageAttributes.items()}
+        texts = [MessageBody, *attributes.values()]
+        if not all(map(can_be_sent, texts)):
+            raise refusal("InvalidMessageContents")
+        if sum(len(text.encode()) for text in texts) > _LONGEST_MESSAGE:
+            raise refusal("InvalidParameterValue")
+        self.letters.append(DeadLetter(MessageBody, attributes))
+
+    @property
+    def reasons(self) -> list[str]:
+        """Return why each message is here."""
+        return [letter.attributes["reason"] for letter in self.letters]
+
+
+def can_be_sent(text: str) -> bool:
+    """Tell whether a message may have this text ("SendMessage", Amazon SQS API Reference)."""
+    return bool(text) and all(map(_is_allowed, text))
+
+
+def _is_allowed(character: str) -> bool:
+    return (
+        character in "\t\n\r"
+        or " " <= character <= "\ud7ff"
+        or "\ue000" <= character <= "\ufffd"
+        or character > "\uffff"
+    )
+
+
+@dataclass
+class FakeContext:
+    """What Lambda tells of a call; the time is up after `milliseconds`."""
+
+    aws_request_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    milliseconds: int = 60_000
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Return what is left of the time."""
+        return self.milliseconds
+
+
+class FakeRegion:
+    """Implements the sources that refresh_offerings asks: one instance type in one zone."""
+
+    def instance_types(self) -> Mapping[str, InstanceType]:
+        return {"g5.xlarge": make_instance_type()}
+
+    def zones(self, instance_types: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
+        return dict.fromkeys(instance_types, ("us-east-1a",))
+
+    def on_demand_prices(self, instance_types: Iterable[str]) -> Mapping[str, float]:
+        return dict.fromkeys(instance_types, 1.0)
+
+    def gp3_price(self) -> float:
+        return 0.08
+
+
+def _make_refresh_world() -> RefreshWorld:
+    region = FakeRegion()
+    return RefreshWorld(
+        region="us-east-1",
+        catalogue={"g5.xlarge": make_instance_type()},
+        instance_types=region,
+        zones=region,
+        price_list=region,
+        spot_prices=FakeSpotPrices(),
+        snapshots=FakeSnapshots(),
+        clock=FakeClock(),
+        log=ListLog(),
+    )
+
+
+class Functions:
+    """All functions but github_webhook, which has no world: it speaks HTTP (fakes.aws_endpoint)."""
+
+    def __init__(self, world: World | None = None) -> None:
+        self.log = ListLog()
+        self.world = replace(world or make_world(), log=self.log)
+        self.refresh_world = _make_refresh_world()
+        self.dead_letters = FakeDeadLetterQueue()
+
+    def invoke(self, name: str, event: Any, context: FakeContext | None = None) -> Any:
+        """Call a function; the answer is what the caller reads, so it must be JSON that can be sent."""
+        handler: ModuleType = importlib.import_module(f"{name}.handler")
+        poison = PoisonQueue(cast("Any", self.dead_letters), "https://sqs/dead-letters", self.log)
+        with pytest.MonkeyPatch.context() as seam:
+            if hasattr(handler, "function"):
+                seam.setattr(handler, "function", lambda: FunctionWorld(self.world, poison))
+            if hasattr(handler, "refresh_world"):
+                seam.setattr(handler, "refresh_world", lambda: self.refresh_world)
+            answer = handler.handle(event, context or FakeContext())
+        return json.loads(json.dumps(answer, ensure_ascii=False, allow_nan=False).encode())
+
+    @property
+    def failures(self) -> list[object]:
+        """Return why handling a message failed, each try; with the traceback where the reason is no outage."""
+        facts = [facts for decision, facts in self.log.lines if decision == "failed"]
+        return [each.get("traceback") or each["reason"] for each in facts]
+
+    def deliver(self, name: str, *bodies: str) -> list[str]:
+        """Hand a batch of messages to a function; return the bodies of those that are to be delivered again."""
+        batch = make_batch(*bodies)
+        answer = self.invoke(name, batch)
+        failed = {each["itemIdentifier"] for each in answer["batchItemFailures"]}
+        assert failed <= {record["messageId"] for record in batch["Records"]}
+        return [record["body"] for record in batch["Records"] if record["messageId"] in failed]
+
+
+def make_batch(*bodies: str) -> dict[str, Any]:
+    """Make the event of a queue with these messages."""
+    return {
+        "Records": [
+            {
+                "messageId": f"message-{number}",
+                "receiptHandle": f"handle-{number}",
+                "body": body,
+                "attributes": {
+                    "ApproximateReceiveCount": "1",
+                    "ApproximateFirstReceiveTimestamp": str(_FIRST_RECEIVED_MILLISECONDS),
+                },
+                "messageAttributes": {},
+                "eventSource": "aws:sqs",
+                "eventSourceARN": "arn:aws:sqs:us-east-1:111122223333:relaunch",
+                "awsRegion": "us-east-1",
+            }
+            for number, body in enumerate(bodies, 1)
+        ]
+    }
