@@ -1,43 +1,5 @@
-"""Definitions and the capacity memory, in memory."""
+"""Definitions and the capacity memory in memory: what tests and the simulation share."""
 
-from datetime import datetime
+from relaunch_local.memory_definitions import InMemoryCapacity, InMemoryDefinitions
 
-from relaunch.core.capacity_memory import remember
-from relaunch.core.definition import JobDefinition, TriggerSource
-from relaunch.core.offering import CapacityFailure, CapacityMemory, OfferingKey
-from relaunch.core.trigger_origins import trigger_origins
-
-
-class InMemoryDefinitions:
-    """Implements DefinitionStore."""
-
-    def __init__(self) -> None:
-        self._definitions: dict[str, JobDefinition] = {}
-
-    def save_definition(self, definition: JobDefinition) -> None:
-        self._definitions[definition.name] = definition
-
-    def load_definition(self, name: str) -> JobDefinition | None:
-        return self._definitions.get(name)
-
-    def list_definitions(self) -> list[JobDefinition]:
-        return [definition for _, definition in sorted(self._definitions.items())]
-
-    def delete_definition(self, name: str) -> bool:
-        return self._definitions.pop(name, None) is not None
-
-    def find_definitions(self, source: TriggerSource, name: str) -> list[JobDefinition]:
-        return [found for found in self.list_definitions() if (source, name) in trigger_origins(found)]
-
-
-class InMemoryCapacity:
-    """Implements CapacityStore."""
-
-    def __init__(self) -> None:
-        self._failures: dict[OfferingKey, CapacityFailure] = {}
-
-    def load_capacity_memory(self, now: datetime) -> CapacityMemory:
-        return {key: failure for key, failure in self._failures.items() if failure.until > now}
-
-    def remember(self, failure: CapacityFailure) -> None:
-        self._failures[failure.offering] = remember(self._failures.get(failure.offering), failure)
+__all__ = ["InMemoryCapacity", "InMemoryDefinitions"]

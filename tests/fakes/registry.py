@@ -1,11 +1,9 @@
-"""Derived revisions and what is remembered of them, in memory."""
-
-from dataclasses import replace
+"""Derived revisions, in memory."""
 
 from fakes.builders import make_container
 from relaunch.core.derived_revision import DERIVED_FROM, TaskDefinition, is_derived_family
 from relaunch.core.revision import parse_revision_arn
-from relaunch.ports import PermanentError, RevisionUpkeep
+from relaunch.ports import PermanentError
 
 
 class FakeRegistry:
@@ -66,24 +64,3 @@ def _family(arn: str) -> str:
 
 def _revision(arn: str) -> int:
     return int(arn.rpartition(":")[2])
-
-
-class InMemoryUpkeep:
-    """Implements UpkeepStore."""
-
-    def __init__(self) -> None:
-        self._turns: dict[str, int] = {}
-        self._upkeep: RevisionUpkeep | None = None
-
-    def take_turn(self, name: str) -> int:
-        self._turns[name] = self._turns.get(name, -1) + 1
-        return self._turns[name]
-
-    def load_upkeep(self) -> RevisionUpkeep | None:
-        return self._upkeep
-
-    def save_upkeep(self, upkeep: RevisionUpkeep) -> bool:
-        if (self._upkeep.version if self._upkeep else 0) != upkeep.version:
-            return False
-        self._upkeep = replace(upkeep, version=upkeep.version + 1)
-        return True

@@ -1,23 +1,23 @@
 """One simulated account: the ECS simulator, SQS, EventBridge, Lambda, S3 and ECR, and the application in it."""
 
 import json
-import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
 from relaunch.adapters.aws.ecr_images import EcrImages
+from relaunch.adapters.aws.ecs_registration import EcsRegistry
 from relaunch.adapters.aws.ecs_revisions import EcsRevisions
 from relaunch.adapters.aws.ecs_target import EcsTarget
 from relaunch.adapters.aws.poison_queue import PoisonQueue
 from relaunch.adapters.aws.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.sqs_launches import SqsLaunchQueue
-from relaunch.core.job import EffectKind
+from relaunch.core.job import EffectKind, Job, TimelineEntry
 from relaunch.ports import World
-from relaunch_local.build import REPOSITORY
 from relaunch_local.ecs import Clock, EcsSimulator, InProcessClient
+from relaunch_local.memory_jobs import InMemoryJobs
 from relaunch_local.simulation.calls import Calls
 from relaunch_local.simulation.chance import Chance
 from relaunch_local.simulation.clients import CallingClient, DelayedEcs, ModelEcr, ModelS3, ModelSqs
@@ -34,6 +34,9 @@ from relaunch_local.simulation.table import Indexes, JobsTable
 from relaunch_local.simulation.template import CLUSTER, read_stack
 from relaunch_local.simulation.trace import Trace
 from relaunch_local.simulation.trainings import Trainings
+
+if TYPE_CHECKING:
+    from relaunch_local.simulation.dynamodb import EmulatedTable
 
 
 class FunctionClock:
@@ -75,8 +78,9 @@ class Cloud:
         self.queues = Queues(self.stack.queues, self.clock, self.chance, self.trace.line)
         self.bus = EventBus(self.stack.rules, self.queues, self.clock, self.chance, self.trace.line)
         self.ecr = ModelEcr()
-        self.store = _memory_store()
         self.indexes = Indexes(self.clock, self.chance)
+        self.emulated = self._emulated_table() if options.dynamodb else None
+        self.store: Any = self.emulated.raw if self.emulated is not None else InMemoryJobs()
         self.world = self._world()
         self.lambdas = Lambdas(
             self.stack, self.world, self._poison, self.queues, self.runtime, self.invariants, self._handled
@@ -127,7 +131,9 @@ class Cloud:
         ec2: Any = CallingClient("ec2", InProcessClient(self.simulator, "ec2", validate=False), self.calls)
         s3: Any = CallingClient("s3", ModelS3(self.objects), self.calls)
         ecr: Any = CallingClient("ecr", self.ecr, self.calls)
-        jobs = JobsTable(self.store, self.indexes, self.calls, self._saved, self.invariants.effect_done)
+        jobs = self.emulated or JobsTable(
+            self.store, self.indexes, self.calls, self._saved, self.invariants.effect_done
+        )
         spot_prices = Ec2SpotPrices(ec2, clock)
         known: dict[str, Any] = {
             "tasks": EcsTarget(ecs, CLUSTER),
@@ -139,7 +145,7 @@ class Cloud:
             "clock": clock,
             "log": self.trace,
             "limits": self.scenario.limits,
-            **_newer_ports(ecs),
+            "registry": EcsRegistry(ecs),
         }
         # Ports that this page does not name are kept in the table, as `jobs`, `definitions` and `capacity` are.
         needed = (each for each in fields(World) if each.default is MISSING and each.default_factory is MISSING)
@@ -168,23 +174,16 @@ class Cloud:
         ]
         self.invariants.warning_handled(instance_id, seen)
 
-    def _saved(self, job: Any, timeline: Any, write: Any) -> None:
+    def _saved(self, job: Job, timeline: Sequence[TimelineEntry], is_new: bool) -> None:
         self.trace.saved(job, timeline)
-        self.invariants.job_saved(job, timeline, write)
+        self.invariants.job_saved(job, timeline, is_new=is_new)
 
+    def _emulated_table(self) -> "EmulatedTable":
+        from relaunch_local.simulation.dynamodb import EmulatedTable  # noqa: PLC0415 - moto takes a second to import
 
-def _newer_ports(ecs: Any) -> dict[str, Any]:
-    try:
-        from relaunch.adapters.aws.ecs_registration import EcsRegistry  # noqa: PLC0415
-    except ImportError:
-        return {}
-    return {"registry": EcsRegistry(ecs)}
+        return EmulatedTable(self.calls, self.indexes, self._saved, self.invariants.effect_done)
 
-
-def _memory_store() -> Any:
-    tests = str(REPOSITORY / "tests")
-    if tests not in sys.path:
-        sys.path.append(tests)
-    from fakes.jobs import InMemoryJobs  # noqa: PLC0415
-
-    return InMemoryJobs()
+    def close(self) -> None:
+        """Let go of what outlives a run."""
+        if self.emulated is not None:
+            self.emulated.close()

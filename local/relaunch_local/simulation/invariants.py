@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 
 from relaunch.core.capacity_memory import LONGEST
 from relaunch.core.job import Effect, EffectKind, Job, JobState, Stop, TimelineEntry, TryState, WaitReason
-from relaunch.ports import JobWrite
 from relaunch_local.ecs import Clock, Event, ProcessSpec
 from relaunch_local.simulation.clients import TASK_STATE_CHANGE
 from relaunch_local.simulation.objects import ObjectStore
@@ -55,7 +54,7 @@ class Invariants:
         place = f" at {where.tb_frame.f_code.co_filename.rsplit('/', 1)[-1]}:{where.tb_lineno}" if where else ""
         self.check("no unhandled exception", False, f"{function}: {type(error).__name__}: {error}{place}")
 
-    def job_saved(self, job: Job, timeline: Sequence[TimelineEntry], write: JobWrite | None) -> None:
+    def job_saved(self, job: Job, timeline: Sequence[TimelineEntry], *, is_new: bool) -> None:
         """A job was created or saved."""
         before = self.jobs.get(job.job_id)
         self.jobs[job.job_id] = job
@@ -63,7 +62,7 @@ class Invariants:
         for entry in timeline:
             if entry.event == "stray task":
                 self.strays.update(entry.detail.split(", "))
-        self._check_progress(before, job, write)
+        self._check_progress(before, job, is_new=is_new)
         self._check_effects(job)
         self._check_wake(job)
         self._check_try(before, job)
@@ -118,9 +117,9 @@ class Invariants:
         """How many tasks of the job live."""
         return len(self._live[job_id])
 
-    def _check_progress(self, before: Job | None, job: Job, write: JobWrite | None) -> None:
+    def _check_progress(self, before: Job | None, job: Job, *, is_new: bool) -> None:
         if before is None:
-            self.check("a job is created once", write is None and job.version == 1, job.job_id)
+            self.check("a job is created once", is_new and job.version == 1, job.job_id)
             return
         self.check("every write is the next version", job.version == before.version + 1, f"{job.job_id} v{job.version}")
         is_kept = not before.state.is_final or (job.state is before.state and job.ended_at == before.ended_at)

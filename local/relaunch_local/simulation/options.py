@@ -12,7 +12,8 @@ class Options:
 
     `allowed` leaves out every fault that is not named in it (for the shrinker). `kill_at_step` kills the function that
     takes this step, counted from 1 over the whole run. `steps` ends the run after so many steps. `dynamodb` uses the
-    real adapter over an emulated table. `scenario` is told instead of drawn. `calm_limit` is how long after the last fault every job must be over.
+    real adapter over an emulated table. `scenario` is told instead of drawn. `calm_limit` is how long after the last
+    fault every job must be over.
     """
 
     trace: bool = False

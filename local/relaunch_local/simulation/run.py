@@ -66,6 +66,8 @@ class SeedRun:
             self._check_machines()
         except StepLimitError:
             pass
+        finally:
+            cloud.close()
         return self._result()
 
     def _advance(self, seconds: float) -> None:

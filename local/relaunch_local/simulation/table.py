@@ -19,7 +19,8 @@ STORE_ERRORS = CallErrors(
     unanswered=lambda name: TransientError(f"{name}: no answer"),
 )
 
-OnSaved = Callable[[Job, Sequence[TimelineEntry], JobWrite | None], None]
+OnSaved = Callable[[Job, Sequence[TimelineEntry], bool], None]
+"""Told of a job as it was saved, its new timeline entries, and whether it is new."""
 
 
 class Indexes:
@@ -82,7 +83,7 @@ class JobsTable:
         def effect() -> bool:
             is_new: bool = self._store.create_job(job, timeline)
             if is_new:
-                self._note(job.job_id, timeline, None)
+                self._note(job.job_id, timeline, is_new=True)
             return is_new
 
         return bool(self._call("create_job", _once(effect)))
@@ -92,7 +93,7 @@ class JobsTable:
 
         def effect() -> Job:
             saved: Job = self._store.save_job(write)
-            self._note(saved.job_id, write.timeline, write)
+            self._note(saved.job_id, write.timeline, is_new=False)
             return saved
 
         saved: Job = self._call("save_job", _once(effect))
@@ -128,10 +129,10 @@ class JobsTable:
 
         self._call("remember", effect)
 
-    def _note(self, job_id: str, timeline: Sequence[TimelineEntry], write: JobWrite | None) -> None:
+    def _note(self, job_id: str, timeline: Sequence[TimelineEntry], *, is_new: bool) -> None:
         job = self._store.load_job(job_id)
         self._indexes.note(job)
-        self._on_saved(job, timeline, write)
+        self._on_saved(job, timeline, is_new)
 
     def _call(self, name: str, effect: Callable[[], Any]) -> Any:
         return self._calls.perform("dynamodb", name, effect, STORE_ERRORS)

@@ -119,6 +119,15 @@ def read_stack() -> Stack:
     return Stack(queues, {each.name: each for each in functions}, rules)
 
 
+@cache
+def read_table() -> dict[str, Any]:
+    """The keys and indexes of the jobs table."""
+    document = yaml.load((REPOSITORY / "template.yaml").read_text(), Loader=_Loader)  # noqa: S506 - a safe loader
+    properties = document["Resources"]["JobsTable"]["Properties"]
+    kept = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "BillingMode")
+    return {name: properties[name] for name in kept}
+
+
 def _queue(name: str, properties: Mapping[str, Any], defaults: Mapping[str, Any]) -> QueueSettings:
     redrive = properties.get("RedrivePolicy")
     if redrive is None:

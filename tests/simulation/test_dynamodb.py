@@ -1,0 +1,11 @@
+"""What holds over the table in memory holds over the real adapter too."""
+
+from relaunch_local.simulation import Options, run_seed
+
+
+def test_a_seed_runs_over_the_real_adapter() -> None:
+    result = run_seed(11, Options(dynamodb=True))
+
+    assert result.violations == ()
+    assert result.jobs >= 3
+    assert result.tasks >= result.jobs / 2
