@@ -9,9 +9,8 @@ from typing import Any
 import yaml
 
 from benchmarks.fresh_process import aws_environment
-from relaunch_local.account import CHECKPOINTS
 from relaunch_local.build import BUILD, built_application
-from relaunch_local.emulator import ACCOUNT, REGION
+from relaunch_local.emulator import ACCOUNT
 from relaunch_local.training_cluster import CLUSTER, capacity_providers
 
 TABLE = "relaunch-jobs"
@@ -84,6 +83,3 @@ def handling(package: str, event: object, folder: Path) -> str:
     file = folder / "event.json"
     file.write_text(json.dumps(event))
     return HANDLE.format(package=package, event=str(file))
-
-
-__all__ = ["CHECKPOINTS", "REGION", "SECRET", "TABLE", "environment", "folders", "handling", "logical_id", "template"]
