@@ -1,9 +1,11 @@
 import pytest
 
-from fakes.builders import make_container, make_definition, make_revision
+from fakes.builders import make_container, make_definition, make_instance_type, make_revision
 from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement
+from relaunch.core.catalogue import InstanceType
 from relaunch.core.definition import JobDefinition
-from relaunch.core.need import Need, derive_need, needed_gpus, usable_memory_mib
+from relaunch.core.gpu_share import ShareNeed
+from relaunch.core.need import Need, derive_need, fills_machine, needed_gpus, usable_memory_mib
 from relaunch.core.revision import ContainerRequirement
 
 ONE_GPU = make_definition(accelerator=AcceleratorRequirement(gpu=GpuRequirement(count=1)))
@@ -29,6 +31,34 @@ def test_gpus_of_all_containers_are_needed_together(
     revision = None if containers is None else make_revision(containers=containers)
 
     assert needed_gpus(definition, revision) == gpus
+
+
+FOUR_GPUS_OF_48 = make_instance_type(gpu_count=4, vcpus=48, memory_mib=196_608)
+SIX_CHIPS = make_instance_type(gpu_count=0, neuron_devices=6, neuron_cores_per_device=2, vcpus=96, memory_mib=393_216)
+
+
+@pytest.mark.parametrize(
+    ("need", "machine", "fills"),
+    [
+        pytest.param(Need(gpu_count=2), FOUR_GPUS_OF_48, False, id="half of the GPUs"),
+        pytest.param(Need(gpu_count=3), FOUR_GPUS_OF_48, True, id="more than half of the GPUs"),
+        pytest.param(Need(vcpus=24.0), FOUR_GPUS_OF_48, False, id="half of the vCPUs"),
+        pytest.param(Need(vcpus=24.5), FOUR_GPUS_OF_48, True, id="more than half of the vCPUs"),
+        pytest.param(
+            Need(memory_mib=94_000), FOUR_GPUS_OF_48, False, id="less than half of what is left of the memory"
+        ),
+        pytest.param(Need(memory_mib=98_304), FOUR_GPUS_OF_48, True, id="half of the memory, of which some is kept"),
+        pytest.param(Need(neuron_devices=3), SIX_CHIPS, False, id="half of the devices"),
+        pytest.param(Need(neuron_devices=4), SIX_CHIPS, True, id="more than half of the devices"),
+        pytest.param(Need(neuron_cores=6), SIX_CHIPS, False, id="half of the cores"),
+        pytest.param(Need(neuron_cores=7), SIX_CHIPS, True, id="more than half of the cores"),
+        pytest.param(Need(share=ShareNeed(2_048, 90), vcpus=40.0), FOUR_GPUS_OF_48, False, id="a share"),
+    ],
+)
+def test_a_task_fills_a_machine_that_has_no_room_for_a_second_one(
+    need: Need, machine: InstanceType, fills: bool
+) -> None:
+    assert fills_machine(need, machine) is fills
 
 
 def test_without_a_revision_only_the_definition_is_known() -> None:

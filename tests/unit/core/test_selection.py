@@ -472,6 +472,17 @@ def test_a_calmer_market_may_be_dearer() -> None:
     assert costs == [pytest.approx(4.90, abs=0.05), pytest.approx(7.12, abs=0.05)]
 
 
+def test_of_two_zones_of_one_type_the_dearer_but_calmer_one_may_be_chosen() -> None:
+    definition = replace(ONE_GPU, estimated_duration=timedelta(hours=10), checkpoint_uri=None)
+    wild = offered(A10G, SPOT, zone="us-east-1a", price_usd_per_hour=0.40, interruptions_per_hour=0.2)
+    calm = offered(A10G, SPOT, zone="us-east-1b", price_usd_per_hour=0.45, interruptions_per_hour=0.01)
+
+    selection = selected(definition, wild, calm)
+
+    assert selection.chosen == calm
+    assert selection.kept == (calm, wild)
+
+
 def test_of_equal_prices_the_one_with_better_odds_is_first() -> None:
     likely, unknown, unlikely = (
         offered(make_instance_type(name), SPOT, placement_score=score)

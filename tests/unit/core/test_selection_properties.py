@@ -233,6 +233,29 @@ def test_the_choice_is_the_first_of_what_is_kept(arguments: Asked) -> None:
     assert chosen == next(iter(select(*arguments).kept), None)
 
 
+G5 = load_catalogue()["g5.xlarge"]
+one_type = st.lists(
+    offering_values.map(lambda offering: replace(offering, instance_type=G5)),
+    max_size=8,
+    unique_by=lambda offering: offering.key,
+)
+on_g5 = definitions.map(
+    lambda definition: replace(definition, accelerator=AcceleratorRequirement(instance_types=(G5.name,)))
+)
+
+
+@settings(steady, max_examples=300)
+@given(on_g5, one_type, memories, limit_values)
+def test_of_one_type_too_the_choice_is_the_first_of_what_is_kept(
+    definition: JobDefinition, offerings: list[Offering], memory: CapacityMemory, limits: SelectionLimits
+) -> None:
+    selection = select(definition, None, offerings, memory, NOW, limits)
+    chosen, kept = selection.chosen, selection.kept
+
+    assert chosen == next(iter(kept), None)
+    assert measure(selection, chosen) == min((measure(selection, each) for each in kept), default=math.inf)
+
+
 @steady
 @given(asked)
 def test_the_order_is_total(arguments: Asked) -> None:
