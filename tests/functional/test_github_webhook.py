@@ -1,5 +1,7 @@
 """github_webhook from the function URL's event to the message in the queue, over loopback."""
 
+import base64
+import hmac
 import importlib
 import json
 import ssl
@@ -12,14 +14,19 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from fakes.aws_endpoint import FakeAwsEndpoint, serve_aws
+from fakes.json_values import JSON, TEXT, mutated
 from fakes.webhook import SECRET, load_event, make_request, sign
 from relaunch.adapters.intake import parse_intake_message
 from relaunch.core.trigger import GithubEvent
 
 PUSH = json.dumps(load_event("github.push")).encode()
 ROOT = Path(__file__).parents[2]
+# The handler of one container answers all examples, as it would.
+in_one_container = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture
@@ -42,11 +49,11 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeAwsEndpoint]:
 
 
 @pytest.fixture
-def handle(aws: FakeAwsEndpoint) -> Iterator[Callable[[dict[str, Any]], int]]:
+def handle(aws: FakeAwsEndpoint) -> Iterator[Callable[[Any], int]]:
     """The handler as a container that has just started has it."""
     handler: ModuleType = importlib.reload(importlib.import_module("github_webhook.handler"))
 
-    def answer(event: dict[str, Any]) -> int:
+    def answer(event: Any) -> int:
         response = handler.handle(event, None)
         assert isinstance(json.loads(response["body"]), dict)
         status = response["statusCode"]
@@ -57,7 +64,7 @@ def handle(aws: FakeAwsEndpoint) -> Iterator[Callable[[dict[str, Any]], int]]:
     handler._aws.close()
 
 
-Handle = Callable[[dict[str, Any]], int]
+Handle = Callable[[Any], int]
 
 
 def test_a_signed_push_reaches_the_queue_as_an_event_that_can_start_a_job(handle: Handle, aws: FakeAwsEndpoint) -> None:
@@ -113,6 +120,103 @@ def test_what_is_not_signed_costs_no_call(handle: Handle, aws: FakeAwsEndpoint) 
 def test_a_forged_push_is_refused_and_queued_nowhere(handle: Handle, aws: FakeAwsEndpoint) -> None:
     assert handle(make_request(PUSH, secret="guessed")) == 401
     assert aws.messages == []
+
+
+FORGERIES: dict[str, Callable[[bytes, bytes], str]] = {
+    "of other bytes": lambda body, other: sign(body + other),
+    "of the body and a newline": lambda body, _: sign(body + b"\n"),
+    "of the body in base64": lambda body, _: sign(base64.b64encode(body)),
+    "with another secret": lambda body, _: sign(body, SECRET + "s"),
+    "with the secret's beginning": lambda body, _: sign(body, SECRET[:-1]),
+    "with no secret": lambda body, _: sign(body, ""),
+    "truncated": lambda body, _: sign(body)[:-1],
+    "truncated to half": lambda body, _: sign(body)[:39],
+    "lengthened": lambda body, _: sign(body) + "0",
+    "in upper case": lambda body, _: "sha256=" + sign(body)[7:].upper(),
+    "with its prefix in upper case": lambda body, _: "SHA256=" + sign(body)[7:],
+    "without its prefix": lambda body, _: sign(body)[7:],
+    "under another algorithm's name": lambda body, _: "sha1=" + sign(body)[7:],
+    "after a space": lambda body, _: " " + sign(body),
+    "before a space": lambda body, _: sign(body) + " ",
+    "twice": lambda body, _: f"{sign(body)},{sign(body)}",
+    "backwards": lambda body, _: "sha256=" + sign(body)[:6:-1],
+    "of zeros": lambda _, __: "sha256=" + "0" * 64,
+    "of the digest": lambda body, _: sign(sign(body)[7:].encode()),
+}
+
+
+@in_one_container
+@given(
+    st.sampled_from(sorted(FORGERIES)),
+    st.binary(min_size=1, max_size=60) | st.just(PUSH),
+    st.binary(min_size=1, max_size=9),
+    st.booleans(),
+)
+def test_no_forgery_is_accepted_however_near(
+    handle: Handle, aws: FakeAwsEndpoint, kind: str, body: bytes, other: bytes, has_valid_sha1: bool
+) -> None:
+    sha1 = f"sha1={hmac.digest(SECRET.encode(), body, 'sha1').hex()}" if has_valid_sha1 else None
+    forged = {"x-hub-signature-256": FORGERIES[kind](body, other), "x-hub-signature": sha1}
+
+    assert handle(make_request(body, forged, is_base64=True)) == 401
+    assert aws.messages == []
+
+
+@in_one_container
+@given(st.binary(min_size=1, max_size=60), st.data())
+def test_a_signature_that_was_overheard_opens_nothing_but_its_own_body(
+    handle: Handle, aws: FakeAwsEndpoint, changed: bytes, data: st.DataObject
+) -> None:
+    at = data.draw(st.integers(0, len(PUSH)))
+    body = PUSH[:at] + changed + PUSH[at + data.draw(st.sampled_from([0, len(changed)])) :]
+    replayed = {"x-hub-signature-256": sign(PUSH)}
+
+    assert handle(make_request(body, replayed, is_base64=True)) == (202 if body == PUSH else 401)
+    assert all(message["payload"] == json.loads(PUSH) for message in aws.messages)
+
+
+def is_signed(event: Any) -> bool:
+    """Tell whether a header has the signature of the body as it is or as base64, checked as plainly as can be."""
+    if not isinstance(event, dict) or not isinstance(event.get("headers"), dict):
+        return False
+    body = event.get("body")
+    raw = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else b""
+    try:
+        decoded = base64.b64decode(raw, validate=True)
+    except ValueError:
+        decoded = raw
+    return bool({sign(raw), sign(decoded)} & {str(value) for value in event["headers"].values()})
+
+
+@in_one_container
+@given(
+    mutated([load_event("function-url.github-push"), make_request(PUSH, is_base64=True)])
+    | st.builds(
+        lambda headers, body, is_base64: {"headers": headers, "body": body, "isBase64Encoded": is_base64},
+        st.dictionaries(st.sampled_from(["x-hub-signature-256", "X-GitHub-Event", "content-type"]) | TEXT, JSON | TEXT),
+        JSON | TEXT,
+        JSON,
+    )
+    | JSON
+)
+def test_any_event_is_answered_and_only_what_is_signed_is_queued(
+    handle: Handle, aws: FakeAwsEndpoint, event: Any
+) -> None:
+    aws.messages.clear()
+
+    status = handle(event)
+
+    assert status in {200, 202, 401, 413, 415}
+    if not is_signed(event):
+        assert (status in {401, 413}, aws.messages) == (True, [])
+
+
+@pytest.mark.parametrize("depth", [100, *range(960, 1000), 1_495, 1_496, 1_497, 9_996, 9_997, 9_998, 100_000])
+def test_nesting_of_any_depth_is_queued_or_refused(handle: Handle, aws: FakeAwsEndpoint, depth: int) -> None:
+    """json reads one level more than it writes, and how deep that is depends on the interpreter."""
+    body = b'{"a":' + b"[" * depth + b"]" * depth + b"}"
+
+    assert (handle(make_request(body)), len(aws.messages)) in {(202, 1), (415, 0)}
 
 
 def test_both_secrets_open_the_door_during_a_rotation(handle: Handle, aws: FakeAwsEndpoint) -> None:
