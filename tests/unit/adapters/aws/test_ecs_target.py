@@ -196,12 +196,13 @@ def test_task_that_stops_between_the_two_lists_is_found_once(ecs: ScriptedAws, t
     assert [task.desired_status for task in target.find_started_by("resnet/1")] == ["STOPPED"]
 
 
-def test_listed_task_that_is_forgotten_meanwhile_is_not_found(ecs: ScriptedAws, target: EcsTarget) -> None:
+def test_listed_task_that_cannot_be_described_is_not_taken_for_gone(ecs: ScriptedAws, target: EcsTarget) -> None:
     ecs.answer("ListTasks", taskArns=[])
     ecs.answer("ListTasks", taskArns=[task_arn(1)])
     ecs.answer("DescribeTasks", tasks=[], failures=[{"arn": task_arn(1), "reason": "MISSING"}])
 
-    assert target.find_started_by("resnet/1") == []
+    with pytest.raises(TransientError, match="MISSING"):
+        target.find_started_by("resnet/1")
 
 
 def test_nothing_listed_is_nothing_described(ecs: ScriptedAws, target: EcsTarget) -> None:

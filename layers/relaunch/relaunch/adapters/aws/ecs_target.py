@@ -99,7 +99,12 @@ class EcsTarget:
 
     def find_started_by(self, started_by: str) -> list[TaskObservation]:
         # `startedBy` excludes every other filter but the desired status, which is RUNNING unless it is given.
-        return self._describe_listed(self._list_tasks(startedBy=started_by))
+        described = self.describe(tuple(self._list_tasks(startedBy=started_by)))
+        unknown = [arn for arn, task in described.items() if task is None]
+        # Listed in one place and not known in another: taking it for gone could start a second task beside it.
+        if unknown:
+            raise TransientError(f"finding the tasks of {started_by}: ECS lists {', '.join(unknown)} as MISSING")
+        return [task for task in described.values() if task is not None]
 
     def find_on_instance(self, instance_id: str) -> list[TaskObservation]:
         with aws_errors(f"finding the container instance of {instance_id}"):
