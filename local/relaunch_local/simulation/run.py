@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from relaunch.usecases.sweep_cluster import is_sweep_due
 from relaunch_local.simulation.chance import Injection
 from relaunch_local.simulation.cloud import Cloud
 from relaunch_local.simulation.market import Market
@@ -50,7 +51,8 @@ class SeedRun:
         self.options = options
         self.outside = Outside(self.cloud)
         self.market = Market(self.cloud, self.outside.cancel_somebody)
-        self._tick()
+        # The schedule's minute begins whenever it was made.
+        self.cloud.clock.call_later(self.cloud.chance.stream("schedule").uniform(0.0, _MINUTE), self._tick)
 
     def run(self) -> SeedResult:
         """Let it all happen, and judge it."""
@@ -102,9 +104,10 @@ class SeedRun:
         cloud.clock.call_later(_MINUTE, self._tick)
         if cloud.chance.strikes("schedule-missed", _MISSED_PASSES):
             return
-        due_at = cloud.indexes.next_due_at()
+        due_at, now = cloud.indexes.next_due_at(), cloud.clock.now()
+        is_sweeping = any(is_sweep_due(now + skew) for skew in (-_CLOCK_MARGIN, timedelta(0), _CLOCK_MARGIN))
         # A pass that would find nothing is not simulated.
-        if due_at is not None and due_at <= cloud.clock.now() + _CLOCK_MARGIN:
+        if is_sweeping or (due_at is not None and due_at <= now + _CLOCK_MARGIN):
             cloud.lambdas.reconcile()
 
     def _check_machines(self) -> None:
