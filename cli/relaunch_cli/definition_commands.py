@@ -53,8 +53,8 @@ def apply(
         plans = plan_jobs(definitions, world)
     refuse_impossible(plans, text, file)
     changes = compare_definitions(definitions, registered, prune=prune)
-    for definition in definitions:
-        remark_notices(definition, definition.name)
+    for plan in plans:
+        remark_notices(plan, plan.definition.name)
     if not dry_run:
         with progress("registering"):
             register_definitions(definitions, changes, world)
@@ -84,13 +84,12 @@ def show_changes(
     changes: "Sequence[tuple[str, Change]]", plans: "Sequence[Plan]", *, is_dry_run: bool, as_json: bool
 ) -> None:
     """Print what was changed, and where each definition would run now."""
-    from relaunch.core.gpu_share import share_notices
     from relaunch_cli.screen import plain_table, remark, say, show
     from relaunch_cli.shapes import dump
 
     first = {plan.definition.name: plan.selection.kept[0] for plan in plans if plan.selection and plan.selection.kept}
     if as_json:
-        notices = {plan.definition.name: list(share_notices(plan.definition)) for plan in plans}
+        notices = {plan.definition.name: list(plan.notices) for plan in plans}
         shapes = [{"name": name, "change": change.value, "notices": notices.get(name, [])} for name, change in changes]
         say(dump({"is_dry_run": is_dry_run, "definitions": shapes}))
         return

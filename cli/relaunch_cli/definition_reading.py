@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from relaunch.core.definition import JobDefinition
+    from relaunch.usecases.plan_jobs import Plan
 
 
 def read_file(file: Path) -> str:
@@ -48,10 +49,9 @@ def parse_file(text: str, file: Path, registered: "Sequence[JobDefinition]" = ()
         raise CommandError(f"{file} has {count} problem{'s' if count > 1 else ''}: {so}") from error
 
 
-def remark_notices(definition: "JobDefinition", name: str) -> None:
-    """Say what a team should know that asks for a share of a GPU, under this name."""
-    from relaunch.core.gpu_share import share_notices
+def remark_notices(plan: "Plan", name: str) -> None:
+    """Say what a team should know of a plan, under this name."""
     from relaunch_cli.screen import remark
 
-    for notice in share_notices(definition):
+    for notice in plan.notices:
         remark(f"{name}: {notice}" if name else notice)

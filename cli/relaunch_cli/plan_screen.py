@@ -53,7 +53,7 @@ def show_plans(
         remark("task definitions are not read offline: what they reserve is not held against machines")
     _remark_prices(ground)
     for plan in plans:
-        remark_notices(plan.definition, name="" if plan.definition.name == NAME else plan.definition.name)
+        remark_notices(plan, name="" if plan.definition.name == NAME else plan.definition.name)
 
 
 def _show_plan(plan: Plan, ground: Ground, machine: InstanceType | None, *, limit: int, is_full: bool) -> None:

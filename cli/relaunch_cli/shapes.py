@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement
 from relaunch.core.definition import GithubTrigger, ImageTrigger, JobDefinition, Trigger
 from relaunch.core.explanation import Explanation
-from relaunch.core.gpu_share import share_notices
 from relaunch.core.job import Attempt, Job, JobSummary, TimelineEntry, Waiting
 from relaunch.core.selection import Selection, explain_rejection
 from relaunch.core.selection_rows import explain_rows
@@ -165,7 +164,7 @@ def plan_shape(plan: Plan) -> Shape:
         "at": _time(plan.at),
         "is_satisfiable": bool(kept),
         "problem": plan.problem or nothing or None,
-        "notices": list(share_notices(plan.definition)),
+        "notices": list(plan.notices),
         "accelerator": accelerator_shape(plan.definition.accelerator),
         **(selection_shape(plan.selection) if plan.selection else {"filters": [], "offerings": []}),
     }

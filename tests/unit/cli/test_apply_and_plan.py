@@ -245,6 +245,16 @@ def test_the_plan_of_a_share_says_what_sharing_means(relaunch, file):
     assert [len(each["notices"]) for each in shapes] == [0, 3]
 
 
+def test_a_disk_that_nobody_checks_is_said_to_be_so(relaunch, file):
+    rewrite(file, "accelerator: {gpu: {}}", "accelerator: {gpu: {}}\n    disk: 200GiB")
+
+    applied, planned = relaunch("apply", str(file)), relaunch("plan", str(file), "--json")
+
+    assert (applied.exit_code, planned.exit_code) == (0, 0)
+    assert "bert: `disk` only counts in the cost" in applied.stderr
+    assert [len(each["notices"]) for each in json.loads(planned.stdout)["plans"]] == [0, 1]
+
+
 def test_an_isolated_share_needs_a_part_of_a_gpu(relaunch, file):
     rewrite(file, "gpu: {}", "gpu: {memory: 2GiB, compute_percent: 30, isolation: required}")
 

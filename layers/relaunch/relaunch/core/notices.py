@@ -29,7 +29,8 @@ def find_notices(definition: JobDefinition, revision: Revision | None, selection
 
 def _idle_accelerator(need: Need, revision: Revision | None, chosen: Offering) -> str:
     """A container sees a GPU only when it asks for one: on ECS the machine's others are hidden from it."""
-    if revision is None or need.is_gpu or need.is_neuron or need.gpu_count or need.share or need.neuron_devices:
+    is_asked = need.is_gpu or need.is_neuron or need.gpu_count or need.share or need.neuron_devices
+    if is_asked or revision is None or not revision.containers:
         return ""
     machine = chosen.instance_type
     kind = "GPU" if machine.logical_gpu_count else "Neuron device"

@@ -7,6 +7,7 @@ from datetime import datetime
 from relaunch.core.accelerator import PurchaseOption
 from relaunch.core.definition import JobDefinition
 from relaunch.core.definition_rules import container_problem
+from relaunch.core.notices import find_notices
 from relaunch.core.revision import Revision
 from relaunch.core.selection import Selection, explain_rejection, select
 from relaunch.ports import NoActiveRevisionError, PlacementScoreSource, UnknownMarket, World
@@ -26,6 +27,11 @@ class Plan:
     selection: Selection | None
     problem: str = ""
     is_unsatisfiable: bool = False
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Return what a team should know of it, though nothing forbids it."""
+        return find_notices(self.definition, self.revision, self.selection)
 
 
 def plan_jobs(
