@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.busy import BusyStack, sample_messages
-from fakes.functions import QUEUE_FUNCTIONS, can_be_sent
+from fakes.functions import QUEUE_FUNCTIONS, can_be_sent, make_batch
 from fakes.json_values import JSON, mutated, write
 from fakes.webhook import load_event
+from relaunch.ports import PermanentError
 
 REQUESTS = [load_event(f"job_api.{action}") for action in ("submit", "show", "cancel")]
 
@@ -37,6 +38,75 @@ def test_a_sample_with_anything_wrong_is_handled_or_buried(function: str, data: 
 @given(body=JSON.map(write) | st.text().filter(can_be_sent))
 def test_any_message_at_all_is_handled_or_buried(function: str, body: str) -> None:
     bury_or_handle(function, body)
+
+
+TASK = load_event("aws.ecs.task-state-change.running")
+WARNING = load_event("aws.ec2.spot-interruption-warning")
+DELIVERY = {"source": "github", "event": "push", "payload": load_event("github.push")}
+
+
+def change(event: dict[str, Any], **detail: Any) -> dict[str, Any]:
+    return {**event, "detail": {**event["detail"], **detail}}
+
+
+@pytest.mark.parametrize(
+    ("function", "message", "reason"),
+    [
+        pytest.param("submit_job", {**DELIVERY, "payload": "\x00", "event": "\x00"}, "\ufffd", id="control-character"),
+        pytest.param(
+            "submit_job", {**DELIVERY, "payload": [], "event": "\ud800"}, "\ufffd", id="half-a-surrogate-pair"
+        ),
+        pytest.param("submit_job", {**DELIVERY, "payload": [], "event": "x" * 9_000}, "xxxx", id="very-long-reason"),
+        pytest.param("submit_job", {**DELIVERY, "payload": "@deep-list"}, "payload", id="nested"),
+        pytest.param("submit_job", {**DELIVERY, "payload": "@endless"}, "not JSON", id="nested-without-end"),
+        pytest.param("observe_task", {**TASK, "x": "@huge-integer"}, "not JSON", id="integer-of-5000-digits"),
+        pytest.param(
+            "observe_task", change(TASK, startedAt="0001-01-01T00:00:00+14:00"), "startedAt", id="before-time"
+        ),
+        pytest.param("observe_task", change(TASK, stoppedAt="9999-12-31T23:59:59-14:00"), "stoppedAt", id="after-time"),
+        pytest.param("observe_task", change(TASK, createdAt="9999-12-31T23:59:59Z"), "createdAt", id="end-of-time"),
+        pytest.param("observe_task", change(TASK, version="@huge-float"), "version", id="infinity"),
+        pytest.param("observe_capacity", {**WARNING, "time": "0001-01-01T00:00:00+14:00"}, "time", id="warning-of-old"),
+        pytest.param("observe_capacity", change(WARNING, **{"instance-id": "i-²"}), "instance-id", id="instance"),
+        pytest.param("launch_attempt", {"job_id": ["resnet-1f2e3d4c"]}, "job_id", id="job-in-a-list"),
+    ],
+)
+def test_what_once_broke_a_function_is_buried_with_its_reason(function: str, message: Any, reason: str) -> None:
+    stack = bury_or_handle(function, write(message))
+
+    (told,) = stack.functions.dead_letters.reasons
+    assert reason in told
+    assert len(told) <= 1_000
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        pytest.param("observe_task", change(TASK, startedBy="resnet-1f2e3d4c/²"), id="digit-that-is-no-number"),
+        pytest.param("observe_task", change(TASK, startedBy="\ud800/1"), id="task-of-nobody"),
+        pytest.param("observe_task", change(TASK, version=10**300), id="huge-version"),
+        pytest.param("launch_attempt", {"job_id": "\ud800"}, id="job-of-nobody"),
+    ],
+)
+def test_what_is_odd_and_concerns_nobody_is_let_go(function: str, message: Any) -> None:
+    assert bury_or_handle(function, write(message)).functions.dead_letters.letters == []
+
+
+MESSAGE = make_batch("{}")["Records"][0]
+NO_BATCHES: list[Any] = [
+    load_event("aws.s3.object-created"),
+    {"Records": []},
+    {"Records": {}},
+    {"Records": [5]},
+    *({"Records": [MESSAGE, {**MESSAGE, name: 5}]} for name in ("messageId", "body", "attributes")),
+]
+
+
+@pytest.mark.parametrize("function", QUEUE_FUNCTIONS)
+@given(event=st.sampled_from(NO_BATCHES) | JSON)
+def test_an_event_that_is_no_batch_is_refused_in_words(function: str, event: Any) -> None:
+    with pytest.raises(PermanentError, match="no batch of messages"):
+        BusyStack().functions.invoke(function, event)
 
 
 @given(mutated(REQUESTS) | JSON)

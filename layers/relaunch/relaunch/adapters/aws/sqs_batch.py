@@ -81,7 +81,7 @@ def handle_batch(
 
 def _require_batch(event: object) -> None:
     records = event.get("Records") if isinstance(event, dict) else None
-    if not isinstance(records, list) or not all(_is_message(record) for record in records):
+    if not records or not isinstance(records, list) or not all(map(_is_message, records)):
         raise PermanentError("the event is no batch of messages from SQS, which have messageId, body and attributes")
 
 
