@@ -20,7 +20,7 @@ def test_nothing_is_violated_whatever_fails(report: Report) -> None:
 def test_faults_are_many_and_every_run_has_jobs(report: Report) -> None:
     assert report.seeds == len(SEEDS)
     assert report.jobs >= 3 * report.seeds
-    assert report.fault_count >= 10 * report.seeds
+    assert report.injected >= 10 * report.seeds
     assert report.ends["SUCCEEDED"] > 0
     assert report.checks["never two live tasks of one job"] == report.tasks > report.jobs / 2
 
@@ -30,7 +30,7 @@ def test_every_kind_of_fault_that_happens_has_a_least_count(report: Report) -> N
 
 
 def test_the_last_line_tells_faults_jobs_and_violations(report: Report) -> None:
-    assert report.summary_line() == f"{report.fault_count} faults, {report.jobs} jobs, 0 violations"
+    assert report.summary_line() == f"{report.injected} faults, {report.jobs} jobs, 0 violations"
 
 
 def test_a_campaign_that_never_tried_a_kind_of_fault_is_not_good() -> None:

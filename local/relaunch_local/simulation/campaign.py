@@ -50,6 +50,7 @@ LEAST_PER_THOUSAND: Mapping[str, int] = {
     "run-task-unanswered": 100,
     "schedule-missed": 1_000,
     "stop-races-with-exit": 40,
+    "stray-task": 1,
     "task-missing": 50,
     "task-visible-late": 200,
     "user-cancels": 200,
@@ -79,15 +80,12 @@ class Report:
     steps: int = 0
     simulated_seconds: float = 0.0
     wall_seconds: float = 0.0
+    injected: int = 0
     faults: Counter[str] = field(default_factory=Counter)
+    """By kind: what was injected, and what then happened by itself (time-outs, retries, loops, strays)."""
     checks: Counter[str] = field(default_factory=Counter)
     ends: Counter[str] = field(default_factory=Counter)
     failures: list[Failure] = field(default_factory=list)
-
-    @property
-    def fault_count(self) -> int:
-        """How many faults were injected, and happened by themselves."""
-        return self.faults.total()
 
     @property
     def violation_count(self) -> int:
@@ -114,6 +112,7 @@ class Report:
         self.tasks += result.tasks
         self.steps += result.steps
         self.simulated_seconds += result.simulated_seconds
+        self.injected += len(result.faults)
         self.faults.update(result.happened)
         self.checks.update(result.checks)
         self.ends.update(result.ends)
@@ -122,7 +121,7 @@ class Report:
 
     def summary_line(self) -> str:
         """The last line of the output."""
-        return f"{self.fault_count} faults, {self.jobs} jobs, {self.violation_count} violations"
+        return f"{self.injected} faults, {self.jobs} jobs, {self.violation_count} violations"
 
     def to_json(self) -> dict[str, Any]:
         """Everything, JSON-ready."""
@@ -133,6 +132,7 @@ class Report:
             "steps": self.steps,
             "simulated_hours": round(self.simulated_seconds / 3600, 1),
             "wall_seconds": round(self.wall_seconds, 1),
+            "injected": self.injected,
             "faults": dict(sorted(self.faults.items())),
             "checks": dict(sorted(self.checks.items())),
             "ends": dict(sorted(self.ends.items())),

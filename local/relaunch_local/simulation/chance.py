@@ -56,6 +56,10 @@ class Chance:
         self.happened[kind] += 1
         return True
 
+    def withdraw(self) -> None:
+        """Take the last fault back: there was nothing that it could be done to."""
+        self.happened[self.injected.pop().kind] -= 1
+
     def note_organic(self, kind: str) -> None:
         """Count something bad that nobody injected: a race, a quota that was reached."""
         self.happened[kind] += 1

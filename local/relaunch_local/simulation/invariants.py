@@ -28,6 +28,7 @@ class Invariants:
         """By job and task: how each task's end was accounted for."""
         self.prices: dict[str, float] = {}
         self.strays: set[str] = set()
+        self.live_strays = 0
         self.tasks: dict[str, dict[str, dict[str, object]]] = defaultdict(dict)
         """By job and task: ECS's last word on each."""
         self.timelines: dict[str, list[TimelineEntry]] = defaultdict(list)
@@ -61,7 +62,9 @@ class Invariants:
         self.timelines[job.job_id].extend(timeline)
         for entry in timeline:
             if entry.event == "stray task":
-                self.strays.update(entry.detail.split(", "))
+                arns = entry.detail.split(", ")
+                self.strays.update(arns)
+                self.live_strays += sum(arn in self._live[job.job_id] for arn in arns)
         self._check_progress(before, job, is_new=is_new)
         self._check_effects(job)
         self._check_wake(job)

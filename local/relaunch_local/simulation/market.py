@@ -57,7 +57,10 @@ class Market:
         names = list(self._deeds)
         name = self._dice.choices(names, [self._deeds[each][0] for each in names])[0]
         if self._cloud.chance.strikes(name, 2.0):
-            self._cloud.trace.line(f"MARKET {name}: {self._deeds[name][1]()}")
+            done_to = self._deeds[name][1]()
+            self._cloud.trace.line(f"MARKET {name}: {done_to or 'no machine'}")
+            if not done_to:
+                self._cloud.chance.withdraw()
         self._later()
 
     def _machine(self, *, is_busy: bool = True) -> Host | None:
@@ -74,7 +77,7 @@ class Market:
     def _take(self, lead_seconds: float | None) -> str:
         host = self._machine()
         if host is None:
-            return "no machine"
+            return ""
         self._gone.append(host.instance_id)
         self._simulator.machines.interrupt(host, lead_seconds, rebalance_first=self._dice.random() < 0.2)
         return host.instance_id
@@ -82,7 +85,7 @@ class Market:
     def _lose(self) -> str:
         host = self._machine()
         if host is None:
-            return "no machine"
+            return ""
         self._gone.append(host.instance_id)
         self._simulator.machines.terminate(host)
         return host.instance_id
@@ -91,7 +94,7 @@ class Market:
         host = self._machine()
         if host is not None:
             self._simulator.machines.recommend_rebalance(host)
-        return host.instance_id if host else "no machine"
+        return host.instance_id if host else ""
 
     def _warn_late(self) -> str:
         instance_id = self._dice.choice([*self._gone, "i-0123456789abcdef0"])
@@ -101,7 +104,7 @@ class Market:
     def _warn_twice(self) -> str:
         host = self._machine()
         if host is None:
-            return "no machine"
+            return ""
         self._warn(host.instance_id)
         return self._take(None)
 
@@ -109,7 +112,7 @@ class Market:
         host = self._machine()
         if host is not None:
             self._warn(host.instance_id)
-        return host.instance_id if host else "no machine"
+        return host.instance_id if host else ""
 
     def _warn(self, instance_id: str) -> None:
         detail = {"instance-id": instance_id, "instance-action": "terminate"}
@@ -120,7 +123,7 @@ class Market:
     def _disconnect(self) -> str:
         host = self._machine()
         if host is None:
-            return "no machine"
+            return ""
         self._simulator.machines.set_agent(host, connected=False)
         back = self._dice.uniform(10.0, 900.0)
         self._cloud.clock.call_later(back, lambda: self._simulator.machines.set_agent(host, connected=True))

@@ -11,7 +11,7 @@ from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.submit_job import submit_direct
 from relaunch_local.ecs.region import iso
 from relaunch_local.simulation.cloud import Cloud
-from relaunch_local.simulation.scenario import BUCKET, IMAGES, PlannedEvent
+from relaunch_local.simulation.scenario import BUCKET, IMAGES, SHARED, PlannedEvent
 from relaunch_local.simulation.template import ACCOUNT, REGION
 
 _POISON = (
@@ -37,6 +37,9 @@ class Outside:
         self.cloud = cloud
         self.accepted: set[tuple[str, str]] = set()
         """(definition, token) of every event that the application took."""
+        self.planned = {
+            (name, event.token) for event in cloud.scenario.events for name in self._definitions_of(cloud, event)
+        }
         self.cancelled: set[str] = set()
         self.poison = 0
         self._dice = cloud.chance.stream("outside")
@@ -58,6 +61,13 @@ class Outside:
             self._at(dice.uniform(0.1, 1.0) * cloud.scenario.chaos_seconds, self.cancel_somebody)
         if dice.random() < 0.4:
             self._at(dice.uniform(0.0, 1.0) * cloud.scenario.chaos_seconds, self._send_poison)
+
+    @staticmethod
+    def _definitions_of(cloud: Cloud, event: PlannedEvent) -> list[str]:
+        return [event.definition] if event.definition else [each.name for each in cloud.scenario.definitions]
+
+    def _accept(self, event: PlannedEvent) -> None:
+        self.accepted.update((name, event.token) for name in self._definitions_of(self.cloud, event))
 
     def _at(self, seconds: float, action: Callable[[], None]) -> None:
         self.cloud.clock.call_later(seconds, action)
@@ -97,19 +107,20 @@ class Outside:
             if error is not None:
                 self._at(self._dice.uniform(30.0, 900.0), lambda: self._deliver(event, payload, delivery, hook))
             else:
-                self.accepted.add((event.definition, event.token))
+                self._accept(event)
 
         cloud.lambdas.call("github_webhook", handle, on_end)
 
     def _upload(self, event: PlannedEvent) -> None:
-        key = f"{event.definition}/{event.token}.manifest"
+        folder = f"{event.definition}/" if event.definition else SHARED
+        key = f"{folder}{event.token}.manifest"
         detail = {
             "bucket": {"name": BUCKET},
             "object": {"key": key, "size": 9, "sequencer": f"00{len(self.accepted):014X}{event.token.encode().hex()}"},
             "request-id": event.token,
         }
         self._publish("aws.s3", "Object Created", detail)
-        self.accepted.add((event.definition, event.token))
+        self._accept(event)
 
     def _image(self, tag: str) -> None:
         digest = f"sha256:{tag}{tag[:24]}"
@@ -127,7 +138,7 @@ class Outside:
         cloud = self.cloud
         direct = DirectRequest(f"api:key:{event.token}", event.definition, {}, "job_api", cloud.clock.now())
         cloud.lambdas.call_asynchronously("job_api", lambda: submit_direct(direct, cloud.world), event.token)
-        self.accepted.add((event.definition, event.token))
+        self._accept(event)
 
     def cancel_somebody(self) -> None:
         """Let somebody cancel a job that is not over."""

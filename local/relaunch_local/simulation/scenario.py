@@ -29,6 +29,8 @@ from relaunch_local.simulation.trainings import Recipe
 ZONES = ("us-east-1a", "us-east-1b")
 INSTANCE_TYPES = tuple(ON_DEMAND_USD_PER_HOUR)
 BUCKET = "acme-datasets"
+SHARED = "shared/"
+"""Every definition watches this prefix."""
 CHECKPOINTS = "acme-checkpoints"
 IMAGES = "trainer"
 _SPOT_SHARE = {"us-east-1a": 0.35, "us-east-1b": 0.42}
@@ -37,7 +39,10 @@ _NAMES = ("resnet", "whisper", "bert")
 
 @dataclass(frozen=True, slots=True)
 class PlannedEvent:
-    """Something outside that is to start one job; `token` is in the identity of that job."""
+    """Something outside that is to start a job; `token` is in the identity of that job.
+
+    Without a definition every one of them gets a job.
+    """
 
     at_seconds: float
     kind: str
@@ -194,6 +199,7 @@ def _draw_definition(
         triggers=(
             GithubTrigger(f"acme/{name}", "push", branches=("main",), wait_for_image=wait),
             S3Trigger(BUCKET, prefix=f"{name}/", suffix=".manifest"),
+            S3Trigger(BUCKET, prefix=SHARED, suffix=".manifest"),
         ),
         environment={"RECIPE": name},
         purchase=dice.choice(policies),
@@ -236,6 +242,9 @@ def _draw_events(dice: random.Random, definitions: list[JobDefinition], chaos_se
             PlannedEvent(at_seconds + dice.uniform(0.0, 3.0), "upload", definition.name, _token(dice, "upload", number))
             for number in range(10, 10 + dice.randint(2, 5))
         ]
+    if dice.random() < 0.25:
+        at_seconds = dice.uniform(5.0, chaos_seconds * 0.5)
+        events.append(PlannedEvent(at_seconds, "upload", "", _token(dice, "upload", 20)))
     return events
 
 
