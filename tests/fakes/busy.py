@@ -1,6 +1,7 @@
 """A world in which every sample of events/ means something: definitions that watch, and a job on their machine."""
 
 import json
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from fakes.builders import (
@@ -11,6 +12,7 @@ from fakes.builders import (
     make_running_job,
     make_timeline_entry,
 )
+from fakes.clock import FakeClock
 from fakes.functions import Functions
 from fakes.jobs import InMemoryJobs
 from fakes.tasks import FakeTasks
@@ -21,6 +23,10 @@ from relaunch.core.job import TryState
 from relaunch.core.launch import TaskObservation
 from relaunch.ports import JobWrite
 
+# When the samples of events/ were sent: the task began to run at 11:03, and its machine was taken away at 12:41.
+ACCEPTED_AT = datetime(2026, 11, 3, 11, 0, tzinfo=UTC)
+STARTED_AT = ACCEPTED_AT + timedelta(minutes=3)
+NOW = ACCEPTED_AT + timedelta(hours=1, minutes=45)
 GITHUB_EVENTS = ("push", "workflow_dispatch", "repository_dispatch", "workflow_run", "release", "package")
 JOB_ID = "resnet-1f2e3d4c"
 TASK_ARN = "arn:aws:ecs:us-east-1:111122223333:task/relaunch/5f1c0e9a7b3d4c21a8e6f0d2b4c69713"
@@ -46,14 +52,21 @@ class BusyStack:
             make_definition(triggers=triggers, inputs={"learning_rate": anything, "dataset": anything})
         )
         self._run_job()
-        self.functions = Functions(make_world(jobs=self.jobs, tasks=self.tasks))
+        self.functions = Functions(make_world(jobs=self.jobs, tasks=self.tasks, clock=FakeClock(NOW)))
 
     def _run_job(self) -> None:
-        placed = make_placement_try(state=TryState.PLACED, task_arn=TASK_ARN)
+        placed = make_placement_try(state=TryState.PLACED, task_arn=TASK_ARN, frozen_at=ACCEPTED_AT)
         attempt = make_running_attempt(
-            placement_try=placed, task_version=3, container_instance_arn=MACHINE.arn, instance_id=MACHINE.instance_id
+            placement_try=placed,
+            task_version=3,
+            container_instance_arn=MACHINE.arn,
+            instance_id=MACHINE.instance_id,
+            started_at=STARTED_AT,
         )
-        self.jobs.create_job(make_running_job(JOB_ID, attempt=attempt), [make_timeline_entry()])
+        job = make_running_job(
+            JOB_ID, attempt=attempt, accepted_at=ACCEPTED_AT, first_started_at=STARTED_AT, wake_at=NOW
+        )
+        self.jobs.create_job(job, [make_timeline_entry()])
         self.jobs.save_job(JobWrite(self.jobs.job(JOB_ID), take_slot_limits=(5, 20), link_instance=True))
         self.tasks.instances[MACHINE.arn] = MACHINE
         self.tasks.tasks[TASK_ARN] = TaskObservation(

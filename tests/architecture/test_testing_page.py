@@ -1,0 +1,22 @@
+"""docs/testing.md names tests that are there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+NAMED = re.findall(r"`(\w[\w/]*\.py)::(test_\w+)`", (REPOSITORY / "docs" / "testing.md").read_text(encoding="utf-8"))
+
+
+def test_the_page_names_a_test_for_every_promise() -> None:
+    rows = [
+        line for line in (REPOSITORY / "docs" / "testing.md").read_text(encoding="utf-8").splitlines() if "::" in line
+    ]
+
+    assert len(NAMED) == len(rows) > 20
+
+
+@pytest.mark.parametrize(("path", "name"), NAMED, ids=[name for _, name in NAMED])
+def test_a_named_test_is_there(path: str, name: str) -> None:
+    assert f"def {name}(" in (REPOSITORY / "tests" / path).read_text(encoding="utf-8")
