@@ -25,11 +25,9 @@ from relaunch.usecases.survey_market import survey_market
 # A client token lives at least an hour after its task ended; a try older than this is never sent (Amazon ECS API
 # Reference, "Ensuring idempotency").
 _OLDEST_TRY = timedelta(minutes=50)
-# A function that was sending when the job was cancelled has ended by then; what it may have made is stopped as a stray.
-_SENDING_GRACE = timedelta(minutes=2)
-# Before another try is sent, ECS must have listed what the last one may have made: a function sends for a minute, and
-# the page of RunTask has callers look again for up to five.
-_LISTING_GRACE = timedelta(minutes=6)
+# A function that was sending when the try became too old, or the job was cancelled, has ended after a minute, and ECS
+# lists the task it may have made: the page of RunTask has callers look again for up to five.
+_SENDING_GRACE = timedelta(minutes=6)
 _LOOK_SECONDS = 30
 # Two clocks, and SQS delays by whole seconds: a launch this much ahead of its back-off is not ahead.
 _EARLY = timedelta(seconds=5)
@@ -101,12 +99,12 @@ def _resume_uri(job: Job, world: World) -> str | None:
 
 def _send(job: Job, world: World) -> Job | None:
     attempt = job.current_attempt
-    unsendable_at, grace = attempt.placement_try.frozen_at + _OLDEST_TRY, _LISTING_GRACE
+    unsendable_at = attempt.placement_try.frozen_at + _OLDEST_TRY
     if attempt.intent is not None:
-        unsendable_at, grace = min(unsendable_at, attempt.intent.at), _SENDING_GRACE
+        unsendable_at = min(unsendable_at, attempt.intent.at)
     overdue = world.clock.now() - unsendable_at
     if overdue >= timedelta(0):
-        return _look_for_task(job, overdue > grace, world)
+        return _look_for_task(job, overdue > _SENDING_GRACE, world)
     answered = _answer(job, _launch(job, world), world)
     try:
         # Not by advance_job: it would first repeat the very launch request that is being answered here.
