@@ -17,7 +17,7 @@ _SPARE_MILLISECONDS = 10_000
 
 @measured
 def handle(_event: object, context: LambdaContext) -> dict[str, int]:
-    """Look at due jobs until there are none left or the time is nearly up; then clean up, and sweep."""
+    """Look at due jobs until there are none left or the time is nearly up; then sweep, and clean up."""
     world = function().world
     is_sweeping = is_sweep_due(world.clock.now())
 
@@ -30,6 +30,6 @@ def handle(_event: object, context: LambdaContext) -> dict[str, int]:
         looked_at += count
         if count < _BATCH:
             break
-    deregistered = clean_revisions(world)
     swept = sweep_cluster(world, has_time).tasks if is_sweeping and has_time() else 0
+    deregistered = clean_revisions(world) if has_time() else 0
     return {"looked_at": looked_at, "deregistered": deregistered, "swept": swept}

@@ -422,7 +422,7 @@ class TestTable:
         assert indexes == {
             "due": (["due", "wake_at"], "KEYS_ONLY"),
             "waiting": (["waiting_slot", "accepted_at"], "KEYS_ONLY"),
-            "listing": (["listing", "accepted_at"], "ALL"),
+            "listing": (["listing", "accepted_at"], "INCLUDE"),
         }
         assert table["BillingMode"] == "PAY_PER_REQUEST"
         assert table["TimeToLiveSpecification"] == {"AttributeName": "expires_at", "Enabled": True}

@@ -354,13 +354,18 @@ def provisioning(**fields) -> Job:
 
 
 @pytest.mark.parametrize(
-    ("attempt", "minutes"),
+    ("attempt", "minutes", "kind"),
     [
-        pytest.param({}, 8, id="without-a-machine"),
-        pytest.param({"container_instance_arn": "c", "task_status": "PENDING"}, 30, id="while-the-image-is-pulled"),
+        pytest.param({}, 8, IntentKind.PLACEMENT_WITHDRAWN, id="without-a-machine"),
+        pytest.param(
+            {"container_instance_arn": "c", "task_status": "PENDING"},
+            30,
+            IntentKind.START_WITHDRAWN,
+            id="while-the-image-is-pulled",
+        ),
     ],
 )
-def test_a_task_that_does_not_start_is_withdrawn_after_its_deadline_and_not_before(attempt, minutes):
+def test_a_task_that_does_not_start_is_withdrawn_after_its_deadline_and_not_before(attempt, minutes, kind):
     job, placed_at = provisioning(**attempt), NOW + timedelta(minutes=30)
     deadline = placed_at + timedelta(minutes=minutes)
 
@@ -370,7 +375,7 @@ def test_a_task_that_does_not_start_is_withdrawn_after_its_deadline_and_not_befo
     assert (early.job.state, early.job.wake_at, early.timeline) == (JobState.LAUNCHING, deadline, ())
     assert late.job.state is JobState.STOPPING
     assert late.job.current_attempt.intent is not None
-    assert late.job.current_attempt.intent.kind is IntentKind.PLACEMENT_WITHDRAWN
+    assert late.job.current_attempt.intent.kind is kind
     assert [effect.kind for effect in late.job.pending] == [EffectKind.STOP_TASK]
 
 

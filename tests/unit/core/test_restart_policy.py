@@ -34,7 +34,13 @@ def test_every_kind_of_stop_is_one_of_end_failure_interruption_or_want_of_capaci
     interruptions = {kind for kind in StopKind if is_interruption(kind)}
 
     assert ends == {StopKind.SUCCESS, StopKind.CANCELLED, StopKind.TIME_OUT}
-    assert failures == {StopKind.USER_ERROR, StopKind.OUT_OF_MEMORY, StopKind.IMAGE, StopKind.UNKNOWN}
+    assert failures == {
+        StopKind.USER_ERROR,
+        StopKind.OUT_OF_MEMORY,
+        StopKind.IMAGE,
+        StopKind.NOT_STARTED,
+        StopKind.UNKNOWN,
+    }
     assert interruptions == {StopKind.INTERRUPTION, StopKind.HOST_LOST}
     assert set(StopKind) - ends - failures - interruptions == {StopKind.NO_CAPACITY}
 

@@ -63,6 +63,9 @@ CASES = {
     "placement-withdrawn": Case(
         K.NO_CAPACITY, "UserInitiated", "PROVISIONING too long", {"main": None}, intent=IntentKind.PLACEMENT_WITHDRAWN
     ),
+    "start-withdrawn": Case(
+        K.NOT_STARTED, "UserInitiated", "not started within 0:30:00", {"main": None}, intent=IntentKind.START_WITHDRAWN
+    ),
     "interruption-by-a-clock-ahead-of-ecs": Case(
         K.INTERRUPTION,
         "UserInitiated",

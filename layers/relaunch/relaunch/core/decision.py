@@ -96,10 +96,15 @@ def wait_for_launch(
     return wait(job, waiting, now, event=event, wake_at=now + delay + LAUNCH_PATIENCE, effects=effects)
 
 
+def waits_for_slot(job: Job) -> bool:
+    """Tell whether the job waits for a slot; when it is let in there is one, and somebody shall have it."""
+    return job.waiting is not None and job.waiting.reason is WaitReason.SLOT
+
+
 def end(job: Job, state: JobState, now: datetime, *, event: str, detail: str) -> Decision:
     """Bring a job to its final state, give its slot back and let the next one in."""
     ended = replace(job, ended_at=now, reason=detail, has_slot=False)
-    effects = (Effect(EffectKind.ADMIT_WAITING),) if job.has_slot else ()
+    effects = (Effect(EffectKind.ADMIT_WAITING),) if job.has_slot or waits_for_slot(job) else ()
     # A job that is over is due only as long as the slot may not have been handed on.
     wake_at = now + LAUNCH_PATIENCE if effects else None
     decision = move(ended, state, now, event=event, detail=detail, wake_at=wake_at, effects=effects)

@@ -184,6 +184,7 @@ def _explain_stopping(job: Job) -> Explanation:
         None: "how it ended decides: the job ends, or is launched again",
         IntentKind.INTERRUPTION: f"it is launched again on another offering, and {_resumption(job)}",
         IntentKind.PLACEMENT_WITHDRAWN: "another offering is tried",
+        IntentKind.START_WITHDRAWN: "it counts as a failure; within max_failures the job is launched again",
         IntentKind.CANCEL: "the job ends CANCELLED",
         IntentKind.TIME_OUT: "the job ends TIMED_OUT",
     }[kind]

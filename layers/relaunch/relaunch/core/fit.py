@@ -145,9 +145,7 @@ def check_vcpu(need: Need, machine: InstanceType) -> Miss | None:
     """Reject machines with fewer vCPUs than the revision reserves."""
     if machine.vcpus >= need.vcpus:
         return None
-    return Miss(
-        f"it has {machine.vcpus} vCPU; the task reserves {need.vcpus:g}", 1 - machine.vcpus / need.vcpus
-    )
+    return Miss(f"it has {machine.vcpus} vCPU; the task reserves {need.vcpus:g}", 1 - machine.vcpus / need.vcpus)
 
 
 def check_memory(need: Need, machine: InstanceType) -> Miss | None:

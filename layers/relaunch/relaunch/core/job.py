@@ -87,6 +87,7 @@ class PlacementTry:
     task_arn: str | None = None
     resume_uri: str | None = None
     outcome: str = ""
+    is_lost: bool = False
     placed_at: datetime | None = None
     revision_arn: str | None = None
     neuron_devices: tuple[int, ...] = ()
@@ -101,6 +102,7 @@ class IntentKind(StrEnum):
     CANCEL = "cancel"
     TIME_OUT = "time-out"
     PLACEMENT_WITHDRAWN = "placement-withdrawn"
+    START_WITHDRAWN = "start-withdrawn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,7 @@ class StopKind(StrEnum):
     CANCELLED = "cancelled"
     TIME_OUT = "time-out"
     NO_CAPACITY = "no-capacity"
+    NOT_STARTED = "not-started"
     UNKNOWN = "unknown"
 
 

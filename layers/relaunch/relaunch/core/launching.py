@@ -7,7 +7,17 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.caps import StackLimits
-from relaunch.core.decision import LAUNCH_PATIENCE, Decision, end, move, quiet, stop_effects, wait, wait_for_launch
+from relaunch.core.decision import (
+    LAUNCH_PATIENCE,
+    Decision,
+    end,
+    move,
+    quiet,
+    stop_effects,
+    wait,
+    wait_for_launch,
+    waits_for_slot,
+)
 from relaunch.core.image_pins import describe_pin, plan_pins
 from relaunch.core.job import (
     STACK_SLOT,
@@ -51,7 +61,7 @@ _DEFERRED_DELAY_SECONDS = 30
 _UNCERTAIN_DELAY_SECONDS = 5
 # A launch that goes unanswered is asked for ever more seldom: SQS delivers now and then twice, each copy goes on
 # asking, and at a fixed pace their number would double every few minutes for as long as the trouble lasts.
-_LONGEST_UNCERTAIN_DELAY_SECONDS = 300
+_LONGEST_REPEAT_DELAY_SECONDS = 300
 # Slots are handed on when a job ends; this look is for the case that the hand-over got lost.
 _SLOT_PATIENCE = timedelta(minutes=15)
 _CAPACITY_PATIENCE = timedelta(minutes=5)
@@ -95,10 +105,9 @@ def freeze(job: Job, event: OfferingChosen, now: datetime, _limits: StackLimits)
         takes_all_neuron=event.prepared.takes_all_neuron,
         gpu_partition_size=chosen.instance_type.gpu_partition_size,
     )
-    attempt = Attempt(number, frozen, closed_tries=closed[-_KEPT_TRIES:])
+    attempt = Attempt(number, frozen, closed_tries=_kept_tries(closed))
     # Several jobs may have ended at once, each of which let the same oldest one in: pass it on.
-    waited = job.waiting is not None and job.waiting.reason is WaitReason.SLOT
-    effects = (Effect(EffectKind.ADMIT_WAITING),) if waited else ()
+    effects = (Effect(EffectKind.ADMIT_WAITING),) if waits_for_slot(job) else ()
     job = replace(job, attempt=attempt, has_slot=True, reason="")
     detail = f"{chosen.key} by {frozen.capacity_provider} at ${frozen.price_usd_per_hour:.4f}/h"
     if event.resume_uri:
@@ -120,15 +129,26 @@ def _attempt_to_launch(previous: Attempt | None) -> tuple[int, tuple[PlacementTr
     return previous.number, (*previous.closed_tries, previous.placement_try)
 
 
+def _kept_tries(closed: tuple[PlacementTry, ...]) -> tuple[PlacementTry, ...]:
+    """Leave out the oldest tries without a task first: late news of a task must find the try it was of."""
+    surplus = max(len(closed) - _KEPT_TRIES, 0)
+    taskless = [each.number for each in closed[:-1] if each.task_arn is None][:surplus]
+    return tuple(each for each in closed if each.number not in taskless)[-_KEPT_TRIES:]
+
+
 def nothing_kept(job: Job, event: NothingKept, now: datetime, _limits: StackLimits) -> Decision:
     """No offering: fail when none ever will, else wait until one may."""
     if event.is_permanent:
         decision = end(job, JobState.FAILED, now, event="nothing satisfies it", detail=event.message)
         return replace(decision, selection=event.selection)
     retry_at = max(event.retry_at or now + _CAPACITY_PATIENCE, now + timedelta(seconds=15))
+    if job.definition.deadline is not None:
+        retry_at = min(retry_at, job.accepted_at + job.definition.deadline)
     reason = WaitReason.PRICE if event.is_price else WaitReason.CAPACITY
     waiting = Waiting(reason, now, event.message, retry_at)
-    decision = wait(job, waiting, now, event=f"waiting for {reason}", wake_at=retry_at)
+    # The slot it was let in for stays free: pass it on.
+    effects = (Effect(EffectKind.ADMIT_WAITING),) if waits_for_slot(job) else ()
+    decision = wait(job, waiting, now, event=f"waiting for {reason}", wake_at=retry_at, effects=effects)
     return replace(decision, selection=event.selection)
 
 
@@ -162,7 +182,9 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
             return _next_try(job, outcome, now, event="placement failed", avoid_for=avoid_for, found=found)
         case LaunchDeferred(reason) | LaunchUncertain(reason):
             is_known = isinstance(event.outcome, LaunchDeferred)
-            delay_seconds = _DEFERRED_DELAY_SECONDS if is_known else _uncertain_delay_seconds(job, now)
+            delay_seconds = _repeat_delay_seconds(
+                job, now, _DEFERRED_DELAY_SECONDS if is_known else _UNCERTAIN_DELAY_SECONDS
+            )
             return _send_again(job, reason, now, event="launch to be repeated", delay_seconds=delay_seconds)
         case LaunchRefused(reason):
             return _refused(job, reason, now)
@@ -170,9 +192,10 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
             return _refused(job, "ConflictException, and it names no task", now)
 
 
-def _uncertain_delay_seconds(job: Job, now: datetime) -> int:
+def _repeat_delay_seconds(job: Job, now: datetime, least: int) -> int:
+    """Return how long to wait before the same try is sent again: ever longer, for copies of a message repeat it too."""
     age_seconds = int((now - job.current_attempt.placement_try.frozen_at).total_seconds())
-    return min(max(age_seconds // 2, _UNCERTAIN_DELAY_SECONDS), _LONGEST_UNCERTAIN_DELAY_SECONDS)
+    return min(max(age_seconds // 2, least), _LONGEST_REPEAT_DELAY_SECONDS)
 
 
 def _lost_device(job: Job, reasons: tuple[str, ...], outcome: str) -> bool:
@@ -291,5 +314,7 @@ def wake_placed(job: Job, _event: TimePassed, now: datetime, limits: StackLimits
         return quiet(move(job, job.state, now, event="still starting", wake_at=deadline))
     placed_at = attempt.placement_try.placed_at or attempt.placement_try.frozen_at
     reason = f"not started within {deadline - placed_at}; ECS says {attempt.task_status or 'nothing'}"
-    intent = StopIntent(IntentKind.PLACEMENT_WITHDRAWN, now, reason)
-    return stop_with_intent(job, intent, now, event="provisioning deadline")
+    # With a machine it is not capacity that is missing: a pull that hangs would hang on every machine, at full price.
+    has_machine = attempt.container_instance_arn is not None
+    kind = IntentKind.START_WITHDRAWN if has_machine else IntentKind.PLACEMENT_WITHDRAWN
+    return stop_with_intent(job, StopIntent(kind, now, reason), now, event="start deadline")

@@ -14,7 +14,9 @@ _FAILURE_BACKOFF_SECONDS = 30
 # SQS delays a message by 900 seconds at most.
 _LONGEST_DELAY_SECONDS = 900
 
-_FAILURES = frozenset({StopKind.USER_ERROR, StopKind.OUT_OF_MEMORY, StopKind.IMAGE, StopKind.UNKNOWN})
+_FAILURES = frozenset(
+    {StopKind.USER_ERROR, StopKind.OUT_OF_MEMORY, StopKind.IMAGE, StopKind.NOT_STARTED, StopKind.UNKNOWN}
+)
 _INTERRUPTIONS = frozenset({StopKind.INTERRUPTION, StopKind.HOST_LOST})
 _ENDS = {
     StopKind.SUCCESS: JobState.SUCCEEDED,
@@ -85,7 +87,7 @@ def out_of_time(job: Job, now: datetime) -> GiveUp | None:
         return GiveUp(JobState.TIMED_OUT, f"the deadline of {definition.deadline} after acceptance has passed")
     if job.run_time(now) >= definition.max_runtime:
         return GiveUp(JobState.TIMED_OUT, f"its tasks have run for max_runtime, {definition.max_runtime}")
-    if job.interruptions and idle_time(job, now) >= INTERRUPTION_BUDGET:
+    if definition.deadline is None and job.interruptions and idle_time(job, now) >= INTERRUPTION_BUDGET:
         return GiveUp(
             JobState.FAILED,
             f"interrupted {job.interruptions} times and not running for {INTERRUPTION_BUDGET} in all: "
@@ -121,6 +123,7 @@ def describe_stop(stop: Stop) -> str:
         StopKind.CANCELLED: "cancelled",
         StopKind.TIME_OUT: "out of time",
         StopKind.NO_CAPACITY: "no capacity",
+        StopKind.NOT_STARTED: "the task had a machine and did not start on it",
         StopKind.UNKNOWN: "the task stopped for a reason ECS does not tell",
     }[stop.kind]
     facts = [

@@ -130,6 +130,7 @@ _BY_INTENT = {
     IntentKind.TIME_OUT: StopKind.TIME_OUT,
     IntentKind.INTERRUPTION: StopKind.INTERRUPTION,
     IntentKind.PLACEMENT_WITHDRAWN: StopKind.NO_CAPACITY,
+    IntentKind.START_WITHDRAWN: StopKind.NOT_STARTED,
 }
 
 # What we wanted for the job, whatever became of the task.

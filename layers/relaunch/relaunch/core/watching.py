@@ -104,6 +104,8 @@ def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimi
     if now - attempt.missing_since < MISSING_GRACE:
         return ignore(job, "missing for less than the grace")
     reason = "ECS does not know the task any more"
+    lost = replace(attempt.placement_try, is_lost=True)
+    job = replace(job, attempt=replace(attempt, placement_try=lost))
     if attempt.intent is None:
         return follow_stop(job, Stop(StopKind.HOST_LOST, attempt.missing_since, stopped_reason=reason), now)
     gone = TaskObservation(

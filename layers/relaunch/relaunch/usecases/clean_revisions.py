@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.revision import parse_revision_arn
-from relaunch.ports import RevisionUpkeep, TransientError, World
+from relaunch.ports import PermanentError, RevisionUpkeep, TransientError, World
 
 _PACE = timedelta(hours=1)
 _KEPT_UNUSED = timedelta(days=1)
@@ -27,7 +27,7 @@ def clean_revisions(world: World) -> int:
     upkeep = replace(upkeep, next_at=now + _PACE, version=upkeep.version + 1)
     try:
         return _clean(upkeep, now, world)
-    except TransientError as error:
+    except (TransientError, PermanentError) as error:
         world.log.decided("postponed", reason=f"cleaning derived revisions: {error}")
         return 0
 

@@ -71,9 +71,10 @@ def _choose(job: Job, world: World) -> Job:
         return apply_event(job, _nothing_kept(selection), world)
     try:
         prepared = prepare_revision(job, selection.kept[0], world)
+        resume_uri = _resume_uri(job, world)
     except PermanentError as error:
         return apply_event(job, LaunchImpossible(str(error)), world)
-    chosen = OfferingChosen(selection.kept[0], selection, _resume_uri(job, world), prepared)
+    chosen = OfferingChosen(selection.kept[0], selection, resume_uri, prepared)
     try:
         return apply_event(job, chosen, world)
     except SlotsFullError as full:
@@ -94,7 +95,10 @@ def _nothing_kept(selection: Selection) -> NothingKept:
 def _resume_uri(job: Job, world: World) -> str | None:
     if job.definition.checkpoint_uri is None or job.first_started_at is None:
         return None
-    return world.checkpoints.newest_complete(job.definition.checkpoint_uri, job.job_id)
+    try:
+        return world.checkpoints.newest_complete(job.definition.checkpoint_uri, job.job_id)
+    except PermanentError as error:
+        raise PermanentError(f"{error}; is the bucket among the stack's CheckpointBuckets?") from error
 
 
 def _send(job: Job, world: World) -> Job | None:

@@ -6,7 +6,7 @@ from relaunch.core.job import Job
 from relaunch.core.job_events import HostEnded, HostWarned, JobEvent, TaskSeen
 from relaunch.core.launch import CapacityNews, CapacityNewsKind, ContainerInstance
 from relaunch.core.offering import CapacityFailure
-from relaunch.ports import TransientError, World
+from relaunch.ports import PermanentError, TransientError, World
 from relaunch.usecases.advance_job import advance_job
 from relaunch.usecases.observe_task import job_of
 
@@ -46,14 +46,14 @@ def _advance(job_id: str, event: JobEvent, world: World) -> Job | None:
 def _warn(instance_id: str, noted: list[str], at: datetime, world: World) -> list[Job]:
     """Warn every job with a task on the machine; one job's trouble does not cost the others their two minutes."""
     warned: dict[str, Job] = {}
-    troubles: list[TransientError] = []
+    troubles: list[TransientError | PermanentError] = []
 
     def warn(job_id: str, *events: JobEvent) -> None:
         try:
             for event in events:
                 job = _advance(job_id, event, world)
                 warned.update({job_id: job} if job else {})
-        except TransientError as error:
+        except (TransientError, PermanentError) as error:
             troubles.append(error)
 
     for job_id in noted:
@@ -65,7 +65,8 @@ def _warn(instance_id: str, noted: list[str], at: datetime, world: World) -> lis
             machine = ContainerInstance(task.container_instance_arn or "", instance_id, zone=task.zone)
             warn(owner, TaskSeen(task, machine), HostWarned(instance_id, at, task.task_arn))
     if troubles:
-        raise troubles[0]
+        # What may pass goes first: the message comes again, and those that were told ignore it.
+        raise min(troubles, key=lambda trouble: isinstance(trouble, PermanentError))
     return list(warned.values())
 
 

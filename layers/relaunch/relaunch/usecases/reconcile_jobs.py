@@ -6,7 +6,7 @@ from relaunch.core.job import Job, JobState, WaitReason
 from relaunch.core.job_events import ImageArrived, JobEvent, TaskMissing, TimePassed
 from relaunch.core.launch import TaskObservation
 from relaunch.core.lifecycle import is_news
-from relaunch.ports import TransientError, World
+from relaunch.ports import PermanentError, TransientError, World
 from relaunch.usecases.advance_job import advance_job
 from relaunch.usecases.observe_task import task_seen
 
@@ -20,13 +20,22 @@ def reconcile_jobs(world: World, limit: int = 200) -> int:
     """
     due = world.jobs.load_due(world.clock.now(), limit)
     jobs = [job for job_id in due if (job := world.jobs.load_job(job_id)) is not None]
-    seen = world.tasks.describe(_task_arns(jobs))
+    seen = _describe(jobs, world)
     for job in jobs:
         try:
             _look(job.job_id, seen, world)
-        except TransientError as error:
+        except (TransientError, PermanentError) as error:
             world.log.decided("postponed", job_id=job.job_id, reason=str(error))
     return len(due)
+
+
+def _describe(jobs: Sequence[Job], world: World) -> Mapping[str, TaskObservation | None]:
+    """Describe the jobs' tasks; without an answer there is no news of them, but time passes all the same."""
+    try:
+        return world.tasks.describe(_task_arns(jobs))
+    except (TransientError, PermanentError) as error:
+        world.log.decided("tasks not described", reason=str(error))
+        return {}
 
 
 def _task_arns(jobs: Sequence[Job]) -> list[str]:

@@ -60,7 +60,8 @@ def submit_event(event: TriggerEvent, world: World) -> tuple[Submission, ...]:
         _let_waiting_go_on(event, world)
     source, name = trigger_keys(event)
     found = world.definitions.find_definitions(source, name)
-    submissions = tuple(_submit(definition, event, world) for definition in found)
+    troubles: list[PermanentError] = []
+    submissions = tuple(_submit_apart(definition, event, world, troubles) for definition in found)
     notes = [f"{each.definition}: {each.note}" for each in submissions]
     outcome = "; ".join(notes) or f"no job definition watches {source} {name}"
     job_ids = [each.job.job_id for each in submissions if each.job is not None]
@@ -68,7 +69,21 @@ def submit_event(event: TriggerEvent, world: World) -> tuple[Submission, ...]:
     if not job_ids:
         world.measures.record(Measure(Metric.EVENTS_IGNORED))
     world.log.decided("event handled", identity=event.identity, source=str(source), reason=outcome, job_ids=job_ids)
+    if troubles:
+        # Kept as a dead letter: redriven, it finds the jobs that were created, and creates the one that was not.
+        raise troubles[0]
     return submissions
+
+
+def _submit_apart(
+    definition: JobDefinition, event: TriggerEvent, world: World, troubles: list[PermanentError]
+) -> Submission:
+    """Submit to one definition; what is wrong with it for good does not keep the event from the others."""
+    try:
+        return _submit(definition, event, world)
+    except PermanentError as error:
+        troubles.append(error)
+        return Submission(definition.name, None, False, f"cannot be started: {error}")
 
 
 def submit_direct(request: DirectRequest, world: World) -> Job:

@@ -33,8 +33,12 @@ AWSVPC = "awsvpc"
 _NOT_NOW = re.compile(
     r"(?i)provisioning capacity limit|provisioning state|reached the limit|Rate exceeded|Request ?Limit ?Exceeded"
 )
-# A capacity provider without managed scaling and without machines; managed capacity that AWS has none of.
-_NO_CAPACITY = re.compile(r"(?i)no container instances were found|capacity is unavailable")
+# A capacity provider without managed scaling and without machines; managed capacity that AWS has none of; a provider
+# that was mistyped in the stack's settings or deleted since, beside which others may fit.
+_NO_CAPACITY = re.compile(
+    r"(?i)no container instances were found|capacity is unavailable"
+    r"|capacity provider.{0,80}(not found|does not exist|not associated)"
+)
 
 
 def build_run_task(
