@@ -87,6 +87,10 @@ bench-peers: environment ## Choosing beside SkyPilot's catalogue on one table (i
 	@$(INSTALL) .venv-peers --requirement requirements/bench-peers.txt
 	@$(ENVIRONMENT)/python -m benchmarks peers
 
+.PHONY: sam-local
+sam-local: setup build ## Every event of events/ in a real container (needs Docker, or root with docker.io)
+	@$(ENVIRONMENT)/python -m relaunch_local.sam_local
+
 bench: setup build environment-bench ## Cold starts, decision times, AWS calls: docs/benchmarks.md (about 5 minutes)
 	@$(ENVIRONMENT)/python -m benchmarks
 

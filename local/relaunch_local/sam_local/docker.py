@@ -1,0 +1,113 @@
+"""The Docker daemon that is there, or one of our own, which ends with us but for its images in .cache."""
+
+import fcntl
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from relaunch_local.build import REPOSITORY
+from relaunch_local.lifeline import start_guarded
+
+STORE = REPOSITORY / ".cache" / "sam-local"
+START_SECONDS = 30.0
+POLL_SECONDS = 0.1
+_BRIDGE = b"docker0"
+_SIOCGIFADDR = 0x8915  # asks Linux for the address of an interface
+
+
+class DockerError(Exception):
+    """There is no Docker to be had; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Docker:
+    """A running daemon."""
+
+    url: str
+    """Where clients find it."""
+
+    def is_running(self) -> bool:
+        """Tell whether the daemon answers."""
+        try:
+            self.run("version")
+        except DockerError:
+            return False
+        return True
+
+    def run(self, *arguments: str) -> str:
+        """Run the command `docker`, and return what it prints.
+
+        Raises:
+            DockerError: it failed; the message carries what it said.
+        """
+        result = subprocess.run(["docker", "--host", self.url, *arguments], capture_output=True, text=True, check=False)
+        if result.returncode != 0:
+            raise DockerError(f"docker {arguments[0]} failed: {result.stderr.strip()}")
+        return result.stdout.strip()
+
+    def gateway(self) -> str:
+        """The address at which containers reach this machine."""
+        bridge = fcntl.ioctl(socket.socket(), _SIOCGIFADDR, struct.pack("256s", _BRIDGE))
+        return socket.inet_ntoa(bridge[20:24])
+
+    def end_containers(self, folder: Path) -> None:
+        """End the containers into which something below a folder is mounted."""
+        for mounted in folder.iterdir():
+            for container in self.run("ps", "--quiet", "--filter", f"volume={mounted}").split():
+                self.run("rm", "--force", container)
+
+
+@contextmanager
+def running_docker() -> Iterator[Docker]:
+    """Find a daemon, or run one that changes nothing of this machine's packet filter or forwarding.
+
+    Raises:
+        DockerError: a program is missing, we are not root, or the daemon did not start.
+    """
+    missing = [each for each in ("docker", "busybox") if shutil.which(each) is None]
+    if missing:
+        raise DockerError(f"{' and '.join(missing)} missing: install docker.io and busybox-static (apt-get install)")
+    existing = Docker(os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock")
+    if existing.is_running():
+        yield existing
+        return
+    if shutil.which("dockerd") is None or os.geteuid() != 0:
+        raise DockerError(
+            "no Docker daemon is running, and to run one we would have to be root with docker.io installed"
+        )
+    with _own_daemon() as docker:
+        yield docker
+
+
+@contextmanager
+def _own_daemon() -> Iterator[Docker]:
+    STORE.mkdir(parents=True, exist_ok=True)
+    # A socket's path may not be long, and the repository's may be.
+    with tempfile.TemporaryDirectory(prefix="relaunch-docker-") as name:
+        folder = Path(name)
+        docker, log = Docker(f"unix://{folder / 'docker.sock'}"), folder / "dockerd.log"
+        command: list[str | Path] = ["dockerd", "--host", docker.url, "--data-root", STORE / "docker"]
+        command += ["--exec-root", folder / "exec", "--pidfile", folder / "pid"]
+        command += ["--iptables=false", "--ip-forward=false", "--ip-masq=false"]
+        process = start_guarded(command, environment=dict(os.environ), folder=folder / "exec", log=log)
+        try:
+            _wait_for(docker, log)
+            yield docker
+        finally:
+            process.stop()
+
+
+def _wait_for(docker: Docker, log: Path) -> None:
+    ends_at = time.monotonic() + START_SECONDS
+    while not docker.is_running():
+        if time.monotonic() > ends_at:
+            raise DockerError(f"dockerd did not start:\n{log.read_text()[-2000:]}")
+        time.sleep(POLL_SECONDS)
