@@ -14,7 +14,7 @@ from relaunch.core.launch import (
     LaunchUncertain,
     PlacementFailed,
 )
-from relaunch.ports import PermanentError, TransientError
+from relaunch.ports import PermanentError, StaleWriteError, TransientError
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.launch_attempt import launch_attempt
 from unit.usecases.story import MINUTE, Story, machine, push
@@ -277,6 +277,46 @@ def test_a_task_made_by_an_answer_that_came_too_late_is_stopped():
     (stray,) = set(story.tasks.tasks) - {story.arn(job_id)}
     assert [arn for arn, _ in story.tasks.stops] == [stray]
     assert "stray task" in story.jobs.events_of(job_id)
+
+
+def test_a_launch_that_somebody_else_was_faster_with_is_left_to_them():
+    story = Story()
+    job_id = story.submit()
+    offerings = story.offerings.offerings
+
+    def choose_slowly(now):
+        story.offerings.offerings = offerings
+        story.tasks.outcomes.append(NO_ANSWER)
+        launch_attempt(job_id, story.world)
+        return offerings(now)
+
+    story.offerings.offerings = choose_slowly
+    job = launch_attempt(job_id, story.world)
+
+    assert job is not None
+    assert job.state is JobState.LAUNCHING
+    assert len(story.tasks.requests) == 1
+
+
+def test_a_launch_that_lost_a_race_to_other_news_begins_again():
+    story = Story()
+    job_id = story.submit()
+    story.jobs.fail_next(StaleWriteError("somebody noted something"))
+
+    story.deliver()
+
+    assert story.job(job_id).state is JobState.LAUNCHING
+    assert len(story.tasks.requests) == 1
+
+
+def test_a_launch_that_loses_every_race_is_left_to_the_queue():
+    story = Story()
+    job_id = story.submit()
+    for _ in range(6):
+        story.jobs.fail_next(StaleWriteError("-"))
+
+    with pytest.raises(StaleWriteError, match="6 times"):
+        launch_attempt(job_id, story.world)
 
 
 def test_a_job_without_a_slot_waits_and_says_so():

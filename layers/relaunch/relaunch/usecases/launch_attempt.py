@@ -29,6 +29,9 @@ _OLDEST_TRY = timedelta(minutes=50)
 # lists the task it may have made: the page of RunTask has callers look again for up to five.
 _SENDING_GRACE = timedelta(minutes=6)
 _LOOK_SECONDS = 30
+# Several messages may ask for one job's launch at once. Left to their queue, those that lose would come back together,
+# lose again, and end among the dead letters.
+_RACES = 5
 # Two clocks, and SQS delays by whole seconds: a launch this much ahead of its back-off is not ahead.
 _EARLY = timedelta(seconds=5)
 
@@ -41,6 +44,15 @@ def launch_attempt(job_id: str, world: World) -> Job | None:
     Raises:
         TransientError: something failed for now; the message is to be delivered again.
     """
+    for has_lost in (False, *[True] * _RACES):
+        try:
+            return _bring_on(job_id, world, has_lost=has_lost)
+        except StaleWriteError:
+            continue
+    raise StaleWriteError(f"job {job_id} was saved by others {_RACES + 1} times while it was being launched")
+
+
+def _bring_on(job_id: str, world: World, *, has_lost: bool) -> Job | None:
     job = world.jobs.load_job(job_id)
     if job is None:
         world.log.decided("ignored", job_id=job_id, reason="no such job")
@@ -48,7 +60,10 @@ def launch_attempt(job_id: str, world: World) -> Job | None:
     if any(effect.kind is not EffectKind.REQUEST_LAUNCH for effect in job.pending):
         job = act(job, world)
     if job.state is JobState.WAITING and _may_choose(job, world):
-        job = _choose(job, world)
+        job, has_lost = _choose(job, world), False
+    if has_lost:
+        # Whoever was faster sends what it froze.
+        return job
     if job.state is JobState.LAUNCHING and job.current_attempt.placement_try.state is TryState.FROZEN:
         return _send(job, world)
     return job
