@@ -27,6 +27,8 @@ class Invariants:
         self.stops: dict[str, dict[str, Stop]] = defaultdict(dict)
         """By job and task: how each task's end was accounted for."""
         self.prices: dict[str, float] = {}
+        self.intents: dict[str, datetime] = {}
+        """Since when we mean to stop each task."""
         self.strays: set[str] = set()
         self.live_strays = 0
         self.tasks: dict[str, dict[str, dict[str, object]]] = defaultdict(dict)
@@ -153,6 +155,7 @@ class Invariants:
         attempt = job.attempt
         if attempt is None or attempt.intent is None or attempt.task_arn is None or attempt.stop is not None:
             return
+        self.intents.setdefault(attempt.task_arn, self._clock.now())
         wanted = (EffectKind.STOP_TASK, attempt.task_arn)
         is_asked = wanted in self._done or wanted in {(each.kind, each.task_arn) for each in job.pending}
         self.check("what is meant to stop is asked to", is_asked, f"{job.job_id}: {attempt.intent.kind}")

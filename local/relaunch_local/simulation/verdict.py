@@ -16,6 +16,7 @@ CLOCKS = timedelta(seconds=7)
 # A function may be late by its minute, StopTask by its repetition (3 minutes) for as long as calls fail or an agent is
 # cut off (15 minutes), the program by its stop time-out.
 RUNTIME_OVERSHOOT = timedelta(minutes=45)
+STOP_OVERSHOOT = timedelta(minutes=30)
 
 
 class Verdict:
@@ -122,8 +123,16 @@ class Verdict:
         for arn, stop in stops.items():
             wrong = self._misjudged(job, arn, stop)
             self._check("a stop's reason is its cause", not wrong, f"{job.job_id}: {arn[-6:]} {stop.kind}: {wrong}")
+            self._check_stopped_in_time(job, arn, tasks.get(arn, {}))
         failures = sum(is_failure(stop.kind) for stop in stops.values())
         self._check("failures are those of the stops", failures == job.failures, f"{job.job_id}: {failures}")
+
+    def _check_stopped_in_time(self, job: Job, arn: str, task: Mapping[str, object]) -> None:
+        meant_at, stopped = self._cloud.invariants.intents.get(arn), task.get("stoppedAt")
+        if meant_at is None or not stopped:
+            return
+        took = datetime.fromisoformat(str(stopped)) - meant_at
+        self._check("what is meant to stop does stop", took <= STOP_OVERSHOOT, f"{job.job_id}: {arn[-6:]} after {took}")
 
     def _misjudged(self, job: Job, arn: str, stop: Stop) -> str:
         ending = self._cloud.trainings.logs[job.job_id].endings.get(arn, "never started")
