@@ -1,0 +1,82 @@
+"""Ways to break the application while it runs, and to mend it again."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+
+from relaunch.core import lifecycle
+from relaunch.core.decision import Decision, ignore
+from relaunch.core.job import Job
+from relaunch.core.job_events import JobEvent
+from relaunch.core.lifecycle import Row
+from relaunch.ports import JobWrite, World
+from relaunch.usecases import advance_job as advancing
+
+
+@contextmanager
+def patched(owner: object, **values: object) -> Iterator[None]:
+    """Let attributes of a module or class, which must be there, have other values for a while."""
+    originals = {name: getattr(owner, name) for name in values}
+    for name, value in values.items():
+        setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        for name, original in originals.items():
+            setattr(owner, name, original)
+
+
+@contextmanager
+def patched_in(owners: Iterable[object], **values: object) -> Iterator[None]:
+    """Let names have other values in every module that imported them."""
+    with ExitStack() as stack:
+        for owner in owners:
+            stack.enter_context(patched(owner, **values))
+        yield
+
+
+@contextmanager
+def action_changed(name: str, replacement: Callable[..., Decision]) -> Iterator[None]:
+    """Replace the action of this name in every row of the transition table that has it."""
+    with _table(lambda row: replace(row, action=replacement) if row.action.__name__ == name else row):
+        yield
+
+
+@contextmanager
+def guard_changed(name: str, replacement: Callable[..., bool]) -> Iterator[None]:
+    """Replace the guard of this name in every row of the transition table that has it."""
+    with _table(lambda row: replace(row, guard=replacement) if row.guard.__name__ == name else row):
+        yield
+
+
+@contextmanager
+def rows_dropped(action: str) -> Iterator[None]:
+    """Take every row with this action out of the transition table."""
+    with _table(lambda row: None if row.action.__name__ == action else row):
+        yield
+
+
+@contextmanager
+def _table(change: Callable[[Row], Row | None]) -> Iterator[None]:
+    table = tuple(row for row in map(change, lifecycle.TABLE) if row is not None)
+    if table == lifecycle.TABLE:
+        raise LookupError("no row of the transition table was changed")
+    with patched(lifecycle, TABLE=table):
+        yield
+
+
+@contextmanager
+def writes(change: Callable[[Job, JobWrite], JobWrite]) -> Iterator[None]:
+    """Change what is written when a decision is saved: `change` gets the job as it was, and the write."""
+    original = advancing._write
+
+    def write(before: Job, decision: Decision, world: World) -> JobWrite:
+        return change(before, original(before, decision, world))
+
+    with patched(advancing, _write=write):
+        yield
+
+
+def ignored_in(job: Job, _event: JobEvent, *_rest: object) -> Decision:
+    """Decide to do nothing."""
+    return ignore(job, "forgotten")

@@ -1,0 +1,69 @@
+"""The simulation finds what is broken: every planted bug, within a stated number of seeds, and nothing without one."""
+
+import re
+from functools import cache
+
+import pytest
+
+from relaunch.core import lifecycle
+from relaunch_local.simulation import run_seed
+from simulation.planted_bugs import BUGS, PlantedBug
+from simulation.planting import patched, rows_dropped
+
+# A violation is "MM-DD HH:MM:SS invariant: message".
+_VIOLATION = re.compile(r"\S+ \S+ (?P<invariant>[^:]+):")
+
+
+def broken_invariants(seed: int) -> set[str]:
+    """Return the invariants that a seed breaks, with whatever is planted just now."""
+    found = [_VIOLATION.match(violation) for violation in run_seed(seed).violations]
+    return {match["invariant"] for match in found if match}
+
+
+@cache
+def broken_without_a_bug(seed: int) -> frozenset[str]:
+    """Return the invariants that a seed breaks in the application as it is."""
+    return frozenset(broken_invariants(seed))
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+def test_a_planted_bug_is_found_within_its_seeds(bug: PlantedBug) -> None:
+    tried: list[int] = []
+    is_found = False
+    with bug.plant():
+        for seed in range(bug.first_seed, bug.first_seed + bug.within):
+            tried.append(seed)
+            is_found = bug.invariant in broken_invariants(seed)
+            if is_found:
+                break
+    assert is_found, f"{bug.broken}: no violation of {bug.invariant!r} in seeds {tried}"
+    assert {seed: broken_without_a_bug(seed) for seed in tried} == dict.fromkeys(tried, frozenset())
+
+
+def test_at_least_thirty_bugs_are_planted_each_under_a_name_of_its_own() -> None:
+    assert len({bug.name for bug in BUGS}) == len(BUGS) >= 30
+    assert len({bug.broken for bug in BUGS}) == len(BUGS)
+    assert len({bug.invariant for bug in BUGS}) >= 15
+
+
+def test_what_was_broken_is_mended_even_when_a_run_fails() -> None:
+    table, row = lifecycle.TABLE, lifecycle.Row
+    with pytest.raises(KeyError, match="a run failed"):
+        fail_while_broken()
+    assert lifecycle.TABLE is table
+    assert lifecycle.Row is row
+
+
+def fail_while_broken() -> None:
+    """Raise while the table lacks a row and a class is gone."""
+    whole = len(lifecycle.TABLE)
+    with rows_dropped("cancel_frozen"), patched(lifecycle, Row=None):
+        assert len(lifecycle.TABLE) == whole - 1
+        raise KeyError("a run failed")
+
+
+def test_a_bug_that_breaks_nothing_is_refused() -> None:
+    with pytest.raises(LookupError, match="no row"), rows_dropped("an action that is not there"):
+        pass
+    with pytest.raises(AttributeError), patched(lifecycle, NOT_THERE=1):
+        pass
