@@ -1,8 +1,10 @@
 """The Docker daemon that is there, or one of our own, which ends with us but for its images in .cache."""
 
+import contextlib
 import fcntl
 import os
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -14,10 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from relaunch_local.build import REPOSITORY
-from relaunch_local.lifeline import start_guarded
+from relaunch_local.lifeline import GuardedProcess, start_guarded
 
 STORE = REPOSITORY / ".cache" / "sam-local"
 START_SECONDS = 30.0
+END_SECONDS = 20.0
 POLL_SECONDS = 0.1
 _BRIDGE = b"docker0"
 _SIOCGIFADDR = 0x8915  # asks Linux for the address of an interface
@@ -102,7 +105,18 @@ def _own_daemon() -> Iterator[Docker]:
             _wait_for(docker, log)
             yield docker
         finally:
-            process.stop()
+            _end_politely(process, folder / "pid")
+
+
+def _end_politely(process: GuardedProcess, pid_file: Path) -> None:
+    """Let the daemon end by itself: killed, it would leave its store mounted, and nobody could remove it."""
+    ends_at = time.monotonic() + END_SECONDS
+    if pid_file.is_file():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(pid_file.read_text()), signal.SIGTERM)
+        while process.exit_code() is None and time.monotonic() < ends_at:
+            time.sleep(POLL_SECONDS)
+    process.stop()
 
 
 def _wait_for(docker: Docker, log: Path) -> None:
