@@ -1,0 +1,267 @@
+"""Parts of the application as they must not be, and the ways to put them in place of the real ones."""
+
+import itertools
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from relaunch.adapters.aws import checkpoints, errors
+from relaunch.adapters.aws.checkpoints import S3Checkpoints
+from relaunch.core import launch_plan, lifecycle, stopping, watching
+from relaunch.core.caps import StackLimits
+from relaunch.core.decision import Decision, move, quiet, stop_effect
+from relaunch.core.definition import JobDefinition
+from relaunch.core.job import (
+    EffectKind,
+    IntentKind,
+    Job,
+    JobState,
+    Stop,
+    StopIntent,
+    StopKind,
+    TimelineEntry,
+    WaitReason,
+)
+from relaunch.core.job_events import HostEnded, HostWarned, JobEvent, TaskMissing, TaskSeen
+from relaunch.core.launch import TaskObservation
+from relaunch.core.restart_policy import RestartAfter
+from relaunch.core.stopping import follow_stop
+from relaunch.core.trigger import TriggerEvent
+from relaunch.core.trigger_rules import Match, derive_job_id, match
+from relaunch.ports import JobWrite, World
+from relaunch.usecases import advance_job as advancing
+from relaunch.usecases import submit_job as submitting
+from relaunch.usecases.submit_job import Submission
+from relaunch_local.memory_jobs import InMemoryJobs
+from simulation.planting import action_changed, patched, writes
+
+Planting = Callable[[], AbstractContextManager[None]]
+
+
+def replaced(owner: object, name: str, make: Callable[[Any], object]) -> Planting:
+    """Replace an attribute by what `make` makes of it."""
+    return lambda: patched(owner, **{name: make(getattr(owner, name))})
+
+
+def token_of_each_send() -> AbstractContextManager[None]:
+    numbers = itertools.count()
+    return patched(launch_plan, client_token=lambda *_parts: f"send-{next(numbers)}")
+
+
+def id_of_each_delivery() -> AbstractContextManager[None]:
+    numbers = itertools.count()
+    return patched(submitting, derive_job_id=lambda _identity, name: f"{name}-{next(numbers)}")
+
+
+def stop_without_intent(original: Callable[..., Decision]) -> Callable[..., Decision]:
+    def stop(job: Job, intent: StopIntent, now: datetime, *, event: str) -> Decision:
+        decided = original(job, intent, now, event=event)
+        attempt = replace(decided.job.current_attempt, intent=None)
+        return replace(decided, job=replace(decided.job, attempt=attempt))
+
+    return stop
+
+
+def any_version(job: Job, event: TaskSeen) -> bool:
+    attempt, seen = job.attempt, event.observation
+    if attempt is None or attempt.stop is not None or seen.started_by != job.started_by:
+        return False
+    return attempt.task_arn in {None, seen.task_arn}
+
+
+def seen_and_not_woken(job: Job, event: TaskSeen, now: datetime, limits: StackLimits) -> Decision:
+    decided = watching.task_seen(job, event, now, limits)
+    return decided if decided.job.state.is_final else replace(decided, job=replace(decided.job, wake_at=None))
+
+
+def apply_without_pending(job: Job, event: JobEvent, world: World) -> Job:
+    decided = lifecycle.decide(job, event, world.clock.now(), world.limits)
+    if decided.is_ignored:
+        return job
+    effects = decided.job.pending
+    unmarked = replace(decided, job=replace(decided.job, pending=()))
+    saved = world.jobs.save_job(advancing._write(job, unmarked, world))
+    for effect in effects:
+        advancing._perform(saved, effect, world)
+    return saved
+
+
+def relaunch_on_warning(job: Job, event: HostWarned, now: datetime, _limits: StackLimits) -> Decision:
+    stopping_task = stop_effect(job, "interruption warning")
+    decided = follow_stop(job, Stop(StopKind.INTERRUPTION, event.at), now)
+    return replace(decided, job=replace(decided.job, pending=(*stopping_task, *decided.job.pending)))
+
+
+def lost_when_missing(job: Job, _event: TaskMissing, now: datetime, _limits: StackLimits) -> Decision:
+    return follow_stop(job, Stop(StopKind.HOST_LOST, now, stopped_reason="missing"), now)
+
+
+def lost_with_host(job: Job, event: HostEnded, now: datetime, _limits: StackLimits) -> Decision:
+    return follow_stop(job, Stop(StopKind.HOST_LOST, event.at, stopped_reason="its host ended"), now)
+
+
+@contextmanager
+def any_folder() -> Iterator[None]:
+    with ExitStack() as stack:
+        stack.enter_context(patched(checkpoints, _folders=folders_of_anything, _is_complete=lambda *_parts: True))
+        stack.enter_context(patched(S3Checkpoints, _read=lambda *_parts: b""))
+        yield
+
+
+def folders_of_anything(job_prefix: str, sizes: Mapping[str, int]) -> Iterator[Any]:
+    for key in sizes:
+        if match := re.fullmatch(r"(attempt-(\d+)/step-(\d+)/).*", key.removeprefix(job_prefix)):
+            yield checkpoints._Folder(int(match[3]), int(match[2]), job_prefix + match[1])
+
+
+def of_any_job(self: Any, checkpoint_uri: str, _job_id: str) -> str | None:
+    bucket, prefix = checkpoints._split(checkpoint_uri)
+    with errors.aws_errors("looking for checkpoints"):
+        keys = [key for key, _ in self._list(bucket, prefix) if key.endswith("/manifest.json")]
+    newest = max(keys, key=lambda key: key.rpartition("step-")[2], default=None)
+    return f"s3://{bucket}/{newest.removesuffix('manifest.json')}" if newest else None
+
+
+def oldest_folder(original: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda prefix, sizes: sorted(original(prefix, sizes))[:1]
+
+
+def keep_slot(_before: Job, write: JobWrite) -> JobWrite:
+    return replace(write, release_slot=False)
+
+
+def release_while_relaunching(before: Job, write: JobWrite) -> JobWrite:
+    is_relaunching = before.has_slot and write.job.state is JobState.WAITING
+    return replace(write, release_slot=write.release_slot or is_relaunching)
+
+
+def take_no_slot(_before: Job, write: JobWrite) -> JobWrite:
+    return replace(write, take_slot_limits=None)
+
+
+def no_stack_cap(_before: Job, write: JobWrite) -> JobWrite:
+    limits = write.take_slot_limits
+    return replace(write, take_slot_limits=(limits[0], 1_000) if limits else None)
+
+
+def no_timeline(_before: Job, write: JobWrite) -> JobWrite:
+    return replace(write, timeline=())
+
+
+def without_effect(kind: EffectKind) -> Planting:
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def perform(job: Job, effect: Any, world: World) -> None:
+            if effect.kind is not kind:
+                original(job, effect, world)
+
+        return perform
+
+    return replaced(advancing, "_perform", make)
+
+
+def always_again(job: Job, detail: str) -> RestartAfter:
+    return RestartAfter(30, f"{detail}; failure {job.failures}")
+
+
+def end_as_due(original: Callable[..., Decision]) -> Callable[..., Decision]:
+    def end(*arguments: Any, **named: Any) -> Decision:
+        decided = original(*arguments, **named)
+        return replace(decided, job=replace(decided.job, wake_at=None))
+
+    return end
+
+
+def submit_anew(definition: JobDefinition, event: TriggerEvent, world: World) -> Submission:
+    matched = match(definition, event)
+    if not isinstance(matched, Match):
+        return Submission(definition.name, None, False, matched.reason)
+    job_id = derive_job_id(event.identity, definition.name)
+    job, entries = submitting._accept(job_id, definition, matched, event, world)
+    world.jobs.create_job(job, entries)
+    return Submission(definition.name, advancing.act(replace(job, version=1), world), True, "started")
+
+
+def put_job(self: InMemoryJobs, job: Job, timeline: Sequence[TimelineEntry]) -> bool:
+    self._store(replace(job, version=1), timeline)
+    return True
+
+
+@contextmanager
+def unconditional_create() -> Iterator[None]:
+    with patched(submitting, _submit=submit_anew), patched(InMemoryJobs, create_job=put_job):
+        yield
+
+
+def unconditional_save(original: Callable[..., Job]) -> Callable[..., Job]:
+    def save(self: InMemoryJobs, write: JobWrite) -> Job:
+        known = self.load_job(write.job.job_id)
+        version = known.version if known else 0
+        return original(self, replace(write, job=replace(write.job, version=version)))
+
+    return save
+
+
+def exit_zero_is_success(original: Callable[..., StopKind]) -> Callable[..., StopKind]:
+    def kind(facts: Any, intent: StopIntent | None) -> StopKind:
+        return StopKind.SUCCESS if facts.exit_code == 0 else original(facts, intent)
+
+    return kind
+
+
+def ends_now(original: Callable[..., Stop]) -> Callable[..., Stop]:
+    def classify(observation: TaskObservation, *rest: Any) -> Stop:
+        return replace(original(observation, *rest), at=rest[-1])
+
+    return classify
+
+
+def accounted(change: Callable[[Job, Job], Job]) -> Planting:
+    def make(original: Callable[[Job, Stop], Job]) -> Callable[[Job, Stop], Job]:
+        return lambda job, stop: change(job, original(job, stop))
+
+    return replaced(stopping, "_account", make)
+
+
+def start_seen_now(original: Callable[..., Job]) -> Callable[..., Job]:
+    def observed(job: Job, event: TaskSeen, now: datetime) -> Job:
+        seen = original(job, event, now)
+        started_at = job.current_attempt.started_at
+        is_running = event.observation.last_status == "RUNNING"
+        started_at = started_at or (now if is_running else None)
+        return replace(seen, attempt=replace(seen.current_attempt, started_at=started_at))
+
+    return observed
+
+
+def wait_for_image_for_ever(original: Callable[..., Decision]) -> Callable[..., Decision]:
+    def wake(job: Job, event: JobEvent, now: datetime, limits: StackLimits) -> Decision:
+        waiting = job.waiting
+        if waiting is not None and waiting.reason is WaitReason.IMAGE:
+            return quiet(move(job, job.state, now, event="still waiting", wake_at=now + timedelta(minutes=2)))
+        return original(job, event, now, limits)
+
+    return wake
+
+
+def placed_anyway(original: Callable[..., Decision]) -> Callable[..., Decision]:
+    def stop(job: Job, intent: StopIntent, now: datetime, *, event: str) -> Decision:
+        if job.state is JobState.LAUNCHING and intent.kind is IntentKind.CANCEL:
+            return move(job, job.state, now, event="task placed", wake_at=now + timedelta(minutes=5))
+        return original(job, intent, now, event=event)
+
+    return stop
+
+
+def changed(owner: object, **values: object) -> Planting:
+    return lambda: patched(owner, **values)
+
+
+def action(name: str, replacement: Callable[..., Decision]) -> Planting:
+    return lambda: action_changed(name, replacement)
+
+
+def written(change: Callable[[Job, JobWrite], JobWrite]) -> Planting:
+    return lambda: writes(change)
