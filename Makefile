@@ -58,16 +58,23 @@ deploy: build ## Deploy to AWS; PARAMETERS="CapacityProviders=... MaxRunningJobs
 	@$(SAM) deploy --parameter-overrides Runtime=$(RUNTIME) Architecture=$(ARCHITECTURE) $(PARAMETERS)
 
 # ── Checks ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-.PHONY: check test
-check: environment validate ## Format, lint, types, import contracts, template and unit tests (under a minute)
+.PHONY: lint check test
+lint: environment validate ## Format, lint, types, import contracts, template
 	@$(ENVIRONMENT)/ruff format --check --quiet . || { echo "ruff format would change files: run it"; exit 1; }
 	@$(ENVIRONMENT)/ruff check --quiet .
 	@$(ENVIRONMENT)/mypy
 	@$(ENVIRONMENT)/lint-imports
-	@$(ENVIRONMENT)/pytest -q -m "not real"
 
+# Tests share no state but what a file's own fixtures make, so files run side by side, one per processor.
+SIDE_BY_SIDE := -n auto --dist loadfile
+
+check: lint ## The lint and the unit tests (about a minute)
+	@$(ENVIRONMENT)/pytest -q $(SIDE_BY_SIDE) tests/unit tests/architecture
+
+# What deploys into the emulator does so once, in one process.
 test: setup build environment-bench ## All tests, also those that deploy into the emulator
-	@$(ENVIRONMENT)/pytest -q --cov --cov-report=term:skip-covered
+	@$(ENVIRONMENT)/pytest -q $(SIDE_BY_SIDE) -m "not real" --cov --cov-report=
+	@$(ENVIRONMENT)/pytest -q -m real --cov --cov-append --cov-report=term:skip-covered
 
 # ── Everything fails ─────────────────────────────────────────────────────────────────────────────────────────────────
 SEEDS ?= 2000
