@@ -1,0 +1,68 @@
+"""What the use cases need of the world."""
+
+from relaunch.ports.cluster import RevisionRegistry, RevisionSource, RevisionUpkeep, TaskTarget, UpkeepStore
+from relaunch.ports.failures import (
+    NoActiveRevisionError,
+    PermanentError,
+    SlotsFullError,
+    StaleWriteError,
+    TransientError,
+)
+from relaunch.ports.jobs import DefinitionStore, EventRecord, JobHistory, JobStore, JobWrite, StoredSelection
+from relaunch.ports.market import (
+    CapacityProviderOffer,
+    CapacityStore,
+    InstanceTypeSource,
+    OfferingSource,
+    PlacementScoreSource,
+    PriceListSource,
+    QuotaSource,
+    SnapshotStore,
+    SpotPriceSource,
+    UnknownMarket,
+    ZoneSource,
+)
+from relaunch.ports.observation import Clock, DecisionLog, Measures, Unmeasured
+from relaunch.ports.queues import DeadLetters, LaunchQueue
+from relaunch.ports.storage import CheckpointSource, ImageSource
+from relaunch.ports.world import RefreshWorld, World
+
+__all__ = [
+    "CapacityProviderOffer",
+    "CapacityStore",
+    "CheckpointSource",
+    "Clock",
+    "DeadLetters",
+    "DecisionLog",
+    "DefinitionStore",
+    "EventRecord",
+    "ImageSource",
+    "InstanceTypeSource",
+    "JobHistory",
+    "JobStore",
+    "JobWrite",
+    "LaunchQueue",
+    "Measures",
+    "NoActiveRevisionError",
+    "OfferingSource",
+    "PermanentError",
+    "PlacementScoreSource",
+    "PriceListSource",
+    "QuotaSource",
+    "RefreshWorld",
+    "RevisionRegistry",
+    "RevisionSource",
+    "RevisionUpkeep",
+    "SlotsFullError",
+    "SnapshotStore",
+    "SpotPriceSource",
+    "StaleWriteError",
+    "StoredSelection",
+    "TaskTarget",
+    "TransientError",
+    "UnknownMarket",
+    "Unmeasured",
+    "UpkeepStore",
+    "World",
+    "ZoneSource",
+]

@@ -1,0 +1,160 @@
+"""What machines can be had, where, for how much."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from relaunch.core.accelerator import PurchaseOption
+from relaunch.core.catalogue import InstanceType
+from relaunch.core.offering import CapacityFailure, CapacityMemory, Offering
+from relaunch.core.snapshot import OfferingsSnapshot, PriceOrigin
+
+
+class CapacityStore(Protocol):
+    """The capacity memory, shared by all jobs."""
+
+    def load_capacity_memory(self, now: datetime) -> CapacityMemory:
+        """Return what failed lately and has not expired, with one read."""
+        ...
+
+    def remember(self, failure: CapacityFailure) -> None:
+        """Remember a failure on top of what is remembered of its offering (core.capacity_memory)."""
+        ...
+
+
+class SpotPriceSource(Protocol):
+    """Current spot prices."""
+
+    def spot_prices(self, instance_types: Iterable[str]) -> Mapping[tuple[str, str], tuple[float, datetime]]:
+        """Return (type, zone) → (USD per hour, since when), for Linux.
+
+        Raises:
+            TransientError: throttled or unreachable.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityProviderOffer:
+    """A capacity provider of the stack's settings: `name=instance-type/purchase`.
+
+    `is_managed`: ECS Managed Instances are behind it (`/managed-instances`), not an Auto Scaling group.
+    """
+
+    name: str
+    instance_type: str
+    purchase: PurchaseOption
+    is_managed: bool = False
+
+
+class OfferingSource(Protocol):
+    """What can be launched at all."""
+
+    def offerings(self, now: datetime) -> tuple[Offering, ...]:
+        """Return every offering with its present price; falls back to reference prices when prices cannot be had."""
+        ...
+
+    def catalogue(self) -> Mapping[str, InstanceType]:
+        """Return the instance types known, by name."""
+        ...
+
+    def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:
+        """Return where the prices are from that `offerings` gives at this time, and of when."""
+        ...
+
+
+class SnapshotStore(Protocol):
+    """Where the refreshed offerings of the stack's region are kept."""
+
+    def load_snapshot(self) -> OfferingsSnapshot | None:
+        """Load the last one; None before the first refresh.
+
+        Raises:
+            PermanentError: it cannot be read.
+            TransientError: throttled or unreachable.
+        """
+        ...
+
+    def save_snapshot(self, snapshot: OfferingsSnapshot) -> None:
+        """Keep it in place of the last one.
+
+        Raises:
+            TransientError: throttled or unreachable.
+        """
+        ...
+
+
+class InstanceTypeSource(Protocol):
+    """What EC2 says of instance types."""
+
+    def instance_types(self) -> Mapping[str, InstanceType]:
+        """Return the region's types with accelerators; one that cannot be read is left out.
+
+        Raises:
+            TransientError: throttled or unreachable.
+        """
+        ...
+
+
+class ZoneSource(Protocol):
+    """Where EC2 offers instance types."""
+
+    def zones(self, instance_types: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
+        """Return the region's zones by type, of those of the types that it offers.
+
+        Raises:
+            TransientError: throttled or unreachable.
+        """
+        ...
+
+
+class PlacementScoreSource(Protocol):
+    """EC2's odds that spot machines can be had."""
+
+    def zone_scores(self, instance_types: Iterable[str]) -> Mapping[str, int]:
+        """Return zone → odds, 1 (hardly) to 10 (very likely), that one of these types can be launched there on spot.
+
+        What is not known is not there: no error is raised.
+        """
+        ...
+
+
+class QuotaSource(Protocol):
+    """The account's quotas."""
+
+    def vcpu_quotas(self, codes: Iterable[str]) -> Mapping[str, float]:
+        """Return code → vCPU that may run at once; what is not known is not there: no error is raised."""
+        ...
+
+
+class UnknownMarket:
+    """Implements PlacementScoreSource and QuotaSource where nobody can be asked: nothing is known."""
+
+    def zone_scores(self, instance_types: Iterable[str]) -> Mapping[str, int]:  # noqa: ARG002 - the port's
+        return {}
+
+    def vcpu_quotas(self, codes: Iterable[str]) -> Mapping[str, float]:  # noqa: ARG002 - the port's
+        return {}
+
+
+class PriceListSource(Protocol):
+    """List prices of the region, in USD, for Linux."""
+
+    def on_demand_prices(self, instance_types: Iterable[str]) -> Mapping[str, float]:
+        """Return prices per hour by type, of those of the types that have one.
+
+        Raises:
+            PermanentError: the prices are in another currency, or the caller may not ask.
+            TransientError: throttled or unreachable.
+        """
+        ...
+
+    def gp3_price(self) -> float:
+        """Return the price of a gp3 volume per GiB and month.
+
+        Raises:
+            PermanentError: there is none in USD, or the caller may not ask.
+            TransientError: throttled or unreachable.
+        """
+        ...

@@ -1,0 +1,37 @@
+"""The time, and what is written down for people."""
+
+from datetime import datetime
+from typing import Protocol
+
+from relaunch.core.measures import Measure
+
+
+class Clock(Protocol):
+    """The time."""
+
+    def now(self) -> datetime:
+        """Return the present time, aware, in UTC."""
+        ...
+
+
+class DecisionLog(Protocol):
+    """One structured line per decision."""
+
+    def decided(self, decision: str, **facts: object) -> None:
+        """Write a line; `job_id`, `attempt_number`, `reason`… are facts."""
+        ...
+
+
+class Measures(Protocol):
+    """Counts and times, for CloudWatch."""
+
+    def record(self, *measures: Measure) -> None:
+        """Record values of metrics; nothing fails because of it."""
+        ...
+
+
+class Unmeasured:
+    """Implements Measures where nobody reads them: in the command, and in tests."""
+
+    def record(self, *measures: Measure) -> None:
+        """Record nothing."""

@@ -1,0 +1,63 @@
+"""The ports of a use case, together."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from relaunch.core.caps import StackLimits
+from relaunch.core.catalogue import InstanceType
+from relaunch.ports.cluster import RevisionRegistry, RevisionSource, TaskTarget, UpkeepStore
+from relaunch.ports.jobs import DefinitionStore, JobStore
+from relaunch.ports.market import (
+    CapacityStore,
+    InstanceTypeSource,
+    OfferingSource,
+    PlacementScoreSource,
+    PriceListSource,
+    QuotaSource,
+    SnapshotStore,
+    SpotPriceSource,
+    UnknownMarket,
+    ZoneSource,
+)
+from relaunch.ports.observation import Clock, DecisionLog, Measures, Unmeasured
+from relaunch.ports.queues import LaunchQueue
+from relaunch.ports.storage import CheckpointSource, ImageSource
+
+
+@dataclass(frozen=True)
+class World:
+    """Every port a use case may need; made in bootstrap, or by a test from fakes."""
+
+    jobs: JobStore
+    definitions: DefinitionStore
+    capacity: CapacityStore
+    tasks: TaskTarget
+    revisions: RevisionSource
+    registry: RevisionRegistry
+    upkeep: UpkeepStore
+    offerings: OfferingSource
+    images: ImageSource
+    checkpoints: CheckpointSource
+    launches: LaunchQueue
+    clock: Clock
+    log: DecisionLog
+    limits: StackLimits = field(default_factory=StackLimits)
+    measures: Measures = field(default_factory=Unmeasured)
+    placement_scores: PlacementScoreSource = field(default_factory=UnknownMarket)
+    quotas: QuotaSource = field(default_factory=UnknownMarket)
+
+
+@dataclass(frozen=True)
+class RefreshWorld:
+    """What refreshing the offerings of a region needs; `catalogue` has the instance types that are bundled."""
+
+    region: str
+    catalogue: Mapping[str, InstanceType]
+    instance_types: InstanceTypeSource
+    zones: ZoneSource
+    price_list: PriceListSource
+    spot_prices: SpotPriceSource
+    snapshots: SnapshotStore
+    clock: Clock
+    log: DecisionLog
+    measures: Measures = field(default_factory=Unmeasured)
