@@ -51,7 +51,7 @@ class SharingCluster:
         request = make_launch_request(
             revision_arn="sharing:1",
             capacity_provider=provider,
-            placement_constraints=(str(instance_type_is(instance_type)),),
+            placement_constraints=(instance_type_is(instance_type),),
             client_token=f"share-{self._launches}",
             gpu=gpu,
         )

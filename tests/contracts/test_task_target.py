@@ -56,7 +56,6 @@ def test_launched_task_waits_for_its_machine(target: TaskTarget) -> None:
     assert task is not None
     assert (task.task_arn, task.started_by) == (arn, REQUEST.started_by)
     assert (task.last_status, task.desired_status) == ("PROVISIONING", "RUNNING")
-    assert task.capacity_provider == REQUEST.capacity_provider
     assert (task.container_instance_arn, task.started_at, task.stopped_at) == (None, None, None)
     assert task.created_at is not None
 

@@ -238,7 +238,6 @@ def make_observation(last_status: str = "PROVISIONING", **fields: Any) -> TaskOb
         last_status=last_status,
         desired_status="RUNNING",
         version=1,
-        capacity_provider="g5-xlarge-spot",
         created_at=NOW,
     )
     return replace(observation, **fields)

@@ -74,7 +74,6 @@ class FakeTasks:
             last_status="PROVISIONING",
             desired_status="RUNNING",
             version=1,
-            capacity_provider=request.capacity_provider,
             created_at=NOW,
         )
         return TaskPlaced(arn)
@@ -137,7 +136,7 @@ class FakeTasks:
         status = self.machine_statuses.get(machine.arn, "ACTIVE")
         registered_at = self.registered_at.get(machine.arn, NOW)
         return ContainerInstanceObservation(
-            machine, status, is_agent_connected=True, version=1, task_count=task_count, registered_at=registered_at
+            machine, status, version=1, task_count=task_count, registered_at=registered_at
         )
 
     def _pages(self, items: Sequence[Item]) -> Iterator[Sequence[Item]]:

@@ -12,7 +12,7 @@ from relaunch.core.derived_revision import (
     is_derived_family,
 )
 from relaunch.core.neuron_claim import FIRST_PORT, NeuronClaim
-from relaunch.core.revision import RevisionRow, choose_newest
+from relaunch.core.revision import RevisionRow, rank_revisions
 
 ARN = "arn:aws:ecs:us-east-1:111122223333:task-definition/trainer:7"
 PINNED = {"main": "111122223333.dkr.ecr.us-east-1.amazonaws.com/trainer@sha256:5e07"}
@@ -175,4 +175,4 @@ def test_a_derived_revision_is_never_the_newest_of_its_source():
     derived = derive(ARN, source(), RevisionChanges(PINNED)).family
     rows = [RevisionRow(f"arn:aws:ecs:us-east-1:111122223333:task-definition/{name}") for name in (f"{derived}:9",)]
 
-    assert choose_newest([*rows, RevisionRow(ARN)], "trainer") == ARN
+    assert rank_revisions([*rows, RevisionRow(ARN)], "trainer") == (ARN,)

@@ -6,7 +6,6 @@ from relaunch.core.revision import (
     ContainerRequirement,
     Revision,
     RevisionRow,
-    choose_newest,
     parse_revision_arn,
     rank_revisions,
 )
@@ -36,7 +35,7 @@ def rows(*revisions: int, family: str = "trainer", status: str = "ACTIVE") -> li
     ],
 )
 def test_newest_active_revision_of_exactly_the_family_is_chosen(listed: list[RevisionRow], expected: int) -> None:
-    assert choose_newest(listed, "trainer") == arn("trainer", expected)
+    assert rank_revisions(listed, "trainer")[0] == arn("trainer", expected)
 
 
 @pytest.mark.parametrize(
@@ -47,8 +46,8 @@ def test_newest_active_revision_of_exactly_the_family_is_chosen(listed: list[Rev
         pytest.param(rows(1, family="trainer-large"), id="another-family-only"),
     ],
 )
-def test_no_active_revision_is_none(listed: list[RevisionRow]) -> None:
-    assert choose_newest(listed, "trainer") is None
+def test_where_no_revision_is_active_there_is_none(listed: list[RevisionRow]) -> None:
+    assert rank_revisions(listed, "trainer") == ()
 
 
 @given(st.lists(st.integers(min_value=1, max_value=10_000), min_size=1))

@@ -109,7 +109,6 @@ class TaskObservation:
     container_exit_codes: Mapping[str, int | None] = field(default_factory=dict)
     container_reasons: Mapping[str, str] = field(default_factory=dict)
     container_instance_arn: str | None = None
-    capacity_provider: str | None = None
     zone: str | None = None
     created_at: datetime | None = None
     started_at: datetime | None = None
@@ -147,14 +146,13 @@ class CapacityNews:
 
 @dataclass(frozen=True, slots=True)
 class ContainerInstanceObservation:
-    """What ECS says of a container instance: `status` (ACTIVE, DRAINING…), and whether its agent is connected.
+    """What ECS says of a container instance, whose `status` is ACTIVE, DRAINING or another.
 
     `task_count` counts the tasks that run there or are about to.
     """
 
     instance: ContainerInstance
     status: str
-    is_agent_connected: bool
     version: int
     task_count: int = 0
     registered_at: datetime | None = None

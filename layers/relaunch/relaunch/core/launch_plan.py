@@ -27,7 +27,7 @@ def plan_launch(job: Job) -> LaunchRequest:
     return LaunchRequest(
         revision_arn=placement_try.revision_arn or job.revision.arn,
         capacity_provider=placement_try.capacity_provider,
-        placement_constraints=(str(instance_type_is(placement_try.offering.instance_type)),),
+        placement_constraints=(instance_type_is(placement_try.offering.instance_type),),
         container=main_container(definition, job.revision) or "",
         command=definition.command,
         environment=training_environment(job),

@@ -79,8 +79,3 @@ def rank_revisions(rows: Iterable[RevisionRow], family: str) -> tuple[str, ...]:
         if name is not None and name[0] == family and row.status == ACTIVE:
             found[name[1]] = row.arn
     return tuple(found[revision] for revision in sorted(found, reverse=True))
-
-
-def choose_newest(rows: Iterable[RevisionRow], family: str) -> str | None:
-    """Return the ARN of the newest ACTIVE revision of exactly this family; None when there is none."""
-    return next(iter(rank_revisions(rows, family)), None)

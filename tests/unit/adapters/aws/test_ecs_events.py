@@ -40,7 +40,6 @@ def test_running_task_is_read_whole() -> None:
         version=4,
         container_exit_codes={"main": None},
         container_instance_arn=machine,
-        capacity_provider="g5-xlarge-spot",
         zone="us-east-1a",
         created_at=datetime(2026, 11, 3, 11, 0, 2, 118000, tzinfo=UTC),
         started_at=datetime(2026, 11, 3, 11, 3, 42, 904000, tzinfo=UTC),
@@ -147,7 +146,6 @@ def test_container_instance_is_read() -> None:
     assert observation == ContainerInstanceObservation(
         instance,
         "ACTIVE",
-        is_agent_connected=True,
         version=2,
         task_count=0,
         registered_at=datetime(2026, 11, 3, 11, 1, 53, 512_000, tzinfo=UTC),
@@ -158,7 +156,6 @@ def test_container_instance_outside_ec2_has_no_instance_id() -> None:
     observation = observe_container_instance({"containerInstanceArn": "arn:x"})
 
     assert observation.instance == ContainerInstance("arn:x", "")
-    assert not observation.is_agent_connected
 
 
 @pytest.mark.parametrize("detail_type", ["ECS Service Action", "ECS Deployment State Change", "", None])

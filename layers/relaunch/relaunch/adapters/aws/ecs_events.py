@@ -48,7 +48,6 @@ class _Task(_Payload):
     stopped_reason: str | None = None
     containers: tuple[_Container, ...] = ()
     container_instance_arn: str | None = None
-    capacity_provider_name: str | None = None
     availability_zone: str | None = None
     created_at: Moment | None = None
     started_at: Moment | None = None
@@ -73,7 +72,6 @@ class _ContainerInstance(_Payload):
     # Machines outside EC2 (ECS Anywhere) have none.
     instance_id: str = Field("", validation_alias=AliasChoices("ec2InstanceId", "ec2instanceId"))
     status: str = ""
-    agent_connected: bool = False
     version: int = 0
     running_tasks_count: int = 0
     pending_tasks_count: int = 0
@@ -125,7 +123,6 @@ def observe_task(task: Mapping[str, object]) -> TaskObservation:
         container_exit_codes={container.name: container.exit_code for container in seen.containers},
         container_reasons={container.name: container.reason for container in seen.containers if container.reason},
         container_instance_arn=seen.container_instance_arn,
-        capacity_provider=seen.capacity_provider_name,
         zone=seen.availability_zone,
         created_at=seen.created_at,
         started_at=seen.started_at,
@@ -150,7 +147,6 @@ def observe_container_instance(machine: Mapping[str, object]) -> ContainerInstan
     return ContainerInstanceObservation(
         instance,
         seen.status,
-        seen.agent_connected,
         seen.version,
         task_count=seen.running_tasks_count + seen.pending_tasks_count,
         registered_at=seen.registered_at,

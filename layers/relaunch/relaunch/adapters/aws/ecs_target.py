@@ -108,7 +108,7 @@ class EcsTarget:
 
     def find_on_instance(self, instance_id: str) -> list[TaskObservation]:
         with aws_errors(f"finding the container instance of {instance_id}"):
-            call, machine_filter = self._client.list_container_instances, str(ec2_instance_is(instance_id))
+            call, machine_filter = self._client.list_container_instances, ec2_instance_is(instance_id)
             pages = read_pages(call, cluster=self._cluster, filter=machine_filter)
             machines = [arn for page in pages for arn in page["containerInstanceArns"]]
         arns = [arn for machine in machines for arn in self._list_tasks_on(machine)]
@@ -121,7 +121,7 @@ class EcsTarget:
         return [read_room(machine) for machine in self._machines(instance_type, capacity_provider)]
 
     def _machines(self, instance_type: str, capacity_provider: str) -> list[Mapping[str, Any]]:
-        machine_filter = str(instance_type_is(instance_type))
+        machine_filter = instance_type_is(instance_type)
         with aws_errors(f"looking at the machines of {instance_type}"):
             listed = self._client.list_container_instances(
                 cluster=self._cluster, filter=machine_filter, status="ACTIVE", maxResults=MAX_DESCRIBED
