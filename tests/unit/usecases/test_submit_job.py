@@ -13,6 +13,7 @@ from relaunch.core.trigger import DirectRequest
 from relaunch.ports import TransientError
 from relaunch.usecases.launch_attempt import launch_attempt
 from relaunch.usecases.submit_job import (
+    IdempotentParameterMismatchError,
     InvalidInputsError,
     UnknownDefinitionError,
     submit_direct,
@@ -292,6 +293,29 @@ def test_the_same_idempotency_key_finds_the_same_job():
 
     assert first.job.job_id == second.job.job_id
     assert (first.is_new, second.is_new, third[0].is_new) == (True, False, True)
+
+
+def test_an_idempotency_key_with_other_inputs_is_refused_and_the_job_stays_as_it_is():
+    story = Story(make_definition(inputs={"epochs": InputRule("[0-9]+", "3"), "seed": InputRule("[0-9]+", "0")}))
+    job = submit_direct(request(epochs="9"), story.world)
+
+    with pytest.raises(IdempotentParameterMismatchError) as error:
+        submit_direct(request(epochs="8", seed="0"), story.world)
+
+    assert str(error.value) == (
+        f"this idempotency key started job {job.job_id} with other inputs: epochs is '9' there, not '8'; "
+        "use another key"
+    )
+    assert story.job(job.job_id).inputs == {"epochs": "9", "seed": "0"}
+
+
+def test_a_request_that_is_repeated_after_a_default_has_changed_finds_its_job():
+    story = Story(make_definition(inputs={"epochs": InputRule("[0-9]+", "3"), "seed": InputRule("[0-9]+", "0")}))
+    job = submit_direct(request(epochs="9"), story.world)
+    changed = make_definition(inputs={"epochs": InputRule("[0-9]+", "5"), "seed": InputRule("[0-9]+", "1")})
+    story.world.definitions.save_definition(changed)
+
+    assert submit_direct(request(epochs="9"), story.world).job_id == job.job_id
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,8 @@ class SubmitRequest(_Request):
         None,
         min_length=1,
         max_length=200,
-        description="The same key finds the same job. Without one, each call that is not a retry starts a job.",
+        description="The same key finds the same job, and is refused with other inputs. Without one, each call that is "
+        "not a retry starts a job.",
     )
 
 
@@ -93,7 +94,8 @@ class Refusal(BaseModel):
 
     code: str = Field(
         pattern="^[A-Z][A-Za-z]+$",
-        description="InvalidRequest, InvalidInputs, UnknownDefinition, UnknownJob, or the name of another error.",
+        description="InvalidRequest, InvalidInputs, IdempotentParameterMismatch, UnknownDefinition, UnknownJob, "
+        "or the name of another error.",
     )
     message: str = Field(min_length=1, description="What is wrong, in words.")
 

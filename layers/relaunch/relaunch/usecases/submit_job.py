@@ -35,6 +35,10 @@ class InvalidInputsError(PermanentError):
     """The inputs are not what the definition allows."""
 
 
+class IdempotentParameterMismatchError(PermanentError):
+    """The idempotency key was used before, with other inputs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Submission:
     """What an event meant to one definition: a job, or why there is none."""
@@ -92,6 +96,7 @@ def submit_direct(request: DirectRequest, world: World) -> Job:
     Raises:
         UnknownDefinitionError: with the nearest names.
         InvalidInputsError: with every input that is wrong.
+        IdempotentParameterMismatchError: with every input that differs from the job's that the key found.
     """
     job = submit_request(request, world).job
     if job is None:
@@ -110,7 +115,21 @@ def submit_request(request: DirectRequest, world: World) -> Submission:
     submission = _submit(definition, request, world)
     if submission.job is None:
         raise InvalidInputsError(submission.note)
+    _compare_inputs(request, submission.job)
     return submission
+
+
+def _compare_inputs(request: DirectRequest, job: Job) -> None:
+    """Compare what the caller gave, not what the definition fills in: its defaults may have changed since."""
+    other = [
+        f"{name} is {job.inputs[name]!r} there, not {value!r}"
+        for name, value in request.inputs.items()
+        if name in job.inputs and job.inputs[name] != value
+    ]
+    if other:
+        raise IdempotentParameterMismatchError(
+            f"this idempotency key started job {job.job_id} with other inputs: {'; '.join(other)}; use another key"
+        )
 
 
 def _submit(definition: JobDefinition, event: TriggerEvent, world: World) -> Submission:
