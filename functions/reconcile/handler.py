@@ -11,25 +11,19 @@ from relaunch.usecases.reconcile_jobs import reconcile_jobs
 from relaunch.usecases.sweep_cluster import is_sweep_due, sweep_cluster
 
 # Stops early enough for the last job's calls to finish; what is left stays due and comes with the next call.
-_BATCH = 100
 _SPARE_MILLISECONDS = 10_000
 
 
 @measured
 def handle(_event: object, context: LambdaContext) -> dict[str, int]:
-    """Look at due jobs until there are none left or the time is nearly up; then sweep, and clean up."""
+    """Look at due jobs while there is time; then sweep, and clean up."""
     world = function().world
     is_sweeping = is_sweep_due(world.clock.now())
 
     def has_time() -> bool:
         return context.get_remaining_time_in_millis() > _SPARE_MILLISECONDS
 
-    looked_at = 0
-    while has_time():
-        count = reconcile_jobs(world, _BATCH)
-        looked_at += count
-        if count < _BATCH:
-            break
+    looked_at = reconcile_jobs(world, has_time)
     swept = sweep_cluster(world, has_time).tasks if is_sweeping and has_time() else 0
     deregistered = clean_revisions(world) if has_time() else 0
     return {"looked_at": looked_at, "deregistered": deregistered, "swept": swept}

@@ -23,8 +23,6 @@ from relaunch.usecases.reconcile_jobs import reconcile_jobs
 from relaunch.usecases.submit_job import submit_event
 from relaunch.usecases.sweep_cluster import is_sweep_due, sweep_cluster
 
-_DUE_JOBS_AT_ONCE = 100
-
 
 def submit(body: str, world: World) -> None:
     """submit_job: one message of the queue intake."""
@@ -53,11 +51,9 @@ def observe_state_change(body: str, world: World) -> None:
 
 
 def reconcile(world: World, has_time: Callable[[], bool]) -> None:
-    """reconcile: looks at due jobs until there are none left or the time is nearly up; cleans up, and sweeps."""
+    """reconcile: looks at due jobs while there is time; cleans up, and sweeps."""
     is_sweeping = is_sweep_due(world.clock.now())
-    while has_time():
-        if reconcile_jobs(world, _DUE_JOBS_AT_ONCE) < _DUE_JOBS_AT_ONCE:
-            break
+    reconcile_jobs(world, has_time)
     clean_revisions(world)
     if is_sweeping and has_time():
         sweep_cluster(world, has_time)

@@ -6,8 +6,10 @@ import pytest
 
 from fakes.builders import make_definition
 from fakes.tasks import FakeTasks
+from relaunch.core.caps import StackLimits
 from relaunch.core.job import JobState, StopKind
 from relaunch.ports import PermanentError
+from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.submit_job import submit_event
 from unit.usecases.story import MINUTE, Story, machine, push
 
@@ -67,6 +69,25 @@ def test_a_job_whose_task_may_not_be_stopped_does_not_keep_others_from_being_rec
 
     assert story.job(other).state is JobState.SUCCEEDED
     assert story.job(troubled).state is JobState.STOPPING
+
+
+def test_however_many_jobs_cannot_be_helped_the_others_are_reconciled():
+    tasks = DeniedTasks()
+    story = Story(make_definition(max_running_jobs=200), tasks=tasks, limits=StackLimits(max_running_jobs=200))
+    story.tasks = tasks
+    troubled = [story.submit(push(f"{number:040x}")) for number in range(150)]
+    story.deliver()
+    for job_id in troubled:
+        tasks.denied.add(story.arn(job_id))
+        with pytest.raises(PermanentError):
+            cancel_job(job_id, "not needed", story.world)
+    story.clock.advance(MINUTE)
+    other = story.launch()
+    tasks.end(story.arn(other), 0, stopped_at=story.now)
+
+    assert story.reconcile(after=timedelta(hours=1)) == 151
+
+    assert story.job(other).state is JobState.SUCCEEDED
 
 
 def test_tasks_that_may_not_be_described_do_not_stop_the_clock():

@@ -21,6 +21,21 @@ def test_what_is_not_due_is_not_looked_at():
     assert story.reconcile(after=9 * MINUTE) == 0
 
 
+def test_reconciling_begins_with_the_most_overdue_and_ends_when_the_time_is_up():
+    story = Story()
+    ids = []
+    for number in range(150):
+        ids.append(story.submit(push(f"{number:040x}")))
+        story.clock.advance(1)
+    story.launches.requested.clear()
+    story.clock.advance(10 * MINUTE)
+    answers = iter((True, False))
+
+    assert reconcile_jobs(story.world, lambda: next(answers)) == 100
+    assert {job_id for job_id, _ in story.launches.requested} == set(ids[:100])
+    assert reconcile_jobs(story.world) == 50
+
+
 def test_a_launch_request_that_got_lost_is_repeated():
     story = Story()
     job_id = story.submit()
@@ -188,20 +203,6 @@ def test_the_trouble_of_one_job_does_not_keep_the_others_waiting():
     assert "postponed" in story.log.decisions
     assert {job_id for job_id, _ in story.launches.requested} == {second}
     assert story.jobs.load_due(story.now, 9) == [first]
-
-
-def test_a_pass_looks_at_the_most_overdue_and_no_more_than_it_is_told_to():
-    story = Story()
-    ids = []
-    for number in range(5):
-        ids.append(story.submit(push(f"{number}" * 40)))
-        story.clock.advance(1)
-    story.launches.requested.clear()
-    story.clock.advance(6 * MINUTE)
-
-    assert reconcile_jobs(story.world, limit=2) == 2
-
-    assert {job_id for job_id, _ in story.launches.requested} == set(ids[:2])
 
 
 def test_tasks_are_described_together():
