@@ -1,4 +1,4 @@
-"""Takes ECS's task and container instance state changes from the queue `task-changes`."""
+"""Takes ECS's task state changes from the queue `task-changes`."""
 
 from typing import Any
 
@@ -9,7 +9,6 @@ from relaunch.adapters.aws.ecs_events import parse_ecs_event
 from relaunch.adapters.aws.sqs_batch import handle_batch
 from relaunch.adapters.queue_message import load_message
 from relaunch.bootstrap import function, measured
-from relaunch.core.launch import TaskObservation
 from relaunch.usecases.observe_task import observe_task
 
 
@@ -21,5 +20,5 @@ def handle(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureR
 
 def _observe(body: str) -> None:
     observation = parse_ecs_event(load_message(body))
-    if isinstance(observation, TaskObservation):
+    if observation is not None:
         observe_task(observation, function().world)

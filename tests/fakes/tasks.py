@@ -135,9 +135,7 @@ class FakeTasks:
         task_count = sum(task.last_status in {"RUNNING", "PENDING"} for task in on_it)
         status = self.machine_statuses.get(machine.arn, "ACTIVE")
         registered_at = self.registered_at.get(machine.arn, NOW)
-        return ContainerInstanceObservation(
-            machine, status, version=1, task_count=task_count, registered_at=registered_at
-        )
+        return ContainerInstanceObservation(machine, status, task_count=task_count, registered_at=registered_at)
 
     def _pages(self, items: Sequence[Item]) -> Iterator[Sequence[Item]]:
         for start in range(0, len(items), self.page_size):

@@ -12,7 +12,6 @@ from relaunch.adapters.aws.ecs_events import parse_ecs_event
 from relaunch.adapters.aws.sqs_launches import parse_launch_request
 from relaunch.adapters.intake import parse_intake_message
 from relaunch.adapters.queue_message import load_message
-from relaunch.core.launch import TaskObservation
 from relaunch.core.trigger_rules import IgnoredEvent
 from relaunch.ports import World
 from relaunch.usecases.clean_revisions import clean_revisions
@@ -46,7 +45,7 @@ def observe_machine(body: str, world: World) -> None:
 def observe_state_change(body: str, world: World) -> None:
     """observe_task: one message of the queue task-changes."""
     observation = parse_ecs_event(load_message(body))
-    if isinstance(observation, TaskObservation):
+    if observation is not None:
         observe_task(observation, world)
 
 

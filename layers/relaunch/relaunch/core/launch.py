@@ -153,7 +153,6 @@ class ContainerInstanceObservation:
 
     instance: ContainerInstance
     status: str
-    version: int
     task_count: int = 0
     registered_at: datetime | None = None
 

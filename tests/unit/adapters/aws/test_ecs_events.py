@@ -141,13 +141,27 @@ def test_container_instance_is_read() -> None:
     machine = "arn:aws:ecs:us-east-1:111122223333:container-instance/relaunch/0c9f3a6e2d7b4418b5a1e8c7f6d30219"
     instance = ContainerInstance(machine, "i-0a1b2c3d4e5f60718", "g5.xlarge", "us-east-1a")
 
-    observation = parse_ecs_event(load("aws.ecs.container-instance-state-change"))
+    observation = observe_container_instance(
+        {
+            "containerInstanceArn": machine,
+            "ec2InstanceId": "i-0a1b2c3d4e5f60718",
+            "status": "ACTIVE",
+            "version": 2,
+            "registeredAt": "2026-11-03T11:01:53.512Z",
+            "runningTasksCount": 2,
+            "pendingTasksCount": 1,
+            "attributes": [
+                {"name": "com.amazonaws.ecs.capability.docker-remote-api.1.44"},
+                {"name": "ecs.availability-zone", "value": "us-east-1a"},
+                {"name": "ecs.instance-type", "value": "g5.xlarge"},
+            ],
+        }
+    )
 
     assert observation == ContainerInstanceObservation(
         instance,
         "ACTIVE",
-        version=2,
-        task_count=0,
+        task_count=3,
         registered_at=datetime(2026, 11, 3, 11, 1, 53, 512_000, tzinfo=UTC),
     )
 
@@ -158,7 +172,10 @@ def test_container_instance_outside_ec2_has_no_instance_id() -> None:
     assert observation.instance == ContainerInstance("arn:x", "")
 
 
-@pytest.mark.parametrize("detail_type", ["ECS Service Action", "ECS Deployment State Change", "", None])
+@pytest.mark.parametrize(
+    "detail_type",
+    ["ECS Container Instance State Change", "ECS Service Action", "ECS Deployment State Change", "", None],
+)
 def test_other_events_of_ecs_concern_nobody(detail_type: str | None) -> None:
     assert parse_ecs_event({"detail-type": detail_type, "detail": {}}) is None
 
@@ -172,7 +189,6 @@ def test_other_events_of_ecs_concern_nobody(detail_type: str | None) -> None:
         ({"detail-type": "ECS Task State Change", "detail": {"taskArn": "a", "version": "new"}}, "version"),
         ({"detail-type": "ECS Task State Change", "detail": {"taskArn": "a", "containers": ["x"]}}, "containers.0"),
         ({"detail-type": "ECS Task State Change", "detail": "text"}, "detail"),
-        ({"detail-type": "ECS Container Instance State Change", "detail": {}}, "containerInstanceArn"),
     ],
 )
 def test_poisoned_event_is_a_permanent_error_that_says_where(event: dict[str, Any], words: str) -> None:

@@ -1,9 +1,10 @@
-"""What ECS says of tasks and container instances, from EventBridge events and from DescribeTasks alike.
+"""What ECS says of tasks, in EventBridge events and in DescribeTasks alike, and of container instances when described.
 
-Speaks "ECS Task State Change" and "ECS Container Instance State Change" ("Amazon ECS events", Amazon ECS Developer
-Guide; samples in events/aws.ecs.*.json). Events come more than once and in any order: `version` of the detail tells
-which is newer, while the envelope's `version` is always "0". Members that are not known are ignored, and of those that
-are known only the ARN must be there.
+Speaks "ECS Task State Change" ("Amazon ECS events", Amazon ECS Developer Guide; samples in events/aws.ecs.*.json).
+Container instances' own events are not subscribed to: what they tell of a task comes as the task's event, and every
+task that a busy machine starts or stops would make one. Events come more than once and in any order: `version` of the
+detail tells which is newer, while the envelope's `version` is always "0". Members that are not known are ignored, and
+of those that are known only the ARN must be there.
 """
 
 from collections.abc import Mapping
@@ -18,7 +19,6 @@ from relaunch.core.placement import AVAILABILITY_ZONE, INSTANCE_TYPE
 from relaunch.ports import PermanentError
 
 TASK_STATE_CHANGE = "ECS Task State Change"
-CONTAINER_INSTANCE_STATE_CHANGE = "ECS Container Instance State Change"
 
 
 class _Payload(BaseModel):
@@ -72,7 +72,6 @@ class _ContainerInstance(_Payload):
     # Machines outside EC2 (ECS Anywhere) have none.
     instance_id: str = Field("", validation_alias=AliasChoices("ec2InstanceId", "ec2instanceId"))
     status: str = ""
-    version: int = 0
     running_tasks_count: int = 0
     pending_tasks_count: int = 0
     registered_at: Moment | None = None
@@ -85,7 +84,7 @@ class _Envelope(_Payload):
     detail: Mapping[str, object] = Field(default_factory=dict)
 
 
-def parse_ecs_event(event: Mapping[str, object]) -> TaskObservation | ContainerInstanceObservation | None:
+def parse_ecs_event(event: Mapping[str, object]) -> TaskObservation | None:
     """Read an EventBridge event from `aws.ecs`; None for a detail type that concerns nobody here.
 
     Raises:
@@ -95,11 +94,7 @@ def parse_ecs_event(event: Mapping[str, object]) -> TaskObservation | ContainerI
         envelope = _Envelope.model_validate(event)
     except ValidationError as exc:
         raise PermanentError(f"reading an event from ECS: {_what_is_wrong(exc)}") from exc
-    if envelope.detail_type == TASK_STATE_CHANGE:
-        return observe_task(envelope.detail)
-    if envelope.detail_type == CONTAINER_INSTANCE_STATE_CHANGE:
-        return observe_container_instance(envelope.detail)
-    return None
+    return observe_task(envelope.detail) if envelope.detail_type == TASK_STATE_CHANGE else None
 
 
 def observe_task(task: Mapping[str, object]) -> TaskObservation:
@@ -131,7 +126,7 @@ def observe_task(task: Mapping[str, object]) -> TaskObservation:
 
 
 def observe_container_instance(machine: Mapping[str, object]) -> ContainerInstanceObservation:
-    """Read a container instance as an event's detail or as DescribeContainerInstances carries it.
+    """Read a container instance as DescribeContainerInstances carries it.
 
     Raises:
         PermanentError: It has no ARN, or a member of a wrong type.
@@ -147,7 +142,6 @@ def observe_container_instance(machine: Mapping[str, object]) -> ContainerInstan
     return ContainerInstanceObservation(
         instance,
         seen.status,
-        seen.version,
         task_count=seen.running_tasks_count + seen.pending_tasks_count,
         registered_at=seen.registered_at,
     )
