@@ -8,11 +8,13 @@ from hypothesis import strategies as st
 
 from fakes.builders import make_definition
 from relaunch.core.definition import GithubTrigger, ImageTrigger, ImageWait, InputRule, S3Trigger, Trigger
+from relaunch.core.job import TriggerFacts
 from relaunch.core.job_inputs import MAX_INPUT_LENGTH
-from relaunch.core.trigger import DirectRequest, GithubEvent, ImagePushed, ObjectCreated, TriggerEvent
+from relaunch.core.trigger import DirectRequest, GithubEvent, ImagePushed, ObjectCreated, TriggerEvent, trigger_keys
 from relaunch.core.trigger_rules import InvalidInputs, Match, NoMatch, derive_job_id, match
 
 SHA = "4b1d8e6f02a97c35e8d0714b6a2f93c5d8e07b1a"
+OTHER = SHA[::-1]
 PUSH = GithubEvent(
     identity="github:push:acme/vision:refs/heads/main:a:b",
     event="push",
@@ -105,6 +107,9 @@ def decide(trigger: Trigger, event: TriggerEvent) -> Match | NoMatch | InvalidIn
         pytest.param(ImageTrigger("trainer", "{sha}"), IMAGE, id="image-of-a-commit"),
         pytest.param(ImageTrigger("trainer", "v*"), replace(IMAGE, tag="v1.2"), id="image-tag-pattern"),
         pytest.param(ImageTrigger("trainer", "{short_sha}-gpu"), replace(IMAGE, tag="4b1d8e6-gpu"), id="short-commit"),
+        pytest.param(
+            ImageTrigger("trainer", "{sha}.{sha}.{sha}"), replace(IMAGE, tag=f"{SHA}.{OTHER}.{OTHER}"), id="commits"
+        ),
     ],
 )
 def test_an_event_starts_the_job_whose_trigger_it_fits(trigger: Trigger, event: TriggerEvent) -> None:
@@ -205,10 +210,18 @@ def test_a_direct_request_starts_the_definition_it_names_without_any_trigger() -
     assert match(make_definition(name="other", triggers=()), request) == NoMatch("the request is for resnet")
 
 
+def test_a_direct_request_may_come_from_nobody_known() -> None:
+    matched = match(make_definition(), DirectRequest("api:key:1", "resnet"))
+
+    assert isinstance(matched, Match)
+    assert matched.facts == TriggerFacts("direct", "api:key:1", "asked for")
+
+
 def facts_of(trigger: Trigger, event: TriggerEvent) -> tuple[str, dict[str, str]]:
     matched = decide(trigger, event)
     assert isinstance(matched, Match)
     assert matched.facts.identity == event.identity
+    assert matched.facts.source == trigger_keys(event)[0]  # type: ignore[arg-type]
     return matched.facts.summary, dict(matched.facts.environment)
 
 
@@ -228,6 +241,13 @@ GIT = {"RELAUNCH_GIT_REPOSITORY": "acme/vision", "RELAUNCH_GIT_REF": "refs/heads
         ),
         pytest.param(
             github("workflow_run"), RUN, "workflow Build image completed on main in acme/vision", GIT, id="workflow-run"
+        ),
+        pytest.param(
+            github("workflow_dispatch"),
+            WORKFLOW,
+            "workflow .github/workflows/train.yml dispatched on main in acme/vision",
+            {"RELAUNCH_GIT_REPOSITORY": "acme/vision", "RELAUNCH_GIT_REF": "refs/heads/main"},
+            id="workflow-dispatch",
         ),
         pytest.param(
             github("repository_dispatch"),
@@ -274,6 +294,29 @@ GIT = {"RELAUNCH_GIT_REPOSITORY": "acme/vision", "RELAUNCH_GIT_REF": "refs/heads
             },
             id="image",
         ),
+        pytest.param(
+            ImageTrigger("trainer", "{sha}.{sha}.{sha}"),
+            replace(IMAGE, tag=f"{SHA}.{OTHER}.{OTHER}"),
+            f"image trainer:{SHA}.{OTHER}.{OTHER} pushed",
+            {
+                "RELAUNCH_IMAGE_REPOSITORY": "trainer",
+                "RELAUNCH_IMAGE_TAG": f"{SHA}.{OTHER}.{OTHER}",
+                "RELAUNCH_IMAGE_DIGEST": "sha256:aa",
+                "RELAUNCH_GIT_SHA": SHA,
+            },
+            id="image-of-several-commits-is-of-the-first",
+        ),
+        pytest.param(
+            ImageTrigger("trainer", "v*"),
+            replace(IMAGE, tag="v7"),
+            "image trainer:v7 pushed",
+            {
+                "RELAUNCH_IMAGE_REPOSITORY": "trainer",
+                "RELAUNCH_IMAGE_TAG": "v7",
+                "RELAUNCH_IMAGE_DIGEST": "sha256:aa",
+            },
+            id="image-of-no-commit",
+        ),
     ],
 )
 def test_the_training_and_people_are_told_what_started_the_job(
@@ -282,14 +325,21 @@ def test_the_training_and_people_are_told_what_started_the_job(
     assert facts_of(trigger, event) == (summary, environment)
 
 
-def test_a_push_may_wait_for_the_image_of_its_commit() -> None:
-    wait = ImageWait("trainer", "{sha}-{short_sha}", timedelta(minutes=10))
+def test_a_push_may_wait_for_the_image_of_its_commit_and_is_matched_like_any_other() -> None:
+    trigger = github("push", wait_for_image=ImageWait("trainer", "{sha}-{short_sha}", timedelta(minutes=10)))
+    definition = make_definition(triggers=(trigger,), inputs={"n": InputRule("[0-9]+", "5")})
+    event = replace(PUSH, inputs={"PATH": "/evil"})
 
-    matched = decide(github("push", wait_for_image=wait), PUSH)
+    matched = match(definition, event)
+    unhurried = match(replace(definition, triggers=(github("push"),)), event)
 
     assert isinstance(matched, Match)
-    assert matched.image == ("trainer", f"{SHA}-4b1d8e6")
-    assert matched.image_timeout == timedelta(minutes=10)
+    assert isinstance(unhurried, Match)
+    assert matched.inputs == {"n": "5"}
+    assert matched.notes
+    assert matched == replace(
+        unhurried, trigger=trigger, image=("trainer", f"{SHA}-4b1d8e6"), image_timeout=timedelta(minutes=10)
+    )
 
 
 def test_an_event_without_a_commit_cannot_wait_for_its_image() -> None:
@@ -329,6 +379,16 @@ def test_a_value_outside_its_pattern_starts_nothing(rule: InputRule, given_input
     assert len(decision.errors) == 1
 
 
+def test_everything_wrong_with_the_inputs_is_told_in_one_sentence() -> None:
+    rules = {"n": InputRule("[0-9]+"), "m": InputRule("[0-9]+")}
+
+    decision = match(make_definition(inputs=rules), DirectRequest("api:1", "resnet"))
+
+    assert isinstance(decision, InvalidInputs)
+    assert len(decision.errors) == 2
+    assert decision.reason == "; ".join(decision.errors)
+
+
 def test_a_push_takes_the_defaults_of_inputs() -> None:
     matched = match(make_definition(inputs={"n": InputRule("[0-9]+", "5")}), PUSH)
 
@@ -356,6 +416,24 @@ def test_job_ids_differ_with_the_event_and_with_the_definition() -> None:
 
     assert len(ids) == 9
     assert derive_job_id("a", "resnet").startswith("resnet-")
+
+
+def test_a_job_id_has_no_hyphens_at_either_end_of_the_name() -> None:
+    assert derive_job_id("a", "_ResNet 50_").rpartition("-")[0] == "resnet-50"
+
+
+@pytest.mark.parametrize(
+    ("event", "source", "name"),
+    [
+        (replace(PUSH, repository="Acme/Vision"), "github", "acme/vision"),
+        (UPLOAD, "s3", "acme-datasets"),
+        (IMAGE, "image", "trainer"),
+    ],
+)
+def test_who_watches_an_origin_is_found_by_its_source_and_name(
+    event: GithubEvent | ObjectCreated | ImagePushed, source: str, name: str
+) -> None:
+    assert trigger_keys(event) == (source, name)
 
 
 def test_a_text_that_is_no_unicode_has_a_job_id_too() -> None:

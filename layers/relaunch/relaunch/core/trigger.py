@@ -78,5 +78,5 @@ def trigger_keys(event: GithubEvent | ObjectCreated | ImagePushed) -> tuple[Trig
             return TriggerSource.GITHUB, event.repository.lower()
         case ObjectCreated():
             return TriggerSource.S3, event.bucket
-        case ImagePushed():
+        case _:
             return TriggerSource.IMAGE, event.repository
