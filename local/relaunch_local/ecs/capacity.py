@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from relaunch_local.ecs import placement
+from relaunch_local.ecs.limits import RequestLimits
 from relaunch_local.ecs.machines import Machines, MachineSpec
 from relaunch_local.ecs.model import CapacityProvider, Group, Host, Placement, Task
 from relaunch_local.ecs.region import Region
@@ -16,6 +17,8 @@ from relaunch_local.ecs.requirements import Requirement
 
 FIRST_SCALE_OUT = 2
 """Machines the first scale-out from zero starts, unless the group's largest size is 1."""
+THROTTLED_SECONDS = 5.0
+"""After which a group tries again that EC2 throttled; our choice."""
 
 
 @dataclass(slots=True)
@@ -24,6 +27,7 @@ class ManagedScaling:
 
     region: Region
     machines: Machines
+    limits: RequestLimits
     groups: dict[str, Group] = field(default_factory=dict)
     """By ARN."""
     providers: dict[str, CapacityProvider] = field(default_factory=dict)
@@ -129,6 +133,9 @@ class ManagedScaling:
             spec = self._next_machine(provider)
             if spec is None:
                 self._out_of_capacity(provider)
+                return
+            if not self.limits.may_launch_machine():
+                self._later(group, THROTTLED_SECONDS)
                 return
             self.machines.launch(spec)
 

@@ -75,7 +75,7 @@ class EcsSimulator:
         self.machines = Machines(self.region, self.lifecycle)
         self.definitions = TaskDefinitions(self.region)
         self.tokens = ClientTokens(clock)
-        self._scaling = ManagedScaling(self.region, self.machines)
+        self._scaling = ManagedScaling(self.region, self.machines, self.limits)
         self.clusters = Clusters(self.region, self._scaling)
         self.scheduler = Scheduler(
             self.region, self.clusters, self._scaling, self.lifecycle, self.tokens, self.definitions

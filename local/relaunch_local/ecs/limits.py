@@ -1,4 +1,7 @@
-"""ECS's token buckets ("Request throttling for the Amazon ECS API"): shared by the actions of a group."""
+"""Token buckets: ECS's, shared by the actions of a group, and EC2's, which counts the machines that are launched.
+
+Sources: "Request throttling for the Amazon ECS API"; "Request throttling for the Amazon EC2 API", resource token limits.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,6 +22,9 @@ _RATES = {
     "tag-read": (20.0, 10.0),
 }
 """Burst and sustained requests per second of each bucket."""
+
+MACHINES = (1_000.0, 2.0)
+"""RunInstances' resource tokens, one per machine, however many requests: a fleet's and a group's machines count too."""
 
 _BUCKET_OF = {
     "RunTask": "task-modify",
@@ -68,6 +74,7 @@ class RequestLimits:
         """Start with full buckets; with `enabled` false nothing is ever throttled."""
         self.enabled = enabled
         self._clock = clock
+        self._machines = _Bucket(*MACHINES, MACHINES[0], clock.now())
         self._buckets = {name: _Bucket(burst, rate, burst, clock.now()) for name, (burst, rate) in _RATES.items()}
 
     def take(self, action: str) -> None:
@@ -75,3 +82,11 @@ class RequestLimits:
         name = _BUCKET_OF.get(action)
         if self.enabled and name is not None and not self._buckets[name].take(self._clock.now()):
             raise throttled()
+
+    def may_launch_machine(self) -> bool:
+        """Take a token for one more machine; False when there is none."""
+        return not self.enabled or self._machines.take(self._clock.now())
+
+    def rate(self, action: str) -> tuple[float, float]:
+        """Burst and sustained requests per second of an action's bucket."""
+        return _RATES[_BUCKET_OF[action]]

@@ -77,6 +77,21 @@ def _short_resource(host: Host, requirement: Requirement) -> str | None:
     return None if has_cards(host, requirement) else "RESOURCE:GPU"
 
 
+def find_host(candidates: Sequence[Host], task: Task) -> Host | None:
+    """The instance the task goes to, None when there is none; many times faster than saying why."""
+    if task.placement.strategy or task.placement.distinct_instance:
+        host = choose_host(candidates, task)
+        return host if isinstance(host, Host) else None
+    requirement = task.requirement
+    # Most machines of a busy cluster have no card left: that is looked at first.
+    fit = (
+        host
+        for host in candidates
+        if has_cards(host, requirement) and host.status is HostStatus.ACTIVE and fits_now(host, task)
+    )
+    return next(fit, None)
+
+
 def choose_host(candidates: Sequence[Host], task: Task) -> Host | list[Unplaceable]:
     """The instance the task goes to, or why each of them would not do."""
     active = [host for host in candidates if host.status is HostStatus.ACTIVE]

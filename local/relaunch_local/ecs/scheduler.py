@@ -84,8 +84,8 @@ class Scheduler:
                 hopeless.add(kind)
 
     def _place(self, task: Task, hosts: Sequence[Host]) -> bool:
-        host = placement.choose_host(hosts, task)
-        if isinstance(host, list):
+        host = placement.find_host(hosts, task)
+        if host is None:
             return False
         if task.provider is not None and task.provider.waiting.pop(task.task_id, None) is not None:
             task.cluster.provisioning_count -= 1
@@ -125,7 +125,7 @@ class Scheduler:
 
     def _must_wait(self, maker: TaskMaker, shares: Sequence[CapacityProvider | None]) -> bool:
         probe = maker.make(None)
-        fits = [isinstance(placement.choose_host(_hosts(maker.cluster, each), probe), Host) for each in set(shares)]
+        fits = [placement.find_host(_hosts(maker.cluster, each), probe) is not None for each in set(shares)]
         return not all(fits)
 
     def _launch_one(self, maker: TaskMaker, provider: CapacityProvider | None) -> JsonObject | list[Unplaceable]:
