@@ -30,7 +30,7 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # ── What is installed ────────────────────────────────────────────────────────────────────────────────────────────────
-.PHONY: setup environment environment-sam environment-emulator environment-bench
+.PHONY: setup environment environment-sam environment-emulator environment-bench environment-mutate
 setup: environment environment-sam environment-emulator ## Install everything (the other targets do it when needed)
 
 environment:
@@ -44,6 +44,9 @@ environment-emulator:
 
 environment-bench:
 	@$(INSTALL) .venv-bench --requirement requirements/bench.txt
+
+environment-mutate:
+	@$(INSTALL) .venv-mutate --project dev --requirement requirements/mutate.txt
 
 # ── The application ──────────────────────────────────────────────────────────────────────────────────────────────────
 .PHONY: build validate deploy
@@ -75,12 +78,19 @@ check: lint ## The lint and the unit tests (about a minute)
 test: setup build environment-bench ## All tests, also those that deploy into the emulator
 	@$(ENVIRONMENT)/pytest -q $(SIDE_BY_SIDE) -m "not real" --cov --cov-report=
 	@$(ENVIRONMENT)/pytest -q -m real --cov --cov-append --cov-report=term:skip-covered
+	@$(ENVIRONMENT)/coverage report --include='*/relaunch/core/*' --fail-under=100 || \
+		{ echo "core/ decides: its tests take every branch of it, and a branch that none can take is deleted"; exit 1; }
 
 # ── Everything fails ─────────────────────────────────────────────────────────────────────────────────────────────────
 SEEDS ?= 2000
 .PHONY: simulate
 simulate: environment ## The whole application while everything fails, SEEDS=2000 times
 	@$(ENVIRONMENT)/python -m relaunch_local.simulation --seeds $(SEEDS)
+
+# ── Errors are planted ───────────────────────────────────────────────────────────────────────────────────────────────
+.PHONY: mutate
+mutate: environment-mutate ## Plant errors in the core, count what the tests find; MODULES="fit launching" narrows
+	@nice .venv-mutate/bin/python tests/mutation/mutate.py $(MODULES)
 
 # ── On this machine ──────────────────────────────────────────────────────────────────────────────────────────────────
 .PHONY: demo local bench bench-peers catalogue clean
@@ -106,6 +116,6 @@ catalogue: environment ## Make the bundled catalogue again from pinned releases,
 	@$(ENVIRONMENT)/python catalogue/generate.py
 
 clean: ## Remove everything that was installed or built
-	rm -rf .venv .venv-sam .venv-emulator .venv-bench .venv-peers .venv*.lock .aws-sam .cache .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-sam .venv-emulator .venv-bench .venv-peers .venv-mutate .venv*.lock .aws-sam .cache .mypy_cache .ruff_cache .pytest_cache
 	rm -rf .import_linter_cache .hypothesis .coverage dist demo.json demo-failure.log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
