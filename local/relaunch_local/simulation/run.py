@@ -7,6 +7,7 @@ from datetime import timedelta
 from relaunch.usecases.sweep_cluster import is_sweep_due
 from relaunch_local.simulation.chance import Injection
 from relaunch_local.simulation.cloud import Cloud
+from relaunch_local.simulation.coverage import Transition
 from relaunch_local.simulation.market import Market
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.outside import Outside
@@ -35,6 +36,7 @@ class SeedResult:
     steps: int
     simulated_seconds: float
     ends: Counter[str]
+    decided_by: Counter[Transition]
     trace: tuple[str, ...] = field(default=(), repr=False)
 
 
@@ -131,6 +133,7 @@ class SeedRun:
             cloud.runtime.steps,
             (cloud.clock.now() - cloud.started_at).total_seconds(),
             Counter(str(job.state) for job in invariants.jobs.values()),
+            cloud.trace.decided_by,
             tuple(cloud.trace.lines),
         )
 

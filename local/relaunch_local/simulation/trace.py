@@ -1,9 +1,11 @@
 """What happened in a run, line by line, for people and for comparing two runs."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from relaunch.core.job import Job, TimelineEntry
 from relaunch_local.ecs import Clock, Event
+from relaunch_local.simulation.coverage import Transition
 
 
 class Trace:
@@ -12,6 +14,7 @@ class Trace:
     def __init__(self, clock: Clock, *, is_on: bool) -> None:
         """Begin."""
         self.lines: list[str] = []
+        self.decided_by: Counter[Transition] = Counter()
         self._clock = clock
         self._is_on = is_on
 
@@ -22,6 +25,9 @@ class Trace:
 
     def decided(self, decision: str, **facts: object) -> None:
         """A decision of the application."""
+        action = facts.get("action")
+        if action:
+            self.decided_by[Transition(str(facts["state"]), str(action), str(facts["next_state"]))] += 1
         if self._is_on and decision in {"ignored", "postponed", "dead-lettered", "spot-prices-unknown"}:
             self.line(f"{decision} {facts.get('job_id', '')}: {facts.get('reason', '')}")
 

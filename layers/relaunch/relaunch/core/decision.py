@@ -1,6 +1,6 @@
 """A decision about a job: what to save, and what to do once it is saved."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from relaunch.core.job import Effect, EffectKind, Job, JobState, TimelineEntry, Waiting, WaitReason
@@ -17,6 +17,7 @@ class Decision:
     """The job as it shall be saved, with what goes into the same write.
 
     The effects to be done after the save are in `job.pending`. An ignored decision changes nothing; `note` says why.
+    `action` names the row of the transition table that decided, by its action; empty when there was none.
     """
 
     job: Job
@@ -27,6 +28,7 @@ class Decision:
     link_instance: bool = False
     is_ignored: bool = False
     note: str = ""
+    action: str = field(default="", compare=False)
 
 
 def ignore(job: Job, note: str) -> Decision:

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -176,5 +176,5 @@ def decide(job: Job, event: JobEvent, now: datetime, limits: StackLimits) -> Dec
     """Return what an event means for a job; an ignored decision when it means nothing."""
     for row in TABLE:
         if job.state in row.states and isinstance(event, row.event) and row.guard(job, event):
-            return row.action(job, event, now, limits)
+            return replace(row.action(job, event, now, limits), action=row.action.__name__)
     return ignore(job, f"{type(event).__name__} means nothing to a job that is {job.state}")

@@ -125,6 +125,7 @@ def _log(job: Job, event: JobEvent, decision: Decision, world: World) -> None:
         "ignored" if decision.is_ignored else "advanced",
         job_id=job.job_id,
         event_name=type(event).__name__,
+        action=decision.action or None,
         state=str(job.state),
         next_state=str(after.state),
         reason=decision.note or "; ".join(entry.detail for entry in decision.timeline),
