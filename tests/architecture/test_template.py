@@ -452,6 +452,9 @@ def test_the_outputs_are_what_the_command_reads(template: Template) -> None:
     [
         ("g5-spot=g5.xlarge/spot", True),
         ("g5-spot=g5.xlarge/spot,trn=trn1.2xlarge/on-demand/managed-instances", True),
+        ("g5=g5.xlarge/spot/200GiB,trn=trn1.2xlarge/spot/managed-instances/1000GiB", True),
+        ("g5=g5.xlarge/spot/0GiB", False),
+        ("g5=g5.xlarge/spot/200GiB/managed-instances", False),
         ("g5=g5.xlarge", False),
         ("g5=g5.xlarge/spot/managed", False),
         ("g5=g5.xlarge/spot,", False),

@@ -36,6 +36,7 @@ def is_good(
     machine = offering.instance_type
     demands = [machine.accelerator_manufacturer in {"NVIDIA", "AWS"}]
     demands += has_accelerator(machine, definition, revision)
+    demands.append(offering.disk_gib is None or offering.disk_gib >= (definition.disk_gib or 0))
     if revision:
         demands += has_room(machine, revision)
         demands += has_network(offering, definition, revision, limits)

@@ -7,13 +7,16 @@ from relaunch.settings import InvalidSettingsError, parse_capacity_providers
 
 def test_providers_are_read_with_type_purchase_and_kind():
     read = parse_capacity_providers(
-        "g5-spot=g5.xlarge/spot, g5=g5.xlarge/on-demand,trn=trn1.2xlarge/spot/managed-instances"
+        "g5-spot=g5.xlarge/spot, g5=g5.xlarge/on-demand,trn=trn1.2xlarge/spot/managed-instances,"
+        "big=g5.xlarge/spot/200GiB,inf=inf2.xlarge/on-demand/managed-instances/1000GiB"
     )
 
     assert read == (
         CapacityProviderOffer("g5-spot", "g5.xlarge", PurchaseOption.SPOT),
         CapacityProviderOffer("g5", "g5.xlarge", PurchaseOption.ON_DEMAND),
         CapacityProviderOffer("trn", "trn1.2xlarge", PurchaseOption.SPOT, is_managed=True),
+        CapacityProviderOffer("big", "g5.xlarge", PurchaseOption.SPOT, disk_gib=200),
+        CapacityProviderOffer("inf", "inf2.xlarge", PurchaseOption.ON_DEMAND, is_managed=True, disk_gib=1000),
     )
 
 
@@ -29,6 +32,9 @@ def test_providers_are_read_with_type_purchase_and_kind():
         "g5=g5.xlarge/spot/managed",
         "g5=g5.xlarge/managed-instances",
         "g5=g5.xlarge/spot/managed-instances/x",
+        "g5=g5.xlarge/spot/200",
+        "g5=g5.xlarge/spot/200GB",
+        "g5=g5.xlarge/spot/200GiB/managed-instances",
     ],
 )
 def test_what_cannot_be_read_is_named_with_the_form_it_must_have(entry):

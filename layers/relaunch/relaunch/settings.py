@@ -1,5 +1,6 @@
 """The stack's settings, read from the functions' environment or from the outputs of the deployed stack."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -8,7 +9,10 @@ from relaunch.core.caps import StackLimits
 from relaunch.core.terms import SelectionLimits
 from relaunch.ports import CapacityProviderOffer
 
-MANAGED_INSTANCES = "managed-instances"
+_CAPACITY_PROVIDER = re.compile(
+    r"(?P<name>[A-Za-z0-9_-]+)=(?P<instance_type>[a-z0-9.-]+)/(?P<purchase>spot|on-demand)"
+    r"(?P<managed>/managed-instances)?(?:/(?P<disk>[1-9][0-9]{0,5})GiB)?"
+)
 
 
 class InvalidSettingsError(ValueError):
@@ -102,25 +106,30 @@ class Settings:
 def parse_capacity_providers(text: str) -> tuple[CapacityProviderOffer, ...]:
     """Read `name=instance-type/purchase,…`, the form of the stack's parameter CapacityProviders.
 
-    `/managed-instances` after the purchase says that ECS Managed Instances are behind the provider.
+    `/managed-instances` after the purchase says that ECS Managed Instances are behind the provider, and `/200GiB` at
+    the end which root volume its machines have.
 
     Raises:
         InvalidSettingsError: with the entry that cannot be read.
     """
-    offers = []
-    for entry in _split(text):
-        name, equals, rest = entry.partition("=")
-        instance_type, slash, terms = rest.partition("/")
-        purchase, _, kind = terms.partition("/")
-        is_known = purchase in set(PurchaseOption) and terms in (purchase, f"{purchase}/{MANAGED_INSTANCES}")
-        if not (equals and slash and name and instance_type and is_known):
-            raise InvalidSettingsError(
-                f"capacity provider {entry!r} is not name=instance-type/purchase, for example g5-spot=g5.xlarge/spot, "
-                f"or name=instance-type/purchase/{MANAGED_INSTANCES}"
-            )
-        is_managed = kind == MANAGED_INSTANCES
-        offers.append(CapacityProviderOffer(name, instance_type, PurchaseOption(purchase), is_managed))
-    return tuple(offers)
+    return tuple(_parse_capacity_provider(entry) for entry in _split(text))
+
+
+def _parse_capacity_provider(entry: str) -> CapacityProviderOffer:
+    match = _CAPACITY_PROVIDER.fullmatch(entry)
+    if match is None:
+        raise InvalidSettingsError(
+            f"capacity provider {entry!r} is not name=instance-type/purchase, for example g5-spot=g5.xlarge/spot, "
+            "with /managed-instances behind it for ECS Managed Instances, and last the disk, like /200GiB"
+        )
+    disk = match["disk"]
+    return CapacityProviderOffer(
+        match["name"],
+        match["instance_type"],
+        PurchaseOption(match["purchase"]),
+        is_managed=match["managed"] is not None,
+        disk_gib=int(disk) if disk else None,
+    )
 
 
 def _split(text: str) -> tuple[str, ...]:

@@ -117,10 +117,11 @@ def test_a_disk_that_nobody_can_check_is_said_to_be_so() -> None:
     (notice,) = notices_of(make_definition(disk_gib=200), make_revision(), make_offering(machine))
 
     assert notice == (
-        "`disk` only counts in the cost: make sure that the launch template of g5-xlarge-spot gives its machines "
-        "200 GiB (g5.xlarge also has 250 GB of local disks)"
+        "`disk` only counts in the cost, for CapacityProviders does not say the disk of g5-xlarge-spot: "
+        "make sure that its launch template gives its machines 200 GiB (g5.xlarge also has 250 GB of local disks)"
     )
     assert not notices_of(make_definition(disk_gib=200), make_revision(), make_offering(capacity_provider=None))
+    assert not notices_of(make_definition(disk_gib=200), make_revision(), make_offering(disk_gib=200))
 
 
 def test_where_nothing_is_kept_only_the_definition_is_noticed() -> None:

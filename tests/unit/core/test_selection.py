@@ -319,6 +319,20 @@ def test_awsvpc_needs_subnets() -> None:
     assert bridged.kept
 
 
+def test_a_disk_that_is_known_to_be_too_small_is_rejected_and_one_that_is_not_known_is_not() -> None:
+    small, enough = offered(A10G, SPOT, disk_gib=100), offered(A10G, disk_gib=200)
+    unknown = offered(A10G, capacity_provider="unknown")
+
+    selection = selected(replace(ONE_GPU, disk_gib=200), small, enough, unknown)
+
+    assert set(selection.kept) == {enough, unknown}
+    (rejection,) = selection.rejected
+    assert (rejection.offering, rejection.filter_name) == (small, "disk")
+    assert rejection.reason == "its disk has 100 GiB; 200 are asked for"
+    assert selected(ONE_GPU, small).kept
+    assert selected(replace(ONE_GPU, disk_gib=200), small).is_permanent
+
+
 @pytest.mark.parametrize(
     ("policy", "kept"),
     [

@@ -99,6 +99,7 @@ revisions = st.builds(
 )
 RATES = (None, 0.002, 0.3)
 SCORES = (None, 1, 9)
+DISKS = (None, 300, 500)
 ROWS_PER_TYPE = 3
 
 offering_values = st.builds(
@@ -111,6 +112,7 @@ offering_values = st.builds(
     interruptions_per_hour=st.sampled_from(RATES),
     placement_score=st.sampled_from(SCORES),
     is_managed=st.booleans(),
+    disk_gib=st.sampled_from(DISKS),
 )
 
 
@@ -130,6 +132,7 @@ def offer_types(steps: tuple[int, int, int, int], gap: int) -> list[Offering]:
             interruptions_per_hour=RATES[(index * options + nth * prices) % len(RATES)],
             placement_score=SCORES[(index * prices + nth) % len(SCORES)],
             is_managed=(index * zones + nth) % 5 == 0,
+            disk_gib=DISKS[(index * zones + nth * prices) % len(DISKS)],
         )
         for index, row in enumerate(TYPES[::gap])
         for nth in range(ROWS_PER_TYPE)

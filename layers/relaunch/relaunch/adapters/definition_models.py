@@ -173,7 +173,7 @@ class JobModel(StrictModel):
     accelerator: AcceleratorModel
     """What the machine must have."""
     disk: DiskGib | None = None
-    """Least disk of the machine."""
+    """Least root volume of the machine: held against what CapacityProviders says, and reckoned with in the cost."""
     purchase: Literal["spot", "on-demand", "spot-then-on-demand"] = "spot-then-on-demand"
     """How machines may be bought."""
     checkpoint: CheckpointUri | None = None

@@ -54,12 +54,12 @@ def _lost_work(selection: Selection | None, chosen: Offering) -> str:
 
 
 def _unknown_disk(definition: JobDefinition, chosen: Offering) -> str:
-    """What a capacity provider's machines have for a disk is in its launch template, which is not read."""
-    if definition.disk_gib is None or chosen.capacity_provider is None:
+    """What a capacity provider's machines have for a disk is in its launch template, unless the settings say it."""
+    if definition.disk_gib is None or chosen.capacity_provider is None or chosen.disk_gib is not None:
         return ""
     local = chosen.instance_type.nvme_gb
     beside = f" ({chosen.instance_type.name} also has {local:,} GB of local disks)" if local else ""
     return (
-        f"`disk` only counts in the cost: make sure that the launch template of {chosen.capacity_provider} gives its "
-        f"machines {definition.disk_gib} GiB{beside}"
+        f"`disk` only counts in the cost, for CapacityProviders does not say the disk of {chosen.capacity_provider}: "
+        f"make sure that its launch template gives its machines {definition.disk_gib} GiB{beside}"
     )

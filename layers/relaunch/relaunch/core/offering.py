@@ -17,9 +17,11 @@ class Offering:
     price was taken from, and the price is their highest: what it can cost.
     `price_usd_per_hour` is None when no price is known; `price_at` says from when the price is.
     `on_demand_usd_per_hour` is the same type's on-demand price, for the saving.
-    `is_managed` tells that the capacity provider is one of ECS Managed Instances.
-    `interruptions_per_hour` is how often a spot machine is taken away, None: as usual for its type. `placement_score`
-    is EC2's odds, from 1 (hardly) to 10 (very likely), that one of the spot types on offer can be launched in the zone.
+    `is_managed` tells that the capacity provider is one of ECS Managed Instances; `disk_gib` is the size of its
+    machines' root volume, None where nobody says it.
+    `interruptions_per_hour` is how often a spot machine is taken away, None: as usual for its type, and less often the
+    better the odds. `placement_score` is EC2's odds of a launch, from 1 (hardly) to 10 (very likely): where there is no
+    zone, of the type's family in the region (core.odds), else of any of the spot types on offer in the zone.
     """
 
     instance_type: InstanceType
@@ -34,6 +36,7 @@ class Offering:
     placement_score: int | None = None
     is_managed: bool = False
 
+    disk_gib: int | None = None
     @property
     def key(self) -> "OfferingKey":
         """Return what identifies this offering in the capacity memory."""

@@ -40,7 +40,7 @@ class OfferingTable(tuple[Offering, ...]):
         found: dict[tuple[str, PurchaseOption, float, bool], list[Offering]] = defaultdict(list)
         for offering in self:
             name, rate = offering.instance_type.name, offering.interruption_rate
-            found[name, offering.purchase, rate, offering.is_managed].append(offering)
+            found[name, offering.purchase, rate, offering.is_managed, offering.disk_gib].append(offering)
         return tuple(tuple(sorted(offerings, key=self.rank)) for offerings in found.values())
 
     def rank(self, offering: Offering) -> RankKey:

@@ -18,7 +18,7 @@ _QUOTA_PATIENCE = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True)
 class SelectionLimits:
-    """The limits of stack and account, as selection needs them.
+    """The limits of stack and account, and what the region asks for disks, as selection needs them.
 
     `max_spot_ratio`: spot above this share of the on-demand price is not worth being interrupted.
     `has_subnets`: whether the stack names subnets, which tasks of network mode awsvpc need.
@@ -47,6 +47,7 @@ class Terms:
     wants_neuron: bool
     memory: CapacityMemory
     now: datetime
+    disk_gib: int
     limits: SelectionLimits
 
 
@@ -66,6 +67,7 @@ def derive_terms(
         wants_neuron=wants_neuron(need),
         memory=memory,
         now=now,
+        disk_gib=definition.disk_gib or 0,
         limits=limits,
     )
 
@@ -96,6 +98,14 @@ def check_network_mode(terms: Terms, offering: Offering) -> Miss | None:
 
 def check_purchase(terms: Terms, offering: Offering) -> Miss | None:
     """Reject purchase options the definition does not allow."""
+def check_disk(terms: Terms, offering: Offering) -> Miss | None:
+    """Reject machines whose disk is known to be smaller than the definition asks; that of most is not known."""
+    if offering.disk_gib is None or offering.disk_gib >= terms.disk_gib:
+        return None
+    reason = f"its disk has {offering.disk_gib:,} GiB; {terms.disk_gib:,} are asked for"
+    return Miss(reason, 1 - offering.disk_gib / terms.disk_gib)
+
+
     if offering.purchase in terms.purchase_options:
         return None
     return Miss(f"the job's purchase is {terms.policy}")
@@ -166,6 +176,7 @@ GROUP_FILTERS: tuple[tuple[str, OfferingFilter], ...] = (
     ("network-mode", check_network_mode),
     ("purchase", check_purchase),
     ("quota", check_quota),
+    ("disk", check_disk),
 )
 OFFERING_FILTERS: tuple[tuple[str, OfferingFilter], ...] = (
     ("price-cap", check_price_cap),

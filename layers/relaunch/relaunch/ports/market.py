@@ -39,13 +39,15 @@ class SpotPriceSource(Protocol):
 class CapacityProviderOffer:
     """A capacity provider of the stack's settings: `name=instance-type/purchase`.
 
-    `is_managed`: ECS Managed Instances are behind it (`/managed-instances`), not an Auto Scaling group.
+    `is_managed`: ECS Managed Instances are behind it (`/managed-instances`), not an Auto Scaling group. `disk_gib` is
+    the size of its machines' root volume (`/200GiB`), None where the settings do not say it.
     """
 
     name: str
     instance_type: str
     purchase: PurchaseOption
     is_managed: bool = False
+    disk_gib: int | None = None
 
 
 class OfferingSource(Protocol):

@@ -109,3 +109,4 @@ def _offering(
 def _unknown_type(name: str) -> InstanceType:
     """Return a type that selection rejects and names, so that one mistyped provider does not hide the others."""
     return InstanceType(name, 0, 0, "", "", "", source="unknown")
+        disk_gib=provider.disk_gib,
