@@ -1,5 +1,6 @@
 """Under what a job can be found."""
 
+from dataclasses import fields
 from datetime import timedelta
 from typing import Any
 
@@ -86,6 +87,19 @@ def test_a_summary_tells_of_the_current_attempt_when_there_is_one() -> None:
     waiting = summarize_job(make_job())
     assert (waiting.attempt_number, waiting.offering) == (0, None)
     assert waiting.trigger == "push of 5e07 to main of acme/vision"
+    assert waiting.definition == "resnet"
+
+
+def test_a_summary_says_of_the_job_what_the_job_says_of_itself() -> None:
+    job = make_job(
+        **OVER, reason="so it is", waiting=slot_wait("*"), interruptions=1, failures=2, run_seconds=3.5, cost_usd=0.25
+    )
+    summary = summarize_job(job)
+
+    same = [
+        name.name for name in fields(summary) if name.name not in ("definition", "trigger") and hasattr(job, name.name)
+    ]
+    assert {name: getattr(summary, name) for name in same} == {name: getattr(job, name) for name in same}
 
 
 def test_a_definition_is_found_under_the_origin_of_each_of_its_triggers() -> None:
