@@ -22,7 +22,7 @@ def measure(session: Session) -> list[Table]:
                 "reads, writes: calls to the jobs table; items: what those writes write; all: calls to all services.",
                 "Goal of launch_attempt: RunTask, at most 2 reads and 3 writes, without what is kept as long as the "
                 "execution environment lives:",
-                "spot prices, quotas, the day's snapshot of offerings (GetItem), the webhook's secret. "
+                "spot prices, the snapshot of offerings (GetItem), the webhook's secret. "
                 "DescribeTaskDefinition is submit_job's.",
                 "Refused: by a condition on the item, or because the stand-in for AWS does not have it.",
             ),

@@ -69,6 +69,7 @@ def environment(package: str, url: str, bundle: Path) -> dict[str, str]:
         "RELAUNCH_CAPACITY_PROVIDERS": capacity_providers(),
         "RELAUNCH_MAX_RUNNING_JOBS": "20",
         "RELAUNCH_MAX_PRICE_USD_PER_HOUR": "40",
+        "RELAUNCH_MAX_SPOT_RATIO": "0.9",
         "RELAUNCH_PROVISIONING_DEADLINE_SECONDS": "480",
         "RELAUNCH_SUBNETS": "",
         "RELAUNCH_SECURITY_GROUPS": "",

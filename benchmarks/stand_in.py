@@ -63,13 +63,11 @@ class StandIn:
     """Records the calls that come in, or answers them from a recording, in their order.
 
     A warm function asks for less than a cold one: what it leaves out is passed over. `deviations` names the calls that
-    the rest of the recording has no answer to: they were answered with status 400. `own_answers`, by operation, are for
-    what no upstream knows.
+    the rest of the recording has no answer to: they were answered with status 400.
     """
 
     def __init__(self) -> None:
         self.upstreams: dict[str, str] = {}
-        self.own_answers: dict[str, bytes] = {}
         self.recorded: list[Exchange] = []
         self.deviations: list[str] = []
         self.passed_over: list[str] = []
@@ -119,8 +117,6 @@ class StandIn:
         return Exchange(request.service, request.operation, 0, 400, (), b'{"__type": "NotRecorded"}')
 
     def _forward(self, request: Request) -> Exchange:
-        if request.operation in self.own_answers:
-            return Exchange(request.service, request.operation, 0, 200, (), self.own_answers[request.operation])
         upstream = urlsplit(self.upstreams.get(request.service) or self.upstreams["*"])
         connection = HTTPConnection(upstream.hostname or "", upstream.port, timeout=30)
         try:

@@ -36,8 +36,6 @@ from relaunch_local.training_cluster import Training, provision_cluster, simulat
 EVENTS = REPOSITORY / "events"
 DEFINITIONS = REPOSITORY / "examples" / "relaunch.yaml"
 WEBHOOK_SECRET = "It's a Secret to Everybody"  # noqa: S105 - GitHub's own example, which signs the sample event
-# Where boto3's name of a service is not the one that calls are signed for.
-BOTO3_NAMES = {"servicequotas": "service-quotas"}
 # Delays of the simulated region become milliseconds, so that its time and that of the functions are nearly one.
 SPEED = 1000.0
 
@@ -54,8 +52,7 @@ class Step:
     @property
     def services(self) -> tuple[str, ...]:
         """The services that were called, by boto3's names."""
-        signed = {exchange.service for exchange in self.exchanges}
-        return tuple(sorted(BOTO3_NAMES.get(service, service) for service in signed))
+        return tuple(sorted({exchange.service for exchange in self.exchanges}))
 
 
 @dataclass(frozen=True)
@@ -165,8 +162,6 @@ class _Teller:
         self._hand("observe_task", "task finished", _batch(self._heard_task("STOPPED")))
 
     def _prepare(self) -> None:
-        # moto knows no quotas.
-        self._stand_in.own_answers["GetServiceQuota"] = b'{"Quota": {"Value": 640.0}}'
         create_jobs_table(self._client("dynamodb"), TABLE)
         for queue in ("intake", "attempts", "dead-letters"):
             self._client("sqs").create_queue(QueueName=queue)

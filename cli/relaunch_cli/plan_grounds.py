@@ -10,10 +10,11 @@ from relaunch.adapters.catalogue import UnknownRegionError, bundled_snapshot, ch
 from relaunch.adapters.regional_offerings import RegionalOfferings
 from relaunch.core.catalogue import nearest_names
 from relaunch.core.definition import JobDefinition
+from relaunch.core.snapshot import SnapshotPart
 from relaunch.core.terms import SelectionLimits
 from relaunch.ports import OfferingSource, World
-from relaunch.usecases.plan_jobs import Plan, in_zones, plan_jobs, plan_on, survey_for_plans
-from relaunch.usecases.survey_market import Market
+from relaunch.usecases.plan_jobs import Plan, in_zones, plan_jobs, plan_on
+from relaunch.usecases.survey_market import Market, survey_market
 from relaunch_cli.connection import Connection
 from relaunch_cli.failures import CommandError, NotConnectedError
 from relaunch_cli.surroundings import configured_region
@@ -37,20 +38,26 @@ class Ground:
     name: str
     remark: str = ""
 
+    @property
+    def refreshed_parts(self) -> tuple[SnapshotPart, ...]:
+        """Return what plans here also rest on, if the stack has refreshed it."""
+        if self.world is None:
+            return ()
+        return (SnapshotPart.QUOTAS,) if self.has_all_types else (SnapshotPart.PLACEMENT_SCORES, SnapshotPart.QUOTAS)
+
     def plan_definitions(self, definitions: Sequence[JobDefinition], zones: Sequence[str]) -> list[Plan]:
         """Plan jobs of definitions; offline nothing is known of their task definitions."""
         if self.world is None:
             market = in_zones(self._offline_market(), zones)
             return [plan_on(market, definition, None) for definition in definitions]
-        return plan_jobs(definitions, self.world, zones, asks_odds_of_kept=self.has_all_types)
+        return plan_jobs(definitions, self.world, zones)
 
     def plan_request(self, request: AdHocRequest, zones: Sequence[str]) -> Plan:
         """Plan a job that was described for once."""
         if self.world is None:
             return plan_on(in_zones(self._offline_market(), zones), request.definition, request.revision)
-        market = in_zones(survey_for_plans(self.world, asks_odds_of_kept=self.has_all_types), zones)
-        odds = self.world.placement_scores if self.has_all_types else None
-        return plan_on(market, request.definition, request.revision, odds)
+        market = in_zones(survey_market(self.world), zones)
+        return plan_on(market, request.definition, request.revision, self.world.zone_scores)
 
     def check_zones(self, zones: Sequence[str]) -> None:
         """Refuse zones that nothing is offered in.

@@ -101,8 +101,11 @@ def _remark_prices(ground: Ground) -> None:
     """Say where the prices are from and how old they are, and warn of stale ones."""
     origins = ground.offerings.price_origins(ground.at)
     told = describe_prices(origins, ground.at)
-    if told and SnapshotPart.SPOT_PRICES not in {each.part for each in origins} and ground.has_all_types:
+    parts = {each.part for each in origins}
+    if told and SnapshotPart.SPOT_PRICES not in parts and ground.has_all_types:
         told += "; spot prices are not known: they are at most those (<=)"
+    if unknown := " and ".join(part.label for part in ground.refreshed_parts if part not in parts):
+        told += f"; {unknown} are not known: refresh_offerings has not brought them lately"
     warning = stale_prices(origins, ground.at) if ground.world is not None else ""
     for text in (told, warning):
         if text:

@@ -1,4 +1,4 @@
-"""Where prices are from and how old they are, in words and as JSON."""
+"""Where prices, odds and quotas are from and how old they are, in words and as JSON."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta

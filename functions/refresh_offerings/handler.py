@@ -1,4 +1,4 @@
-"""Called by a schedule once a day: brings instance types, zones and prices up to date."""
+"""Called by a schedule every hour: brings types, zones, prices, odds and quotas up to date."""
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
@@ -8,5 +8,5 @@ from relaunch.usecases.refresh_offerings import refresh_offerings
 
 @measured
 def handle(_event: object, _context: LambdaContext) -> dict[str, str]:
-    """Refresh what can be had and say what became of each part; an exception is worth another try."""
+    """Refresh what is due and can be had, and say what became of each part; an exception is worth another try."""
     return refresh_offerings(refresh_world())

@@ -38,6 +38,7 @@ ACTIONS_WITHOUT_RESOURCE = {
     "ec2:DescribeSpotPriceHistory",
     "ec2:DescribeInstanceTypes",
     "ec2:DescribeInstanceTypeOfferings",
+    "ec2:GetSpotPlacementScores",
     "pricing:GetProducts",
     "servicequotas:GetServiceQuota",
 }
@@ -318,6 +319,13 @@ class TestRoles:
         assert {"Fn::GetAtt": ["JobsTable", "Arn"]} in resources_for("dynamodb:PutItem", statements)
         assert {"Fn::Sub": "${JobsTable.Arn}/index/waiting"} in resources_for("dynamodb:Query", statements)
 
+    def test_launching_asks_no_quotas_and_no_odds(self, template: Template) -> None:
+        asked = {"servicequotas:GetServiceQuota", "ec2:GetSpotPlacementScores"}
+
+        askers = [name for name in template.functions if actions_of(template.statements_of(name)) & asked]
+
+        assert askers == ["RefreshOfferingsFunction"]
+
     def test_refreshing_offerings_touches_no_item_of_the_table_but_its_own(self, template: Template) -> None:
         (statement,) = (
             each
@@ -395,7 +403,7 @@ class TestFunctions:
         assert template.rules["ReconcileFunctionSchedule"]["ScheduleExpression"] == "rate(1 minute)"
         assert template.functions["ReconcileFunction"]["Timeout"] <= 60
 
-    def test_offerings_are_refreshed_once_a_day_and_asked_for_again_when_aws_did_not_answer(
+    def test_offerings_are_refreshed_every_hour_and_asked_for_again_when_aws_did_not_answer(
         self, template: Template
     ) -> None:
         retries = {
@@ -403,7 +411,7 @@ class TestFunctions:
             for each in template.of_type("Lambda::EventInvokeConfig").values()
         }
 
-        assert template.rules["RefreshOfferingsFunctionSchedule"]["ScheduleExpression"] == "rate(1 day)"
+        assert template.rules["RefreshOfferingsFunctionSchedule"]["ScheduleExpression"] == "rate(1 hour)"
         assert retries["RefreshOfferingsFunction"] == 2
 
 

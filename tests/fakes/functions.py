@@ -6,7 +6,7 @@ This is the one place where tests reach in between the handlers and `relaunch.bo
 import importlib
 import json
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any, cast
@@ -103,16 +103,25 @@ class FakeRegion:
     def gp3_price(self) -> float:
         return 0.08
 
+    def region_score(self, instance_types: Sequence[str], vcpus: int) -> int | None:
+        return 7
+
+    def vcpu_quotas(self, codes: Iterable[str]) -> Mapping[str, float]:
+        return dict.fromkeys(codes, 64.0)
+
 
 def _make_refresh_world() -> RefreshWorld:
     region = FakeRegion()
     return RefreshWorld(
         region="us-east-1",
         catalogue={"g5.xlarge": make_instance_type()},
+        spot_types=frozenset({"g5.xlarge"}),
         instance_types=region,
         zones=region,
         price_list=region,
         spot_prices=FakeSpotPrices(),
+        region_scores=region,
+        quotas=region,
         snapshots=FakeSnapshots(),
         clock=FakeClock(),
         log=ListLog(),

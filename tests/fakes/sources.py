@@ -36,7 +36,10 @@ class FakeRevisions:
 
 
 class FakeOfferings:
-    """Implements OfferingSource; by default g5.xlarge and g6.xlarge, each spot and on-demand; `origins` of prices."""
+    """Implements OfferingSource; by default g5.xlarge and g6.xlarge, each spot and on-demand.
+
+    `origins` are those of prices, `refreshed` is the snapshot.
+    """
 
     def __init__(self, *offerings: Offering) -> None:
         self.available: tuple[Offering, ...] = offerings or (
@@ -51,6 +54,7 @@ class FakeOfferings:
         )
 
     def offerings(self, now: datetime) -> tuple[Offering, ...]:
+        self.refreshed = OfferingsSnapshot("us-east-1")
         return self.available
 
     def catalogue(self) -> Mapping[str, InstanceType]:
@@ -61,6 +65,9 @@ class FakeOfferings:
 
     def set_price(self, name: str, purchase: PurchaseOption, price_usd_per_hour: float | None) -> None:
         """Change the price of an offering."""
+    def snapshot(self, now: datetime) -> OfferingsSnapshot:
+        return self.refreshed
+
         self.available = tuple(
             replace(offering, price_usd_per_hour=price_usd_per_hour)
             if (offering.instance_type.name, offering.purchase) == (name, purchase)

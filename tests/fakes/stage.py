@@ -74,7 +74,7 @@ def in_zone(row: InstanceType, zone: str, price: float, on_demand: float) -> Off
 
 
 class FakeOdds:
-    """Implements PlacementScoreSource over zones; `asked` are the sets of types that were asked for."""
+    """Implements ZoneScoreSource over zones; `asked` are the sets of types that were asked for."""
 
     def __init__(self, scores: Mapping[str, int]) -> None:
         self.scores = dict(scores)
@@ -113,7 +113,7 @@ class Stage:
 
     @property
     def all_types(self) -> World:
-        return replace(self.world, offerings=self.region_offerings, placement_scores=self.odds)
+        return replace(self.world, offerings=self.region_offerings, zone_scores=self.odds)
 
     def amis(self, region: str) -> AmiSource:
         self.images.region = region or "us-east-1"

@@ -123,6 +123,7 @@ def unreachable_aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             "RELAUNCH_CAPACITY_PROVIDERS": "g5-spot=g5.xlarge/spot",
             "RELAUNCH_MAX_RUNNING_JOBS": "20",
             "RELAUNCH_MAX_PRICE_USD_PER_HOUR": "40",
+            "RELAUNCH_MAX_SPOT_RATIO": "0.9",
             "RELAUNCH_PROVISIONING_DEADLINE_SECONDS": "480",
             "RELAUNCH_MAX_RECEIVE_COUNT": "5",
         }

@@ -2,7 +2,7 @@ import pytest
 
 from relaunch.core.accelerator import PurchaseOption
 from relaunch.ports import CapacityProviderOffer
-from relaunch.settings import InvalidSettingsError, parse_capacity_providers
+from relaunch.settings import InvalidSettingsError, Settings, parse_capacity_providers
 
 
 def test_providers_are_read_with_type_purchase_and_kind():
@@ -41,3 +41,29 @@ def test_what_cannot_be_read_is_named_with_the_form_it_must_have(entry):
     with pytest.raises(InvalidSettingsError, match=r"is not name=instance-type/purchase.*managed-instances") as refused:
         parse_capacity_providers(f"ok=g5.xlarge/spot,{entry}")
     assert repr(entry) in str(refused.value)
+
+
+OUTPUTS = {
+    "TableName": "jobs",
+    "AttemptsQueueUrl": "https://sqs.us-east-1.amazonaws.com/1/attempts",
+    "ClusterName": "relaunch",
+    "CapacityProviders": "g5-spot=g5.xlarge/spot,g5=g5.xlarge/on-demand,g6=g6.xlarge/on-demand",
+    "MaxRunningJobs": "20",
+    "MaxPricePerHour": "40",
+    "MaxSpotRatio": "0.75",
+    "ProvisioningDeadlineSeconds": "480",
+}
+
+
+def test_the_stack_says_up_to_which_share_of_the_on_demand_price_spot_is_taken():
+    assert Settings.from_stack_outputs(OUTPUTS).limits.selection.max_spot_ratio == 0.75
+
+
+@pytest.mark.parametrize("value", ["", "most of it"])
+def test_a_share_that_cannot_be_read_is_named(value):
+    with pytest.raises(InvalidSettingsError, match="MaxSpotRatio is missing or is not a number"):
+        Settings.from_stack_outputs({**OUTPUTS, "MaxSpotRatio": value})
+
+
+def test_the_types_on_spot_are_those_of_the_spot_providers():
+    assert Settings.from_stack_outputs(OUTPUTS).spot_types == {"g5.xlarge"}

@@ -17,9 +17,7 @@ from relaunch.adapters.aws.ecs_registration import EcsRegistry
 from relaunch.adapters.aws.ecs_revisions import EcsRevisions
 from relaunch.adapters.aws.ecs_target import EcsTarget
 from relaunch.adapters.aws.offerings import CapacityProviderOfferings
-from relaunch.adapters.aws.placement_scores import Ec2PlacementScores
 from relaunch.adapters.aws.poison_queue import PoisonQueue
-from relaunch.adapters.aws.service_quotas import Ec2Quotas
 from relaunch.adapters.aws.snapshot_item import DynamoDbSnapshots
 from relaunch.adapters.aws.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.sqs_launches import SqsLaunchQueue
@@ -40,10 +38,6 @@ _CLIENT_CONFIG = Config(
     read_timeout=8,
     retries={"mode": "standard", "total_max_attempts": 3},
     user_agent_extra="relaunch",
-)
-# For what a launch can do without: one try, and no long one.
-_OPTIONAL_CONFIG = _CLIENT_CONFIG.merge(
-    Config(connect_timeout=1, read_timeout=3, retries={"mode": "standard", "total_max_attempts": 1})
 )
 
 
@@ -118,7 +112,9 @@ def refresh_world() -> RefreshWorld:
     # No other function needs these: they start without.
     from relaunch.adapters.aws.instance_type_offerings import Ec2InstanceTypeOfferings  # noqa: PLC0415
     from relaunch.adapters.aws.instance_types import Ec2InstanceTypes  # noqa: PLC0415
+    from relaunch.adapters.aws.placement_scores import Ec2RegionScores  # noqa: PLC0415
     from relaunch.adapters.aws.price_list import PriceList, price_list_region  # noqa: PLC0415
+    from relaunch.adapters.aws.service_quotas import Ec2Quotas  # noqa: PLC0415
 
     settings = Settings.from_environment(os.environ)
     clients, clock, log = _Clients(boto3.Session()), SystemClock(), PowertoolsLog()
@@ -126,10 +122,13 @@ def refresh_world() -> RefreshWorld:
     return RefreshWorld(
         region=region,
         catalogue=load_catalogue(),
+        spot_types=settings.spot_types,
         instance_types=Ec2InstanceTypes(clients.lazy("ec2"), log),
         zones=Ec2InstanceTypeOfferings(clients.lazy("ec2")),
         price_list=PriceList(clients.lazy("pricing", price_list_region(region)), region),
         spot_prices=Ec2SpotPrices(clients.lazy("ec2"), clock),
+        region_scores=Ec2RegionScores(clients.lazy("ec2"), region),
+        quotas=Ec2Quotas(clients.lazy("service-quotas")),
         snapshots=DynamoDbSnapshots(clients.lazy("dynamodb"), settings.table),
         clock=clock,
         log=log,
@@ -148,11 +147,16 @@ def make_world(settings: Settings, session: boto3.Session | None = None, *, has_
     if not has_all_types:
         return world
     # The command alone plans for whole regions.
+    from relaunch.adapters.aws.placement_scores import Ec2ZoneScores  # noqa: PLC0415
     from relaunch.adapters.regional_offerings import CurrentRegionalOfferings  # noqa: PLC0415
 
     snapshot = CurrentSnapshot(DynamoDbSnapshots(clients.lazy("dynamodb"), settings.table), clients.region, log)
     spot_prices = Ec2SpotPrices(clients.lazy("ec2"), world.clock)
-    return replace(world, offerings=CurrentRegionalOfferings(snapshot, spot_prices, log))
+    return replace(
+        world,
+        offerings=CurrentRegionalOfferings(snapshot, spot_prices, log),
+        zone_scores=Ec2ZoneScores(clients.lazy("ec2"), clients.region, world.clock, log),
+    )
 
 
 def make_dead_letters(outputs: Mapping[str, str], session: boto3.Session) -> DeadLetters:
@@ -174,10 +178,10 @@ class _Clients:
     def region(self) -> str:
         return self._session.region_name or ""
 
-    def lazy(self, service: str, region: str | None = None, config: Config = _CLIENT_CONFIG) -> Any:
+    def lazy(self, service: str, region: str | None = None) -> Any:
         if service not in self._clients:
             make: Callable[..., Any] = self._session.client
-            self._clients[service] = LazyClient(lambda: make(service, region_name=region, config=config))
+            self._clients[service] = LazyClient(lambda: make(service, region_name=region, config=_CLIENT_CONFIG))
         return self._clients[service]
 
 
@@ -201,6 +205,4 @@ def _make_world(settings: Settings, clients: _Clients, log: DecisionLog) -> Worl
         clock=clock,
         log=log,
         limits=settings.limits,
-        placement_scores=Ec2PlacementScores(clients.lazy("ec2"), clients.region, clock, log),
-        quotas=Ec2Quotas(clients.lazy("service-quotas", config=_OPTIONAL_CONFIG), clock, log),
     )

@@ -37,6 +37,12 @@ class Settings:
     security_groups: tuple[str, ...] = ()
     limits: StackLimits = field(default_factory=StackLimits)
 
+    @property
+    def spot_types(self) -> frozenset[str]:
+        """Return the instance types that capacity providers have on spot."""
+        spot = (each for each in self.capacity_providers if each.purchase is PurchaseOption.SPOT)
+        return frozenset(each.instance_type for each in spot)
+
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
         """Read the variables that template.yaml gives to every function.
@@ -51,6 +57,7 @@ class Settings:
             "capacity_providers": "RELAUNCH_CAPACITY_PROVIDERS",
             "max_running_jobs": "RELAUNCH_MAX_RUNNING_JOBS",
             "max_price": "RELAUNCH_MAX_PRICE_USD_PER_HOUR",
+            "max_spot_ratio": "RELAUNCH_MAX_SPOT_RATIO",
             "provisioning_deadline": "RELAUNCH_PROVISIONING_DEADLINE_SECONDS",
             "subnets": "RELAUNCH_SUBNETS",
             "security_groups": "RELAUNCH_SECURITY_GROUPS",
@@ -73,6 +80,7 @@ class Settings:
             "capacity_providers": "CapacityProviders",
             "max_running_jobs": "MaxRunningJobs",
             "max_price": "MaxPricePerHour",
+            "max_spot_ratio": "MaxSpotRatio",
             "provisioning_deadline": "ProvisioningDeadlineSeconds",
             "subnets": "SubnetIds",
             "security_groups": "SecurityGroupIds",
@@ -83,7 +91,9 @@ class Settings:
     def _from_named(cls, values: Mapping[str, str], names: Mapping[str, str]) -> "Settings":
         subnets = _split(values.get(names["subnets"], ""))
         selection = SelectionLimits(
-            max_price_usd_per_hour=_number(values, names["max_price"]), has_subnets=bool(subnets)
+            max_price_usd_per_hour=_number(values, names["max_price"]),
+            max_spot_ratio=_number(values, names["max_spot_ratio"]),
+            has_subnets=bool(subnets),
         )
         limits = StackLimits(
             max_running_jobs=int(_number(values, names["max_running_jobs"])),

@@ -8,7 +8,9 @@ from relaunch.adapters.catalogue import load_catalogue
 from relaunch.core.accelerator import PurchaseOption
 from relaunch.core.catalogue import InstanceType
 from relaunch.core.offering import Offering
+from relaunch.core.snapshot import OfferingsSnapshot
 from relaunch.ports import CapacityProviderOffer, TransientError
+from relaunch_local.simulation.template import REGION
 
 ON_DEMAND_USD_PER_HOUR: Mapping[str, float] = {"g4dn.xlarge": 0.526, "g5.xlarge": 1.006, "g6.xlarge": 0.8048}
 """The instance types of the simulated account."""
@@ -34,6 +36,10 @@ class SimulatedOfferings:
     def catalogue(self) -> Mapping[str, InstanceType]:
         """The instance types."""
         return load_catalogue()
+
+    def snapshot(self, now: datetime) -> OfferingsSnapshot:  # noqa: ARG002 - the port's
+        """Nothing was ever refreshed."""
+        return OfferingsSnapshot(REGION)
 
     def _offering(
         self, provider: CapacityProviderOffer, spot: Mapping[tuple[str, str], tuple[float, datetime]], now: datetime

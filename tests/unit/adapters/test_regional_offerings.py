@@ -95,3 +95,13 @@ def test_without_an_answer_of_ec2_the_snapshots_spot_prices_are_taken_with_their
     assert source.offerings(NOW) == RegionalOfferings(SNAPSHOT).offerings(NOW)
     assert source.price_origins(NOW)[1] == PriceOrigin(SnapshotPart.SPOT_PRICES, PRICED_SPOT)
     assert source.catalogue() == load_catalogue()
+
+
+def test_quotas_count_for_all_types_too() -> None:
+    read = Origin("Service Quotas", NOW)
+    stored = SNAPSHOT.with_part(SnapshotPart.QUOTAS, {"L-3819A6DF": 8.0}, read)
+    source = current(FakeSpotPrices(), stored)
+
+    assert source.snapshot(NOW).vcpus_by_quota == {"L-3819A6DF": 8.0}
+    assert source.price_origins(NOW)[-1] == PriceOrigin(SnapshotPart.QUOTAS, read)
+    assert RegionalOfferings(stored).snapshot(NOW) == stored

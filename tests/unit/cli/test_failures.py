@@ -122,6 +122,7 @@ OUTPUTS = {
     "CapacityProviders": "g5-spot=g5.xlarge/spot",
     "MaxRunningJobs": "20",
     "MaxPricePerHour": "40",
+    "MaxSpotRatio": "0.9",
     "ProvisioningDeadlineSeconds": "480",
 }
 

@@ -18,6 +18,7 @@ OUTPUTS = {
     "CapacityProviders": "g5-spot=g5.xlarge/spot,g5=g5.xlarge/on-demand",
     "MaxRunningJobs": "20",
     "MaxPricePerHour": "40",
+    "MaxSpotRatio": "0.9",
     "ProvisioningDeadlineSeconds": "480",
 }
 

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from fakes.builders import make_definition, make_offering
 from relaunch.core.accelerator import PurchaseOption
-from relaunch.core.expected_cost import DISK_USD_PER_GIB_HOUR, WorkAhead, derive_work, expected_cost
+from relaunch.core.expected_cost import GP3_USD_PER_GIB_MONTH, WorkAhead, derive_work, expected_cost
 from relaunch.core.interruptions import usual_interruptions_per_hour
 from relaunch.core.offering import Offering
 
@@ -23,8 +24,14 @@ def work(hours: float, *, has_checkpoint: bool = True, disk_gib: int = 0) -> Wor
     return WorkAhead(timedelta(hours=hours), has_checkpoint, disk_gib)
 
 
-def spot(price: float, rate: float | None = None) -> Offering:
-    return make_offering(price_usd_per_hour=price, interruptions_per_hour=rate)
+def spot(price: float, rate: float | None = None, score: int | None = None) -> Offering:
+    return make_offering(price_usd_per_hour=price, interruptions_per_hour=rate, placement_score=score)
+
+
+def cost_of(ahead: WorkAhead, price: float, rate: float) -> float:
+    cost = expected_cost(ahead, spot(price, rate))
+    assert cost is not None
+    return cost
 
 
 def on_demand(price: float) -> Offering:
@@ -37,9 +44,14 @@ def test_without_interruptions_start_work_and_idle_tail_are_paid_for_once() -> N
 
 
 def test_the_disk_is_paid_for_as_long_as_the_machine() -> None:
-    cost = expected_cost(work(10, disk_gib=500), on_demand(2.0))
+    cost = expected_cost(replace(work(10, disk_gib=500), gp3_usd_per_gib_month=0.146), on_demand(2.0))
 
-    assert cost == pytest.approx((START + 10 + TAIL) * (2 + 500 * DISK_USD_PER_GIB_HOUR))
+    assert cost == pytest.approx((START + 10 + TAIL) * (2 + 500 * 0.0002))
+
+
+def test_a_disk_of_a_region_whose_price_is_not_known_costs_what_it_costs_in_virginia() -> None:
+    assert GP3_USD_PER_GIB_MONTH == 0.08
+    assert work(10, disk_gib=730).disk_usd_per_hour == pytest.approx(0.08)
 
 
 def test_with_checkpoints_an_interruption_costs_a_start_and_half_an_interval() -> None:
@@ -96,6 +108,19 @@ def test_an_unknown_rate_is_reckoned_as_is_usual_for_the_type() -> None:
     assert expected_cost(ahead, spot(1.0)) == expected_cost(ahead, spot(1.0, usual_interruptions_per_hour("g5.xlarge")))
 
 
+@given(works, prices, st.integers(1, 10), st.integers(1, 10))
+def test_better_odds_never_cost_more_and_never_more_than_unknown_ones(
+    ahead: WorkAhead, price: float, one: int, other: int
+) -> None:
+    low, high = sorted((one, other))
+    unlikely, likely, unknown = (expected_cost(ahead, spot(price, score=score)) for score in (low, high, None))
+
+    assert likely is not None
+    assert unlikely is not None
+    assert unknown is not None
+    assert likely * (1 - 1e-9) <= unlikely <= unknown * (1 + 1e-9)
+
+
 def test_work_that_is_always_interrupted_never_ends() -> None:
     assert work(100, has_checkpoint=False).paid_hours(2.0) == math.inf
     assert math.isfinite(work(100).paid_hours(2.0))
@@ -113,20 +138,21 @@ def test_the_work_is_read_from_the_definition() -> None:
     definition = make_definition(estimated_duration=timedelta(hours=20), disk_gib=200, checkpoint_uri=None)
 
     assert derive_work(definition) == work(20, has_checkpoint=False, disk_gib=200)
+    assert derive_work(definition, 0.1) == WorkAhead(timedelta(hours=20), False, 200, 0.1)
 
 
 @given(works, rates, prices, prices)
 def test_a_higher_price_never_costs_less(ahead: WorkAhead, rate: float, one: float, other: float) -> None:
     low, high = sorted((one, other))
 
-    assert ahead.cost_usd(low, rate) <= ahead.cost_usd(high, rate)
+    assert cost_of(ahead, low, rate) <= cost_of(ahead, high, rate)
 
 
 @given(works, rates, rates, prices)
 def test_more_interruptions_never_cost_less(ahead: WorkAhead, one: float, other: float, price: float) -> None:
     low, high = sorted((one, other))
 
-    assert ahead.cost_usd(price, low) <= ahead.cost_usd(price, high) * (1 + 1e-9)
+    assert cost_of(ahead, price, low) <= cost_of(ahead, price, high) * (1 + 1e-9)
 
 
 @given(durations, durations, st.booleans(), rates, prices)
@@ -135,8 +161,8 @@ def test_more_work_never_costs_less(
 ) -> None:
     short, long = sorted((one, other))
 
-    assert WorkAhead(short, has_checkpoint).cost_usd(price, rate) <= (
-        WorkAhead(long, has_checkpoint).cost_usd(price, rate) * (1 + 1e-9)
+    assert cost_of(WorkAhead(short, has_checkpoint), price, rate) <= (
+        cost_of(WorkAhead(long, has_checkpoint), price, rate) * (1 + 1e-9)
     )
 
 
@@ -144,4 +170,4 @@ def test_more_work_never_costs_less(
 def test_checkpoints_never_make_it_dearer(duration: timedelta, rate: float, price: float) -> None:
     with_them, without = WorkAhead(duration, has_checkpoint=True), WorkAhead(duration, has_checkpoint=False)
 
-    assert with_them.cost_usd(price, rate) <= without.cost_usd(price, rate) * (1 + 1e-9)
+    assert cost_of(with_them, price, rate) <= cost_of(without, price, rate) * (1 + 1e-9)

@@ -11,9 +11,8 @@ from fakes.builders import (
     make_running_attempt,
     make_running_job,
 )
-from relaunch.core.accelerator import PurchaseOption
 from relaunch.core.job import Job, JobState
-from relaunch.core.quota_use import may_be_short, quota_codes, room_of_quotas
+from relaunch.core.quota_use import may_be_short, room_of_quotas
 from relaunch.core.quotas import QuotaRoom
 
 G_SPOT, G_ON_DEMAND, P_SPOT = "L-3819A6DF", "L-DB2E81BA", "L-7212CCBC"
@@ -25,17 +24,6 @@ def running(job_id: str, instance_type: str = "g5.xlarge", *, instance_id: str |
     placed = make_placement_try(offering=make_offering_key(instance_type))
     attempt = make_running_attempt(placement_try=placed, instance_id=instance_id or f"i-{job_id}")
     return make_running_job(job_id, attempt=attempt)
-
-
-def test_the_quotas_of_what_is_offered_are_asked_for() -> None:
-    offerings = [
-        make_offering("g5.xlarge"),
-        make_offering("g6.xlarge"),
-        make_offering("p4d.24xlarge"),
-        make_offering("c5.large", PurchaseOption.ON_DEMAND),
-    ]
-
-    assert quota_codes(offerings) == {G_SPOT, P_SPOT}
 
 
 def test_each_machine_of_an_open_job_uses_its_vcpus() -> None:

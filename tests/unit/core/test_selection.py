@@ -498,12 +498,45 @@ def test_of_two_zones_of_one_type_the_dearer_but_calmer_one_may_be_chosen() -> N
 
 
 def test_of_equal_prices_the_one_with_better_odds_is_first() -> None:
-    likely, unknown, unlikely = (
+    likely, unlikely, unknown = (
         offered(make_instance_type(name), SPOT, placement_score=score)
         for name, score in (("g6.xlarge", 9), ("g5.2xlarge", None), ("g5.xlarge", 1))
     )
 
-    assert selected(ONE_GPU, unlikely, unknown, likely).kept == (likely, unknown, unlikely)
+    assert selected(ONE_GPU, unlikely, unknown, likely).kept == (likely, unlikely, unknown)
+
+
+def test_unknown_odds_count_as_the_worst() -> None:
+    unknown, worst = (
+        offered(make_instance_type(name), SPOT, placement_score=score)
+        for name, score in (("g5.2xlarge", None), ("g5.xlarge", 1))
+    )
+
+    assert selected(ONE_GPU, unknown, worst).kept == (unknown, worst)
+
+
+def test_a_dearer_machine_of_a_market_with_better_odds_is_expected_to_cost_less() -> None:
+    hours = replace(ONE_GPU, estimated_duration=timedelta(hours=10), checkpoint_uri="s3://acme-checkpoints/resnet/")
+    scarce = offered(A10G, SPOT, price_usd_per_hour=0.400, placement_score=1)
+    ample = offered(make_instance_type("g6.xlarge"), SPOT, price_usd_per_hour=0.405, placement_score=10)
+
+    assert selected(hours, scarce, ample).kept == (ample, scarce)
+    assert selected(ONE_GPU, scarce, ample).kept == (scarce, ample)
+
+
+def test_the_price_of_disks_in_the_region_counts_in_the_cost() -> None:
+    work = replace(ONE_GPU, estimated_duration=timedelta(hours=10), disk_gib=730, checkpoint_uri=None)
+    usual, dear = (selected(work, offered(A10G, SPOT), **prices) for prices in ({}, {"gp3_usd_per_gib_month": 0.16}))
+
+    costs = [explain_rows(each)[0]["expected_cost_usd"] for each in (usual, dear)]
+    assert costs == [pytest.approx(each) for each in (costs[0], costs[0] * 0.56 / 0.48)]
+
+
+def test_of_a_table_that_was_made_elsewhere_the_first_is_the_chosen_one() -> None:
+    first, second = offered(A10G, SPOT), offered(A10G, ON_DEMAND)
+
+    assert Selection((first, second), (), ()).chosen == first
+    assert Selection((), (), ()).chosen is None
 
 
 def test_a_quota_smaller_than_the_machine_rejects_it_for_good_and_is_named() -> None:

@@ -41,6 +41,23 @@ def test_a_part_that_is_known_to_be_empty_stays_empty() -> None:
 
 
 @pytest.mark.parametrize(
+    ("part", "content", "limit"),
+    [
+        pytest.param(SnapshotPart.QUOTAS, {"L-3819A6DF": 8.0}, timedelta(days=1), id="quotas"),
+        pytest.param(SnapshotPart.PLACEMENT_SCORES, {"g5.xlarge": 9}, timedelta(hours=6), id="odds"),
+    ],
+)
+def test_quotas_and_odds_that_are_too_old_are_not_known_and_prices_stay(
+    part: SnapshotPart, content: dict[str, float], limit: timedelta
+) -> None:
+    priced = OfferingsSnapshot("us-east-1").with_part(SnapshotPart.ON_DEMAND_PRICES, {"g5.xlarge": 1.1}, EC2)
+    snapshot = priced.with_part(part, content, EC2)
+
+    assert snapshot.as_of(NOW + limit) is snapshot
+    assert snapshot.as_of(NOW + limit + timedelta(seconds=1)) == priced
+
+
+@pytest.mark.parametrize(
     ("age", "is_stale"),
     [(timedelta(0), False), (STALE_AFTER, False), (STALE_AFTER + timedelta(seconds=1), True)],
 )

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -9,12 +9,19 @@ from fakes.builders import NOW, make_instance_type
 from fakes.clock import FakeClock
 from fakes.sources import FakeSnapshots, FakeSpotPrices, ListLog
 from relaunch.core.catalogue import InstanceType
+from relaunch.core.quotas import QUOTA_CODES
 from relaunch.core.snapshot import OfferingsSnapshot, Origin, SnapshotPart
 from relaunch.ports import PermanentError, RefreshWorld, TransientError
 from relaunch.usecases.refresh_offerings import refresh_offerings
 
 G5, NEW = make_instance_type("g5.xlarge"), make_instance_type("g9.xlarge")
-ZONES = {"g5.xlarge": ("us-east-1a", "us-east-1b"), "g9.xlarge": ("us-east-1a",)}
+LARGE_G5 = [make_instance_type(f"g5.{size}xlarge", vcpus=4 * size) for size in (2, 48)]
+CATALOGUE = {row.name: row for row in (G5, *LARGE_G5, make_instance_type("p2.xlarge"))}
+ZONES = {name: ("us-east-1a",) for name in CATALOGUE if name != "p2.xlarge"} | {
+    "g5.xlarge": ("us-east-1a", "us-east-1b"),
+    "g9.xlarge": ("us-east-1a",),
+}
+SIZES = ("g5.2xlarge", "g5.48xlarge", "g5.xlarge")
 LONG_AGO = Origin("AWS", NOW - timedelta(days=2))
 OLD = (
     OfferingsSnapshot("us-east-1")
@@ -23,16 +30,24 @@ OLD = (
     .with_part(SnapshotPart.ON_DEMAND_PRICES, {"g5.xlarge": 7.0}, LONG_AGO)
     .with_part(SnapshotPart.DISK_PRICE, 0.7, LONG_AGO)
     .with_part(SnapshotPart.SPOT_PRICES, {"g5.xlarge": {"us-east-1f": 0.7}}, LONG_AGO)
+    .with_part(SnapshotPart.QUOTAS, {"L-3819A6DF": 4.0}, LONG_AGO)
+    .with_part(SnapshotPart.PLACEMENT_SCORES, {"g5.xlarge": 1}, LONG_AGO)
 )
 
 
 @dataclass
 class FakeAws:
-    """Implements the sources of instance types, zones and list prices; `failures` by the name of a method."""
+    """Implements the sources of instance types, zones, list prices, quotas and odds; `failures` by name of a method.
+
+    `refused` are numbers of vCPU that EC2 does not tell the odds of.
+    """
 
     described: dict[str, InstanceType] = field(default_factory=lambda: {"g5.xlarge": G5, "g9.xlarge": NEW})
     failures: dict[str, Exception] = field(default_factory=dict)
     asked: dict[str, list[str]] = field(default_factory=dict)
+    scores: dict[int, int | None] = field(default_factory=lambda: {4: 8, 192: 2})
+    refused: set[int] = field(default_factory=set)
+    questions: list[tuple[tuple[str, ...], int]] = field(default_factory=list)
 
     def instance_types(self) -> Mapping[str, InstanceType]:
         self._call("instance_types")
@@ -50,6 +65,17 @@ class FakeAws:
         self._call("gp3_price")
         return 0.08
 
+    def vcpu_quotas(self, codes: Iterable[str]) -> Mapping[str, float]:
+        self._call("vcpu_quotas", codes)
+        return {"L-3819A6DF": 64.0}
+
+    def region_score(self, instance_types: Sequence[str], vcpus: int) -> int | None:
+        self._call("region_score", instance_types)
+        self.questions.append((tuple(instance_types), vcpus))
+        if vcpus in self.refused:
+            raise PermanentError("MaxConfigLimitExceeded")
+        return self.scores[vcpus]
+
     def _call(self, method: str, instance_types: Iterable[str] = ()) -> None:
         self.asked[method] = sorted(instance_types)
         if method in self.failures:
@@ -57,9 +83,10 @@ class FakeAws:
 
 
 class Region:
-    """A region whose offerings are refreshed."""
+    """A region whose offerings are refreshed for a stack with these types on spot."""
 
-    def __init__(self, stored: OfferingsSnapshot | None = None) -> None:
+    def __init__(self, stored: OfferingsSnapshot | None = None, *spot_types: str) -> None:
+        self.spot_types = frozenset(spot_types or ("g5.xlarge",))
         self.aws, self.snapshots, self.clock, self.log = FakeAws(), FakeSnapshots(stored), FakeClock(), ListLog()
         self.spot_prices = FakeSpotPrices({("g5.xlarge", "us-east-1a"): 0.4, ("g9.xlarge", "us-east-1a"): 0.9})
 
@@ -67,11 +94,14 @@ class Region:
         return refresh_offerings(
             RefreshWorld(
                 region="us-east-1",
-                catalogue={"g5.xlarge": G5, "p2.xlarge": make_instance_type("p2.xlarge")},
+                catalogue=CATALOGUE,
+                spot_types=self.spot_types,
                 instance_types=self.aws,
                 zones=self.aws,
                 price_list=self.aws,
                 spot_prices=self.spot_prices,
+                region_scores=self.aws,
+                quotas=self.aws,
                 snapshots=self.snapshots,
                 clock=self.clock,
                 log=self.log,
@@ -98,12 +128,16 @@ def test_the_first_refresh_stores_every_part_with_its_source_and_time() -> None:
         on_demand_usd_per_hour={"g5.xlarge": 1.0, "g9.xlarge": 2.0},
         spot_usd_per_hour={"g5.xlarge": {"us-east-1a": 0.4}, "g9.xlarge": {"us-east-1a": 0.9}},
         gp3_usd_per_gib_month=0.08,
+        vcpus_by_quota={"L-3819A6DF": 64.0},
+        placement_scores={"g5.xlarge": 8},
         origins={
             SnapshotPart.INSTANCE_TYPES: ec2,
             SnapshotPart.ZONES: ec2,
             SnapshotPart.ON_DEMAND_PRICES: price_list,
             SnapshotPart.DISK_PRICE: price_list,
             SnapshotPart.SPOT_PRICES: ec2,
+            SnapshotPart.QUOTAS: Origin("Service Quotas", NOW),
+            SnapshotPart.PLACEMENT_SCORES: ec2,
         },
     )
 
@@ -113,8 +147,69 @@ def test_prices_are_asked_for_what_the_region_offers_only() -> None:
 
     region.refresh()
 
-    assert region.aws.asked["zones"] == ["g5.xlarge", "g9.xlarge", "p2.xlarge"]
-    assert region.aws.asked["on_demand_prices"] == ["g5.xlarge", "g9.xlarge"]
+    assert region.aws.asked["zones"] == [*SIZES, "g9.xlarge", "p2.xlarge"]
+    assert region.aws.asked["on_demand_prices"] == [*SIZES, "g9.xlarge"]
+
+
+def test_every_quota_that_is_known_here_is_asked_for() -> None:
+    region = Region()
+
+    region.refresh()
+
+    assert region.aws.asked["vcpu_quotas"] == list(QUOTA_CODES)
+
+
+def test_each_spot_type_is_asked_about_with_its_family_and_for_its_own_size() -> None:
+    region = Region(None, "g5.xlarge", "g5.48xlarge")
+
+    region.refresh()
+
+    assert region.aws.questions == [(SIZES, 192), (SIZES, 4)]
+    assert region.stored.placement_scores == {"g5.48xlarge": 2, "g5.xlarge": 8}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("g9.xlarge", id="a family of one size"),
+        pytest.param("p2.xlarge", id="a type that the region does not offer"),
+        pytest.param("g5.24xlarge", id="a size that the region does not offer"),
+        pytest.param("x9.xlarge", id="a mistyped one"),
+    ],
+)
+def test_of_a_type_that_ec2_has_no_odds_of_nothing_is_asked(name: str) -> None:
+    region = Region(OLD, name)
+
+    assert region.refresh()["placement scores"] == "refreshed"
+    assert region.aws.questions == []
+    assert region.stored.placement_scores == {}
+
+
+def test_odds_that_ec2_does_not_tell_are_not_known() -> None:
+    region = Region(OLD)
+    region.aws.scores = {4: None}
+
+    assert region.refresh()["placement scores"] == "refreshed"
+    assert region.stored.placement_scores == {}
+
+
+def test_a_question_that_ec2_refuses_hides_no_other_types_odds() -> None:
+    region = Region(OLD, "g5.xlarge", "g5.48xlarge")
+    region.aws.refused = {192}
+
+    assert region.refresh()["placement scores"] == "refreshed"
+    assert region.stored.placement_scores == {"g5.xlarge": 8}
+    refusal = {"instance_type": "g5.48xlarge", "reason": "MaxConfigLimitExceeded"}
+    assert ("placement-score-refused", refusal) in region.log.lines
+
+
+def test_where_ec2_refuses_every_question_the_odds_keep_their_age_and_nothing_is_tried_again() -> None:
+    region = Region(OLD)
+    region.aws.refused = {4}
+
+    assert region.refresh()["placement scores"] == "kept: MaxConfigLimitExceeded"
+    assert region.stored.placement_scores == {"g5.xlarge": 1}
+    assert region.stored.origins[SnapshotPart.PLACEMENT_SCORES] == LONG_AGO
 
 
 @pytest.mark.parametrize(
@@ -125,6 +220,8 @@ def test_prices_are_asked_for_what_the_region_offers_only() -> None:
         pytest.param("on_demand_prices", SnapshotPart.ON_DEMAND_PRICES, id="a pricing outage"),
         pytest.param("gp3_price", SnapshotPart.DISK_PRICE, id="the disk price"),
         pytest.param("spot_prices", SnapshotPart.SPOT_PRICES, id="spot prices"),
+        pytest.param("vcpu_quotas", SnapshotPart.QUOTAS, id="quotas"),
+        pytest.param("region_score", SnapshotPart.PLACEMENT_SCORES, id="odds"),
     ],
 )
 def test_a_part_that_cannot_be_had_keeps_its_content_and_its_age_and_the_others_are_refreshed(
@@ -160,13 +257,27 @@ def test_what_was_had_a_moment_ago_is_not_asked_for_again_when_lambda_tries_agai
     assert region.stored.origins[SnapshotPart.ZONES].at == NOW
 
 
-def test_everything_is_asked_for_again_the_next_day() -> None:
+@pytest.mark.parametrize(
+    ("age", "refreshed"),
+    [
+        (timedelta(minutes=49), set()),
+        (timedelta(minutes=50), {"quotas", "placement scores"}),
+        (timedelta(hours=22, minutes=59), {"quotas", "placement scores"}),
+        (timedelta(hours=23), {part.label for part in SnapshotPart}),
+    ],
+)
+def test_odds_and_quotas_are_asked_for_again_every_hour_and_everything_every_day(
+    age: timedelta, refreshed: set[str]
+) -> None:
     region = Region()
     region.refresh()
-    region.clock.advance(timedelta(days=1))
+    region.clock.advance(age)
 
-    assert set(region.refresh().values()) == {"refreshed"}
-    assert {origin.at for origin in region.stored.origins.values()} == {NOW + timedelta(days=1)}
+    outcomes = region.refresh()
+
+    assert {label for label, outcome in outcomes.items() if outcome == "refreshed"} == refreshed
+    renewed = {part.label for part, origin in region.stored.origins.items() if origin.at == NOW + age}
+    assert renewed == refreshed
 
 
 def test_what_will_never_be_had_is_said_and_not_tried_again() -> None:
@@ -193,7 +304,7 @@ def test_no_type_at_all_is_not_believed() -> None:
 
 def test_without_any_answer_nothing_is_known_and_spot_is_not_asked_for_types_that_may_be_gone() -> None:
     region = Region()
-    failing = ("instance_types", "zones", "on_demand_prices", "gp3_price")
+    failing = ("instance_types", "zones", "on_demand_prices", "gp3_price", "vcpu_quotas", "region_score")
     region.aws.failures = dict.fromkeys(failing, TransientError("no way out"))
 
     with pytest.raises(TransientError, match="spot prices"):

@@ -1,4 +1,3 @@
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from fakes.builders import (
@@ -13,40 +12,27 @@ from fakes.builders import (
 )
 from fakes.jobs import InMemoryJobs
 from fakes.sources import FakeOfferings
+from fakes.stage import FakeOdds
 from fakes.world import make_world
 from relaunch.core.accelerator import PurchaseOption
+from relaunch.core.expected_cost import GP3_USD_PER_GIB_MONTH
 from relaunch.core.job import Job, JobState
 from relaunch.core.quotas import QuotaRoom
+from relaunch.core.snapshot import Origin, SnapshotPart
 from relaunch.ports import JobWrite
 from relaunch.usecases.launch_attempt import launch_attempt
 from relaunch.usecases.plan_jobs import plan_jobs
-from relaunch.usecases.survey_market import survey_market
+from relaunch.usecases.survey_market import survey_market, with_odds
 
-G_SPOT, G_ON_DEMAND = "L-3819A6DF", "L-DB2E81BA"
-
-
-class FakeQuotas:
-    """Implements QuotaSource over a dictionary."""
-
-    def __init__(self, **vcpus: float) -> None:
-        self.vcpus = {f"L-{code}": value for code, value in vcpus.items()}
-        self.asked: list[frozenset[str]] = []
-
-    def vcpu_quotas(self, codes: Iterable[str]) -> Mapping[str, float]:
-        self.asked.append(frozenset(codes))
-        return {code: self.vcpus[code] for code in codes if code in self.vcpus}
+G_SPOT = "L-3819A6DF"
 
 
-class FakeScores:
-    """Implements PlacementScoreSource over a dictionary of zones."""
-
-    def __init__(self, **scores: int) -> None:
-        self.scores = {zone.replace("_", "-"): score for zone, score in scores.items()}
-        self.asked: list[frozenset[str]] = []
-
-    def zone_scores(self, instance_types: Iterable[str]) -> Mapping[str, int]:
-        self.asked.append(frozenset(instance_types))
-        return self.scores
+def offered_with(**vcpus_by_quota: float) -> FakeOfferings:
+    """Offer what is offered by default in an account with these quotas, by their codes without `L-`."""
+    offerings = FakeOfferings()
+    quotas = {f"L-{code}": vcpus for code, vcpus in vcpus_by_quota.items()}
+    offerings.refreshed = offerings.refreshed.with_part(SnapshotPart.QUOTAS, quotas, Origin("Service Quotas", NOW))
+    return offerings
 
 
 class CountingJobs(InMemoryJobs):
@@ -84,51 +70,58 @@ def test_memory_and_offerings_are_those_of_now() -> None:
     assert market.limits == world.limits.selection
 
 
-def test_spot_offerings_get_the_odds_of_their_zones() -> None:
+def test_spot_offerings_of_the_types_asked_about_get_the_odds_of_their_zones() -> None:
     offerings = (
         make_offering("g5.xlarge", zone="us-east-1a"),
         make_offering("g6.xlarge", zone="us-east-1b"),
         make_offering("g6.xlarge", zone="us-east-1c"),
-        make_offering("g6.xlarge"),
+        make_offering("g4dn.xlarge", zone="us-east-1a"),
         make_offering("g5.xlarge", PurchaseOption.ON_DEMAND, zone="us-east-1a"),
     )
-    scores = FakeScores(us_east_1a=2, us_east_1b=8)
+    odds = FakeOdds({"us-east-1a": 2, "us-east-1b": 8})
 
-    market = survey_market(make_world(offerings=FakeOfferings(*offerings), placement_scores=scores))
+    rated = with_odds(offerings, odds, {"g5.xlarge", "g6.xlarge"})
 
-    assert [offering.placement_score for offering in market.offerings] == [2, 8, None, None, None]
-    assert scores.asked == [{"g5.xlarge", "g6.xlarge"}]
-
-
-def test_without_zones_nobody_is_asked_for_odds() -> None:
-    scores = FakeScores(us_east_1a=2)
-
-    survey_market(make_world(placement_scores=scores))
-
-    assert scores.asked == []
+    assert [offering.placement_score for offering in rated] == [2, 8, None, None, None]
+    assert odds.asked == [{"g5.xlarge", "g6.xlarge"}]
 
 
-def test_quotas_of_what_is_offered_are_held_against_what_other_jobs_use() -> None:
+def test_disks_cost_what_the_region_asks_for_them_where_that_is_known() -> None:
+    offerings = FakeOfferings()
+    unknown = survey_market(make_world(offerings=offerings)).limits.gp3_usd_per_gib_month
+    offerings.refreshed = offerings.refreshed.with_part(SnapshotPart.DISK_PRICE, 0.152, Origin("AWS Price List", NOW))
+
+    assert unknown == GP3_USD_PER_GIB_MONTH
+    assert survey_market(make_world(offerings=offerings)).limits.gp3_usd_per_gib_month == 0.152
+
+
+def test_quotas_as_last_refreshed_are_held_against_what_other_jobs_use() -> None:
     jobs = InMemoryJobs()
     for job_id in ("one", "two", "own"):
         start(jobs, job_id)
-    quotas = FakeQuotas(**{"3819A6DF": 11.0})
+    market = survey_market(make_world(jobs=jobs, offerings=offered_with(**{"3819A6DF": 11.0})), "own")
 
-    market = survey_market(make_world(jobs=jobs, quotas=quotas), "own")
-
-    assert quotas.asked == [{G_SPOT, G_ON_DEMAND}]
     assert market.limits.quotas == {G_SPOT: QuotaRoom(11.0, 8.0)}
+
+
+def test_quotas_that_are_not_known_reject_nothing_and_cost_no_read() -> None:
+    jobs = CountingJobs()
+
+    market = survey_market(make_world(jobs=jobs))
+
+    assert market.limits.quotas == {}
+    assert jobs.slot_reads == 0
 
 
 def test_jobs_are_loaded_only_where_their_machines_could_use_a_quota_up() -> None:
     jobs = CountingJobs()
     for job_id in ("one", "two"):
         start(jobs, job_id)
-    plenty, little = FakeQuotas(**{"3819A6DF": 12.0}), FakeQuotas(**{"3819A6DF": 11.0})
+    plenty, little = offered_with(**{"3819A6DF": 12.0}), offered_with(**{"3819A6DF": 11.0})
 
-    roomy = survey_market(make_world(jobs=jobs, quotas=plenty))
+    roomy = survey_market(make_world(jobs=jobs, offerings=plenty))
     before = jobs.loaded
-    tight = survey_market(make_world(jobs=jobs, quotas=little))
+    tight = survey_market(make_world(jobs=jobs, offerings=little))
 
     assert before == 0
     assert jobs.loaded == 2
@@ -140,15 +133,15 @@ def test_a_quota_with_room_for_as_many_jobs_as_the_stack_allows_costs_no_read() 
     jobs = CountingJobs()
 
     for vcpus in (80.0, 79.0):
-        survey_market(make_world(jobs=jobs, quotas=FakeQuotas(**{"3819A6DF": vcpus})))
+        survey_market(make_world(jobs=jobs, offerings=offered_with(**{"3819A6DF": vcpus})))
 
     assert jobs.slot_reads == 1
 
 
 def test_a_plan_names_the_quota_to_ask_for() -> None:
-    quotas = FakeQuotas(**{"3819A6DF": 0.0, "DB2E81BA": 2.0})
+    offerings = offered_with(**{"3819A6DF": 0.0, "DB2E81BA": 2.0})
 
-    (plan,) = plan_jobs([make_definition()], make_world(quotas=quotas))
+    (plan,) = plan_jobs([make_definition()], make_world(offerings=offerings))
 
     assert plan.is_unsatisfiable
     assert '"Running On-Demand G and VT instances" (L-DB2E81BA)' in plan.problem
@@ -159,9 +152,9 @@ def test_a_job_whose_quota_others_use_up_waits_for_them() -> None:
     for job_id in ("one", "two"):
         start(jobs, job_id)
     jobs.create_job(make_job("late"), [make_timeline_entry()])
-    quotas = FakeQuotas(**{"3819A6DF": 8.0, "DB2E81BA": 2.0})
+    offerings = offered_with(**{"3819A6DF": 8.0, "DB2E81BA": 2.0})
 
-    job = launch_attempt("late", make_world(jobs=jobs, quotas=quotas))
+    job = launch_attempt("late", make_world(jobs=jobs, offerings=offerings))
 
     assert job is not None
     assert (job.state, job.waiting and job.waiting.reason) == (JobState.WAITING, "capacity")
@@ -174,7 +167,7 @@ def test_on_demand_is_taken_where_only_the_spot_quota_is_used_up() -> None:
     start(jobs, "one")
     jobs.create_job(make_job("late"), [make_timeline_entry()])
 
-    job = launch_attempt("late", make_world(jobs=jobs, quotas=FakeQuotas(**{"3819A6DF": 4.0})))
+    job = launch_attempt("late", make_world(jobs=jobs, offerings=offered_with(**{"3819A6DF": 4.0})))
 
     assert job is not None
     assert job.current_attempt.placement_try.offering.purchase is PurchaseOption.ON_DEMAND

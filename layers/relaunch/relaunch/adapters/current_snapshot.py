@@ -6,7 +6,7 @@ from relaunch.adapters.catalogue import bundled_snapshot
 from relaunch.core.snapshot import OfferingsSnapshot
 from relaunch.ports import DecisionLog, PermanentError, SnapshotStore, TransientError
 
-# It changes once a day.
+# It changes once an hour at most.
 _KEPT = timedelta(minutes=15)
 
 
@@ -20,10 +20,10 @@ class CurrentSnapshot:
         self._loaded: tuple[datetime, OfferingsSnapshot] | None = None
 
     def at(self, now: datetime) -> OfferingsSnapshot:
-        """Return it; where it cannot be had, what is bundled, and a line in the log says so."""
+        """Return it as it counts now; where it cannot be had, what is bundled, and a line in the log says so."""
         if self._loaded is None or now - self._loaded[0] >= _KEPT:
             self._loaded = (now, self._load())
-        return self._loaded[1]
+        return self._loaded[1].as_of(now)
 
     def _load(self) -> OfferingsSnapshot:
         bundled = bundled_snapshot(self._region)

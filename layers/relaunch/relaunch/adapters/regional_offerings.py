@@ -35,10 +35,13 @@ class RegionalOfferings:
         return self._catalogue
 
     def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:  # noqa: ARG002 - the port's, as above
-        parts = (SnapshotPart.ON_DEMAND_PRICES, SnapshotPart.SPOT_PRICES)
+        parts = (SnapshotPart.ON_DEMAND_PRICES, SnapshotPart.SPOT_PRICES, SnapshotPart.QUOTAS)
         return tuple(
             PriceOrigin(part, self._snapshot.origins[part]) for part in parts if part in self._snapshot.origins
         )
+
+    def snapshot(self, now: datetime) -> OfferingsSnapshot:  # noqa: ARG002 - the port's, as above
+        return self._snapshot
 
     def _in_zone(self, row: InstanceType, zone: str) -> Iterator[Offering]:
         on_demand = self._snapshot.on_demand_usd_per_hour.get(row.name)
@@ -76,6 +79,9 @@ class CurrentRegionalOfferings:
 
     def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:
         return self._at(now).price_origins(now)
+
+    def snapshot(self, now: datetime) -> OfferingsSnapshot:
+        return self._snapshot.at(now)
 
     def _at(self, now: datetime) -> RegionalOfferings:
         snapshot = self._snapshot.at(now)

@@ -26,9 +26,9 @@ START_OVERHEAD = timedelta(minutes=8)
 # A scale-in alarm wants 15 data points of a minute ("Amazon ECS cluster auto scaling", Developer Guide).
 IDLE_TAIL = timedelta(minutes=15)
 CHECKPOINT_INTERVAL = timedelta(minutes=30)
-# gp3 in us-east-1, USD 0.08 per GB and month of 730 hours (EBS price page, November 2026); other regions are within a
-# third of it, and the disk is a small part of the whole.
-DISK_USD_PER_GIB_HOUR = 0.08 / 730
+GP3_USD_PER_GIB_MONTH = 0.08
+"""gp3 in us-east-1 (EBS price page, November 2026): reckoned with where the region's own price is not known."""
+_HOURS_PER_MONTH = 730
 # Beyond it nothing ever finishes, and e^x leaves the range of numbers not much later.
 _HOPELESS = 50.0
 
@@ -37,12 +37,14 @@ _HOPELESS = 50.0
 class WorkAhead:
     """What is to be computed: for how long without interruptions, with or without checkpoints, on a disk of which size.
 
-    `start_overhead`, `idle_tail` and `checkpoint_interval` are the assumptions of the module unless they are measured.
+    `gp3_usd_per_gib_month` is what the disk costs. `start_overhead`, `idle_tail` and `checkpoint_interval` are the
+    assumptions of the module unless they are measured.
     """
 
     duration: timedelta
     has_checkpoint: bool
     disk_gib: int = 0
+    gp3_usd_per_gib_month: float = GP3_USD_PER_GIB_MONTH
     start_overhead: timedelta = START_OVERHEAD
     idle_tail: timedelta = IDLE_TAIL
     checkpoint_interval: timedelta = CHECKPOINT_INTERVAL
@@ -60,17 +62,18 @@ class WorkAhead:
         per_segment = math.expm1(exponent) * (1 / interruptions_per_hour + start)
         return start + work / segment * per_segment + tail
 
-    def cost_usd(self, price_usd_per_hour: float, interruptions_per_hour: float) -> float:
-        """Return what the work is expected to cost on a machine of this price, with its disk."""
-        disk = self.disk_gib * DISK_USD_PER_GIB_HOUR
-        return self.paid_hours(interruptions_per_hour) * (price_usd_per_hour + disk)
+    @property
+    def disk_usd_per_hour(self) -> float:
+        """Return what the disk costs for each hour of the machine."""
+        return self.disk_gib * self.gp3_usd_per_gib_month / _HOURS_PER_MONTH
 
 
-def derive_work(definition: JobDefinition) -> WorkAhead | None:
+def derive_work(definition: JobDefinition, gp3_usd_per_gib_month: float = GP3_USD_PER_GIB_MONTH) -> WorkAhead | None:
     """Read the work of one job out of its definition; None when it does not estimate its duration."""
     if definition.estimated_duration is None:
         return None
-    return WorkAhead(definition.estimated_duration, definition.checkpoint_uri is not None, definition.disk_gib or 0)
+    has_checkpoint = definition.checkpoint_uri is not None
+    return WorkAhead(definition.estimated_duration, has_checkpoint, definition.disk_gib or 0, gp3_usd_per_gib_month)
 
 
 CostOf = Callable[[Offering], float | None]
@@ -84,7 +87,7 @@ def cost_of(work: WorkAhead | None) -> CostOf:
     if work is None:
         return lambda _offering: None
     hours: dict[float, float] = {}
-    disk_usd_per_hour = work.disk_gib * DISK_USD_PER_GIB_HOUR
+    disk_usd_per_hour = work.disk_usd_per_hour
 
     def cost(offering: Offering) -> float | None:
         price, rate = offering.expected_usd_per_hour, offering.interruption_rate

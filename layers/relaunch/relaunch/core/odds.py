@@ -1,10 +1,10 @@
 """EC2's odds of a spot machine: what is asked of them for a capacity provider, and what they say.
 
 Sources: "Spot placement score" and "How Spot placement score works" (EC2 User Guide), GetSpotPlacementScores (EC2 API
-Reference). A score is for a set of types of which any will do. One or two types always score low whatever the market is
-like, and so would a capacity provider's one type. It is therefore asked about beside the other sizes of its family,
-which are cut from the same hosts, for as many vCPU as it has itself, and for the region: an Auto Scaling group takes any
-of its zones.
+Reference). A score is for a set of types of which any will do. One or two types always score low whatever the market
+is like, and so would a capacity provider's one type. It is therefore asked about together with the other sizes of its
+family, whose market is the likest to its own, for as many vCPU as it has itself, and for the region: an Auto Scaling
+group takes any of its zones.
 """
 
 from collections.abc import Iterable

@@ -7,6 +7,7 @@ from datetime import datetime
 from relaunch.core.accelerator import PurchaseOption
 from relaunch.core.catalogue import InstanceType
 from relaunch.core.interruptions import usual_interruptions_per_hour
+from relaunch.core.odds import share_of_usual_interruptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,8 @@ class Offering:
     interruptions_per_hour: float | None = None
     placement_score: int | None = None
     is_managed: bool = False
-
     disk_gib: int | None = None
+
     @property
     def key(self) -> "OfferingKey":
         """Return what identifies this offering in the capacity memory."""
@@ -57,8 +58,10 @@ class Offering:
         """Return the interruptions per hour to reckon with; on-demand has none."""
         if self.purchase is PurchaseOption.ON_DEMAND:
             return 0.0
-        known = self.interruptions_per_hour
-        return usual_interruptions_per_hour(self.instance_type.name) if known is None else known
+        if self.interruptions_per_hour is not None:
+            return self.interruptions_per_hour
+        usual = usual_interruptions_per_hour(self.instance_type.name)
+        return usual * share_of_usual_interruptions(self.placement_score)
 
     @property
     def saving(self) -> float | None:

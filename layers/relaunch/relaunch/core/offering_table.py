@@ -6,10 +6,8 @@ from functools import cached_property
 
 from relaunch.core.accelerator import PurchaseOption
 from relaunch.core.catalogue import InstanceType
+from relaunch.core.odds import WORST_SCORE
 from relaunch.core.offering import Offering
-
-# Between the odds that EC2 calls good and bad: an offering without a score is neither preferred nor put back.
-_UNKNOWN_SCORE = 5
 
 RankKey = tuple[float, bool, int, int, str, str, str, str]
 
@@ -37,7 +35,7 @@ class OfferingTable(tuple[Offering, ...]):
     @cached_property
     def groups(self) -> tuple[OfferingGroup, ...]:
         """Return all offerings in groups."""
-        found: dict[tuple[str, PurchaseOption, float, bool], list[Offering]] = defaultdict(list)
+        found: dict[tuple[str, PurchaseOption, float, bool, int | None], list[Offering]] = defaultdict(list)
         for offering in self:
             name, rate = offering.instance_type.name, offering.interruption_rate
             found[name, offering.purchase, rate, offering.is_managed, offering.disk_gib].append(offering)
@@ -54,7 +52,7 @@ def rank_key(offering: Offering, zone_count: int) -> RankKey:
     return (
         math.inf if price is None else price,
         offering.price_usd_per_hour is None,
-        -(_UNKNOWN_SCORE if score is None else score),
+        -(WORST_SCORE if score is None else score),
         -(len(offering.zones) or zone_count),
         offering.instance_type.name,
         offering.purchase,

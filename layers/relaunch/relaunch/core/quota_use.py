@@ -11,12 +11,6 @@ from relaunch.core.quotas import QuotaRoom, Quotas, quota_of
 _WITH_MACHINE = frozenset({JobState.LAUNCHING, JobState.RUNNING, JobState.STOPPING})
 
 
-def quota_codes(offerings: Iterable[Offering]) -> frozenset[str]:
-    """Return the codes of the quotas that these offerings count against."""
-    found = (quota_of(offering.instance_type.name, offering.purchase) for offering in offerings)
-    return frozenset(quota.code for quota in found if quota is not None)
-
-
 def may_be_short(vcpus_by_code: Mapping[str, float], offerings: Iterable[Offering], running_jobs: int) -> bool:
     """Tell whether what so many jobs use can matter: not when each could have the largest machine of its quota."""
     for offering in offerings:

@@ -55,6 +55,9 @@ _QUOTAS = MappingProxyType(
     }
 )
 
+QUOTA_CODES = tuple(sorted({quota.code for quota in _QUOTAS.values()}))
+"""The codes of all quotas that are known here."""
+
 
 def quota_of(instance_type: str, purchase: PurchaseOption) -> Quota | None:
     """Return the quota that a machine of this type counts against, None when it is not known here.

@@ -141,7 +141,7 @@ def select(
     need = derive_need(definition, revision)
     terms = derive_terms(definition, need, dict(memory), now, limits)
     table = offerings if isinstance(offerings, OfferingTable) else OfferingTable(offerings)
-    return _DeferredSelection(_Sieve(need, terms, derive_work(definition), table))
+    return _DeferredSelection(_Sieve(need, terms, derive_work(definition, limits.gp3_usd_per_gib_month), table))
 
 
 _Filtered = tuple[str, Miss]

@@ -16,8 +16,8 @@ def explain_rows(selection: Selection) -> tuple[Mapping[str, object], ...]:
     `price_usd_per_hour` (None: unknown), `expected_usd_per_hour`, `price_at` (ISO 8601), `on_demand_usd_per_hour`,
     `saving` (share of the on-demand price), `expected_cost_usd` (to finish the job; None: no duration is estimated, no
     price is known, or it would never finish), `interruptions_per_hour` (reckoned with; 0 on demand), `placement_score`
-    (EC2's odds of a spot launch, 1 to 10; None: unknown), `verdict` (`kept`, `rejected`), `filter`, `reason`,
-    `is_permanent`.
+    (EC2's odds of a spot launch, 1 to 10, reckoned with too; None: unknown), `verdict` (`kept`, `rejected`), `filter`,
+    `reason`, `is_permanent`.
     """
     cost = cost_of(selection.work)
     kept = [_row(each, rank, cost(each)) for rank, each in enumerate(selection.kept, start=1)]

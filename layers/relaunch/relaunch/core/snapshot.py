@@ -1,6 +1,7 @@
-"""What is known of one region's offerings at a time: types, zones and prices, each part as of its own time.
+"""What is known of one region's offerings at a time: types, zones, prices, odds, quotas, each as of its own time.
 
-A snapshot is refreshed daily, part by part: a part that cannot be had keeps its old content and its old age.
+A snapshot is refreshed part by part, each as often as it changes: a part that cannot be had keeps its old content and
+its old age.
 """
 
 from collections.abc import Collection, Mapping
@@ -12,7 +13,7 @@ from typing import Any
 from relaunch.core.catalogue import InstanceType
 
 STALE_AFTER = timedelta(days=3)
-"""Prices older than this are said to be stale: three daily refreshes failed."""
+"""Prices older than this are said to be stale: they are refreshed daily."""
 
 
 class SnapshotPart(StrEnum):
@@ -23,6 +24,8 @@ class SnapshotPart(StrEnum):
     ON_DEMAND_PRICES = "on_demand_usd_per_hour"
     SPOT_PRICES = "spot_usd_per_hour"
     DISK_PRICE = "gp3_usd_per_gib_month"
+    QUOTAS = "vcpus_by_quota"
+    PLACEMENT_SCORES = "placement_scores"
 
     @property
     def label(self) -> str:
@@ -36,7 +39,12 @@ _LABELS = {
     SnapshotPart.ON_DEMAND_PRICES: "on-demand prices",
     SnapshotPart.SPOT_PRICES: "spot prices",
     SnapshotPart.DISK_PRICE: "disk price",
+    SnapshotPart.QUOTAS: "quotas",
+    SnapshotPart.PLACEMENT_SCORES: "placement scores",
 }
+# Types, zones and prices are better old than not at all. These are not: an old quota would refuse for good what AWS
+# has granted meanwhile, and odds are those of the moment.
+_COUNTS_FOR = {SnapshotPart.QUOTAS: timedelta(days=1), SnapshotPart.PLACEMENT_SCORES: timedelta(hours=6)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +73,8 @@ class OfferingsSnapshot:
 
     `instance_types` are those that the bundled catalogue does not know. `zones` are by type, and have only types that
     the region offers. Prices are for Linux, in USD: on-demand by type, spot by type and zone, gp3 volumes per GiB and
-    month. A part without an origin is not known.
+    month. `vcpus_by_quota` are the account's quotas by code, `placement_scores` EC2's odds by type, of the stack's spot
+    types alone (core.odds). A part without an origin is not known.
     """
 
     region: str
@@ -74,12 +83,25 @@ class OfferingsSnapshot:
     on_demand_usd_per_hour: Mapping[str, float] = field(default_factory=dict)
     spot_usd_per_hour: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     gp3_usd_per_gib_month: float | None = None
+    vcpus_by_quota: Mapping[str, float] = field(default_factory=dict)
+    placement_scores: Mapping[str, int] = field(default_factory=dict)
     origins: Mapping[SnapshotPart, Origin] = field(default_factory=dict)
 
     def with_part(self, part: SnapshotPart, content: Any, origin: Origin) -> "OfferingsSnapshot":
         """Return it with one part replaced."""
         changes: dict[str, Any] = {part.value: content, "origins": {**self.origins, part: origin}}
         return replace(self, **changes)
+
+    def as_of(self, now: datetime) -> "OfferingsSnapshot":
+        """Return it without the parts that are too old to count: quotas of a day, odds of six hours."""
+        old = {
+            part for part, limit in _COUNTS_FOR.items() if part in self.origins and now - self.origins[part].at > limit
+        }
+        if not old:
+            return self
+        emptied: dict[str, Any] = {part.value: {} for part in old}
+        left = {part: origin for part, origin in self.origins.items() if part not in old}
+        return replace(self, **emptied, origins=left)
 
     def filled_from(self, other: "OfferingsSnapshot") -> "OfferingsSnapshot":
         """Return it with the parts that it does not know taken from another one."""

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from relaunch.core.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.definition import JobDefinition
+from relaunch.core.expected_cost import GP3_USD_PER_GIB_MONTH
 from relaunch.core.fit import Miss
 from relaunch.core.need import Need, fills_machine
 from relaunch.core.neuron_claim import NETWORK_MODES, wants_neuron
@@ -29,6 +30,7 @@ class SelectionLimits:
     max_spot_ratio: float = 0.9
     has_subnets: bool = True
     quotas: Quotas = field(default_factory=lambda: NO_QUOTAS)
+    gp3_usd_per_gib_month: float = GP3_USD_PER_GIB_MONTH
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +47,9 @@ class Terms:
     price_cap_owner: str
     network_mode: str
     wants_neuron: bool
+    disk_gib: int
     memory: CapacityMemory
     now: datetime
-    disk_gib: int
     limits: SelectionLimits
 
 
@@ -65,9 +67,9 @@ def derive_terms(
         price_cap_owner="job" if is_own else "stack",
         network_mode=need.network_mode,
         wants_neuron=wants_neuron(need),
+        disk_gib=definition.disk_gib or 0,
         memory=memory,
         now=now,
-        disk_gib=definition.disk_gib or 0,
         limits=limits,
     )
 
@@ -96,8 +98,6 @@ def check_network_mode(terms: Terms, offering: Offering) -> Miss | None:
     return None
 
 
-def check_purchase(terms: Terms, offering: Offering) -> Miss | None:
-    """Reject purchase options the definition does not allow."""
 def check_disk(terms: Terms, offering: Offering) -> Miss | None:
     """Reject machines whose disk is known to be smaller than the definition asks; that of most is not known."""
     if offering.disk_gib is None or offering.disk_gib >= terms.disk_gib:
@@ -106,6 +106,8 @@ def check_disk(terms: Terms, offering: Offering) -> Miss | None:
     return Miss(reason, 1 - offering.disk_gib / terms.disk_gib)
 
 
+def check_purchase(terms: Terms, offering: Offering) -> Miss | None:
+    """Reject purchase options the definition does not allow."""
     if offering.purchase in terms.purchase_options:
         return None
     return Miss(f"the job's purchase is {terms.policy}")
@@ -174,9 +176,9 @@ def check_capacity_memory(terms: Terms, offering: Offering) -> Miss | None:
 # What these say of one offering holds for every other of its group.
 GROUP_FILTERS: tuple[tuple[str, OfferingFilter], ...] = (
     ("network-mode", check_network_mode),
+    ("disk", check_disk),
     ("purchase", check_purchase),
     ("quota", check_quota),
-    ("disk", check_disk),
 )
 OFFERING_FILTERS: tuple[tuple[str, OfferingFilter], ...] = (
     ("price-cap", check_price_cap),

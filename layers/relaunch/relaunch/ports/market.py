@@ -1,6 +1,6 @@
 """What machines can be had, where, for how much."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -62,7 +62,11 @@ class OfferingSource(Protocol):
         ...
 
     def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:
-        """Return where the prices are from that `offerings` gives at this time, and of when."""
+        """Return where the prices, odds and quotas are from that there are at this time, and of when."""
+        ...
+
+    def snapshot(self, now: datetime) -> OfferingsSnapshot:
+        """Return what was refreshed last of the region, without the parts that are too old to count."""
         ...
 
 
@@ -111,8 +115,8 @@ class ZoneSource(Protocol):
         ...
 
 
-class PlacementScoreSource(Protocol):
-    """EC2's odds that spot machines can be had."""
+class ZoneScoreSource(Protocol):
+    """EC2's odds of spot machines, zone by zone, as the command asks for them."""
 
     def zone_scores(self, instance_types: Iterable[str]) -> Mapping[str, int]:
         """Return zone → odds, 1 (hardly) to 10 (very likely), that one of these types can be launched there on spot.
@@ -122,22 +126,30 @@ class PlacementScoreSource(Protocol):
         ...
 
 
+class RegionScoreSource(Protocol):
+    """EC2's odds of spot machines in the whole region."""
+
+    def region_score(self, instance_types: Sequence[str], vcpus: int) -> int | None:
+        """Return the odds, 1 to 10, that so many vCPU of any of these types can be launched; None: EC2 gives none.
+
+        Raises:
+            PermanentError: EC2 refuses the question: its limit of new questions a day, or of capacity asked about.
+            TransientError: throttled or unreachable.
+        """
+        ...
+
+
 class QuotaSource(Protocol):
     """The account's quotas."""
 
     def vcpu_quotas(self, codes: Iterable[str]) -> Mapping[str, float]:
-        """Return code → vCPU that may run at once; what is not known is not there: no error is raised."""
+        """Return code → vCPU that may run at once; a quota that the region does not have is not there.
+
+        Raises:
+            PermanentError: the caller may not ask.
+            TransientError: throttled or unreachable.
+        """
         ...
-
-
-class UnknownMarket:
-    """Implements PlacementScoreSource and QuotaSource where nobody can be asked: nothing is known."""
-
-    def zone_scores(self, instance_types: Iterable[str]) -> Mapping[str, int]:  # noqa: ARG002 - the port's
-        return {}
-
-    def vcpu_quotas(self, codes: Iterable[str]) -> Mapping[str, float]:  # noqa: ARG002 - the port's
-        return {}
 
 
 class PriceListSource(Protocol):

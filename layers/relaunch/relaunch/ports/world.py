@@ -11,12 +11,12 @@ from relaunch.ports.market import (
     CapacityStore,
     InstanceTypeSource,
     OfferingSource,
-    PlacementScoreSource,
     PriceListSource,
     QuotaSource,
+    RegionScoreSource,
     SnapshotStore,
     SpotPriceSource,
-    UnknownMarket,
+    ZoneScoreSource,
     ZoneSource,
 )
 from relaunch.ports.observation import Clock, DecisionLog, Measures, Unmeasured
@@ -26,7 +26,10 @@ from relaunch.ports.storage import CheckpointSource, ImageSource
 
 @dataclass(frozen=True)
 class World:
-    """Every port a use case may need; made in bootstrap, or by a test from fakes."""
+    """Every port a use case may need; made in bootstrap, or by a test from fakes.
+
+    `zone_scores` is there where every type of a region is on offer, which is in the command alone.
+    """
 
     jobs: JobStore
     definitions: DefinitionStore
@@ -43,20 +46,25 @@ class World:
     log: DecisionLog
     limits: StackLimits = field(default_factory=StackLimits)
     measures: Measures = field(default_factory=Unmeasured)
-    placement_scores: PlacementScoreSource = field(default_factory=UnknownMarket)
-    quotas: QuotaSource = field(default_factory=UnknownMarket)
+    zone_scores: ZoneScoreSource | None = None
 
 
 @dataclass(frozen=True)
 class RefreshWorld:
-    """What refreshing the offerings of a region needs; `catalogue` has the instance types that are bundled."""
+    """What refreshing the offerings of a region needs.
+
+    `catalogue` has the instance types that are bundled; `spot_types` are those of the stack's spot capacity providers.
+    """
 
     region: str
     catalogue: Mapping[str, InstanceType]
+    spot_types: frozenset[str]
     instance_types: InstanceTypeSource
     zones: ZoneSource
     price_list: PriceListSource
     spot_prices: SpotPriceSource
+    region_scores: RegionScoreSource
+    quotas: QuotaSource
     snapshots: SnapshotStore
     clock: Clock
     log: DecisionLog

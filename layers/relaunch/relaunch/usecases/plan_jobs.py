@@ -10,7 +10,7 @@ from relaunch.core.definition_rules import container_problem
 from relaunch.core.notices import find_notices
 from relaunch.core.revision import Revision
 from relaunch.core.selection import Selection, explain_rejection, select
-from relaunch.ports import NoActiveRevisionError, PlacementScoreSource, UnknownMarket, World
+from relaunch.ports import NoActiveRevisionError, World, ZoneScoreSource
 from relaunch.usecases.survey_market import Market, survey_market, with_odds
 
 
@@ -34,18 +34,13 @@ class Plan:
         return find_notices(self.definition, self.revision, self.selection)
 
 
-def plan_jobs(
-    definitions: Iterable[JobDefinition], world: World, zones: Collection[str] = (), *, asks_odds_of_kept: bool = False
-) -> list[Plan]:
+def plan_jobs(definitions: Iterable[JobDefinition], world: World, zones: Collection[str] = ()) -> list[Plan]:
     """Hold every definition against its newest revision and the present offerings, those of `zones` if there are any.
-
-    `asks_odds_of_kept`: see `survey_for_plans`.
 
     Raises:
         TransientError: a price or a revision could not be had for now.
     """
-    market = in_zones(survey_for_plans(world, asks_odds_of_kept=asks_odds_of_kept), zones)
-    odds = world.placement_scores if asks_odds_of_kept else None
+    market = in_zones(survey_market(world), zones)
     plans = []
     for definition in definitions:
         try:
@@ -53,37 +48,27 @@ def plan_jobs(
         except NoActiveRevisionError as error:
             plans.append(Plan(definition, market.at, None, None, str(error)))
             continue
-        plans.append(plan_on(market, definition, revision, odds))
+        plans.append(plan_on(market, definition, revision, world.zone_scores))
     return plans
 
 
 def plan_on(
-    market: Market, definition: JobDefinition, revision: Revision | None, odds: PlacementScoreSource | None = None
+    market: Market, definition: JobDefinition, revision: Revision | None, odds: ZoneScoreSource | None = None
 ) -> Plan:
     """Hold a definition against a market; without a revision the machine is held against the definition alone.
 
-    `odds` are asked of the zones for the types that satisfy the definition, where the market has none yet.
+    `odds` of zones are asked for the types that satisfy the definition: EC2 tells the odds that any one of a set can be
+    launched, which for all types there are says nothing.
     """
     selection = select(definition, revision, market.offerings, market.memory, market.at, market.limits)
-    spot = [each for each in selection.kept if each.purchase is PurchaseOption.SPOT and each.zone is not None]
+    spot = {each.instance_type.name for each in selection.kept if each.purchase is PurchaseOption.SPOT}
     if odds is not None and spot:
-        offerings = with_odds(market.offerings, odds, {each.instance_type.name for each in spot})
+        offerings = with_odds(market.offerings, odds, spot)
         selection = select(definition, revision, offerings, market.memory, market.at, market.limits)
     problem = container_problem(definition, revision) if revision is not None and revision.containers else None
     if problem is None and selection.is_permanent:
         return Plan(definition, market.at, revision, selection, explain_rejection(selection), True)
     return Plan(definition, market.at, revision, selection, problem or "")
-
-
-def survey_for_plans(world: World, *, asks_odds_of_kept: bool) -> Market:
-    """Look at the market; where every type of a region is on offer, without odds.
-
-    EC2 tells the odds that any one of a set of types can be launched: of all types there are that says nothing.
-
-    Raises:
-        TransientError: the table or the prices could not be read.
-    """
-    return survey_market(replace(world, placement_scores=UnknownMarket()) if asks_odds_of_kept else world)
 
 
 def in_zones(market: Market, zones: Collection[str]) -> Market:

@@ -5,15 +5,18 @@ from datetime import timedelta
 from typing import Any
 
 from relaunch.core.measures import Measure, Metric
+from relaunch.core.odds import sizes_of_family
+from relaunch.core.quotas import QUOTA_CODES
 from relaunch.core.snapshot import OfferingsSnapshot, Origin, SnapshotPart, offered_types, unknown_types
 from relaunch.ports import PermanentError, RefreshWorld, TransientError
 
-# Lambda calls twice again when parts failed: those that were had are not asked for again.
-_FRESH = timedelta(hours=1)
+# It is called every hour, and twice again when parts failed: what was had lately is not asked for again. A quota
+# changes when AWS grants a request, and odds with the market; the rest hardly does within a day.
+_AN_HOUR, _A_DAY = timedelta(minutes=50), timedelta(hours=23)
 
 
 def refresh_offerings(world: RefreshWorld) -> dict[str, str]:
-    """Refresh part by part and return what became of each; a part that cannot be had keeps its content and its age.
+    """Refresh the parts that are due and say what became of each; what cannot be had keeps its content and its age.
 
     Raises:
         TransientError: some part is worth another try; what could be had is stored.
@@ -22,9 +25,9 @@ def refresh_offerings(world: RefreshWorld) -> dict[str, str]:
     snapshot = _load(world)
     outcomes: dict[str, str] = {}
     transient = []
-    for part, (source, fetch) in _FETCHES.items():
+    for part, (source, fresh_for, fetch) in _FETCHES.items():
         origin = snapshot.origins.get(part)
-        if origin is not None and now - origin.at < _FRESH:
+        if origin is not None and now - origin.at < fresh_for:
             outcomes[part.label] = "fresh"
             continue
         try:
@@ -85,11 +88,39 @@ def _fetch_spot_prices(world: RefreshWorld, snapshot: OfferingsSnapshot) -> Any:
     return prices
 
 
+def _fetch_quotas(world: RefreshWorld, _snapshot: OfferingsSnapshot) -> Any:
+    return world.quotas.vcpu_quotas(QUOTA_CODES)
+
+
+def _fetch_placement_scores(world: RefreshWorld, snapshot: OfferingsSnapshot) -> Any:
+    """Ask for each spot type by itself: a question that EC2 refuses says nothing of the others."""
+    known = {**world.catalogue, **snapshot.instance_types}
+    offered = offered_types(snapshot, known)
+    scores: dict[str, int] = {}
+    refusal = None
+    for name in sorted(world.spot_types & known.keys()):
+        sizes = sizes_of_family(name, offered)
+        if name not in sizes:
+            continue
+        try:
+            score = world.region_scores.region_score(sizes, known[name].vcpus)
+        except PermanentError as error:
+            world.log.decided("placement-score-refused", instance_type=name, reason=str(error))
+            refusal = error
+        else:
+            scores |= {name: score} if score is not None else {}
+    if refusal is not None and not scores:
+        raise refusal
+    return scores
+
+
 # In this order: which types there are decides what is asked about them.
-_FETCHES: dict[SnapshotPart, tuple[str, Callable[[RefreshWorld, OfferingsSnapshot], Any]]] = {
-    SnapshotPart.INSTANCE_TYPES: ("EC2", _fetch_types),
-    SnapshotPart.ZONES: ("EC2", _fetch_zones),
-    SnapshotPart.ON_DEMAND_PRICES: ("AWS Price List", _fetch_on_demand_prices),
-    SnapshotPart.DISK_PRICE: ("AWS Price List", _fetch_disk_price),
-    SnapshotPart.SPOT_PRICES: ("EC2", _fetch_spot_prices),
+_FETCHES: dict[SnapshotPart, tuple[str, timedelta, Callable[[RefreshWorld, OfferingsSnapshot], Any]]] = {
+    SnapshotPart.INSTANCE_TYPES: ("EC2", _A_DAY, _fetch_types),
+    SnapshotPart.ZONES: ("EC2", _A_DAY, _fetch_zones),
+    SnapshotPart.ON_DEMAND_PRICES: ("AWS Price List", _A_DAY, _fetch_on_demand_prices),
+    SnapshotPart.DISK_PRICE: ("AWS Price List", _A_DAY, _fetch_disk_price),
+    SnapshotPart.SPOT_PRICES: ("EC2", _A_DAY, _fetch_spot_prices),
+    SnapshotPart.QUOTAS: ("Service Quotas", _AN_HOUR, _fetch_quotas),
+    SnapshotPart.PLACEMENT_SCORES: ("EC2", _AN_HOUR, _fetch_placement_scores),
 }

@@ -1,15 +1,15 @@
-"""Look at everything a selection depends on besides the job: offerings, their odds, what failed lately, quotas."""
+"""Look at everything a selection depends on besides the job: offerings, what failed lately, quotas, disk prices."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from relaunch.core.accelerator import PurchaseOption
 from relaunch.core.offering import CapacityMemory, Offering
-from relaunch.core.quota_use import may_be_short, quota_codes, room_of_quotas
+from relaunch.core.quota_use import may_be_short, room_of_quotas
 from relaunch.core.quotas import Quotas
 from relaunch.core.terms import SelectionLimits
-from relaunch.ports import PlacementScoreSource, World
+from relaunch.ports import World, ZoneScoreSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,43 +25,34 @@ class Market:
 def survey_market(world: World, own_job_id: str = "") -> Market:
     """Look at the market as it is now; `own_job_id` is the job to be launched, whose earlier machine does not count.
 
-    Odds and quotas that cannot be had are unknown, which rejects nothing.
+    A quota that is not known rejects nothing.
 
     Raises:
         TransientError: the table or the prices could not be read.
     """
     now = world.clock.now()
     memory = world.capacity.load_capacity_memory(now)
-    offerings = with_odds(world.offerings.offerings(now), world.placement_scores)
-    limits = replace(world.limits.selection, quotas=_quotas(offerings, own_job_id, world))
+    offerings, snapshot = world.offerings.offerings(now), world.offerings.snapshot(now)
+    limits = replace(world.limits.selection, quotas=_quotas(snapshot.vcpus_by_quota, offerings, own_job_id, world))
+    if snapshot.gp3_usd_per_gib_month is not None:
+        limits = replace(limits, gp3_usd_per_gib_month=snapshot.gp3_usd_per_gib_month)
     return Market(now, offerings, memory, limits)
 
 
 def with_odds(
-    offerings: tuple[Offering, ...], source: PlacementScoreSource, instance_types: Collection[str] | None = None
+    offerings: tuple[Offering, ...], source: ZoneScoreSource, instance_types: Collection[str]
 ) -> tuple[Offering, ...]:
-    """Give spot offerings (of these types, or all) the odds of their zones, as the source knows them for those types.
-
-    Odds tell zones apart, so that nothing is asked without zones.
-    """
-    rated = {
-        each.key
-        for each in offerings
-        if each.purchase is PurchaseOption.SPOT
-        and each.zone is not None
-        and (instance_types is None or each.instance_type.name in instance_types)
-    }
-    scores = source.zone_scores({key.instance_type for key in rated}) if rated else {}
-    if not scores:
-        return offerings
+    """Give spot offerings of these types the odds that EC2 gives any of the types in their zones."""
+    scores = source.zone_scores(instance_types)
     return tuple(
-        replace(each, placement_score=scores.get(each.zone)) if each.zone is not None and each.key in rated else each
+        replace(each, placement_score=scores.get(each.zone or ""))
+        if each.purchase is PurchaseOption.SPOT and each.instance_type.name in instance_types
+        else each
         for each in offerings
     )
 
 
-def _quotas(offerings: Sequence[Offering], own_job_id: str, world: World) -> Quotas:
-    vcpus_by_code = world.quotas.vcpu_quotas(quota_codes(offerings))
+def _quotas(vcpus_by_code: Mapping[str, float], offerings: Sequence[Offering], own_job_id: str, world: World) -> Quotas:
     if not vcpus_by_code:
         return {}
     cap = world.limits.max_running_jobs

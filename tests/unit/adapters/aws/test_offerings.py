@@ -49,6 +49,11 @@ def snapshot_of(part: SnapshotPart, content: object) -> OfferingsSnapshot:
     return OfferingsSnapshot("us-east-1").with_part(part, content, Origin("AWS", YESTERDAY))
 
 
+def odds_of(age: timedelta) -> OfferingsSnapshot:
+    origin = Origin("EC2", NOW - age)
+    return OfferingsSnapshot("us-east-1").with_part(SnapshotPart.PLACEMENT_SCORES, {"g5.xlarge": 8}, origin)
+
+
 def test_an_on_demand_provider_costs_the_bundled_price_of_its_day_before_the_first_refresh() -> None:
     (offering,) = Region(ON_DEMAND).offerings
 
@@ -81,6 +86,37 @@ def test_a_spot_provider_costs_what_its_dearest_zone_costs() -> None:
     assert (offering.price_usd_per_hour, offering.price_at) == (0.7, NOW)
     assert offering.on_demand_usd_per_hour == 1.006
     assert region.origins[SnapshotPart.SPOT_PRICES] == Origin("EC2", NOW)
+
+
+def test_a_spot_provider_has_the_refreshed_odds_of_its_type_and_on_demand_has_none() -> None:
+    spot, on_demand = Region(SPOT, ON_DEMAND, stored=odds_of(timedelta(hours=6))).offerings
+
+    assert (spot.placement_score, on_demand.placement_score) == (8, None)
+
+
+def test_odds_of_another_part_of_the_day_are_not_known() -> None:
+    region = Region(SPOT, stored=odds_of(timedelta(hours=6, seconds=1)))
+
+    assert region.offerings[0].placement_score is None
+    assert SnapshotPart.PLACEMENT_SCORES not in region.origins
+    assert region.source.snapshot(NOW).placement_scores == {}
+
+
+def test_odds_and_quotas_say_from_when_they_are() -> None:
+    asked = Origin("EC2", NOW - timedelta(hours=1))
+    quotas = Origin("Service Quotas", NOW - timedelta(hours=2))
+    stored = odds_of(timedelta(hours=1)).with_part(SnapshotPart.QUOTAS, {"L-3819A6DF": 8.0}, quotas)
+
+    of_spot, of_on_demand = (Region(provider, stored=stored).origins for provider in (SPOT, ON_DEMAND))
+
+    assert list(of_spot) == [
+        SnapshotPart.ON_DEMAND_PRICES,
+        SnapshotPart.SPOT_PRICES,
+        SnapshotPart.PLACEMENT_SCORES,
+        SnapshotPart.QUOTAS,
+    ]
+    assert (of_spot[SnapshotPart.PLACEMENT_SCORES], of_spot[SnapshotPart.QUOTAS]) == (asked, quotas)
+    assert list(of_on_demand) == [SnapshotPart.ON_DEMAND_PRICES, SnapshotPart.QUOTAS]
 
 
 def test_without_live_spot_prices_those_of_the_last_refresh_are_taken_with_their_age() -> None:

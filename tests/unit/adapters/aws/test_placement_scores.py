@@ -9,7 +9,8 @@ from botocore.stub import Stubber
 from fakes.builders import NOW
 from fakes.clock import FakeClock
 from fakes.sources import ListLog
-from relaunch.adapters.aws.placement_scores import Ec2PlacementScores
+from relaunch.adapters.aws.placement_scores import Ec2RegionScores, Ec2ZoneScores
+from relaunch.ports import PermanentError, TransientError
 
 TYPES = ["g4dn.xlarge", "g5.xlarge", "g6.xlarge"]
 ASKED = {
@@ -19,6 +20,7 @@ ASKED = {
     "SingleAvailabilityZone": True,
     "RegionNames": ["us-east-1"],
 }
+ASKED_OF_REGION = {**ASKED, "TargetCapacity": 48, "TargetCapacityUnitType": "vcpu", "SingleAvailabilityZone": False}
 ZONES = {
     "AvailabilityZones": [
         {"ZoneId": "use1-az4", "ZoneName": "us-east-1a"},
@@ -44,9 +46,9 @@ def page(*scores: tuple[str, int], token: str = "") -> dict[str, Any]:
     return {"SpotPlacementScores": rows, **({"NextToken": token} if token else {})}
 
 
-def make_scores(ec2: Any, clock: FakeClock | None = None) -> tuple[Ec2PlacementScores, ListLog]:
+def make_scores(ec2: Any, clock: FakeClock | None = None) -> tuple[Ec2ZoneScores, ListLog]:
     log = ListLog()
-    return Ec2PlacementScores(ec2, "us-east-1", clock or FakeClock(), log), log
+    return Ec2ZoneScores(ec2, "us-east-1", clock or FakeClock(), log), log
 
 
 def test_scores_of_all_pages_are_told_by_the_names_of_their_zones(ec2: Any, stubber: Stubber) -> None:
@@ -94,3 +96,33 @@ def test_what_ec2_does_not_tell_is_unknown_for_an_hour_and_logged(ec2: Any, stub
     ((decision, facts),) = log.lines
     assert decision == "placement-scores-unknown"
     assert code in str(facts["reason"])
+
+
+def test_the_regions_score_is_for_so_many_vcpus_of_any_of_the_types_in_any_zone(ec2: Any, stubber: Stubber) -> None:
+    answer = {"SpotPlacementScores": [{"Region": "us-east-1", "Score": 7}]}
+    stubber.add_response("get_spot_placement_scores", answer, ASKED_OF_REGION)
+
+    assert Ec2RegionScores(ec2, "us-east-1").region_score(TYPES, 48) == 7
+
+
+def test_a_region_that_ec2_does_not_score_has_no_score(ec2: Any, stubber: Stubber) -> None:
+    stubber.add_response("get_spot_placement_scores", {"SpotPlacementScores": []}, ASKED_OF_REGION)
+
+    assert Ec2RegionScores(ec2, "us-east-1").region_score(TYPES, 48) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("MaxConfigLimitExceeded", PermanentError),
+        ("UnauthorizedOperation", PermanentError),
+        ("RequestLimitExceeded", TransientError),
+    ],
+)
+def test_a_question_about_the_region_that_ec2_does_not_answer_is_an_error(
+    ec2: Any, stubber: Stubber, code: str, error: type[Exception]
+) -> None:
+    stubber.add_client_error("get_spot_placement_scores", code)
+
+    with pytest.raises(error, match=f"the odds of g4dn.xlarge, g5.xlarge, g6.xlarge: .*{code}"):
+        Ec2RegionScores(ec2, "us-east-1").region_score(TYPES, 48)

@@ -1,6 +1,7 @@
 """What an error of AWS means for the message at hand: try again, or give up.
 
-Sources: the "Common Errors" and "Error handling" pages of DynamoDB, SQS, S3, ECS, ECR and EC2's API references.
+Sources: the "Common Errors" and "Error handling" pages of the API references of DynamoDB, SQS, S3, ECS, ECR, EC2 and
+Service Quotas.
 """
 
 from collections.abc import Iterator
@@ -62,6 +63,7 @@ def is_throttled(error: Exception) -> bool:
         "ProvisionedThroughputExceededException",
         "RequestLimitExceeded",
         "SlowDown",
+        "TooManyRequestsException",
     }
 
 

@@ -18,8 +18,9 @@ ZonePrices = Mapping[str, tuple[float, datetime]]
 class CapacityProviderOfferings:
     """Offerings of capacity providers: without a zone, because the provider's Auto Scaling group chooses it.
 
-    On-demand prices are those of the snapshot. Spot costs at most what its dearest zone costs now; where EC2 cannot be
-    asked it is what the snapshot says, and where that does not know, selection reckons with the on-demand price.
+    On-demand prices and the odds of spot are those of the snapshot. Spot costs at most what its dearest zone costs now;
+    where EC2 cannot be asked it is what the snapshot says, and where that does not know, selection reckons with the
+    on-demand price.
     """
 
     def __init__(
@@ -48,12 +49,19 @@ class CapacityProviderOfferings:
         return load_catalogue()
 
     def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:
-        snapshot = self._snapshot.at(now)
+        origins = self._snapshot.at(now).origins
         _, spot = self._load_spot_prices(now)
-        known = {SnapshotPart.ON_DEMAND_PRICES: snapshot.origins.get(SnapshotPart.ON_DEMAND_PRICES)}
+        known = {SnapshotPart.ON_DEMAND_PRICES: origins.get(SnapshotPart.ON_DEMAND_PRICES)}
         if self._spot_types():
-            known[SnapshotPart.SPOT_PRICES] = spot
+            known |= {
+                SnapshotPart.SPOT_PRICES: spot,
+                SnapshotPart.PLACEMENT_SCORES: origins.get(SnapshotPart.PLACEMENT_SCORES),
+            }
+        known[SnapshotPart.QUOTAS] = origins.get(SnapshotPart.QUOTAS)
         return tuple(PriceOrigin(part, origin) for part, origin in known.items() if origin is not None)
+
+    def snapshot(self, now: datetime) -> OfferingsSnapshot:
+        return self._snapshot.at(now)
 
     def _spot_types(self) -> set[str]:
         return {each.instance_type for each in self._providers if each.purchase is PurchaseOption.SPOT}
@@ -89,7 +97,8 @@ def _offering(
     provider: CapacityProviderOffer, row: InstanceType, snapshot: OfferingsSnapshot, spot: ZonePrices
 ) -> Offering:
     on_demand = snapshot.on_demand_usd_per_hour.get(provider.instance_type)
-    if provider.purchase is PurchaseOption.SPOT:
+    is_spot = provider.purchase is PurchaseOption.SPOT
+    if is_spot:
         price, price_at = max(spot.values()) if spot else (None, None)
     else:
         price = on_demand
@@ -101,12 +110,13 @@ def _offering(
         price_at=price_at,
         on_demand_usd_per_hour=on_demand,
         capacity_provider=provider.name,
-        zones=tuple(sorted(spot)) if provider.purchase is PurchaseOption.SPOT else (),
+        zones=tuple(sorted(spot)) if is_spot else (),
+        placement_score=snapshot.placement_scores.get(provider.instance_type) if is_spot else None,
         is_managed=provider.is_managed,
+        disk_gib=provider.disk_gib,
     )
 
 
 def _unknown_type(name: str) -> InstanceType:
     """Return a type that selection rejects and names, so that one mistyped provider does not hide the others."""
     return InstanceType(name, 0, 0, "", "", "", source="unknown")
-        disk_gib=provider.disk_gib,

@@ -1,28 +1,47 @@
-"""EC2's odds of a spot launch, zone by zone, from GetSpotPlacementScores ("Spot placement score", EC2 User Guide).
+"""EC2's odds of a spot launch, from GetSpotPlacementScores ("Spot placement score", EC2 User Guide).
 
 A score is for a set of types of which any will do. EC2 scores one or two types low whatever the market is like, and
-limits how many different sets an account asks about in 24 hours: the set here is that of all spot types on offer, which
-changes as seldom as the stack's settings.
+limits how many questions that it has not heard before an account asks in 24 hours: those about the region are the same
+each time, as long as the stack's spot types and what the region offers are.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from relaunch.adapters.aws.errors import AwsError
+from relaunch.adapters.aws.errors import AwsError, aws_errors
+from relaunch.core.odds import FEWEST_TYPES
 from relaunch.ports import Clock, DecisionLog
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
 
 MAX_AGE = timedelta(hours=1)
-FEWEST_TYPES = 3
 _NOTHING: Mapping[str, int] = MappingProxyType({})
 
 
-class Ec2PlacementScores:
-    """Implements PlacementScoreSource; keeps an answer, and the lack of one, for an hour of this container's life."""
+class Ec2RegionScores:
+    """Implements RegionScoreSource."""
+
+    def __init__(self, client: "EC2Client", region: str) -> None:
+        self._client = client
+        self._region = region
+
+    def region_score(self, instance_types: Sequence[str], vcpus: int) -> int | None:
+        with aws_errors(f"asking for the odds of {', '.join(instance_types)}"):
+            answer = self._client.get_spot_placement_scores(
+                InstanceTypes=instance_types,
+                TargetCapacity=vcpus,
+                TargetCapacityUnitType="vcpu",
+                SingleAvailabilityZone=False,
+                RegionNames=[self._region],
+            )
+        return next((each["Score"] for each in answer["SpotPlacementScores"]), None)
+
+
+class Ec2ZoneScores:
+    """Implements ZoneScoreSource; keeps an answer, and the lack of one, for an hour."""
 
     def __init__(self, client: "EC2Client", region: str, clock: Clock, log: DecisionLog) -> None:
         self._client = client

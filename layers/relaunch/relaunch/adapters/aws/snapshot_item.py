@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _PK, _SK = "OFFERINGS", "SNAPSHOT"
 # Of the stored form; another one is not read but replaced by the next refresh.
-_FORMAT = 1
+_FORMAT = 2
 
 
 class DynamoDbSnapshots:
@@ -60,6 +60,8 @@ def _write(snapshot: OfferingsSnapshot) -> dict[str, Any]:
             for name, prices in snapshot.spot_usd_per_hour.items()
         },
         "gp3": snapshot.gp3_usd_per_gib_month,
+        "quotas": dict(snapshot.vcpus_by_quota),
+        "scores": dict(snapshot.placement_scores),
         "origins": {part.value: [origin.source, stamp(origin.at)] for part, origin in snapshot.origins.items()},
     }
 
@@ -91,6 +93,8 @@ def _read(content: Mapping[str, Any]) -> OfferingsSnapshot:
             for name, prices in content["spot"].items()
         },
         gp3_usd_per_gib_month=content["gp3"],
+        vcpus_by_quota=content["quotas"],
+        placement_scores=content["scores"],
         origins={
             SnapshotPart(part): Origin(source, datetime.fromisoformat(at))
             for part, (source, at) in content["origins"].items()
