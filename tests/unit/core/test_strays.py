@@ -58,6 +58,20 @@ def test_a_task_that_was_taken_for_lost_and_lives_is_stopped():
     assert stopped_by(job, seen("RUNNING")) == [task_arn()]
 
 
+def test_a_task_that_was_taken_for_lost_is_stopped_when_it_comes_back_as_it_was():
+    running = make_running_attempt()
+    lost = replace(
+        running,
+        stop=Stop(StopKind.HOST_LOST, NOW),
+        placement_try=replace(running.placement_try, state=TryState.CLOSED, is_lost=True),
+    )
+
+    for situation in ("wr", "ok", "to"):
+        job = replace(SITUATIONS[situation], attempt=lost)
+        assert stopped_by(job, seen("RUNNING", version=running.task_version)) == [task_arn()]
+        assert stopped_by(job, seen("RUNNING", version=running.task_version - 1)) == []
+
+
 def test_old_news_of_a_stopped_task_is_no_stray():
     assert decide(SITUATIONS["wr"], seen("RUNNING", version=4), SOON, StackLimits()).is_ignored
 

@@ -40,7 +40,9 @@ def is_stray(job: Job, event: TaskSeen) -> bool:
     if "STOPPED" in {seen.last_status, seen.desired_status}:
         return False
     if attempt is not None and attempt.task_arn == seen.task_arn:
-        return attempt.stop is not None and seen.version > attempt.task_version
+        # About a task that comes back nothing needs to have changed: it may have run all the time.
+        is_back = attempt.placement_try.is_lost and seen.version == attempt.task_version
+        return attempt.stop is not None and (is_back or seen.version > attempt.task_version)
     return not _knows(job, seen.task_arn)
 
 
