@@ -1,7 +1,16 @@
 import pytest
 
 from relaunch.adapters.catalogue import load_catalogue
-from relaunch.core.ami import NEURON_REGIONS, AmiKind, AmiSystem, ami_absence, ami_kind, ami_misfit, ami_parameter
+from relaunch.core.ami import (
+    NEURON_REGIONS,
+    AmiKind,
+    AmiSystem,
+    ami_absence,
+    ami_kind,
+    ami_misfit,
+    ami_parameter,
+    system_notice,
+)
 
 PREFIX = "/aws/service/ecs/optimized-ami"
 
@@ -32,8 +41,13 @@ def test_what_the_recommended_images_do_not_run_on_is_known() -> None:
     misfits = {name.partition(".")[0] for name, row in load_catalogue().items() if ami_misfit(row)}
 
     assert misfits == {"dl1", "dl2q", "g4ad", "g2", "p2", "g5g"}
-    assert "470" in ami_misfit(load_catalogue()["p2.xlarge"])
-    assert "x86_64 only" in ami_misfit(load_catalogue()["g5g.xlarge"])
+    assert ami_misfit(load_catalogue()["p2.xlarge"]) == (
+        "its K80 needs an NVIDIA driver of the 470 branch or older, and ECS's GPU images "
+        "have had newer ones since release 20230912: build an image of your own"
+    )
+    assert ami_misfit(load_catalogue()["g5g.xlarge"]) == (
+        "ECS has parameters for GPU images of x86_64 only: build an image of your own"
+    )
     assert "Habana Gaudi" in ami_misfit(load_catalogue()["dl1.24xlarge"])
 
 
@@ -52,3 +66,10 @@ def test_the_developer_guide_lists_17_regions_with_neuron_images() -> None:
 
     assert north_america | asia | europe | {"sa-east-1"} == NEURON_REGIONS
     assert len(NEURON_REGIONS) == 17
+
+
+def test_an_old_system_says_since_when_it_gets_no_updates() -> None:
+    assert system_notice(AmiSystem.AMAZON_LINUX_2) == (
+        "ECS-optimized Amazon Linux 2 reached its end of life on 30 June 2026: it gets no more updates"
+    )
+    assert system_notice(AmiSystem.AMAZON_LINUX_2023) == ""

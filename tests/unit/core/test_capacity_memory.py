@@ -106,3 +106,10 @@ def test_the_news_of_one_event_may_come_in_any_order_and_often(failure: Capacity
 
     assert (told.strikes, told.until) == (1, other.until)
     assert (told.strikes, told.until) == (remember(other, failure).strikes, remember(other, failure).until)
+
+
+def test_failures_are_of_one_event_until_five_minutes_lie_between_them() -> None:
+    memory = fail_in_a_row(3)
+
+    assert remember(memory, failed(memory.at + SAME_EVENT - timedelta(seconds=1))).strikes == 3
+    assert remember(memory, failed(memory.at + SAME_EVENT)).strikes == 4

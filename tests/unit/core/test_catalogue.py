@@ -47,3 +47,30 @@ def test_known_models_are_those_of_gpus_that_jobs_can_use() -> None:
     types = (make_instance_type(), neuron, amd, fraction)
 
     assert known_models({each.name: each for each in types}) == ("A10G", "L4")
+
+
+@pytest.mark.parametrize(
+    ("name", "is_near"),
+    [
+        pytest.param("zabcxdefyghiz", True, id="four letters too many of thirteen"),
+        pytest.param("zabcxdefyghizz", False, id="five of fourteen"),
+        pytest.param("abxdexghx", True, id="three others of nine"),
+        pytest.param("xbxdexghx", False, id="four others of nine"),
+        pytest.param("bcefhi", True, id="three left out of nine"),
+        pytest.param("bcefh", False, id="four left out of nine"),
+    ],
+)
+def test_a_name_is_near_when_at_most_a_third_of_its_letters_are_wrong(name: str, is_near: bool) -> None:
+    assert nearest_names(name, ["abcdefghi"]) == (("abcdefghi",) if is_near else ())
+
+
+def test_the_more_letters_are_right_the_nearer_a_name_is() -> None:
+    known = ("abcdefghxyzi", "abcdefxhi", "xabcdefghyi", "bcdefxgi")
+
+    assert nearest_names("abcdefghi", known, limit=4) == ("abcdefxhi", "xabcdefghyi", "abcdefghxyzi", "bcdefxgi")
+
+
+def test_two_letters_in_common_are_a_part_of_a_name_and_one_is_not() -> None:
+    assert nearest_names("g5", TYPES) == ("g5.xlarge", "g5.2xlarge")
+    assert nearest_names("g", TYPES) == ()
+    assert nearest_names("p4e", ["p4d"]) == ("p4d",)

@@ -66,6 +66,17 @@ def test_the_family_is_the_sources_with_a_hash_and_the_same_for_the_same():
     assert derive(ARN, source(), RevisionChanges(PINNED)) == derived
 
 
+def test_the_family_does_not_depend_on_the_order_in_which_ecs_answers():
+    one = TaskDefinition("trainer", {"cpu": "256", **source().content}, {"a": "1", "b": "2"})
+    other = TaskDefinition("trainer", {**source().content, "cpu": "256"}, {"b": "2", "a": "1"})
+
+    assert derive(ARN, one, RevisionChanges(PINNED)).family == derive(ARN, other, RevisionChanges(PINNED)).family
+
+
+def test_the_family_is_that_of_earlier_releases_whose_derived_revisions_are_found_again():
+    assert derive(ARN, source(), RevisionChanges(PINNED)).family == "trainer--928b12b3dcf6b3b1"
+
+
 @pytest.mark.parametrize(
     ("arn", "original", "changes"),
     [
@@ -101,6 +112,12 @@ def test_of_fifty_tags_one_makes_room_for_ours():
 
     assert len(derived.tags) == 50
     assert derived.tags[DERIVED_FROM] == ARN
+
+
+def test_where_ours_is_among_fifty_tags_none_makes_room():
+    tags = {DERIVED_FROM: "something older", **{f"t{number:02}": "x" for number in range(49)}}
+
+    assert derive(ARN, source(tags=tags), RevisionChanges(PINNED)).tags == {**tags, DERIVED_FROM: ARN}
 
 
 def test_one_device_brings_its_port():

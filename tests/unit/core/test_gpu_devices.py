@@ -30,11 +30,11 @@ def test_a_share_fits_where_one_card_has_enough_left(devices: list[GpuDevice]) -
     ("devices", "reason"),
     [
         pytest.param(
-            [device()], "GPU-1 of i-1: 1,024 of 15,360 MiB left, shared by 3 containers", id="too little left"
+            [device()], "GPU-1 of i-1: 1,024 of 15,360 MiB left, shared by 3 containers; ", id="too little left"
         ),
         pytest.param(
             [device(container_count=1, remaining_mib=0)],
-            "GPU-1 of i-1: 0 of 15,360 MiB left, shared by 1 container",
+            "GPU-1 of i-1: 0 of 15,360 MiB left, shared by 1 container; ",
             id="nothing left",
         ),
         pytest.param(
@@ -49,14 +49,18 @@ def test_a_share_fits_where_one_card_has_enough_left(devices: list[GpuDevice]) -
         ),
         pytest.param([], "no machine there says that its GPUs can be shared", id="no card at all"),
         pytest.param([device(1), device(2)], "GPU-1 of i-1", id="two halves are no whole"),
+        pytest.param(
+            [device(2, remaining_mib=0), device(1, mode="DEDICATED"), device(3, remaining_mib=1)],
+            "GPU-3 of i-3: 1 of 15,360 MiB left, shared by 3 containers; GPU-1 of i-1",
+            id="a card that is not shared has no room",
+        ),
     ],
 )
 def test_a_share_that_does_not_fit_is_told_what_each_card_has_left(devices: list[GpuDevice], reason: str) -> None:
     found = predict_share_fit(SHARE, devices)
 
     assert found is not None
-    assert found.startswith("2,048 MiB of one GPU are asked for; ")
-    assert reason in found
+    assert f"{found}; ".startswith(f"2,048 MiB of one GPU are asked for; {reason}")
 
 
 def test_other_containers_of_the_task_need_room_on_the_same_card() -> None:
@@ -73,3 +77,12 @@ def test_the_roomiest_cards_are_named_first_and_the_rest_counted() -> None:
     assert found is not None
     assert [part.split()[0] for part in found.split("; ")[1:-1]] == ["GPU-7", "GPU-6", "GPU-5", "GPU-4"]
     assert found.endswith("and 4 more with no more room")
+
+
+@pytest.mark.parametrize(("count", "ending"), [(4, "containers"), (5, "; and 1 more with no more room")])
+def test_four_cards_are_shown(count: int, ending: str) -> None:
+    found = predict_share_fit(SHARE, [device(number) for number in range(count)])
+
+    assert found is not None
+    assert found.endswith(ending)
+    assert found.count("GPU-") == 4

@@ -80,3 +80,15 @@ def test_everything_that_is_wrong_is_named() -> None:
 
 def test_without_gpu_in_the_definition_the_revision_is_left_as_it_is() -> None:
     assert choose_override(None, 0.25) is None
+
+
+@pytest.mark.parametrize("percent", [1, 100])
+def test_the_least_and_the_most_of_a_card_are_a_share(percent: int) -> None:
+    assert check_override(MpsShare(1, percent)) == ()
+
+
+def test_a_share_of_no_stated_memory_is_refused_rather_than_guessed() -> None:
+    override = choose_override(GpuRequirement(compute_percent=30), 1.0)
+
+    assert override == MpsShare(0, 30)
+    assert check_override(override)

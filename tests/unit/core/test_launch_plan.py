@@ -48,6 +48,22 @@ def test_what_the_revision_has_of_its_own_is_reckoned_with():
     assert (request.network_mode, request.own_constraint_count) == ("awsvpc", 3)
 
 
+def test_where_it_is_not_clear_which_container_counts_none_is_overridden():
+    several = make_revision(containers=(make_container(), make_container(name="log")))
+    only = make_revision(containers=(make_container(name="train"),))
+    unnamed = make_definition(container=None)
+
+    assert plan_launch(launching(definition=unnamed, revision=several)).container == ""
+    assert plan_launch(launching(definition=unnamed, revision=only)).container == "train"
+
+
+def test_all_neuron_devices_are_asked_for_where_the_try_says_so():
+    frozen = make_attempt(placement_try=make_placement_try(takes_all_neuron=True))
+
+    assert plan_launch(launching(attempt=frozen)).takes_all_neuron is True
+    assert plan_launch(launching()).takes_all_neuron is False
+
+
 SHARE = GpuRequirement(memory_mib=2_048, compute_percent=25)
 
 

@@ -17,6 +17,7 @@ from fakes.builders import (
     task_arn,
 )
 from relaunch.core.caps import StackLimits
+from relaunch.core.decision import Decision
 from relaunch.core.job import Effect, EffectKind, IntentKind, Job, JobState, Stop, StopIntent, StopKind, TryState
 from relaunch.core.job_events import CancelAsked, HostWarned, JobEvent, LaunchAnswered, TaskSeen, TimePassed
 from relaunch.core.launch import TaskPlaced
@@ -99,6 +100,12 @@ def test_news_of_a_task_that_is_known_is_no_launch() -> None:
     assert measured(job, HostWarned(INSTANCE_ID, NOW)) == {}
 
 
+def test_an_attempt_that_has_no_task_yet_is_no_launch() -> None:
+    chosen = Decision(make_job(state=JobState.LAUNCHING, attempt=make_attempt()))
+
+    assert measure_decision(make_job(attempt=None), TimePassed(), chosen, NOW) == ()
+
+
 def test_a_stop_counts_by_its_kind_and_an_end_by_its_state() -> None:
     job = make_running_job()
     stopped = make_observation(
@@ -139,6 +146,12 @@ def test_a_job_that_runs_for_the_first_time_is_not() -> None:
     running = make_observation("RUNNING", started_by=job.started_by, started_at=NOW)
 
     assert Metric.INTERRUPTION_TO_RUNNING not in measured(job, TaskSeen(running))
+
+
+def test_a_job_that_goes_on_running_is_not_timed_again() -> None:
+    job = make_running_job(interrupted_at=NOW - 7 * MINUTE)
+
+    assert measured(job, HostWarned(INSTANCE_ID, NOW)) == {}
 
 
 def test_an_event_without_a_row_is_refused_under_its_name() -> None:

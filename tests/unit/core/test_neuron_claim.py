@@ -99,6 +99,16 @@ def test_devices_of_machines_without_room_for_the_task_do_not_count():
     assert claim_one(INF2, 0, need_of(devices=1), [*full, room(0)]).devices == (1,)
 
 
+def test_exactly_the_room_of_the_task_is_enough():
+    exact = [room(0, vcpus=4.0, memory_mib=4096)]
+
+    assert claim_one(INF2, 0, need_of(devices=1), exact).devices == (1,)
+
+
+def test_a_job_that_names_no_number_takes_one_device():
+    assert devices_needed(Need(), INF2) == 1
+
+
 def test_when_every_device_is_taken_it_is_the_turn_that_decides():
     assert claim_one(INF2, 2, need_of(devices=1), [room(0, 1, 2, 3, 4, 5)]).devices == (2,)
 

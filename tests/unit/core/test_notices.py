@@ -45,14 +45,17 @@ def test_an_ordinary_job_needs_no_notice() -> None:
 @pytest.mark.parametrize(
     ("offering", "words"),
     [
-        pytest.param(make_offering("g5.xlarge"), "g5.xlarge has a GPU that no container asks for", id="a GPU"),
-        pytest.param(make_offering(INFERENTIA), "inf2.xlarge has a Neuron device that no container", id="Neuron"),
+        pytest.param(make_offering("g5.xlarge"), "g5.xlarge has a GPU", id="a GPU"),
+        pytest.param(make_offering(INFERENTIA), "inf2.xlarge has a Neuron device", id="Neuron"),
     ],
 )
 def test_a_machine_whose_accelerator_nobody_asks_for_is_warned_of(offering: Offering, words: str) -> None:
     (notice,) = notices_of(make_definition(accelerator=TYPES_ALONE), NO_GPU, offering)
 
-    assert words in notice
+    assert notice == (
+        f"{words} that no container asks for, so that none can use it: "
+        "add `gpu` or `neuron` to `accelerator`, or choose a machine without"
+    )
 
 
 @pytest.mark.parametrize(
@@ -102,7 +105,22 @@ def test_work_that_spot_will_likely_lose_is_warned_of(fields: dict[str, Any], co
     notices = notices_of(definition, make_revision())
 
     assert len(notices) == count
-    assert all("interrupted 1.2 times" in notice and "`checkpoint`" in notice for notice in notices)
+    assert set(notices) <= {
+        "g5.xlarge spot is reckoned to be interrupted 1.2 times in the time the work takes, "
+        "which begins anew each time: give a `checkpoint`"
+    }
+
+
+def test_what_the_machine_and_what_the_definition_brings_are_both_noticed() -> None:
+    share = AcceleratorRequirement(gpu=GpuRequirement(memory_mib=2_048, compute_percent=50))
+    definition = make_definition(accelerator=share, checkpoint_uri=None, estimated_duration=timedelta(hours=12))
+    by_definition = find_notices(definition, None, None)
+
+    notices = notices_of(definition, make_revision(containers=(make_container(gpu_count=0),)))
+
+    assert by_definition
+    assert notices[:-1] == by_definition
+    assert "give a `checkpoint`" in notices[-1]
 
 
 def test_on_demand_loses_no_work() -> None:
@@ -120,6 +138,8 @@ def test_a_disk_that_nobody_can_check_is_said_to_be_so() -> None:
         "`disk` only counts in the cost, for CapacityProviders does not say the disk of g5-xlarge-spot: "
         "make sure that its launch template gives its machines 200 GiB (g5.xlarge also has 250 GB of local disks)"
     )
+    (without_local_disks,) = notices_of(make_definition(disk_gib=200), make_revision(), make_offering())
+    assert without_local_disks.endswith("its machines 200 GiB")
     assert not notices_of(make_definition(disk_gib=200), make_revision(), make_offering(capacity_provider=None))
     assert not notices_of(make_definition(disk_gib=200), make_revision(), make_offering(disk_gib=200))
 

@@ -142,7 +142,9 @@ def test_an_event_starts_the_job_whose_trigger_it_fits(trigger: Trigger, event: 
         pytest.param(github("workflow_run"), replace(RUN, is_fork=True), "from a fork", id="workflow-run-of-fork"),
         pytest.param(github("workflow_run"), replace(RUN, action="requested"), "was requested", id="run-not-over"),
         pytest.param(github("workflow_run"), replace(RUN, conclusion="failure"), "ended with failure", id="run-failed"),
-        pytest.param(github("workflow_run"), replace(RUN, conclusion=""), "no conclusion", id="run-without-conclusion"),
+        pytest.param(
+            github("workflow_run"), replace(RUN, conclusion=""), "with no conclusion", id="run-without-conclusion"
+        ),
         pytest.param(github("workflow_run", branches=("dev",)), RUN, "branch main", id="run-of-other-branch"),
         pytest.param(
             github("workflow_run", workflows=("Test",)),
@@ -151,8 +153,16 @@ def test_an_event_starts_the_job_whose_trigger_it_fits(trigger: Trigger, event: 
             id="other-workflow",
         ),
         pytest.param(github("workflow_dispatch", workflows=("x.yml",)), WORKFLOW, "is not x.yml", id="other-file"),
-        pytest.param(github("repository_dispatch", types=("x", "y")), DISPATCH, "is not x or y", id="other-type"),
+        pytest.param(
+            github("repository_dispatch", types=("x", "y")), DISPATCH, "the type train is not x or y", id="other-type"
+        ),
         pytest.param(github("release"), replace(RELEASE, action="created"), "only published", id="release-created"),
+        pytest.param(
+            github("release"),
+            replace(RELEASE, action=""),
+            "the release was changed, and only published starts a job",
+            id="release-without-action",
+        ),
         pytest.param(github("package"), replace(PACKAGE, action="updated"), "only published", id="package-updated"),
         pytest.param(github("package", packages=("x",)), PACKAGE, "package trainer is not x", id="other-package"),
         pytest.param(
@@ -364,6 +374,8 @@ def test_only_declared_inputs_pass_and_the_others_are_told() -> None:
     ("rule", "given_inputs", "error"),
     [
         pytest.param(InputRule("[0-9]+"), {}, "has no default and was not given", id="required"),
+        pytest.param(InputRule("b+"), {"n": "a" * 60}, f"input n is '{'a' * 60}', which", id="sixty-are-shown"),
+        pytest.param(InputRule("b+"), {"n": "a" * 61}, f"input n is '{'a' * 57}...', which", id="longer-is-cut"),
         pytest.param(InputRule("[0-9]+"), {"n": "12x"}, "is '12x', which does not match [0-9]+", id="whole-value"),
         pytest.param(InputRule("[0-9]+"), {"n": "12\n"}, "does not match", id="no-newline-at-the-end"),
         pytest.param(InputRule("[0-9]+", "1"), {"n": ""}, "does not match", id="empty-is-given"),
@@ -394,6 +406,15 @@ def test_a_push_takes_the_defaults_of_inputs() -> None:
 
     assert isinstance(matched, Match)
     assert matched.inputs == {"n": "5"}
+
+
+def test_an_input_may_be_as_long_as_is_allowed() -> None:
+    longest = "x" * MAX_INPUT_LENGTH
+
+    matched = match(make_definition(inputs={"n": InputRule("x*")}), DirectRequest("api:1", "resnet", {"n": longest}))
+
+    assert isinstance(matched, Match)
+    assert matched.inputs == {"n": longest}
 
 
 @given(st.text(min_size=0, max_size=300), st.text(max_size=200))

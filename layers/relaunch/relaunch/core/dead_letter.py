@@ -96,7 +96,7 @@ def _undelivered(letter: DeadLetter) -> DeadLetterCause:
     """Read the attributes of EventBridge ("Using dead-letter queues", Amazon EventBridge User Guide)."""
     given = letter.attributes
     retries = f" after {given['RETRY_ATTEMPTS']} retries" if "RETRY_ATTEMPTS" in given else ""
-    words = ": ".join(each for each in (given["ERROR_CODE"], given.get("ERROR_MESSAGE", "")) if each)
+    words = ": ".join(each for each in (given["ERROR_CODE"], given.get("ERROR_MESSAGE")) if each)
     event_at = _moment(_members(letter.body).get("time"))
     return DeadLetterCause(GivenUpBy.EVENTBRIDGE, f"not delivered{retries}: {words}", event_at, letter.sent_at)
 

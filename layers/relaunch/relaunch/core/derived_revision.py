@@ -66,7 +66,7 @@ def derive(source_arn: str, source: TaskDefinition, changes: RevisionChanges) ->
 
     Of 50 tags, which is all ECS takes, the last by name makes room for ours.
     """
-    containers = [_derive_container(each, changes) for each in source.content.get("containerDefinitions", ())]
+    containers = [_derive_container(each, changes) for each in source.content["containerDefinitions"]]
     content = {**source.content, "containerDefinitions": containers}
     kept = sorted(item for item in source.tags.items() if item[0] != DERIVED_FROM)[: MAX_TAGS - 1]
     tags = {**dict(kept), DERIVED_FROM: source_arn}
@@ -75,7 +75,7 @@ def derive(source_arn: str, source: TaskDefinition, changes: RevisionChanges) ->
 
 def derives_nothing(source: TaskDefinition, changes: RevisionChanges) -> bool:
     """Tell whether the changes leave the source as it is."""
-    containers = list(source.content.get("containerDefinitions", ()))
+    containers = list(source.content["containerDefinitions"])
     return [_derive_container(each, changes) for each in containers] == containers
 
 
