@@ -52,9 +52,9 @@ class FakeOfferings:
             PriceOrigin(SnapshotPart.ON_DEMAND_PRICES, Origin("AWS Price List", NOW - timedelta(hours=5))),
             PriceOrigin(SnapshotPart.SPOT_PRICES, Origin("EC2", NOW)),
         )
+        self.refreshed = OfferingsSnapshot("us-east-1")
 
     def offerings(self, now: datetime) -> tuple[Offering, ...]:
-        self.refreshed = OfferingsSnapshot("us-east-1")
         return self.available
 
     def catalogue(self) -> Mapping[str, InstanceType]:
@@ -63,11 +63,11 @@ class FakeOfferings:
     def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:
         return self.origins
 
-    def set_price(self, name: str, purchase: PurchaseOption, price_usd_per_hour: float | None) -> None:
-        """Change the price of an offering."""
     def snapshot(self, now: datetime) -> OfferingsSnapshot:
         return self.refreshed
 
+    def set_price(self, name: str, purchase: PurchaseOption, price_usd_per_hour: float | None) -> None:
+        """Change the price of an offering."""
         self.available = tuple(
             replace(offering, price_usd_per_hour=price_usd_per_hour)
             if (offering.instance_type.name, offering.purchase) == (name, purchase)

@@ -500,7 +500,7 @@ def test_of_two_zones_of_one_type_the_dearer_but_calmer_one_may_be_chosen() -> N
 def test_of_equal_prices_the_one_with_better_odds_is_first() -> None:
     likely, unlikely, unknown = (
         offered(make_instance_type(name), SPOT, placement_score=score)
-        for name, score in (("g6.xlarge", 9), ("g5.2xlarge", None), ("g5.xlarge", 1))
+        for name, score in (("g6.xlarge", 9), ("g5.xlarge", 2), ("g5.2xlarge", None))
     )
 
     assert selected(ONE_GPU, unlikely, unknown, likely).kept == (likely, unlikely, unknown)
