@@ -58,13 +58,19 @@ def push_image(emulator: Emulator, tag: str = "latest") -> str:
     ecr = emulator.client("ecr")
     with suppress(ecr.exceptions.RepositoryAlreadyExistsException):
         ecr.create_repository(repositoryName=REPOSITORY_NAME)
+    # An index: the emulator keeps no configuration, which the manifest of one image would leave the platform to.
+    media_type = "application/vnd.oci.image.index.v1+json"
     manifest = {
         "schemaVersion": 2,
-        "mediaType": "application/vnd.docker.distribution.manifest.v2+json",
-        "config": {"mediaType": "application/vnd.docker.container.image.v1+json", "size": len(tag), "digest": tag},
-        "layers": [],
+        "mediaType": media_type,
+        "manifests": [{"digest": f"sha256:{tag}", "platform": {"os": "linux", "architecture": "amd64"}}],
     }
-    answer = ecr.put_image(repositoryName=REPOSITORY_NAME, imageTag=tag, imageManifest=json.dumps(manifest))
+    answer = ecr.put_image(
+        repositoryName=REPOSITORY_NAME,
+        imageTag=tag,
+        imageManifest=json.dumps(manifest),
+        imageManifestMediaType=media_type,
+    )
     return str(answer["image"]["imageId"]["imageDigest"])
 
 

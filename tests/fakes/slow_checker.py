@@ -104,9 +104,16 @@ def has_room(machine: InstanceType, revision: Revision) -> list[bool]:
         left_mib >= revision.memory_mib,
         left_mib >= sum(container.memory_mib for container in revision.containers),
         machine.architecture.upper() == revision.architecture,
+        *(runs_on(machine, container.platforms) for container in revision.containers),
         len(ports) == len(set(ports)),
         not RESERVED & set(ports),
     ]
+
+
+def runs_on(machine: InstanceType, platforms: tuple[str, ...]) -> bool:
+    """Tell whether an image for these platforms runs on a machine; one of which nothing is known is taken to."""
+    known = {"linux/amd64": "x86_64", "linux/386": "x86_64", "linux/arm64": "arm64", "linux/arm": "arm64"}
+    return not platforms or machine.architecture in {known.get(each) for each in platforms}
 
 
 def has_network(

@@ -8,12 +8,14 @@ from datetime import datetime, timedelta
 from fakes.builders import NOW, make_offering, make_revision
 from relaunch.core.accelerator import PurchaseOption
 from relaunch.core.catalogue import InstanceType
+from relaunch.core.image_pins import FoundImage
 from relaunch.core.offering import Offering
 from relaunch.core.revision import Revision
 from relaunch.core.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart
 from relaunch.ports import NoActiveRevisionError
 
 MAX_DELAY_SECONDS = 900
+EVERY_PLATFORM = ("linux/amd64", "linux/arm64")
 
 
 class FakeRevisions:
@@ -111,28 +113,32 @@ class FakeSnapshots:
 class FakeImages:
     """Implements ImageSource over a set of (repository, tag), in which the image of `make_container` always is.
 
-    `digests` says what a tag points to, where that matters; `foreign` has the images of other accounts' registries, by
-    (account, repository, tag). `failure`, when set, is raised once.
+    `digests` says what a tag points to, where that matters, `found` also what the image is for, which is anything where
+    it does not say; `foreign` has the images of other accounts' registries, by (account, repository, tag). `failure`,
+    when set, is raised once.
     """
 
     def __init__(self, *present: tuple[str, str]) -> None:
         self.present = {("trainer", "latest"), *present}
         self.digests: dict[tuple[str, str], str] = {}
+        self.found: dict[tuple[str, str], FoundImage] = {}
         self.foreign: dict[tuple[str, str, str], str] = {}
         self.failure: Exception | None = None
 
-    def has_image(self, repository: str, tag: str) -> bool:
-        return self.digest(repository, tag) is not None
-
-    def digest(self, repository: str, tag: str, account: str | None = None) -> str | None:
+    def find_image(self, repository: str, reference: str, account: str | None = None) -> FoundImage | None:
         if self.failure:
             failure, self.failure = self.failure, None
             raise failure
         if account is not None:
-            return self.foreign.get((account, repository, tag))
-        if (repository, tag) not in self.present:
-            return None
-        return self.digests.get((repository, tag)) or image_digest(repository, tag)
+            digest = self.foreign.get((account, repository, reference))
+            return FoundImage(digest, EVERY_PLATFORM) if digest else None
+        images = (self._find(*key) for key in {*self.present, *self.found} if key[0] == repository)
+        tagged = self._find(repository, reference) if (repository, reference) in {*self.present, *self.found} else None
+        return tagged or next((each for each in images if each.digest == reference), None)
+
+    def _find(self, repository: str, tag: str) -> FoundImage:
+        digest = self.digests.get((repository, tag)) or image_digest(repository, tag)
+        return self.found.get((repository, tag)) or FoundImage(digest, EVERY_PLATFORM)
 
 
 def image_digest(repository: str, tag: str) -> str:

@@ -215,15 +215,19 @@ class ModelS3:
 
 
 class ModelEcr:
-    """ECR's DescribeImages over a set of images."""
+    """ECR's BatchGetImage over a set of images for x86_64."""
 
     def __init__(self) -> None:
         """Have no image."""
         self.digests: dict[tuple[str, str], str] = {}
 
-    def describe_images(self, **parameters: Any) -> Any:
-        """DescribeImages of one tag."""
-        key = (parameters["repositoryName"], parameters["imageIds"][0].get("imageTag", ""))
-        if key not in self.digests:
-            raise _client_error("ImageNotFoundException", 400)("DescribeImages")
-        return {"imageDetails": [{"repositoryName": key[0], "imageTags": [key[1]], "imageDigest": self.digests[key]}]}
+    def batch_get_image(self, **parameters: Any) -> Any:
+        """BatchGetImage of one tag or digest."""
+        repository, asked = parameters["repositoryName"], parameters["imageIds"][0]
+        for (name, tag), digest in self.digests.items():
+            if name == repository and (asked.get("imageTag") == tag or asked.get("imageDigest") == digest):
+                return {"images": [{"imageId": {"imageDigest": digest}, "imageManifest": _INDEX}], "failures": []}
+        return {"images": [], "failures": [{"imageId": asked, "failureCode": "ImageNotFound"}]}
+_INDEX = '{"manifests": [{"digest": "sha256:1", "platform": {"os": "linux", "architecture": "amd64"}}]}'
+
+

@@ -20,6 +20,7 @@ from fakes.builders import (
     make_selection,
     task_arn,
 )
+from relaunch.core.image_pins import FoundImage
 from relaunch.core.job import (
     IntentKind,
     Job,
@@ -61,6 +62,7 @@ SOON = NOW + timedelta(minutes=1)
 PAST_DEADLINE = NOW + timedelta(hours=37)
 ANOTHER_MACHINE = "i-0fffffffffffffff0"
 IMAGE = ("trainer", "5e07")
+DIGEST = "sha256:5e07"
 DEFINITION = make_definition(deadline=timedelta(hours=36))
 STRAY = task_arn(99)
 
@@ -167,8 +169,8 @@ def seen_stopped(exit_code: int | None, at: datetime = SOON, **fields: Any) -> T
 
 
 EVENTS: Mapping[str, JobEvent] = {
-    "image-arrived": ImageArrived(*IMAGE),
-    "another-image": ImageArrived("trainer", "0000"),
+    "image-arrived": ImageArrived(*IMAGE, FoundImage(DIGEST)),
+    "another-image": ImageArrived("trainer", "0000", FoundImage(DIGEST)),
     "chosen": OfferingChosen(make_offering(), make_selection(), None),
     "nothing-for-now": _nothing(is_permanent=False),
     "nothing-ever": _nothing(is_permanent=True),

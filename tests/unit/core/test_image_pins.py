@@ -1,10 +1,11 @@
 import pytest
 
 from fakes.builders import make_container, make_revision
-from relaunch.core.image_pins import EcrImage, describe_pin, parse_ecr_image, plan_pins
+from relaunch.core.image_pins import EcrImage, FoundImage, describe_pin, parse_ecr_image, plan_pins, with_platforms
 
 HOME = "111122223333.dkr.ecr.us-east-1.amazonaws.com"
 DIGEST = "sha256:" + "5e" * 32
+BOTH = ("linux/amd64", "linux/arm64")
 
 
 def revision_of(*images: str):
@@ -49,11 +50,14 @@ def test_what_is_in_no_private_registry_of_ecr_is_none(name):
     assert parse_ecr_image(name) is None
 
 
-def test_images_under_a_tag_are_to_be_looked_up_and_the_others_say_why_not():
+def test_images_in_ecr_are_to_be_looked_up_and_the_others_say_why_not():
     pins, notes = plan_pins(revision_of(f"{HOME}/trainer:latest", "busybox:1", f"{HOME}/proxy@{DIGEST}"))
 
-    assert [(pin.container, str(pin.image), pin.is_own) for pin in pins] == [("main", "trainer:latest", True)]
-    assert notes == ("side keeps busybox:1, which is not in ECR", "third names proxy by digest")
+    assert [(pin.container, str(pin.image), pin.image.digest, pin.is_own, pin.is_awaited) for pin in pins] == [
+        ("main", "trainer:latest", "", True, False),
+        ("third", "proxy:latest", DIGEST, True, False),
+    ]
+    assert notes == ("side keeps busybox:1, which is not in ECR",)
 
 
 def test_an_image_of_another_account_is_not_ours_and_one_of_another_region_is_left_alone():
@@ -83,7 +87,41 @@ def test_what_the_trigger_is_about_replaces_nothing_of_another_account():
     assert notes == ("no container runs an image of trainer: trainer:5e07 is only waited for",)
 
 
-def test_people_see_tag_and_the_beginning_of_the_digest():
-    ((pin,), _) = plan_pins(revision_of(f"{HOME}/trainer:latest"))
+@pytest.mark.parametrize(
+    ("name", "found", "said"),
+    [
+        (
+            "trainer",
+            FoundImage(DIGEST, BOTH),
+            "main runs trainer:latest (sha256:5e5e5e5e5e5e) for linux/amd64 and linux/arm64",
+        ),
+        (
+            "trainer:1",
+            FoundImage(DIGEST, (), "it names none"),
+            "main runs trainer:1 (sha256:5e5e5e5e5e5e), for which platform is not known: it names none",
+        ),
+        ("trainer:1", FoundImage("", (), "which is secret"), f"main keeps {HOME}/trainer:1, which is secret"),
+        (f"trainer@{DIGEST}", FoundImage(DIGEST, ("linux/arm64",)), "main names trainer by digest for linux/arm64"),
+        (
+            f"trainer@{DIGEST}",
+            FoundImage("", (), "ECR: throttled"),
+            "main names trainer by digest, for which platform is not known: ECR: throttled",
+        ),
+    ],
+)
+def test_people_see_tag_and_the_beginning_of_the_digest_and_platforms(name, found, said):
+    ((pin,), _) = plan_pins(revision_of(f"{HOME}/{name}"))
 
-    assert describe_pin(pin, DIGEST) == "main runs trainer:latest (sha256:5e5e5e5e5e5e)"
+    assert describe_pin(pin, found) == said
+
+
+def test_what_is_known_of_images_goes_to_their_containers_and_leaves_the_others_alone():
+    before = with_platforms(
+        revision_of("busybox", "busybox", "busybox"), {"main": ("linux/386",), "side": ("linux/arm",)}
+    )
+
+    after = with_platforms(before, {"side": (), "third": BOTH, "gone": BOTH})
+
+    assert [each.platforms for each in before.containers] == [("linux/386",), ("linux/arm",), ()]
+    assert [each.platforms for each in after.containers] == [("linux/386",), (), BOTH]
+    assert with_platforms(after, {"main": (), "third": ()}) == revision_of("busybox", "busybox", "busybox")

@@ -15,11 +15,11 @@ from fakes.builders import (
     make_running_attempt,
     make_running_job,
 )
-from relaunch.core.definition import GithubTrigger, ImageTrigger, S3Trigger, TriggerSource
+from relaunch.core.definition import GithubTrigger, ImageTrigger, ImageWait, S3Trigger, TriggerSource
 from relaunch.core.job import Effect, EffectKind, JobState, TryState, Waiting, WaitReason
 from relaunch.core.job_lookup import due_at, selected_try, waited_slot
 from relaunch.core.job_summary import summarize_job
-from relaunch.core.trigger_origins import trigger_origins
+from relaunch.core.trigger_origins import image_repositories, trigger_origins
 
 OVER: dict[str, Any] = {"state": JobState.FAILED, "wake_at": None, "ended_at": NOW + timedelta(hours=1)}
 PENDING = (Effect(EffectKind.ADMIT_WAITING),)
@@ -114,3 +114,15 @@ def test_a_definition_is_found_under_the_origin_of_each_of_its_triggers() -> Non
         (TriggerSource.S3, "data"),
         (TriggerSource.IMAGE, "trainer"),
     }
+
+
+def test_repositories_are_known_whose_images_triggers_bring() -> None:
+    triggers = (
+        GithubTrigger("acme/vision", "push", wait_for_image=ImageWait("team/trainer")),
+        GithubTrigger("acme/data", "push"),
+        S3Trigger("data"),
+        ImageTrigger("proxy", "v*"),
+    )
+
+    assert image_repositories(make_definition(triggers=triggers)) == {"team/trainer", "proxy"}
+    assert image_repositories(make_definition()) == set()

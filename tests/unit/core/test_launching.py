@@ -15,6 +15,7 @@ from fakes.builders import (
 )
 from relaunch.core.accelerator import PurchaseOption
 from relaunch.core.caps import StackLimits
+from relaunch.core.image_pins import FoundImage
 from relaunch.core.job import (
     STACK_SLOT,
     Effect,
@@ -300,12 +301,15 @@ def test_cancelling_a_waiting_job_ends_it_at_once():
 
 
 def test_an_image_that_arrives_lets_its_job_go_on():
-    job = after(SITUATIONS["wi"], ImageArrived("trainer", "5e07"))
+    found = FoundImage("sha256:5e07", ("linux/arm64",))
+    job = after(SITUATIONS["wi"], ImageArrived("trainer", "5e07", found))
 
     assert job.waiting is not None
     assert job.waiting.reason is WaitReason.LAUNCH
     assert job.pending == (LAUNCH,)
-    assert job.reason == "image trainer:5e07 is there"
+    assert job.reason == "image trainer:5e07 is there; main runs trainer:5e07 (sha256:5e07) for linux/arm64"
+    assert job.images == {"main": "111122223333.dkr.ecr.us-east-1.amazonaws.com/trainer@sha256:5e07"}
+    assert [each.platforms for each in job.revision.containers] == [("linux/arm64",)]
 
 
 @pytest.mark.parametrize(

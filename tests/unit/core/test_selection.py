@@ -25,6 +25,7 @@ from relaunch.core.accelerator import (
 )
 from relaunch.core.catalogue import InstanceType
 from relaunch.core.definition import JobDefinition
+from relaunch.core.image_pins import with_platforms
 from relaunch.core.offering import CapacityMemory, Offering
 from relaunch.core.offering_table import OfferingTable
 from relaunch.core.quotas import QuotaRoom
@@ -179,6 +180,36 @@ def offered(machine: InstanceType, purchase: PurchaseOption = ON_DEMAND, **field
             ONE_GPU, make_revision(architecture="ARM64"), A10G, "architecture", "is for ARM64", id="ARM on x86"
         ),
         pytest.param(
+            ONE_GPU,
+            with_platforms(REVISION, {"main": ("linux/arm64", "windows/amd64")}),
+            A10G,
+            "image",
+            "its processor is x86_64; the image of container main is for linux/arm64 and windows/amd64: build it for "
+            "linux/amd64, or have the task definition (cpuArchitecture) and the job ask for machines that it is for",
+            id="an image for ARM on x86",
+        ),
+        pytest.param(
+            ONE_GPU,
+            with_platforms(make_revision(architecture="ARM64"), {"main": ("linux/amd64",)}),
+            ARM,
+            "image",
+            "its processor is arm64; the image of container main is for linux/amd64: build it for linux/arm64,",
+            id="an image for x86 on ARM",
+        ),
+        pytest.param(
+            ONE_GPU,
+            with_platforms(
+                make_revision(
+                    containers=(make_container(), make_container(name="side", gpu_count=0, vcpus=0.5, memory_mib=512))
+                ),
+                {"main": ("linux/amd64",), "side": ("linux/arm64",)},
+            ),
+            A10G,
+            "image",
+            "the image of container side is for linux/arm64",
+            id="a second image for ARM on x86",
+        ),
+        pytest.param(
             needing_gpu(compute_capability=(8, 0)),
             REVISION,
             T4,
@@ -280,6 +311,19 @@ def test_a_machine_that_lacks_something_is_rejected_for_good_and_told_why(
         ),
         pytest.param(needing(neuron=NeuronRequirement(cores=12)), NEURON_REVISION, INFERENTIA2, id="all its cores"),
         pytest.param(ONE_GPU, make_revision(architecture="ARM64"), ARM, id="ARM on ARM"),
+        *(
+            pytest.param(
+                ONE_GPU, with_platforms(revision, {"main": platforms}), machine, id=f"an image for {platforms[0]}"
+            )
+            for revision, platforms, machine in (
+                (REVISION, ("linux/amd64",), A10G),
+                (REVISION, ("linux/arm64", "linux/amd64"), A10G),
+                (REVISION, ("linux/386",), A10G),
+                (make_revision(architecture="ARM64"), ("linux/arm64",), ARM),
+                (make_revision(architecture="ARM64"), ("linux/arm",), ARM),
+                (make_revision(architecture=""), ("plan9/amd64",), replace(A10G, architecture="riscv64")),
+            )
+        ),
         pytest.param(needing_gpu(compute_capability=(8, 6)), REVISION, A10G, id="exactly the compute capability"),
         pytest.param(
             needing_gpu(interconnect=Interconnect.EFA),

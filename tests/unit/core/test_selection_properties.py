@@ -88,6 +88,9 @@ containers = st.builds(
     vcpus=st.sampled_from((0.0, 1.0, 4.0)),
     neuron_devices=st.sampled_from(((), (), ("/dev/neuron0",), ("/dev/neuron0", "/dev/neuron3"))),
     host_ports=st.sampled_from(((), (), (), (80,), (80, 81), (22, 8080))),
+    platforms=st.sampled_from(
+        ((), (), ("linux/amd64",), ("linux/arm64",), ("linux/arm64", "linux/386"), ("linux/arm",))
+    ),
 )
 revisions = st.builds(
     make_revision,

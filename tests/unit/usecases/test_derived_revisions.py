@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from fakes.builders import make_container, make_definition, make_instance_type, make_offering, make_revision
-from fakes.sources import FakeImages, image_digest
+from fakes.sources import EVERY_PLATFORM, FakeImages, image_digest
 from relaunch.core.accelerator import AcceleratorRequirement, NeuronRequirement, PurchaseOption
 from relaunch.core.definition import GithubTrigger, ImageTrigger, ImageWait
 from relaunch.core.derived_revision import DERIVED_FROM, TaskDefinition
+from relaunch.core.image_pins import FoundImage, parse_ecr_image
 from relaunch.core.job import JobState, TryState
 from relaunch.core.launch import LaunchRefused, LaunchUncertain, PlacementFailed
 from relaunch.core.neuron_claim import FIRST_PORT, MachineRoom
@@ -51,6 +52,10 @@ def with_images(*names: str, **ports) -> Story:
     story.revisions.active[:] = [revision]
     content = {"containerDefinitions": [{"name": each.name, "image": each.image} for each in containers]}
     story.registry.sources[revision.arn] = TaskDefinition("trainer", content)
+    for name in names:
+        parsed = parse_ecr_image(name)
+        if parsed and parsed.digest:
+            story.images.found[parsed.repository, parsed.digest] = FoundImage(parsed.digest, EVERY_PLATFORM)
     return story
 
 
@@ -88,7 +93,7 @@ class TestDigests:
         said = timeline(story, job_id)
         assert "main runs trainer:latest (sha256:" in said
         assert "side keeps busybox:1, which is not in ECR" in said
-        assert "third names proxy by digest" in said
+        assert "third names proxy by digest for linux/amd64 and linux/arm64" in said
 
     def test_a_job_whose_images_cannot_move_runs_its_own_revision(self):
         story = with_images("busybox:1", f"{HOME}/proxy@{DIGEST}")
@@ -150,9 +155,8 @@ class TestTriggersImage:
         story.settle()
 
         assert images_of(run_of(story)) == [f"{HOME}/trainer@{DIGEST}"]
-        assert f"image arrived: image trainer:{SHA} is there; main runs trainer:{SHA} ({DIGEST[:19]})" in timeline(
-            story, job_id
-        )
+        said = f"image arrived: image trainer:{SHA} is there; main runs trainer:{SHA} ({DIGEST[:19]})"
+        assert f"{said}, for which platform is not known: it is not in ECR any more" in timeline(story, job_id)
 
     def test_an_image_whose_event_got_lost_is_run_all_the_same(self):
         story = Story(WAITS)

@@ -40,7 +40,9 @@ def test_an_accepted_event_pins_the_newest_revision_and_asks_for_the_launch():
     assert job.state is JobState.WAITING
     assert story.launches.requested == [(job_id, 0)]
     accepted = story.jobs.load_history(job_id).timeline[0].detail
-    assert accepted.endswith("pinned trainer:12; main runs trainer:latest (sha256:6fad2e7846ea)")
+    assert accepted.endswith(
+        "pinned trainer:12; main runs trainer:latest (sha256:6fad2e7846ea) for linux/amd64 and linux/arm64"
+    )
 
 
 def test_a_later_revision_does_not_reach_an_accepted_job():

@@ -14,6 +14,9 @@ from relaunch.core.need import CARD_MEMORY_TOLERANCE, Need, usable_memory_mib
 RESERVED_PORTS = MappingProxyType(
     {22: "SSH", 2375: "Docker", 2376: "Docker", **dict.fromkeys(range(51678, 51681), "the ECS agent")}
 )
+# What machines run, by EC2's name of their architecture and by the names of images' platforms (OCI Image Format
+# Specification); the first of each is the usual one.
+RUN_PLATFORMS = MappingProxyType({"x86_64": ("linux/amd64", "linux/386"), "arm64": ("linux/arm64", "linux/arm")})
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +170,21 @@ def check_architecture(need: Need, machine: InstanceType) -> Miss | None:
     return Miss(f"its processor is {machine.architecture}; the task is for {need.architecture}")
 
 
+def check_image(need: Need, machine: InstanceType) -> Miss | None:
+    """Reject machines that an image of the task, by what is known of it, is not for."""
+    runs = RUN_PLATFORMS.get(machine.architecture)
+    if runs is None:
+        return None
+    for container, platforms in need.platforms:
+        if not set(platforms) & set(runs):
+            return Miss(
+                f"its processor is {machine.architecture}; the image of container {container} is for "
+                f"{' and '.join(platforms)}: build it for {runs[0]}, or have the task definition (cpuArchitecture) and "
+                "the job ask for machines that it is for"
+            )
+    return None
+
+
 def check_ports(need: Need, _machine: InstanceType) -> Miss | None:
     """Reject tasks that take a port of the machine twice, or one that it needs itself: no machine has room for them.
 
@@ -198,6 +216,7 @@ TYPE_FILTERS: tuple[tuple[str, TypeFilter], ...] = (
     ("vcpu", check_vcpu),
     ("memory", check_memory),
     ("architecture", check_architecture),
+    ("image", check_image),
     ("ports", check_ports),
 )
 

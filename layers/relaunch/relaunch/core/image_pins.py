@@ -1,10 +1,11 @@
-"""Container images in ECR by digest: a tag can move between two attempts, and attempt 2 must run the code of attempt 1.
+"""Container images in ECR: by digest, so that attempt 2 runs the code of attempt 1; and what machines they are for.
 
-ECS itself resolves tags for services only; a standalone task pulls whatever the tag names when it starts ("Amazon ECS
-service deployments", container image resolution).
+A tag can move between two attempts. ECS itself resolves tags for services only; a standalone task pulls whatever the
+tag names when it starts ("Amazon ECS service deployments", container image resolution).
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from relaunch.core.revision import Revision
@@ -39,7 +40,7 @@ class EcrImage:
 
 @dataclass(frozen=True, slots=True)
 class ImagePin:
-    """An image whose digest is to be looked up for a container.
+    """An image that is to be looked up for a container, by tag or by the digest that the container names.
 
     `is_own` tells that it is in the account's own registry; `is_awaited` that it is the image a job waits for.
     """
@@ -48,6 +49,18 @@ class ImagePin:
     image: EcrImage
     is_own: bool
     is_awaited: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FoundImage:
+    """An image as ECR has it: its digest, and the platforms it is for (`linux/arm64`).
+
+    Either is empty where ECR does not tell it; `unknown` says why.
+    """
+
+    digest: str
+    platforms: tuple[str, ...] = ()
+    unknown: str = ""
 
 
 def parse_ecr_image(name: str) -> EcrImage | None:
@@ -96,11 +109,23 @@ def _plan_pin(container: str, name: str, revision: Revision, wanted: tuple[str, 
     is_own = home is None or image.account == home["account"]
     if wanted is not None and is_own and image.repository == wanted[0]:
         return ImagePin(container, replace(image, tag=wanted[1], digest=""), is_own, is_awaited=True)
-    if image.digest:
-        return f"{container} names {image.repository} by digest"
     return ImagePin(container, image, is_own)
 
 
-def describe_pin(pin: ImagePin, digest: str) -> str:
-    """Say for people what a container runs."""
-    return f"{pin.container} runs {pin.image} ({digest[: len('sha256:') + _SHOWN_DIGITS]})"
+def describe_pin(pin: ImagePin, found: FoundImage) -> str:
+    """Say for people what a container runs, and what machines that is for."""
+    if not found.digest and not pin.image.digest:
+        return f"{pin.container} keeps {pin.image.registry}/{pin.image}, {found.unknown}"
+    if pin.image.digest:
+        named = f"{pin.container} names {pin.image.repository} by digest"
+    else:
+        named = f"{pin.container} runs {pin.image} ({found.digest[: len('sha256:') + _SHOWN_DIGITS]})"
+    if not found.platforms:
+        return f"{named}, for which platform is not known: {found.unknown}"
+    return f"{named} for {' and '.join(found.platforms)}"
+
+
+def with_platforms(revision: Revision, platforms: Mapping[str, tuple[str, ...]]) -> Revision:
+    """Return the revision with what is known of the images that these containers run."""
+    containers = (replace(each, platforms=platforms.get(each.name, each.platforms)) for each in revision.containers)
+    return replace(revision, containers=tuple(containers))

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from relaunch.core.derived_revision import PreparedRevision
+from relaunch.core.image_pins import FoundImage
 from relaunch.core.launch import ContainerInstance, LaunchOutcome, TaskObservation
 from relaunch.core.offering import Offering
 from relaunch.core.selection import Selection
@@ -11,11 +12,11 @@ from relaunch.core.selection import Selection
 
 @dataclass(frozen=True, slots=True)
 class ImageArrived:
-    """The image the job waits for is in its repository; `digest` names it for good."""
+    """The image the job waits for is in its repository."""
 
     repository: str
     tag: str
-    digest: str = ""
+    found: FoundImage
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from relaunch.core.decision import (
     wait_for_launch,
     waits_for_slot,
 )
-from relaunch.core.image_pins import describe_pin, plan_pins
+from relaunch.core.image_pins import describe_pin, plan_pins, with_platforms
 from relaunch.core.job import (
     STACK_SLOT,
     Attempt,
@@ -78,12 +78,12 @@ _PORTS_TAKEN = "RESOURCE:PORTS"
 
 def image_arrived(job: Job, event: ImageArrived, now: datetime, _limits: StackLimits) -> Decision:
     """The commit's image is there: launch, and run it."""
-    detail, images = f"image {event.repository}:{event.tag} is there", dict(job.images)
-    for pin in plan_pins(job.revision, job.image)[0]:
-        if pin.is_awaited and event.digest:
-            images[pin.container] = pin.image.at(event.digest)
-            detail += f"; {describe_pin(pin, event.digest)}"
-    return wait_for_launch(replace(job, images=images), now, event="image arrived", detail=detail)
+    pins = [pin for pin in plan_pins(job.revision, job.image)[0] if pin.is_awaited]
+    said = [describe_pin(pin, event.found) for pin in pins]
+    images = {**job.images, **{pin.container: pin.image.at(event.found.digest) for pin in pins}}
+    revision = with_platforms(job.revision, {pin.container: event.found.platforms for pin in pins})
+    detail = "; ".join([f"image {event.repository}:{event.tag} is there", *said])
+    return wait_for_launch(replace(job, images=images, revision=revision), now, event="image arrived", detail=detail)
 
 
 def freeze(job: Job, event: OfferingChosen, now: datetime, _limits: StackLimits) -> Decision:

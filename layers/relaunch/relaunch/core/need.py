@@ -30,7 +30,8 @@ class Need:
 
     `gpu_count` counts whole GPUs of all containers together; `gpu_memory_mib` is per card. `share` is set instead where
     a share of one card is asked for. `compute_capability` is the least acceptable one. `host_ports` are the TCP ports
-    of the machine that containers of the task take, as often as they do.
+    of the machine that containers of the task take, as often as they do. `platforms` tells of each container whose
+    image is known what that is for.
     """
 
     is_gpu: bool = False
@@ -51,6 +52,7 @@ class Need:
     driver: str = ""
     target: str = "ecs"
     host_ports: tuple[int, ...] = ()
+    platforms: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 def usable_memory_mib(memory_mib: int) -> int:
@@ -121,16 +123,21 @@ def derive_need(definition: JobDefinition, revision: Revision | None) -> Need:
         driver=(gpu.driver or "") if gpu else "",
         target=definition.target,
         host_ports=_taken_ports(revision),
+        platforms=tuple((each.name, each.platforms) for each in _containers(revision) if each.platforms),
     )
 
 
+def _containers(revision: Revision | None) -> tuple[ContainerRequirement, ...]:
+    return revision.containers if revision else ()
+
+
 def _taken_ports(revision: Revision | None) -> tuple[int, ...]:
-    return tuple(port for each in (revision.containers if revision else ()) for port in each.host_ports)
+    return tuple(port for each in _containers(revision) for port in each.host_ports)
 
 
 def _listed_devices(revision: Revision | None) -> int:
     """Return how many Neuron devices there must be for every `/dev/neuronN` the revision lists; they count from 0."""
-    paths = [path for each in (revision.containers if revision else ()) for path in each.neuron_devices]
+    paths = [path for each in _containers(revision) for path in each.neuron_devices]
     numbers = [int(path.removeprefix("/dev/neuron")) for path in paths if path.removeprefix("/dev/neuron").isdigit()]
     return max(numbers, default=-1) + 1
 

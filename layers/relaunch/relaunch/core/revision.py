@@ -15,6 +15,7 @@ class ContainerRequirement:
 
     `gpu_count` counts whole GPUs (`ALL` as one). A container has none of them when it shares a card (`gpu_share_mib` of
     its memory, by NVIDIA MPS) or takes the part of a GPU that fractional instance types have (`gpu_partition`).
+    `platforms` are those its image is for (`linux/arm64`), as its registry tells; none where that is not known.
     """
 
     name: str
@@ -27,6 +28,7 @@ class ContainerRequirement:
     neuron_devices: tuple[str, ...] = ()
     gpu_share_mib: int = 0
     gpu_partition: float = 0.0
+    platforms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

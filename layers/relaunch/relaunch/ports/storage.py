@@ -2,18 +2,17 @@
 
 from typing import Protocol
 
+from relaunch.core.image_pins import FoundImage
+
 
 class ImageSource(Protocol):
     """Container images (ECR)."""
 
-    def has_image(self, repository: str, tag: str) -> bool:
-        """Tell whether the repository of the account's own registry has an image of this tag."""
-        ...
+    def find_image(self, repository: str, reference: str, account: str | None = None) -> FoundImage | None:
+        """Return the image of this tag or digest (`sha256:…`), None when there is none.
 
-    def digest(self, repository: str, tag: str, account: str | None = None) -> str | None:
-        """Return the digest (`sha256:…`) of the image of this tag, None when there is none.
-
-        `account` names another account's registry.
+        `account` names another account's registry. What machines the image is for is told where it can be: that it
+        cannot is no error.
 
         Raises:
             PermanentError: the registry may not be read.

@@ -7,10 +7,20 @@ from datetime import datetime
 from relaunch.core.accelerator import PurchaseOption
 from relaunch.core.definition import JobDefinition
 from relaunch.core.definition_rules import container_problem
+from relaunch.core.image_pins import parse_ecr_image, with_platforms
 from relaunch.core.notices import find_notices
 from relaunch.core.revision import Revision
 from relaunch.core.selection import Selection, explain_rejection, select
-from relaunch.ports import NoActiveRevisionError, World, ZoneScoreSource
+from relaunch.core.trigger_origins import image_repositories
+from relaunch.ports import (
+    ImageSource,
+    NoActiveRevisionError,
+    PermanentError,
+    TransientError,
+    World,
+    ZoneScoreSource,
+)
+from relaunch.usecases.pin_images import pin_images
 from relaunch.usecases.survey_market import Market, survey_market, with_odds
 
 
@@ -19,6 +29,7 @@ class Plan:
     """What a job of this definition would find at `at`; `revision` is None where task definitions are not read.
 
     `problem` says why it can never run, empty when it can; `is_unsatisfiable` tells that no offering will do.
+    `image_doubts` say what is not known of its images.
     """
 
     definition: JobDefinition
@@ -27,11 +38,12 @@ class Plan:
     selection: Selection | None
     problem: str = ""
     is_unsatisfiable: bool = False
+    image_doubts: tuple[str, ...] = ()
 
     @property
     def notices(self) -> tuple[str, ...]:
         """Return what a team should know of it, though nothing forbids it."""
-        return find_notices(self.definition, self.revision, self.selection)
+        return (*find_notices(self.definition, self.revision, self.selection), *self.image_doubts)
 
 
 def plan_jobs(definitions: Iterable[JobDefinition], world: World, zones: Collection[str] = ()) -> list[Plan]:
@@ -48,8 +60,29 @@ def plan_jobs(definitions: Iterable[JobDefinition], world: World, zones: Collect
         except NoActiveRevisionError as error:
             plans.append(Plan(definition, market.at, None, None, str(error)))
             continue
-        plans.append(plan_on(market, definition, revision, world.zone_scores))
+        revision, doubts = _look_at_images(definition, revision, world.images)
+        plans.append(replace(plan_on(market, definition, revision, world.zone_scores), image_doubts=doubts))
     return plans
+
+
+def _look_at_images(
+    definition: JobDefinition, revision: Revision, images: ImageSource
+) -> tuple[Revision, tuple[str, ...]]:
+    """Return the revision with what ECR tells of its images now, and in words what it does not tell.
+
+    Images that triggers bring are left out: they are looked at when they come.
+    """
+    brought = image_repositories(definition)
+    kept = [
+        each
+        for each in revision.containers
+        if (image := parse_ecr_image(each.image)) is None or image.repository not in brought
+    ]
+    try:
+        pinned = pin_images(replace(revision, containers=tuple(kept)), None, images)
+    except (PermanentError, TransientError) as error:
+        return revision, (f"for which platforms its images are is not known: {error}",)
+    return with_platforms(revision, pinned.platforms), (pinned.problem,) if pinned.problem else pinned.doubts
 
 
 def plan_on(

@@ -73,8 +73,8 @@ def _time_passed(job: Job, world: World) -> TimePassed | None:
 def _news(job: Job, seen: Mapping[str, TaskObservation | None], world: World) -> JobEvent | None:
     waiting = job.waiting
     if waiting is not None and waiting.reason is WaitReason.IMAGE and job.image is not None:
-        digest = world.images.digest(*job.image)
-        return ImageArrived(*job.image, digest) if digest is not None else None
+        found = world.images.find_image(*job.image)
+        return ImageArrived(*job.image, found) if found is not None else None
     arn = job.attempt.task_arn if job.attempt is not None and job.state in _WITH_TASK else None
     if arn is None or arn not in seen:
         return None

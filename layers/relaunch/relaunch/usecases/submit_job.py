@@ -7,6 +7,7 @@ from relaunch.core.catalogue import nearest_names
 from relaunch.core.decision import LAUNCH_PATIENCE
 from relaunch.core.definition import JobDefinition
 from relaunch.core.definition_rules import container_problem
+from relaunch.core.image_pins import FoundImage, with_platforms
 from relaunch.core.job import (
     Effect,
     EffectKind,
@@ -22,7 +23,7 @@ from relaunch.core.measures import Measure, Metric, measure_acceptance
 from relaunch.core.revision import Revision
 from relaunch.core.trigger import DirectRequest, ImagePushed, TriggerEvent, trigger_keys
 from relaunch.core.trigger_rules import InvalidInputs, Match, NoMatch, derive_job_id, match
-from relaunch.ports import NoActiveRevisionError, PermanentError, World
+from relaunch.ports import NoActiveRevisionError, PermanentError, TransientError, World
 from relaunch.usecases.advance_job import act, advance_job
 from relaunch.usecases.pin_images import WantedImage, pin_images
 
@@ -165,10 +166,10 @@ def _accept(
     pinned = pin_images(revision, wanted, world.images)
     if pinned.problem:
         return _refuse(job, pinned.problem)
-    job = replace(job, images=pinned.images)
+    job = replace(job, images=pinned.images, revision=with_platforms(revision, pinned.platforms))
     chosen = f"{matched.facts.summary}; pinned {revision.family}:{revision.revision}"
     accepted = _entry(job, "accepted", "; ".join((chosen, *pinned.notes, *matched.notes)))
-    if matched.image is not None and wanted is not None and wanted.is_awaited:
+    if matched.image is not None and wanted is not None and wanted.found is None:
         return _wait_for_image(job, matched, now), (accepted, _entry(job, "waiting for image", ":".join(matched.image)))
     waiting = Waiting(WaitReason.LAUNCH, now, "its launch is in the attempts queue")
     pending = (Effect(EffectKind.REQUEST_LAUNCH),)
@@ -178,11 +179,19 @@ def _accept(
 def _wanted_image(matched: Match, event: TriggerEvent, world: World) -> WantedImage | None:
     """Return the image that a push waits for, or whose push started the job: that one is to be run."""
     if isinstance(event, ImagePushed):
-        return WantedImage(event.repository, event.tag, event.digest)
+        return WantedImage(event.repository, event.tag, _pushed_image(event, world))
     if matched.image is None:
         return None
-    digest = world.images.digest(*matched.image)
-    return WantedImage(*matched.image, digest=digest or "", is_awaited=digest is None)
+    return WantedImage(*matched.image, world.images.find_image(*matched.image))
+
+
+def _pushed_image(event: ImagePushed, world: World) -> FoundImage:
+    """Return the image that was pushed: its digest is known, and what else ECR tells of it is no condition."""
+    try:
+        found = world.images.find_image(event.repository, event.digest)
+    except (PermanentError, TransientError) as error:
+        return FoundImage(event.digest, unknown=str(error))
+    return found or FoundImage(event.digest, unknown="it is not in ECR any more")
 
 
 def _refuse(job: Job, reason: str) -> tuple[Job, tuple[TimelineEntry, ...]]:
@@ -220,7 +229,8 @@ def _entry(job: Job, event: str, detail: str) -> TimelineEntry:
 
 def _let_waiting_go_on(event: ImagePushed, world: World) -> None:
     waiting = world.jobs.load_waiting_for_image(event.repository, event.tag)
-    digest = event.digest or (world.images.digest(event.repository, event.tag) if waiting else None)
-    arrived = ImageArrived(event.repository, event.tag, digest or "")
+    if not waiting:
+        return
+    arrived = ImageArrived(event.repository, event.tag, _pushed_image(event, world))
     for job_id in waiting:
         advance_job(job_id, lambda _job: arrived, world)

@@ -66,7 +66,7 @@ class _ImageAction(_Payload):
     repository: str = Field(alias="repository-name")
     action: str = Field(alias="action-type")
     result: str = ""
-    digest: str = Field(default="", alias="image-digest")
+    digest: str = Field(alias="image-digest")
     tag: str | None = Field(default=None, alias="image-tag")
 
 
