@@ -244,6 +244,45 @@ def test_a_failed_placement_is_remembered_before_the_next_try_is_asked_for():
     assert job.current_attempt.placement_try.outcome == remember.reason
 
 
+def test_what_was_found_on_the_machines_is_said_in_the_timeline_only():
+    failed = answered(PlacementFailed(("RESOURCE:GPU",), "GPU-1 has 1,024 MiB left"))
+
+    decision = decide(SITUATIONS["fz"], failed, SOON, LIMITS)
+
+    assert decision.timeline[0].detail == "ECS placed nothing: RESOURCE:GPU; GPU-1 has 1,024 MiB left"
+    assert decision.job.current_attempt.placement_try.outcome == "ECS placed nothing: RESOURCE:GPU"
+
+
+PORTS_TAKEN = "ECS placed nothing: RESOURCE:PORTS"
+
+
+@pytest.mark.parametrize(
+    ("devices", "reasons", "outcomes", "is_remembered"),
+    [
+        pytest.param((3,), ("RESOURCE:PORTS",), (), False, id="another-task-was-first"),
+        pytest.param((3,), ("RESOURCE:PORTS", "RESOURCE:PORTS"), (PORTS_TAKEN,) * 2, False, id="for-the-third-time"),
+        pytest.param((3,), ("RESOURCE:PORTS",), (PORTS_TAKEN,) * 3, True, id="once-too-often"),
+        pytest.param((3,), ("RESOURCE:PORTS",), ("never sent",) * 3, False, id="other-tries-do-not-count"),
+        pytest.param((3,), ("RESOURCE:PORTS", "RESOURCE:MEMORY"), (), True, id="it-is-more-than-the-device"),
+        pytest.param((0, 1), ("RESOURCE:PORTS",), (), True, id="the-whole-machine"),
+        pytest.param((), ("RESOURCE:PORTS",), (), True, id="a-port-of-its-own"),
+    ],
+)
+def test_a_device_that_another_task_took_first_costs_the_offering_nothing_at_first(
+    devices, reasons, outcomes, is_remembered
+):
+    closed = tuple(
+        make_placement_try(number, state=TryState.CLOSED, outcome=outcome)
+        for number, outcome in enumerate(outcomes, start=2)
+    )
+    attempt = make_attempt(placement_try=make_placement_try(neuron_devices=devices), closed_tries=closed)
+
+    job = after(replace(SITUATIONS["fz"], attempt=attempt), answered(PlacementFailed(reasons)))
+
+    assert [effect.kind for effect in job.pending[:-1]] == [EffectKind.REMEMBER_CAPACITY] * is_remembered
+    assert job.pending[-1] == LAUNCH
+
+
 @pytest.mark.parametrize(
     ("outcome", "delay_seconds"),
     [
@@ -263,7 +302,9 @@ def test_the_same_try_is_sent_again_later_and_the_job_says_why(outcome, delay_se
     assert after(job, answered(TaskPlaced(task_arn()))).reason == ""
 
 
-@pytest.mark.parametrize(("age_seconds", "delay_seconds"), [(0, 5), (10, 5), (60, 30), (400, 200), (2_900, 300)])
+@pytest.mark.parametrize(
+    ("age_seconds", "delay_seconds"), [(0, 5), (10, 5), (60, 30), (61, 30), (400, 200), (2_900, 300)]
+)
 def test_a_launch_that_goes_unanswered_is_asked_for_ever_more_seldom(age_seconds, delay_seconds):
     # Else every message that SQS delivers twice would leave one more chain of launch requests behind.
     job = after(SITUATIONS["fz"], answered(LaunchUncertain("-")), now=NOW + timedelta(seconds=age_seconds))

@@ -48,7 +48,10 @@ def test_what_the_job_has_still_to_do_is_kept():
 
     job = decide(waiting.job, seen("RUNNING", task_arn=STRAY, started_by="resnet-1f2e3d4c/7"), SOON, StackLimits()).job
 
-    assert [effect.task_arn for effect in job.pending] == [task_arn(2), STRAY]
+    assert [(effect.task_arn, effect.reason) for effect in job.pending] == [
+        (task_arn(2), "Relaunch: one launch made more than one task"),
+        (STRAY, "Relaunch: it is not the current task of its job"),
+    ]
 
 
 def test_a_task_that_was_taken_for_lost_and_lives_is_stopped():
