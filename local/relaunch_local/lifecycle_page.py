@@ -63,7 +63,7 @@ _ALWAYS = """\
 - A job that is not over has a `wake_at`: should every event get lost, `reconcile` looks at it then.
 - A placement try is frozen only when the task before it has stopped, or never was: at most one task of a job lives.
 - The intent to stop a task is saved before StopTask is called.
-- An attempt's number is used up by a task that started, and by nothing else.
+- An attempt's number is used up by a task that started, or was lost from sight, and by nothing else.
 - A slot is taken with the first launch and given back with the end, also across interruptions.
 - What is still to be done after a save is saved with it, and each of these effects may be done twice:
 """

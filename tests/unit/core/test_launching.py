@@ -124,6 +124,16 @@ def test_an_attempt_that_started_uses_its_number_up():
     assert attempt.instance_id is None
 
 
+def test_an_attempt_whose_task_was_lost_uses_its_number_up_for_it_may_have_started():
+    tried = make_placement_try(state=TryState.CLOSED, task_arn=task_arn(), is_lost=True)
+    lost = make_attempt(placement_try=tried, stop=Stop(StopKind.HOST_LOST, NOW))
+
+    attempt = after(replace(SITUATIONS["w0"], attempt=lost), chosen()).current_attempt
+
+    assert (attempt.number, attempt.placement_try.number) == (2, 1)
+    assert attempt.closed_tries == ()
+
+
 def test_only_the_latest_tries_are_kept_and_their_numbers_go_on():
     job = SITUATIONS["w0"]
     for _ in range(12):

@@ -141,6 +141,31 @@ def test_a_refused_launch_fails_the_job_and_gives_its_slot_back():
     assert story.jobs.slots["*"] == set()
 
 
+def test_a_refusal_of_a_try_that_was_sent_before_is_not_final_for_it_may_have_a_task():
+    story, job_id = launching(NO_ANSWER, LaunchRefused("AccessDeniedException: not authorized to perform ecs:RunTask"))
+
+    story.deliver()
+    story.deliver()
+
+    assert story.job(job_id).state is JobState.LAUNCHING
+    assert story.job(job_id).reason == "AccessDeniedException: not authorized to perform ecs:RunTask"
+    assert len(story.launches.requested) == 1
+
+    story.settle()
+    assert tokens(story) == [tokens(story)[0]] * 3
+    assert story.arn(job_id) in story.tasks.tasks
+
+
+def test_a_refusal_that_stays_fails_the_job_once_its_try_is_too_old_to_have_a_task_unseen():
+    story, job_id = launching(NO_ANSWER, *[LaunchRefused("AccessDeniedException")] * 60)
+
+    story.settle()
+
+    assert story.job(job_id).state is JobState.FAILED
+    assert len(set(tokens(story))) == 2
+    assert timedelta(minutes=50) < story.now - story.job(job_id).accepted_at < timedelta(minutes=65)
+
+
 def test_a_request_beyond_ecs_limits_fails_the_job_and_says_which():
     story, job_id = launching(PermanentError("launching: the overrides have 9000 characters, ECS takes 8192"))
 

@@ -122,6 +122,22 @@ def test_a_task_that_ecs_does_not_know_is_lost_when_it_is_missing_twice_a_grace_
     assert story.job(job_id).state is JobState.WAITING
 
 
+def test_who_loses_a_task_that_was_never_seen_to_run_resumes_from_what_it_may_have_saved():
+    story = Story(make_definition(checkpoint_uri="s3://acme-checkpoints/resnet/"))
+    job_id = story.submit()
+    story.deliver()
+    story.tasks.forget(story.arn(job_id))
+    saved = f"s3://acme-checkpoints/resnet/{job_id}/attempt-1/step-0000100/"
+    story.checkpoints.complete[job_id] = saved
+
+    for _ in range(3):
+        story.reconcile(after=10 * MINUTE)
+    story.settle()
+
+    attempt = story.attempt(job_id)
+    assert (attempt.number, attempt.placement_try.resume_uri) == (2, saved)
+
+
 def test_a_task_that_is_known_again_is_not_lost():
     story = Story()
     job_id = story.launch()

@@ -170,6 +170,11 @@ class Attempt:
         """Return the ARN of the task of the current placement try."""
         return self.placement_try.task_arn
 
+    @property
+    def is_spent(self) -> bool:
+        """Tell whether its number is used up: by a task that started, or of which nobody knows whether it did."""
+        return self.started_at is not None or self.placement_try.is_lost
+
 
 class EffectKind(StrEnum):
     """What is still to be done after a save; each is harmless when done twice."""

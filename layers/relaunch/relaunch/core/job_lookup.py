@@ -37,7 +37,6 @@ def selected_try(job: Job, *, is_placed: bool) -> tuple[int, int]:
         return 1, 1
     if is_placed and attempt.placement_try.state is TryState.FROZEN:
         return attempt.number, attempt.placement_try.number
-    # Only a task that started uses an attempt's number up.
-    if attempt.started_at is not None:
+    if attempt.is_spent:
         return attempt.number + 1, 1
     return attempt.number, attempt.placement_try.number + 1

@@ -121,10 +121,10 @@ def freeze(job: Job, event: OfferingChosen, now: datetime, _limits: StackLimits)
 
 
 def _attempt_to_launch(previous: Attempt | None) -> tuple[int, tuple[PlacementTry, ...]]:
-    """Return the attempt's number and its closed tries: only a task that started uses a number up."""
+    """Return the attempt's number and its closed tries: a number is used up by a task that may have started."""
     if previous is None:
         return 1, ()
-    if previous.started_at is not None:
+    if previous.is_spent:
         return previous.number + 1, ()
     return previous.number, (*previous.closed_tries, previous.placement_try)
 

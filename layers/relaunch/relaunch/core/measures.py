@@ -166,8 +166,7 @@ def _ending(job: Job) -> list[Measure]:
     if not job.state.is_final:
         return []
     attempt = job.attempt
-    # A number is used up by a task that started.
-    count = 0 if attempt is None else attempt.number if attempt.started_at else attempt.number - 1
+    count = 0 if attempt is None else attempt.number if attempt.is_spent else attempt.number - 1
     return [Measure(Metric.JOBS_ENDED, label=job.state.value), Measure(Metric.ATTEMPTS_PER_JOB, count)]
 
 

@@ -60,8 +60,8 @@ def _knows(job: Job, task_arn: str) -> bool:
     attempt = job.attempt
     if attempt is None:
         return False
-    # What was taken for lost was never seen to stop: should it come back, it is not known but a stray.
-    return task_arn in {attempt.task_arn, *(each.task_arn for each in attempt.closed_tries if not each.is_lost)}
+    # What was taken for lost used its attempt up and is not among them: should it come back, it is a stray.
+    return task_arn in {attempt.task_arn, *(each.task_arn for each in attempt.closed_tries)}
 
 
 def _stop(job: Job, task_arns: tuple[str, ...], now: datetime) -> Decision:

@@ -12,7 +12,7 @@ from relaunch.core.job_events import (
     TaskSeen,
     TryExpired,
 )
-from relaunch.core.launch import LaunchOutcome, LaunchRefused
+from relaunch.core.launch import LaunchDeferred, LaunchOutcome, LaunchRefused
 from relaunch.core.launch_plan import plan_launch
 from relaunch.core.revision import parse_revision_arn
 from relaunch.core.selection import Selection, explain_rejection, select
@@ -59,13 +59,14 @@ def _bring_on(job_id: str, world: World, *, has_lost: bool) -> Job | None:
         return None
     if any(effect.kind is not EffectKind.REQUEST_LAUNCH for effect in job.pending):
         job = act(job, world)
-    if job.state is JobState.WAITING and _may_choose(job, world):
+    was_waiting = job.state is JobState.WAITING
+    if was_waiting and _may_choose(job, world):
         job, has_lost = _choose(job, world), False
     if has_lost:
         # Whoever was faster sends what it froze.
         return job
     if job.state is JobState.LAUNCHING and job.current_attempt.placement_try.state is TryState.FROZEN:
-        return _send(job, world)
+        return _send(job, world, is_first=was_waiting)
     return job
 
 
@@ -108,7 +109,7 @@ def _nothing_kept(selection: Selection) -> NothingKept:
 
 
 def _resume_uri(job: Job, world: World) -> str | None:
-    if job.definition.checkpoint_uri is None or job.first_started_at is None:
+    if job.definition.checkpoint_uri is None or job.attempt is None:
         return None
     try:
         return world.checkpoints.newest_complete(job.definition.checkpoint_uri, job.job_id)
@@ -116,7 +117,7 @@ def _resume_uri(job: Job, world: World) -> str | None:
         raise PermanentError(f"{error}; is the bucket among the stack's CheckpointBuckets?") from error
 
 
-def _send(job: Job, world: World) -> Job | None:
+def _send(job: Job, world: World, *, is_first: bool) -> Job | None:
     attempt = job.current_attempt
     unsendable_at = attempt.placement_try.frozen_at + _OLDEST_TRY
     if attempt.intent is not None:
@@ -124,7 +125,7 @@ def _send(job: Job, world: World) -> Job | None:
     overdue = world.clock.now() - unsendable_at
     if overdue >= timedelta(0):
         return _look_for_task(job, overdue > _SENDING_GRACE, world)
-    answered = _answer(job, _launch(job, world), world)
+    answered = _answer(job, _launch(job, world), world, is_first=is_first)
     try:
         # Not by advance_job: it would first repeat the very launch request that is being answered here.
         return apply_event(job, answered, world)
@@ -132,13 +133,18 @@ def _send(job: Job, world: World) -> Job | None:
         return advance_job(job.job_id, lambda _job: answered, world)
 
 
-def _answer(job: Job, outcome: LaunchOutcome, world: World) -> LaunchAnswered | TryExpired:
+def _answer(job: Job, outcome: LaunchOutcome, world: World, *, is_first: bool) -> LaunchAnswered | TryExpired:
     """Make the event of an outcome; a refusal because the try's derived revision is gone only ends the try."""
     number, placement_try = job.current_attempt.number, job.current_attempt.placement_try
-    arn = placement_try.revision_arn
-    family = parse_revision_arn(arn) if arn and isinstance(outcome, LaunchRefused) else None
-    if family is not None and world.registry.find_active(family[0]) != arn:
-        return TryExpired(number, placement_try.number, f"the derived revision {arn} was deregistered")
+    if isinstance(outcome, LaunchRefused):
+        arn = placement_try.revision_arn
+        family = parse_revision_arn(arn) if arn else None
+        if family is not None and world.registry.find_active(family[0]) != arn:
+            return TryExpired(number, placement_try.number, f"the derived revision {arn} was deregistered")
+        if not is_first:
+            # Who sent this try before may have got a task without learning so, and a permission that is missing now
+            # says nothing of that: it is found once it is seen, or looked for when the try is too old.
+            outcome = LaunchDeferred(outcome.reason)
     return LaunchAnswered(number, placement_try.number, outcome)
 
 
