@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from relaunch.adapters.ad_hoc_request import AdHocRequest
 from relaunch.adapters.catalogue import UnknownRegionError, bundled_snapshot, check_region
 from relaunch.adapters.regional_offerings import RegionalOfferings
+from relaunch.core.accelerator import PurchaseOption
 from relaunch.core.catalogue import nearest_names
 from relaunch.core.definition import JobDefinition
 from relaunch.core.snapshot import SnapshotPart
@@ -43,7 +44,9 @@ class Ground:
         """Return what plans here also rest on, if the stack has refreshed it."""
         if self.world is None:
             return ()
-        return (SnapshotPart.QUOTAS,) if self.has_all_types else (SnapshotPart.PLACEMENT_SCORES, SnapshotPart.QUOTAS)
+        has_spot = any(each.purchase is PurchaseOption.SPOT for each in self.offerings.offerings(self.at))
+        odds = (SnapshotPart.PLACEMENT_SCORES,) if has_spot and not self.has_all_types else ()
+        return (*odds, SnapshotPart.QUOTAS)
 
     def plan_definitions(self, definitions: Sequence[JobDefinition], zones: Sequence[str]) -> list[Plan]:
         """Plan jobs of definitions; offline nothing is known of their task definitions."""

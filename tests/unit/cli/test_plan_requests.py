@@ -1,6 +1,7 @@
 """plan of a job that options describe, against a stack."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -55,6 +56,23 @@ def test_all_types_are_those_of_the_region_zone_by_zone_with_odds(relaunch, stag
     assert lines[1][5:] == ["spot", "us-east-1b", "c", "0.1600", "70%", "3/10"]
     assert lines[2][5:] == ["spot", "us-east-1a", "0.2100", "60%", "9/10"]
     assert "all types of the region" in result.stdout
+
+
+def test_the_odds_of_a_capacity_provider_are_shown_and_stored_with_the_attempt(relaunch, stage):
+    stage.offerings.available = tuple(
+        replace(each, placement_score=7) if str(each.key) == "g5.xlarge spot" else each
+        for each in stage.offerings.available
+    )
+    job_id = stage.submit()
+    stage.launch(job_id)
+
+    planned, explained = relaunch("plan", "--gpu", "1", columns=120), relaunch("explain", job_id, columns=120)
+    (selection,) = json.loads(relaunch("explain", job_id, "--json").stdout)["selections"]
+
+    assert "60%  7/10  g5-xlarge-spot" in planned.stdout
+    assert "60%  7/10  g5-xlarge-spot" in explained.stdout
+    scores = {row["capacity_provider"]: row["placement_score"] for row in selection["offerings"]}
+    assert (scores["g5-xlarge-spot"], scores["g6-xlarge-spot"]) == (7, None)
 
 
 def test_odds_are_asked_for_the_types_that_satisfy_the_job(relaunch, stage):

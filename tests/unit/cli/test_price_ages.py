@@ -4,6 +4,7 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import NOW
+from relaunch.core.accelerator import PurchaseOption
 from relaunch.core.snapshot import Origin, PriceOrigin, SnapshotPart
 from relaunch_cli.price_ages import describe_prices
 
@@ -23,6 +24,42 @@ def test_a_plan_warns_of_stale_prices(relaunch, stage):
 
     assert "on-demand prices of us-east-1, bundled, 124 days old" in result.stderr
     assert "warning: on-demand prices are more than three days old" in result.stderr
+
+
+def test_a_plan_says_how_old_quotas_and_odds_are(relaunch, stage):
+    read = NOW - timedelta(minutes=40)
+    stage.offerings.origins += (
+        PriceOrigin(SnapshotPart.PLACEMENT_SCORES, Origin("EC2", read)),
+        PriceOrigin(SnapshotPart.QUOTAS, Origin("Service Quotas", read)),
+    )
+
+    result = relaunch("plan", "resnet")
+
+    assert "placement scores of EC2, 40 minutes old; quotas of Service Quotas, 40 minutes old" in result.stderr
+    assert "not known" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "unknown"),
+    [((), "placement scores and quotas"), (("--all-types",), "quotas")],
+    ids=["capacity providers", "zones tell their own odds"],
+)
+def test_a_plan_says_which_of_them_are_not_known(relaunch, options, unknown):
+    result = relaunch("plan", "resnet", *options)
+
+    assert f"; {unknown} are not known: refresh_offerings has not brought them lately" in result.stderr
+
+
+def test_odds_are_not_missed_where_nothing_is_bought_on_spot(relaunch, stage):
+    stage.offerings.available = tuple(
+        each for each in stage.offerings.available if each.purchase is PurchaseOption.ON_DEMAND
+    )
+
+    assert "; quotas are not known" in relaunch("plan", "resnet").stderr
+
+
+def test_nothing_is_said_of_them_offline(relaunch):
+    assert "quotas" not in relaunch("plan", "--gpu", "1", "--offline").stderr
 
 
 def test_a_plan_as_json_has_the_prices_origins(relaunch):

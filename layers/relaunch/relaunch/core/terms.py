@@ -156,7 +156,10 @@ def check_spot_ratio(terms: Terms, offering: Offering) -> Miss | None:
     ratio, limit = offering.spot_ratio, terms.limits.max_spot_ratio
     if ratio is None or ratio <= limit:
         return None
-    reason = f"spot costs {ratio:.0%} of the on-demand price; above {limit:.0%} it is not worth being interrupted"
+    reason = (
+        f"spot costs {ratio:.0%} of the on-demand price; above {limit:.0%} (MaxSpotRatio) it is not worth being "
+        "interrupted"
+    )
     return Miss(reason, 1 - limit / ratio, is_permanent=False)
 
 
