@@ -59,9 +59,9 @@ def move(  # noqa: PLR0913 - the parts of one transition, all of them named at e
     return Decision(moved, (TimelineEntry(now, state, event, detail, number),))
 
 
-def quiet(decision: Decision) -> Decision:
-    """Leave a routine look out of the timeline, which would fill up with them."""
-    return replace(decision, timeline=())
+def look_again(job: Job, wake_at: datetime, effects: tuple[Effect, ...] = ()) -> Decision:
+    """Leave a job as it is until the next look; of routine looks the timeline says nothing, they would fill it."""
+    return Decision(replace(job, wake_at=wake_at, pending=effects))
 
 
 def wait(
@@ -83,7 +83,7 @@ def wait(
         waiting = replace(waiting, since=before.since)
     job = replace(job, waiting=waiting, reason=waiting.detail)
     decision = move(job, JobState.WAITING, now, event=event, detail=waiting.detail, wake_at=wake_at, effects=effects)
-    return quiet(decision) if is_same else decision
+    return replace(decision, timeline=()) if is_same else decision
 
 
 def wait_for_launch(

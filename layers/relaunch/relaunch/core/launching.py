@@ -11,8 +11,8 @@ from relaunch.core.decision import (
     LAUNCH_PATIENCE,
     Decision,
     end,
+    look_again,
     move,
-    quiet,
     stop_effects,
     wait,
     wait_for_launch,
@@ -291,10 +291,10 @@ def wake_waiting(job: Job, _event: TimePassed, now: datetime, _limits: StackLimi
             detail = f"{waiting.detail}: it did not come until {waiting.until:%H:%M:%S} UTC"
             return end(job, JobState.FAILED, now, event="no image", detail=detail)
         until = min(waiting.until or now + IMAGE_PATIENCE, now + IMAGE_PATIENCE)
-        return quiet(move(job, job.state, now, event="still waiting", wake_at=until))
+        return look_again(job, until)
     effects = (Effect(EffectKind.REQUEST_LAUNCH),)
     wake_at = now + (_SLOT_PATIENCE if waiting is not None and waiting.slot else LAUNCH_PATIENCE)
-    return quiet(move(job, job.state, now, event="launch requested", wake_at=wake_at, effects=effects))
+    return look_again(job, wake_at, effects)
 
 
 def wake_frozen(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
@@ -311,7 +311,7 @@ def wake_placed(job: Job, _event: TimePassed, now: datetime, limits: StackLimits
     attempt = job.current_attempt
     deadline = start_deadline(attempt, limits)
     if now < deadline:
-        return quiet(move(job, job.state, now, event="still starting", wake_at=deadline))
+        return look_again(job, deadline)
     placed_at = attempt.placement_try.placed_at or attempt.placement_try.frozen_at
     reason = f"not started within {deadline - placed_at}; ECS says {attempt.task_status or 'nothing'}"
     # With a machine it is not capacity that is missing: a pull that hangs would hang on every machine, at full price.

@@ -125,22 +125,26 @@ def is_frozen_and_wanted(job: Job, event: CancelAsked) -> bool:
     return is_frozen(job, event) and is_first_cancel(job, event)
 
 
-_W, _L, _R, _S = JobState.WAITING, JobState.LAUNCHING, JobState.RUNNING, JobState.STOPPING
-_DONE, _FAIL, _CANCEL, _LATE = JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED, JobState.TIMED_OUT
+_LETTERS = {
+    "W": JobState.WAITING,
+    "L": JobState.LAUNCHING,
+    "R": JobState.RUNNING,
+    "S": JobState.STOPPING,
+    "d": JobState.SUCCEEDED,
+    "f": JobState.FAILED,
+    "c": JobState.CANCELLED,
+    "t": JobState.TIMED_OUT,
+}
 
 
 def _row(states: str, event: type[JobEvent], guard: Guard, action: Action, targets: str) -> Row:
-    letters = {"W": _W, "L": _L, "R": _R, "S": _S, "d": _DONE, "f": _FAIL, "c": _CANCEL, "t": _LATE}
-    return Row(
-        frozenset(letters[letter] for letter in states),
-        event,
-        guard,
-        action,
-        frozenset(letters[letter] for letter in targets),
-    )
+    return Row(_states(states), event, guard, action, _states(targets))
 
 
-# States: W waiting, L launching, R running, S stopping; final: d succeeded, f failed, c cancelled, t timed out.
+def _states(letters: str) -> frozenset[JobState]:
+    return frozenset(_LETTERS[letter] for letter in letters)
+
+
 TABLE: tuple[Row, ...] = (
     _row("W", ImageArrived, waits_for_it, launching.image_arrived, "W"),
     _row("W", OfferingChosen, may_launch, launching.freeze, "Lft"),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.caps import StackLimits
-from relaunch.core.decision import HEARTBEAT, Decision, ignore, move, quiet, stop_effect
+from relaunch.core.decision import HEARTBEAT, Decision, ignore, look_again, move, stop_effect
 from relaunch.core.job import IntentKind, Job, JobState, Stop, StopIntent, StopKind
 from relaunch.core.job_events import CancelAsked, HostEnded, HostWarned, TaskMissing, TaskSeen, TimePassed
 from relaunch.core.launch import TaskObservation
@@ -174,13 +174,13 @@ def wake_running(job: Job, _event: TimePassed, now: datetime, _limits: StackLimi
     verdict = out_of_time(job, now)
     if verdict is not None:
         return stop_with_intent(job, StopIntent(IntentKind.TIME_OUT, now, verdict.reason), now, event="out of time")
-    return quiet(move(job, job.state, now, event="looked at", wake_at=_next_look(job, now)))
+    return look_again(job, _next_look(job, now))
 
 
 def wake_stopping(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
     """STOPPED was not seen: ask for our stop again; what stops without us only needs time."""
     intent, wake_at = job.current_attempt.intent, now + STOP_PATIENCE
     if intent is None:
-        return quiet(move(job, job.state, now, event="still stopping", wake_at=wake_at))
+        return look_again(job, wake_at)
     effects = stop_effect(job, intent.detail)
     return move(job, job.state, now, event="stop repeated", detail=intent.detail, wake_at=wake_at, effects=effects)
