@@ -12,7 +12,7 @@ from relaunch.adapters.aws import checkpoints, errors
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
 from relaunch.core import launch_plan, lifecycle, stopping, watching
 from relaunch.core.caps import StackLimits
-from relaunch.core.decision import Decision, move, quiet, stop_effect
+from relaunch.core.decision import Decision, look_again, move, stop_effect
 from relaunch.core.definition import JobDefinition
 from relaunch.core.job import (
     EffectKind,
@@ -240,7 +240,7 @@ def wait_for_image_for_ever(original: Callable[..., Decision]) -> Callable[..., 
     def wake(job: Job, event: JobEvent, now: datetime, limits: StackLimits) -> Decision:
         waiting = job.waiting
         if waiting is not None and waiting.reason is WaitReason.IMAGE:
-            return quiet(move(job, job.state, now, event="still waiting", wake_at=now + timedelta(minutes=2)))
+            return look_again(job, now + timedelta(minutes=2))
         return original(job, event, now, limits)
 
     return wake
