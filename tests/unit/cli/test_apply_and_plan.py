@@ -1,14 +1,17 @@
 """apply, plan and definitions."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fakes.builders import make_container, make_definition, make_revision
-from fakes.sources import FakeRevisions
+from fakes.sources import FakeImages, FakeRevisions
 from fakes.stage import Stage
 from fakes.world import make_world
+from relaunch.core.image_pins import FoundImage
+from relaunch.ports import PermanentError, TransientError
 
 GOOD = """jobs:
   resnet:
@@ -263,3 +266,104 @@ def test_an_isolated_share_needs_a_part_of_a_gpu(relaunch, file):
     assert result.exit_code == 4
     assert "share removed the last 6 of 6 offerings" in result.stderr
     assert "isolation is required" in result.stderr
+
+
+class TestImages:
+    """What ECR tells of the image of the one container of trainer:7, which asks for x86_64."""
+
+    REJECTED = (
+        "its processor is x86_64; the image of container main is for linux/arm64: build it for linux/amd64, or have "
+        "the task definition (cpuArchitecture) and the job ask for machines of its architecture"
+    )
+
+    @pytest.fixture
+    def images(self, stage: Stage) -> FakeImages:
+        images = FakeImages()
+        stage.world = replace(stage.world, images=images)
+        return images
+
+    @staticmethod
+    def find(images: FakeImages, *platforms: str, unknown: str = "") -> None:
+        images.found["trainer", "latest"] = FoundImage("sha256:" + "5e" * 32, platforms, unknown)
+
+    def test_a_definition_whose_image_is_for_no_machine_there_is_is_refused_and_told_what_to_do(
+        self, relaunch, stage, file, images
+    ):
+        self.find(images, "linux/arm64")
+
+        result = relaunch("apply", str(file))
+
+        assert result.exit_code == 4
+        first, second = result.stderr.splitlines()[:2]
+        assert first.startswith(f"{file}:2:3: jobs.resnet: nothing satisfies this job: image removed the last ")
+        assert second.startswith(f"{file}:6:3: jobs.bert: nothing satisfies this job: image removed the last 6 of 6 ")
+        assert self.REJECTED in first
+        assert self.REJECTED in second
+        assert stage.jobs.load_definition("bert") is None
+
+    def test_a_plan_rejects_each_machine_with_that_reason(self, relaunch, file, images):
+        self.find(images, "linux/arm64")
+
+        shown = relaunch("plan", str(file), columns=400)
+        bert = json.loads(relaunch("plan", str(file), "--json").stdout)["plans"][1]
+
+        assert shown.exit_code == 4
+        assert f"g5.xlarge, g6.xlarge, p4d.24xlarge on-demand: {self.REJECTED}" in shown.stdout
+        assert {(each["filter"], each["reason"]) for each in bert["offerings"]} == {("image", self.REJECTED)}
+
+    def test_an_image_for_several_platforms_is_no_hindrance_and_no_news(self, relaunch, file, images):
+        self.find(images, "linux/amd64", "linux/arm64")
+
+        result = relaunch("apply", str(file))
+
+        assert (result.exit_code, result.stderr) == (0, "")
+
+    def test_an_image_whose_platform_is_not_known_is_no_hindrance_but_a_notice(self, relaunch, file, images):
+        self.find(images, unknown="its configuration cannot be had: timed out")
+
+        result = relaunch("apply", str(file))
+
+        assert result.exit_code == 0
+        assert (
+            result.stderr.count("main runs trainer:latest (sha256:5e5e5e5e5e5e), whose platform is not known: its ")
+            == 2
+        )
+
+    @pytest.mark.parametrize("error", [PermanentError("ECR: AccessDenied"), TransientError("ECR: throttled")])
+    def test_a_registry_that_may_not_be_asked_or_does_not_answer_is_a_notice(self, relaunch, file, images, error):
+        images.failure = error
+
+        result = relaunch("plan", str(file))
+
+        assert result.exit_code == 0
+        assert f"resnet: the platforms of its images are not known: {error}" in result.stderr
+
+    def test_an_image_that_is_not_there_yet_is_a_notice(self, relaunch, file, images):
+        images.present.clear()
+
+        result = relaunch("apply", str(file))
+
+        name = "111122223333.dkr.ecr.us-east-1.amazonaws.com/trainer:latest"
+        assert result.exit_code == 0
+        assert f"bert: the image {name} of container main is not in ECR: a job would fail now" in result.stderr
+
+    @pytest.mark.parametrize(
+        "trigger",
+        [
+            "image: {repository: trainer}",
+            "github: {repository: acme/vision, event: push, wait_for_image: {repository: trainer}}",
+        ],
+    )
+    def test_an_image_that_a_trigger_brings_is_not_judged_by_the_one_that_is_there(
+        self, relaunch, stage, file, images, trigger
+    ):
+        self.find(images, "linux/arm64")
+        file.write_text(
+            f"jobs:\n  bert:\n    task_definition: trainer\n    accelerator: {{gpu: {{}}}}\n    on: [{trigger}]\n",
+            encoding="utf-8",
+        )
+
+        result = relaunch("apply", str(file))
+
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert stage.jobs.load_definition("bert") is not None

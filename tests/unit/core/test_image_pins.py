@@ -98,14 +98,14 @@ def test_what_the_trigger_is_about_replaces_nothing_of_another_account():
         (
             "trainer:1",
             FoundImage(DIGEST, (), "it names none"),
-            "main runs trainer:1 (sha256:5e5e5e5e5e5e), for which platform is not known: it names none",
+            "main runs trainer:1 (sha256:5e5e5e5e5e5e), whose platform is not known: it names none",
         ),
         ("trainer:1", FoundImage("", (), "which is secret"), f"main keeps {HOME}/trainer:1, which is secret"),
         (f"trainer@{DIGEST}", FoundImage(DIGEST, ("linux/arm64",)), "main names trainer by digest for linux/arm64"),
         (
             f"trainer@{DIGEST}",
             FoundImage("", (), "ECR: throttled"),
-            "main names trainer by digest, for which platform is not known: ECR: throttled",
+            "main names trainer by digest, whose platform is not known: ECR: throttled",
         ),
     ],
 )

@@ -185,7 +185,7 @@ def offered(machine: InstanceType, purchase: PurchaseOption = ON_DEMAND, **field
             A10G,
             "image",
             "its processor is x86_64; the image of container main is for linux/arm64 and windows/amd64: build it for "
-            "linux/amd64, or have the task definition (cpuArchitecture) and the job ask for machines that it is for",
+            "linux/amd64, or have the task definition (cpuArchitecture) and the job ask for machines of its architecture",
             id="an image for ARM on x86",
         ),
         pytest.param(

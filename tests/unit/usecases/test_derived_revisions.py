@@ -156,7 +156,7 @@ class TestTriggersImage:
 
         assert images_of(run_of(story)) == [f"{HOME}/trainer@{DIGEST}"]
         said = f"image arrived: image trainer:{SHA} is there; main runs trainer:{SHA} ({DIGEST[:19]})"
-        assert f"{said}, for which platform is not known: it is not in ECR any more" in timeline(story, job_id)
+        assert f"{said}, whose platform is not known: it is not in ECR any more" in timeline(story, job_id)
 
     def test_an_image_whose_event_got_lost_is_run_all_the_same(self):
         story = Story(WAITS)

@@ -24,7 +24,7 @@ WAITS = make_definition(triggers=(GithubTrigger("acme/vision", "push", wait_for_
 ON_IMAGE = make_definition(triggers=(ImageTrigger("trainer", "{sha}"),))
 REJECTED = (
     "its processor is x86_64; the image of container main is for linux/arm64: build it for linux/amd64, "
-    "or have the task definition (cpuArchitecture) and the job ask for machines that it is for"
+    "or have the task definition (cpuArchitecture) and the job ask for machines of its architecture"
 )
 
 
@@ -114,7 +114,7 @@ def test_an_image_whose_platform_ecr_does_not_tell_keeps_the_job_off_nothing_and
     assert story.job(job_id).state is JobState.RUNNING
     assert (
         "main runs trainer:latest (sha256:5e5e5e5e5e5e), "
-        "for which platform is not known: its configuration cannot be had: timed out" in said_of(story, job_id)
+        "whose platform is not known: its configuration cannot be had: timed out" in said_of(story, job_id)
     )
 
 
@@ -136,7 +136,7 @@ class TestByDigest:
 
         assert story.job(job_id).state is JobState.RUNNING
         assert platforms_of(story, job_id) == [()]
-        assert f"main names base by digest, for which platform is not known: {error}" in said_of(story, job_id)
+        assert f"main names base by digest, whose platform is not known: {error}" in said_of(story, job_id)
 
     def test_one_that_is_not_in_ecr_fails_the_job_at_once_and_says_which(self):
         story = with_image(f"{HOME}/base:1@{DIGEST}")
@@ -184,7 +184,7 @@ class TestTriggersImage:
 
         assert story.job(job_id).images == {"main": f"{HOME}/trainer@{DIGEST}"}
         assert story.job(job_id).state is JobState.RUNNING
-        assert f"for which platform is not known: {error}" in said_of(story, job_id)
+        assert f"whose platform is not known: {error}" in said_of(story, job_id)
 
     def test_a_job_that_waits_goes_on_whatever_ecr_answers(self):
         story = Story(WAITS, images=FailingImages(TransientError("ECR: throttled")))
@@ -194,7 +194,7 @@ class TestTriggersImage:
         story.settle()
 
         assert story.job(job_id).images == {"main": f"{HOME}/trainer@{DIGEST}"}
-        assert "for which platform is not known: ECR: throttled" in said_of(story, job_id)
+        assert "whose platform is not known: ECR: throttled" in said_of(story, job_id)
 
     def test_a_job_that_an_image_started_is_kept_off_what_that_is_not_for(self):
         story = Story(ON_IMAGE)

@@ -180,7 +180,7 @@ def check_image(need: Need, machine: InstanceType) -> Miss | None:
             return Miss(
                 f"its processor is {machine.architecture}; the image of container {container} is for "
                 f"{' and '.join(platforms)}: build it for {runs[0]}, or have the task definition (cpuArchitecture) and "
-                "the job ask for machines that it is for"
+                "the job ask for machines of its architecture"
             )
     return None
 

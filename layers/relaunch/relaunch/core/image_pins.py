@@ -121,7 +121,7 @@ def describe_pin(pin: ImagePin, found: FoundImage) -> str:
     else:
         named = f"{pin.container} runs {pin.image} ({found.digest[: len('sha256:') + _SHOWN_DIGITS]})"
     if not found.platforms:
-        return f"{named}, for which platform is not known: {found.unknown}"
+        return f"{named}, whose platform is not known: {found.unknown}"
     return f"{named} for {' and '.join(found.platforms)}"
 
 

@@ -81,8 +81,9 @@ def _look_at_images(
     try:
         pinned = pin_images(replace(revision, containers=tuple(kept)), None, images)
     except (PermanentError, TransientError) as error:
-        return revision, (f"for which platforms its images are is not known: {error}",)
-    return with_platforms(revision, pinned.platforms), (pinned.problem,) if pinned.problem else pinned.doubts
+        return revision, (f"the platforms of its images are not known: {error}",)
+    doubts = (f"{pinned.problem}: a job would fail now",) if pinned.problem else pinned.doubts
+    return with_platforms(revision, pinned.platforms), doubts
 
 
 def plan_on(

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from mypy_boto3_ecr import ECRClient
     from mypy_boto3_ecr.type_defs import ImageFailureTypeDef
 
-# As they were pushed: ECR would convert one that is not accepted, and not say the digest of what is stored.
+# ECR answers what is accepted as it was pushed. Its API Reference leaves the types of indexes out; AWS's own client for
+# containerd asks for all four.
 _MEDIA_TYPES = (
     "application/vnd.oci.image.index.v1+json",
     "application/vnd.docker.distribution.manifest.list.v2+json",
