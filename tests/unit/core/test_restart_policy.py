@@ -192,9 +192,24 @@ def test_a_stop_is_told_with_ecs_own_words(stop, words):
     assert describe_stop(stop) == words
 
 
+WORDS = {
+    StopKind.SUCCESS: "the program finished",
+    StopKind.INTERRUPTION: "the machine was taken away",
+    StopKind.HOST_LOST: "the machine was lost",
+    StopKind.OUT_OF_MEMORY: "the container ran out of memory",
+    StopKind.IMAGE: "the container image could not be used",
+    StopKind.USER_ERROR: "the program failed",
+    StopKind.CANCELLED: "cancelled",
+    StopKind.TIME_OUT: "out of time",
+    StopKind.NO_CAPACITY: "no capacity",
+    StopKind.NOT_STARTED: "the task had a machine and did not start on it",
+    StopKind.UNKNOWN: "the task stopped for a reason ECS does not tell",
+}
+
+
 @pytest.mark.parametrize("kind", list(StopKind))
 def test_every_kind_of_stop_has_words(kind):
-    assert describe_stop(Stop(kind, NOW))
+    assert describe_stop(Stop(kind, NOW)) == WORDS[kind]
 
 
 def test_a_running_attempt_counts_as_run_time_until_it_stops():

@@ -15,13 +15,14 @@ from fakes.builders import (
     task_arn,
 )
 from relaunch.core.caps import StackLimits
-from relaunch.core.job import Effect, EffectKind, IntentKind, Job, JobState, StopIntent, StopKind, TryState
+from relaunch.core.job import Effect, EffectKind, IntentKind, Job, JobState, Stop, StopIntent, StopKind, TryState
 from relaunch.core.job_events import CancelAsked, HostEnded, HostWarned, JobEvent, TaskMissing, TaskSeen, TimePassed
 from relaunch.core.lifecycle import decide
 from relaunch.core.watching import MISSING_GRACE
 from unit.core.lifecycle_matrix import SITUATIONS, intent, seen, seen_stopped
 
 SOON = NOW + timedelta(minutes=1)
+UNKNOWN_TO_ECS = "ECS does not know the task any more"
 LIMITS = StackLimits()
 
 
@@ -125,6 +126,13 @@ def test_a_stop_says_why_once_and_then_how_far_it_has_come():
     assert decide(SITUATIONS["ru"], seen("DEACTIVATING"), SOON, LIMITS).timeline[0].detail == "DEACTIVATING"
 
 
+def test_a_job_that_runs_again_is_not_interrupted_any_more():
+    job = replace(SITUATIONS["pl"], interrupted_at=NOW)
+
+    assert after(job, seen("PENDING")).interrupted_at == NOW
+    assert after(job, seen("RUNNING")).interrupted_at is None
+
+
 def test_a_task_that_runs_is_said_to_run_once():
     first = decide(SITUATIONS["pl"], seen("RUNNING"), SOON, LIMITS)
     then = decide(first.job, seen("RUNNING", version=7), SOON, LIMITS)
@@ -167,7 +175,14 @@ def test_a_training_that_saw_the_warning_first_and_exited_0_is_launched_again():
     job = after(warned, seen_stopped(0, version=7))
 
     assert warned.current_attempt.intent is None
-    assert [effect.kind for effect in warned.pending] == [EffectKind.REMEMBER_CAPACITY]
+    assert warned.pending == (
+        Effect(
+            EffectKind.REMEMBER_CAPACITY,
+            reason=f"spot interruption warning for {INSTANCE_ID}",
+            offering=make_offering_key(),
+            until=SOON + timedelta(minutes=30),
+        ),
+    )
     assert job.state is JobState.WAITING
     assert job.interruptions == 1
 
@@ -188,10 +203,10 @@ def test_a_missing_task_is_lost_only_when_it_is_missing_twice_a_grace_apart():
     late = after(first, missing, now=SOON + MISSING_GRACE)
 
     assert first.wake_at == SOON + MISSING_GRACE
-    assert early.is_ignored
+    assert (early.is_ignored, early.note) == (True, "missing for less than the grace")
     assert late.state is JobState.WAITING
-    assert late.current_attempt.stop is not None
-    assert late.current_attempt.stop.kind is StopKind.HOST_LOST
+    assert late.current_attempt.stop == Stop(StopKind.HOST_LOST, SOON, stopped_reason=UNKNOWN_TO_ECS)
+    assert late.current_attempt.placement_try.is_lost is True
     assert late.current_attempt.task_status == "STOPPED"
     assert late.run_seconds == 60
     assert late.interruptions == 1
@@ -226,6 +241,10 @@ def test_a_task_that_is_gone_after_our_own_stop_was_stopped_by_it(kind, intent_a
 
     assert job.state is state
     assert job.failures == 0
+    assert job.current_attempt.placement_try.is_lost is True
+    stop = job.current_attempt.stop
+    assert stop is not None
+    assert (stop.at, stop.stopped_reason) == (max(SOON, intent_at), UNKNOWN_TO_ECS)
 
 
 def test_a_cancel_stops_the_task_with_the_intent_saved_first():
@@ -277,8 +296,8 @@ def test_a_running_job_is_looked_at_again_and_again_in_silence():
 def test_a_job_out_of_time_has_its_task_stopped(situation):
     job = after(SITUATIONS[situation], TimePassed(), now=NOW + timedelta(hours=36))
 
-    assert job.current_attempt.intent is not None
-    assert job.current_attempt.intent.kind is IntentKind.TIME_OUT
+    reason = "the deadline of 1 day, 12:00:00 after acceptance has passed"
+    assert job.current_attempt.intent == StopIntent(IntentKind.TIME_OUT, NOW + timedelta(hours=36), reason)
     assert [effect.kind for effect in job.pending] == [EffectKind.STOP_TASK]
     assert after(job, seen_stopped(0, NOW + timedelta(hours=37)), now=NOW + timedelta(hours=37)).state is (
         JobState.TIMED_OUT
