@@ -6,7 +6,7 @@ from fakes.builders import NOW, make_container, make_definition, make_instance_t
 from relaunch.adapters.catalogue import load_catalogue
 from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement, Isolation, PurchaseOption
 from relaunch.core.catalogue import InstanceType
-from relaunch.core.gpu_share import check_requirement, share_notices, supports_mps
+from relaunch.core.gpu_share import Misfit, ShareNeed, check_requirement, find_misfit, share_notices, supports_mps
 from relaunch.core.revision import ContainerRequirement
 from relaunch.core.selection import Selection, select
 from relaunch.core.terms import SelectionLimits
@@ -47,20 +47,44 @@ def selected(
 @pytest.mark.parametrize(
     ("gpu", "problem"),
     [
-        pytest.param(share(compute_percent=0), "0 is no share of a GPU's compute", id="0 percent"),
-        pytest.param(share(compute_percent=101), "101 is no share of a GPU's compute", id="101 percent"),
-        pytest.param(share(compute_percent=-5), "-5 is no share", id="less than nothing"),
-        pytest.param(share(memory_mib=None), "needs its memory too", id="percent without memory"),
-        pytest.param(share(memory_mib=0), "at least 1 MiB", id="no memory"),
-        pytest.param(share(count=2), "a share is of one GPU", id="several cards"),
         pytest.param(
-            GpuRequirement(memory_mib=2_048, isolation=Isolation.REQUIRED), "give `compute_percent`", id="isolated card"
+            share(compute_percent=0),
+            "0 is no share of a GPU's compute: it goes from 1 to 100 percent",
+            id="0 percent",
+        ),
+        pytest.param(
+            share(compute_percent=101),
+            "101 is no share of a GPU's compute: it goes from 1 to 100 percent",
+            id="101 percent",
+        ),
+        pytest.param(
+            share(compute_percent=-5),
+            "-5 is no share of a GPU's compute: it goes from 1 to 100 percent",
+            id="less than nothing",
+        ),
+        pytest.param(
+            share(memory_mib=None),
+            "a share of a GPU needs its memory too: give `memory`, like 2GiB",
+            id="percent without memory",
+        ),
+        pytest.param(share(memory_mib=0), "a share of a GPU has at least 1 MiB of memory, not 0", id="no memory"),
+        pytest.param(
+            share(count=2), "a share is of one GPU: leave `count` out, or ask for 2 whole ones", id="several cards"
+        ),
+        pytest.param(
+            GpuRequirement(memory_mib=2_048, isolation=Isolation.REQUIRED),
+            "isolation is for a share of a GPU: give `compute_percent` and `memory` too",
+            id="isolated card",
         ),
     ],
 )
 def test_what_no_share_can_be_is_said_and_never_selected(gpu: GpuRequirement, problem: str) -> None:
-    assert problem in check_requirement(gpu)[0]
+    assert check_requirement(gpu) == (problem,)
     assert problem in selected(gpu, A10G).rejected[0].reason
+
+
+def test_everything_that_is_wrong_with_a_share_is_told_at_once() -> None:
+    assert len(check_requirement(share(compute_percent=0, memory_mib=0, count=2))) == 3
 
 
 @pytest.mark.parametrize(
@@ -96,12 +120,37 @@ def test_a_machine_that_can_give_the_share_is_kept(gpu: GpuRequirement, machine:
 @pytest.mark.parametrize(
     ("gpu", "machine", "reason"),
     [
-        pytest.param(share(), M60, "older than Volta", id="before Volta"),
-        pytest.param(share(memory_mib=16_384), T4, "about 14,745 MiB of its GPU's 16,384", id="the nominal memory"),
-        pytest.param(share(memory_mib=20_000), FOUR_T4, "20,000 are asked for", id="the share must fit one card"),
-        pytest.param(share(isolation=Isolation.REQUIRED), A10G, "isolation is required", id="MPS does not isolate"),
-        pytest.param(share(memory_mib=5_723), QUARTER, "has 5,722 MiB; 5,723 MiB", id="more than the part's memory"),
-        pytest.param(share(compute_percent=26), QUARTER, "0.25 of a GPU; 26 %", id="more than the part's compute"),
+        pytest.param(share(), M60, "its GPU (M60) is older than Volta: MPS keeps no limits on it", id="before Volta"),
+        pytest.param(
+            share(memory_mib=16_384),
+            T4,
+            "about 14,745 MiB of its GPU's 16,384 can be shared; 16,384 are asked for",
+            id="the nominal memory",
+        ),
+        pytest.param(
+            share(memory_mib=20_000),
+            FOUR_T4,
+            "about 14,745 MiB of its GPU's 16,384 can be shared; 20,000 are asked for",
+            id="the share must fit one card",
+        ),
+        pytest.param(
+            share(isolation=Isolation.REQUIRED),
+            A10G,
+            "it shares whole GPUs through MPS; isolation is required, which a part of a GPU has (g6f, gr6f)",
+            id="MPS does not isolate",
+        ),
+        pytest.param(
+            share(memory_mib=5_723),
+            QUARTER,
+            "its part of a GPU has 5,722 MiB; 5,723 MiB are asked for",
+            id="more than the part's memory",
+        ),
+        pytest.param(
+            share(compute_percent=26),
+            QUARTER,
+            "it has 0.25 of a GPU; 26 % of its compute are asked for",
+            id="more than the part's compute",
+        ),
     ],
 )
 def test_a_machine_that_cannot_give_the_share_is_rejected_for_good(
@@ -110,15 +159,33 @@ def test_a_machine_that_cannot_give_the_share_is_rejected_for_good(
     (rejection,) = selected(gpu, machine).rejected
 
     assert (rejection.filter_name, rejection.is_permanent) == ("share", True)
-    assert reason in rejection.reason
+    assert rejection.reason == reason
 
 
 @pytest.mark.parametrize(
     ("gpu", "other", "reason"),
     [
-        pytest.param(share(), WHOLE, "`metrics` asks for whole GPUs, the job for a share", id="whole beside a share"),
-        pytest.param(share(), PART, "`metrics` asks for a part of a GPU", id="a part beside a share"),
-        pytest.param(GpuRequirement(), SHARING, "`metrics` asks for a share", id="a share beside a whole one"),
+        pytest.param(
+            share(), WHOLE, "whole GPUs, the job for a share: ECS takes one kind in a task", id="whole beside a share"
+        ),
+        pytest.param(
+            share(),
+            PART,
+            "a part of a GPU, the job for a share: ECS takes one kind in a task",
+            id="a part beside a share",
+        ),
+        pytest.param(
+            GpuRequirement(),
+            SHARING,
+            "a share of a GPU, the job for whole ones: ECS takes one kind",
+            id="a share beside a whole one",
+        ),
+        pytest.param(
+            GpuRequirement(),
+            PART,
+            "a share of a GPU, the job for whole ones: ECS takes one kind",
+            id="a part beside a whole one",
+        ),
     ],
 )
 def test_all_containers_of_a_task_must_ask_for_gpus_the_same_way(
@@ -126,7 +193,7 @@ def test_all_containers_of_a_task_must_ask_for_gpus_the_same_way(
 ) -> None:
     (rejection,) = selected(gpu, A10G, containers=(MAIN, other)).rejected
 
-    assert reason in rejection.reason
+    assert rejection.reason == f"container `metrics` asks for {reason}"
 
 
 def test_the_shares_of_all_containers_come_from_one_card() -> None:
@@ -134,7 +201,35 @@ def test_the_shares_of_all_containers_come_from_one_card() -> None:
 
     assert selected(share(memory_mib=13_721), T4, containers=beside).kept
     assert not selected(share(memory_mib=13_722), T4, containers=beside).kept
-    assert "does not support" in selected(share(), QUARTER, containers=beside).rejected[0].reason
+    assert selected(share(), QUARTER, containers=beside).rejected[0].reason == (
+        "other containers of the task share the GPU through MPS, which a part of a GPU does not support"
+    )
+
+
+@pytest.mark.parametrize(
+    ("need", "machine", "shortfall"),
+    [
+        pytest.param(ShareNeed(2_048, 50), QUARTER, 0.5, id="half the compute"),
+        pytest.param(ShareNeed(11_444, 25), QUARTER, 0.5, id="half the memory"),
+        pytest.param(ShareNeed(20_000, 25, beside_mib=9_490), T4, 0.5, id="half the card, with what is beside"),
+        pytest.param(ShareNeed(2_048, 25), M60, 0.0, id="no card to speak of"),
+    ],
+)
+def test_a_miss_says_how_far_off_the_machine_is(need: ShareNeed, machine: InstanceType, shortfall: float) -> None:
+    misfit = find_misfit(need, machine)
+
+    assert misfit is not None
+    assert misfit.shortfall == pytest.approx(shortfall)
+
+
+@pytest.mark.parametrize(
+    ("machine", "has"),
+    [pytest.param(HALF, "0.5 of one", id="a half"), pytest.param(T4, "whole ones", id="a whole one")],
+)
+def test_a_part_that_the_revision_names_is_had_on_no_other_type(machine: InstanceType, has: str) -> None:
+    reason = f"the task definition asks for 0.25 of a GPU; it has {has}"
+
+    assert find_misfit(ShareNeed(0, partition=0.25), machine) == Misfit(reason)
 
 
 def test_a_container_without_a_gpu_is_no_obstacle() -> None:
@@ -191,15 +286,17 @@ def noticed(**gpu: Any) -> str:
 
 
 def test_who_shares_a_gpu_is_told_what_that_means() -> None:
-    notices = noticed(memory_mib=2_048, compute_percent=30)
-
-    assert "one CUDA process" in notices
-    assert "fail together" in notices
-    assert "a limit, not a reservation: 30 % at most" in notices
+    assert noticed(memory_mib=2_048, compute_percent=30).splitlines() == [
+        "a share of a GPU is for one CUDA process: take a whole GPU for several (data loaders on the CPU do not count)",
+        "those who share a GPU fail together: a fatal error of one stops all; keep checkpoints, or ask for isolation",
+        "compute_percent is a limit, not a reservation: 30 % at most, less beside busy neighbours",
+    ]
 
 
 def test_who_gets_a_part_of_a_gpu_is_told_what_that_means() -> None:
-    assert "30 % is the least it has" in noticed(memory_mib=2_048, compute_percent=30, isolation=Isolation.REQUIRED)
+    assert noticed(memory_mib=2_048, compute_percent=30, isolation=Isolation.REQUIRED) == (
+        "a part of a GPU has its own compute: 30 % is the least it has, not a limit"
+    )
 
 
 def test_whole_gpus_and_other_accelerators_need_no_notice() -> None:
