@@ -87,8 +87,13 @@ def test_another_container_must_ask_for_gpus_the_same_way():
     gpu = GpuRequirement(memory_mib=2_048, compute_percent=30)
     definition = make_definition(container="main", accelerator=AcceleratorRequirement(gpu=gpu))
 
-    problem = container_problem(definition, make_revision(containers=(MAIN, SIDECAR)))
+    for containers in ((MAIN, SIDECAR), (SIDECAR, MAIN)):
+        assert container_problem(definition, make_revision(containers=containers)) == (
+            "trainer:7: container `sidecar` asks for whole GPUs, the job for a share: ECS takes one kind in a task"
+        )
 
-    assert problem == (
-        "trainer:7: container `sidecar` asks for whole GPUs, the job for a share: ECS takes one kind in a task"
+
+def test_a_container_that_is_not_there_is_told_which_there_are():
+    assert container_problem(make_definition(container="train"), make_revision(containers=(MAIN, SIDECAR))) == (
+        "trainer:7 has no container `train`: it has main, sidecar"
     )

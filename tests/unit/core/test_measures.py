@@ -19,7 +19,7 @@ from fakes.builders import (
 from relaunch.core.caps import StackLimits
 from relaunch.core.decision import Decision
 from relaunch.core.job import Effect, EffectKind, IntentKind, Job, JobState, Stop, StopIntent, StopKind, TryState
-from relaunch.core.job_events import CancelAsked, HostWarned, JobEvent, LaunchAnswered, TaskSeen, TimePassed
+from relaunch.core.job_events import CancelAsked, HostEnded, HostWarned, JobEvent, LaunchAnswered, TaskSeen, TimePassed
 from relaunch.core.launch import TaskPlaced
 from relaunch.core.lifecycle import decide
 from relaunch.core.measures import (
@@ -151,7 +151,7 @@ def test_a_job_that_runs_for_the_first_time_is_not() -> None:
 def test_a_job_that_goes_on_running_is_not_timed_again() -> None:
     job = make_running_job(interrupted_at=NOW - 7 * MINUTE)
 
-    assert measured(job, HostWarned(INSTANCE_ID, NOW)) == {}
+    assert measured(job, HostEnded(INSTANCE_ID, "shutting-down", NOW)) == {}
 
 
 def test_an_event_without_a_row_is_refused_under_its_name() -> None:
