@@ -1,7 +1,9 @@
+from dataclasses import replace
+
 import pytest
 
 from fakes.builders import make_container, make_definition, make_instance_type, make_revision
-from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement
+from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement, Interconnect, NeuronRequirement
 from relaunch.core.catalogue import InstanceType
 from relaunch.core.definition import JobDefinition
 from relaunch.core.gpu_share import ShareNeed
@@ -71,6 +73,58 @@ def test_without_a_revision_only_the_definition_is_known() -> None:
     assert derive_need(definition, None) == Need(
         is_gpu=True, gpu_count=2, gpu_memory_mib=24_576, models=("L4",), instance_types=("g6.12xlarge",)
     )
+
+
+def test_everything_that_definition_and_revision_ask_for_is_needed() -> None:
+    gpu = GpuRequirement(
+        count=2,
+        memory_mib=24_576,
+        models=("A100",),
+        compute_capability=(8, 0),
+        interconnect=Interconnect.NVLINK,
+        driver="570",
+    )
+    main = replace(MAIN, host_ports=(80,), platforms=("linux/amd64",), memory_mib=1_024, vcpus=1.0)
+    metrics = replace(SIDECAR, host_ports=(9_100, 9_101), memory_mib=512, vcpus=0.5)
+    revision = make_revision(
+        containers=(main, metrics), architecture="ARM64", network_mode="host", memory_mib=0, vcpus=0.0
+    )
+    definition = make_definition(accelerator=AcceleratorRequirement(gpu=gpu), target="ack")
+
+    assert derive_need(definition, revision) == Need(
+        is_gpu=True,
+        gpu_count=4,
+        gpu_memory_mib=24_576,
+        models=("A100",),
+        vcpus=1.5,
+        memory_mib=1_536,
+        architecture="ARM64",
+        network_mode="host",
+        compute_capability=(8, 0),
+        interconnect=Interconnect.NVLINK,
+        driver="570",
+        target="ack",
+        host_ports=(80, 9_100, 9_101),
+        platforms=(("main", ("linux/amd64",)),),
+    )
+
+
+def test_neuron_devices_and_cores_are_needed_as_the_definition_says() -> None:
+    by_devices, by_cores = (
+        derive_need(make_definition(accelerator=AcceleratorRequirement(neuron=asked)), None)
+        for asked in (NeuronRequirement(devices=3), NeuronRequirement(cores=5))
+    )
+
+    assert by_devices == Need(is_neuron=True, neuron_devices=3)
+    assert by_cores == Need(is_neuron=True, neuron_cores=5)
+
+
+def test_a_share_is_needed_instead_of_a_card_and_its_memory() -> None:
+    share = GpuRequirement(memory_mib=2_048, compute_percent=30)
+
+    need = derive_need(make_definition(accelerator=AcceleratorRequirement(gpu=share)), None)
+
+    assert need == Need(is_gpu=True, share=ShareNeed(2_048, 30))
 
 
 def test_the_larger_of_the_task_and_its_containers_is_reserved() -> None:
