@@ -138,7 +138,7 @@ BUGS = (
         "a launch that ECS defers counts as refused for good",
         changed(ecs_run_task, LaunchDeferred=LaunchRefused),
         "every end is deserved",
-        8,
+        30,
     ),
     PlantedBug(
         "relaunch-on-warning",

@@ -214,6 +214,9 @@ class ModelS3:
         return {"Body": io.BytesIO(body)}
 
 
+_INDEX = '{"manifests": [{"digest": "sha256:1", "platform": {"os": "linux", "architecture": "amd64"}}]}'
+
+
 class ModelEcr:
     """ECR's BatchGetImage over a set of images for x86_64."""
 
@@ -228,6 +231,3 @@ class ModelEcr:
             if name == repository and (asked.get("imageTag") == tag or asked.get("imageDigest") == digest):
                 return {"images": [{"imageId": {"imageDigest": digest}, "imageManifest": _INDEX}], "failures": []}
         return {"images": [], "failures": [{"imageId": asked, "failureCode": "ImageNotFound"}]}
-_INDEX = '{"manifests": [{"digest": "sha256:1", "platform": {"os": "linux", "architecture": "amd64"}}]}'
-
-

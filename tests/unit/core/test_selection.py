@@ -184,8 +184,9 @@ def offered(machine: InstanceType, purchase: PurchaseOption = ON_DEMAND, **field
             with_platforms(REVISION, {"main": ("linux/arm64", "windows/amd64")}),
             A10G,
             "image",
-            "its processor is x86_64; the image of container main is for linux/arm64 and windows/amd64: build it for "
-            "linux/amd64, or have the task definition (cpuArchitecture) and the job ask for machines of its architecture",
+            "its processor is x86_64; the image of container main is for linux/arm64 and windows/amd64: build it "
+            "for linux/amd64, or have the task definition (cpuArchitecture) and the job ask for machines of its "
+            "architecture",
             id="an image for ARM on x86",
         ),
         pytest.param(
