@@ -682,7 +682,16 @@ def test_a_stack_without_offerings_is_said_to_have_none() -> None:
 
     assert selection.is_permanent
     assert selection.last_filter is None
-    assert "the stack names no capacity providers" in explain_rejection(selection)
+    assert explain_rejection(selection) == (
+        "there is no offering at all: the stack names no capacity providers (CapacityProviders)"
+    )
+
+
+def test_one_offering_alone_is_not_counted() -> None:
+    assert explain_rejection(selected(ONE_GPU, offered(AMD))) == (
+        "nothing satisfies this job: manufacturer removed the last offering; the nearest was g4ad.xlarge on-demand: "
+        "its accelerator is AMD Radeon Pro V520; only NVIDIA GPUs and AWS Neuron devices are used"
+    )
 
 
 def test_rows_are_json_with_the_chosen_first_and_the_furthest_rejected_next() -> None:
@@ -723,4 +732,22 @@ def test_rows_are_json_with_the_chosen_first_and_the_furthest_rejected_next() ->
         "reason": "",
         "is_permanent": None,
     }
-    assert (rows[2]["verdict"], rows[2]["is_permanent"]) == ("rejected", True)
+    (rejection,) = selected(needing_gpu(memory_mib=24 * 1024), offered(T4)).rejected
+    assert rows[2] == explain_rows(selected(ONE_GPU, offered(T4)))[0] | {
+        "rank": None,
+        "verdict": "rejected",
+        "filter": "memory-per-card",
+        "reason": rejection.reason,
+        "is_permanent": True,
+    }
+
+
+def test_what_a_rejected_offering_would_cost_is_told_and_nothing_where_it_would_never_finish() -> None:
+    hours = replace(needing_gpu(memory_mib=24 * 1024), estimated_duration=timedelta(hours=1), checkpoint_uri=None)
+    ages = replace(ONE_GPU, estimated_duration=timedelta(hours=9_999), checkpoint_uri=None)
+
+    (rejected,) = explain_rows(selected(hours, offered(T4)))
+    (hopeless,) = explain_rows(selected(ages, offered(A10G, SPOT)))
+
+    assert rejected["expected_cost_usd"] == pytest.approx(1 + 8 / 60 + 0.25)
+    assert (hopeless["verdict"], hopeless["expected_cost_usd"]) == ("kept", None)

@@ -286,7 +286,7 @@ def test_no_task_is_stopped_by_us_without_an_intent():
 
 
 def test_a_running_job_is_looked_at_again_and_again_in_silence():
-    decision = decide(SITUATIONS["ru"], TimePassed(), SOON, LIMITS)
+    decision = decide(replace(SITUATIONS["ru"], pending=(stop_of(task_arn(), "done"),)), TimePassed(), SOON, LIMITS)
 
     assert decision.job == replace(SITUATIONS["ru"], wake_at=SOON + timedelta(minutes=10))
     assert decision.timeline == ()
