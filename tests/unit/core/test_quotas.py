@@ -1,7 +1,7 @@
 import pytest
 
 from relaunch.core.accelerator import PurchaseOption
-from relaunch.core.quotas import quota_of
+from relaunch.core.quotas import QUOTA_CODES, quota_of
 
 ON_DEMAND, SPOT = PurchaseOption.ON_DEMAND, PurchaseOption.SPOT
 
@@ -30,3 +30,16 @@ def test_each_family_counts_against_the_quota_of_its_group(
 @pytest.mark.parametrize("instance_type", ["c5.large", "u-6tb1.metal", "x1e.xlarge", "5g.xlarge", ""])
 def test_other_families_have_no_quota_here(instance_type: str) -> None:
     assert quota_of(instance_type, SPOT) is None
+
+
+def test_the_codes_of_all_of_them_are_known_once_each_in_order() -> None:
+    assert QUOTA_CODES == (
+        "L-1945791B",
+        "L-2C3B7624",
+        "L-3819A6DF",
+        "L-417A185B",
+        "L-6B0D517C",
+        "L-7212CCBC",
+        "L-B5D1601B",
+        "L-DB2E81BA",
+    )
