@@ -4,8 +4,11 @@ import argparse
 import json
 import sys
 import time
+from datetime import timedelta
 
+from relaunch.core.lifecycle import TABLE
 from relaunch_local.simulation.campaign import Report, run_seeds
+from relaunch_local.simulation.coverage import WHY_UNREACHED, Transition, transitions_of, transitions_unreached
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.run import SeedResult, run_seed
 from relaunch_local.simulation.shrink import shrink
@@ -77,20 +80,29 @@ class _Progress:
     def __init__(self, total: int, *, is_shown: bool) -> None:
         self._total = total
         self._is_shown = is_shown
-        self._done = self._jobs = self._violations = 0
+        self._done = self._faults = self._jobs = self._violations = 0
         self._began = self._told = time.monotonic()
 
     def tell(self, result: SeedResult) -> None:
         """Count a seed."""
         self._done += 1
+        self._faults += len(result.faults)
         self._jobs += result.jobs
         self._violations += len(result.violations)
         now = time.monotonic()
         if self._is_shown and (now - self._told >= 5.0 or self._done == self._total):
             self._told = now
             speed = self._done / max(now - self._began, 0.001)
-            words = f"{self._done} of {self._total} seeds, {self._jobs} jobs, {self._violations} violations"
-            print(f"{words}, {speed:.1f} seeds/s", file=sys.stderr)
+            left = timedelta(seconds=round((self._total - self._done) / speed))
+            counts = f"{self._faults:,} faults, {self._jobs:,} jobs, {self._violations} violations"
+            print(
+                f"{self._done:,} of {self._total:,} seeds, {counts}, {speed:.1f} seeds/s, {left} left", file=sys.stderr
+            )
+
+
+def _because(transition: Transition) -> str:
+    reason = WHY_UNREACHED.get(transition)
+    return f" ({reason})" if reason else ""
 
 
 def _print(report: Report) -> None:
@@ -103,8 +115,30 @@ def _print(report: Report) -> None:
     print("checks")
     for name, count in sorted(report.checks.items()):
         print(f"  {name:<58}{count:>12,}")
+    _print_coverage(report)
+    _print_failures(report)
+    print(f"{report.seeds:,} seeds in {report.wall_seconds:,.0f} s ({timedelta(seconds=round(report.wall_seconds))})")
+    print(report.summary_line())
+
+
+def _print_coverage(report: Report) -> None:
+    unreached = transitions_unreached(report.decided_by)
+    declared = len({each for row in TABLE for each in transitions_of(row)})
+    print(f"transition table  {len(TABLE)} rows, {declared - len(unreached)} of {declared} transitions made")
+    for transition in unreached:
+        print(f"  never: {transition}{_because(transition)}")
+    for row in report.rows_unreached:
+        print(f"NEVER TRIED row {row}")
     for kind, (count, least) in report.too_rare.items():
         print(f"TOO RARE {kind}: {count} times, at least {least} are needed")
+
+
+def _because(transition: Transition) -> str:
+    reason = WHY_UNREACHED.get(transition)
+    return f" ({reason})" if reason else ""
+
+
+def _print_failures(report: Report) -> None:
     for failure in report.failures[:_SHOWN_FAILURES]:
         print(
             f"FAILED seed {failure.seed}: replay with python -m relaunch_local.simulation --seed {failure.seed} --trace"
@@ -113,7 +147,6 @@ def _print(report: Report) -> None:
             print(f"  {violation}")
     if len(report.failures) > _SHOWN_FAILURES:
         print(f"and {len(report.failures) - _SHOWN_FAILURES} seeds more")
-    print(report.summary_line())
 
 
 if __name__ == "__main__":

@@ -20,6 +20,10 @@ _FAULTS: tuple[tuple[str, float], ...] = (
 )
 _SLOW = frozenset({"call-unanswered", "call-answer-late", "call-repeated-by-sdk"})
 _ANY_FAULT = sum(share for _, share in _FAULTS)
+# A function may stand still at any moment: its virtual machine is paused, its network is. These are where it matters
+# most, between a call and what follows from it.
+_STALLS = {"ecs:run_task": 0.08, "dynamodb:save_job": 0.0005}
+_LONGEST_STALL_SECONDS = 58.0
 # The read time-out of our clients, and how often the SDK tries.
 _READ_TIMEOUT_SECONDS = 8.0
 
@@ -39,6 +43,8 @@ class Calls:
 
     runtime: Runtime
     chance: Chance
+    on_stall: Callable[[bool], None] = lambda _is_before: None
+    """Told when a function stands still, and whether before its call takes effect."""
 
     def perform(self, service: str, action: str, effect: Callable[[], T], errors: CallErrors) -> T:
         """Let a call take effect, sooner or later, once, twice or not at all; return what is answered."""
@@ -46,7 +52,8 @@ class Calls:
             return effect()
         name = f"{service}:{action}"
         fault = self._choose(name)
-        self.runtime.pause(self._latency(service), f"{name} is sent")
+        before, after = (0.0, 0.0) if fault else self._stall(name)
+        self.runtime.pause(self._latency(service) + before, f"{name} is sent")
         if fault in ("call-refused", "call-throttled", "call-unanswered"):
             raise self._fail(fault, name, errors)
         try:
@@ -55,7 +62,7 @@ class Calls:
                 self.runtime.pause(_READ_TIMEOUT_SECONDS, f"{name} is sent again by the SDK")
                 answer = effect()
         finally:
-            self.runtime.pause(self._latency(service), f"{name} took effect")
+            self.runtime.pause(self._latency(service) + after, f"{name} took effect")
         if fault in ("call-answer-lost", "call-answer-late"):
             raise self._fail(fault, name, errors)
         return answer
@@ -81,6 +88,22 @@ class Calls:
                 return ""
             draw -= share
         return ""
+
+    def _stall(self, name: str) -> tuple[float, float]:
+        """How long the function stands still before a call takes effect, and how long after."""
+        invocation = self.runtime.current
+        share = _STALLS.get(name, 0.0)
+        if not share or invocation is None or self.chance.is_calm or not invocation.may_be_disturbed(wholly=True):
+            return 0.0, 0.0
+        note = f"{invocation.function}#{invocation.number}"
+        if not self.chance.strikes("function-stalled", share, site=f"{invocation.function}/{name}", note=note):
+            return 0.0, 0.0
+        invocation.disturb(wholly=True)
+        stream = self.chance.stream("stalls")
+        seconds = stream.uniform(2.0, _LONGEST_STALL_SECONDS)
+        is_before = stream.random() < 0.5
+        self.on_stall(is_before)
+        return (seconds, 0.0) if is_before else (0.0, max(seconds, _LONGEST_STALL_SECONDS - 10.0))
 
     def _fail(self, fault: str, name: str, errors: CallErrors) -> Exception:
         if fault == "call-refused":

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from relaunch_local.simulation.coverage import Transition, rows_unreached, transitions_unreached
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.run import SeedResult, run_seed
 
@@ -61,6 +62,7 @@ LEAST_PER_THOUSAND: Mapping[str, int] = {
 }
 # With fewer seeds than this a kind may be missing by chance.
 _ENOUGH_SEEDS = 500
+_ENOUGH_FOR_EVERY_ROW = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,8 @@ class Report:
     """By kind: what was injected, and what then happened by itself (time-outs, retries, loops, strays)."""
     checks: Counter[str] = field(default_factory=Counter)
     ends: Counter[str] = field(default_factory=Counter)
+    decided_by: Counter[Transition] = field(default_factory=Counter)
+    """How often each transition of the table was decided on."""
     failures: list[Failure] = field(default_factory=list)
 
     @property
@@ -102,9 +106,14 @@ class Report:
         return {kind: (self.faults[kind], least) for kind, least in wanted.items() if self.faults[kind] < least}
 
     @property
+    def rows_unreached(self) -> list[str]:
+        """Rows of the transition table that decided nothing, in words, when there were seeds enough for all of them."""
+        return rows_unreached(self.decided_by) if self.seeds >= _ENOUGH_FOR_EVERY_ROW else []
+
+    @property
     def is_good(self) -> bool:
         """Whether nothing was violated, and everything was tried."""
-        return not self.failures and not self.too_rare
+        return not self.failures and not self.too_rare and not self.rows_unreached
 
     def add(self, result: SeedResult) -> None:
         """Take the result of one seed in."""
@@ -117,6 +126,7 @@ class Report:
         self.faults.update(result.happened)
         self.checks.update(result.checks)
         self.ends.update(result.ends)
+        self.decided_by.update(result.decided_by)
         if result.violations:
             self.failures.append(Failure(result.seed, result.violations))
 
@@ -137,6 +147,9 @@ class Report:
             "faults": dict(sorted(self.faults.items())),
             "checks": dict(sorted(self.checks.items())),
             "ends": dict(sorted(self.ends.items())),
+            "transitions": {str(each): count for each, count in sorted(self.decided_by.items())},
+            "transitions_unreached": [str(each) for each in transitions_unreached(self.decided_by)],
+            "rows_unreached": self.rows_unreached,
             "too_rare": {kind: list(counts) for kind, counts in self.too_rare.items()},
             "failures": [{"seed": each.seed, "violations": list(each.violations)} for each in self.failures],
             "violations": self.violation_count,

@@ -76,12 +76,31 @@ class DelayedEcs:
     The page of RunTask says so, and has callers look again for up to five minutes.
     """
 
-    def __init__(self, client: InProcessClient, clock: Clock, chance: Chance, on_stop: Callable[[str], object]) -> None:
-        """Answer from this client; `on_stop` is told of each task that is asked to stop."""
+    def __init__(
+        self,
+        client: InProcessClient,
+        clock: Clock,
+        chance: Chance,
+        on_stop: Callable[[str], object],
+        on_made: Callable[[str, str, bool], None],
+    ) -> None:
+        """Answer from this client; `on_stop` is told of each task that is asked to stop.
+
+        `on_made` gets the `startedBy` and the task of each RunTask, and whether its token has no other task.
+        """
         self._client = client
         self._on_stop = on_stop
+        self._on_made = on_made
         self._absent: dict[str, tuple[datetime, datetime]] = {}
         self.answers_lost_until: datetime | None = None
+        self.lost_share = 0.5
+        """While answers are lost: of how many RunTasks the request is, too."""
+        self.forgotten: set[str] = set()
+        """Tasks of which ECS keeps nothing once they have stopped."""
+        self.forbidden_until: datetime | None = None
+        """Until when somebody has taken away our permission to run tasks."""
+        self._denied: dict[str, tuple[datetime, datetime]] = {}
+        self._made: dict[str, str] = {}
         self._clock = clock
         self._chance = chance
         self._visible_at: dict[str, datetime] = {}
@@ -102,11 +121,15 @@ class DelayedEcs:
 
     def run_task(self, **parameters: Any) -> Any:
         """RunTask; what it makes is not visible at once."""
+        if self.forbidden_until is not None and self._clock.now() < self.forbidden_until:
+            raise _client_error("AccessDeniedException", 400)("RunTask")
         is_lost = self.answers_lost_until is not None and self._clock.now() < self.answers_lost_until
-        if is_lost and self._chance.stream("lost-calls").random() < 0.5:
+        if is_lost and self._chance.stream("lost-calls").random() < self.lost_share:
             raise _timed_out("run_task")
         answer = self._client.run_task(**parameters)
         for task in answer["tasks"]:
+            first = self._made.setdefault(parameters["clientToken"], task["taskArn"])
+            self._on_made(parameters["startedBy"], task["taskArn"], task["taskArn"] == first)
             if task["taskArn"] not in self._visible_at:
                 self._visible_at[task["taskArn"]] = self._clock.now() + timedelta(seconds=self._lag(task["taskArn"]))
         if is_lost:
@@ -122,6 +145,8 @@ class DelayedEcs:
                 "Error": {"Code": "InvalidParameterException", "Message": "The referenced task was not found."}
             }
             raise ClientError(answer, "StopTask")
+        if self._chance.strikes("stop-without-effect", 0.15, note=arn[-6:]):
+            return {"task": {"taskArn": arn}}
         return self._client.stop_task(**parameters)
 
     def describe_tasks(self, **parameters: Any) -> Any:
@@ -138,6 +163,36 @@ class DelayedEcs:
         answer["taskArns"] = [arn for arn in answer["taskArns"] if not self.is_hidden(arn)]
         return answer
 
+    def forbid(self, seconds: float) -> None:
+        """Refuse RunTask for so long, because somebody took our permission away."""
+        self.forbidden_until = self._clock.now() + timedelta(seconds=seconds)
+
+    def deny(self, arn: str, until: datetime) -> None:
+        """Know nothing of a task until then, longer than ECS says that it ever takes."""
+        self._denied[arn] = (self._clock.now(), until)
+
+    def end_denials(self) -> None:
+        """Know every task again."""
+        now = self._clock.now()
+        self._denied = {arn: (begins, min(ends, now)) for arn, (begins, ends) in self._denied.items()}
+
+    def known_again_at(self, arn: str) -> datetime | None:
+        """When ECS knew a task again that it denied; None for every other."""
+        return self._denied[arn][1] if arn in self._denied else None
+
+    def keeps_back(self, event: Event) -> bool:
+        """Tell whether ECS says nothing of this change of a task."""
+        if event["detail-type"] != TASK_STATE_CHANGE:
+            return False
+        detail = event["detail"]
+        return self._is_denied(detail["taskArn"]) or self._is_forgotten(detail["taskArn"], detail["lastStatus"])
+
+    def _is_denied(self, arn: str) -> bool:
+        return arn in self._denied and self._clock.now() < self._denied[arn][1]
+
+    def _is_forgotten(self, arn: str, last_status: str) -> bool:
+        return last_status == "STOPPED" and arn in self.forgotten
+
     def _lag(self, arn: str) -> float:
         is_outage = self.answers_lost_until is not None and self._clock.now() < self.answers_lost_until
         if self._chance.strikes("task-visible-late", 0.4 if is_outage else 0.05, note=arn[-6:]):
@@ -146,7 +201,11 @@ class DelayedEcs:
 
     def was_hidden(self, arn: str, since: datetime) -> bool:
         """Tell whether a task was not to be seen at some moment since then."""
-        until = [self._visible_at.get(arn, since), self._absent.get(arn, (since, since))[1]]
+        until = [
+            self._visible_at.get(arn, since),
+            self._absent.get(arn, (since, since))[1],
+            self._denied.get(arn, (since, since))[1],
+        ]
         return any(moment > since for moment in until)
 
     def _is_absent(self, arn: str) -> bool:
@@ -159,9 +218,13 @@ class DelayedEcs:
         return self.is_hidden(arn) or begins <= now < ends
 
     def is_hidden(self, arn: str) -> bool:
-        """Tell whether a task is too new to be known everywhere."""
+        """Tell whether a task is too new to be known everywhere, or denied, or forgotten."""
         visible_at = self._visible_at.get(arn)
-        return visible_at is not None and self._clock.now() < visible_at
+        if visible_at is not None and self._clock.now() < visible_at:
+            return True
+        if arn in self.forgotten and arn in self._states and self._states[arn][2]["lastStatus"] == "STOPPED":
+            return True
+        return self._is_denied(arn)
 
     def _aged(self, task: Mapping[str, Any]) -> Mapping[str, Any]:
         changed_at, before, _ = self._states.get(task["taskArn"], (None, None, {}))
@@ -203,6 +266,8 @@ class ModelS3:
 
     def list_objects_v2(self, **parameters: Any) -> Any:
         """ListObjectsV2, all of it in one page."""
+        if self._objects.is_closed:
+            raise _client_error("AccessDenied", 403)("ListObjectsV2")
         found = self._objects.listed(parameters["Bucket"], parameters["Prefix"])
         return {"Contents": [{"Key": key, "Size": len(body)} for key, body in found]}
 

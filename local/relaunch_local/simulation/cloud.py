@@ -16,7 +16,7 @@ from relaunch.adapters.aws.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.sqs_launches import SqsLaunchQueue
 from relaunch.core.job import EffectKind, Job, TimelineEntry
 from relaunch.ports import World
-from relaunch_local.ecs import Clock, EcsSimulator, InProcessClient
+from relaunch_local.ecs import Clock, EcsSimulator, Event, InProcessClient
 from relaunch_local.memory_jobs import InMemoryJobs
 from relaunch_local.simulation.calls import Calls
 from relaunch_local.simulation.chance import Chance
@@ -94,8 +94,12 @@ class Cloud:
         self._subscribe()
 
     def _subscribe(self) -> None:
-        for subscriber in (self.trace.event, self.invariants.task_changed, self.delayed_ecs.observe, self.bus.publish):
+        for subscriber in (self.trace.event, self.invariants.task_changed, self.delayed_ecs.observe, self._tell):
             self.simulator.subscribe(subscriber)
+
+    def _tell(self, event: Event) -> None:
+        if not self.delayed_ecs.keeps_back(event):
+            self.bus.publish(event)
 
     def _poller(self, name: str) -> Poller:
         source = self.stack.functions[name].source
@@ -125,7 +129,11 @@ class Cloud:
     def _world(self) -> World:
         clock = FunctionClock(self.runtime)
         self.delayed_ecs = DelayedEcs(
-            InProcessClient(self.simulator, validate=False), self.clock, self.chance, self._stop_asked
+            InProcessClient(self.simulator, validate=False),
+            self.clock,
+            self.chance,
+            self._stop_asked,
+            self.invariants.task_made,
         )
         ecs: Any = CallingClient("ecs", self.delayed_ecs, self.calls)
         ec2: Any = CallingClient("ec2", InProcessClient(self.simulator, "ec2", validate=False), self.calls)

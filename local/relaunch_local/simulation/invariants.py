@@ -14,6 +14,8 @@ from relaunch_local.simulation.objects import ObjectStore
 # for capacity waits as long as the last offering is avoided.
 WAKE_HORIZON = timedelta(minutes=31)
 CAPACITY_HORIZON = LONGEST + timedelta(minutes=1)
+# The schedule comes every minute, but where much fails it dies in half of its passes, and its calls fail in others.
+DUE_PATIENCE = timedelta(minutes=30)
 
 
 class Invariants:
@@ -29,7 +31,14 @@ class Invariants:
         self.prices: dict[str, float] = {}
         self.intents: dict[str, datetime] = {}
         """Since when we mean to stop each task."""
-        self.strays: set[str] = set()
+        self.placed: dict[str, datetime] = {}
+        """Since when each task's job knows it."""
+        self.warned: set[str] = set()
+        """Tasks whose job had been told that their machine goes when their stop was accounted for."""
+        self.denied: set[str] = set()
+        """Tasks that ECS denied for longer than it says that it may: what becomes of them is no fault of ours."""
+        self.strays: dict[str, datetime] = {}
+        """Since when each task is known not to be its job's current one."""
         self.live_strays = 0
         self.tasks: dict[str, dict[str, dict[str, object]]] = defaultdict(dict)
         """By job and task: ECS's last word on each."""
@@ -65,9 +74,12 @@ class Invariants:
         for entry in timeline:
             if entry.event == "stray task":
                 arns = entry.detail.split(", ")
-                self.strays.update(arns)
-                self.live_strays += sum(arn in self._live[job.job_id] for arn in arns)
+                self.live_strays += sum(self._lives(job.job_id, arn) for arn in arns if arn not in self.strays)
+                for arn in arns:
+                    self.strays.setdefault(arn, self._clock.now())
         self._check_progress(before, job, is_new=is_new)
+        self._check_end(before, job)
+        self._check_due(before)
         self._check_effects(job)
         self._check_wake(job)
         self._check_try(before, job)
@@ -89,9 +101,12 @@ class Invariants:
             live.discard(arn)
             return
         live.add(arn)
+        if arn in self.denied:
+            return
         if is_new:
-            others = ", ".join(sorted(each[-6:] for each in live))
-            self.check("never two live tasks of one job", len(live) <= 1, f"{job_id}: {others}")
+            sound = self._sound(job_id)
+            others = ", ".join(sorted(each[-6:] for each in sound))
+            self.check("never two live tasks of one job", len(sound) <= 1, f"{job_id}: {others}")
             self._check_running(job_id)
 
     def container_started(self, spec: ProcessSpec) -> None:
@@ -118,9 +133,35 @@ class Invariants:
             is_asked = (EffectKind.STOP_TASK, arn) in self._done
             self.check("a warned task is asked to stop", is_asked, f"{arn[-6:]} on {instance_id}")
 
+    def task_made(self, started_by: str, task_arn: str, is_first: bool) -> None:
+        """RunTask made a task, or named the one that the same client token had made before."""
+        self.check("one placement try makes one task", is_first, f"{started_by}: {task_arn[-6:]} beside another")
+
+    def deny(self, task_arn: str) -> None:
+        """ECS denies a task for longer than it says that it may."""
+        self.denied.add(task_arn)
+
     def live_tasks(self, job_id: str) -> int:
         """How many tasks of the job live."""
         return len(self._live[job_id])
+
+    def _sound(self, job_id: str) -> set[str]:
+        """The live tasks of a job of which ECS kept its word."""
+        return self._live[job_id] - self.denied
+
+    def _lives(self, job_id: str, task_arn: str) -> bool:
+        return task_arn in self._live[job_id]
+
+    def _check_end(self, before: Job | None, job: Job) -> None:
+        if job.state.is_final and not (before and before.state.is_final):
+            live = self._sound(job.job_id)
+            self.check("no job ends before its task", not live, f"{job.job_id} {job.state}: {len(live)} live")
+
+    def _check_due(self, before: Job | None) -> None:
+        if before is None or before.wake_at is None:
+            return
+        late = self._clock.now() - before.wake_at
+        self.check("what is due is looked at in time", late <= DUE_PATIENCE, f"{before.job_id} {before.state}: {late}")
 
     def _check_progress(self, before: Job | None, job: Job, *, is_new: bool) -> None:
         if before is None:
@@ -185,7 +226,7 @@ class Invariants:
             chosen.resume_uri == expected,
             f"{job.job_id}/{attempt.number}: {chosen.resume_uri}, and the newest is {expected}",
         )
-        live = self.live_tasks(job.job_id)
+        live = len(self._sound(job.job_id))
         self.check("nothing is launched beside a live task", live == 0, f"{job.job_id}: {live} live")
         cap = job.definition.max_price_usd_per_hour
         is_allowed = cap is None or chosen.price_usd_per_hour <= cap
@@ -195,12 +236,16 @@ class Invariants:
         attempt = job.attempt
         if attempt is None or attempt.task_arn is None:
             return
+        if attempt.placement_try.placed_at is not None:
+            self.placed.setdefault(attempt.task_arn, attempt.placement_try.placed_at)
         self.prices[attempt.task_arn] = attempt.placement_try.price_usd_per_hour
         if attempt.stop is None or (before and before.attempt and before.attempt.stop == attempt.stop):
             return
         stops = self.stops[job.job_id]
         is_first = attempt.task_arn not in stops
         stops[attempt.task_arn] = attempt.stop
+        if attempt.warned_at is not None:
+            self.warned.add(attempt.task_arn)
         self.check("a stop has one reason", is_first, f"{job.job_id}: {attempt.task_arn[-6:]} stopped twice")
 
     def _check_slots(self, job: Job) -> None:
@@ -216,7 +261,7 @@ class Invariants:
         self.check("a task belongs to a job", job is not None, job_id)
         if job is None:
             return
-        running = [self.jobs[each] for each, live in self._live.items() if live and each in self.jobs]
+        running = [self.jobs[each] for each in self._live if self._sound(each) and each in self.jobs]
         same = sum(each.definition.name == job.definition.name for each in running)
         is_kept = same <= job.definition.max_running_jobs and len(running) <= self._max_running_jobs
         self.check("no more tasks than max_running_jobs", is_kept, f"{same} of {job.definition.name}")

@@ -35,6 +35,7 @@ class Market:
             "quota-reached": (1, self._fill_quota),
             "run-task-unanswered": (1, self._lose_answers),
         }
+        cloud.calls.on_stall = self._act_meanwhile
         self._later()
 
     def calm_down(self) -> None:
@@ -43,7 +44,8 @@ class Market:
         simulator.machines.capacity.clear()
         simulator.scheduler.provisioning_quota = 500
         self._give_back_bucket()
-        self._cloud.delayed_ecs.answers_lost_until = None
+        if self._cloud.delayed_ecs.answers_lost_until is not None:
+            self._cloud.delayed_ecs.answers_lost_until = self._cloud.clock.now()
         self._cloud.bus.held_until = None
         for host in list(simulator.machines.hosts.values()):
             simulator.machines.set_agent(host, connected=True)
@@ -63,6 +65,21 @@ class Market:
                 self._cloud.chance.withdraw()
         self._later()
 
+    def _act_meanwhile(self, is_before: bool) -> None:
+        """While a function stands still, somebody cancels, or the machine of the task that it made is lost."""
+        dice = self._cloud.chance.stream("stalls/market")
+        if is_before:
+            if dice.random() < 0.5:
+                self._cloud.clock.call_later(dice.uniform(0.0, 20.0), self._cancel)
+        elif dice.random() < 0.6:
+            self._cloud.clock.call_later(dice.uniform(3.0, 9.0), self._lose_newest)
+
+    def _lose_newest(self) -> None:
+        hosts = [host for host in self._simulator.machines.hosts.values() if host.is_alive and host.tasks]
+        if hosts and self._cloud.chance.strikes("machine-lost-without-warning", 2.0, site="stall"):
+            newest = max(hosts, key=lambda host: max(task.created_at for task in host.tasks.values()))
+            self._simulator.machines.terminate(newest)
+
     def _machine(self, *, is_busy: bool = True) -> Host | None:
         alive = [host for host in self._simulator.machines.hosts.values() if host.is_alive and host.is_registered]
         busy = [host for host in alive if host.tasks] if is_busy else alive
@@ -79,7 +96,19 @@ class Market:
         if host is None:
             return ""
         self._gone.append(host.instance_id)
-        self._simulator.machines.interrupt(host, lead_seconds, rebalance_first=self._dice.random() < 0.2)
+        rebalance_first = self._dice.random() < 0.2
+
+        def interrupt() -> None:
+            self._simulator.machines.interrupt(host, lead_seconds, rebalance_first=rebalance_first)
+
+        if self._cloud.chance.stream("interruptions/cancel").random() < 0.2:
+            self._cloud.clock.call_later(self._dice.uniform(1.0, 40.0), self._cancel)
+        leaving = [self._cloud.trainings.warn(task.arn) for task in list(host.tasks.values())]
+        if any(leaving):
+            # The metadata says it some seconds before the event; `core.stop_reason` counts on ten at most.
+            self._cloud.clock.call_later(self._cloud.chance.stream("metadata").uniform(0.0, 8.0), interrupt)
+        else:
+            interrupt()
         return host.instance_id
 
     def _lose(self) -> str:
@@ -160,9 +189,15 @@ class Market:
         # Longer than a placement try may be sent again; ECS's own news are held up for as long.
         ends_at = self._cloud.clock.now() + timedelta(minutes=self._dice.choice((3, 8, 20, 75, 150)))
         self._cloud.delayed_ecs.answers_lost_until = ends_at
+        # Some outages let nothing through, some let everything through but the answers.
+        self._cloud.delayed_ecs.lost_share = self._cloud.chance.stream("outages").choice((0.5, 1.0, 0.0))
         if self._dice.random() < 0.7:
             self._cloud.bus.held_until = ends_at
         self._cloud.clock.call_later(self._dice.uniform(1.0, 300.0), self._cancel)
+        dice = self._cloud.chance.stream("outages")
+        if dice.random() < 0.4:
+            seconds = dice.uniform(60.0, 400.0)
+            self._cloud.clock.call_later(dice.uniform(10.0, 900.0), lambda: self._cloud.delayed_ecs.forbid(seconds))
         return f"until {ends_at:%H:%M}"
 
     def _fill_quota(self) -> str:

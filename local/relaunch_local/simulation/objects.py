@@ -22,6 +22,8 @@ class ObjectStore:
         self._by_job: dict[tuple[str, str], dict[str, bytes]] = defaultdict(dict)
         self.newest: dict[str, Checkpoint] = {}
         """The newest complete checkpoint of each job: what a perfect observer knows."""
+        self.is_closed = False
+        """Whether somebody has taken away our permission to read."""
 
     def write(self, bucket: str, key: str, body: bytes) -> None:
         """Put an object; keys are `<prefix>/<job>/attempt-N/…`."""

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 from relaunch.adapters.github.reception import Request, receive
-from relaunch.core.job import JobState
+from relaunch.core.job import Job, JobState
 from relaunch.core.trigger import DirectRequest
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.submit_job import submit_direct
@@ -41,6 +42,8 @@ class Outside:
             (name, event.token) for event in cloud.scenario.events for name in self._definitions_of(cloud, event)
         }
         self.cancelled: set[str] = set()
+        self.cancellations: dict[str, datetime] = {}
+        """Since when each job that was not over is to be cancelled, and its caller knows."""
         self.poison = 0
         self._dice = cloud.chance.stream("outside")
         self._plan()
@@ -145,20 +148,22 @@ class Outside:
         cloud = self.cloud
         jobs = cloud.invariants.jobs
         open_jobs = [job_id for job_id, job in jobs.items() if not job.state.is_final]
-        launching = [job_id for job_id in open_jobs if jobs[job_id].state is JobState.LAUNCHING]
+        unsettled = [job_id for job_id in open_jobs if jobs[job_id].state in (JobState.LAUNCHING, JobState.STOPPING)]
         if not open_jobs or not cloud.chance.strikes("user-cancels", 2.0):
             return
-        # Who thinks better of it mostly does so early.
-        is_early = bool(launching) and self._dice.random() < 0.6
-        self._cancel(self._dice.choice(launching if is_early else open_jobs))
+        # Who thinks better of it mostly does so early, or when something is about to be lost anyway.
+        is_unsettled = bool(unsettled) and self._dice.random() < 0.6
+        self._cancel(self._dice.choice(unsettled if is_unsettled else open_jobs))
 
     def _cancel(self, job_id: str) -> None:
         cloud = self.cloud
         self.cancelled.add(job_id)
 
-        def on_end(_answer: Any, error: BaseException | None) -> None:
+        def on_end(answer: Job | None, error: BaseException | None) -> None:
             if error is not None:
                 self._at(self._dice.uniform(5.0, 120.0), lambda: self._cancel(job_id))
+            elif answer is not None and (not answer.state.is_final or answer.state is JobState.CANCELLED):
+                self.cancellations.setdefault(job_id, cloud.clock.now())
 
         cloud.lambdas.call("job_api", lambda: cancel_job(job_id, "not needed any more", cloud.world), on_end)
 

@@ -9,6 +9,7 @@ from relaunch_local.simulation.chance import Injection
 from relaunch_local.simulation.cloud import Cloud
 from relaunch_local.simulation.coverage import Transition
 from relaunch_local.simulation.market import Market
+from relaunch_local.simulation.mishaps import Mishaps
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.outside import Outside
 from relaunch_local.simulation.verdict import Verdict
@@ -53,6 +54,7 @@ class SeedRun:
         self.options = options
         self.outside = Outside(self.cloud)
         self.market = Market(self.cloud, self.outside.cancel_somebody)
+        self.mishaps = Mishaps(self.cloud, self.outside.cancel_somebody)
         # The schedule's minute begins whenever it was made.
         self.cloud.clock.call_later(self.cloud.chance.stream("schedule").uniform(0.0, _MINUTE), self._tick)
 
@@ -64,8 +66,9 @@ class SeedRun:
             cloud.chance.is_calm = True
             cloud.trace.line("CALM")
             self.market.calm_down()
+            self.mishaps.calm_down()
             self._come_to_rest()
-            Verdict(cloud, self.outside).judge()
+            Verdict(cloud, self.outside, self.mishaps).judge()
             self._advance(_MACHINE_GRACE_SECONDS)
             self._check_machines()
         except StepLimitError:

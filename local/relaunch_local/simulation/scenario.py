@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cache
 from typing import Any
@@ -77,6 +77,7 @@ class Scenario:
             definition, recipe = _draw_definition(dice, name, providers)
             definitions.append(definition)
             recipes[name] = recipe
+        _vary(chance.stream("scenario/varieties"), definitions, recipes)
         chaos_seconds = dice.uniform(4_000.0, 12_000.0)
         return cls(
             intensity=dice.choice((0.4, 1.0, 1.0, 1.6, 2.5)),
@@ -89,13 +90,16 @@ class Scenario:
             limits=StackLimits(
                 max_running_jobs=dice.choice((2, 4, 20)), provisioning_deadline_seconds=dice.choice((240, 480, 480))
             ),
-            timing=Timing(
-                scale_out=dice.uniform(10.0, 90.0),
-                boot=dice.uniform(10.0, 60.0),
-                registration=dice.uniform(5.0, 60.0),
-                pull=dice.uniform(5.0, 120.0),
-                host_loss_report=dice.choice((5.0, 10.0, 60.0, 300.0)),
-                stop_timeout=dice.choice((30.0, 90.0)),
+            timing=_vary_timing(
+                chance,
+                Timing(
+                    scale_out=dice.uniform(10.0, 90.0),
+                    boot=dice.uniform(10.0, 60.0),
+                    registration=dice.uniform(5.0, 60.0),
+                    pull=dice.uniform(5.0, 120.0),
+                    host_loss_report=dice.choice((5.0, 10.0, 60.0, 300.0)),
+                    stop_timeout=dice.choice((30.0, 90.0)),
+                ),
             ),
             provisioning_quota=dice.choice((500, 500, 500, 2)),
             spot_prices=[
@@ -211,6 +215,26 @@ def _draw_definition(
         max_price_usd_per_hour=dice.choice((None, None, 0.9)),
     )
     return definition, _draw_recipe(dice, work_seconds, checkpoint_seconds)
+
+
+def _vary(dice: random.Random, definitions: list[JobDefinition], recipes: dict[str, Recipe]) -> None:
+    """Let some definitions have a near deadline, some trainings leave when warned, and some fail at once."""
+    for index, definition in enumerate(definitions):
+        if dice.random() < 0.15:
+            definitions[index] = replace(definition, deadline=timedelta(seconds=dice.uniform(1_200.0, 9_000.0)))
+        recipe = replace(recipes[definition.name], leaves_on_warning=dice.random() < 0.35)
+        if dice.random() < 0.08:
+            recipe = replace(recipe, failures=4, failure_after_seconds=dice.uniform(0.5, 3.0))
+        recipes[definition.name] = recipe
+
+
+def _vary_timing(chance: Chance, timing: Timing) -> Timing:
+    """Let images be on the machines already now and then, and ECS wait for capacity longer or shorter."""
+    dice = chance.stream("scenario/timing")
+    # AWS documents 10 to 30 minutes.
+    timing = replace(timing, provisioning_timeout=dice.choice((600.0, 900.0, 1_800.0)))
+    # Tasks that begin and are gone within a function's minute.
+    return replace(timing, pull=dice.uniform(0.5, 5.0), host_loss_report=5.0) if dice.random() < 0.2 else timing
 
 
 def _draw_recipe(dice: random.Random, work_seconds: float, checkpoint_seconds: float | None) -> Recipe:

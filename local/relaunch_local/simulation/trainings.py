@@ -34,6 +34,8 @@ class Recipe:
     sigterm_exit_code: int = SIGTERM_EXIT
     saves_on_sigterm: bool = True
     ignores_sigterm: bool = False
+    leaves_on_warning: bool = False
+    """Whether it watches the machine's metadata, and saves and exits 0 by itself before anybody asks it to."""
 
 
 @dataclass(slots=True)
@@ -44,7 +46,7 @@ class TrainingLog:
     failed: int = 0
     finished: int = 0
     endings: dict[str, str] = field(default_factory=dict)
-    """How each task's program ended: finished, failed, out of memory, sigterm, sigkill."""
+    """How each task's program ended: finished, failed, out of memory, sigterm, sigkill, left (by itself, warned)."""
 
 
 @dataclass(eq=False)
@@ -62,6 +64,7 @@ class _Training:
     is_over: bool = False
     is_saving: bool = False
     exits_with: int | None = None
+    ending: str = "sigterm"
 
     def go_on(self) -> None:
         """Work until the next checkpoint, the failure or the end, whichever is first."""
@@ -83,12 +86,20 @@ class _Training:
         """SIGTERM: save, then exit."""
         if self.is_over or self.recipe.ignores_sigterm or self.exits_with is not None:
             return
-        self.exits_with = self.recipe.sigterm_exit_code
+        self._wind_up(self.recipe.sigterm_exit_code, "sigterm")
+
+    def leave(self) -> None:
+        """The metadata warns of an interruption: save, then exit as if all were well."""
+        if not self.is_over and self.exits_with is None:
+            self._wind_up(0, "left")
+
+    def _wind_up(self, exit_code: int, ending: str) -> None:
+        self.exits_with, self.ending = exit_code, ending
         if not self.is_saving:
             if self.recipe.saves_on_sigterm and self.spec.environment.get("RELAUNCH_CHECKPOINT_URI"):
                 self._save()
             else:
-                self._after(0.5, lambda: self.exit(self.exits_with or 0, "sigterm"))
+                self._after(0.5, lambda: self.exit(exit_code, ending))
 
     def kill(self) -> None:
         """SIGKILL, or the end of the machine."""
@@ -141,7 +152,7 @@ class _Training:
     def _saved(self) -> None:
         self.is_saving = False
         if self.exits_with is not None:
-            self.exit(self.exits_with, "sigterm")
+            self.exit(self.exits_with, self.ending)
         else:
             self.go_on()
 
@@ -185,6 +196,14 @@ class Trainings:
         if training is None or training.fails_at is not None:
             return False
         training.exit(0, "finished")
+        return True
+
+    def warn(self, task_arn: str) -> bool:
+        """Let a training see in its machine's metadata that the machine goes; False when none watches it."""
+        training = self.running.get(task_arn)
+        if training is None or not training.recipe.leaves_on_warning:
+            return False
+        training.leave()
         return True
 
     def note_end(self, training: _Training, ending: str) -> None:

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from relaunch.core.job import Job, JobState, Stop, StopKind
 from relaunch.core.restart_policy import is_failure
 from relaunch_local.simulation.cloud import Cloud
+from relaunch_local.simulation.mishaps import Mishaps
 from relaunch_local.simulation.outside import Outside
 
 # ECS writes moments in milliseconds; a task has two of them.
@@ -17,13 +18,26 @@ CLOCKS = timedelta(seconds=7)
 # cut off (15 minutes), the program by its stop time-out.
 RUNTIME_OVERSHOOT = timedelta(minutes=45)
 STOP_OVERSHOOT = timedelta(minutes=30)
+# A cancelled job whose RunTask was not answered waits until ECS certainly lists its task (6 minutes); a job past its
+# deadline is looked at when its task had to start (8 minutes, or 30). Then the task has to stop.
+CANCEL_OVERSHOOT = timedelta(minutes=45)
+DEADLINE_OVERSHOOT = timedelta(minutes=65)
+# A job past its deadline waits for RunTask's answer until the try is too old.
+UNANSWERED = timedelta(minutes=56)
+# A look at the job that is late by a pass or two, whose calls fail.
+LOOK_OVERSHOOT = timedelta(minutes=15)
+START_LIMIT = timedelta(minutes=30)
+_UNKNOWN = "ECS does not know"
+# A sweep every ten minutes, of which some are missed or die, passes over tasks younger than five.
+SWEEP_OVERSHOOT = timedelta(minutes=45)
 
 
 class Verdict:
     """Judges a run that has come to rest."""
 
-    def __init__(self, cloud: Cloud, outside: Outside) -> None:
+    def __init__(self, cloud: Cloud, outside: Outside, mishaps: Mishaps) -> None:
         """Judge this one."""
+        self._mishaps = mishaps
         self._cloud = cloud
         self._outside = outside
         self._check = cloud.invariants.check
@@ -38,6 +52,10 @@ class Verdict:
             self._check_cost(job)
             self._check_runtime(job)
             self._check_timeline(job)
+            self._check_cancelled(job)
+            self._check_deadline(job)
+            self._check_starts(job)
+            self._check_strays(job)
         slots = getattr(self._cloud.store, "slots", {})
         held = {name: sorted(jobs) for name, jobs in slots.items() if jobs}
         are_over = all(job.state.is_final for job in self._cloud.invariants.jobs.values())
@@ -79,18 +97,35 @@ class Verdict:
         log = self._cloud.trainings.logs[job.job_id]
         match job.state:
             case JobState.SUCCEEDED:
-                return "" if log.finished else "its program never finished"
+                return "" if log.finished or self._left_unwarned(job) else "its program never finished"
             case JobState.CANCELLED:
-                return "" if job.job_id in self._outside.cancelled else "nobody wanted it to end"
+                return "" if self._was_cancelled(job) else "nobody wanted it to end"
             case JobState.TIMED_OUT:
                 return self._not_late(job)
             case _:
                 return self._undeserved_failure(job)
 
+    def _was_cancelled(self, job: Job) -> bool:
+        tasks = self._cloud.invariants.tasks[job.job_id]
+        return job.job_id in self._outside.cancelled or any(arn in self._mishaps.stopped_by_others for arn in tasks)
+
+    def _left_unwarned(self, job: Job) -> bool:
+        """Whether a training left by itself, with 0, before its job was told why: nobody could tell."""
+        log, invariants = self._cloud.trainings.logs[job.job_id], self._cloud.invariants
+        return any(
+            log.endings.get(arn) == "left" for arn in invariants.stops[job.job_id] if arn not in invariants.warned
+        )
+
     def _undeserved_failure(self, job: Job) -> str:
         log = self._cloud.trainings.logs[job.job_id]
         if job.failures > job.definition.max_failures:
-            return "" if log.failed >= job.failures else f"its program failed {log.failed} times, not {job.failures}"
+            stops = self._cloud.invariants.stops[job.job_id].values()
+            failed = log.failed + sum(stop.kind is StopKind.NOT_STARTED for stop in stops)
+            return "" if failed >= job.failures else f"it failed {failed} times, not {job.failures}"
+        if job.reason.startswith("ECS refuses the launch"):
+            return "" if self._cloud.delayed_ecs.forbidden_until else "nobody forbade it"
+        if "CheckpointBuckets" in job.reason:
+            return "" if self._mishaps.was_closed else "its bucket can be read"
         if job.attempt is None and job.reason.startswith("waiting for image"):
             return self._image_was_there(job)
         is_hopeless = job.attempt is None and job.reason.startswith("nothing satisfies this job")
@@ -118,7 +153,7 @@ class Verdict:
         if not job.state.is_final:
             return
         for arn in tasks:
-            is_told = arn in stops or arn in invariants.strays
+            is_told = arn in stops or arn in invariants.strays or arn in invariants.denied
             self._check("every stop is accounted for", is_told, f"{job.job_id}: {arn[-6:]} has no reason")
         for arn, stop in stops.items():
             wrong = self._misjudged(job, arn, stop)
@@ -136,10 +171,15 @@ class Verdict:
 
     def _misjudged(self, job: Job, arn: str, stop: Stop) -> str:
         ending = self._cloud.trainings.logs[job.job_id].endings.get(arn, "never started")
+        meant_at = self._cloud.invariants.intents.get(arn)
         has_started = "startedAt" in self._cloud.invariants.tasks[job.job_id].get(arn, {})
         match stop.kind:
             case StopKind.SUCCESS:
-                is_right = ending == "finished"
+                is_right = ending == "finished" or (ending == "left" and arn not in self._cloud.invariants.warned)
+            case StopKind.CANCELLED if arn in self._mishaps.stopped_by_others:
+                is_right = True
+            case StopKind.NOT_STARTED:
+                is_right = not has_started or meant_at is not None
             case StopKind.USER_ERROR:
                 is_right = ending == "failed"
             case StopKind.OUT_OF_MEMORY:
@@ -152,6 +192,68 @@ class Verdict:
                 is_right = True
         return "" if is_right else f"its program {ending}"
 
+    def _check_cancelled(self, job: Job) -> None:
+        asked_at = self._outside.cancellations.get(job.job_id)
+        if asked_at is None or job.ended_at is None or job.ended_at <= asked_at + CLOCKS:
+            return
+        took = job.ended_at - asked_at
+        self._check("what is cancelled ends in time", took <= CANCEL_OVERSHOOT, f"{job.job_id} after {took}")
+        intents = [
+            at for arn in self._cloud.invariants.tasks[job.job_id] if (at := self._cloud.invariants.intents.get(arn))
+        ]
+        was_late = job.state is JobState.TIMED_OUT and any(at <= asked_at + CLOCKS for at in intents)
+        has_finished = job.state is JobState.SUCCEEDED
+        is_kept = job.state is JobState.CANCELLED or was_late or has_finished
+        self._check("what is cancelled ends as cancelled", is_kept, f"{job.job_id} is {job.state}: {job.reason}")
+
+    def _check_deadline(self, job: Job) -> None:
+        if job.definition.deadline is None:
+            return
+        latest = job.accepted_at + job.definition.deadline
+        patience = DEADLINE_OVERSHOOT + (UNANSWERED if self._cloud.delayed_ecs.answers_lost_until else timedelta(0))
+        ends = {"it": job.ended_at} | {
+            arn[-6:]: datetime.fromisoformat(str(task["stoppedAt"]))
+            for arn, task in self._cloud.invariants.tasks[job.job_id].items()
+            if task.get("stoppedAt") and arn not in self._cloud.invariants.denied
+        }
+        for name, ended_at in ends.items():
+            late = (ended_at or self._cloud.clock.now()) - latest
+            is_kept = late <= patience
+            self._check("nothing lives long after its deadline", is_kept, f"{job.job_id}: {name} {late} later")
+
+    def _check_starts(self, job: Job) -> None:
+        """A task without a machine, and one that does not start on its own, is withdrawn; then it has to stop."""
+        invariants = self._cloud.invariants
+        patience = timedelta(seconds=self._cloud.scenario.limits.provisioning_deadline_seconds)
+        for arn, task in invariants.tasks[job.job_id].items():
+            placed_at = invariants.placed.get(arn)
+            if placed_at is None or arn in invariants.denied or not task.get("stoppedAt"):
+                continue
+            given_up_at = invariants.intents.get(arn) or _moment(task, "stoppedAt") or placed_at
+            machine_at = _moment(task, "connectivityAt") or given_up_at
+            started_at = _moment(task, "startedAt") or given_up_at
+            in_time = min(machine_at, given_up_at) <= placed_at + patience + LOOK_OVERSHOOT
+            waited = f"{job.job_id}: {arn[-6:]} waited {min(machine_at, given_up_at) - placed_at}"
+            self._check("a task without a machine is withdrawn in time", in_time, waited)
+            in_time = min(started_at, given_up_at) <= placed_at + START_LIMIT + LOOK_OVERSHOOT
+            waited = f"{job.job_id}: {arn[-6:]} waited {min(started_at, given_up_at) - placed_at}"
+            self._check("a task that does not start is withdrawn in time", in_time, waited)
+
+    def _check_strays(self, job: Job) -> None:
+        invariants = self._cloud.invariants
+        for arn, task in invariants.tasks[job.job_id].items():
+            stopped_at, stray_at = _moment(task, "stoppedAt"), invariants.strays.get(arn)
+            if stopped_at is None:
+                continue
+            if stray_at is not None:
+                took = stopped_at - stray_at
+                self._check("a stray task stops in time", took <= STOP_OVERSHOOT, f"{job.job_id}: {arn[-6:]} {took}")
+            known_at, stop = self._cloud.delayed_ecs.known_again_at(arn), invariants.stops[job.job_id].get(arn)
+            if known_at is not None and stop is not None and stop.stopped_reason.startswith(_UNKNOWN):
+                took = min(stray_at or stopped_at, stopped_at) - known_at
+                in_time = took <= SWEEP_OVERSHOOT
+                self._check("a task that was given up is found", in_time, f"{job.job_id}: {arn[-6:]} {took}")
+
     def _check_cost(self, job: Job) -> None:
         invariants = self._cloud.invariants
         if not job.state.is_final:
@@ -162,15 +264,15 @@ class Verdict:
             seconds = _run_seconds(invariants.tasks[job.job_id].get(arn, {}))
             bill += seconds / 3600 * price
             slack += MOMENT.total_seconds() / 3600 * price
-            if stop.stopped_reason.startswith("ECS does not know"):
+            if stop.stopped_reason.startswith(_UNKNOWN):
                 # When it ended nobody can tell any more.
                 slack += 86_400 / 3600 * price
         is_right = abs(bill - job.cost_usd) <= slack
         self._check("the record's cost is the bill", is_right, f"{job.job_id}: {job.cost_usd:.6f}, billed {bill:.6f}")
 
     def _check_runtime(self, job: Job) -> None:
-        tasks = self._cloud.invariants.tasks[job.job_id].values()
-        ran = timedelta(seconds=sum(_run_seconds(task) for task in tasks))
+        tasks, denied = self._cloud.invariants.tasks[job.job_id], self._cloud.invariants.denied
+        ran = timedelta(seconds=sum(_run_seconds(task) for arn, task in tasks.items() if arn not in denied))
         is_kept = ran <= job.definition.max_runtime + RUNTIME_OVERSHOOT
         self._check("max_runtime is kept", is_kept, f"{job.job_id} ran {ran} of {job.definition.max_runtime}")
 
@@ -182,6 +284,12 @@ class Verdict:
         is_first = bool(timeline) and timeline[0].event in {"accepted", "failed"}
         is_last = not job.state.is_final or any(entry.state is job.state for entry in timeline)
         self._check("the timeline tells the beginning and the end", is_first and is_last, job.job_id)
+
+
+def _moment(task: Mapping[str, object], name: str) -> datetime | None:
+    """A moment that ECS tells of a task."""
+    told = task.get(name)
+    return datetime.fromisoformat(str(told)) if told else None
 
 
 def _run_seconds(task: Mapping[str, object]) -> float:
