@@ -6,6 +6,8 @@ import pytest
 from fakes.builders import (
     NOW,
     make_attempt,
+    make_definition,
+    make_instance_type,
     make_job,
     make_offering,
     make_placement_try,
@@ -15,6 +17,7 @@ from fakes.builders import (
 )
 from relaunch.core.accelerator import PurchaseOption
 from relaunch.core.caps import StackLimits
+from relaunch.core.derived_revision import PreparedRevision
 from relaunch.core.image_pins import FoundImage
 from relaunch.core.job import (
     STACK_SLOT,
@@ -23,6 +26,7 @@ from relaunch.core.job import (
     IntentKind,
     Job,
     JobState,
+    PlacementTry,
     Stop,
     StopIntent,
     StopKind,
@@ -90,6 +94,41 @@ def test_the_first_launch_freezes_everything_the_request_is_made_of():
     )
 
 
+def test_everything_that_was_prepared_is_frozen_with_the_try():
+    part = make_offering(make_instance_type("g6f.xlarge", gpu_partition_size=0.125))
+    prepared = PreparedRevision("arn:derived", (3,), takes_all_neuron=True)
+
+    attempt = after(SITUATIONS["w0"], OfferingChosen(part, make_selection(), None, prepared)).current_attempt
+
+    assert attempt.placement_try == PlacementTry(
+        number=1,
+        offering=part.key,
+        capacity_provider="g6f-xlarge-spot",
+        price_usd_per_hour=0.40,
+        frozen_at=SOON,
+        revision_arn="arn:derived",
+        neuron_devices=(3,),
+        takes_all_neuron=True,
+        gpu_partition_size=0.125,
+    )
+
+
+def test_a_neuron_job_is_told_its_devices():
+    chosen_devices = OfferingChosen(make_offering(), make_selection(), None, PreparedRevision(None, (3,)))
+
+    entry = decide(SITUATIONS["w0"], chosen_devices, SOON, LIMITS).timeline[0]
+
+    assert entry.detail == "g5.xlarge spot by g5-xlarge-spot at $0.4000/h, Neuron device 3"
+
+
+def test_an_offering_that_names_neither_provider_nor_price_is_frozen_without():
+    bare = chosen(capacity_provider=None, price_usd_per_hour=None, on_demand_usd_per_hour=None)
+
+    placement_try = after(SITUATIONS["w0"], bare).current_attempt.placement_try
+
+    assert (placement_try.capacity_provider, placement_try.price_usd_per_hour) == ("", 0.0)
+
+
 def test_a_launch_ends_what_was_said_of_the_wait():
     assert after(replace(SITUATIONS["wc"], reason="nothing is to be had right now"), chosen()).reason == ""
 
@@ -143,6 +182,26 @@ def test_only_the_latest_tries_are_kept_and_their_numbers_go_on():
 
     assert job.current_attempt.placement_try.number == 12
     assert [each.number for each in after(job, chosen()).current_attempt.closed_tries] == list(range(5, 13))
+
+
+@pytest.mark.parametrize(
+    ("with_task", "kept"),
+    [
+        pytest.param((1, 2), [1, 2, 5, 6, 7, 8, 9, 10], id="old-tries-that-had-a-task"),
+        pytest.param(range(1, 10), range(3, 11), id="all-but-the-last-had-a-task"),
+        pytest.param(range(1, 11), range(3, 11), id="all-had-a-task"),
+    ],
+)
+def test_tries_without_a_task_are_forgotten_first_for_late_news_must_find_the_try_it_is_of(with_task, kept):
+    tries = [
+        make_placement_try(number, state=TryState.CLOSED, task_arn=task_arn(number) if number in with_task else None)
+        for number in range(1, 11)
+    ]
+    earlier = make_attempt(placement_try=tries[-1], closed_tries=tuple(tries[:-1]))
+
+    attempt = after(replace(SITUATIONS["w0"], attempt=earlier), chosen()).current_attempt
+
+    assert [each.number for each in attempt.closed_tries] == list(kept)
 
 
 def test_who_waited_for_a_slot_and_got_it_lets_the_next_one_look():
@@ -216,6 +275,21 @@ def test_nothing_for_now_is_waited_for(is_price, retry_in, reason, wakes_in):
     assert decision.job.waiting == Waiting(reason, SOON, "none", SOON + wakes_in)
     assert decision.job.wake_at == SOON + wakes_in
     assert decision.selection is event.selection
+
+
+def test_a_wait_for_capacity_ends_with_the_deadline_at_the_latest():
+    job = make_job(definition=make_definition(deadline=timedelta(minutes=3)))
+    event = NothingKept(make_selection(kept=()), "none", False, False, SOON + timedelta(hours=1))
+
+    assert after(job, event).wake_at == NOW + timedelta(minutes=3)
+    assert after(make_job(), event).wake_at == SOON + timedelta(hours=1)
+
+
+def test_who_was_let_in_and_finds_no_capacity_passes_its_slot_on():
+    event = NothingKept(make_selection(kept=()), "none", False, False, None)
+
+    assert after(SITUATIONS["ws"], event).pending == (ADMIT,)
+    assert after(SITUATIONS["w0"], event).pending == ()
 
 
 def test_a_placed_task_has_until_our_own_deadline_to_start():
@@ -383,10 +457,11 @@ def test_a_wait_for_an_image_is_looked_at_again_in_case_its_event_got_lost(until
 def test_an_image_that_does_not_come_in_time_fails_the_job():
     job = make_job(waiting=Waiting(WaitReason.IMAGE, NOW, "waiting for image trainer:5e07", SOON))
 
-    failed = after(job, TimePassed())
+    decision = decide(job, TimePassed(), SOON, LIMITS)
 
-    assert failed.state is JobState.FAILED
-    assert failed.reason == "waiting for image trainer:5e07: it did not come until 09:27:53 UTC"
+    assert (decision.job.state, decision.job.ended_at) == (JobState.FAILED, SOON)
+    assert decision.job.reason == "waiting for image trainer:5e07: it did not come until 09:27:53 UTC"
+    assert decision.timeline[0].event == "no image"
 
 
 @pytest.mark.parametrize(("situation", "minutes"), [("w0", 5), ("wc", 5), ("wb", 5), ("ws", 15)], ids=str)
@@ -431,6 +506,7 @@ def test_a_task_that_does_not_start_is_withdrawn_after_its_deadline_and_not_befo
     assert late.job.state is JobState.STOPPING
     assert late.job.current_attempt.intent is not None
     assert late.job.current_attempt.intent.kind is kind
+    assert late.timeline[0].event == "start deadline"
     assert [effect.kind for effect in late.job.pending] == [EffectKind.STOP_TASK]
 
 
