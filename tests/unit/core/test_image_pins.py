@@ -72,9 +72,9 @@ def test_an_image_of_another_account_is_not_ours_and_one_of_another_region_is_le
 def test_what_the_trigger_is_about_replaces_every_image_of_its_repository_also_one_by_digest():
     pins, notes = plan_pins(revision_of(f"{HOME}/trainer:latest", f"{HOME}/trainer@{DIGEST}"), ("trainer", "5e07"))
 
-    assert [(pin.container, str(pin.image), pin.is_awaited) for pin in pins] == [
-        ("main", "trainer:5e07", True),
-        ("side", "trainer:5e07", True),
+    assert [(pin.container, str(pin.image), pin.image.digest, pin.is_own, pin.is_awaited) for pin in pins] == [
+        ("main", "trainer:5e07", "", True, True),
+        ("side", "trainer:5e07", "", True, True),
     ]
     assert notes == ()
 
