@@ -7,7 +7,7 @@ import pytest
 from fakes.builders import make_definition
 from relaunch.core.definition import GithubTrigger, ImageWait
 from relaunch.core.job import IntentKind, JobState, StopKind
-from relaunch.ports import TransientError
+from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.reconcile_jobs import reconcile_jobs
 from unit.usecases.story import MINUTE, SHA, Story, machine, push
 
@@ -29,11 +29,11 @@ def test_reconciling_begins_with_the_most_overdue_and_ends_when_the_time_is_up()
         story.clock.advance(1)
     story.launches.requested.clear()
     story.clock.advance(10 * MINUTE)
-    answers = iter((True, False))
+    answers = iter([True] * 120 + [False])
 
-    assert reconcile_jobs(story.world, lambda: next(answers)) == 100
-    assert {job_id for job_id, _ in story.launches.requested} == set(ids[:100])
-    assert reconcile_jobs(story.world) == 50
+    assert reconcile_jobs(story.world, lambda: next(answers)) == 120
+    assert {job_id for job_id, _ in story.launches.requested} == set(ids[:120])
+    assert reconcile_jobs(story.world) == 30
 
 
 def test_a_launch_request_that_got_lost_is_repeated():
@@ -189,6 +189,45 @@ def test_an_image_that_never_comes_fails_the_job():
     assert story.job(job_id).reason == f"waiting for image trainer:{SHA}: it did not come until 09:56:53 UTC"
 
 
+@pytest.mark.parametrize("trouble", [PermanentError("AccessDenied"), TransientError("ECR does not answer")])
+def test_the_wait_for_an_image_goes_on_and_is_looked_at_later_when_ecr_does_not_tell(trouble):
+    story = Story(WAITS_FOR_IMAGE)
+    job_id = story.submit()
+    story.images.failure = trouble
+
+    story.reconcile(after=2 * MINUTE)
+
+    assert story.job(job_id).wake_at == story.now + 2 * MINUTE
+    assert "image not looked up" in story.log.decisions
+
+
+def test_a_wait_ends_though_ecr_refuses_every_look():
+    story = Story(WAITS_FOR_IMAGE)
+    job_id = story.submit()
+
+    for _ in range(15):
+        story.images.failure = PermanentError("AccessDenied")
+        story.reconcile(after=2 * MINUTE)
+
+    assert story.job(job_id).state is JobState.FAILED
+
+
+def test_a_wait_does_not_end_while_nobody_knows_whether_the_image_came():
+    story = Story(WAITS_FOR_IMAGE)
+    job_id = story.submit()
+
+    for _ in range(16):
+        story.images.failure = TransientError("ECR does not answer")
+        story.reconcile(after=2 * MINUTE)
+    assert story.job(job_id).state is JobState.WAITING
+
+    story.images.present.add(("trainer", SHA))
+    story.reconcile()
+    story.settle()
+
+    assert story.job(job_id).state is JobState.LAUNCHING
+
+
 def test_a_job_that_is_over_hands_its_slot_on_even_if_its_function_was_killed():
     story = Story(make_definition(max_running_jobs=1))
     first = story.launch()
@@ -219,6 +258,25 @@ def test_the_trouble_of_one_job_does_not_keep_the_others_waiting():
     assert "postponed" in story.log.decisions
     assert {job_id for job_id, _ in story.launches.requested} == {second}
     assert story.jobs.load_due(story.now, 9) == [first]
+
+
+@pytest.mark.parametrize("trouble", [PermanentError("it cannot be read"), TransientError("throttled")])
+def test_a_job_that_cannot_be_loaded_does_not_keep_the_others_waiting(trouble):
+    story = Story()
+    first, second = story.submit(), story.submit(push("b" * 40))
+    story.launches.requested.clear()
+    load_job = story.jobs.load_job
+
+    def load(job_id):
+        if job_id == first:
+            raise trouble
+        return load_job(job_id)
+
+    story.jobs.load_job = load
+    story.reconcile(after=6 * MINUTE)
+
+    assert "postponed" in story.log.decisions
+    assert {job_id for job_id, _ in story.launches.requested} == {second}
 
 
 def test_tasks_are_described_together():

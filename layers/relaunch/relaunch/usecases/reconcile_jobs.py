@@ -1,6 +1,7 @@
 """Find out what events did not tell: look at every job that is due."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 
 from relaunch.core.job import Job, JobState, WaitReason
 from relaunch.core.job_events import ImageArrived, JobEvent, TaskMissing, TimePassed
@@ -24,39 +25,39 @@ def reconcile_jobs(world: World, has_time: Callable[[], bool] = lambda: True) ->
     next call.
     """
     due = world.jobs.load_due(world.clock.now(), _MOST)
-    looked_at = 0
-    while looked_at < len(due) and has_time():
-        chunk = due[looked_at : looked_at + _DESCRIBED_AT_ONCE]
-        _look_at(chunk, world)
-        looked_at += len(chunk)
-    return looked_at
-
-
-def _look_at(job_ids: Sequence[str], world: World) -> None:
-    jobs = [job for job_id in job_ids if (job := world.jobs.load_job(job_id)) is not None]
-    seen = _describe(jobs, world)
-    for job in jobs:
+    seen: Mapping[str, TaskObservation | None] = {}
+    for position, job_id in enumerate(due):
+        if not has_time():
+            return position
+        if position % _DESCRIBED_AT_ONCE == 0:
+            seen = _describe(due[position : position + _DESCRIBED_AT_ONCE], world)
         try:
-            _look(job.job_id, seen, world)
+            _look(job_id, seen, world)
         except (TransientError, PermanentError) as error:
-            world.log.decided("postponed", job_id=job.job_id, reason=str(error))
+            world.log.decided("postponed", job_id=job_id, reason=str(error))
+    return len(due)
 
 
-def _describe(jobs: Sequence[Job], world: World) -> Mapping[str, TaskObservation | None]:
+def _describe(job_ids: Sequence[str], world: World) -> Mapping[str, TaskObservation | None]:
     """Describe the jobs' tasks; without an answer there is no news of them, but time passes all the same."""
+    jobs = (_load(job_id, world) for job_id in job_ids)
     try:
-        return world.tasks.describe(_task_arns(jobs))
+        return world.tasks.describe([arn for job in jobs if job is not None and (arn := _task_arn(job)) is not None])
     except (TransientError, PermanentError) as error:
         world.log.decided("tasks not described", reason=str(error))
         return {}
 
 
-def _task_arns(jobs: Sequence[Job]) -> list[str]:
-    return [
-        job.attempt.task_arn
-        for job in jobs
-        if job.state in _WITH_TASK and job.attempt is not None and job.attempt.task_arn is not None
-    ]
+def _load(job_id: str, world: World) -> Job | None:
+    """Load a job; why one cannot be loaded is said when it is looked at."""
+    try:
+        return world.jobs.load_job(job_id)
+    except (TransientError, PermanentError):
+        return None
+
+
+def _task_arn(job: Job) -> str | None:
+    return job.attempt.task_arn if job.attempt is not None and job.state in _WITH_TASK else None
 
 
 def _look(job_id: str, seen: Mapping[str, TaskObservation | None], world: World) -> None:
@@ -71,11 +72,9 @@ def _time_passed(job: Job, world: World) -> TimePassed | None:
 
 
 def _news(job: Job, seen: Mapping[str, TaskObservation | None], world: World) -> JobEvent | None:
-    waiting = job.waiting
-    if waiting is not None and waiting.reason is WaitReason.IMAGE and job.image is not None:
-        found = world.images.find_image(*job.image)
-        return ImageArrived(*job.image, found) if found is not None else None
-    arn = job.attempt.task_arn if job.attempt is not None and job.state in _WITH_TASK else None
+    if job.waiting is not None and job.waiting.reason is WaitReason.IMAGE and job.image is not None:
+        return _look_for_image(job, job.image, job.waiting.until, world)
+    arn = _task_arn(job)
     if arn is None or arn not in seen:
         return None
     observation = seen[arn]
@@ -83,3 +82,19 @@ def _news(job: Job, seen: Mapping[str, TaskObservation | None], world: World) ->
         return TaskMissing(arn)
     event = task_seen(observation, job, world)
     return event if is_news(job, event) else None
+
+
+def _look_for_image(job: Job, image: tuple[str, str], until: datetime | None, world: World) -> ImageArrived | None:
+    """Look for the image a job waits for; without an answer time passes, and the wait may end.
+
+    Raises:
+        TransientError: the wait is over, and ECR cannot say for now whether it was in vain.
+    """
+    try:
+        found = world.images.find_image(*image)
+    except (TransientError, PermanentError) as error:
+        if isinstance(error, TransientError) and until is not None and until <= world.clock.now():
+            raise
+        world.log.decided("image not looked up", job_id=job.job_id, reason=str(error))
+        return None
+    return ImageArrived(*image, found) if found is not None else None
