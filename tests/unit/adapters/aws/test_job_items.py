@@ -32,7 +32,7 @@ from relaunch.core.job import Attempt, IntentKind, Job, JobState, Stop, StopInte
 from relaunch.core.job_lookup import due_at
 from relaunch.core.job_summary import summarize_job
 from relaunch.core.selection import Rejection
-from relaunch.ports import JobWrite
+from relaunch.ports import JobWrite, PermanentError
 
 # Building a strategy for a whole job takes hypothesis a moment; that says nothing about the code under test.
 thorough = settings(
@@ -115,6 +115,14 @@ def test_a_job_and_an_attempt_of_different_writes_are_a_torn_read() -> None:
     for attempt in (older, newer, None):
         with pytest.raises(job_items.TornReadError):
             job_items.read_job(job_items.job_item(job, "a write"), attempt)
+
+
+def test_a_job_that_another_version_wrote_in_words_unknown_here_cannot_be_read() -> None:
+    item = job_items.job_item(make_job("resnet-1f2e"), "a write")
+    item["body"]["S"] = item["body"]["S"].replace('"state":"WAITING"', '"state":"PONDERING"')
+
+    with pytest.raises(PermanentError, match="job resnet-1f2e cannot be read: .*\n.*state\n.*PONDERING"):
+        job_items.read_job(item, None)
 
 
 def test_texts_of_times_sort_as_the_times_do() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from relaunch.adapters.aws.jobs_table import Item, epoch, key, number, stamp, text
 from relaunch.core.job import Attempt, Job, JobSummary, TimelineEntry
@@ -14,7 +14,7 @@ from relaunch.core.job_lookup import due_at, selected_try, waited_slot
 from relaunch.core.job_summary import summarize_job
 from relaunch.core.selection import Selection
 from relaunch.core.selection_rows import explain_rows
-from relaunch.ports import JobWrite, StoredSelection
+from relaunch.ports import JobWrite, PermanentError, StoredSelection
 
 KEPT_AFTER_END = timedelta(days=90)
 # A job whose task is gone for longer is found by its `wake_at` alone.
@@ -155,13 +155,15 @@ def read_job(item: Mapping[str, Any], attempt: Mapping[str, Any] | None) -> Job:
 
     Raises:
         TornReadError: the two are not of the same write.
+        PermanentError: it is not written as this version writes jobs: a later one did, before it was rolled back.
     """
-    job = _JOB.validate_json(item["body"]["S"])
-    if "attempt_number" not in item:
-        return job
-    if attempt is None or attempt["version"] != item["version"]:
+    if "attempt_number" in item and (attempt is None or attempt["version"] != item["version"]):
         raise TornReadError
-    return replace(job, attempt=read_attempt(attempt))
+    try:
+        job = _JOB.validate_json(item["body"]["S"])
+        return replace(job, attempt=read_attempt(attempt)) if attempt and "attempt_number" in item else job
+    except ValidationError as error:
+        raise PermanentError(f"job {job_id_of(item['pk']['S'])} cannot be read: {error}") from error
 
 
 def read_attempt(item: Mapping[str, Any]) -> Attempt:
