@@ -4,8 +4,11 @@ from fakes.builders import (
     NOW,
     make_capacity_failure,
     make_definition,
+    make_instance_type,
     make_job,
     make_offering,
+    make_offering_key,
+    make_placement_try,
     make_running_attempt,
     make_running_job,
     make_timeline_entry,
@@ -16,10 +19,10 @@ from fakes.stage import FakeOdds
 from fakes.world import make_world
 from relaunch.core.accelerator import PurchaseOption
 from relaunch.core.expected_cost import GP3_USD_PER_GIB_MONTH
-from relaunch.core.job import Job, JobState
+from relaunch.core.job import Job, JobState, TryState
 from relaunch.core.quotas import QuotaRoom
 from relaunch.core.snapshot import Origin, SnapshotPart
-from relaunch.ports import JobWrite
+from relaunch.ports import JobWrite, PermanentError
 from relaunch.usecases.launch_attempt import launch_attempt
 from relaunch.usecases.plan_jobs import plan_jobs
 from relaunch.usecases.survey_market import survey_market, with_odds
@@ -50,8 +53,9 @@ class CountingJobs(InMemoryJobs):
         return super().load_job(job_id)
 
 
-def start(jobs: InMemoryJobs, job_id: str) -> None:
-    job = make_running_job(job_id, attempt=make_running_attempt(instance_id=f"i-{job_id}"))
+def start(jobs: InMemoryJobs, job_id: str, instance_type: str = "g5.xlarge") -> None:
+    placed = make_placement_try(offering=make_offering_key(instance_type), state=TryState.PLACED)
+    job = make_running_job(job_id, attempt=make_running_attempt(placement_try=placed, instance_id=f"i-{job_id}"))
     assert jobs.create_job(make_job(job_id), [make_timeline_entry()])
     jobs.save_job(JobWrite(replace(job, version=1), take_slot_limits=(9, 9)))
 
@@ -102,6 +106,32 @@ def test_quotas_as_last_refreshed_are_held_against_what_other_jobs_use() -> None
     market = survey_market(make_world(jobs=jobs, offerings=offered_with(**{"3819A6DF": 11.0})), "own")
 
     assert market.limits.quotas == {G_SPOT: QuotaRoom(11.0, 8.0)}
+
+
+def test_machines_of_types_that_only_the_refreshed_snapshot_knows_use_quotas_too() -> None:
+    jobs = InMemoryJobs()
+    start(jobs, "one", "g99.xlarge")
+    offerings = offered_with(**{"3819A6DF": 7.0})
+    rows = {"g99.xlarge": make_instance_type("g99.xlarge", vcpus=6)}
+    offerings.refreshed = offerings.refreshed.with_part(SnapshotPart.INSTANCE_TYPES, rows, Origin("EC2", NOW))
+
+    assert survey_market(make_world(jobs=jobs, offerings=offerings)).limits.quotas == {G_SPOT: QuotaRoom(7.0, 6.0)}
+
+
+def test_a_job_that_cannot_be_read_keeps_no_other_from_its_launch() -> None:
+    class OneUnreadable(InMemoryJobs):
+        def load_job(self, job_id: str) -> Job | None:
+            if job_id == "one":
+                raise PermanentError("job one cannot be read")
+            return super().load_job(job_id)
+
+    jobs = OneUnreadable()
+    for job_id in ("one", "two"):
+        start(jobs, job_id)
+
+    market = survey_market(make_world(jobs=jobs, offerings=offered_with(**{"3819A6DF": 11.0})))
+
+    assert market.limits.quotas == {G_SPOT: QuotaRoom(11.0, 4.0)}
 
 
 def test_quotas_that_are_not_known_reject_nothing_and_cost_no_read() -> None:

@@ -1,15 +1,17 @@
 """Look at everything a selection depends on besides the job: offerings, what failed lately, quotas, disk prices."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from relaunch.core.accelerator import PurchaseOption
+from relaunch.core.job import Job
 from relaunch.core.offering import CapacityMemory, Offering
 from relaunch.core.quota_use import may_be_short, room_of_quotas
 from relaunch.core.quotas import Quotas
+from relaunch.core.snapshot import OfferingsSnapshot
 from relaunch.core.terms import SelectionLimits
-from relaunch.ports import World, ZoneScoreSource
+from relaunch.ports import PermanentError, World, ZoneScoreSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ def survey_market(world: World, own_job_id: str = "") -> Market:
     now = world.clock.now()
     memory = world.capacity.load_capacity_memory(now)
     offerings, snapshot = world.offerings.offerings(now), world.offerings.snapshot(now)
-    limits = replace(world.limits.selection, quotas=_quotas(snapshot.vcpus_by_quota, offerings, own_job_id, world))
+    limits = replace(world.limits.selection, quotas=_quotas(snapshot, offerings, own_job_id, world))
     if snapshot.gp3_usd_per_gib_month is not None:
         limits = replace(limits, gp3_usd_per_gib_month=snapshot.gp3_usd_per_gib_month)
     return Market(now, offerings, memory, limits)
@@ -52,7 +54,8 @@ def with_odds(
     )
 
 
-def _quotas(vcpus_by_code: Mapping[str, float], offerings: Sequence[Offering], own_job_id: str, world: World) -> Quotas:
+def _quotas(snapshot: OfferingsSnapshot, offerings: Sequence[Offering], own_job_id: str, world: World) -> Quotas:
+    vcpus_by_code = snapshot.vcpus_by_quota
     if not vcpus_by_code:
         return {}
     cap = world.limits.max_running_jobs
@@ -61,5 +64,17 @@ def _quotas(vcpus_by_code: Mapping[str, float], offerings: Sequence[Offering], o
     others = [job_id for job_id in world.jobs.load_slot_holders() if job_id != own_job_id]
     if not may_be_short(vcpus_by_code, offerings, len(others)):
         return room_of_quotas(vcpus_by_code, (), {})
-    jobs = (world.jobs.load_job(job_id) for job_id in others)
-    return room_of_quotas(vcpus_by_code, (job for job in jobs if job is not None), world.offerings.catalogue())
+    known = {**world.offerings.catalogue(), **snapshot.instance_types}
+    return room_of_quotas(vcpus_by_code, _load_readable(others, world), known)
+
+
+def _load_readable(job_ids: Iterable[str], world: World) -> Iterator[Job]:
+    """Load jobs; one that cannot be read keeps no other from its launch."""
+    for job_id in job_ids:
+        try:
+            job = world.jobs.load_job(job_id)
+        except PermanentError as error:
+            world.log.decided("uncounted", job_id=job_id, reason=str(error))
+            continue
+        if job is not None:
+            yield job
