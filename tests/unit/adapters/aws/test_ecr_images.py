@@ -120,6 +120,27 @@ class TestIndex:
 
         assert registry.find() == FoundImage(DIGEST, (), "it names none")
 
+    @pytest.mark.parametrize(
+        ("named", "meant"),
+        [
+            pytest.param(platform("arm", variant="v7"), "linux/arm", id="a variant of an architecture"),
+            pytest.param(platform("amd64", variant="v2"), "linux/amd64", id="a level of an architecture"),
+            pytest.param(platform("amd64", "windows", **{"os.version": "10.0.20348.1"}), "windows/amd64", id="Windows"),
+            pytest.param(platform("x86_64"), "linux/amd64", id="the kernel's name of amd64"),
+            pytest.param(platform("aarch64", "Linux"), "linux/arm64", id="the kernel's name of arm64"),
+            pytest.param(platform("i386"), "linux/386", id="an older name of 386"),
+        ],
+    )
+    def test_platforms_are_told_by_system_and_architecture_alone(self, registry, named, meant):
+        registry.answer_image({"manifests": [named]})
+
+        assert registry.find() == FoundImage(DIGEST, (meant,))
+
+    def test_an_index_among_images_may_have_any_platform(self, registry):
+        registry.answer_image({"manifests": [platform("amd64"), {"digest": "sha256:3", "mediaType": OCI_INDEX}]})
+
+        assert registry.find() == FoundImage(DIGEST, (), "it names none")
+
     def test_an_image_is_found_by_digest_and_in_another_registry(self, registry):
         reference = {"imageDigest": DIGEST}
         registry.answer_image({"manifests": [platform("ARM64")]}, reference=reference, registry="999900001111")

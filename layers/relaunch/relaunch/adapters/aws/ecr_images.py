@@ -31,6 +31,15 @@ _MEDIA_TYPES = (
 _FETCH_SECONDS = 3
 # A configuration has a few KB, of which most is the history of a long Dockerfile.
 _LARGEST_BLOB_BYTES = 1024 * 1024
+# Names from before Go's, which containerd and Docker take for the same (`normalizeArch` in containerd's platforms).
+_ARCHITECTURES = {
+    "x86_64": "amd64",
+    "x86-64": "amd64",
+    "i386": "386",
+    "aarch64": "arm64",
+    "armhf": "arm",
+    "armel": "arm",
+}
 _UPSTREAM_TROUBLE = frozenset({"UpstreamTooManyRequests", "UpstreamUnavailable"})
 
 
@@ -41,8 +50,10 @@ class _Platform(BaseModel):
     @property
     def name(self) -> str | None:
         """None for what runs nowhere: BuildKit lists attestations as `unknown/unknown`."""
-        parts = (self.os, self.architecture)
-        return None if {"", "unknown"} & set(parts) else "/".join(parts).lower()
+        system, architecture = self.os.lower(), self.architecture.lower()
+        if {"", "unknown"} & {system, architecture}:
+            return None
+        return f"{system}/{_ARCHITECTURES.get(architecture, architecture)}"
 
 
 class _Descriptor(BaseModel):
