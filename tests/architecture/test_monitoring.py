@@ -159,6 +159,23 @@ def test_a_warning_is_late_when_the_training_has_less_than_its_ninety_seconds(al
     assert alarms["WarningsAgeAlarm"]["Period"] == late["Period"] == 60
 
 
+def test_a_refresh_has_failed_when_all_its_tries_have_and_the_alarm_sees_them_together(
+    template: Template, alarms: dict[str, Any]
+) -> None:
+    (retries,) = (
+        each["MaximumRetryAttempts"]
+        for each in template.of_type("Lambda::EventInvokeConfig").values()
+        if each["FunctionName"] == {"Ref": "RefreshOfferingsFunction"}
+    )
+    failed = alarms["RefreshOfferingsErrorsAlarm"]
+    # Lambda waits a minute before the second try, and two before the third.
+    longest = (1 + retries) * template.functions["RefreshOfferingsFunction"]["Timeout"] + 60 + 120
+
+    assert (failed["Threshold"], failed["ComparisonOperator"]) == (retries, "GreaterThanThreshold")
+    # Periods begin at full hours: shorter ones part what belongs together.
+    assert longest < failed["Period"] == 3600
+
+
 def test_alarms_tell_the_topic_if_there_is_one_and_nothing_is_alarming_about_silence(alarms: dict[str, Any]) -> None:
     for name, alarm in alarms.items():
         tells = {"Fn::If": ["HasAlarmTopic", [{"Ref": "AlarmTopicArn"}], {"Ref": "AWS::NoValue"}]}
