@@ -5,9 +5,9 @@ import pytest
 
 from fakes.builders import NOW, make_attempt, make_offering_key, make_placement_try, make_running_attempt, task_arn
 from relaunch.core.caps import StackLimits
-from relaunch.core.job import Effect, EffectKind, Job, JobState, StopKind, TryState, WaitReason
+from relaunch.core.job import Effect, EffectKind, IntentKind, Job, JobState, StopKind, TryState, Waiting, WaitReason
 from relaunch.core.lifecycle import decide
-from unit.core.lifecycle_matrix import SITUATIONS, seen_stopped
+from unit.core.lifecycle_matrix import SITUATIONS, intent, seen_stopped
 
 SOON = NOW + timedelta(minutes=1)
 LAUNCH = Effect(EffectKind.REQUEST_LAUNCH)
@@ -74,11 +74,10 @@ def test_a_failure_is_launched_again_after_its_pause():
 
     assert (job.failures, job.interruptions) == (1, 0)
     assert job.pending == (Effect(EffectKind.REQUEST_LAUNCH, delay_seconds=30),)
-    assert job.waiting is not None
-    assert job.waiting.reason is WaitReason.BACKOFF
-    assert job.waiting.until == SOON + timedelta(seconds=30)
+    again_at = SOON + timedelta(seconds=30)
+    assert job.waiting == Waiting(WaitReason.BACKOFF, SOON, job.reason, again_at)
     assert job.wake_at is not None
-    assert job.wake_at > job.waiting.until
+    assert job.wake_at > again_at
 
 
 @pytest.mark.parametrize(
@@ -95,8 +94,7 @@ def test_an_offering_that_failed_is_remembered_before_the_next_launch_is_asked_f
         until=SOON + timedelta(minutes=minutes),
     )
     assert launch == LAUNCH
-    assert job.waiting is not None
-    assert job.waiting.reason is WaitReason.LAUNCH
+    assert job.waiting == Waiting(WaitReason.LAUNCH, SOON, job.reason)
 
 
 def test_a_job_that_ends_gives_its_slot_back_and_lets_the_next_one_in():
@@ -107,6 +105,25 @@ def test_a_job_that_ends_gives_its_slot_back_and_lets_the_next_one_in():
     assert decision.job.ended_at == SOON
     assert decision.job.wake_at is not None
     assert decision.timeline[0].event == "succeeded"
+
+
+def test_the_exit_code_of_the_definitions_container_counts_and_no_others():
+    assert stopped(SITUATIONS["ru"], container_exit_codes={"main": 0, "log": 1}).state is JobState.SUCCEEDED
+    assert stopped(SITUATIONS["ru"], container_exit_codes={"main": 1, "log": 0}).failures == 1
+
+
+def test_a_program_that_fails_on_a_machine_that_shuts_down_was_lost_with_it():
+    job = replace(SITUATIONS["ru"], attempt=make_running_attempt(host_ended_at=NOW + timedelta(seconds=50)))
+
+    lost = stopped(job, 1)
+
+    assert (lost.failures, lost.interruptions, lost.interrupted_at) == (0, 1, NOW + timedelta(seconds=50))
+
+
+def test_a_job_that_we_stopped_because_its_time_was_up_timed_out():
+    job = replace(SITUATIONS["sn"], attempt=make_running_attempt(intent=intent(IntentKind.TIME_OUT)))
+
+    assert decide(job, seen_stopped(143), SOON, StackLimits()).timeline[0].event == "timed out"
 
 
 def test_the_last_allowed_failure_is_the_end():
