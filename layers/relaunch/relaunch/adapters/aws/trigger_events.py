@@ -103,7 +103,7 @@ def parse_image_action(event: Mapping[str, object]) -> ImagePushed | IgnoredEven
     """Read "ECR Image Action"; the same image under the same tag is the same event.
 
     Raises:
-        PermanentError: repository or action are missing.
+        PermanentError: repository, action or digest are missing.
     """
     try:
         image = _ImageAction.model_validate(event.get("detail"))
