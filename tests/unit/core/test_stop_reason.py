@@ -250,3 +250,26 @@ def test_a_reason_said_twice_is_kept_once() -> None:
     case = Case(K.IMAGE, "TaskFailedToStart", "CannotPull: x", {"main": None}, {"main": "CannotPull: x"})
 
     assert classify(case).stopped_reason == "CannotPull: x"
+
+
+BOTH = {"main": "main: went wrong", "log": "log: went wrong"}
+
+
+@pytest.mark.parametrize(
+    ("container", "exit_code", "words"),
+    [
+        pytest.param("main", 1, "main: went wrong", id="it ended by itself"),
+        pytest.param("main", 0, "main: went wrong", id="it finished"),
+        pytest.param("main", 137, "main: went wrong; log: went wrong", id="it was killed, perhaps with the others"),
+        pytest.param("main", 143, "main: went wrong; log: went wrong", id="it was ended, perhaps with the others"),
+        pytest.param("main", None, "main: went wrong; log: went wrong", id="nobody knows how it ended"),
+        pytest.param("log", 1, "log: went wrong", id="another one counts"),
+        pytest.param(None, 1, "main: went wrong; log: went wrong", id="all of them count"),
+    ],
+)
+def test_other_containers_explain_only_an_end_that_was_not_its_own(
+    container: str | None, exit_code: int | None, words: str
+) -> None:
+    case = Case(K.UNKNOWN, EXITED, EXITED_REASON, dict.fromkeys(BOTH, exit_code), BOTH, container)
+
+    assert classify(case).stopped_reason == f"{EXITED_REASON}; {words}"
