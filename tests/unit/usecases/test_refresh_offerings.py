@@ -292,6 +292,18 @@ def test_what_will_never_be_had_is_said_and_not_tried_again() -> None:
     assert region.stored.origins[SnapshotPart.SPOT_PRICES].at == NOW
 
 
+def test_an_answer_of_a_form_that_nobody_foresaw_costs_its_own_part_only_and_is_raised() -> None:
+    region = Region(OLD)
+    region.aws.failures = {"on_demand_prices": KeyError("terms"), "gp3_price": TransientError("throttled")}
+
+    with pytest.raises(KeyError, match="terms"):
+        region.refresh()
+
+    kept = {part for part, origin in region.stored.origins.items() if origin == LONG_AGO}
+    assert kept == {SnapshotPart.ON_DEMAND_PRICES, SnapshotPart.DISK_PRICE}
+    assert ("refresh-failed", {"part": "on-demand prices", "reason": "'terms'"}) in region.log.lines
+
+
 def test_no_type_at_all_is_not_believed() -> None:
     region = Region(OLD)
     region.aws.described = {}

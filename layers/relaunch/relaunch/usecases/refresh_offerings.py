@@ -1,6 +1,6 @@
 """Bring what AWS says of the region's offerings into the snapshot that launches choose from."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -20,11 +20,12 @@ def refresh_offerings(world: RefreshWorld) -> dict[str, str]:
 
     Raises:
         TransientError: some part is worth another try; what could be had is stored.
+        Exception: an answer had a form that nobody foresaw; what else could be had is stored.
     """
     now = world.clock.now()
     snapshot = _load(world)
     outcomes: dict[str, str] = {}
-    transient = []
+    troubles: dict[str, Exception] = {}
     for part, (source, fresh_for, fetch) in _FETCHES.items():
         origin = snapshot.origins.get(part)
         if origin is not None and now - origin.at < fresh_for:
@@ -32,20 +33,27 @@ def refresh_offerings(world: RefreshWorld) -> dict[str, str]:
             continue
         try:
             content = fetch(world, snapshot)
-        except (TransientError, PermanentError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, it costs no other part; it is raised below
             outcomes[part.label] = f"kept: {error}"
             world.log.decided("refresh-failed", part=part.label, reason=str(error))
             world.measures.record(Measure(Metric.REFRESHES_FAILED, label=part.label))
-            if isinstance(error, TransientError):
-                transient.append(part.label)
+            troubles[part.label] = error
         else:
             snapshot = snapshot.with_part(part, content, Origin(source, now))
             outcomes[part.label] = "refreshed"
     world.snapshots.save_snapshot(snapshot)
     world.log.decided("offerings-refreshed", region=world.region, outcomes=outcomes)
+    _raise_worst(troubles)
+    return outcomes
+
+
+def _raise_worst(troubles: Mapping[str, Exception]) -> None:
+    for error in troubles.values():
+        if not isinstance(error, TransientError | PermanentError):
+            raise error
+    transient = [label for label, error in troubles.items() if isinstance(error, TransientError)]
     if transient:
         raise TransientError(f"not refreshed: {', '.join(transient)}")
-    return outcomes
 
 
 def _load(world: RefreshWorld) -> OfferingsSnapshot:
