@@ -54,6 +54,16 @@ def test_the_message_holds_the_job_id() -> None:
     assert parse_launch_request(message["Body"]) == "resnet-ü"
 
 
+def test_the_launches_that_are_asked_for_are_counted_delayed_ones_too(queue: tuple[LaunchQueue, Sent]) -> None:
+    launches, _ = queue
+    assert launches.count_requests() == 0
+
+    launches.request_launch("resnet-1")
+    launches.request_launch("resnet-2", 600)
+
+    assert launches.count_requests() == 2
+
+
 @pytest.mark.parametrize("body", ["", "resnet-1", "[]", "{}", '{"job_id": ""}', '{"job_id": 7}', '{"job_id": null}'])
 def test_a_message_that_names_no_job_is_permanent(body: str) -> None:
     with pytest.raises(PermanentError):

@@ -1,5 +1,7 @@
 """Derived revisions, in memory."""
 
+from datetime import timedelta
+
 from fakes.builders import make_container
 from relaunch.core.derived_revision import DERIVED_FROM, TaskDefinition, is_derived_family
 from relaunch.core.revision import parse_revision_arn
@@ -33,7 +35,7 @@ class FakeRegistry:
             name[0], {"containerDefinitions": [{"name": container.name, "image": container.image}]}, {"team": "vision"}
         )
 
-    def find_active(self, family: str) -> str | None:
+    def find_active(self, family: str, max_age: timedelta = timedelta(0)) -> str | None:
         found = [arn for arn in self.active if _family(arn) == family and DERIVED_FROM in self.registered[arn].tags]
         return max(found, key=_revision, default=None)
 

@@ -26,7 +26,7 @@ class FakeRevisions:
         self.failure: Exception | None = None
         self.call_count = 0
 
-    def newest_active(self, family: str) -> Revision:
+    def newest_active(self, family: str, since: datetime | None = None) -> Revision:
         self.call_count += 1
         if self.failure:
             failure, self.failure = self.failure, None
@@ -168,6 +168,12 @@ class FakeLaunchQueue:
             failure, self.failure = self.failure, None
             raise failure
         self.requested.append((job_id, min(max(delay_seconds, 0), MAX_DELAY_SECONDS)))
+
+    def count_requests(self) -> int:
+        if self.failure:
+            failure, self.failure = self.failure, None
+            raise failure
+        return len(self.requested)
 
 
 class ListLog:

@@ -17,6 +17,7 @@ from relaunch.adapters.aws.ecs_registration import EcsRegistry
 from relaunch.adapters.aws.ecs_revisions import EcsRevisions
 from relaunch.adapters.aws.ecs_target import EcsTarget
 from relaunch.adapters.aws.offerings import CapacityProviderOfferings
+from relaunch.adapters.aws.pace import Pace
 from relaunch.adapters.aws.poison_queue import PoisonQueue
 from relaunch.adapters.aws.snapshot_item import DynamoDbSnapshots
 from relaunch.adapters.aws.spot_prices import Ec2SpotPrices
@@ -194,9 +195,9 @@ def _make_world(settings: Settings, clients: _Clients, log: DecisionLog) -> Worl
         jobs=jobs,
         definitions=jobs,
         capacity=jobs,
-        tasks=EcsTarget(clients.lazy("ecs"), settings.cluster, settings.subnets, settings.security_groups),
-        revisions=EcsRevisions(clients.lazy("ecs")),
-        registry=EcsRegistry(clients.lazy("ecs")),
+        tasks=EcsTarget(clients.lazy("ecs"), settings.cluster, settings.subnets, settings.security_groups, Pace()),
+        revisions=EcsRevisions(clients.lazy("ecs"), clock),
+        registry=EcsRegistry(clients.lazy("ecs"), clock),
         upkeep=jobs,
         offerings=CapacityProviderOfferings(settings.capacity_providers, spot_prices, snapshot, log),
         images=EcrImages(clients.lazy("ecr")),

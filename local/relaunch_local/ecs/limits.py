@@ -1,6 +1,6 @@
 """Token buckets: ECS's, shared by the actions of a group, and EC2's, which counts the machines that are launched.
 
-Sources: "Request throttling for the Amazon ECS API"; "Request throttling for the Amazon EC2 API", resource token limits.
+Sources: "Request throttling for the Amazon ECS API"; "Request throttling for the Amazon EC2 API" (resource tokens).
 """
 
 from dataclasses import dataclass
@@ -51,6 +51,11 @@ _BUCKET_OF = {
 }
 
 
+def rate_of(action: str) -> tuple[float, float]:
+    """Burst and sustained requests per second of an action's bucket."""
+    return _RATES[_BUCKET_OF[action]]
+
+
 @dataclass(slots=True)
 class _Bucket:
     burst: float
@@ -86,7 +91,3 @@ class RequestLimits:
     def may_launch_machine(self) -> bool:
         """Take a token for one more machine; False when there is none."""
         return not self.enabled or self._machines.take(self._clock.now())
-
-    def rate(self, action: str) -> tuple[float, float]:
-        """Burst and sustained requests per second of an action's bucket."""
-        return _RATES[_BUCKET_OF[action]]

@@ -256,6 +256,14 @@ class ModelSqs:
         )
         return {"MessageId": "sent"}
 
+    def get_queue_attributes(self, **parameters: Any) -> Any:
+        """GetQueueAttributes: how many messages there are, those that are delayed (or in flight) apart."""
+        queue = self._queues.queues[parameters["QueueUrl"]]
+        visible = len(queue.visible)
+        delayed = max(queue.open_bodies.total() - visible, 0)
+        counts = {"ApproximateNumberOfMessages": visible, "ApproximateNumberOfMessagesDelayed": delayed}
+        return {"Attributes": {name: str(counts[name]) for name in parameters["AttributeNames"]}}
+
 
 class ModelS3:
     """S3's reading actions over the objects of the simulated trainings."""

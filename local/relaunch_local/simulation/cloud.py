@@ -1,7 +1,7 @@
 """One simulated account: the ECS simulator, SQS, EventBridge, Lambda, S3 and ECR, and the application in it."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from relaunch.adapters.aws.ecr_images import EcrImages
 from relaunch.adapters.aws.ecs_registration import EcsRegistry
 from relaunch.adapters.aws.ecs_revisions import EcsRevisions
 from relaunch.adapters.aws.ecs_target import EcsTarget
+from relaunch.adapters.aws.pace import Pace
 from relaunch.adapters.aws.poison_queue import PoisonQueue
 from relaunch.adapters.aws.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.sqs_launches import SqsLaunchQueue
@@ -54,7 +55,11 @@ class FunctionClock:
 
 
 class Cloud:
-    """Everything of one run, made from its seed."""
+    """Everything of one run, made from its seed; a subclass may have other parts."""
+
+    calls_type: type[Calls] = Calls
+    indexes_type: type[Indexes] = Indexes
+    lambdas_type: type[Lambdas] = Lambdas
 
     def __init__(self, seed: int, options: Options) -> None:
         """Build the account and deploy the application; nothing happens until the clock moves."""
@@ -68,7 +73,7 @@ class Cloud:
         self.objects = ObjectStore()
         self.runtime = Runtime(self.clock, self.chance, self.trace.line)
         self.runtime.kill_at_step = options.kill_at_step
-        self.calls = Calls(self.runtime, self.chance)
+        self.calls = self.calls_type(self.runtime, self.chance)
         self.invariants = Invariants(self.clock, self.objects, self.scenario.limits.max_running_jobs)
         self.trainings = Trainings(
             self.clock, self.chance, self.objects, self.scenario.recipes, self.invariants.container_started
@@ -78,11 +83,11 @@ class Cloud:
         self.queues = Queues(self.stack.queues, self.clock, self.chance, self.trace.line)
         self.bus = EventBus(self.stack.rules, self.queues, self.clock, self.chance, self.trace.line)
         self.ecr = ModelEcr()
-        self.indexes = Indexes(self.clock, self.chance)
+        self.indexes = self.indexes_type(self.clock, self.chance)
         self.emulated = self._emulated_table() if options.dynamodb else None
         self.store: Any = self.emulated.raw if self.emulated is not None else InMemoryJobs()
         self.world = self._world()
-        self.lambdas = Lambdas(
+        self.lambdas = self.lambdas_type(
             self.stack, self.world, self._poison, self.queues, self.runtime, self.invariants, self._handled
         )
         self.pollers = {
@@ -144,21 +149,29 @@ class Cloud:
         )
         spot_prices = Ec2SpotPrices(ec2, clock)
         known: dict[str, Any] = {
-            "tasks": EcsTarget(ecs, CLUSTER),
-            "revisions": EcsRevisions(ecs),
-            "offerings": SimulatedOfferings(self.scenario.providers, spot_prices),
+            "tasks": self.per_container(lambda: EcsTarget(ecs, CLUSTER, pace=self.pace())),
+            "revisions": self.per_container(lambda: EcsRevisions(ecs, clock)),
+            "offerings": SimulatedOfferings(self.scenario.providers, spot_prices, self.scenario.on_demand_usd_per_hour),
             "images": EcrImages(ecr),
             "checkpoints": S3Checkpoints(s3),
             "launches": SqsLaunchQueue(self._sqs(), "AttemptsQueue"),
             "clock": clock,
             "log": self.trace,
             "limits": self.scenario.limits,
-            "registry": EcsRegistry(ecs),
+            "registry": self.per_container(lambda: EcsRegistry(ecs, clock)),
         }
         # Ports that this page does not name are kept in the table, as `jobs`, `definitions` and `capacity` are.
         needed = (each for each in fields(World) if each.default is MISSING and each.default_factory is MISSING)
         ports = {each.name: known.get(each.name, jobs) for each in needed}
         return World(**ports, limits=self.scenario.limits)
+
+    def per_container(self, make: Callable[[], Any]) -> Any:
+        """What every container of a function has of its own; here all share one, which is kept longest."""
+        return make()
+
+    def pace(self) -> Pace | None:
+        """The pace of a container's launches; a seed has too few for it to matter."""
+        return None
 
     def _stop_asked(self, task_arn: str) -> None:
         self.invariants.effect_done(EffectKind.STOP_TASK, task_arn)

@@ -18,10 +18,30 @@ CAPACITY_HORIZON = LONGEST + timedelta(minutes=1)
 DUE_PATIENCE = timedelta(minutes=30)
 
 
+class _Census:
+    """Jobs, and how many of each definition they are."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, str] = {}
+        self.of: Counter[str] = Counter()
+
+    def note(self, job: Job) -> None:
+        if job.job_id not in self.jobs:
+            self.jobs[job.job_id] = job.definition.name
+            self.of[job.definition.name] += 1
+
+    def forget(self, job_id: str) -> None:
+        name = self.jobs.pop(job_id, None)
+        if name is not None:
+            self.of[name] -= 1
+
+
 class Invariants:
     """Watches every write of a job, every change of a task, and every container that starts."""
 
-    def __init__(self, clock: Clock, objects: ObjectStore, max_running_jobs: int) -> None:
+    def __init__(  # noqa: PLR0915 - everything that it watches
+        self, clock: Clock, objects: ObjectStore, max_running_jobs: int
+    ) -> None:
         """Watch from the beginning."""
         self.checks: Counter[str] = Counter()
         self.violations: list[str] = []
@@ -47,6 +67,8 @@ class Invariants:
         self._objects = objects
         self._max_running_jobs = max_running_jobs
         self._live: dict[str, set[str]] = defaultdict(set)
+        self._holders, self._running = _Census(), _Census()
+        """The jobs that have a slot; those that have a live task."""
         self._done: dict[tuple[str, str], datetime] = {}
         self._pending_since: dict[str, dict[Effect, datetime]] = defaultdict(dict)
         self._frozen_resumes: dict[tuple[str, int], set[str | None]] = defaultdict(set)
@@ -99,6 +121,8 @@ class Invariants:
         self.tasks[job_id][arn] = detail
         if detail["lastStatus"] == "STOPPED":
             live.discard(arn)
+            if not self._sound(job_id):
+                self._running.forget(job_id)
             return
         live.add(arn)
         if arn in self.denied:
@@ -140,6 +164,8 @@ class Invariants:
     def deny(self, task_arn: str) -> None:
         """ECS denies a task for longer than it says that it may."""
         self.denied.add(task_arn)
+        for job_id in [job_id for job_id, live in self._live.items() if task_arn in live and not self._sound(job_id)]:
+            self._running.forget(job_id)
 
     def live_tasks(self, job_id: str) -> int:
         """How many tasks of the job live."""
@@ -250,20 +276,21 @@ class Invariants:
 
     def _check_slots(self, job: Job) -> None:
         if not job.has_slot:
+            self._holders.forget(job.job_id)
             return
-        holders = [each for each in self.jobs.values() if each.has_slot]
-        same = sum(each.definition.name == job.definition.name for each in holders)
-        is_kept = same <= job.definition.max_running_jobs and len(holders) <= self._max_running_jobs
-        self.check("max_running_jobs is kept", is_kept, f"{same} of {job.definition.name}, {len(holders)} in all")
+        self._holders.note(job)
+        same, every = self._holders.of[job.definition.name], len(self._holders.jobs)
+        is_kept = same <= job.definition.max_running_jobs and every <= self._max_running_jobs
+        self.check("max_running_jobs is kept", is_kept, f"{same} of {job.definition.name}, {every} in all")
 
     def _check_running(self, job_id: str) -> None:
         job = self.jobs.get(job_id)
         self.check("a task belongs to a job", job is not None, job_id)
         if job is None:
             return
-        running = [self.jobs[each] for each in self._live if self._sound(each) and each in self.jobs]
-        same = sum(each.definition.name == job.definition.name for each in running)
-        is_kept = same <= job.definition.max_running_jobs and len(running) <= self._max_running_jobs
+        self._running.note(job)
+        same = self._running.of[job.definition.name]
+        is_kept = same <= job.definition.max_running_jobs and len(self._running.jobs) <= self._max_running_jobs
         self.check("no more tasks than max_running_jobs", is_kept, f"{same} of {job.definition.name}")
         self.check("only open jobs get tasks", job.state is not JobState.SUCCEEDED, f"{job_id} is {job.state}")
 

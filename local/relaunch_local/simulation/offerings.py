@@ -19,8 +19,14 @@ ON_DEMAND_USD_PER_HOUR: Mapping[str, float] = {"g4dn.xlarge": 0.526, "g5.xlarge"
 class SimulatedOfferings:
     """Implements OfferingSource: spot costs what its dearest zone costs, on-demand what on-demand costs for ever."""
 
-    def __init__(self, providers: Sequence[CapacityProviderOffer], spot_prices: Ec2SpotPrices) -> None:
+    def __init__(
+        self,
+        providers: Sequence[CapacityProviderOffer],
+        spot_prices: Ec2SpotPrices,
+        on_demand_usd_per_hour: Mapping[str, float],
+    ) -> None:
         """Offer these providers."""
+        self._on_demand_usd_per_hour = on_demand_usd_per_hour
         self._providers = tuple(providers)
         self._spot_prices = spot_prices
 
@@ -44,7 +50,7 @@ class SimulatedOfferings:
     def _offering(
         self, provider: CapacityProviderOffer, spot: Mapping[tuple[str, str], tuple[float, datetime]], now: datetime
     ) -> Offering:
-        on_demand = ON_DEMAND_USD_PER_HOUR[provider.instance_type]
+        on_demand = self._on_demand_usd_per_hour[provider.instance_type]
         dearest = [price for (name, _), (price, _) in spot.items() if name == provider.instance_type]
         is_spot = provider.purchase is PurchaseOption.SPOT
         return Offering(

@@ -33,6 +33,8 @@ class DeliveryError(Exception):
 class Outside:
     """Starts what a scenario plans."""
 
+    redelivered_after_seconds = (30.0, 900.0)
+
     def __init__(self, cloud: Cloud) -> None:
         """Plan everything on the clock."""
         self.cloud = cloud
@@ -77,7 +79,7 @@ class Outside:
 
     def _push(self, event: PlannedEvent) -> None:
         chance = self.cloud.chance
-        payload = _push_payload(event)
+        payload = push_payload(event)
         self._deliver(event, payload, f"delivery-{event.token[:8]}", "hook-1")
         if chance.strikes("github-redelivered", 0.25, note=event.token[:8]):
             delay = self._dice.uniform(0.1, 3_600.0)
@@ -94,7 +96,7 @@ class Outside:
             "x-github-event": "push",
             "x-github-delivery": delivery,
             "x-github-hook-id": hook,
-            "x-hub-signature-256": f"sha256={'0' * 64}",
+            "x-hub-signature-256": f"sha256={self._sign(payload)}",
         }
         request = Request({"headers": headers, "body": payload})
         sqs = cloud._sqs()  # noqa: SLF001 - the webhook's own client
@@ -103,16 +105,24 @@ class Outside:
             sqs.send_message(QueueUrl="IntakeQueue", MessageBody=message)
 
         def handle() -> None:
-            if receive(request, lambda _body, _digest: True, enqueue, iso(cloud.clock.now())).status != 202:
+            if receive(request, self._has_signed, enqueue, iso(cloud.clock.now())).status != 202:
                 raise DeliveryError(delivery)
 
         def on_end(_answer: Any, error: BaseException | None) -> None:
             if error is not None:
-                self._at(self._dice.uniform(30.0, 900.0), lambda: self._deliver(event, payload, delivery, hook))
+                delay = self._dice.uniform(*self.redelivered_after_seconds)
+                self._at(delay, lambda: self._deliver(event, payload, delivery, hook))
             else:
                 self._accept(event)
 
         cloud.lambdas.call("github_webhook", handle, on_end)
+
+    def _sign(self, _payload: str) -> str:
+        """A signature; none is made in a seed's run, where none is checked either."""
+        return "0" * 64
+
+    def _has_signed(self, _body: bytes, _digest: bytes) -> bool:
+        return True
 
     def _upload(self, event: PlannedEvent) -> None:
         folder = f"{event.definition}/" if event.definition else SHARED
@@ -190,7 +200,8 @@ class Outside:
         )
 
 
-def _push_payload(event: PlannedEvent) -> str:
+def push_payload(event: PlannedEvent) -> str:
+    """The body of a push to main."""
     commit = {"id": event.token, "added": ["train/a.py"], "modified": [], "removed": []}
     return json.dumps(
         {

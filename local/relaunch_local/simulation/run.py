@@ -45,6 +45,26 @@ class StepLimitError(Exception):
     """The run was to end after so many steps."""
 
 
+class Schedule:
+    """Calls reconcile every minute, whenever that minute begins."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        """Begin within a minute."""
+        self._cloud = cloud
+        cloud.clock.call_later(cloud.chance.stream("schedule").uniform(0.0, _MINUTE), self._tick)
+
+    def _tick(self) -> None:
+        cloud = self._cloud
+        cloud.clock.call_later(_MINUTE, self._tick)
+        if cloud.chance.strikes("schedule-missed", _MISSED_PASSES):
+            return
+        due_at, now = cloud.indexes.next_due_at(), cloud.clock.now()
+        is_sweeping = any(is_sweep_due(now + skew) for skew in (-_CLOCK_MARGIN, timedelta(0), _CLOCK_MARGIN))
+        # A pass that would find nothing is not simulated.
+        if is_sweeping or (due_at is not None and due_at <= now + _CLOCK_MARGIN):
+            cloud.lambdas.reconcile()
+
+
 class SeedRun:
     """A run in progress."""
 
@@ -55,8 +75,7 @@ class SeedRun:
         self.outside = Outside(self.cloud)
         self.market = Market(self.cloud, self.outside.cancel_somebody)
         self.mishaps = Mishaps(self.cloud, self.outside.cancel_somebody)
-        # The schedule's minute begins whenever it was made.
-        self.cloud.clock.call_later(self.cloud.chance.stream("schedule").uniform(0.0, _MINUTE), self._tick)
+        Schedule(self.cloud)
 
     def run(self) -> SeedResult:
         """Let it all happen, and judge it."""
@@ -103,17 +122,6 @@ class SeedRun:
         return all(job.state.is_final and not job.pending for job in jobs.values()) and not any(
             cloud.invariants.live_tasks(job_id) for job_id in jobs
         )
-
-    def _tick(self) -> None:
-        cloud = self.cloud
-        cloud.clock.call_later(_MINUTE, self._tick)
-        if cloud.chance.strikes("schedule-missed", _MISSED_PASSES):
-            return
-        due_at, now = cloud.indexes.next_due_at(), cloud.clock.now()
-        is_sweeping = any(is_sweep_due(now + skew) for skew in (-_CLOCK_MARGIN, timedelta(0), _CLOCK_MARGIN))
-        # A pass that would find nothing is not simulated.
-        if is_sweeping or (due_at is not None and due_at <= now + _CLOCK_MARGIN):
-            cloud.lambdas.reconcile()
 
     def _check_machines(self) -> None:
         cloud = self.cloud

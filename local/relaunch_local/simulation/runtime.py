@@ -26,7 +26,7 @@ class Invocation:
     """One run of a function.
 
     `messages` are those of its batch, `current` the index of the one that it handles. `clock_offset` is how far this
-    function's clock is off.
+    function's clock is off. `container` is where it runs, where containers are told apart.
     """
 
     number: int
@@ -37,6 +37,7 @@ class Invocation:
     clock_offset: timedelta = timedelta(0)
     deadline: datetime | None = None
     step: int = 0
+    container: int = 0
     is_over: bool = False
     is_spared: bool = False
     doom: str = ""

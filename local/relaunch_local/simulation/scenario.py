@@ -66,6 +66,9 @@ class Scenario:
     timing: Timing
     provisioning_quota: int
     spot_prices: list[SpotPrice] = field(default_factory=list)
+    on_demand_usd_per_hour: Mapping[str, float] = field(default_factory=lambda: ON_DEMAND_USD_PER_HOUR)
+    group_size: int = 4
+    group_least: int = 0
 
     @classmethod
     def draw(cls, chance: Chance) -> "Scenario":
@@ -129,7 +132,9 @@ def provision(simulator: EcsSimulator, scenario: Scenario) -> None:
     simulator.call("CreateCluster", {"clusterName": CLUSTER})
     for provider in scenario.providers:
         purchase = Purchase(provider.purchase.value)
-        group = AutoScalingGroup(provider.name, provider.instance_type, purchase, ZONES, max_size=4)
+        group = AutoScalingGroup(
+            provider.name, provider.instance_type, purchase, ZONES, scenario.group_least, scenario.group_size
+        )
         simulator.add_capacity_provider(provider.name, group, cluster=CLUSTER)
         limit = scenario.capacity[provider.name]
         simulator.set_capacity(provider.instance_type, purchase, limit)

@@ -40,13 +40,18 @@ class Indexes:
 
     def jobs(self) -> list[Job]:
         """The jobs as the indexes show them."""
-        now, shown = self._clock.now(), []
-        for entries in self._entries.values():
-            while len(entries) > 1 and entries[1][0] <= now:
-                del entries[0]
-            if entries[0][0] <= now:
-                shown.append(entries[0][1])
-        return shown
+        shown = (self._shown(job_id) for job_id in self._entries)
+        return [job for job in shown if job is not None]
+
+    def waiting(self, slot: str) -> list[Job]:
+        """The jobs that the index `waiting` has under a slot, in any order."""
+        return [job for job in self.jobs() if waited_slot(job) == slot]
+
+    def _shown(self, job_id: str) -> Job | None:
+        now, entries = self._clock.now(), self._entries[job_id]
+        while len(entries) > 1 and entries[1][0] <= now:
+            del entries[0]
+        return entries[0][1] if entries[0][0] <= now else None
 
     def next_due_at(self) -> datetime | None:
         """When the next job is due, as far as anything is known of it."""
@@ -114,8 +119,8 @@ class JobsTable:
 
         def effect() -> list[str]:
             self._on_effect(EffectKind.ADMIT_WAITING, slot)
-            waiting = [job for job in self._indexes.jobs() if waited_slot(job) == slot]
-            return [job.job_id for job in sorted(waiting, key=lambda job: job.accepted_at)][:limit]
+            waiting = sorted(self._indexes.waiting(slot), key=lambda job: job.accepted_at)
+            return [job.job_id for job in waiting][:limit]
 
         found: list[str] = self._call("load_waiting", effect)
         return found

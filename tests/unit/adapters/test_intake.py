@@ -1,5 +1,6 @@
 import hashlib
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote_plus
@@ -215,3 +216,23 @@ def test_any_message_is_read_or_named_poison(changes: dict[str, Any], base: dict
         outcome = str(error)
 
     assert outcome or (base | changes).get("Records") == []
+
+
+@pytest.mark.parametrize(
+    ("time", "happened_at"),
+    [
+        ("2026-01-01T00:00:05Z", datetime(2026, 1, 1, 0, 0, 5, tzinfo=UTC)),
+        ("2026-01-01T00:00:05", None),
+        ("yesterday", None),
+        (7, None),
+        (None, None),
+    ],
+)
+def test_an_event_knows_when_it_happened_as_far_as_its_message_tells(
+    time: object, happened_at: datetime | None
+) -> None:
+    (event,) = parse_intake_message({**UPLOAD, "time": time})
+
+    assert isinstance(event, ObjectCreated)
+    assert event.happened_at == happened_at
+    assert event == upload()

@@ -1,3 +1,4 @@
+from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 
@@ -368,22 +369,47 @@ def test_a_device_that_another_task_took_first_costs_the_offering_nothing_at_fir
 
 
 @pytest.mark.parametrize(
-    ("outcome", "delay_seconds"),
+    ("outcome", "delays"),
     [
-        pytest.param(LaunchDeferred("ThrottlingException: Rate exceeded"), 30, id="throttled"),
-        pytest.param(LaunchUncertain("no answer to RunTask"), 30, id="no-answer-for-a-minute"),
+        pytest.param(LaunchDeferred("ThrottlingException: Rate exceeded"), range(30, 31), id="not-now"),
+        pytest.param(LaunchDeferred("Rate exceeded", waiting=0), range(15, 46), id="throttled-alone"),
+        pytest.param(
+            LaunchDeferred("Rate exceeded", waiting=10_000), range(250, 751), id="throttled-with-ten-thousand"
+        ),
+        pytest.param(LaunchDeferred("Rate exceeded", waiting=10**6), range(900, 901), id="throttled-with-a-million"),
+        pytest.param(LaunchUncertain("no answer to RunTask"), range(30, 31), id="no-answer-for-a-minute"),
     ],
 )
-def test_the_same_try_is_sent_again_later_and_the_job_says_why(outcome, delay_seconds):
+def test_the_same_try_is_sent_again_later_and_the_job_says_why(outcome, delays):
     job = after(SITUATIONS["fz"], answered(outcome))
 
     assert job.current_attempt == SITUATIONS["fz"].current_attempt
-    assert job.pending == (Effect(EffectKind.REQUEST_LAUNCH, delay_seconds=delay_seconds),)
+    (launch,) = job.pending
+    delay_seconds = launch.delay_seconds
+    assert launch == Effect(EffectKind.REQUEST_LAUNCH, delay_seconds=delay_seconds)
+    assert delay_seconds in delays
     assert job.reason == outcome.reason
     assert job.wake_at is not None
     assert job.wake_at > SOON + timedelta(seconds=delay_seconds)
 
     assert after(job, answered(TaskPlaced(task_arn()))).reason == ""
+
+
+def test_who_was_refused_together_does_not_come_back_together():
+    # They would all be refused again, at the same moment, while the quota is free in between.
+    refused = answered(LaunchDeferred("Rate exceeded", waiting=2_000))
+    jobs = [after(replace(SITUATIONS["fz"], job_id=f"resnet-{number}"), refused) for number in range(500)]
+
+    delays = [job.pending[0].delay_seconds for job in jobs]
+    assert (min(delays), max(delays)) == (50, 149)
+    assert max(Counter(delays).values()) < 20
+
+
+def test_a_job_that_is_refused_again_and_again_does_not_keep_its_place_in_the_round():
+    refused = answered(LaunchDeferred("Rate exceeded", waiting=2_000))
+    job = SITUATIONS["fz"]
+
+    assert len({after(replace(job, version=version), refused).pending[0].delay_seconds for version in range(20)}) > 10
 
 
 @pytest.mark.parametrize(

@@ -113,11 +113,29 @@ def test_a_deferred_launch_is_sent_again_the_same_after_a_while():
     story.deliver()
     assert story.job(job_id).state is JobState.LAUNCHING
     assert story.job(job_id).reason == "ThrottlingException: Rate exceeded"
-    assert story.launches.requested == [(job_id, 30)]
+    ((asked, delay_seconds),) = story.launches.requested
+    assert asked == job_id
+    assert 15 <= delay_seconds <= 45
 
     story.settle()
     assert story.tasks.requests[0] == story.tasks.requests[1]
     assert len(story.tasks.tasks) == 1
+
+
+@pytest.mark.parametrize("count", [10_000, TransientError("SQS is down")], ids=["counted", "not counted"])
+def test_the_more_launches_wait_the_later_a_deferred_one_is_sent_again(count):
+    story, _ = launching(LaunchDeferred("ThrottlingException: Rate exceeded"))
+
+    def count_requests():
+        if isinstance(count, Exception):
+            raise count
+        return count
+
+    story.launches.count_requests = count_requests
+    story.deliver()
+
+    ((_, delay_seconds),) = story.launches.requested
+    assert (delay_seconds > 200) is (count == 10_000)
 
 
 def test_however_long_ecs_throttles_each_answer_asks_for_one_more_launch():

@@ -53,6 +53,27 @@ def test_a_machine_that_is_gone_already_keeps_nothing_back():
     assert story.attempt(job_id).instance_id is None
 
 
+def test_a_machine_that_cannot_be_looked_up_now_keeps_no_news_back_and_the_next_event_asks_again():
+    story = Story()
+    job_id = story.submit()
+    story.deliver()
+    running = story.tasks.run(story.arn(job_id), machine())
+    find = story.tasks.find_container_instance
+
+    def throttled(_arn):
+        raise TransientError("ThrottlingException: Rate exceeded")
+
+    story.tasks.find_container_instance = throttled
+    story.tell(running)
+    assert story.job(job_id).state is JobState.RUNNING
+    assert story.attempt(job_id).instance_id is None
+    assert "machine unknown" in story.log.decisions
+
+    story.tasks.find_container_instance = find
+    story.tell(story.tasks.change(story.arn(job_id), last_status="RUNNING"))
+    assert story.attempt(job_id).instance_id == machine().instance_id
+
+
 def test_no_machine_is_looked_up_for_a_task_that_has_stopped():
     story = Story()
     job_id = story.submit()

@@ -117,10 +117,10 @@ def test_a_definition_that_cannot_be_started_does_not_keep_the_event_from_the_ot
     story = Story(make_definition(name="broken", task_definition="denied"), make_definition(name="sound"))
     newest = story.revisions.newest_active
 
-    def newest_active(family: str):
+    def newest_active(family: str, since=None):
         if family == "denied":
             raise PermanentError("AccessDeniedException: describing denied")
-        return newest(family)
+        return newest(family, since)
 
     story.revisions.newest_active = newest_active
     with pytest.raises(PermanentError, match="describing denied"):

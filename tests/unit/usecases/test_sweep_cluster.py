@@ -297,6 +297,17 @@ def test_a_sweep_whose_time_is_up_stops_what_it_found_and_says_so(story, tasks):
     assert "did not suffice" in story.log.lines[-1][1]["reason"]
 
 
+def test_a_sweep_whose_time_is_up_ends_within_a_page(story, tasks):
+    job_id = story.launch()
+    let_live(story, f"{job_id}/1", task_arn(0))
+    story.clock.advance(GRACE)
+
+    sweep = sweep_cluster(story.world, lambda: False)
+
+    assert len(tasks.tasks) == 2
+    assert (sweep.tasks, sweep.is_complete) == (1, False)
+
+
 @pytest.mark.parametrize("error", [TransientError("throttled"), PermanentError("denied")])
 def test_one_jobs_trouble_does_not_keep_the_others_waiting(story, error):
     first, second = (story.launch(push(sha=f"{number:040x}")) for number in range(2))

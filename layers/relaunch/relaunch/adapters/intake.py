@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from datetime import datetime
 
 from relaunch.adapters.aws.trigger_events import parse_image_action, parse_notification_record, parse_upload
 from relaunch.adapters.github.webhook_events import parse_delivery
 from relaunch.adapters.queue_message import load_message
-from relaunch.core.trigger import TriggerEvent
+from relaunch.core.trigger import DirectRequest, TriggerEvent
 from relaunch.core.trigger_rules import IgnoredEvent
 from relaunch.ports import PermanentError
 
@@ -18,10 +19,15 @@ def parse_intake_message(body: str | Mapping[str, object]) -> tuple[TriggerEvent
     Raises:
         PermanentError: nobody we know sends such a message, or it lacks what we decide on; the text says what is wrong.
     """
-    events = _parse(load_message(body) if isinstance(body, str) else body)
+    message = load_message(body) if isinstance(body, str) else body
+    events = _parse(message)
     for event in events:
         _require_unicode(event)
-    return events
+    happened_at = _read_moment(message.get("received_at") or message.get("time"))
+    return tuple(
+        event if isinstance(event, IgnoredEvent | DirectRequest) else replace(event, happened_at=happened_at)
+        for event in events
+    )
 
 
 def _parse(message: Mapping[str, object]) -> tuple[TriggerEvent | IgnoredEvent, ...]:
@@ -35,6 +41,15 @@ def _parse(message: Mapping[str, object]) -> tuple[TriggerEvent | IgnoredEvent, 
     if message.get("Event") == "s3:TestEvent":
         return (IgnoredEvent("S3 tests whether it can send notifications"),)
     raise PermanentError(f"nobody we know sends a message with the keys {sorted(map(ascii, message))[:10]}")
+
+
+def _read_moment(text: object) -> datetime | None:
+    """Read the moment of github_webhook's envelope or of an EventBridge event; what is none is left unknown."""
+    try:
+        moment = datetime.fromisoformat(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+    return moment if moment is not None and moment.tzinfo is not None else None
 
 
 def _require_unicode(event: TriggerEvent | IgnoredEvent) -> None:

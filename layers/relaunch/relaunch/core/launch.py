@@ -62,9 +62,13 @@ class PlacementFailed:
 
 @dataclass(frozen=True, slots=True)
 class LaunchDeferred:
-    """ECS does not want the call now (ThrottlingException, the quota of PROVISIONING tasks): send the same later."""
+    """ECS does not want the call now (ThrottlingException, the quota of PROVISIONING tasks): send the same later.
+
+    `waiting` is how many launches wait besides; None where that does not matter or is not known.
+    """
 
     reason: str
+    waiting: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

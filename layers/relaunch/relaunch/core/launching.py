@@ -3,6 +3,7 @@
 Each is a pure function of (job, event, now, limits) and returns the decision to be saved.
 """
 
+import zlib
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -56,8 +57,13 @@ from relaunch.core.neuron_claim import NeuronClaim
 from relaunch.core.restart_policy import GiveUp, out_of_time
 from relaunch.core.stopping import AVOID_AFTER_NO_CAPACITY, avoid, stop_with_intent, with_task
 
-# ECS throttles for seconds; the quota of PROVISIONING tasks frees within minutes.
+# ECS throttles for seconds; the quota of PROVISIONING tasks frees within minutes. Of all who wait so many ask each
+# second: half of the 40 that RunTask and StopTask share, and enough to fill a quota of 500 again within the minute
+# after which managed scaling looks next.
 _DEFERRED_DELAY_SECONDS = 30
+_DEFERRED_PER_SECOND = 20
+# SQS's longest delay.
+_LONGEST_DELAY_SECONDS = 900
 _UNCERTAIN_DELAY_SECONDS = 5
 # A launch that goes unanswered is asked for ever more seldom: SQS delivers now and then twice, each copy goes on
 # asking, and at a fixed pace their number would double every few minutes for as long as the trouble lasts.
@@ -181,10 +187,7 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
             avoid_for = None if _lost_device(job, reasons, outcome) else AVOID_AFTER_NO_CAPACITY
             return _next_try(job, outcome, now, event="placement failed", avoid_for=avoid_for, found=found)
         case LaunchDeferred(reason) | LaunchUncertain(reason):
-            is_known = isinstance(event.outcome, LaunchDeferred)
-            delay_seconds = _repeat_delay_seconds(
-                job, now, _DEFERRED_DELAY_SECONDS if is_known else _UNCERTAIN_DELAY_SECONDS
-            )
+            delay_seconds = _repeat_delay_seconds(job, event.outcome, now)
             return _send_again(job, reason, now, event="launch to be repeated", delay_seconds=delay_seconds)
         case LaunchRefused(reason):
             return _refused(job, reason, now)
@@ -192,10 +195,20 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
             return _refused(job, "ConflictException, and it names no task", now)
 
 
-def _repeat_delay_seconds(job: Job, now: datetime, least: int) -> int:
-    """Return how long to wait before the same try is sent again: ever longer, for copies of a message repeat it too."""
-    age_seconds = int((now - job.current_attempt.placement_try.frozen_at).total_seconds())
-    return min(max(age_seconds // 2, least), _LONGEST_REPEAT_DELAY_SECONDS)
+def _repeat_delay_seconds(job: Job, outcome: LaunchDeferred | LaunchUncertain, now: datetime) -> int:
+    """Return how long to wait before the same try is sent again.
+
+    Ever longer, for copies of a message repeat it too. Where ECS wants fewer calls, all who wait ask at one rate,
+    however many they are, and who was refused together does not come back together.
+    """
+    waiting = outcome.waiting if isinstance(outcome, LaunchDeferred) else None
+    if waiting is None:
+        age_seconds = int((now - job.current_attempt.placement_try.frozen_at).total_seconds())
+        least = _DEFERRED_DELAY_SECONDS if isinstance(outcome, LaunchDeferred) else _UNCERTAIN_DELAY_SECONDS
+        return min(max(age_seconds // 2, least), _LONGEST_REPEAT_DELAY_SECONDS)
+    mean = max(waiting // _DEFERRED_PER_SECOND, _DEFERRED_DELAY_SECONDS)
+    spread = zlib.crc32(f"{job.job_id}/{job.version}".encode()) % mean
+    return min(mean // 2 + spread, _LONGEST_DELAY_SECONDS)
 
 
 def _lost_device(job: Job, reasons: tuple[str, ...], outcome: str) -> bool:

@@ -1,4 +1,8 @@
-"""Trigger events: what happened outside, reduced to the facts a job definition can ask about."""
+"""Trigger events: what happened outside, reduced to the facts a job definition can ask about.
+
+`happened_at` is when the event came in or was sent, to the second, None when its message does not tell; it is no part
+of what the event is.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -33,6 +37,7 @@ class GithubEvent:
     paths: tuple[str, ...] | None = ()
     inputs: Mapping[str, str] = field(default_factory=dict)
     sender: str = ""
+    happened_at: datetime | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,7 @@ class ObjectCreated:
     version_id: str = ""
     etag: str = ""
     size_bytes: int = 0
+    happened_at: datetime | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +61,7 @@ class ImagePushed:
     repository: str
     tag: str
     digest: str
+    happened_at: datetime | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +76,11 @@ class DirectRequest:
 
 
 TriggerEvent = GithubEvent | ObjectCreated | ImagePushed | DirectRequest
+
+
+def happened_at(event: TriggerEvent) -> datetime | None:
+    """Return when an event happened, as far as that is known."""
+    return event.requested_at if isinstance(event, DirectRequest) else event.happened_at
 
 
 def trigger_keys(event: GithubEvent | ObjectCreated | ImagePushed) -> tuple[TriggerSource, str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from relaunch.core.derived_revision import TaskDefinition
@@ -91,8 +91,10 @@ class TaskTarget(Protocol):
 class RevisionSource(Protocol):
     """ECS task definitions."""
 
-    def newest_active(self, family: str) -> Revision:
+    def newest_active(self, family: str, since: datetime | None = None) -> Revision:
         """Return the newest ACTIVE revision of exactly this family.
+
+        With `since` as it was at that moment or later: one question may answer for many events.
 
         Raises:
             NoActiveRevisionError: there is none.
@@ -113,8 +115,10 @@ class RevisionRegistry(Protocol):
         """
         ...
 
-    def find_active(self, family: str) -> str | None:
+    def find_active(self, family: str, max_age: timedelta = timedelta(0)) -> str | None:
         """Return the ARN of the newest ACTIVE revision of a derived family, None when there is none.
+
+        That there was one may be an answer up to `max_age` old.
 
         Revisions without the tag DERIVED_FROM are somebody else's, and are not found.
         """

@@ -13,6 +13,14 @@ class LaunchQueue(Protocol):
         """Ask launch_attempt to look at a job, after at most 900 seconds."""
         ...
 
+    def count_requests(self) -> int:
+        """Return about how many launches are asked for, those that are delayed included.
+
+        Raises:
+            TransientError: throttled or unreachable.
+        """
+        ...
+
 
 class DeadLetters(Protocol):
     """The dead-letter queues of a stack. Their calls raise TransientError when throttled or unreachable."""

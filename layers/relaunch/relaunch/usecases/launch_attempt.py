@@ -1,5 +1,6 @@
 """Launch a job: choose an offering, freeze the placement try, send RunTask, take down what came of it."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from relaunch.core.job import STACK_SLOT, EffectKind, Job, JobState, TryState, WaitReason
@@ -16,7 +17,7 @@ from relaunch.core.launch import LaunchDeferred, LaunchOutcome, LaunchRefused
 from relaunch.core.launch_plan import plan_launch
 from relaunch.core.revision import parse_revision_arn
 from relaunch.core.selection import Selection, explain_rejection, select
-from relaunch.ports import PermanentError, SlotsFullError, StaleWriteError, World
+from relaunch.ports import PermanentError, SlotsFullError, StaleWriteError, TransientError, World
 from relaunch.usecases.advance_job import act, advance_job, apply_event
 from relaunch.usecases.explain_placement import explain_placement
 from relaunch.usecases.prepare_revision import prepare_revision
@@ -153,7 +154,17 @@ def _launch(job: Job, world: World) -> LaunchOutcome:
         outcome = world.tasks.launch(plan_launch(job))
     except PermanentError as error:
         return LaunchRefused(str(error))
+    if isinstance(outcome, LaunchDeferred):
+        return replace(outcome, waiting=_count_requests(world))
     return explain_placement(outcome, job, world)
+
+
+def _count_requests(world: World) -> int | None:
+    try:
+        return world.launches.count_requests()
+    except (TransientError, PermanentError) as error:
+        world.log.decided("launch requests not counted", reason=str(error))
+        return None
 
 
 def _look_for_task(job: Job, is_certain: bool, world: World) -> Job:

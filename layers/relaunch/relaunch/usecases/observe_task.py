@@ -3,7 +3,7 @@
 from relaunch.core.job import Job
 from relaunch.core.job_events import TaskSeen
 from relaunch.core.launch import TaskObservation
-from relaunch.ports import World
+from relaunch.ports import TransientError, World
 from relaunch.usecases.advance_job import advance_job
 
 # Tasks of services are started by `ecs-svc/<number>`, which looks like one of ours; a job's id has a hash in it.
@@ -28,9 +28,17 @@ def job_of(observation: TaskObservation) -> str | None:
 
 
 def task_seen(observation: TaskObservation, job: Job, world: World) -> TaskSeen:
-    """Make the event of an observation; the task's machine is looked up once, so that a spot warning finds the job."""
+    """Make the event of an observation; the task's machine is looked up once, so that a spot warning finds the job.
+
+    When ECS does not tell now (20 times a second it does), the task's next event or the next sweep asks again: news of
+    the task are not kept waiting for it, and a warning asks ECS for the machine's tasks in any case.
+    """
     arn = observation.container_instance_arn
     is_known = job.attempt is not None and job.attempt.instance_id is not None
     if arn is None or is_known or observation.last_status == "STOPPED":
         return TaskSeen(observation)
-    return TaskSeen(observation, world.tasks.find_container_instance(arn))
+    try:
+        return TaskSeen(observation, world.tasks.find_container_instance(arn))
+    except TransientError as error:
+        world.log.decided("machine unknown", job_id=job.job_id, reason=str(error))
+        return TaskSeen(observation)

@@ -1,5 +1,7 @@
 """Make the revision that a placement try is to run, where the job's own will not do."""
 
+from datetime import timedelta
+
 from relaunch.core.derived_revision import PreparedRevision, RevisionChanges, derive, derives_nothing
 from relaunch.core.job import Job
 from relaunch.core.launch_plan import main_container
@@ -7,6 +9,10 @@ from relaunch.core.need import Need, derive_need
 from relaunch.core.neuron_claim import NeuronClaim, claim_all, claim_one, is_whole_machine, wants_neuron
 from relaunch.core.offering import Offering
 from relaunch.ports import World
+
+# Jobs of one definition share it, and ECS tells 20 times a second what is ACTIVE. A revision that was deregistered
+# meanwhile is refused by RunTask, which ends the try.
+_ACTIVE_FOR = timedelta(minutes=1)
 
 
 def prepare_revision(job: Job, offering: Offering, world: World) -> PreparedRevision:
@@ -30,7 +36,7 @@ def prepare_revision(job: Job, offering: Offering, world: World) -> PreparedRevi
     if derives_nothing(source, changes):
         return PreparedRevision(None, devices, takes_all_neuron)
     derived = derive(job.revision.arn, source, changes)
-    arn = world.registry.find_active(derived.family)
+    arn = world.registry.find_active(derived.family, _ACTIVE_FOR)
     if arn is None:
         arn = world.registry.register(derived)
         world.log.decided("registered", job_id=job.job_id, revision=arn, reason=f"derived from {job.revision.arn}")

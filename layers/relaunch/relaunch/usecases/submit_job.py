@@ -21,7 +21,7 @@ from relaunch.core.job_events import ImageArrived
 from relaunch.core.launching import IMAGE_PATIENCE
 from relaunch.core.measures import Measure, Metric, measure_acceptance
 from relaunch.core.revision import Revision
-from relaunch.core.trigger import DirectRequest, ImagePushed, TriggerEvent, trigger_keys
+from relaunch.core.trigger import DirectRequest, ImagePushed, TriggerEvent, happened_at, trigger_keys
 from relaunch.core.trigger_rules import InvalidInputs, Match, NoMatch, derive_job_id, match
 from relaunch.ports import NoActiveRevisionError, PermanentError, TransientError, World
 from relaunch.usecases.advance_job import act, advance_job
@@ -155,7 +155,7 @@ def _accept(
 ) -> tuple[Job, tuple[TimelineEntry, ...]]:
     now = world.clock.now()
     try:
-        revision = world.revisions.newest_active(definition.task_definition)
+        revision = world.revisions.newest_active(definition.task_definition, happened_at(event))
     except NoActiveRevisionError as error:
         return _refuse(_new_job(job_id, definition, matched, _no_revision(definition), now), str(error))
     job = _new_job(job_id, definition, matched, revision, now)

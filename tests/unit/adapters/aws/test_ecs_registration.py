@@ -1,8 +1,12 @@
 """Registration in detail: nothing of the source is lost, and every refusal of ECS means what it means."""
 
+from datetime import timedelta
+
 import boto3
 import pytest
 
+from fakes.builders import NOW
+from fakes.clock import FakeClock
 from fakes.ecs_world import EcsWorld, container
 from relaunch.adapters.aws.ecs_registration import DESCRIBED_ONLY, EcsRegistry
 from relaunch.core.derived_revision import DERIVED_FROM, RevisionChanges, TaskDefinition, derive
@@ -24,6 +28,7 @@ EVERYTHING = {
     "runtimePlatform": {"cpuArchitecture": "X86_64", "operatingSystemFamily": "LINUX"},
     "enableFaultInjection": False,
 }
+DERIVED = TaskDefinition("trainer--0123456789abcdef", {"containerDefinitions": [container()]}, {DERIVED_FROM: "x"})
 CHANGES = RevisionChanges({"main": "trainer@sha256:5e07"})
 
 
@@ -154,3 +159,42 @@ def test_a_definition_that_may_not_be_read_is_permanent_and_not_taken_for_gone()
 
     with pytest.raises(PermanentError, match="AccessDenied"):
         EcsRegistry(world.ecs).find_active("trainer--0123456789abcdef")
+
+
+class TestLaunchesOfOneDefinition:
+    """Each of them needs the same derived revision, and ECS tells 20 times a second what is ACTIVE."""
+
+    MINUTE = timedelta(minutes=1)
+
+    def test_one_question_serves_all_of_a_minute(self) -> None:
+        world, clock = EcsWorld(), FakeClock(NOW)
+        registry = EcsRegistry(world.ecs, clock)
+        arn = registry.register(DERIVED)
+        asked = len(world.simulator.requests)
+
+        assert {registry.find_active(DERIVED.family, self.MINUTE) for _ in range(200)} == {arn}
+        assert len(world.simulator.requests) == asked + 1
+        clock.advance(timedelta(seconds=61))
+        registry.find_active(DERIVED.family, self.MINUTE)
+        assert len(world.simulator.requests) == asked + 2
+
+    def test_that_there_is_none_is_never_an_old_answer(self) -> None:
+        world = EcsWorld()
+        registry = EcsRegistry(world.ecs, FakeClock(NOW))
+        assert registry.find_active(DERIVED.family, self.MINUTE) is None
+
+        arn = registry.register(DERIVED)
+
+        assert registry.find_active(DERIVED.family, self.MINUTE) == arn
+
+    def test_who_asks_for_the_present_state_gets_it_and_so_does_everybody_after(self) -> None:
+        world = EcsWorld()
+        registry = EcsRegistry(world.ecs, FakeClock(NOW))
+        arn = registry.register(DERIVED)
+        assert registry.find_active(DERIVED.family, self.MINUTE) == arn
+
+        world.ecs.deregister_task_definition(taskDefinition=arn)
+
+        assert registry.find_active(DERIVED.family, self.MINUTE) == arn
+        assert registry.find_active(DERIVED.family) is None
+        assert registry.find_active(DERIVED.family, self.MINUTE) is None

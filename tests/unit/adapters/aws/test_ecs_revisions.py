@@ -1,8 +1,11 @@
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from botocore.exceptions import ReadTimeoutError
 
+from fakes.builders import NOW
+from fakes.clock import FakeClock
 from fakes.scripted_aws import ScriptedAws
 from relaunch.adapters.aws.ecs_revisions import EcsRevisions, read_revision
 from relaunch.core.revision import ContainerRequirement, Revision
@@ -309,3 +312,50 @@ def test_family_without_an_active_revision_is_a_clear_error(simulator: EcsSimula
     for family in ("trainer", "train"):
         with pytest.raises(NoActiveRevisionError, match=f"the family {family} has no ACTIVE revision"):
             newest_active(simulator, family)
+
+
+class TestThousandsOfEventsAtOnce:
+    """DescribeTaskDefinition allows 20 requests per second: one answer serves every event that is older than it."""
+
+    EVENT_AT = NOW
+
+    @pytest.fixture
+    def clock(self) -> FakeClock:
+        return FakeClock(NOW + timedelta(seconds=10))
+
+    @pytest.fixture
+    def revisions(self, ecs: ScriptedAws, clock: FakeClock) -> EcsRevisions:
+        ecs.answer("DescribeTaskDefinition", taskDefinition=definition(12))
+        ecs.answer("DescribeTaskDefinition", taskDefinition=definition(13))
+        return EcsRevisions(ecs.client, clock)
+
+    def test_older_events_are_answered_by_one_question(self, ecs: ScriptedAws, revisions: EcsRevisions) -> None:
+        found = {revisions.newest_active("trainer", self.EVENT_AT).revision for _ in range(100)}
+
+        assert found == {12}
+        assert len(ecs.requests) == 1
+
+    def test_an_event_that_came_after_the_question_sees_what_was_registered_before_it(
+        self, revisions: EcsRevisions, clock: FakeClock
+    ) -> None:
+        revisions.newest_active("trainer", self.EVENT_AT)
+
+        assert revisions.newest_active("trainer", clock.now() + timedelta(seconds=1)).revision == 13
+
+    def test_so_does_one_of_the_same_second_for_moments_of_events_are_cut(
+        self, revisions: EcsRevisions, clock: FakeClock
+    ) -> None:
+        revisions.newest_active("trainer", self.EVENT_AT)
+
+        assert revisions.newest_active("trainer", clock.now() - timedelta(seconds=1)).revision == 13
+
+    def test_an_event_of_unknown_time_asks(self, revisions: EcsRevisions) -> None:
+        revisions.newest_active("trainer", self.EVENT_AT)
+
+        assert revisions.newest_active("trainer").revision == 13
+
+    def test_after_a_minute_it_is_asked_again(self, revisions: EcsRevisions, clock: FakeClock) -> None:
+        revisions.newest_active("trainer", self.EVENT_AT)
+        clock.advance(timedelta(seconds=61))
+
+        assert revisions.newest_active("trainer", self.EVENT_AT).revision == 13

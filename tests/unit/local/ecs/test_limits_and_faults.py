@@ -111,3 +111,11 @@ def test_every_request_is_recorded_with_its_caller_and_outcome(world: EcsWorld) 
         ("ec2", "Nonsense", {}, "", "InvalidAction"),
     ]
     assert world.simulator.requests[0].at == world.clock.now()
+
+
+def test_groups_launch_1000_machines_at_once_and_2_more_each_second(world: EcsWorld) -> None:
+    limits = world.simulator.limits
+
+    assert sum(limits.may_launch_machine() for _ in range(1_100)) == 1_000
+    world.clock.advance(3)
+    assert sum(limits.may_launch_machine() for _ in range(10)) == 6

@@ -6,6 +6,7 @@ one per second ("Request throttling for the Amazon ECS API").
 """
 
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 from botocore.exceptions import ClientError, ParamValidationError
@@ -14,7 +15,7 @@ from relaunch.adapters.aws.ecs_pages import read_pages
 from relaunch.adapters.aws.errors import aws_errors, error_code
 from relaunch.core.derived_revision import DERIVED_FROM, TaskDefinition, is_derived_family
 from relaunch.core.revision import ACTIVE
-from relaunch.ports import PermanentError
+from relaunch.ports import Clock, PermanentError
 
 if TYPE_CHECKING:
     from mypy_boto3_ecs import ECSClient
@@ -43,9 +44,11 @@ _MAX_KEPT = 64
 class EcsRegistry:
     """Implements RevisionRegistry."""
 
-    def __init__(self, client: "ECSClient") -> None:
+    def __init__(self, client: "ECSClient", clock: Clock | None = None) -> None:
         self._client = client
+        self._clock = clock
         self._loaded: dict[str, TaskDefinition] = {}
+        self._active: dict[str, tuple[datetime, str]] = {}
 
     def load_definition(self, revision_arn: str) -> TaskDefinition:
         if revision_arn not in self._loaded:
@@ -57,7 +60,18 @@ class EcsRegistry:
             self._loaded[revision_arn] = _read(*described)
         return self._loaded[revision_arn]
 
-    def find_active(self, family: str) -> str | None:
+    def find_active(self, family: str, max_age: timedelta = timedelta(0)) -> str | None:
+        now = self._clock.now() if self._clock else None
+        asked_at, arn = self._active.get(family, (None, None))
+        if now and asked_at and now - asked_at < max_age:
+            return arn
+        found = self._find_active(family)
+        self._active.pop(family, None)
+        if now and found:
+            self._active = dict(list(self._active.items())[-_MAX_KEPT + 1 :]) | {family: (now, found)}
+        return found
+
+    def _find_active(self, family: str) -> str | None:
         described = self._describe(family)
         if described is None:
             return None

@@ -5,6 +5,7 @@ Speaks DescribeTaskDefinition and ListTaskDefinitions ("TaskDefinition", Amazon 
 
 import re
 from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 from botocore.exceptions import ClientError
@@ -13,7 +14,7 @@ from relaunch.adapters.aws.ecs_pages import read_pages
 from relaunch.adapters.aws.errors import aws_errors, error_code
 from relaunch.core.derived_revision import is_derived_family
 from relaunch.core.revision import ACTIVE, ContainerRequirement, Revision, RevisionRow, rank_revisions
-from relaunch.ports import NoActiveRevisionError, TransientError
+from relaunch.ports import Clock, NoActiveRevisionError, TransientError
 
 if TYPE_CHECKING:
     from mypy_boto3_ecs import ECSClient
@@ -25,6 +26,10 @@ _SIZE = re.compile(r"(?i)\s*([0-9]+(?:\.[0-9]+)?)\s*(vcpu|gb)?\s*")
 # Revisions that were deregistered between being listed and being described.
 _MAX_RACES = 3
 
+# Moments of events are cut to seconds, and the clocks of two functions differ, if only by milliseconds.
+_CLOCKS = timedelta(seconds=2)
+_LONGEST_KEPT = timedelta(minutes=1)
+
 _Definition = Mapping[str, Any]
 
 
@@ -34,12 +39,29 @@ class EcsRevisions:
     DescribeTaskDefinition by family answers the newest ACTIVE revision with its content in one call. Its family and
     status are checked all the same (emulators answer INACTIVE ones, and a revision may be deregistered meanwhile);
     where they do not hold, every page of ListTaskDefinitions is read.
+
+    With a clock an answer is kept for a minute, for events that are older than it: DescribeTaskDefinition allows 50
+    requests at once and 20 per second, and thousands of events may come at once.
     """
 
-    def __init__(self, client: "ECSClient") -> None:
+    def __init__(self, client: "ECSClient", clock: Clock | None = None) -> None:
         self._client = client
+        self._clock = clock
+        self._kept: dict[str, tuple[datetime, Revision]] = {}
 
-    def newest_active(self, family: str) -> Revision:
+    def newest_active(self, family: str, since: datetime | None = None) -> Revision:
+        if self._clock is None:
+            return self._ask(family)
+        now = self._clock.now()
+        if family in self._kept and since is not None:
+            asked_at, kept = self._kept[family]
+            if since + _CLOCKS <= asked_at and now - asked_at < _LONGEST_KEPT:
+                return kept
+        revision = self._ask(family)
+        self._kept[family] = (now, revision)
+        return revision
+
+    def _ask(self, family: str) -> Revision:
         if is_derived_family(family):
             raise NoActiveRevisionError(f"the family {family} holds derived revisions: name the family it comes from")
         definition = self._describe(family, family)

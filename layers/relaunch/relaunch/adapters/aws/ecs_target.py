@@ -9,7 +9,8 @@ from relaunch.adapters.aws.ecs_events import observe_container_instance, observe
 from relaunch.adapters.aws.ecs_pages import read_pages
 from relaunch.adapters.aws.ecs_room import read_room
 from relaunch.adapters.aws.ecs_run_task import build_run_task, outcome_of_error, outcome_of_response
-from relaunch.adapters.aws.errors import AwsError, aws_errors, error_code
+from relaunch.adapters.aws.errors import AwsError, aws_errors, error_code, is_throttled
+from relaunch.adapters.aws.pace import Pace
 from relaunch.core.gpu_devices import GpuDevice
 from relaunch.core.launch import (
     ContainerInstance,
@@ -42,11 +43,18 @@ class EcsTarget:
     Retries of the SDK hide no outcome: a RunTask that it repeats carries the same client token, so ECS answers with the
     task it made the first time, or with the same failures, and StopTask and the reading actions may be repeated anyway.
     `subnets` and `security_groups` are where tasks of awsvpc revisions run; others use the network of their machine.
+    `pace` spaces launches; without one they are sent as they come.
     """
 
     def __init__(
-        self, client: "ECSClient", cluster: str, subnets: Sequence[str] = (), security_groups: Sequence[str] = ()
+        self,
+        client: "ECSClient",
+        cluster: str,
+        subnets: Sequence[str] = (),
+        security_groups: Sequence[str] = (),
+        pace: Pace | None = None,
     ) -> None:
+        self._pace = pace
         self._client = client
         self._cluster = cluster
         self._subnets = tuple(subnets)
@@ -56,6 +64,8 @@ class EcsTarget:
         violations = check_limits(request)
         if violations:
             raise PermanentError(f"launching {request.started_by}: {'; '.join(violations)}")
+        if self._pace:
+            self._pace.wait()
         try:
             response = self._client.run_task(
                 **build_run_task(request, self._cluster, self._subnets, self._security_groups)
@@ -63,6 +73,8 @@ class EcsTarget:
         except ParamValidationError as error:
             raise PermanentError(f"launching {request.started_by}: {error}") from error
         except AwsError as error:
+            if self._pace and is_throttled(error):
+                self._pace.give_way()
             return outcome_of_error(error)
         return outcome_of_response(response)
 

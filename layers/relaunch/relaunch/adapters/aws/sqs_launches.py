@@ -29,6 +29,14 @@ class SqsLaunchQueue:
                 DelaySeconds=min(max(delay_seconds, 0), MAX_DELAY_SECONDS),
             )
 
+    def count_requests(self) -> int:
+        with aws_errors("counting the launch requests"):
+            answer = self._client.get_queue_attributes(
+                QueueUrl=self._queue_url,
+                AttributeNames=["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed"],
+            )
+        return sum(int(count) for count in answer["Attributes"].values())
+
 
 def parse_launch_request(body: str) -> str:
     """Return the id of the job whose launch a message asks for.

@@ -1,0 +1,134 @@
+"""A load keeps within AWS's limits, loses nothing, doubles nothing, and takes hardly longer than they allow."""
+
+import json
+from collections import Counter
+from contextlib import AbstractContextManager
+
+import pytest
+
+from relaunch.adapters.aws import ecs_run_task
+from relaunch.core import launching
+from relaunch.usecases import submit_job
+from relaunch_local.ecs import Timing, limits
+from relaunch_local.simulation.limits import Load, limits_of, tightest
+from relaunch_local.simulation.load import LoadOptions, LoadResult, describe, main, run_load
+from simulation.planting import patched
+
+EVENTS = 150
+# Ten rounds of machines with one GPU each.
+SMALL = LoadOptions(EVENTS, "g4dn.xlarge", provisioning_quota=15)
+WORDS = ["--events", str(EVENTS), "--machine", "g4dn.xlarge", "--provisioning-quota", "15"]
+
+
+@pytest.fixture(scope="module")
+def result() -> LoadResult:
+    return run_load(SMALL)
+
+
+def test_every_event_becomes_one_job_with_one_task_that_ends_well(result: LoadResult) -> None:
+    assert result.faults == []
+    assert (result.accepted, result.jobs, result.launched, result.tasks) == (EVENTS,) * 4
+    assert result.ends == Counter({"SUCCEEDED": EVENTS})
+    assert result.repeated > 0
+
+
+def test_the_invariants_of_every_simulation_are_checked_at_every_step(result: LoadResult) -> None:
+    assert result.violations == ()
+    assert result.checks > 50 * EVENTS
+
+
+def test_the_limits_really_refuse(result: LoadResult) -> None:
+    assert result.refused["run_task: ClientException"] > 0
+    assert result.calls["run_task"] > EVENTS
+
+
+def test_it_takes_hardly_longer_than_the_tightest_limit_which_the_last_line_names(result: LoadResult) -> None:
+    assert 1 <= result.ratio <= 1.10
+    assert describe(result).splitlines()[-1] == (
+        "tightest limit: tasks in PROVISIONING (15 per cluster, 120 s each); floor 1,221.0 s; "
+        f"took {result.took_seconds:,.1f} s; ratio {result.ratio:.3f}"
+    )
+
+
+def test_what_the_bucket_of_run_task_refuses_is_not_lost() -> None:
+    with patched(limits, _RATES={**limits._RATES, "task-modify": (10.0, 4.0)}):
+        result = run_load(LoadOptions(EVENTS, is_warm=True))
+
+    assert result.refused["run_task: ThrottlingException"] > 0
+    assert (result.tightest.name, result.tightest.documented) == ("RunTask and StopTask", "10 at once, then 4/s")
+    assert (result.launched, result.tasks, result.dead_letters) == (EVENTS, EVENTS, 0)
+
+
+def _back_off_too_long() -> AbstractContextManager[None]:
+    return patched(launching, _DEFERRED_DELAY_SECONDS=400)
+
+
+def _take_the_quota_for_a_refusal() -> AbstractContextManager[None]:
+    return patched(ecs_run_task, LaunchDeferred=ecs_run_task.LaunchRefused)
+
+
+def _take_each_delivery_for_another_event() -> AbstractContextManager[None]:
+    derive, numbers = submit_job.derive_job_id, Counter[str]()
+
+    def derive_another(identity: str, definition: str) -> str:
+        numbers[identity] += 1
+        return derive(f"{identity} {numbers[identity]}", definition)
+
+    return patched(submit_job, derive_job_id=derive_another)
+
+
+@pytest.mark.parametrize(
+    ("planted", "said"),
+    [
+        pytest.param(
+            _back_off_too_long, "times what tasks in PROVISIONING allows", id="retries-that-back-off-too-long"
+        ),
+        pytest.param(_take_the_quota_for_a_refusal, "jobs launched, not 150", id="a-quota-taken-for-a-refusal"),
+        pytest.param(_take_each_delivery_for_another_event, "jobs, not 150", id="each-delivery-another-event"),
+    ],
+)
+def test_what_loses_doubles_or_dawdles_is_told_and_ends_non_zero(planted, said, capsys) -> None:
+    with planted():
+        status = main(WORDS)
+
+    assert status == 1
+    assert any(line.startswith("WRONG") and said in line for line in capsys.readouterr().out.splitlines())
+
+
+def test_json_is_one_document(capsys) -> None:
+    assert main(["--events", "20", "--warm", "--json"]) in {0, 1}
+
+    document = json.loads(capsys.readouterr().out)
+    assert document["tightest"] in [each["name"] for each in document["limits"]]
+    assert document["ends"] == {"SUCCEEDED": 20}
+
+
+@pytest.mark.parametrize("words", [["--events", "0"], ["--provisioning-quota", "0"], ["--machine", "t3.micro"]])
+def test_a_load_that_cannot_be_is_refused(words: list[str], capsys) -> None:
+    with pytest.raises(SystemExit):
+        main(words)
+
+    assert words[0] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("load", "name", "seconds"),
+    [
+        # 9,900 beyond the burst at 40 per second, then a second and a pull.
+        pytest.param(Load(10_000, 3, 0, 8, 500), "RunTask and StopTask", 247.5 + 21, id="with-machines"),
+        # Twenty rounds of 120 seconds.
+        pytest.param(Load(10_000, 3, 1_250, 8, 500), "tasks in PROVISIONING", 20 * 120 + 21, id="of-eight-gpus"),
+        # 9,000 beyond the burst at 2 per second, after the first look and before the last start.
+        pytest.param(
+            Load(10_000, 3, 10_000, 1, 500),
+            "machines launched (RunInstances, CreateFleet)",
+            4_500 + 120 + 21,
+            id="of-one-gpu",
+        ),
+    ],
+)
+def test_which_limit_is_the_tightest_depends_on_the_machines(load: Load, name: str, seconds: float) -> None:
+    limit = tightest(limits_of(load, Timing()))
+
+    assert (limit.name, limit.least_seconds) == (name, seconds)
+    assert limit.source
