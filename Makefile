@@ -87,6 +87,11 @@ SEEDS ?= 2000
 simulate: environment ## The whole application while everything fails, SEEDS=2000 times
 	@$(ENVIRONMENT)/python -m relaunch_local.simulation --seeds $(SEEDS)
 
+EVENTS ?= 10000
+.PHONY: load
+load: environment ## EVENTS=10000 at once against AWS's limits; LOAD="--warm" or "--machine g4dn.xlarge" for another load
+	@$(ENVIRONMENT)/python -m relaunch_local.simulation.load --events $(EVENTS) $(LOAD)
+
 # ── Errors are planted ───────────────────────────────────────────────────────────────────────────────────────────────
 .PHONY: mutate
 mutate: environment-mutate ## Plant errors in the core, count what the tests find; MODULES="fit launching" narrows

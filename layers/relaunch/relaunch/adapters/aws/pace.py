@@ -6,7 +6,7 @@ ECS takes 100 of both at once and 40 per second ("Request throttling for the Ama
 import time
 from collections.abc import Callable
 
-LAUNCHERS = 16
+LAUNCHERS = 24
 """Containers of launch_attempt at once: the MaximumConcurrency of its queue in template.yaml."""
 LAUNCHES_PER_SECOND = 38.0
 """Of all of them together."""
