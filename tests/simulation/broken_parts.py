@@ -15,6 +15,7 @@ from relaunch.core.caps import StackLimits
 from relaunch.core.decision import Decision, look_again, move, stop_effect
 from relaunch.core.definition import JobDefinition
 from relaunch.core.job import (
+    Attempt,
     EffectKind,
     IntentKind,
     Job,
@@ -27,7 +28,7 @@ from relaunch.core.job import (
 )
 from relaunch.core.job_events import HostEnded, HostWarned, JobEvent, TaskMissing, TaskSeen
 from relaunch.core.launch import TaskObservation
-from relaunch.core.restart_policy import RestartAfter
+from relaunch.core.restart_policy import GiveUp, RestartAfter
 from relaunch.core.stopping import follow_stop
 from relaunch.core.trigger import TriggerEvent
 from relaunch.core.trigger_rules import Match, derive_job_id, match
@@ -265,3 +266,40 @@ def action(name: str, replacement: Callable[..., Decision]) -> Planting:
 
 def written(change: Callable[[Job, JobWrite], JobWrite]) -> Planting:
     return lambda: writes(change)
+
+
+def go_on_waiting(job: Job, _event: JobEvent, now: datetime, _limits: StackLimits) -> Decision:
+    return look_again(job, now + timedelta(minutes=5))
+
+
+def wait_for_pull_for_ever(original: Callable[..., Decision]) -> Callable[..., Decision]:
+    def wake(job: Job, event: JobEvent, now: datetime, limits: StackLimits) -> Decision:
+        has_machine = job.current_attempt.container_instance_arn is not None
+        return (go_on_waiting if has_machine else original)(job, event, now, limits)
+
+    return wake
+
+
+def half_an_hour_for_all(attempt: Attempt, _limits: StackLimits) -> datetime:
+    chosen = attempt.placement_try
+    return (chosen.placed_at or chosen.frozen_at) + timedelta(minutes=30)
+
+
+def without_deadline(original: Callable[[Job, datetime], GiveUp | None]) -> Callable[[Job, datetime], GiveUp | None]:
+    def judge(job: Job, now: datetime) -> GiveUp | None:
+        return original(replace(job, definition=replace(job.definition, deadline=None)), now)
+
+    return judge
+
+
+def as_if_sent_for_the_first_time(original: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda job, outcome, world, **_named: original(job, outcome, world, is_first=True)
+
+
+def only_long_overdue(original: Callable[..., None]) -> Callable[..., None]:
+    def look(job_id: str, seen: Mapping[str, TaskObservation | None], world: World) -> None:
+        job = world.jobs.load_job(job_id)
+        if job is None or job.wake_at is None or world.clock.now() - job.wake_at >= timedelta(hours=1):
+            original(job_id, seen, world)
+
+    return look

@@ -2,10 +2,13 @@
 
 import pytest
 
+from relaunch.core.lifecycle import TABLE
 from relaunch_local.simulation import Options, Report, run_seed, run_seeds
 from relaunch_local.simulation.campaign import LEAST_PER_THOUSAND
+from relaunch_local.simulation.coverage import WHY_UNREACHED, rows_unreached, transitions_of, transitions_unreached
 
 SEEDS = range(24)
+DECLARED = {transition for row in TABLE for transition in transitions_of(row)}
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +41,27 @@ def test_a_campaign_that_never_tried_a_kind_of_fault_is_not_good() -> None:
     report.faults.update({kind: 100_000 for kind in LEAST_PER_THOUSAND if kind != "event-lost"})
     assert list(report.too_rare) == ["event-lost"]
     assert not report.is_good
+
+
+def test_a_campaign_in_which_a_row_of_the_table_never_decided_is_not_good() -> None:
+    report = Report(seeds=2_000)
+    report.faults.update(dict.fromkeys(LEAST_PER_THOUSAND, 100_000))
+    report.decided_by.update(DECLARED - set(transitions_of(TABLE[0])))
+    assert report.rows_unreached == ["WAITING, ImageArrived, waits_for_it: image_arrived"]
+    assert not report.is_good
+
+    report.decided_by.update(DECLARED)
+    assert report.is_good
+
+
+def test_few_seeds_lead_over_most_of_the_table_and_never_beside_it(report: Report) -> None:
+    assert set(report.decided_by) <= DECLARED
+    assert len(rows_unreached(report.decided_by)) <= 4
+    assert len(transitions_unreached(report.decided_by)) < len(DECLARED) / 2
+
+
+def test_only_transitions_that_there_are_have_a_reason_not_to_be_reached() -> None:
+    assert set(WHY_UNREACHED) <= DECLARED
 
 
 def test_a_seed_repeats_itself_exactly() -> None:

@@ -100,11 +100,6 @@ class _Progress:
             )
 
 
-def _because(transition: Transition) -> str:
-    reason = WHY_UNREACHED.get(transition)
-    return f" ({reason})" if reason else ""
-
-
 def _print(report: Report) -> None:
     print(f"simulated hours  {report.simulated_seconds / 3600:,.0f} in {report.wall_seconds:.0f} s")
     print(f"seeds, tasks     {report.seeds:,} seeds, {report.tasks:,} tasks, {report.steps:,} steps of functions")

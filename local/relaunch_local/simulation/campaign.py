@@ -16,6 +16,7 @@ from relaunch_local.simulation.run import SeedResult, run_seed
 LEAST_PER_THOUSAND: Mapping[str, int] = {
     "agent-disconnected": 300,
     "asynchronous-retry": 20,
+    "bucket-closed": 150,
     "call-answer-late": 500,
     "call-answer-lost": 2_000,
     "call-refused": 1_500,
@@ -31,6 +32,7 @@ LEAST_PER_THOUSAND: Mapping[str, int] = {
     "event-retried-for-hours": 40,
     "function-killed": 1_500,
     "function-out-of-memory": 300,
+    "function-stalled": 400,
     "function-timed-out": 10,
     "github-pushed-twice": 100,
     "github-redelivered": 100,
@@ -45,16 +47,25 @@ LEAST_PER_THOUSAND: Mapping[str, int] = {
     "message-reordered": 1_000,
     "poison-message": 50,
     "price-changed": 100,
+    "pull-hangs": 300,
     "quota-reached": 100,
     "rebalance-recommended": 100,
     "requests-of-others": 300,
+    "revision-deregistered": 80,
+    "run-task-forbidden": 60,
     "run-task-unanswered": 100,
+    "scaling-switched-off": 150,
     "schedule-missed": 1_000,
     "stop-races-with-exit": 40,
-    # None comes within the limits that AWS documents and the simulation keeps: it would be a near miss.
-    "stray-task": 0,
+    "stop-without-effect": 200,
+    # A live one comes of tasks that ECS denied for longer than it says that it may.
+    "stray-task": 3,
+    "task-denied-too-long": 80,
+    "task-forgotten": 60,
     "task-missing": 50,
+    "task-stopped-by-others": 20,
     "task-visible-late": 200,
+    "training-left-by-itself": 40,
     "user-cancels": 200,
     "warning-of-a-machine-long-gone": 100,
     "warning-twice": 100,
@@ -102,7 +113,7 @@ class Report:
         """Kinds of faults that happened less often than they must: how often, and how often at least."""
         if self.seeds < _ENOUGH_SEEDS:
             return {}
-        wanted = {kind: max(1, least * self.seeds // 1_000) for kind, least in LEAST_PER_THOUSAND.items() if least}
+        wanted = {kind: max(1, least * self.seeds // 1_000) for kind, least in LEAST_PER_THOUSAND.items()}
         return {kind: (self.faults[kind], least) for kind, least in wanted.items() if self.faults[kind] < least}
 
     @property

@@ -167,9 +167,11 @@ class DelayedEcs:
         """Refuse RunTask for so long, because somebody took our permission away."""
         self.forbidden_until = self._clock.now() + timedelta(seconds=seconds)
 
-    def deny(self, arn: str, until: datetime) -> None:
-        """Know nothing of a task until then, longer than ECS says that it ever takes."""
-        self._denied[arn] = (self._clock.now(), until)
+    def deny(self, arn: str, seconds: float) -> None:
+        """Know nothing of a task for so long from now on, longer than ECS says that it ever takes."""
+        now = self._clock.now()
+        begun_at = self._denied.get(arn, (now, now))[0]
+        self._denied[arn] = (begun_at, now + timedelta(seconds=seconds))
 
     def end_denials(self) -> None:
         """Know every task again."""
@@ -185,9 +187,10 @@ class DelayedEcs:
         if event["detail-type"] != TASK_STATE_CHANGE:
             return False
         detail = event["detail"]
-        return self._is_denied(detail["taskArn"]) or self._is_forgotten(detail["taskArn"], detail["lastStatus"])
+        return self.is_denied(detail["taskArn"]) or self._is_forgotten(detail["taskArn"], detail["lastStatus"])
 
-    def _is_denied(self, arn: str) -> bool:
+    def is_denied(self, arn: str) -> bool:
+        """Tell whether ECS claims to know nothing of a task that it made."""
         return arn in self._denied and self._clock.now() < self._denied[arn][1]
 
     def _is_forgotten(self, arn: str, last_status: str) -> bool:
@@ -224,7 +227,7 @@ class DelayedEcs:
             return True
         if arn in self.forgotten and arn in self._states and self._states[arn][2]["lastStatus"] == "STOPPED":
             return True
-        return self._is_denied(arn)
+        return self.is_denied(arn)
 
     def _aged(self, task: Mapping[str, Any]) -> Mapping[str, Any]:
         changed_at, before, _ = self._states.get(task["taskArn"], (None, None, {}))

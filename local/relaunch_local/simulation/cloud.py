@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
@@ -38,6 +38,9 @@ from relaunch_local.simulation.trainings import Trainings
 
 if TYPE_CHECKING:
     from relaunch_local.simulation.dynamodb import EmulatedTable
+
+
+_LONGEST_SWEEP = timedelta(minutes=3)
 
 
 class FunctionClock:
@@ -97,6 +100,7 @@ class Cloud:
         for definition in self.scenario.definitions:
             self.store.save_definition(definition)
         self._subscribe()
+        self.trace.on_swept = self._swept
 
     def _subscribe(self) -> None:
         for subscriber in (self.trace.event, self.invariants.task_changed, self.delayed_ecs.observe, self._tell):
@@ -194,6 +198,17 @@ class Cloud:
             and not self.delayed_ecs.was_hidden(task.arn, began_at)
         ]
         self.invariants.warning_handled(instance_id, seen)
+
+    def _swept(self) -> None:
+        """A sweep leaves no task running that was given up and that ECS has known again since before it began."""
+        since = self.clock.now() - _LONGEST_SWEEP
+        for arn, (job_id, lost_at) in self.invariants.lost.items():
+            known_at = self.delayed_ecs.known_again_at(arn)
+            was_there = known_at is not None and known_at <= since and not self.delayed_ecs.was_hidden(arn, since)
+            was_skipped = self.trace.postponed_at.get(job_id, lost_at) > since
+            if was_there and lost_at <= since and not was_skipped and self.invariants.lives(job_id, arn):
+                is_found = arn in self.invariants.strays
+                self.invariants.check("a sweep finds what was given up", is_found, f"{job_id}: {arn[-6:]}")
 
     def _saved(self, job: Job, timeline: Sequence[TimelineEntry], is_new: bool) -> None:
         self.trace.saved(job, timeline)

@@ -57,6 +57,8 @@ class Invariants:
         """Tasks whose job had been told that their machine goes when their stop was accounted for."""
         self.denied: set[str] = set()
         """Tasks that ECS denied for longer than it says that it may: what becomes of them is no fault of ours."""
+        self.lost: dict[str, tuple[str, datetime]] = {}
+        """Denied tasks that were given up: of which job, and when."""
         self.strays: dict[str, datetime] = {}
         """Since when each task is known not to be its job's current one."""
         self.live_strays = 0
@@ -69,6 +71,7 @@ class Invariants:
         self._live: dict[str, set[str]] = defaultdict(set)
         self._holders, self._running = _Census(), _Census()
         """The jobs that have a slot; those that have a live task."""
+        self._saved_at: dict[str, datetime] = {}
         self._done: dict[tuple[str, str], datetime] = {}
         self._pending_since: dict[str, dict[Effect, datetime]] = defaultdict(dict)
         self._frozen_resumes: dict[tuple[str, int], set[str | None]] = defaultdict(set)
@@ -96,12 +99,13 @@ class Invariants:
         for entry in timeline:
             if entry.event == "stray task":
                 arns = entry.detail.split(", ")
-                self.live_strays += sum(self._lives(job.job_id, arn) for arn in arns if arn not in self.strays)
+                self.live_strays += sum(self.lives(job.job_id, arn) for arn in arns if arn not in self.strays)
                 for arn in arns:
                     self.strays.setdefault(arn, self._clock.now())
         self._check_progress(before, job, is_new=is_new)
         self._check_end(before, job)
         self._check_due(before)
+        self._saved_at[job.job_id] = self._clock.now()
         self._check_effects(job)
         self._check_wake(job)
         self._check_try(before, job)
@@ -175,7 +179,8 @@ class Invariants:
         """The live tasks of a job of which ECS kept its word."""
         return self._live[job_id] - self.denied
 
-    def _lives(self, job_id: str, task_arn: str) -> bool:
+    def lives(self, job_id: str, task_arn: str) -> bool:
+        """Tell whether a task has not stopped."""
         return task_arn in self._live[job_id]
 
     def _check_end(self, before: Job | None, job: Job) -> None:
@@ -186,7 +191,8 @@ class Invariants:
     def _check_due(self, before: Job | None) -> None:
         if before is None or before.wake_at is None:
             return
-        late = self._clock.now() - before.wake_at
+        # What was due already when it was saved, because its deadline had passed, is due since then.
+        late = self._clock.now() - max(before.wake_at, self._saved_at[before.job_id])
         self.check("what is due is looked at in time", late <= DUE_PATIENCE, f"{before.job_id} {before.state}: {late}")
 
     def _check_progress(self, before: Job | None, job: Job, *, is_new: bool) -> None:
@@ -270,6 +276,8 @@ class Invariants:
         stops = self.stops[job.job_id]
         is_first = attempt.task_arn not in stops
         stops[attempt.task_arn] = attempt.stop
+        if attempt.task_arn in self.denied and attempt.placement_try.is_lost:
+            self.lost[attempt.task_arn] = (job.job_id, self._clock.now())
         if attempt.warned_at is not None:
             self.warned.add(attempt.task_arn)
         self.check("a stop has one reason", is_first, f"{job.job_id}: {attempt.task_arn[-6:]} stopped twice")

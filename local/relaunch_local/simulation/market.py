@@ -101,7 +101,7 @@ class Market:
         def interrupt() -> None:
             self._simulator.machines.interrupt(host, lead_seconds, rebalance_first=rebalance_first)
 
-        if self._cloud.chance.stream("interruptions/cancel").random() < 0.2:
+        if self._cloud.chance.stream("interruptions/cancel").random() < 0.1:
             self._cloud.clock.call_later(self._dice.uniform(1.0, 40.0), self._cancel)
         leaving = [self._cloud.trainings.warn(task.arn) for task in list(host.tasks.values())]
         if any(leaving):

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import timedelta
 
 from relaunch.core.job import JobState
 from relaunch_local.ecs.model import CapacityProvider, Task
@@ -11,7 +10,7 @@ from relaunch_local.simulation.template import CLUSTER
 
 _HANGING_PULL_SECONDS = 3 * 3_600.0
 # The page of RunTask has callers look again for five minutes; this is longer, and beyond every promise.
-_LONG_DENIAL_SECONDS = (600.0, 2_400.0)
+_LONGEST_DENIAL_SECONDS = 2_400.0
 
 
 class Mishaps:
@@ -34,7 +33,7 @@ class Mishaps:
             "revision-deregistered": (1, self._deregister),
             "run-task-forbidden": (1, self._forbid),
             "scaling-switched-off": (3, self._switch_scaling_off),
-            "task-denied-too-long": (4, self._deny),
+            "task-denied-too-long": (6, self._deny),
             "task-forgotten": (3, self._forget),
             "task-stopped-by-others": (2, self._stop_task),
         }
@@ -65,8 +64,11 @@ class Mishaps:
                 chance.withdraw()
         self._later()
 
+    def _live_tasks(self) -> list[Task]:
+        return [each for each in self._simulator.clusters.get(CLUSTER).tasks.values() if not each.is_stopping]
+
     def _task(self) -> Task | None:
-        tasks = [each for each in self._simulator.clusters.get(CLUSTER).tasks.values() if not each.is_stopping]
+        tasks = self._live_tasks()
         return self._dice.choice(tasks) if tasks else None
 
     def _providers(self) -> list[CapacityProvider]:
@@ -109,14 +111,26 @@ class Mishaps:
         return f"{provider.name} for {seconds:.0f} s"
 
     def _deny(self) -> str:
-        task = self._task()
-        if task is None:
+        tasks = self._live_tasks()
+        if not tasks:
             return ""
-        until = self._cloud.clock.now() + timedelta(seconds=self._dice.uniform(*_LONG_DENIAL_SECONDS))
-        self._cloud.delayed_ecs.deny(task.arn, until)
-        self._cloud.invariants.deny(task.arn)
+        left = self._cloud.trainings.seconds_left
+        # What ends before ECS knows it again is no stray any more: mostly the one that trains for longest.
+        arn = max((each.arn for each in tasks), key=left) if self._dice.random() < 0.8 else self._dice.choice(tasks).arn
+        self._cloud.delayed_ecs.deny(arn, _LONGEST_DENIAL_SECONDS)
+        self._cloud.invariants.deny(arn)
+        self._recall(arn)
         self._sometimes_cancel()
-        return f"{task.arn[-6:]} until {until:%H:%M:%S}"
+        return arn[-6:]
+
+    def _recall(self, arn: str) -> None:
+        """Let ECS know a task again soon after it was given up: what ends before is no stray any more."""
+        if not self._cloud.delayed_ecs.is_denied(arn):
+            return
+        if any(arn in stops for stops in self._cloud.invariants.stops.values()):
+            self._cloud.delayed_ecs.deny(arn, self._dice.uniform(5.0, 200.0))
+        else:
+            self._cloud.clock.call_later(60.0, lambda: self._recall(arn))
 
     def _forget(self) -> str:
         task = self._task()

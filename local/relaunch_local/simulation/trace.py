@@ -1,7 +1,8 @@
 """What happened in a run, line by line, for people and for comparing two runs."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import datetime
 
 from relaunch.core.job import Job, TimelineEntry
 from relaunch_local.ecs import Clock, Event
@@ -15,6 +16,10 @@ class Trace:
         """Begin."""
         self.lines: list[str] = []
         self.decided_by: Counter[Transition] = Counter()
+        self.postponed_at: dict[str, datetime] = {}
+        """When each job was last left for later."""
+        self.on_swept: Callable[[], None] = lambda: None
+        """Told when the whole cluster was swept."""
         self._clock = clock
         self._is_on = is_on
 
@@ -28,6 +33,10 @@ class Trace:
         action = facts.get("action")
         if action:
             self.decided_by[Transition(str(facts["state"]), str(action), str(facts["next_state"]))] += 1
+        if decision == "swept" and facts.get("reason") is None:
+            self.on_swept()
+        elif decision == "postponed":
+            self.postponed_at[str(facts.get("job_id", ""))] = self._clock.now()
         if self._is_on and decision in {"ignored", "postponed", "dead-lettered", "spot-prices-unknown"}:
             self.line(f"{decision} {facts.get('job_id', '')}: {facts.get('reason', '')}")
 

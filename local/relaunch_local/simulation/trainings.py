@@ -198,12 +198,20 @@ class Trainings:
         training.exit(0, "finished")
         return True
 
+    def seconds_left(self, task_arn: str) -> float:
+        """How long a training would still run by itself; 0 when it does not run."""
+        training = self.running.get(task_arn)
+        if training is None:
+            return 0.0
+        return min(training.recipe.work_seconds, training.fails_at or training.recipe.work_seconds) - training.done
+
     def warn(self, task_arn: str) -> bool:
         """Let a training see in its machine's metadata that the machine goes; False when none watches it."""
         training = self.running.get(task_arn)
         if training is None or not training.recipe.leaves_on_warning:
             return False
         training.leave()
+        self.chance.note_organic("training-left-by-itself")
         return True
 
     def note_end(self, training: _Training, ending: str) -> None:

@@ -122,7 +122,7 @@ class Verdict:
             stops = self._cloud.invariants.stops[job.job_id].values()
             failed = log.failed + sum(stop.kind is StopKind.NOT_STARTED for stop in stops)
             return "" if failed >= job.failures else f"it failed {failed} times, not {job.failures}"
-        if job.reason.startswith("ECS refuses the launch"):
+        if job.reason.startswith("ECS refuses the launch: AccessDenied"):
             return "" if self._cloud.delayed_ecs.forbidden_until else "nobody forbade it"
         if "CheckpointBuckets" in job.reason:
             return "" if self._mishaps.was_closed else "its bucket can be read"
@@ -153,7 +153,9 @@ class Verdict:
         if not job.state.is_final:
             return
         for arn in tasks:
-            is_told = arn in stops or arn in invariants.strays or arn in invariants.denied
+            # What ECS denied or forgot while RunTask went unanswered nobody could ever learn of.
+            is_unknowable = arn in invariants.denied or arn in self._cloud.delayed_ecs.forgotten
+            is_told = arn in stops or arn in invariants.strays or is_unknowable
             self._check("every stop is accounted for", is_told, f"{job.job_id}: {arn[-6:]} has no reason")
         for arn, stop in stops.items():
             wrong = self._misjudged(job, arn, stop)
