@@ -167,6 +167,13 @@ def test_stray_tasks_count() -> None:
     assert measured(job, TaskSeen(stray)) == {Metric.STRAY_TASKS: Measure(Metric.STRAY_TASKS, 1)}
 
 
+def test_a_job_ends_once_whatever_is_seen_of_it_later() -> None:
+    job = make_running_job(state=JobState.SUCCEEDED, ended_at=NOW)
+    stray = make_observation("RUNNING", task_arn=task_arn(77))
+
+    assert measured(job, TaskSeen(stray)) == {Metric.STRAY_TASKS: Measure(Metric.STRAY_TASKS, 1)}
+
+
 def warned(**fields: Any) -> tuple[Job, Effect]:
     job = make_running_job()
     intent = StopIntent(IntentKind.INTERRUPTION, NOW, "warned")

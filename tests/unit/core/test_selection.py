@@ -476,6 +476,8 @@ def test_the_next_try_is_when_the_memory_first_lets_an_offering_go() -> None:
     )
 
     assert (selection.retry_at, selection.is_permanent) == (soon.until, False)
+    with_another = selected(ONE_GPU, offered(A10G, SPOT), offered(T4), memory={soon.offering: soon})
+    assert (len(with_another.kept), len(with_another.rejected), with_another.retry_at) == (1, 1, None)
     assert selection.last_filter == "capacity-memory"
 
 

@@ -1,6 +1,6 @@
 import re
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,15 @@ from fakes.builders import make_definition
 from relaunch.core.definition import GithubTrigger, ImageTrigger, ImageWait, InputRule, S3Trigger, Trigger
 from relaunch.core.job import TriggerFacts
 from relaunch.core.job_inputs import MAX_INPUT_LENGTH
-from relaunch.core.trigger import DirectRequest, GithubEvent, ImagePushed, ObjectCreated, TriggerEvent, trigger_keys
+from relaunch.core.trigger import (
+    DirectRequest,
+    GithubEvent,
+    ImagePushed,
+    ObjectCreated,
+    TriggerEvent,
+    happened_at,
+    trigger_keys,
+)
 from relaunch.core.trigger_rules import InvalidInputs, Match, NoMatch, derive_job_id, match
 
 SHA = "4b1d8e6f02a97c35e8d0714b6a2f93c5d8e07b1a"
@@ -455,6 +463,14 @@ def test_who_watches_an_origin_is_found_by_its_source_and_name(
     event: GithubEvent | ObjectCreated | ImagePushed, source: str, name: str
 ) -> None:
     assert trigger_keys(event) == (source, name)
+
+
+def test_a_request_happened_when_it_was_asked_for_and_other_events_when_their_source_says() -> None:
+    first, second = datetime(2026, 3, 14, tzinfo=UTC), datetime(2026, 3, 15, tzinfo=UTC)
+
+    assert happened_at(DirectRequest("api:1", "resnet", requested_at=first)) == first
+    assert happened_at(replace(UPLOAD, happened_at=second)) == second
+    assert happened_at(DirectRequest("api:1", "resnet")) is None
 
 
 def test_a_text_that_is_no_unicode_has_a_job_id_too() -> None:
