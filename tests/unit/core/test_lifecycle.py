@@ -63,6 +63,7 @@ def test_where_an_event_leads_is_what_its_row_says(cell):
     row = row_of(cell)
 
     assert row is not None
+    assert decide(cell.job, cell.event, cell.now, LIMITS).action == row.action.__name__
     assert cell.expected in (row.targets or {cell.job.state})
 
 

@@ -54,6 +54,9 @@ SIX_CHIPS = make_instance_type(gpu_count=0, neuron_devices=6, neuron_cores_per_d
         pytest.param(Need(neuron_devices=4), SIX_CHIPS, True, id="more than half of the devices"),
         pytest.param(Need(neuron_cores=6), SIX_CHIPS, False, id="half of the cores"),
         pytest.param(Need(neuron_cores=7), SIX_CHIPS, True, id="more than half of the cores"),
+        pytest.param(Need(gpu_count=1), SIX_CHIPS, False, id="GPUs where there are none"),
+        pytest.param(Need(neuron_devices=1), FOUR_GPUS_OF_48, False, id="devices where there are none"),
+        pytest.param(Need(neuron_cores=1), FOUR_GPUS_OF_48, False, id="cores where there are none"),
         pytest.param(Need(share=ShareNeed(2_048, 90), vcpus=40.0), FOUR_GPUS_OF_48, False, id="a share"),
     ],
 )

@@ -34,6 +34,14 @@ def test_of_a_late_conflict_only_the_unknown_tasks_are_stopped():
     assert stopped_by(SITUATIONS["ru"], LaunchAnswered(1, 1, LaunchConflict((task_arn(), STRAY)))) == [STRAY]
 
 
+def test_all_tasks_of_a_late_conflict_are_told():
+    conflict = LaunchAnswered(1, 9, LaunchConflict((STRAY, task_arn(98))))
+
+    entry = decide(SITUATIONS["ru"], conflict, SOON, StackLimits()).timeline[0]
+
+    assert (entry.event, entry.detail) == ("stray task", f"{STRAY}, {task_arn(98)}")
+
+
 def test_a_job_that_is_over_is_due_until_the_stray_is_stopped():
     job = decide(SITUATIONS["ok"], seen("RUNNING", task_arn=STRAY), SOON, StackLimits()).job
 
