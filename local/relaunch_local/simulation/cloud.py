@@ -63,6 +63,7 @@ class Cloud:
     calls_type: type[Calls] = Calls
     indexes_type: type[Indexes] = Indexes
     lambdas_type: type[Lambdas] = Lambdas
+    poller_type: type[Poller] = Poller
 
     def __init__(self, seed: int, options: Options) -> None:
         """Build the account and deploy the application; nothing happens until the clock moves."""
@@ -115,7 +116,7 @@ class Cloud:
         if source is None:
             raise LookupError(name)
         lambdas = self.lambdas
-        return Poller(
+        return self.poller_type(
             self.queues.queues[source.queue],
             source,
             self.clock,

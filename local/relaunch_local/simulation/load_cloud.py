@@ -26,6 +26,7 @@ from relaunch_local.simulation.limits import LAMBDA_CONCURRENCY
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.runtime import Invocation, KilledError, Runtime
 from relaunch_local.simulation.scenario import BUCKET, PlannedEvent, Scenario
+from relaunch_local.simulation.sqs import Poller
 from relaunch_local.simulation.table import Indexes
 from relaunch_local.simulation.template import CLUSTER, FunctionSettings
 from relaunch_local.simulation.trainings import Recipe
@@ -227,6 +228,12 @@ class BoundedLambdas(Lambdas):
         super()._invoke(settings, body, ended, invocation, is_spared=is_spared)
 
 
+class FivePollers(Poller):
+    """Lambda begins with five concurrent batches of a busy queue ("Lambda event source mappings for Amazon SQS")."""
+
+    latency_seconds = (0.002, 0.05)
+
+
 class PerContainer:
     """Something that every container of a function has of its own: what it keeps in mind, others do not know."""
 
@@ -250,6 +257,7 @@ class LoadCloud(Cloud):
     calls_type = ThrottledCalls
     indexes_type = QuickIndexes
     lambdas_type = BoundedLambdas
+    poller_type = FivePollers
 
     def __init__(self, seed: int, scenario: LoadScenario) -> None:
         """Build it, and wait until the machines are there that it always has."""

@@ -183,6 +183,8 @@ class Queue:
 class Poller:
     """An event source mapping: takes batches from a queue and has them handled, so many at once and no more."""
 
+    latency_seconds = (0.01, 0.25)
+
     def __init__(
         self,
         queue: Queue,
@@ -205,7 +207,7 @@ class Poller:
     def _wake(self) -> None:
         if self._queue.visible and not self._is_polling and self._running < self._settings.max_concurrency:
             self._is_polling = True
-            latency = self._chance.stream(f"poll/{self._settings.function}").uniform(0.01, 0.25)
+            latency = self._chance.stream(f"poll/{self._settings.function}").uniform(*self.latency_seconds)
             self._clock.call_later(latency, self._poll)
 
     def _poll(self) -> None:
