@@ -267,6 +267,10 @@ def test_cards_are_shared_from_volta_on(capability: tuple[int, int] | None, is_s
     assert supports_mps(make_instance_type("g9.xlarge", compute_capability=capability)) is is_shared
 
 
+def test_what_has_no_gpu_shares_none() -> None:
+    assert not supports_mps(make_instance_type("inf2.xlarge", gpu_count=0))
+
+
 def test_of_the_catalogue_g2_g3_p2_and_parts_of_gpus_are_not_shared() -> None:
     gpus = [machine for machine in load_catalogue().values() if machine.logical_gpu_count and machine.is_supported]
 

@@ -38,6 +38,8 @@ def test_gpus_of_all_containers_are_needed_together(
 FOUR_GPUS_OF_48 = make_instance_type(gpu_count=4, vcpus=48, memory_mib=196_608)
 SIX_CHIPS = make_instance_type(gpu_count=0, neuron_devices=6, neuron_cores_per_device=2, vcpus=96, memory_mib=393_216)
 
+ONE_CHIP = make_instance_type(gpu_count=0, neuron_devices=1, neuron_cores_per_device=1, vcpus=4, memory_mib=16_384)
+
 
 @pytest.mark.parametrize(
     ("need", "machine", "fills"),
@@ -54,6 +56,10 @@ SIX_CHIPS = make_instance_type(gpu_count=0, neuron_devices=6, neuron_cores_per_d
         pytest.param(Need(neuron_devices=4), SIX_CHIPS, True, id="more than half of the devices"),
         pytest.param(Need(neuron_cores=6), SIX_CHIPS, False, id="half of the cores"),
         pytest.param(Need(neuron_cores=7), SIX_CHIPS, True, id="more than half of the cores"),
+        pytest.param(Need(neuron_devices=1), ONE_CHIP, True, id="the only device"),
+        pytest.param(Need(neuron_cores=1), ONE_CHIP, True, id="the only core"),
+        pytest.param(Need(memory_mib=7_736), ONE_CHIP, False, id="exactly half of what is left of the memory"),
+        pytest.param(Need(memory_mib=7_737), ONE_CHIP, True, id="more than half of what is left of the memory"),
         pytest.param(Need(gpu_count=1), SIX_CHIPS, False, id="GPUs where there are none"),
         pytest.param(Need(neuron_devices=1), FOUR_GPUS_OF_48, False, id="devices where there are none"),
         pytest.param(Need(neuron_cores=1), FOUR_GPUS_OF_48, False, id="cores where there are none"),
