@@ -31,6 +31,12 @@ def test_odds_calm_the_usual_rate_of_a_type() -> None:
     assert make_offering("trn1.32xlarge", placement_score=10).interruption_rate == pytest.approx(usual / 2)
 
 
+def test_a_zones_score_is_not_reckoned_with_for_it_is_that_of_all_types_that_were_asked_about() -> None:
+    usual = usual_interruptions_per_hour("g5.xlarge")
+
+    assert make_offering(zone="us-east-1a", placement_score=10).interruption_rate == usual
+
+
 def test_odds_change_nothing_of_a_rate_that_is_known_nor_of_on_demand() -> None:
     measured = make_offering(interruptions_per_hour=0.3, placement_score=10)
     on_demand = make_offering(purchase=PurchaseOption.ON_DEMAND, placement_score=1)

@@ -7,11 +7,12 @@ import pytest
 from fakes.builders import make_definition
 from fakes.tasks import FakeTasks
 from relaunch.core.caps import StackLimits
+from relaunch.core.definition import GithubTrigger, ImageTrigger, ImageWait
 from relaunch.core.job import JobState, StopKind
 from relaunch.ports import PermanentError
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.submit_job import submit_event
-from unit.usecases.story import MINUTE, Story, machine, push
+from unit.usecases.story import MINUTE, Story, image, machine, push
 
 
 class DeniedTasks(FakeTasks):
@@ -88,6 +89,24 @@ def test_however_many_jobs_cannot_be_helped_the_others_are_reconciled():
     assert story.reconcile(after=timedelta(hours=1)) == 151
 
     assert story.job(other).state is JobState.SUCCEEDED
+
+
+def test_a_waiting_job_that_cannot_be_helped_does_not_keep_the_image_from_its_own_definitions():
+    waits = make_definition(triggers=(GithubTrigger("acme/vision", "push", wait_for_image=ImageWait("trainer")),))
+    story = Story(waits, make_definition(name="pushed", triggers=(ImageTrigger("trainer", "*"),)))
+    first = story.submit()
+    load = story.jobs.load_job
+
+    def load_job(job_id: str):
+        if job_id == first:
+            raise PermanentError(f"job {job_id} cannot be read")
+        return load(job_id)
+
+    story.jobs.load_job = load_job
+    with pytest.raises(PermanentError, match="cannot be read"):
+        submit_event(image(), story.world)
+
+    assert {each.definition for each in story.jobs.list_jobs(10)[0]} == {"pushed", "resnet"}
 
 
 def test_tasks_that_may_not_be_described_do_not_stop_the_clock():

@@ -61,7 +61,8 @@ class Offering:
         if self.interruptions_per_hour is not None:
             return self.interruptions_per_hour
         usual = usual_interruptions_per_hour(self.instance_type.name)
-        return usual * share_of_usual_interruptions(self.placement_score)
+        # A zone's score is that of all types asked about together: it would make a scarce one look as safe as they are.
+        return usual if self.zone else usual * share_of_usual_interruptions(self.placement_score)
 
     @property
     def saving(self) -> float | None:

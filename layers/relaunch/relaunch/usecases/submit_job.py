@@ -61,11 +61,11 @@ def submit_event(event: TriggerEvent, world: World) -> tuple[Submission, ...]:
     """
     if isinstance(event, DirectRequest):
         return (submit_request(event, world),)
+    troubles: list[PermanentError] = []
     if isinstance(event, ImagePushed):
-        _let_waiting_go_on(event, world)
+        _let_waiting_go_on(event, world, troubles)
     source, name = trigger_keys(event)
     found = world.definitions.find_definitions(source, name)
-    troubles: list[PermanentError] = []
     submissions = tuple(_submit_apart(definition, event, world, troubles) for definition in found)
     notes = [f"{each.definition}: {each.note}" for each in submissions]
     outcome = "; ".join(notes) or f"no job definition watches {source} {name}"
@@ -227,10 +227,13 @@ def _entry(job: Job, event: str, detail: str) -> TimelineEntry:
     return TimelineEntry(job.accepted_at, job.state, event, detail)
 
 
-def _let_waiting_go_on(event: ImagePushed, world: World) -> None:
+def _let_waiting_go_on(event: ImagePushed, world: World, troubles: list[PermanentError]) -> None:
     waiting = world.jobs.load_waiting_for_image(event.repository, event.tag)
     if not waiting:
         return
     arrived = ImageArrived(event.repository, event.tag, _pushed_image(event, world))
     for job_id in waiting:
-        advance_job(job_id, lambda _job: arrived, world)
+        try:
+            advance_job(job_id, lambda _job: arrived, world)
+        except PermanentError as error:
+            troubles.append(error)
