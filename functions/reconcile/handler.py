@@ -25,5 +25,5 @@ def handle(_event: object, context: LambdaContext) -> dict[str, int]:
 
     looked_at = reconcile_jobs(world, has_time)
     swept = sweep_cluster(world, has_time).tasks if is_sweeping and has_time() else 0
-    deregistered = clean_revisions(world) if has_time() else 0
+    deregistered = clean_revisions(world, has_time) if has_time() else 0
     return {"looked_at": looked_at, "deregistered": deregistered, "swept": swept}

@@ -53,7 +53,7 @@ def reconcile(world: World, has_time: Callable[[], bool]) -> None:
     """reconcile: looks at due jobs while there is time; cleans up, and sweeps."""
     is_sweeping = is_sweep_due(world.clock.now())
     reconcile_jobs(world, has_time)
-    clean_revisions(world)
+    clean_revisions(world, has_time)
     if is_sweeping and has_time():
         sweep_cluster(world, has_time)
 

@@ -141,3 +141,17 @@ def test_without_derived_revisions_no_job_is_read(monkeypatch: pytest.MonkeyPatc
     monkeypatch.delattr(type(story.jobs), "load_due")
 
     assert clean(story) == 0
+
+
+def test_nothing_is_deregistered_where_there_is_no_time_to_look_at_every_job():
+    story = with_stale()
+    clean(story)
+    for sha in ("1" * 40, "2" * 40):
+        story.submit(push(sha))
+    story.clock.advance(2 * DAY)
+    answers = iter((True, False))
+
+    assert clean_revisions(story.world, lambda: next(answers)) == 0
+
+    assert story.registry.list_families() == [STALE.family]
+    assert clean(story, HOUR) == 1

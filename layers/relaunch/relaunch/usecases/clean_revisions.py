@@ -1,5 +1,6 @@
 """Deregister derived revisions that no job needs any more."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -14,8 +15,10 @@ _MOST_JOBS = 1000
 _FAR_AHEAD = timedelta(days=3650)
 
 
-def clean_revisions(world: World) -> int:
+def clean_revisions(world: World, has_time: Callable[[], bool] = lambda: True) -> int:
     """Once an hour, deregister families of derived revisions that no open job has used for a day; return their number.
+
+    Every open job is looked at first, while there is time: without all of them nothing is deregistered.
 
     Deregistering a revision that is needed after all costs a registration: its job finds it gone, and makes it again.
     Of two calls at once one does it. What fails is done an hour later.
@@ -26,17 +29,17 @@ def clean_revisions(world: World) -> int:
         return 0
     upkeep = replace(upkeep, next_at=now + _PACE, version=upkeep.version + 1)
     try:
-        return _clean(upkeep, now, world)
+        return _clean(upkeep, now, has_time, world)
     except (TransientError, PermanentError) as error:
         world.log.decided("postponed", reason=f"cleaning derived revisions: {error}")
         return 0
 
 
-def _clean(upkeep: RevisionUpkeep, now: datetime, world: World) -> int:
+def _clean(upkeep: RevisionUpkeep, now: datetime, has_time: Callable[[], bool], world: World) -> int:
     families = world.registry.list_families()
-    used = _families_in_use(now, world) if families else frozenset()
+    used = _families_in_use(now, has_time, world) if families else frozenset()
     if used is None:
-        world.log.decided("postponed", reason=f"cleaning derived revisions: more than {_MOST_JOBS} jobs are open")
+        world.log.decided("postponed", reason="cleaning derived revisions: no time to look at every open job")
         return 0
     unused_since = {family: upkeep.unused_since.get(family, now) for family in families if family not in used}
     old = sorted(family for family, since in unused_since.items() if now - since >= _KEPT_UNUSED)[:_MOST_AT_ONCE]
@@ -49,14 +52,16 @@ def _clean(upkeep: RevisionUpkeep, now: datetime, world: World) -> int:
     return count
 
 
-def _families_in_use(now: datetime, world: World) -> frozenset[str] | None:
-    """Return the families that open jobs' attempts run, None when there are too many jobs to look at."""
+def _families_in_use(now: datetime, has_time: Callable[[], bool], world: World) -> frozenset[str] | None:
+    """Return the families that open jobs' attempts run, None when there are too many jobs to look at in time."""
     # Every open job is due some day.
     open_jobs = world.jobs.load_due(now + _FAR_AHEAD, _MOST_JOBS + 1)
     if len(open_jobs) > _MOST_JOBS:
         return None
     used = set()
     for job_id in open_jobs:
+        if not has_time():
+            return None
         job = world.jobs.load_job(job_id)
         arn = job.attempt.placement_try.revision_arn if job is not None and job.attempt is not None else None
         parsed = parse_revision_arn(arn) if arn else None
