@@ -509,7 +509,7 @@ BUGS = (
         "RunTask is sent again however old its client token is",
         changed(launching_attempts, _OLDEST_TRY=_DAY),
         "one placement try makes one task",
-        120,
+        60,
     ),
     PlantedBug(
         "refusal-is-final",

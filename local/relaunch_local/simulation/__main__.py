@@ -89,6 +89,9 @@ class _Progress:
         self._faults += len(result.faults)
         self._jobs += result.jobs
         self._violations += len(result.violations)
+        for violation in result.violations[:1]:
+            # At once: who has hours of seeds to go can look at it meanwhile.
+            print(f"seed {result.seed} fails: {violation}", file=sys.stderr)
         now = time.monotonic()
         if self._is_shown and (now - self._told >= 5.0 or self._done == self._total):
             self._told = now

@@ -8,6 +8,9 @@ from relaunch_local.ecs import Purchase, SpotPrice
 from relaunch_local.ecs.model import Host
 from relaunch_local.simulation.cloud import Cloud
 
+# A client token lives for an hour after its task has stopped.
+_TOKEN_LIFE_MINUTES = 60
+
 
 class Market:
     """Does something unpleasant every few minutes until the faults stop."""
@@ -187,7 +190,8 @@ class Market:
 
     def _lose_answers(self) -> str:
         # Longer than a placement try may be sent again; ECS's own news are held up for as long.
-        ends_at = self._cloud.clock.now() + timedelta(minutes=self._dice.choice((3, 8, 20, 75, 150)))
+        minutes = self._dice.choice((3, 8, 20, 75, 150))
+        ends_at = self._cloud.clock.now() + timedelta(minutes=minutes)
         self._cloud.delayed_ecs.answers_lost_until = ends_at
         # Some outages let nothing through, some let everything through but the answers.
         self._cloud.delayed_ecs.lost_share = self._cloud.chance.stream("outages").choice((0.5, 1.0, 0.0))
@@ -195,6 +199,10 @@ class Market:
             self._cloud.bus.held_until = ends_at
         self._cloud.clock.call_later(self._dice.uniform(1.0, 300.0), self._cancel)
         dice = self._cloud.chance.stream("outages")
+        if minutes > _TOKEN_LIFE_MINUTES:
+            # A task that nobody heard of is gone, and its client token before the answers come back.
+            self._cloud.clock.call_later(dice.uniform(60.0, 240.0), self._lose_newest)
+            self._cloud.clock.call_later(dice.uniform(240.0, 540.0), self._lose_newest)
         if dice.random() < 0.4:
             seconds = dice.uniform(60.0, 400.0)
             self._cloud.clock.call_later(dice.uniform(10.0, 900.0), lambda: self._cloud.delayed_ecs.forbid(seconds))
