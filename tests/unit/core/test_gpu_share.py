@@ -6,12 +6,16 @@ from fakes.builders import NOW, make_container, make_definition, make_instance_t
 from relaunch.adapters.catalogue import load_catalogue
 from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement, Isolation, PurchaseOption
 from relaunch.core.catalogue import InstanceType
-from relaunch.core.gpu_share import Misfit, ShareNeed, check_requirement, find_misfit, share_notices, supports_mps
-from relaunch.core.revision import ContainerRequirement
-from relaunch.core.selection import Selection, select
-from relaunch.core.terms import SelectionLimits
+from relaunch.core.gpu_share import (
+    Misfit,
+    ShareNeed,
+    check_requirement,
+    derive_share,
+    find_misfit,
+    share_notices,
+    supports_mps,
+)
 
-A10G = make_instance_type("g5.xlarge")
 T4 = make_instance_type("g4dn.xlarge", accelerator_model="T4", gpu_memory_mib=16_384)
 FOUR_T4 = make_instance_type(
     "g4dn.12xlarge", accelerator_model="T4", gpu_memory_mib=16_384, gpu_count=4, logical_gpu_count=4
@@ -265,6 +269,16 @@ def test_without_gpu_in_the_definition_the_revisions_own_share_holds(
 )
 def test_cards_are_shared_from_volta_on(capability: tuple[int, int] | None, is_shared: bool) -> None:
     assert supports_mps(make_instance_type("g9.xlarge", compute_capability=capability)) is is_shared
+
+
+def test_what_is_needed_of_a_card_is_read_from_definition_and_containers() -> None:
+    assert derive_share(None, (SHARING, NO_GPU)) == ShareNeed(0, beside_mib=1_024)
+    assert derive_share(None, (PART, NO_GPU)) == ShareNeed(0, partition=0.25)
+    assert derive_share(None, ()) is None
+    assert derive_share(share(), (SHARING,)) == ShareNeed(2_048, 25, beside_mib=1_024)
+    assert derive_share(GpuRequirement(), (WHOLE,)) is None
+    conflict = "container `metrics` asks for a share of a GPU, the job for whole ones: ECS takes one kind"
+    assert derive_share(GpuRequirement(), (SHARING,)) == ShareNeed(0, conflict=conflict)
 
 
 def test_what_has_no_gpu_shares_none() -> None:
