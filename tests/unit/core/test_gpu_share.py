@@ -15,7 +15,11 @@ from relaunch.core.gpu_share import (
     share_notices,
     supports_mps,
 )
+from relaunch.core.revision import ContainerRequirement
+from relaunch.core.selection import Selection, select
+from relaunch.core.terms import SelectionLimits
 
+A10G = make_instance_type("g5.xlarge")
 T4 = make_instance_type("g4dn.xlarge", accelerator_model="T4", gpu_memory_mib=16_384)
 FOUR_T4 = make_instance_type(
     "g4dn.12xlarge", accelerator_model="T4", gpu_memory_mib=16_384, gpu_count=4, logical_gpu_count=4
