@@ -120,6 +120,12 @@ def test_a_program_that_fails_on_a_machine_that_shuts_down_was_lost_with_it():
     assert (lost.failures, lost.interruptions, lost.interrupted_at) == (0, 1, NOW + timedelta(seconds=50))
 
 
+def test_a_task_that_is_lost_before_it_starts_leaves_no_gap_to_be_timed():
+    lost = stopped(SITUATIONS["pl"], started_at=None, **HOST_GONE)
+
+    assert (lost.interruptions, lost.interrupted_at, lost.run_seconds) == (1, None, 0.0)
+
+
 def test_a_job_that_we_stopped_because_its_time_was_up_timed_out():
     job = replace(SITUATIONS["sn"], attempt=make_running_attempt(intent=intent(IntentKind.TIME_OUT)))
 

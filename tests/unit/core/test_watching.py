@@ -78,6 +78,7 @@ def test_news_that_overtakes_runtasks_answer_is_taken_for_it():
     assert attempt.task_arn == task_arn()
     assert attempt.placement_try.state is TryState.PLACED
     assert attempt.placement_try.placed_at == SOON
+    assert attempt.placement_try.outcome == "task seen before RunTask's answer"
     assert (attempt.task_version, attempt.task_status) == (6, "PENDING")
 
 
