@@ -95,6 +95,8 @@ class DelayedEcs:
         self.answers_lost_until: datetime | None = None
         self.lost_share = 0.5
         """While answers are lost: of how many RunTasks the request is, too."""
+        self.on_unanswered: Callable[[str], None] = lambda _arn: None
+        """Told of each task that RunTask made, or named again, without anybody hearing of it."""
         self.forgotten: set[str] = set()
         """Tasks of which ECS keeps nothing once they have stopped."""
         self.forbidden_until: datetime | None = None
@@ -133,6 +135,8 @@ class DelayedEcs:
             if task["taskArn"] not in self._visible_at:
                 self._visible_at[task["taskArn"]] = self._clock.now() + timedelta(seconds=self._lag(task["taskArn"]))
         if is_lost:
+            for task in answer["tasks"]:
+                self.on_unanswered(task["taskArn"])
             raise _timed_out("run_task")
         return answer
 

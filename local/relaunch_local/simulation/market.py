@@ -8,8 +8,8 @@ from relaunch_local.ecs import Purchase, SpotPrice
 from relaunch_local.ecs.model import Host
 from relaunch_local.simulation.cloud import Cloud
 
-# A client token lives for an hour after its task has stopped.
-_TOKEN_LIFE_MINUTES = 60
+# A client token lives for an hour after its task has stopped, which such a task does some minutes after it was made.
+_TOKEN_LIFE = timedelta(minutes=70)
 
 
 class Market:
@@ -36,9 +36,10 @@ class Market:
             "price-changed": (1, self._change_price),
             "requests-of-others": (2, self._use_up_bucket),
             "quota-reached": (1, self._fill_quota),
-            "run-task-unanswered": (1, self._lose_answers),
+            "run-task-unanswered": (2, self._lose_answers),
         }
         cloud.calls.on_stall = self._act_meanwhile
+        cloud.delayed_ecs.on_unanswered = self._lose_unheard
         self._later()
 
     def calm_down(self) -> None:
@@ -82,6 +83,18 @@ class Market:
         if hosts and self._cloud.chance.strikes("machine-lost-without-warning", 2.0, site="stall"):
             newest = max(hosts, key=lambda host: max(task.created_at for task in host.tasks.values()))
             self._simulator.machines.terminate(newest)
+
+    def _lose_unheard(self, task_arn: str) -> None:
+        """A task that nobody heard of is gone soon, and its client token before RunTask is answered again."""
+        until, dice = self._cloud.delayed_ecs.answers_lost_until, self._cloud.chance.stream("outages/machines")
+        if until is not None and until - self._cloud.clock.now() > _TOKEN_LIFE and dice.random() < 0.5:
+            self._cloud.clock.call_later(dice.uniform(60.0, 400.0), lambda: self._lose_machine_of(task_arn))
+
+    def _lose_machine_of(self, task_arn: str) -> None:
+        for host in list(self._simulator.machines.hosts.values()):
+            is_its = host.is_alive and any(task.arn == task_arn for task in host.tasks.values())
+            if is_its and self._cloud.chance.strikes("machine-lost-without-warning", 2.0, site="unheard"):
+                self._simulator.machines.terminate(host)
 
     def _machine(self, *, is_busy: bool = True) -> Host | None:
         alive = [host for host in self._simulator.machines.hosts.values() if host.is_alive and host.is_registered]
@@ -190,8 +203,7 @@ class Market:
 
     def _lose_answers(self) -> str:
         # Longer than a placement try may be sent again; ECS's own news are held up for as long.
-        minutes = self._dice.choice((3, 8, 20, 75, 150))
-        ends_at = self._cloud.clock.now() + timedelta(minutes=minutes)
+        ends_at = self._cloud.clock.now() + timedelta(minutes=self._dice.choice((3, 20, 75, 110, 150)))
         self._cloud.delayed_ecs.answers_lost_until = ends_at
         # Some outages let nothing through, some let everything through but the answers.
         self._cloud.delayed_ecs.lost_share = self._cloud.chance.stream("outages").choice((0.5, 1.0, 0.0))
@@ -199,10 +211,6 @@ class Market:
             self._cloud.bus.held_until = ends_at
         self._cloud.clock.call_later(self._dice.uniform(1.0, 300.0), self._cancel)
         dice = self._cloud.chance.stream("outages")
-        if minutes > _TOKEN_LIFE_MINUTES:
-            # A task that nobody heard of is gone, and its client token before the answers come back.
-            self._cloud.clock.call_later(dice.uniform(60.0, 240.0), self._lose_newest)
-            self._cloud.clock.call_later(dice.uniform(240.0, 540.0), self._lose_newest)
         if dice.random() < 0.4:
             seconds = dice.uniform(60.0, 400.0)
             self._cloud.clock.call_later(dice.uniform(10.0, 900.0), lambda: self._cloud.delayed_ecs.forbid(seconds))
