@@ -1,6 +1,6 @@
 """The jobs table in memory: versions, slots and stale writes as in the real one, to which its tests compare it."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -41,7 +41,7 @@ class InMemoryJobs(InMemoryDefinitions, InMemoryCapacity, InMemoryUpkeep):
         InMemoryDefinitions.__init__(self)
         InMemoryCapacity.__init__(self)
         InMemoryUpkeep.__init__(self)
-        self.slots: dict[str, set[str]] = defaultdict(set)
+        self.slots: Counter[str] = Counter()
         self.writes: list[JobWrite] = []
         self.events: list[EventRecord] = []
         self._records: dict[str, _Record] = {}
@@ -116,17 +116,15 @@ class InMemoryJobs(InMemoryDefinitions, InMemoryCapacity, InMemoryUpkeep):
         record.timeline.extend(timeline)
 
     def _move_slots(self, write: JobWrite) -> None:
-        job_id, definition = write.job.job_id, write.job.definition.name
+        definition = write.job.definition.name
         if write.take_slot_limits:
             caps = (("definition", definition), ("stack", STACK_SLOT))
             for (cap, name), limit in zip(caps, write.take_slot_limits, strict=True):
-                if job_id not in self.slots[name] and len(self.slots[name]) >= limit:
+                if self.slots[name] >= limit:
                     raise SlotsFullError(cap, limit)
-            for _, name in caps:
-                self.slots[name].add(job_id)
+            self.slots.update(name for _, name in caps)
         if write.release_slot:
-            self.slots[definition].discard(job_id)
-            self.slots[STACK_SLOT].discard(job_id)
+            self.slots.subtract((definition, STACK_SLOT))
 
     def load_history(self, job_id: str) -> JobHistory | None:
         record = self._records.get(job_id)
@@ -150,8 +148,9 @@ class InMemoryJobs(InMemoryDefinitions, InMemoryCapacity, InMemoryUpkeep):
     def load_waiting_for_image(self, repository: str, tag: str) -> list[str]:
         return list(self._image_waits[repository, tag])
 
-    def load_slot_holders(self) -> list[str]:
-        return sorted(self.slots[STACK_SLOT])
+    def load_slot_holders(self, limit: int) -> list[str]:
+        held = [job for job in self._jobs() if job.has_slot]
+        return [job.job_id for job in sorted(held, key=lambda job: job.accepted_at)][:limit]
 
     def load_on_instance(self, instance_id: str) -> list[str]:
         return sorted(set(self._links[instance_id]))

@@ -317,7 +317,7 @@ class TestRoles:
         assert resources_for("ecs:StopTask", statements)
         assert "AttemptsQueue" in queues_for("sqs:SendMessage", statements)
         assert {"Fn::GetAtt": ["JobsTable", "Arn"]} in resources_for("dynamodb:PutItem", statements)
-        assert {"Fn::Sub": "${JobsTable.Arn}/index/waiting"} in resources_for("dynamodb:Query", statements)
+        assert {"Fn::Sub": "${JobsTable.Arn}/index/slots"} in resources_for("dynamodb:Query", statements)
 
     def test_launching_asks_no_quotas_and_no_odds(self, template: Template) -> None:
         asked = {"servicequotas:GetServiceQuota", "ec2:GetSpotPlacementScores"}
@@ -429,7 +429,7 @@ class TestTable:
         assert [key["AttributeName"] for key in table["KeySchema"]] == ["pk", "sk"]
         assert indexes == {
             "due": (["due", "wake_at"], "KEYS_ONLY"),
-            "waiting": (["waiting_slot", "accepted_at"], "KEYS_ONLY"),
+            "slots": (["slot", "accepted_at"], "KEYS_ONLY"),
             "listing": (["listing", "accepted_at"], "INCLUDE"),
         }
         assert table["BillingMode"] == "PAY_PER_REQUEST"

@@ -156,7 +156,7 @@ def test_a_refused_launch_fails_the_job_and_gives_its_slot_back():
 
     assert story.job(job_id).state is JobState.FAILED
     assert story.job(job_id).reason == "ECS refuses the launch: ClientException: TaskDefinition is inactive"
-    assert story.jobs.slots["*"] == set()
+    assert story.jobs.slots["*"] == 0
 
 
 def test_a_refusal_of_a_try_that_was_sent_before_is_not_final_for_it_may_have_a_task():
@@ -384,7 +384,7 @@ def test_a_relaunch_needs_no_second_slot():
     story.settle()
 
     assert story.job(job_id).state is JobState.LAUNCHING
-    assert story.jobs.slots["resnet"] == {job_id}
+    assert story.jobs.slots["resnet"] == 1
 
 
 def test_a_pause_after_a_failure_is_kept_even_when_a_launch_is_asked_for():

@@ -42,7 +42,7 @@ def test_a_push_is_trained_interrupted_resumed_elsewhere_and_finished():
     assert (job.interruptions, job.failures) == (1, 0)
     assert job.run_seconds == 91 * 60
     assert job.cost_usd == pytest.approx(61 / 60 * 0.40 + 30 / 60 * 0.45)
-    assert story.jobs.slots["resnet"] == set()
+    assert story.jobs.slots["resnet"] == 0
     assert story.jobs.events_of(job_id) == [
         "accepted",
         "launching",

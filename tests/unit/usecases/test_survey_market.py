@@ -44,9 +44,9 @@ class CountingJobs(InMemoryJobs):
     loaded = 0
     slot_reads = 0
 
-    def load_slot_holders(self) -> list[str]:
+    def load_slot_holders(self, limit: int) -> list[str]:
         self.slot_reads += 1
-        return super().load_slot_holders()
+        return super().load_slot_holders(limit)
 
     def load_job(self, job_id: str) -> Job | None:
         self.loaded += 1
@@ -57,7 +57,7 @@ def start(jobs: InMemoryJobs, job_id: str, instance_type: str = "g5.xlarge") -> 
     placed = make_placement_try(offering=make_offering_key(instance_type), state=TryState.PLACED)
     job = make_running_job(job_id, attempt=make_running_attempt(placement_try=placed, instance_id=f"i-{job_id}"))
     assert jobs.create_job(make_job(job_id), [make_timeline_entry()])
-    jobs.save_job(JobWrite(replace(job, version=1), take_slot_limits=(9, 9)))
+    jobs.save_job(JobWrite(replace(job, version=1), take_slot_limits=(999, 999)))
 
 
 def test_memory_and_offerings_are_those_of_now() -> None:
@@ -157,6 +157,17 @@ def test_jobs_are_loaded_only_where_their_machines_could_use_a_quota_up() -> Non
     assert jobs.loaded == 2
     assert roomy.limits.quotas == {G_SPOT: QuotaRoom(12.0)}
     assert tight.limits.quotas == {G_SPOT: QuotaRoom(11.0, 8.0)}
+
+
+def test_what_more_jobs_use_than_a_launch_can_read_is_left_to_ec2_to_say() -> None:
+    jobs = CountingJobs()
+    for number in range(101):
+        start(jobs, f"job-{number}")
+
+    market = survey_market(make_world(jobs=jobs, offerings=offered_with(**{"3819A6DF": 11.0})))
+
+    assert market.limits.quotas == {G_SPOT: QuotaRoom(11.0)}
+    assert jobs.loaded == 0
 
 
 def test_a_quota_with_room_for_as_many_jobs_as_the_stack_allows_costs_no_read() -> None:

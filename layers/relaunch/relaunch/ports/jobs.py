@@ -35,8 +35,9 @@ class JobHistory:
 class JobWrite:
     """One atomic write of a job: the job with its current attempt, new timeline entries, and what goes with them.
 
-    `take_slot_limits` (definition's cap, stack's cap): take a slot in both or raise SlotsFullError.
-    `release_slot`: give both back. `link_instance`: remember that the current attempt runs on `attempt.instance_id`.
+    `take_slot_limits` (definition's cap, stack's cap): take a slot in both or raise SlotsFullError; for a job that has
+    none. `release_slot`: give both back; for a job that has them. `link_instance`: remember that the current attempt
+    runs on `attempt.instance_id`.
     """
 
     job: Job
@@ -64,8 +65,9 @@ class EventRecord:
 
 
 class JobStore(Protocol):
-    """The jobs table. All reads are strongly consistent but those of indexes (load_due, load_waiting, list_jobs).
+    """The jobs table. All reads are strongly consistent but those of indexes.
 
+    Indexes answer load_due, load_waiting, load_slot_holders and list_jobs.
     An open job must have a `wake_at`; a job that is over is due as long as effects are pending.
     """
 
@@ -102,8 +104,8 @@ class JobStore(Protocol):
         """Return ids of jobs that wait (or waited) for this image."""
         ...
 
-    def load_slot_holders(self) -> list[str]:
-        """Return ids of the jobs that count against the stack's cap: all that may have a machine, with one read."""
+    def load_slot_holders(self, limit: int) -> list[str]:
+        """Return ids of the jobs that count against the stack's cap, oldest first: all that may have a machine."""
         ...
 
     def load_on_instance(self, instance_id: str) -> list[str]:

@@ -13,6 +13,10 @@ from relaunch.core.snapshot import OfferingsSnapshot
 from relaunch.core.terms import SelectionLimits
 from relaunch.ports import PermanentError, World, ZoneScoreSource
 
+# Every launch reads each of them. Where more jobs run, it is EC2 that says when a quota is used up, and the capacity
+# memory that learns it.
+_MOST_COUNTED = 100
+
 
 @dataclass(frozen=True, slots=True)
 class Market:
@@ -61,8 +65,8 @@ def _quotas(snapshot: OfferingsSnapshot, offerings: Sequence[Offering], own_job_
     cap = world.limits.max_running_jobs
     if cap and not may_be_short(vcpus_by_code, offerings, cap - 1):
         return room_of_quotas(vcpus_by_code, (), {})
-    others = [job_id for job_id in world.jobs.load_slot_holders() if job_id != own_job_id]
-    if not may_be_short(vcpus_by_code, offerings, len(others)):
+    others = [job_id for job_id in world.jobs.load_slot_holders(_MOST_COUNTED + 1) if job_id != own_job_id]
+    if len(others) > _MOST_COUNTED or not may_be_short(vcpus_by_code, offerings, len(others)):
         return room_of_quotas(vcpus_by_code, (), {})
     known = {**world.offerings.catalogue(), **snapshot.instance_types}
     return room_of_quotas(vcpus_by_code, _load_readable(others, world), known)

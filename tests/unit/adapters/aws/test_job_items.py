@@ -151,7 +151,7 @@ class TestIndexes:
     @pytest.mark.parametrize("state", [state for state in JobState if state.is_final])
     def test_a_job_that_is_over_is_in_the_listing_alone(self, state: JobState) -> None:
         item = job_items.job_item(make_job(state=state, wake_at=NOW, ended_at=NOW), "a write")
-        assert not item.keys() & {"due", "wake_at", "waiting_slot"}
+        assert not item.keys() & {"due", "wake_at", "slot"}
         assert item["listing"] == {"S": "JOBS"}
 
     def test_the_listing_needs_the_summary_alone(self) -> None:

@@ -17,7 +17,7 @@ from relaunch.adapters.aws import job_items as items
 from relaunch.adapters.aws.capacity_items import CapacityItems
 from relaunch.adapters.aws.definition_items import DefinitionItems
 from relaunch.adapters.aws.event_items import EventItems
-from relaunch.adapters.aws.job_slots import full_cap, read_slots, release_slots, take_slots
+from relaunch.adapters.aws.job_slots import full_cap, release_slots, take_slots
 from relaunch.adapters.aws.jobs_table import (
     MAX_ACTIONS,
     Action,
@@ -141,13 +141,16 @@ class DynamoDbJobs(DefinitionItems, CapacityItems, EventItems, UpkeepItems):
         return _job_ids(self._table.query("due = :due AND wake_at <= :now", values, index="due", limit=limit))
 
     def load_waiting(self, slot: str, limit: int) -> list[str]:
-        return _job_ids(self._table.query("waiting_slot = :slot", {":slot": text(slot)}, index="waiting", limit=limit))
+        return self._in_slot(slot, limit)
 
     def load_waiting_for_image(self, repository: str, tag: str) -> list[str]:
         return self._linked_jobs(items.image_pk(repository, tag))
 
-    def load_slot_holders(self) -> list[str]:
-        return read_slots(self._table)
+    def load_slot_holders(self, limit: int) -> list[str]:
+        return self._in_slot(items.HELD, limit)
+
+    def _in_slot(self, slot: str, limit: int) -> list[str]:
+        return _job_ids(self._table.query("slot = :slot", {":slot": text(slot)}, index="slots", limit=limit))
 
     def load_on_instance(self, instance_id: str) -> list[str]:
         return self._linked_jobs(items.instance_pk(instance_id))

@@ -23,6 +23,8 @@ KEPT_AFTER_LIMIT = timedelta(days=2)
 ATTEMPT_LIMIT_BYTES = 4096
 
 LISTING = "JOBS"
+HELD = "#HELD"
+"""In the index `slots`, beside what definitions are called: the jobs that have a slot."""
 OPEN = "OPEN"
 
 _JOB = TypeAdapter(Job)
@@ -71,8 +73,8 @@ def job_item(job: Job, write_id: str) -> Item:
         item["attempt_number"] = number(job.attempt.number)
     if wake_at := due_at(job):
         item |= {"due": text(OPEN), "wake_at": text(stamp(wake_at))}
-    if slot := waited_slot(job):
-        item["waiting_slot"] = text(slot)
+    if slot := HELD if job.has_slot else waited_slot(job):
+        item["slot"] = text(slot)
     return _expiring(item, job)
 
 

@@ -1,9 +1,11 @@
-"""Slots: who counts against the caps on running jobs, as sets of job ids.
+"""Slots: how many jobs count against the caps on running jobs. There is one count of each definition and one of all.
 
-A set makes both ways harmless when done twice. There is one of each definition and one of the whole stack.
+Counts, and not sets of ids: a write costs a unit per KiB, twice in a transaction, and DynamoDB takes 1,000 units per
+second of one item. A thousand ids would let the whole stack begin and end a dozen jobs per second. A count is right
+because it changes with its job in one transaction, which the job's version lets through once.
 """
 
-from relaunch.adapters.aws.jobs_table import Action, CancelledError, JobsTable, key, number, text
+from relaunch.adapters.aws.jobs_table import Action, CancelledError, key, number
 from relaunch.ports import JobWrite, SlotsFullError
 
 _PK = "SLOTS"
@@ -17,30 +19,23 @@ def take_slots(write: JobWrite) -> list[Action]:
     if write.take_slot_limits is None:
         return []
     caps = zip(_names(write), write.take_slot_limits, strict=True)
-    return [_take(name, write.job.job_id, limit) for name, limit in caps]
+    return [_take(name, limit) for name, limit in caps]
 
 
 def release_slots(write: JobWrite) -> list[Action]:
     """Return the actions that give back the slots, or none."""
     if not write.release_slot:
         return []
-    job = {":job": {"SS": [write.job.job_id]}}
     return [
         {
             "Update": {
                 "Key": key(_PK, name),
-                "UpdateExpression": "DELETE jobs :job",
-                "ExpressionAttributeValues": job,
+                "UpdateExpression": "ADD held :less",
+                "ExpressionAttributeValues": {":less": number(-1)},
             }
         }
         for name in _names(write)
     ]
-
-
-def read_slots(table: JobsTable) -> list[str]:
-    """Return the ids of the jobs that have a slot of the whole stack."""
-    item = table.get(_PK, STACK) or {}
-    return sorted(item.get("jobs", {}).get("SS", ()))
 
 
 def full_cap(write: JobWrite, error: CancelledError) -> SlotsFullError:
@@ -54,16 +49,15 @@ def _names(write: JobWrite) -> tuple[str, str]:
     return write.job.definition.name, STACK
 
 
-def _take(name: str, job_id: str, limit: int) -> Action:
-    values = {":jobs": {"SS": [job_id]}, ":job": text(job_id)}
-    condition = "contains(jobs, :job)"
+def _take(name: str, limit: int) -> Action:
+    values = {":one": number(1), ":limit": number(limit)}
+    condition = "held < :limit"
     if limit > 0:
-        condition += " OR attribute_not_exists(jobs) OR size(jobs) < :limit"
-        values[":limit"] = number(limit)
+        condition += " OR attribute_not_exists(held)"
     return {
         "Update": {
             "Key": key(_PK, name),
-            "UpdateExpression": "ADD jobs :jobs",
+            "UpdateExpression": "ADD held :one",
             "ConditionExpression": condition,
             "ExpressionAttributeValues": values,
         }

@@ -8,7 +8,7 @@
 | `JOB#<job>` | `SELECTION#0001#01` | a selection, by attempt and placement try | job_items | with its job |
 | `IMAGE#<repository>#<tag>` | `JOB#<job>` | which jobs an image lets go on | job_items | 2 days after the wait |
 | `INSTANCE#<instance>` | `JOB#<job>` | which jobs a machine runs | job_items | 2 days after the longest run |
-| `SLOTS` | `<definition>`, `*` | the jobs that count against a cap | job_slots | |
+| `SLOTS` | `<definition>`, `*` | how many jobs count against a cap | job_slots | |
 | `DEFINITION` | `<name>` | a definition | definition_items | |
 | `TRIGGER#<source>#<name>` | `<definition>` | the definition again, under an origin it watches | definition_items | |
 | `CAPACITY` | `<type>#<zone or *>#<purchase>` | what failed lately | capacity_items | when it may be tried |
