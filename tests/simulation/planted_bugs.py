@@ -263,7 +263,7 @@ BUGS = (
         "an offering that failed is avoided for a month",
         lambda: patched_in((stopping, launching), AVOID_AFTER_NO_CAPACITY=_MONTH),
         "every open job is woken",
-        8,
+        30,
     ),
     PlantedBug(
         "max-failures-ignored",

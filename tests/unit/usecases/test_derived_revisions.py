@@ -277,6 +277,19 @@ class TestRegistration:
         assert run_of(story, 0) == run_of(story)
         assert "was deregistered" in timeline(story, job_id)
 
+    def test_a_permission_that_is_missing_says_nothing_of_what_an_unanswered_launch_made(self):
+        story = Story()
+        story.tasks.outcomes += [LaunchUncertain("no answer"), LaunchRefused("AccessDeniedException: not authorized")]
+        job_id = story.submit()
+        story.deliver()
+        story.registry.active.clear()
+
+        story.deliver()
+
+        assert story.job(job_id).state is JobState.LAUNCHING
+        assert story.attempt(job_id).placement_try.state is TryState.FROZEN
+        assert "was deregistered" not in timeline(story, job_id)
+
     def test_a_refusal_for_any_other_reason_is_one(self):
         story = Story()
         story.tasks.outcomes.append(LaunchRefused("ClientException: no"))

@@ -1,5 +1,6 @@
 """Launch a job: choose an offering, freeze the placement try, send RunTask, take down what came of it."""
 
+import re
 from dataclasses import replace
 from datetime import timedelta
 
@@ -30,6 +31,7 @@ _OLDEST_TRY = timedelta(minutes=50)
 # lists the task it may have made: the page of RunTask has callers look again for up to five.
 _SENDING_GRACE = timedelta(minutes=6)
 _LOOK_SECONDS = 30
+_ABOUT_REVISION = re.compile(r"(?i)task ?definition")
 # Several messages may ask for one job's launch at once. Left to their queue, those that lose would come back together,
 # lose again, and end among the dead letters.
 _RACES = 5
@@ -139,7 +141,8 @@ def _answer(job: Job, outcome: LaunchOutcome, world: World, *, is_first: bool) -
     number, placement_try = job.current_attempt.number, job.current_attempt.placement_try
     if isinstance(outcome, LaunchRefused):
         arn = placement_try.revision_arn
-        family = parse_revision_arn(arn) if arn else None
+        # What ECS says of the revision it says of a token that it does not know: nothing was launched with it.
+        family = parse_revision_arn(arn) if arn and (is_first or _ABOUT_REVISION.search(outcome.reason)) else None
         if family is not None and world.registry.find_active(family[0]) != arn:
             return TryExpired(number, placement_try.number, f"the derived revision {arn} was deregistered")
         if not is_first:
