@@ -121,6 +121,13 @@ def test_better_odds_never_cost_more_and_never_more_than_unknown_ones(
     assert likely * (1 - 1e-9) <= unlikely <= unknown * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("has_checkpoint", [True, False])
+def test_short_work_is_interrupted_too(has_checkpoint: bool) -> None:
+    ahead = work(0.25, has_checkpoint=has_checkpoint)
+
+    assert ahead.paid_hours(0.5) > ahead.paid_hours(0.0)
+
+
 def test_work_that_is_always_interrupted_never_ends() -> None:
     assert work(100, has_checkpoint=False).paid_hours(2.0) == math.inf
     assert math.isfinite(work(100).paid_hours(2.0))

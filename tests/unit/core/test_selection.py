@@ -511,6 +511,20 @@ def test_equal_prices_are_ordered_by_zones_then_by_name() -> None:
     ]
 
 
+def test_of_equal_prices_a_type_that_is_offered_in_more_zones_is_first() -> None:
+    twice = [offered(make_instance_type("g6.xlarge"), zone=zone) for zone in ("us-east-1a", "us-east-1b")]
+    once = offered(make_instance_type("g5.xlarge"), zone="us-east-1a")
+
+    assert selected(ONE_GPU, once, *twice).kept == (*twice, once)
+
+
+def test_of_equal_offerings_the_one_without_a_zone_then_the_first_provider_by_name_comes_first() -> None:
+    unnamed, first, second = (offered(A10G, capacity_provider=name) for name in (None, "A", "B"))
+    zoned = offered(A10G, zone="A", capacity_provider="A")
+
+    assert selected(ONE_GPU, zoned, second, first, unnamed).kept == (unnamed, first, second, zoned)
+
+
 def test_with_an_estimated_duration_the_order_is_that_of_expected_cost() -> None:
     a_day = replace(ONE_GPU, estimated_duration=timedelta(hours=24))
     no_checkpoint = replace(a_day, checkpoint_uri=None)

@@ -237,6 +237,14 @@ def test_an_offering_that_just_meets_the_terms_is_kept(check: OfferingFilter, gi
     assert check(given, offering) is None
 
 
+def test_terms_are_those_of_the_definition() -> None:
+    given = terms(purchase=PurchasePolicy.ON_DEMAND, disk_gib=200)
+
+    assert (given.policy, given.disk_gib) == (PurchasePolicy.ON_DEMAND, 200)
+    assert given.purchase_options == frozenset({PurchaseOption.ON_DEMAND})
+    assert terms(disk_gib=None).disk_gib == 0
+
+
 def test_of_several_failures_the_one_that_lasts_longest_is_told() -> None:
     here = make_capacity_failure(reason="no capacity in the zone", until=NOW + timedelta(minutes=15))
     everywhere = make_capacity_failure(reason="no capacity at all", until=NOW + timedelta(minutes=20))
