@@ -111,7 +111,7 @@ class Mishaps:
         return f"{provider.name} for {seconds:.0f} s"
 
     def _deny(self) -> str:
-        tasks = self._live_tasks()
+        tasks = [each for each in self._live_tasks() if each.arn not in self._cloud.invariants.denied]
         if not tasks:
             return ""
         left = self._cloud.trainings.seconds_left

@@ -249,7 +249,8 @@ class Verdict:
                 continue
             if stray_at is not None:
                 took = stopped_at - stray_at
-                self._check("a stray task stops in time", took <= STOP_OVERSHOOT, f"{job.job_id}: {arn[-6:]} {took}")
+                in_time = took <= STOP_OVERSHOOT + SWEEP_OVERSHOOT
+                self._check("a stray task stops in time", in_time, f"{job.job_id}: {arn[-6:]} {took}")
             known_at, stop = self._cloud.delayed_ecs.known_again_at(arn), invariants.stops[job.job_id].get(arn)
             if known_at is not None and stop is not None and stop.stopped_reason.startswith(_UNKNOWN):
                 took = min(stray_at or stopped_at, stopped_at) - known_at
