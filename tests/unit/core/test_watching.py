@@ -169,6 +169,15 @@ def test_a_warning_of_another_task_is_not_ours():
     assert decide(SITUATIONS["ru"], HostWarned("i-0aaa", SOON, task_arn(9)), SOON, LIMITS).is_ignored
 
 
+def test_the_earliest_of_several_warnings_counts_whichever_comes_first():
+    earlier, later = (HostWarned(INSTANCE_ID, SOON + timedelta(seconds=seconds)) for seconds in (0, 70))
+
+    job = after(SITUATIONS["ru"], later, earlier)
+
+    assert job.current_attempt.warned_at == SOON
+    assert [decide(job, each, SOON, LIMITS).is_ignored for each in (earlier, later)] == [True, True]
+
+
 def test_a_training_that_saw_the_warning_first_and_exited_0_is_launched_again():
     stopping = after(SITUATIONS["ru"], seen("DEACTIVATING", desired_status="STOPPED"))
     warned = after(stopping, HostWarned(INSTANCE_ID, SOON + timedelta(seconds=2)))

@@ -108,10 +108,12 @@ def is_own_host(job: Job, event: HostEnded) -> bool:
 
 
 def is_first_warning(job: Job, event: HostWarned) -> bool:
-    """Hold for the first warning of the task's machine; ECS may know the machine before we have noted it."""
-    if not is_placed(job, event) or job.current_attempt.warned_at is not None:
+    """Hold for the earliest warning of the task's machine, whenever it comes; ECS may know the machine before us."""
+    if not is_placed(job, event):
         return False
     attempt = job.current_attempt
+    if attempt.warned_at is not None and event.at >= attempt.warned_at:
+        return False
     return attempt.instance_id == event.instance_id or attempt.task_arn == event.task_arn
 
 
