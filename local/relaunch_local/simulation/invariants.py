@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from relaunch.core.capacity_memory import LONGEST
 from relaunch.core.job import Effect, EffectKind, Job, JobState, Stop, TimelineEntry, TryState, WaitReason
+from relaunch.core.stop_reason import NOTICE_LEAD
 from relaunch_local.ecs import Clock, Event, ProcessSpec
 from relaunch_local.simulation.clients import TASK_STATE_CHANGE
 from relaunch_local.simulation.objects import ObjectStore
@@ -278,7 +279,8 @@ class Invariants:
         stops[attempt.task_arn] = attempt.stop
         if attempt.task_arn in self.denied and attempt.placement_try.is_lost:
             self.lost[attempt.task_arn] = (job.job_id, self._clock.now())
-        if attempt.warned_at is not None:
+        # Who left longer before was told of another warning: an earlier one that got lost.
+        if attempt.warned_at is not None and attempt.stop.at >= attempt.warned_at - NOTICE_LEAD:
             self.warned.add(attempt.task_arn)
         self.check("a stop has one reason", is_first, f"{job.job_id}: {attempt.task_arn[-6:]} stopped twice")
 
