@@ -54,6 +54,7 @@ class Ecs:
     tasks: dict[str, TaskObservation] = field(default_factory=dict)
     news: list[TaskObservation] = field(default_factory=list)
     tokens: dict[tuple[int, int], str | None] = field(default_factory=dict)
+    forgotten: set[str] = field(default_factory=set)
 
     @property
     def live(self) -> list[TaskObservation]:
@@ -134,7 +135,7 @@ class LifeOfAJob(RuleBasedStateMachine):
             assert after.attempt.task_version >= before.attempt.task_version
         if after.attempt and before.attempt and after.attempt.number != before.attempt.number:
             assert after.attempt.number == before.attempt.number + 1
-            assert before.attempt.started_at is not None
+            assert before.attempt.is_spent
         if after.state is JobState.LAUNCHING and before.state is JobState.WAITING:
             assert self.ecs.live == []
 
@@ -257,7 +258,9 @@ class LifeOfAJob(RuleBasedStateMachine):
     @precondition(lambda self: self.ecs.stopped)
     @rule(data=st.data())
     def ecs_forgets_a_stopped_task(self, data: st.DataObject) -> None:
-        self.feed(TaskMissing(data.draw(st.sampled_from(self.ecs.stopped)).task_arn))
+        arn = data.draw(st.sampled_from(self.ecs.stopped)).task_arn
+        self.ecs.forgotten.add(arn)
+        self.feed(TaskMissing(arn))
 
     @precondition(lambda self: self.ecs.tasks)
     @rule(data=st.data(), is_told_by_ecs=st.booleans())
@@ -300,10 +303,10 @@ class LifeOfAJob(RuleBasedStateMachine):
         assert not (self.job.state.is_final and self.slots)
 
     @invariant()
-    def attempts_are_tasks_that_started(self) -> None:
-        started = sum(task.started_at is not None for task in self.ecs.tasks.values())
+    def attempts_are_tasks_that_started_or_that_nobody_knows_of(self) -> None:
+        spent = sum(task.started_at is not None or arn in self.ecs.forgotten for arn, task in self.ecs.tasks.items())
         number = self.job.attempt.number if self.job.attempt else 1
-        assert number <= started + 1
+        assert number <= spent + 1
 
     @invariant()
     def a_job_that_is_over_has_no_task_but_one_that_stops(self) -> None:

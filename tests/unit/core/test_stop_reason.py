@@ -86,6 +86,32 @@ CASES = {
     "cancel-after-success": exited(K.SUCCESS, 0, intent=IntentKind.CANCEL, intent_at=ago(-5)),
     "cancel-after-failure": exited(K.CANCELLED, 1, intent=IntentKind.CANCEL, intent_at=ago(-5)),
     "time-out-after-failure": exited(K.TIME_OUT, 1, intent=IntentKind.TIME_OUT, intent_at=ago(-5)),
+    "time-out-after-success": exited(K.SUCCESS, 0, intent=IntentKind.TIME_OUT, intent_at=ago(-5)),
+    "time-out-after-the-machine-was-lost": Case(
+        K.HOST_LOST,
+        "TerminationNotice",
+        HOST_TERMINATED,
+        {"main": None},
+        intent=IntentKind.TIME_OUT,
+        intent_at=ago(-5),
+    ),
+    "time-out-after-an-interruption": Case(
+        K.INTERRUPTION,
+        "TerminationNotice",
+        HOST_TERMINATED,
+        {"main": None},
+        intent=IntentKind.TIME_OUT,
+        intent_at=ago(-5),
+        warned_at=ago(60),
+    ),
+    "cancel-after-the-machine-was-lost": Case(
+        K.CANCELLED,
+        "TerminationNotice",
+        HOST_TERMINATED,
+        {"main": None},
+        intent=IntentKind.CANCEL,
+        intent_at=ago(-5),
+    ),
     "interruption-long-after-success": exited(
         K.SUCCESS, 0, intent=IntentKind.INTERRUPTION, intent_at=ago(-60), warned_at=ago(-60)
     ),

@@ -155,6 +155,22 @@ def test_max_runtime_stops_a_job_that_runs_on():
     assert story.job(job_id).state is JobState.TIMED_OUT
 
 
+@pytest.mark.parametrize(("lost_after", "state"), [(118, JobState.WAITING), (120, JobState.TIMED_OUT)])
+def test_a_machine_that_was_lost_before_max_runtime_leaves_the_job_the_rest_of_it(lost_after: int, state: JobState):
+    story = Story(make_definition(max_runtime=timedelta(hours=2)))
+    job_id = story.launch()
+    lost_at = story.now + lost_after * MINUTE
+    story.reconcile(after=121 * MINUTE)
+    assert story.job(job_id).state is JobState.STOPPING
+
+    reason = "Host EC2 (instance i-1) terminated."
+    story.end(job_id, None, stop_code="TerminationNotice", stopped_reason=reason, stopped_at=lost_at)
+
+    assert story.job(job_id).state is state
+    assert story.job(job_id).interruptions == 1
+    assert story.job(job_id).run_seconds == lost_after * 60
+
+
 def test_the_deadline_ends_a_job_that_waits():
     story = Story(make_definition(deadline=timedelta(hours=1)))
     for offering in story.offerings.available:

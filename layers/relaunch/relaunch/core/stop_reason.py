@@ -133,8 +133,13 @@ _BY_INTENT = {
     IntentKind.START_WITHDRAWN: StopKind.NOT_STARTED,
 }
 
-# What we wanted for the job, whatever became of the task.
-_ABOUT_THE_JOB = {IntentKind.CANCEL, IntentKind.TIME_OUT}
+# What we wanted for the job holds though the task had stopped by itself, but for these kinds of stops. A machine that
+# was lost before its job's time was up leaves it the time that its task did not run: whether it has any left is asked
+# next (restart_policy).
+_HOLDS_UNLESS = {
+    IntentKind.CANCEL: {StopKind.SUCCESS},
+    IntentKind.TIME_OUT: {StopKind.SUCCESS, StopKind.HOST_LOST, StopKind.INTERRUPTION},
+}
 
 
 def classify_stop(
@@ -149,7 +154,7 @@ def classify_stop(
 
     Our own intent decides first, whatever the exit code: most trainings save on SIGTERM and exit 0. An intent that was
     written after the task had stopped by itself did not stop it: there a success stays a success, and only a
-    cancellation or a time-out still holds for what was none.
+    cancellation, or a time-out of what was no lost machine, still holds for what was none.
 
     A missing exit code is never taken for 0. Errors while a task's resources are made ready
     (ResourceInitializationError: secrets, log group, volumes, network) are UNKNOWN: they can be the machine's or the
@@ -178,7 +183,7 @@ def _kind(facts: _Facts, intent: StopIntent | None) -> StopKind:
     if intent is not None and (intent.at <= facts.at or facts.stop_code == StopCode.USER_INITIATED):
         return _BY_INTENT[intent.kind]
     kind = next((decide(facts) for applies, decide in _RULES if applies(facts)), StopKind.UNKNOWN)
-    if intent is not None and intent.kind in _ABOUT_THE_JOB and kind is not StopKind.SUCCESS:
+    if intent is not None and intent.kind in _HOLDS_UNLESS and kind not in _HOLDS_UNLESS[intent.kind]:
         return _BY_INTENT[intent.kind]
     return kind
 
