@@ -207,7 +207,7 @@ class Cloud:
             known_at = self.delayed_ecs.known_again_at(arn)
             was_there = known_at is not None and known_at <= since and not self.delayed_ecs.was_hidden(arn, since)
             was_skipped = self.trace.postponed_at.get(job_id, lost_at) > since
-            if was_there and lost_at <= since and not was_skipped and self.invariants.lives(job_id, arn):
+            if was_there and lost_at <= since and not was_skipped and self.invariants.is_listed(job_id, arn):
                 is_found = arn in self.invariants.strays
                 self.invariants.check("a sweep finds what was given up", is_found, f"{job_id}: {arn[-6:]}")
 

@@ -184,6 +184,10 @@ class Invariants:
         """Tell whether a task has not stopped."""
         return task_arn in self._live[job_id]
 
+    def is_listed(self, job_id: str, task_arn: str) -> bool:
+        """Tell whether a task is to go on: one that stops is not listed with those any more."""
+        return self.lives(job_id, task_arn) and self.tasks[job_id][task_arn].get("desiredStatus") == "RUNNING"
+
     def _check_end(self, before: Job | None, job: Job) -> None:
         if job.state.is_final and not (before and before.state.is_final):
             live = self._sound(job.job_id)

@@ -28,6 +28,8 @@ UNANSWERED = timedelta(minutes=56)
 LOOK_OVERSHOOT = timedelta(minutes=15)
 START_LIMIT = timedelta(minutes=30)
 _UNKNOWN = "ECS does not know"
+# ECS tells of a stopped task for an hour.
+STOPPED_KEPT = timedelta(hours=1) - CLOCKS
 # Only a sweep asks again for the stop of a stray: every ten minutes, but where much fails most of them do not get far.
 SWEEP_OVERSHOOT = timedelta(minutes=60)
 
@@ -155,6 +157,7 @@ class Verdict:
         for arn in tasks:
             # What ECS denied or forgot while RunTask went unanswered nobody could ever learn of.
             is_unknowable = arn in invariants.denied or arn in self._cloud.delayed_ecs.forgotten
+            is_unknowable = is_unknowable or self._was_dropped(job, tasks[arn])
             is_told = arn in stops or arn in invariants.strays or is_unknowable
             self._check("every stop is accounted for", is_told, f"{job.job_id}: {arn[-6:]} has no reason")
         for arn, stop in stops.items():
@@ -163,6 +166,14 @@ class Verdict:
             self._check_stopped_in_time(job, arn, tasks.get(arn, {}))
         failures = sum(is_failure(stop.kind) for stop in stops.values())
         self._check("failures are those of the stops", failures == job.failures, f"{job.job_id}: {failures}")
+
+    def _was_dropped(self, job: Job, task: Mapping[str, object]) -> bool:
+        """Whether ECS knew nothing of a stopped task any more when its unanswered try was given up."""
+        stopped = task.get("stoppedAt")
+        timeline = self._cloud.invariants.timelines[job.job_id]
+        given_up = [entry.at for entry in timeline if entry.event == "try closed"]
+        known_until = datetime.fromisoformat(str(stopped)) + STOPPED_KEPT if stopped else None
+        return known_until is not None and any(at >= known_until for at in given_up)
 
     def _check_stopped_in_time(self, job: Job, arn: str, task: Mapping[str, object]) -> None:
         meant_at, stopped = self._cloud.invariants.intents.get(arn), task.get("stoppedAt")
