@@ -51,7 +51,7 @@ environment-mutate:
 # ── The application ──────────────────────────────────────────────────────────────────────────────────────────────────
 .PHONY: build validate deploy
 build: environment-sam ## Build the application for the Runtime of the interpreter at hand
-	@PYTHONPATH=local $(PYTHON) -m relaunch_local.build --sam $(SAM) \
+	@PYTHONPATH=local $(PYTHON) -m relaunch_local.stack.build --sam $(SAM) \
 		--interpreter $(INTERPRETER) --runtime $(RUNTIME) --architecture $(ARCHITECTURE)
 
 validate: environment-sam ## Check the template with SAM and cfn-lint

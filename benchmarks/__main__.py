@@ -25,7 +25,7 @@ from benchmarks import (
 from benchmarks.errors import NotMeasurableError
 from benchmarks.session import Session
 from benchmarks.tables import Table
-from relaunch_local.build import NotBuiltError
+from relaunch_local.stack.build import NotBuiltError
 
 DEFAULT_ROUNDS = 15
 

@@ -9,9 +9,9 @@ from typing import Any
 import yaml
 
 from benchmarks.fresh_process import aws_environment
-from relaunch_local.build import BUILD, built_application
-from relaunch_local.emulator import ACCOUNT
-from relaunch_local.training_cluster import CLUSTER, capacity_providers
+from relaunch_local.stack.build import BUILD, built_application
+from relaunch_local.stack.emulator import ACCOUNT
+from relaunch_local.stack.training_cluster import CLUSTER, capacity_providers
 
 TABLE = "relaunch-jobs"
 SECRET = "relaunch-webhook"  # noqa: S105 - its name

@@ -13,33 +13,33 @@ from typing import Any
 
 from benchmarks.session import Session
 from benchmarks.tables import Table, median, percentile
+from fakes.dependencies import make_world
 from fakes.jobs import InMemoryJobs
 from fakes.scripted_aws import ScriptedAws
 from fakes.sources import FakeSnapshots, FakeSpotPrices
 from fakes.webhook import EVENTS, SECRET, make_request
-from fakes.world import make_world
-from relaunch.adapters.aws import job_items
-from relaunch.adapters.aws.ecs_revisions import EcsRevisions
-from relaunch.adapters.aws.ecs_target import EcsTarget
-from relaunch.adapters.aws.offerings import CapacityProviderOfferings
-from relaunch.adapters.aws.sqs_launches import SqsLaunchQueue, parse_launch_request
-from relaunch.adapters.catalogue import load_catalogue
-from relaunch.adapters.current_snapshot import CurrentSnapshot
-from relaunch.adapters.definition_file import parse_definitions
-from relaunch.adapters.github.reception import Request, receive
+from relaunch.adapters.aws.dynamodb import job_items
+from relaunch.adapters.aws.ecs.revisions import EcsRevisions
+from relaunch.adapters.aws.ecs.target import EcsTarget
+from relaunch.adapters.aws.sqs.launch_queue import SqsLaunchQueue, parse_launch_request
+from relaunch.adapters.definition_file.parser import parse_definitions
 from relaunch.adapters.github.signature import SecretRing
-from relaunch.adapters.intake import parse_intake_message
+from relaunch.adapters.github.webhook_request import Request, receive
+from relaunch.adapters.messages.intake import parse_intake_message
+from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.adapters.offerings.capacity_providers import CapacityProviderOfferings
+from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
 from relaunch.bootstrap import SystemClock
-from relaunch.core.caps import StackLimits
-from relaunch.core.job import Job, TimelineEntry
-from relaunch.core.trigger_rules import IgnoredEvent
+from relaunch.core.jobs.job import Job, TimelineEntry
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.triggers.matching import IgnoredEvent
 from relaunch.ports import JobWrite, World
 from relaunch.settings import parse_capacity_providers
 from relaunch.usecases.launch_attempt import launch_attempt
 from relaunch.usecases.submit_job import submit_event
-from relaunch_local.build import REPOSITORY
 from relaunch_local.ecs import Purchase
-from relaunch_local.training_cluster import (
+from relaunch_local.stack.build import REPOSITORY
+from relaunch_local.stack.training_cluster import (
     CLUSTER,
     INSTANCE_TYPES,
     ZONES,

@@ -18,13 +18,13 @@ from benchmarks.session import Session
 from benchmarks.story import DEFINITIONS
 from benchmarks.tables import Table
 from fakes.webhook import load_event, make_request
-from relaunch.adapters.catalogue import load_catalogue
-from relaunch.adapters.definition_file import parse_definitions
+from relaunch.adapters.definition_file.parser import parse_definitions
+from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.bootstrap import make_world
-from relaunch.core.job import Job, JobState
+from relaunch.core.jobs.job import Job, JobState
 from relaunch.ports import World
 from relaunch.settings import Settings
-from relaunch_local.world import LocalWorld, WorldSettings, local_world
+from relaunch_local.stack.local_stack import LocalWorld, WorldSettings, local_world
 
 PATIENCE_SECONDS = 60.0
 LOOK_SECONDS = 0.1

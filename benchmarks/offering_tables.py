@@ -2,10 +2,10 @@
 
 from functools import cache
 
-from relaunch.adapters.catalogue import bundled_snapshot, known_regions, load_catalogue
-from relaunch.core.accelerator import PurchaseOption
-from relaunch.core.offering import Offering
-from relaunch.core.offering_table import OfferingTable
+from relaunch.adapters.offerings.bundled import bundled_snapshot, known_regions, load_catalogue
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.offerings.offering import Offering
+from relaunch.core.selection.offering_table import OfferingTable
 
 # Spot prices are not bundled: these are shares of the on-demand price, another one in each row.
 _LEAST_SHARE, _SHARES, _STEP = 0.3, 50, 0.012

@@ -19,9 +19,9 @@ from benchmarks.errors import NotMeasurableError
 from benchmarks.offering_tables import all_offerings
 from benchmarks.session import Session, rotated
 from benchmarks.tables import Table, median
-from relaunch.core.accelerator import PurchaseOption
-from relaunch.core.offering import Offering
-from relaunch_local.build import REPOSITORY
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.offerings.offering import Offering
+from relaunch_local.stack.build import REPOSITORY
 
 INTERPRETER = REPOSITORY / ".venv-peers" / "bin" / "python"
 # SkyPilot takes two seconds and more to start: so many fresh processes are enough.
@@ -72,10 +72,10 @@ print(json.dumps(dict(answer=cheapest, first=first, types=warm(types), zones=war
 OURS = f"""{TIMER}
 from datetime import UTC, datetime
 from benchmarks.offering_tables import all_offerings
-from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement, PurchasePolicy
-from relaunch.core.definition import JobDefinition
-from relaunch.core.selection import select
-from relaunch.core.terms import SelectionLimits
+from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchasePolicy
+from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.selection.selection import select
+from relaunch.core.selection.offering_filters import SelectionLimits
 
 job = JobDefinition("bench", "trainer", AcceleratorRequirement(gpu=GpuRequirement(models=({MODEL!r},))),
                     purchase=PurchasePolicy.SPOT)

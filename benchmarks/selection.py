@@ -14,25 +14,25 @@ from functools import partial
 from benchmarks.offering_tables import all_offerings
 from benchmarks.session import Session
 from benchmarks.tables import Table, median
-from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement
-from relaunch.core.definition import JobDefinition
-from relaunch.core.offering_table import OfferingTable
-from relaunch.core.selection import Selection, select
-from relaunch.core.selection_rows import explain_rows
-from relaunch.core.terms import SelectionLimits
-from relaunch_local.build import REPOSITORY
+from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement
+from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.selection.offering_filters import SelectionLimits
+from relaunch.core.selection.offering_table import OfferingTable
+from relaunch.core.selection.rows import explain_rows
+from relaunch.core.selection.selection import Selection, select
+from relaunch_local.stack.build import REPOSITORY
 
 BARE = "import json, dataclasses, pathlib, datetime, functools, types, collections.abc, enum"
-LOAD = f"{BARE}\nfrom relaunch.adapters.catalogue import load_catalogue\nload_catalogue()"
+LOAD = f"{BARE}\nfrom relaunch.adapters.offerings.bundled import load_catalogue\nload_catalogue()"
 TIMED_LOAD = (
-    f"{BARE}, time\nfrom relaunch.adapters.catalogue import load_catalogue, load_on_demand_prices\n"
+    f"{BARE}, time\nfrom relaunch.adapters.offerings.bundled import load_catalogue, load_on_demand_prices\n"
     "began = time.perf_counter()\nload_catalogue(); load_on_demand_prices()\n"
     "print((time.perf_counter() - began) * 1000)"
 )
 _HOLD = "import tracemalloc\ntracemalloc.start()\n{work}\nprint(tracemalloc.get_traced_memory()[0] / 1024)"
 HELD = {
-    "the catalogue: 97 types and their on-demand prices": f"{BARE}\nfrom relaunch.adapters import catalogue\n"
-    + _HOLD.format(work="catalogue.load_catalogue(); catalogue.load_on_demand_prices()"),
+    "the catalogue: 97 types and their on-demand prices": f"{BARE}\nfrom relaunch.adapters.offerings import bundled\n"
+    + _HOLD.format(work="bundled.load_catalogue(); bundled.load_on_demand_prices()"),
     "all offerings of all regions, read for selection": f"{BARE}\nfrom benchmarks.offering_tables import *\n"
     + _HOLD.format(work="offerings = all_offerings(); offerings.groups; offerings.machines"),
 }

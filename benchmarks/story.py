@@ -23,15 +23,15 @@ from benchmarks.errors import NotMeasurableError
 from benchmarks.fresh_process import measure
 from benchmarks.stand_in import Exchange, StandIn, serve_stand_in
 from fakes.aws import create_jobs_table
-from relaunch.adapters.aws.dynamodb_jobs import DynamoDbJobs
-from relaunch.adapters.catalogue import load_catalogue
-from relaunch.adapters.definition_file import parse_definitions
+from relaunch.adapters.aws.dynamodb.store import DynamoDbJobs
+from relaunch.adapters.definition_file.parser import parse_definitions
+from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.ports import JobWrite
-from relaunch_local.account import CHECKPOINTS, push_image
-from relaunch_local.build import REPOSITORY
 from relaunch_local.ecs import Clock, EcsServer, EcsSimulator, Script, ScriptedProcesses
-from relaunch_local.emulator import REGION, Emulator
-from relaunch_local.training_cluster import Training, provision_cluster, simulator_settings
+from relaunch_local.stack.account import CHECKPOINTS, push_image
+from relaunch_local.stack.build import REPOSITORY
+from relaunch_local.stack.emulator import REGION, Emulator
+from relaunch_local.stack.training_cluster import Training, provision_cluster, simulator_settings
 
 EVENTS = REPOSITORY / "events"
 DEFINITIONS = REPOSITORY / "examples" / "relaunch.yaml"

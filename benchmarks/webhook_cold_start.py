@@ -46,7 +46,7 @@ WITH_BOTO3 = '''
 """The same function, with boto3."""
 import os, time
 import boto3
-from relaunch.adapters.github.reception import Request, receive
+from relaunch.adapters.github.webhook_request import Request, receive
 from relaunch.adapters.github.signature import SecretRing
 
 _sqs = boto3.client("sqs")

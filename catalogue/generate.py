@@ -28,17 +28,17 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "layers" / "relaunch"))
 
-from relaunch.adapters.aws.instance_types import (  # noqa: E402 - the path of our own package comes first
+from relaunch.adapters.aws.ec2.instance_types import (  # noqa: E402 - the path of our own package comes first
     UnreadableTypeError,
     read_type,
 )
-from relaunch.adapters.catalogue import read_rows  # noqa: E402
-from relaunch.core.catalogue import InstanceType  # noqa: E402
+from relaunch.adapters.offerings.bundled import read_rows  # noqa: E402
+from relaunch.core.offerings.instance_types import InstanceType  # noqa: E402
 
 OVERLAY = HERE / "overlay.json"
 RELEASES = HERE / "releases.json"
 WHEELS = HERE.parent / ".cache/catalogue"
-DATA = HERE.parent / "layers/relaunch/relaunch/adapters/catalogue_data"
+DATA = HERE.parent / "layers/relaunch/relaunch/adapters/offerings/data"
 TYPES_FILE, ZONES_FILE = "instance_types.json", "zones.json"
 DUMP = "ec2/resources/instance_types.json"
 OFFERINGS = "ec2/resources/instance_type_offerings/availability-zone/"

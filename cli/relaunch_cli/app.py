@@ -4,15 +4,13 @@ from typing import Annotated
 
 import typer
 
-from relaunch_cli import (
-    ami_command,
-    dead_letter_command,
-    definition_commands,
-    job_commands,
-    log_command,
-    plan_command,
-    submit_command,
-)
+from relaunch_cli.commands import amis as ami_command
+from relaunch_cli.commands import dead_letters as dead_letter_command
+from relaunch_cli.commands import definitions as definition_commands
+from relaunch_cli.commands import jobs as job_commands
+from relaunch_cli.commands import logs as log_command
+from relaunch_cli.commands import plan as plan_command
+from relaunch_cli.commands import submit as submit_command
 
 app = typer.Typer(
     name="relaunch",

@@ -6,13 +6,13 @@ from datetime import datetime
 from rich.console import Console
 from rich.text import Text
 
-from relaunch.core.explanation import explain, time_left
-from relaunch.core.job import Job
-from relaunch_cli.access import load_history, refuse_job
-from relaunch_cli.connection import Connection
-from relaunch_cli.job_tables import describe_entry
-from relaunch_cli.screen import err, state_text
-from relaunch_cli.words import write_span, write_time
+from relaunch.core.jobs.job import Job
+from relaunch.core.lifecycle.explanation import explain, time_left
+from relaunch_cli.aws.connection import Connection
+from relaunch_cli.lookup import load_history, refuse_job
+from relaunch_cli.views.formats import write_span, write_time
+from relaunch_cli.views.jobs import describe_entry
+from relaunch_cli.views.screen import err, state_text
 
 _LOOK_SECONDS = 2.0
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from relaunch.core.job import Attempt
+    from relaunch.core.jobs.job import Attempt
     from relaunch.ports import JobHistory
 
 # The awslogs driver sends what it has every five seconds; a stream this long after its task's end is complete.

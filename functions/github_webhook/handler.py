@@ -6,8 +6,8 @@ import sys
 import time
 
 from relaunch.adapters.aws.sigv4 import AwsCallError, AwsClient
-from relaunch.adapters.github.reception import Answer, Request, receive
 from relaunch.adapters.github.signature import NoSecretError, SecretRing
+from relaunch.adapters.github.webhook_request import Answer, Request, receive
 
 _aws = AwsClient(os.environ)
 

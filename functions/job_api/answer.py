@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from relaunch.adapters.job_api import CancelRequest, ShowRequest, SubmitRequest, describe_job, parse_request
-from relaunch.core.job import Job
-from relaunch.core.trigger import DirectRequest
+from relaunch.adapters.messages.job_api import CancelRequest, ShowRequest, SubmitRequest, describe_job, parse_request
+from relaunch.core.jobs.job import Job
+from relaunch.core.triggers.events import DirectRequest
 from relaunch.ports import PermanentError, World
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.submit_job import submit_request

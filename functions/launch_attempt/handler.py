@@ -5,8 +5,8 @@ from typing import Any
 from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from relaunch.adapters.aws.sqs_batch import handle_batch
-from relaunch.adapters.aws.sqs_launches import parse_launch_request
+from relaunch.adapters.aws.sqs.batch import handle_batch
+from relaunch.adapters.aws.sqs.launch_queue import parse_launch_request
 from relaunch.bootstrap import function, measured
 from relaunch.usecases.launch_attempt import launch_attempt
 

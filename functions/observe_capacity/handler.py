@@ -5,9 +5,9 @@ from typing import Any
 from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from relaunch.adapters.aws.ec2_events import parse_ec2_event
-from relaunch.adapters.aws.sqs_batch import handle_batch
-from relaunch.adapters.queue_message import load_message
+from relaunch.adapters.aws.ec2.events import parse_ec2_event
+from relaunch.adapters.aws.sqs.batch import handle_batch
+from relaunch.adapters.messages.body import load_message
 from relaunch.bootstrap import function, measured
 from relaunch.usecases.observe_capacity import observe_capacity
 

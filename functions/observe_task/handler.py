@@ -5,9 +5,9 @@ from typing import Any
 from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from relaunch.adapters.aws.ecs_events import parse_ecs_event
-from relaunch.adapters.aws.sqs_batch import handle_batch
-from relaunch.adapters.queue_message import load_message
+from relaunch.adapters.aws.ecs.events import parse_ecs_event
+from relaunch.adapters.aws.sqs.batch import handle_batch
+from relaunch.adapters.messages.body import load_message
 from relaunch.bootstrap import function, measured
 from relaunch.usecases.observe_task import observe_task
 

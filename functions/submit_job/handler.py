@@ -5,11 +5,11 @@ from typing import Any
 from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from relaunch.adapters.aws.sqs_batch import handle_batch
-from relaunch.adapters.intake import parse_intake_message
+from relaunch.adapters.aws.sqs.batch import handle_batch
+from relaunch.adapters.messages.intake import parse_intake_message
 from relaunch.bootstrap import function, measured
-from relaunch.core.measures import Measure, Metric
-from relaunch.core.trigger_rules import IgnoredEvent
+from relaunch.core.lifecycle.metrics import Measure, Metric
+from relaunch.core.triggers.matching import IgnoredEvent
 from relaunch.usecases.submit_job import submit_event
 
 

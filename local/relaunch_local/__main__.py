@@ -8,11 +8,11 @@ import sys
 import threading
 from types import FrameType
 
-from relaunch_local.build import NotBuiltError
-from relaunch_local.deployment import DeploymentError
-from relaunch_local.emulator import EmulatorError
-from relaunch_local.event_pump import Disorder, Event
-from relaunch_local.world import LocalWorld, WorldSettings, local_world
+from relaunch_local.stack.build import NotBuiltError
+from relaunch_local.stack.deployment import DeploymentError
+from relaunch_local.stack.emulator import EmulatorError
+from relaunch_local.stack.forwarder import Disorder, Event
+from relaunch_local.stack.local_stack import LocalWorld, WorldSettings, local_world
 
 
 def main() -> None:

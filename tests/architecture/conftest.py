@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+from fakes.repository import REPOSITORY
+
 TRANSLATING_PYTHON = REPOSITORY / ".venv-sam" / "bin" / "python"
 
 

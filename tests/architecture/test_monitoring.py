@@ -8,9 +8,9 @@ from typing import Any, get_args
 import pytest
 
 from architecture.conftest import REPOSITORY, Template, referred
-from relaunch.core.job import JobState, StopKind
-from relaunch.core.job_events import JobEvent
-from relaunch.core.measures import METRICS, NAMESPACE, Metric, Unit
+from relaunch.core.jobs.job import JobState, StopKind
+from relaunch.core.lifecycle.events import JobEvent
+from relaunch.core.lifecycle.metrics import METRICS, NAMESPACE, Metric, Unit
 
 QUEUES = {"intake", "attempts", "warnings", "task-changes"}
 SEARCH = re.compile(r"SEARCH\('\{(\w+),(\w+)\} MetricName=\"(\w+)\"', 'Sum', 300\)")

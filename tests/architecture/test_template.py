@@ -311,7 +311,7 @@ class TestRoles:
     def test_whoever_may_load_a_job_may_finish_what_its_last_writer_left_undone(
         self, template: Template, function: str
     ) -> None:
-        # The effects of relaunch.core.job.EffectKind: stop, request a launch, remember capacity, let a waiting job in.
+        # The effects of core.jobs.job: stop, request a launch, remember capacity, let a waiting job in.
         statements = template.statements_of(function)
 
         assert resources_for("ecs:StopTask", statements)

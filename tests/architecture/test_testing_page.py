@@ -1,11 +1,11 @@
 """docs/testing.md names tests that are there."""
 
 import re
-from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).parents[2]
+from fakes.repository import REPOSITORY
+
 NAMED = re.findall(r"`(\w[\w/]*\.py)::(test_\w+)`", (REPOSITORY / "docs" / "testing.md").read_text(encoding="utf-8"))
 
 

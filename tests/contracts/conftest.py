@@ -6,7 +6,7 @@ import pytest
 
 from fakes.aws import aws_in_process, create_jobs_table, make_client
 from fakes.jobs import InMemoryJobs
-from relaunch.adapters.aws.dynamodb_jobs import DynamoDbJobs
+from relaunch.adapters.aws.dynamodb.store import DynamoDbJobs
 
 
 @pytest.fixture(scope="module")

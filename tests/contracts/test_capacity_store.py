@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from fakes.builders import NOW, make_capacity_failure, make_offering_key
-from relaunch.core.accelerator import PurchaseOption
+from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.ports import CapacityStore
 
 MINUTE = timedelta(minutes=1)

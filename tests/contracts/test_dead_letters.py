@@ -7,8 +7,8 @@ import pytest
 
 from fakes.aws import Faults, aws_in_process, make_client
 from fakes.dead_letters import FakeDeadLetters
-from relaunch.adapters.aws.sqs_dead_letters import SqsDeadLetters
-from relaunch.core.dead_letter import DeadLetterQueue
+from relaunch.adapters.aws.sqs.dead_letters import SqsDeadLetters
+from relaunch.core.messages.dead_letter import DeadLetterQueue
 from relaunch.ports import DeadLetters, PermanentError, TransientError
 
 

@@ -1,7 +1,14 @@
 """What every DefinitionStore does: the fake as well as the adapter."""
 
 from fakes.builders import make_definition
-from relaunch.core.definition import GithubTrigger, ImageTrigger, ImageWait, InputRule, S3Trigger, TriggerSource
+from relaunch.core.definitions.definition import (
+    GithubTrigger,
+    ImageTrigger,
+    ImageWait,
+    InputRule,
+    S3Trigger,
+    TriggerSource,
+)
 from relaunch.ports import DefinitionStore
 
 PUSH = GithubTrigger("acme/vision", "push", branches=("main", "release/**"), wait_for_image=ImageWait("trainer"))

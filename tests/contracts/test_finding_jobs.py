@@ -15,8 +15,8 @@ from fakes.builders import (
     make_running_job,
     make_timeline_entry,
 )
-from relaunch.core.job import Effect, EffectKind, Job, JobState, Waiting, WaitReason
-from relaunch.core.job_summary import summarize_job
+from relaunch.core.jobs.job import Effect, EffectKind, Job, JobState, Waiting, WaitReason
+from relaunch.core.jobs.summary import summarize_job
 from relaunch.ports import EventRecord, JobStore, JobWrite, PermanentError
 
 HOUR = timedelta(hours=1)

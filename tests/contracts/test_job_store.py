@@ -16,8 +16,8 @@ from fakes.builders import (
     make_selection,
     make_timeline_entry,
 )
-from relaunch.core.job import Job, JobState, TryState, Waiting, WaitReason
-from relaunch.core.selection_rows import explain_rows
+from relaunch.core.jobs.job import Job, JobState, TryState, Waiting, WaitReason
+from relaunch.core.selection.rows import explain_rows
 from relaunch.ports import JobStore, JobWrite, SlotsFullError, StaleWriteError
 
 HOUR = timedelta(hours=1)

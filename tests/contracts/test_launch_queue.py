@@ -6,7 +6,7 @@ import pytest
 
 from fakes.aws import Faults, aws_in_process, make_client
 from fakes.sources import FakeLaunchQueue
-from relaunch.adapters.aws.sqs_launches import SqsLaunchQueue, parse_launch_request
+from relaunch.adapters.aws.sqs.launch_queue import SqsLaunchQueue, parse_launch_request
 from relaunch.ports import LaunchQueue, PermanentError, TransientError
 
 Sent = Callable[[], list[tuple[str, int]]]

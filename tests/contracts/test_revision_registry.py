@@ -8,9 +8,9 @@ import pytest
 from fakes.builders import make_revision
 from fakes.registry import FakeRegistry
 from fakes.task_clusters import simulated_cluster
-from relaunch.adapters.aws.ecs_registration import EcsRegistry
-from relaunch.core.derived_revision import DERIVED_FROM, RevisionChanges, TaskDefinition, derive
-from relaunch.core.neuron_claim import FIRST_PORT, NeuronClaim
+from relaunch.adapters.aws.ecs.derived_revisions import EcsRegistry
+from relaunch.core.launches.derived_revision import DERIVED_FROM, RevisionChanges, TaskDefinition, derive
+from relaunch.core.selection.neuron_devices import FIRST_PORT, NeuronClaim
 from relaunch.ports import PermanentError, RevisionRegistry
 
 SOURCE = make_revision().arn

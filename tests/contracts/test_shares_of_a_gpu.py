@@ -10,12 +10,12 @@ from botocore.config import Config
 
 from fakes.builders import make_launch_request
 from fakes.task_clusters import CLUSTER, HeldProcesses
-from relaunch.adapters.aws.ecs_target import EcsTarget
-from relaunch.core.gpu_devices import GpuDevice, predict_share_fit
-from relaunch.core.gpu_override import GpuOverride, GpuPartition, MpsShare, WholeGpus
-from relaunch.core.gpu_share import ShareNeed
-from relaunch.core.launch import LaunchRefused, PlacementFailed, TaskObservation, TaskPlaced
-from relaunch.core.placement import instance_type_is
+from relaunch.adapters.aws.ecs.target import EcsTarget
+from relaunch.core.launches.gpu_override import GpuOverride, GpuPartition, MpsShare, WholeGpus
+from relaunch.core.launches.launch import LaunchRefused, PlacementFailed, TaskObservation, TaskPlaced
+from relaunch.core.launches.placement_constraints import instance_type_is
+from relaunch.core.selection.gpu_devices import GpuDevice, predict_share_fit
+from relaunch.core.selection.gpu_share import ShareNeed
 from relaunch.ports import PermanentError
 from relaunch_local.ecs import (
     AutoScalingGroup,

@@ -7,7 +7,7 @@ import pytest
 
 from fakes.builders import container_instance_arn, make_launch_request, task_arn
 from fakes.task_clusters import FULL_PROVIDER, Cluster, FakeCluster, simulated_cluster
-from relaunch.core.launch import (
+from relaunch.core.launches.launch import (
     ContainerInstanceObservation,
     LaunchConflict,
     LaunchDeferred,

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -14,10 +13,12 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 from moto import mock_aws
 from moto.core.models import botocore_stubber
 
+from fakes.repository import REPOSITORY
+
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-TEMPLATE = Path(__file__).parents[2] / "template.yaml"
+TEMPLATE = REPOSITORY / "template.yaml"
 REGION = "us-east-1"
 
 

@@ -7,11 +7,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption
-from relaunch.core.catalogue import InstanceType
-from relaunch.core.definition import GithubTrigger, JobDefinition
-from relaunch.core.gpu_override import WholeGpus
-from relaunch.core.job import (
+from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption
+from relaunch.core.definitions.definition import GithubTrigger, JobDefinition
+from relaunch.core.jobs.job import (
     Attempt,
     Job,
     JobState,
@@ -22,10 +20,12 @@ from relaunch.core.job import (
     Waiting,
     WaitReason,
 )
-from relaunch.core.launch import ContainerInstance, LaunchRequest, TaskObservation
-from relaunch.core.offering import CapacityFailure, Offering, OfferingKey
-from relaunch.core.revision import ContainerRequirement, Revision
-from relaunch.core.selection import Rejection, Selection
+from relaunch.core.launches.gpu_override import WholeGpus
+from relaunch.core.launches.launch import ContainerInstance, LaunchRequest, TaskObservation
+from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.core.offerings.offering import CapacityFailure, Offering, OfferingKey
+from relaunch.core.revisions.revision import ContainerRequirement, Revision
+from relaunch.core.selection.selection import Rejection, Selection
 
 NOW = datetime(2026, 3, 14, 9, 26, 53, tzinfo=UTC)
 CLUSTER = "relaunch"

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from fakes.builders import NOW
-from relaunch.core.dead_letter import DeadLetter, DeadLetterQueue
+from relaunch.core.messages.dead_letter import DeadLetter, DeadLetterQueue
 from relaunch.ports import PermanentError
 
 PAGE = 2

@@ -1,5 +1,5 @@
 """Definitions and the capacity memory in memory: what tests and the simulation share."""
 
-from relaunch_local.memory_definitions import InMemoryCapacity, InMemoryDefinitions
+from relaunch_local.in_memory.definitions import InMemoryCapacity, InMemoryDefinitions
 
 __all__ = ["InMemoryCapacity", "InMemoryDefinitions"]

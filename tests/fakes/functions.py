@@ -17,11 +17,11 @@ from botocore.exceptions import ClientError
 from fakes.aws import refusal
 from fakes.builders import make_instance_type
 from fakes.clock import FakeClock
+from fakes.dependencies import make_world
 from fakes.sources import FakeSnapshots, FakeSpotPrices, ListLog
-from fakes.world import make_world
-from relaunch.adapters.aws.poison_queue import PoisonQueue
+from relaunch.adapters.aws.sqs.dead_letter_queue import PoisonQueue
 from relaunch.bootstrap import FunctionWorld
-from relaunch.core.catalogue import InstanceType
+from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.ports import RefreshWorld, World
 
 QUEUE_FUNCTIONS = ("submit_job", "launch_attempt", "observe_capacity", "observe_task")

@@ -1,5 +1,5 @@
 """The jobs table in memory: what tests and the simulation share."""
 
-from relaunch_local.memory_jobs import InMemoryJobs
+from relaunch_local.in_memory.jobs import InMemoryJobs
 
 __all__ = ["InMemoryJobs"]

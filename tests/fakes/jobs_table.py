@@ -7,8 +7,8 @@ from typing import Any
 
 from fakes.aws import Faults, create_jobs_table, make_client
 from fakes.builders import make_job, make_timeline_entry
-from relaunch.adapters.aws.dynamodb_jobs import DynamoDbJobs
-from relaunch.core.job import Job
+from relaunch.adapters.aws.dynamodb.store import DynamoDbJobs
+from relaunch.core.jobs.job import Job
 
 
 class ObservedTable:

@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 from fakes.builders import make_container
-from relaunch.core.derived_revision import DERIVED_FROM, TaskDefinition, is_derived_family
-from relaunch.core.revision import parse_revision_arn
+from relaunch.core.launches.derived_revision import DERIVED_FROM, TaskDefinition, is_derived_family
+from relaunch.core.revisions.revision import parse_revision_arn
 from relaunch.ports import PermanentError
 
 

@@ -5,17 +5,17 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
-from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption, PurchasePolicy
-from relaunch.core.caps import StackLimits
-from relaunch.core.definition import GithubTrigger, ImageWait, JobDefinition, S3Trigger
-from relaunch.core.job import JobState, StopKind
+from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption, PurchasePolicy
+from relaunch.core.definitions.definition import GithubTrigger, ImageWait, JobDefinition, S3Trigger
+from relaunch.core.jobs.job import JobState, StopKind
+from relaunch.core.jobs.limits import StackLimits
 from relaunch.ports import CapacityProviderOffer
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch_local.ecs import SpotPrice, Timing
 from relaunch_local.simulation import Options
+from relaunch_local.simulation.aws.trainings import Recipe
 from relaunch_local.simulation.run import SeedRun
 from relaunch_local.simulation.scenario import BUCKET, IMAGES, PlannedEvent, Scenario
-from relaunch_local.simulation.trainings import Recipe
 
 PROVIDERS = (
     CapacityProviderOffer("g5-spot", "g5.xlarge", PurchaseOption.SPOT),

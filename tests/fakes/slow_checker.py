@@ -4,12 +4,12 @@ import math
 from collections.abc import Iterable
 
 from fakes.builders import NOW
-from relaunch.core.accelerator import GpuRequirement, PurchaseOption
-from relaunch.core.catalogue import InstanceType
-from relaunch.core.definition import JobDefinition
-from relaunch.core.offering import CapacityMemory, Offering
-from relaunch.core.revision import Revision
-from relaunch.core.terms import SelectionLimits
+from relaunch.core.definitions.accelerator import GpuRequirement, PurchaseOption
+from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.core.offerings.offering import CapacityMemory, Offering
+from relaunch.core.revisions.revision import Revision
+from relaunch.core.selection.offering_filters import SelectionLimits
 
 RESERVED = {22, 2375, 2376, 51678, 51679, 51680}
 OLD_GPUS = {"K520", "K80", "M60"}

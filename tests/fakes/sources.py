@@ -6,12 +6,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from fakes.builders import NOW, make_offering, make_revision
-from relaunch.core.accelerator import PurchaseOption
-from relaunch.core.catalogue import InstanceType
-from relaunch.core.image_pins import FoundImage
-from relaunch.core.offering import Offering
-from relaunch.core.revision import Revision
-from relaunch.core.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.core.offerings.offering import Offering
+from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart
+from relaunch.core.revisions.images import FoundImage
+from relaunch.core.revisions.revision import Revision
 from relaunch.ports import NoActiveRevisionError
 
 MAX_DELAY_SECONDS = 900

@@ -12,8 +12,8 @@ from botocore.config import Config
 
 from fakes.builders import make_container_instance, make_revision
 from fakes.tasks import FakeTasks
-from relaunch.adapters.aws.ecs_target import EcsTarget
-from relaunch.core.launch import (
+from relaunch.adapters.aws.ecs.target import EcsTarget
+from relaunch.core.launches.launch import (
     ContainerInstance,
     LaunchDeferred,
     LaunchRefused,

@@ -7,8 +7,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from fakes.builders import NOW, make_container_instance, task_arn
-from relaunch.core.gpu_devices import GpuDevice
-from relaunch.core.launch import (
+from relaunch.core.launches.launch import (
     ContainerInstance,
     ContainerInstanceObservation,
     LaunchConflict,
@@ -19,7 +18,8 @@ from relaunch.core.launch import (
     TaskPlaced,
     check_limits,
 )
-from relaunch.core.neuron_claim import MachineRoom
+from relaunch.core.selection.gpu_devices import GpuDevice
+from relaunch.core.selection.neuron_devices import MachineRoom
 from relaunch.ports import PermanentError
 
 Item = TypeVar("Item")

@@ -4,10 +4,11 @@ import base64
 import hmac
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-EVENTS = Path(__file__).parents[2] / "events"
+from fakes.repository import REPOSITORY
+
+EVENTS = REPOSITORY / "events"
 SECRET = "It's a Secret to Everybody"
 
 

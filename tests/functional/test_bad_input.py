@@ -9,16 +9,16 @@ import pytest
 from botocore.config import Config
 
 from fakes.builders import make_definition, make_instance_type, make_offering
-from fakes.busy import BusyStack
+from fakes.busy_stack import BusyStack
+from fakes.dependencies import make_world
 from fakes.functions import QUEUE_FUNCTIONS, FakeContext, Functions, make_batch
 from fakes.jobs import InMemoryJobs
 from fakes.sources import FakeLaunchQueue, FakeOfferings
 from fakes.webhook import load_event
-from fakes.world import make_world
 from relaunch import bootstrap
-from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement
-from relaunch.core.definition import GithubTrigger, S3Trigger
-from relaunch.core.job import JobState
+from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement
+from relaunch.core.definitions.definition import GithubTrigger, S3Trigger
+from relaunch.core.jobs.job import JobState
 from relaunch.ports import TransientError
 
 WATCHED = S3Trigger("acme-datasets", "images/", ".manifest")

@@ -6,7 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+from fakes.repository import REPOSITORY
+
 WRITE = """
 import json, sys
 from pathlib import Path

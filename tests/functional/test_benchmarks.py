@@ -3,12 +3,12 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+from fakes.repository import REPOSITORY
+
 STANDALONE = ("webhook", "decision", "selection")
 BUILT = ("calls", "functions", "emulator", "world")
 

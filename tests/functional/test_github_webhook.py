@@ -8,7 +8,6 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 from urllib.parse import urlencode
@@ -19,12 +18,12 @@ from hypothesis import strategies as st
 
 from fakes.aws_endpoint import FakeAwsEndpoint, serve_aws
 from fakes.json_values import JSON, TEXT, mutated
+from fakes.repository import REPOSITORY
 from fakes.webhook import SECRET, load_event, make_request, sign
-from relaunch.adapters.intake import parse_intake_message
-from relaunch.core.trigger import GithubEvent
+from relaunch.adapters.messages.intake import parse_intake_message
+from relaunch.core.triggers.events import GithubEvent
 
 PUSH = json.dumps(load_event("github.push")).encode()
-ROOT = Path(__file__).parents[2]
 # The handler of one container answers all examples, as it would.
 in_one_container = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -306,7 +305,7 @@ def test_the_handler_needs_the_standard_library_alone() -> None:
         "foreign = roots - set(sys.stdlib_module_names) - {'github_webhook', 'relaunch'}; "
         "print(sorted(foreign), 'dataclasses' in roots, 'typing' in roots, 'logging' in roots)"
     )
-    path = f"{ROOT}/functions:{ROOT}/layers/relaunch"
+    path = f"{REPOSITORY}/functions:{REPOSITORY}/layers/relaunch"
 
     output = subprocess.run(
         [sys.executable, "-S", "-c", code], env={"PYTHONPATH": path}, capture_output=True, text=True, check=True

@@ -6,7 +6,6 @@ keeps the schema of answers.
 
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -16,13 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from schemathesis import Case, GenerationMode
 
-from fakes.busy import JOB_ID, BusyStack
+from fakes.busy_stack import JOB_ID, BusyStack
 from fakes.functions import FakeContext
+from fakes.repository import REPOSITORY
 from fakes.webhook import load_event
-from relaunch.adapters.job_api import published_schema
+from relaunch.adapters.messages.job_api import published_schema
 from relaunch.ports import TransientError
 
-PUBLISHED = Path(__file__).parents[2] / "docs" / "job_api.schema.json"
+PUBLISHED = REPOSITORY / "docs" / "job_api.schema.json"
 ANSWER = {**published_schema(), "$ref": "#/$defs/Answer"}
 ACTIONS = ("submit", "show", "cancel")
 

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from fakes.aws import refusal
 from fakes.builders import NOW, make_container_instance, make_definition
+from fakes.dependencies import make_world
 from fakes.functions import Functions
 from fakes.jobs import InMemoryJobs
 from fakes.sources import FakeLaunchQueue
 from fakes.tasks import FakeTasks
 from fakes.webhook import load_event
-from fakes.world import make_world
-from relaunch.core.definition import GithubTrigger, S3Trigger
-from relaunch.core.job import JobState
-from relaunch.core.launch import LaunchUncertain
+from relaunch.core.definitions.definition import GithubTrigger, S3Trigger
+from relaunch.core.jobs.job import JobState
+from relaunch.core.launches.launch import LaunchUncertain
 from relaunch.ports import TransientError
 
 POISON_EVENTS = {

@@ -13,20 +13,20 @@ from typing import Any
 import pytest
 
 from fakes.builders import make_definition, make_offering
-from fakes.ecs_world import EcsWorld, container
+from fakes.dependencies import make_world
+from fakes.ecs_region import EcsWorld, container
 from fakes.jobs import InMemoryJobs
 from fakes.sources import FakeLaunchQueue, FakeOfferings
-from fakes.world import make_world
-from relaunch.adapters.aws.ecs_events import parse_ecs_event
-from relaunch.adapters.aws.ecs_registration import EcsRegistry
-from relaunch.adapters.aws.ecs_revisions import EcsRevisions
-from relaunch.adapters.aws.ecs_target import EcsTarget
-from relaunch.adapters.catalogue import load_catalogue
-from relaunch.core.accelerator import AcceleratorRequirement, NeuronRequirement, PurchaseOption
-from relaunch.core.derived_revision import TaskDefinition
-from relaunch.core.job import Job, JobState
-from relaunch.core.launch import TaskObservation
-from relaunch.core.trigger import DirectRequest
+from relaunch.adapters.aws.ecs.derived_revisions import EcsRegistry
+from relaunch.adapters.aws.ecs.events import parse_ecs_event
+from relaunch.adapters.aws.ecs.revisions import EcsRevisions
+from relaunch.adapters.aws.ecs.target import EcsTarget
+from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.core.definitions.accelerator import AcceleratorRequirement, NeuronRequirement, PurchaseOption
+from relaunch.core.jobs.job import Job, JobState
+from relaunch.core.launches.derived_revision import TaskDefinition
+from relaunch.core.launches.launch import TaskObservation
+from relaunch.core.triggers.events import DirectRequest
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.clean_revisions import clean_revisions
 from relaunch.usecases.launch_attempt import launch_attempt
@@ -34,7 +34,7 @@ from relaunch.usecases.observe_task import observe_task
 from relaunch.usecases.reconcile_jobs import reconcile_jobs
 from relaunch.usecases.submit_job import submit_direct
 from relaunch_local.ecs import Script
-from relaunch_local.ecs.model import Host
+from relaunch_local.ecs.engine.model import Host
 
 MACHINE = load_catalogue()["inf2.24xlarge"]
 WISHES = {

@@ -1,16 +1,16 @@
 """events/ has an event for every function, and each is handled over fakes as it would be by `sam local invoke`."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fakes.busy import JOB_ID, BusyStack
+from fakes.busy_stack import JOB_ID, BusyStack
 from fakes.functions import QUEUE_FUNCTIONS
+from fakes.repository import REPOSITORY
 from fakes.webhook import EVENTS, load_event
-from relaunch.core.job import JobState
+from relaunch.core.jobs.job import JobState
 
-FUNCTIONS = Path(__file__).parents[2] / "functions"
+FUNCTIONS = REPOSITORY / "functions"
 # What the names of the files begin with, by function; github_webhook speaks HTTP, and has its own tests.
 SAMPLES = {
     "github_webhook": "function-url.",

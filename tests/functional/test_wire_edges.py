@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakes.busy import BusyStack, sample_messages
+from fakes.busy_stack import BusyStack, sample_messages
 from fakes.functions import QUEUE_FUNCTIONS, can_be_sent, make_batch
 from fakes.json_values import JSON, mutated, write
 from fakes.webhook import load_event

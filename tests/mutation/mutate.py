@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("modules", nargs="*", metavar="MODULE", help="of the core, without .py; all when none is named")
     parser.add_argument("--children", type=int, default=os.cpu_count(), help="how many errors are tried at a time")
     arguments = parser.parse_args()
-    unknown = [module for module in arguments.modules if not (CORE / f"{module}.py").is_file()]
+    unknown = [module for module in arguments.modules if not list(CORE.glob(f"*/{module}.py"))]
     if unknown:
         parser.error(f"the core has no module {', '.join(unknown)}")
     lay_out_workspace()
@@ -58,7 +58,7 @@ def plant(modules: list[str], children: int) -> None:
         SystemExit: mutmut could not run, most often because the tests fail without any error planted; it has said why.
     """
     command = [Path(sys.executable).with_name("mutmut"), "run", "--max-children", str(children)]
-    command += [f"relaunch.core.{module}.*" for module in modules]
+    command += [f"relaunch.core.*.{module}.*" for module in modules]
     environment = {**os.environ, "HYPOTHESIS_PROFILE": "mutation"}
     with subprocess.Popen(command, cwd=WORKSPACE, env=environment, stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout or ():
@@ -75,17 +75,17 @@ def plant(modules: list[str], children: int) -> None:
 def count_by_module(modules: list[str]) -> dict[str, Counter[str]]:
     """Return, by module, how many errors came to which end."""
     counts = {}
-    for file in sorted((WORKSPACE / "mutants" / "relaunch" / "core").glob("*.py.meta")):
-        module = file.name.removesuffix(".py.meta")
+    for file in sorted((WORKSPACE / "mutants" / "relaunch" / "core").rglob("*.py.meta")):
+        module, package = file.name.removesuffix(".py.meta"), file.parent.name
         exit_codes = json.loads(file.read_text())["exit_code_by_key"].values()
         if exit_codes and module in (modules or [module]):
-            counts[module] = Counter(status_by_exit_code[code] for code in exit_codes)
+            counts[f"{package}.{module}"] = Counter(status_by_exit_code[code] for code in exit_codes)
     return counts
 
 
 def report(counts: dict[str, Counter[str]]) -> int:
     """Print the table and return the exit status: 1 when less was found than is asked."""
-    print(f"{'module':<20} planted found survived others  found %")
+    print(f"{'module':<32} planted found survived others  found %")
     for module, count in counts.items():
         print_row(module, count)
     total = sum(counts.values(), Counter())
@@ -102,7 +102,7 @@ def print_row(name: str, count: Counter[str]) -> None:
     """Print one module: what ran out of time is found too; no test passes through most of the others."""
     found = sum(count[status] for status in FOUND)
     others = count.total() - found - count["survived"]
-    print(f"{name:<20} {count.total():>7} {found:>5} {count['survived']:>8} {others:>6} {percent_found(count):>8.1f}")
+    print(f"{name:<32} {count.total():>7} {found:>5} {count['survived']:>8} {others:>6} {percent_found(count):>8.1f}")
 
 
 def percent_found(count: Counter[str]) -> float:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from relaunch_local.build import REPOSITORY, BuildRequest, build
-from relaunch_local.event_pump import Disorder
-from relaunch_local.training_cluster import Training
-from relaunch_local.world import LocalWorld, WorldSettings, local_world
+from relaunch_local.stack.build import REPOSITORY, BuildRequest, build
+from relaunch_local.stack.forwarder import Disorder
+from relaunch_local.stack.local_stack import LocalWorld, WorldSettings, local_world
+from relaunch_local.stack.training_cluster import Training
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from fakes.demo_process import DemoProcess, running_demo
-from relaunch.core.derived_revision import DERIVED_FROM
-from relaunch_local.emulator import ROOT_KEY
+from relaunch.core.launches.derived_revision import DERIVED_FROM
+from relaunch_local.stack.emulator import ROOT_KEY
 from train.model import WEIGHTS_OBJECT, Learner, compute_loss, make_examples
 from train.train import (
     DEFAULT_LEARNING_RATE,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from relaunch_local.build import BUILD, read_record
+from relaunch_local.stack.build import BUILD, read_record
 
 # Unzipped, function and layers together (Lambda quotas: 250 MB).
 LARGEST_UNZIPPED_BYTES = 250 * 2**20

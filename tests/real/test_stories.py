@@ -15,18 +15,18 @@ import boto3
 import pytest
 
 from fakes.webhook import load_event
-from relaunch.adapters.catalogue import load_catalogue
-from relaunch.adapters.definition_file import parse_definitions
+from relaunch.adapters.definition_file.parser import parse_definitions
+from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.bootstrap import make_world
-from relaunch.core.derived_revision import DERIVED_FROM
-from relaunch.core.job import JobState
+from relaunch.core.jobs.job import JobState
+from relaunch.core.launches.derived_revision import DERIVED_FROM
 from relaunch.ports import JobHistory, World
 from relaunch.settings import Settings
 from relaunch.usecases.register_definitions import compare_definitions, register_definitions
-from relaunch_local.account import CHECKPOINTS, DATASETS, LOG_GROUP
-from relaunch_local.build import REPOSITORY
-from relaunch_local.training_cluster import CLUSTER
-from relaunch_local.world import LocalWorld
+from relaunch_local.stack.account import CHECKPOINTS, DATASETS, LOG_GROUP
+from relaunch_local.stack.build import REPOSITORY
+from relaunch_local.stack.local_stack import LocalWorld
+from relaunch_local.stack.training_cluster import CLUSTER
 
 PATIENCE_SECONDS = 90.0
 PAUSE_SECONDS = 0.1

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from relaunch_local.account import CHECKPOINTS, DATASETS
-from relaunch_local.callers import function_access_key
 from relaunch_local.ecs import EcsError
-from relaunch_local.event_pump import EmulatorTargets
-from relaunch_local.world import LocalWorld
+from relaunch_local.stack.account import CHECKPOINTS, DATASETS
+from relaunch_local.stack.callers import function_access_key
+from relaunch_local.stack.forwarder import EmulatorTargets
+from relaunch_local.stack.local_stack import LocalWorld
 
 QUEUES = ("Intake", "Attempts", "Warnings", "TaskChanges")
 

@@ -10,11 +10,8 @@ from typing import Any
 
 from relaunch.adapters.aws import checkpoints, errors
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
-from relaunch.core import launch_plan, lifecycle, stopping, watching
-from relaunch.core.caps import StackLimits
-from relaunch.core.decision import Decision, look_again, move, stop_effect
-from relaunch.core.definition import JobDefinition
-from relaunch.core.job import (
+from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.jobs.job import (
     Attempt,
     EffectKind,
     IntentKind,
@@ -26,17 +23,23 @@ from relaunch.core.job import (
     TimelineEntry,
     WaitReason,
 )
-from relaunch.core.job_events import HostEnded, HostWarned, JobEvent, TaskMissing, TaskSeen
-from relaunch.core.launch import TaskObservation
-from relaunch.core.restart_policy import GiveUp, RestartAfter
-from relaunch.core.stopping import follow_stop
-from relaunch.core.trigger import TriggerEvent
-from relaunch.core.trigger_rules import Match, derive_job_id, match
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.launches import launch_plan
+from relaunch.core.launches.launch import TaskObservation
+from relaunch.core.lifecycle import running as watching
+from relaunch.core.lifecycle import stopping
+from relaunch.core.lifecycle import table as lifecycle
+from relaunch.core.lifecycle.decision import Decision, look_again, move, stop_effect
+from relaunch.core.lifecycle.events import HostEnded, HostWarned, JobEvent, TaskMissing, TaskSeen
+from relaunch.core.lifecycle.restart_policy import GiveUp, RestartAfter
+from relaunch.core.lifecycle.stopping import follow_stop
+from relaunch.core.triggers.events import TriggerEvent
+from relaunch.core.triggers.matching import Match, derive_job_id, match
 from relaunch.ports import JobWrite, World
 from relaunch.usecases import advance_job as advancing
 from relaunch.usecases import submit_job as submitting
 from relaunch.usecases.submit_job import Submission
-from relaunch_local.memory_jobs import InMemoryJobs
+from relaunch_local.in_memory.jobs import InMemoryJobs
 from simulation.planting import action_changed, patched, writes
 
 Planting = Callable[[], AbstractContextManager[None]]

@@ -8,22 +8,27 @@ here: there, one is missing.
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from relaunch.adapters.aws import checkpoints, ecs_run_task, errors, sqs_batch
+from relaunch.adapters.aws import checkpoints, errors
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
-from relaunch.adapters.aws.ecs_target import EcsTarget
-from relaunch.core import decision as deciding
-from relaunch.core import launch_plan, launching, restart_policy, selection, stop_reason, stopping, watching
-from relaunch.core.job import (
+from relaunch.adapters.aws.ecs import run_task as ecs_run_task
+from relaunch.adapters.aws.ecs.target import EcsTarget
+from relaunch.adapters.aws.sqs import batch as sqs_batch
+from relaunch.core.jobs.job import (
     EffectKind,
     JobState,
     StopKind,
 )
-from relaunch.core.launch import LaunchRefused, PlacementFailed
-from relaunch.core.restart_policy import is_failure, is_interruption, out_of_time
+from relaunch.core.launches import launch_plan
+from relaunch.core.launches.launch import LaunchRefused, PlacementFailed
+from relaunch.core.lifecycle import decision as deciding
+from relaunch.core.lifecycle import launching, restart_policy, stop_reason, stopping
+from relaunch.core.lifecycle import running as watching
+from relaunch.core.lifecycle.restart_policy import is_failure, is_interruption, out_of_time
+from relaunch.core.selection import selection
 from relaunch.usecases import advance_job as advancing
 from relaunch.usecases import launch_attempt as launching_attempts
 from relaunch.usecases import reconcile_jobs as reconciling
-from relaunch_local.memory_jobs import InMemoryJobs
+from relaunch_local.in_memory.jobs import InMemoryJobs
 from simulation.broken_parts import (
     Planting,
     accounted,

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
-from relaunch.core import lifecycle
-from relaunch.core.decision import Decision, ignore
-from relaunch.core.job import Job
-from relaunch.core.job_events import JobEvent
-from relaunch.core.lifecycle import Row
+from relaunch.core.jobs.job import Job
+from relaunch.core.lifecycle import table as lifecycle
+from relaunch.core.lifecycle.decision import Decision, ignore
+from relaunch.core.lifecycle.events import JobEvent
+from relaunch.core.lifecycle.table import Row
 from relaunch.ports import JobWrite, World
 from relaunch.usecases import advance_job as advancing
 

@@ -2,10 +2,15 @@
 
 import pytest
 
-from relaunch.core.lifecycle import TABLE
+from relaunch.core.lifecycle.table import TABLE
 from relaunch_local.simulation import Options, Report, run_seed, run_seeds
 from relaunch_local.simulation.campaign import LEAST_PER_THOUSAND
-from relaunch_local.simulation.coverage import WHY_UNREACHED, rows_unreached, transitions_of, transitions_unreached
+from relaunch_local.simulation.checks.coverage import (
+    WHY_UNREACHED,
+    rows_unreached,
+    transitions_of,
+    transitions_unreached,
+)
 
 SEEDS = range(24)
 DECLARED = {transition for row in TABLE for transition in transitions_of(row)}

@@ -6,12 +6,13 @@ from contextlib import AbstractContextManager
 
 import pytest
 
-from relaunch.adapters.aws import ecs_run_task
-from relaunch.core import launching
+from relaunch.adapters.aws.ecs import run_task as ecs_run_task
+from relaunch.core.lifecycle import launching
 from relaunch.usecases import submit_job
-from relaunch_local.ecs import Timing, limits
-from relaunch_local.simulation.limits import Load, limits_of, tightest
-from relaunch_local.simulation.load import LoadOptions, LoadResult, describe, main, run_load
+from relaunch_local.ecs import Timing
+from relaunch_local.ecs.rules import limits
+from relaunch_local.simulation.load.limits import Load, limits_of, tightest
+from relaunch_local.simulation.load.run import LoadOptions, LoadResult, describe, main, run_load
 from simulation.planting import patched
 
 EVENTS = 150

@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from relaunch.core import lifecycle
+from relaunch.core.lifecycle import table as lifecycle
 from relaunch_local.simulation import run_seed
 from simulation.planted_bugs import BUGS, PlantedBug
 from simulation.planting import patched, rows_dropped

@@ -1,6 +1,6 @@
 import pytest
 
-from relaunch.core.accelerator import PurchaseOption
+from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.ports import CapacityProviderOffer
 from relaunch.settings import InvalidSettingsError, Settings, parse_capacity_providers
 

@@ -11,26 +11,26 @@ import boto3
 from botocore.config import Config
 
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
-from relaunch.adapters.aws.dynamodb_jobs import DynamoDbJobs
+from relaunch.adapters.aws.dynamodb.snapshot_item import DynamoDbSnapshots
+from relaunch.adapters.aws.dynamodb.store import DynamoDbJobs
+from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.ecr_images import EcrImages
-from relaunch.adapters.aws.ecs_registration import EcsRegistry
-from relaunch.adapters.aws.ecs_revisions import EcsRevisions
-from relaunch.adapters.aws.ecs_target import EcsTarget
-from relaunch.adapters.aws.offerings import CapacityProviderOfferings
-from relaunch.adapters.aws.pace import Pace
-from relaunch.adapters.aws.poison_queue import PoisonQueue
-from relaunch.adapters.aws.snapshot_item import DynamoDbSnapshots
-from relaunch.adapters.aws.spot_prices import Ec2SpotPrices
-from relaunch.adapters.aws.sqs_launches import SqsLaunchQueue
-from relaunch.adapters.catalogue import load_catalogue
-from relaunch.adapters.current_snapshot import CurrentSnapshot
-from relaunch.core.dead_letter import find_queues
+from relaunch.adapters.aws.ecs.derived_revisions import EcsRegistry
+from relaunch.adapters.aws.ecs.rate_limiter import Pace
+from relaunch.adapters.aws.ecs.revisions import EcsRevisions
+from relaunch.adapters.aws.ecs.target import EcsTarget
+from relaunch.adapters.aws.sqs.dead_letter_queue import PoisonQueue
+from relaunch.adapters.aws.sqs.launch_queue import SqsLaunchQueue
+from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.adapters.offerings.capacity_providers import CapacityProviderOfferings
+from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
+from relaunch.core.messages.dead_letter import find_queues
 from relaunch.observability import EmfMeasures, PowertoolsLog, SilentLog
 from relaunch.ports import DeadLetters, DecisionLog, RefreshWorld, World
 from relaunch.settings import Settings
 
 if TYPE_CHECKING:
-    from relaunch.adapters.aws.sqs_batch import QueueMeter
+    from relaunch.adapters.aws.sqs.batch import QueueMeter
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 # Short enough that a hanging call leaves a function time for another try within its own time-out.
@@ -73,7 +73,7 @@ class FunctionWorld:
     def meter(self, queue: str) -> "QueueMeter":
         """Return what measures the messages of the function's queue."""
         # Functions that have no queue of their own start without the import of batch processing.
-        from relaunch.adapters.aws.sqs_batch import QueueMeter  # noqa: PLC0415
+        from relaunch.adapters.aws.sqs.batch import QueueMeter  # noqa: PLC0415
 
         return QueueMeter(queue, self.world.measures, self.world.clock)
 
@@ -111,9 +111,9 @@ def function() -> FunctionWorld:
 def refresh_world() -> RefreshWorld:
     """Return what refreshing offerings needs, made once per container from the function's environment."""
     # No other function needs these: they start without.
-    from relaunch.adapters.aws.instance_type_offerings import Ec2InstanceTypeOfferings  # noqa: PLC0415
-    from relaunch.adapters.aws.instance_types import Ec2InstanceTypes  # noqa: PLC0415
-    from relaunch.adapters.aws.placement_scores import Ec2RegionScores  # noqa: PLC0415
+    from relaunch.adapters.aws.ec2.instance_type_offerings import Ec2InstanceTypeOfferings  # noqa: PLC0415
+    from relaunch.adapters.aws.ec2.instance_types import Ec2InstanceTypes  # noqa: PLC0415
+    from relaunch.adapters.aws.ec2.placement_scores import Ec2RegionScores  # noqa: PLC0415
     from relaunch.adapters.aws.price_list import PriceList, price_list_region  # noqa: PLC0415
     from relaunch.adapters.aws.service_quotas import Ec2Quotas  # noqa: PLC0415
 
@@ -148,8 +148,8 @@ def make_world(settings: Settings, session: boto3.Session | None = None, *, has_
     if not has_all_types:
         return world
     # The command alone plans for whole regions.
-    from relaunch.adapters.aws.placement_scores import Ec2ZoneScores  # noqa: PLC0415
-    from relaunch.adapters.regional_offerings import CurrentRegionalOfferings  # noqa: PLC0415
+    from relaunch.adapters.aws.ec2.placement_scores import Ec2ZoneScores  # noqa: PLC0415
+    from relaunch.adapters.offerings.regional import CurrentRegionalOfferings  # noqa: PLC0415
 
     snapshot = CurrentSnapshot(DynamoDbSnapshots(clients.lazy("dynamodb"), settings.table), clients.region, log)
     spot_prices = Ec2SpotPrices(clients.lazy("ec2"), world.clock)
@@ -163,7 +163,7 @@ def make_world(settings: Settings, session: boto3.Session | None = None, *, has_
 def make_dead_letters(outputs: Mapping[str, str], session: boto3.Session) -> DeadLetters:
     """Return the dead-letter queues of a deployed stack, by its outputs."""
     # The command alone looks at them.
-    from relaunch.adapters.aws.sqs_dead_letters import SqsDeadLetters  # noqa: PLC0415
+    from relaunch.adapters.aws.sqs.dead_letters import SqsDeadLetters  # noqa: PLC0415
 
     return SqsDeadLetters(_Clients(session).lazy("sqs"), find_queues(outputs))
 

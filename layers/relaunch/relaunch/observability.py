@@ -5,7 +5,7 @@ from collections import defaultdict
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import AmazonCloudWatchEMFProvider
 
-from relaunch.core.measures import NAMESPACE, Measure
+from relaunch.core.lifecycle.metrics import NAMESPACE, Measure
 
 # Powertools' own keys cannot be given as extra fields.
 _RESERVED = frozenset({"message", "level", "location", "timestamp", "service", "name", "args"})

@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from relaunch.core.accelerator import PurchaseOption
-from relaunch.core.caps import StackLimits
-from relaunch.core.terms import SelectionLimits
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.ports import CapacityProviderOffer
 
 _CAPACITY_PROVIDER = re.compile(

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from relaunch_local.build import NotBuiltError
 from relaunch_local.demo.evidence import FILE
 from relaunch_local.demo.outcome import Outcome
-from relaunch_local.demo.performance import FAILURE_LOG, TRAINING, perform
+from relaunch_local.demo.runner import FAILURE_LOG, TRAINING, perform
 from relaunch_local.demo.screen import Screen
-from relaunch_local.demo.stage import UnmetExpectationError
-from relaunch_local.deployment import DeploymentError
-from relaunch_local.emulator import EmulatorError
+from relaunch_local.demo.session import UnmetExpectationError
+from relaunch_local.stack.build import NotBuiltError
+from relaunch_local.stack.deployment import DeploymentError
+from relaunch_local.stack.emulator import EmulatorError
 
 UNTRUE, UNUSABLE = 1, 2
 

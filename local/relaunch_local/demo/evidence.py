@@ -10,13 +10,13 @@ from importlib.metadata import distributions, version
 from pathlib import Path
 from typing import Any
 
-from relaunch.core.explanation import explain
-from relaunch_cli.shapes import explanation_shape
-from relaunch_local.account import CHECKPOINTS
-from relaunch_local.build import REPOSITORY, built_application
-from relaunch_local.demo.stage import Stage
-from relaunch_local.ecs.control import Controls
-from relaunch_local.world import LocalWorld
+from relaunch.core.lifecycle.explanation import explain
+from relaunch_cli.views.json_output import explanation_shape
+from relaunch_local.demo.session import Stage
+from relaunch_local.ecs.api.controls import Controls
+from relaunch_local.stack.account import CHECKPOINTS
+from relaunch_local.stack.build import REPOSITORY, built_application
+from relaunch_local.stack.local_stack import LocalWorld
 
 FILE = Path("demo.json")
 READ_CONTROLS = ("requests", "state", "bill")

@@ -4,11 +4,11 @@ import json
 
 from rich.text import Text
 
-from relaunch.core.job import StopKind
-from relaunch_local.build import REPOSITORY
-from relaunch_local.demo import pictures
+from relaunch.core.jobs.job import StopKind
+from relaunch_local.demo import drawings as pictures
 from relaunch_local.demo.evidence import read_checkpoints
-from relaunch_local.demo.stage import Stage
+from relaunch_local.demo.session import Stage
+from relaunch_local.stack.build import REPOSITORY
 
 WARNING_SECONDS = 6.0
 """How long ahead a warning comes, in seconds as we live them; on AWS it is 120."""

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from relaunch_local.training_cluster import Training
+from relaunch_local.stack.training_cluster import Training
 
 
 @dataclass(frozen=True)

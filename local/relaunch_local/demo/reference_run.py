@@ -5,8 +5,8 @@ import subprocess
 import sys
 from typing import Any
 
-from relaunch_local.containers import EXAMPLES
-from relaunch_local.training_cluster import Training
+from relaunch_local.stack.containers import EXAMPLES
+from relaunch_local.stack.training_cluster import Training
 
 
 def train_uninterrupted(training: Training) -> dict[str, Any]:

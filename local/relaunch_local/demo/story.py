@@ -6,16 +6,18 @@ from typing import Any
 
 from rich.text import Text
 
-from relaunch.core.job import JobState
+from relaunch.core.jobs.job import JobState
 from relaunch.ports import JobHistory
-from relaunch_cli.job_tables import render_timeline
-from relaunch_local.account import DATASETS
-from relaunch_local.demo import episode, interruption, pictures
+from relaunch_cli.views.jobs import render_timeline
+from relaunch_local.demo import drawings as pictures
+from relaunch_local.demo import interruption
+from relaunch_local.demo import steps as episode
 from relaunch_local.demo.delivery import deliver_push, send
 from relaunch_local.demo.outcome import Ending
 from relaunch_local.demo.reference_run import train_uninterrupted
-from relaunch_local.demo.stage import Stage
-from relaunch_local.training_cluster import Training
+from relaunch_local.demo.session import Stage
+from relaunch_local.stack.account import DATASETS
+from relaunch_local.stack.training_cluster import Training
 
 ACCEPTED, UNAUTHORIZED = 202, 401
 UPLOAD = "images/batch 7.manifest"

@@ -41,19 +41,33 @@ Controls over HTTP, JSON in and out, under `/_relaunch/`; GET `requests`, `state
 Not simulated: services, Fargate, Managed Instances, `dependsOn` order, health checks, secrets, volumes.
 """
 
-from relaunch_local.ecs.authorization import Authorize, Permission
-from relaunch_local.ecs.clock import Clock, WallClock
-from relaunch_local.ecs.engine import EcsSimulator, RecordedRequest
+from relaunch_local.ecs.api.iam import PolicyAuthorizer
+from relaunch_local.ecs.api.in_process import InProcessClient
+from relaunch_local.ecs.api.server import EcsServer
+from relaunch_local.ecs.engine.authorization import Authorize, Permission
+from relaunch_local.ecs.engine.clock import Clock, WallClock
+from relaunch_local.ecs.engine.faults import Fault, FaultMoment
+from relaunch_local.ecs.engine.model import BillLine
+from relaunch_local.ecs.engine.region import Event
+from relaunch_local.ecs.engine.settings import (
+    AutoScalingGroup,
+    InstanceShape,
+    Purchase,
+    SimulatorSettings,
+    SpotPrice,
+    Timing,
+)
+from relaunch_local.ecs.engine.simulator import EcsSimulator, RecordedRequest
 from relaunch_local.ecs.errors import DroppedConnectionError, EcsError
-from relaunch_local.ecs.faults import Fault, FaultMoment
-from relaunch_local.ecs.http_face import EcsServer
-from relaunch_local.ecs.iam import PolicyAuthorizer
-from relaunch_local.ecs.in_process import InProcessClient
-from relaunch_local.ecs.local_processes import LocalProcesses
-from relaunch_local.ecs.model import BillLine
-from relaunch_local.ecs.processes import LogTarget, Processes, ProcessSpec, ProcessStartError, Script, ScriptedProcesses
-from relaunch_local.ecs.region import Event
-from relaunch_local.ecs.settings import AutoScalingGroup, InstanceShape, Purchase, SimulatorSettings, SpotPrice, Timing
+from relaunch_local.ecs.processes.local import LocalProcesses
+from relaunch_local.ecs.processes.port import (
+    LogTarget,
+    Processes,
+    ProcessSpec,
+    ProcessStartError,
+    Script,
+    ScriptedProcesses,
+)
 
 __all__ = [
     "Authorize",

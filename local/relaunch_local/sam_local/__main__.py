@@ -15,15 +15,15 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from relaunch_local.build import BUILD, NotBuiltError
-from relaunch_local.deployment import SAM, DeploymentError
-from relaunch_local.emulator import LOOPBACK, EmulatorError
-from relaunch_local.lifeline import start_guarded
 from relaunch_local.sam_local.docker import Docker, DockerError, running_docker
 from relaunch_local.sam_local.forwarding import forwarded
 from relaunch_local.sam_local.image import ensure_image
 from relaunch_local.sam_local.samples import FUNCTIONS, is_handled, samples
-from relaunch_local.world import LocalWorld, local_world
+from relaunch_local.stack.build import BUILD, NotBuiltError
+from relaunch_local.stack.deployment import SAM, DeploymentError
+from relaunch_local.stack.emulator import LOOPBACK, EmulatorError
+from relaunch_local.stack.local_stack import LocalWorld, local_world
+from relaunch_local.stack.process_guard import start_guarded
 
 # What the webhook's sample is signed with: GitHub's own example ("Validating webhook deliveries", GitHub Docs).
 SAMPLES_SECRET = "It's a Secret to Everybody"  # noqa: S105

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from relaunch_local.build import REPOSITORY
-from relaunch_local.lifeline import GuardedProcess, start_guarded
+from relaunch_local.stack.build import REPOSITORY
+from relaunch_local.stack.process_guard import GuardedProcess, start_guarded
 
 STORE = REPOSITORY / ".cache" / "sam-local"
 START_SECONDS = 30.0

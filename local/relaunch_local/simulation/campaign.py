@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from relaunch_local.simulation.coverage import Transition, rows_unreached, transitions_unreached
+from relaunch_local.simulation.checks.coverage import Transition, rows_unreached, transitions_unreached
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.run import SeedResult, run_seed
 

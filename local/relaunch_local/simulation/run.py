@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from relaunch.usecases.sweep_cluster import is_sweep_due
-from relaunch_local.simulation.chance import Injection
-from relaunch_local.simulation.cloud import Cloud
-from relaunch_local.simulation.coverage import Transition
-from relaunch_local.simulation.market import Market
-from relaunch_local.simulation.mishaps import Mishaps
+from relaunch_local.simulation.aws.account import Cloud
+from relaunch_local.simulation.checks.coverage import Transition
+from relaunch_local.simulation.checks.verdict import Verdict
+from relaunch_local.simulation.faults.capacity import Market
+from relaunch_local.simulation.faults.chance import Injection
+from relaunch_local.simulation.faults.rare import Mishaps
 from relaunch_local.simulation.options import Options
-from relaunch_local.simulation.outside import Outside
-from relaunch_local.simulation.verdict import Verdict
+from relaunch_local.simulation.workload import Outside
 
 _MINUTE = 60.0
 # A schedule may be missed now and then; it is EventBridge's like every other event.

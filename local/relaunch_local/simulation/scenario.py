@@ -7,10 +7,10 @@ from datetime import timedelta
 from functools import cache
 from typing import Any
 
-from relaunch.adapters.catalogue import load_catalogue
-from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption, PurchasePolicy
-from relaunch.core.caps import StackLimits
-from relaunch.core.definition import GithubTrigger, ImageWait, JobDefinition, S3Trigger
+from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption, PurchasePolicy
+from relaunch.core.definitions.definition import GithubTrigger, ImageWait, JobDefinition, S3Trigger
+from relaunch.core.jobs.limits import StackLimits
 from relaunch.ports import CapacityProviderOffer
 from relaunch_local.ecs import (
     AutoScalingGroup,
@@ -21,10 +21,10 @@ from relaunch_local.ecs import (
     SpotPrice,
     Timing,
 )
-from relaunch_local.simulation.chance import Chance
-from relaunch_local.simulation.offerings import ON_DEMAND_USD_PER_HOUR
-from relaunch_local.simulation.template import ACCOUNT, CLUSTER, REGION
-from relaunch_local.simulation.trainings import Recipe
+from relaunch_local.simulation.aws.offerings import ON_DEMAND_USD_PER_HOUR
+from relaunch_local.simulation.aws.template import ACCOUNT, CLUSTER, REGION
+from relaunch_local.simulation.aws.trainings import Recipe
+from relaunch_local.simulation.faults.chance import Chance
 
 ZONES = ("us-east-1a", "us-east-1b")
 INSTANCE_TYPES = tuple(ON_DEMAND_USD_PER_HOUR)

@@ -7,12 +7,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-EXAMPLES = Path(__file__).parents[3] / "examples"
+from fakes.repository import REPOSITORY
+
+EXAMPLES = REPOSITORY / "examples"
 PATIENCE_SECONDS = 60
 
 Event = dict[str, Any]

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-SCRIPT = Path(__file__).parents[3] / "catalogue/generate.py"
+from fakes.repository import REPOSITORY
+
+SCRIPT = REPOSITORY / "catalogue/generate.py"
 
 
 def load_script() -> Any:

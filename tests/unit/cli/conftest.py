@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from typer.testing import CliRunner, Result
 
-from fakes.stage import Stage
+from fakes.cli_session import Stage
 from relaunch_cli.app import app
 
 

@@ -4,12 +4,12 @@ import pytest
 
 from fakes.builders import make_running_job
 from fakes.jobs import InMemoryJobs
-from relaunch.core.job import JobState
-from relaunch.core.job_events import CancelAsked, TimePassed
+from fakes.story import Story
+from relaunch.core.jobs.job import JobState
+from relaunch.core.lifecycle.events import CancelAsked, TimePassed
 from relaunch.ports import JobWrite, StaleWriteError, TransientError
 from relaunch.usecases.advance_job import advance_job
 from relaunch.usecases.cancel_job import cancel_job
-from unit.usecases.story import Story
 
 
 class Crowded(InMemoryJobs):

@@ -3,11 +3,11 @@
 import pytest
 
 from fakes.builders import make_definition
-from relaunch.core.job import JobState
-from relaunch.core.launch import LaunchDeferred, LaunchUncertain, PlacementFailed
+from fakes.story import MINUTE, Story, machine, push
+from relaunch.core.jobs.job import JobState
+from relaunch.core.launches.launch import LaunchDeferred, LaunchUncertain, PlacementFailed
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.launch_attempt import launch_attempt
-from unit.usecases.story import MINUTE, Story, machine, push
 
 
 def test_a_waiting_job_is_cancelled_at_once():

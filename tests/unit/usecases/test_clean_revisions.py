@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import make_container, make_definition, make_revision
-from relaunch.core.derived_revision import DERIVED_FROM, TaskDefinition
+from fakes.story import Story, push
+from relaunch.core.launches.derived_revision import DERIVED_FROM, TaskDefinition
 from relaunch.ports import TransientError
 from relaunch.usecases.clean_revisions import clean_revisions
-from unit.usecases.story import Story, push
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)

@@ -6,7 +6,7 @@ import pytest
 
 from fakes.builders import NOW
 from fakes.dead_letters import FakeDeadLetters
-from relaunch.core.dead_letter import DeadLetter
+from relaunch.core.messages.dead_letter import DeadLetter
 from relaunch.ports import TransientError
 from relaunch.usecases.dead_letters import (
     NoSourceQueueError,

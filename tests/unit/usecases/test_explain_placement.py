@@ -3,12 +3,12 @@
 import pytest
 
 from fakes.builders import make_definition
-from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement
-from relaunch.core.gpu_devices import GpuDevice
-from relaunch.core.job import JobState
-from relaunch.core.launch import LaunchRefused, PlacementFailed
+from fakes.story import Story
+from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement
+from relaunch.core.jobs.job import JobState
+from relaunch.core.launches.launch import LaunchRefused, PlacementFailed
+from relaunch.core.selection.gpu_devices import GpuDevice
 from relaunch.ports import PermanentError, TransientError
-from unit.usecases.story import Story
 
 FULL = PlacementFailed(("RESOURCE:GPU",))
 SHARE = AcceleratorRequirement(gpu=GpuRequirement(memory_mib=2_048, compute_percent=25))

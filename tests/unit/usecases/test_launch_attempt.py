@@ -5,9 +5,10 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import make_definition, make_offering_key
-from relaunch.core.definition import GithubTrigger, ImageWait
-from relaunch.core.job import EffectKind, JobState, TryState, WaitReason
-from relaunch.core.launch import (
+from fakes.story import MINUTE, Story, machine, push
+from relaunch.core.definitions.definition import GithubTrigger, ImageWait
+from relaunch.core.jobs.job import EffectKind, JobState, TryState, WaitReason
+from relaunch.core.launches.launch import (
     LaunchConflict,
     LaunchDeferred,
     LaunchRefused,
@@ -17,7 +18,6 @@ from relaunch.core.launch import (
 from relaunch.ports import PermanentError, StaleWriteError, TransientError
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.launch_attempt import launch_attempt
-from unit.usecases.story import MINUTE, Story, machine, push
 
 NO_ANSWER = LaunchUncertain("no answer to RunTask: read timed out")
 

@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import make_offering_key
-from relaunch.core.job import JobState, StopKind
-from relaunch.core.launch import CapacityNews, CapacityNewsKind, LaunchUncertain
+from fakes.story import MINUTE, Story, machine, push
+from relaunch.core.jobs.job import JobState, StopKind
+from relaunch.core.launches.launch import CapacityNews, CapacityNewsKind, LaunchUncertain
 from relaunch.ports import TransientError
 from relaunch.usecases.observe_capacity import observe_capacity
-from unit.usecases.story import MINUTE, Story, machine, push
 
 HERE = machine().instance_id
 

@@ -3,10 +3,10 @@
 import pytest
 
 from fakes.builders import make_observation
-from relaunch.core.job import JobState
+from fakes.story import Story, machine
+from relaunch.core.jobs.job import JobState
 from relaunch.ports import TransientError
 from relaunch.usecases.observe_task import observe_task
-from unit.usecases.story import Story, machine
 
 
 @pytest.mark.parametrize("started_by", ["", "ecs-svc/abc", "ecs-svc/9223370494312345678", "somebody", "/1", "batch/"])

@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import make_definition
-from relaunch.core.definition import GithubTrigger, ImageWait
-from relaunch.core.job import IntentKind, JobState, StopKind
+from fakes.story import MINUTE, SHA, Story, machine, push
+from relaunch.core.definitions.definition import GithubTrigger, ImageWait
+from relaunch.core.jobs.job import IntentKind, JobState, StopKind
 from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.reconcile_jobs import reconcile_jobs
-from unit.usecases.story import MINUTE, SHA, Story, machine, push
 
 WAITS_FOR_IMAGE = make_definition(triggers=(GithubTrigger("acme/vision", "push", wait_for_image=ImageWait("trainer")),))
 

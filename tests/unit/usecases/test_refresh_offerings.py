@@ -8,9 +8,9 @@ import pytest
 from fakes.builders import NOW, make_instance_type
 from fakes.clock import FakeClock
 from fakes.sources import FakeSnapshots, FakeSpotPrices, ListLog
-from relaunch.core.catalogue import InstanceType
-from relaunch.core.quotas import QUOTA_CODES
-from relaunch.core.snapshot import OfferingsSnapshot, Origin, SnapshotPart
+from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.core.offerings.quotas import QUOTA_CODES
+from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, SnapshotPart
 from relaunch.ports import PermanentError, RefreshWorld, TransientError
 from relaunch.usecases.refresh_offerings import refresh_offerings
 

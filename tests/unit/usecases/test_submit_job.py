@@ -5,11 +5,12 @@ import pytest
 from fakes.builders import make_container, make_definition, make_revision
 from fakes.jobs import InMemoryJobs
 from fakes.sources import FakeRevisions
-from relaunch.core.accelerator import AcceleratorRequirement, GpuRequirement
-from relaunch.core.definition import GithubTrigger, ImageTrigger, ImageWait, InputRule, S3Trigger
-from relaunch.core.derived_revision import DERIVED_FROM
-from relaunch.core.job import JobState, WaitReason
-from relaunch.core.trigger import DirectRequest
+from fakes.story import MINUTE, SHA, Story, image, push, upload
+from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement
+from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, ImageWait, InputRule, S3Trigger
+from relaunch.core.jobs.job import JobState, WaitReason
+from relaunch.core.launches.derived_revision import DERIVED_FROM
+from relaunch.core.triggers.events import DirectRequest
 from relaunch.ports import TransientError
 from relaunch.usecases.launch_attempt import launch_attempt
 from relaunch.usecases.submit_job import (
@@ -20,7 +21,6 @@ from relaunch.usecases.submit_job import (
     submit_event,
     submit_request,
 )
-from unit.usecases.story import MINUTE, SHA, Story, image, push, upload
 
 WAITS = make_definition(triggers=(GithubTrigger("acme/vision", "push", wait_for_image=ImageWait("trainer")),))
 

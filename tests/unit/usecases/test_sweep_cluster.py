@@ -6,15 +6,15 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import NOW, make_job, make_observation, task_arn
-from fakes.measures import ListMeasures
+from fakes.metrics import ListMeasures
+from fakes.story import MINUTE, Story, machine, push
 from fakes.tasks import FakeTasks
-from relaunch.core.job import EffectKind, JobState
-from relaunch.core.launch import LaunchUncertain
-from relaunch.core.measures import Metric
+from relaunch.core.jobs.job import EffectKind, JobState
+from relaunch.core.launches.launch import LaunchUncertain
+from relaunch.core.lifecycle.metrics import Metric
 from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.sweep_cluster import GRACE, IDLE_GRACE, is_sweep_due, sweep_cluster
-from unit.usecases.story import MINUTE, Story, machine, push
 
 STRAY = task_arn(77)
 

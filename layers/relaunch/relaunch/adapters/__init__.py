@@ -1,1 +1,1 @@
-"""How Relaunch talks to the world: one port over one service per file."""
+"""How Relaunch talks to the outside: one port over one service per file. Imports ports and the core, no use case."""

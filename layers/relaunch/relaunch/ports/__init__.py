@@ -1,7 +1,8 @@
 """What the use cases need of the world."""
 
 from relaunch.ports.cluster import RevisionRegistry, RevisionSource, RevisionUpkeep, TaskTarget, UpkeepStore
-from relaunch.ports.failures import (
+from relaunch.ports.dependencies import RefreshWorld, World
+from relaunch.ports.errors import (
     NoActiveRevisionError,
     PermanentError,
     SlotsFullError,
@@ -25,7 +26,6 @@ from relaunch.ports.market import (
 from relaunch.ports.observation import Clock, DecisionLog, Measures, Unmeasured
 from relaunch.ports.queues import DeadLetters, LaunchQueue
 from relaunch.ports.storage import CheckpointSource, ImageSource
-from relaunch.ports.world import RefreshWorld, World
 
 __all__ = [
     "CapacityProviderOffer",

@@ -5,17 +5,17 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from relaunch.core.derived_revision import TaskDefinition
-from relaunch.core.gpu_devices import GpuDevice
-from relaunch.core.launch import (
+from relaunch.core.launches.derived_revision import TaskDefinition
+from relaunch.core.launches.launch import (
     ContainerInstance,
     ContainerInstanceObservation,
     LaunchOutcome,
     LaunchRequest,
     TaskObservation,
 )
-from relaunch.core.neuron_claim import MachineRoom
-from relaunch.core.revision import Revision
+from relaunch.core.revisions.revision import Revision
+from relaunch.core.selection.gpu_devices import GpuDevice
+from relaunch.core.selection.neuron_devices import MachineRoom
 
 
 class TaskTarget(Protocol):

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from relaunch.core.definition import JobDefinition, TriggerSource
-from relaunch.core.job import Attempt, Job, JobSummary, TimelineEntry
-from relaunch.core.selection import Selection
+from relaunch.core.definitions.definition import JobDefinition, TriggerSource
+from relaunch.core.jobs.job import Attempt, Job, JobSummary, TimelineEntry
+from relaunch.core.selection.selection import Selection
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from relaunch.core.accelerator import PurchaseOption
-from relaunch.core.catalogue import InstanceType
-from relaunch.core.offering import CapacityFailure, CapacityMemory, Offering
-from relaunch.core.snapshot import OfferingsSnapshot, PriceOrigin
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, Offering
+from relaunch.core.offerings.snapshot import OfferingsSnapshot, PriceOrigin
 
 
 class CapacityStore(Protocol):
@@ -19,7 +19,7 @@ class CapacityStore(Protocol):
         ...
 
     def remember(self, failure: CapacityFailure) -> None:
-        """Remember a failure on top of what is remembered of its offering (core.capacity_memory)."""
+        """Remember a failure on top of what is remembered of its offering (core.offerings.capacity_memory)."""
         ...
 
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Protocol
 
-from relaunch.core.measures import Measure
+from relaunch.core.lifecycle.metrics import Measure
 
 
 class Clock(Protocol):

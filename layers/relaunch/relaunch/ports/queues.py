@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
-from relaunch.core.dead_letter import DeadLetter, DeadLetterQueue
+from relaunch.core.messages.dead_letter import DeadLetter, DeadLetterQueue
 
 
 class LaunchQueue(Protocol):

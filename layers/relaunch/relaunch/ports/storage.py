@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from relaunch.core.image_pins import FoundImage
+from relaunch.core.revisions.images import FoundImage
 
 
 class ImageSource(Protocol):

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from relaunch.core.decision import Decision
-from relaunch.core.job import STACK_SLOT, Effect, EffectKind, Job
-from relaunch.core.job_events import JobEvent
-from relaunch.core.lifecycle import decide
-from relaunch.core.measures import measure_decision, measure_stop
-from relaunch.core.offering import CapacityFailure
+from relaunch.core.jobs.job import STACK_SLOT, Effect, EffectKind, Job
+from relaunch.core.lifecycle.decision import Decision
+from relaunch.core.lifecycle.events import JobEvent
+from relaunch.core.lifecycle.metrics import measure_decision, measure_stop
+from relaunch.core.lifecycle.table import decide
+from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.ports import JobWrite, StaleWriteError, World
 
 # Each loss of the race means that somebody else's write went through; this many in a row is a fault.

@@ -1,7 +1,7 @@
 """End a job because somebody asked for it."""
 
-from relaunch.core.job import Job
-from relaunch.core.job_events import CancelAsked
+from relaunch.core.jobs.job import Job
+from relaunch.core.lifecycle.events import CancelAsked
 from relaunch.ports import World
 from relaunch.usecases.advance_job import advance_job
 

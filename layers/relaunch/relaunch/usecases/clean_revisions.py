@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from relaunch.core.revision import parse_revision_arn
+from relaunch.core.revisions.revision import parse_revision_arn
 from relaunch.ports import PermanentError, RevisionUpkeep, TransientError, World
 
 _PACE = timedelta(hours=1)

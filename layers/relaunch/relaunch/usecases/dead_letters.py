@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from relaunch.core.dead_letter import DeadLetter, DeadLetterQueue
+from relaunch.core.messages.dead_letter import DeadLetter, DeadLetterQueue
 from relaunch.ports import DeadLetters, PermanentError
 
 _PASS = 100

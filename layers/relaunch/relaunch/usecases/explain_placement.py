@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from relaunch.core.gpu_devices import predict_share_fit
-from relaunch.core.job import Job
-from relaunch.core.launch import LaunchOutcome, PlacementFailed
-from relaunch.core.need import needed_share
+from relaunch.core.jobs.job import Job
+from relaunch.core.launches.launch import LaunchOutcome, PlacementFailed
+from relaunch.core.selection.gpu_devices import predict_share_fit
+from relaunch.core.selection.requirements import needed_share
 from relaunch.ports import PermanentError, TransientError, World
 
 _NO_GPU = "RESOURCE:GPU"

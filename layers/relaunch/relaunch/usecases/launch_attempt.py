@@ -4,8 +4,10 @@ import re
 from dataclasses import replace
 from datetime import timedelta
 
-from relaunch.core.job import STACK_SLOT, EffectKind, Job, JobState, TryState, WaitReason
-from relaunch.core.job_events import (
+from relaunch.core.jobs.job import STACK_SLOT, EffectKind, Job, JobState, TryState, WaitReason
+from relaunch.core.launches.launch import LaunchDeferred, LaunchOutcome, LaunchRefused
+from relaunch.core.launches.launch_plan import plan_launch
+from relaunch.core.lifecycle.events import (
     LaunchAnswered,
     LaunchImpossible,
     NothingKept,
@@ -14,15 +16,13 @@ from relaunch.core.job_events import (
     TaskSeen,
     TryExpired,
 )
-from relaunch.core.launch import LaunchDeferred, LaunchOutcome, LaunchRefused
-from relaunch.core.launch_plan import plan_launch
-from relaunch.core.revision import parse_revision_arn
-from relaunch.core.selection import Selection, explain_rejection, select
+from relaunch.core.revisions.revision import parse_revision_arn
+from relaunch.core.selection.selection import Selection, explain_rejection, select
 from relaunch.ports import PermanentError, SlotsFullError, StaleWriteError, TransientError, World
 from relaunch.usecases.advance_job import act, advance_job, apply_event
 from relaunch.usecases.explain_placement import explain_placement
+from relaunch.usecases.load_offerings import survey_market
 from relaunch.usecases.prepare_revision import prepare_revision
-from relaunch.usecases.survey_market import survey_market
 
 # A client token lives at least an hour after its task ended; a try older than this is never sent (Amazon ECS API
 # Reference, "Ensuring idempotency").

@@ -2,10 +2,10 @@
 
 from datetime import datetime, timedelta
 
-from relaunch.core.job import Job
-from relaunch.core.job_events import HostEnded, HostWarned, JobEvent, TaskSeen
-from relaunch.core.launch import CapacityNews, CapacityNewsKind, ContainerInstance
-from relaunch.core.offering import CapacityFailure
+from relaunch.core.jobs.job import Job
+from relaunch.core.launches.launch import CapacityNews, CapacityNewsKind, ContainerInstance
+from relaunch.core.lifecycle.events import HostEnded, HostWarned, JobEvent, TaskSeen
+from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.ports import PermanentError, TransientError, World
 from relaunch.usecases.advance_job import advance_job
 from relaunch.usecases.observe_task import job_of

@@ -1,8 +1,8 @@
 """Carry what ECS says of a task into its job."""
 
-from relaunch.core.job import Job
-from relaunch.core.job_events import TaskSeen
-from relaunch.core.launch import TaskObservation
+from relaunch.core.jobs.job import Job
+from relaunch.core.launches.launch import TaskObservation
+from relaunch.core.lifecycle.events import TaskSeen
 from relaunch.ports import TransientError, World
 from relaunch.usecases.advance_job import advance_job
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from relaunch.core.image_pins import FoundImage, ImagePin, describe_pin, plan_pins
-from relaunch.core.revision import Revision
+from relaunch.core.revisions.images import FoundImage, ImagePin, describe_pin, plan_pins
+from relaunch.core.revisions.revision import Revision
 from relaunch.ports import ImageSource, PermanentError, TransientError
 
 

@@ -4,14 +4,14 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from relaunch.core.accelerator import PurchaseOption
-from relaunch.core.definition import JobDefinition
-from relaunch.core.definition_rules import container_problem
-from relaunch.core.image_pins import parse_ecr_image, with_platforms
-from relaunch.core.notices import find_notices
-from relaunch.core.revision import Revision
-from relaunch.core.selection import Selection, explain_rejection, select
-from relaunch.core.trigger_origins import image_repositories
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.revisions.images import parse_ecr_image, with_platforms
+from relaunch.core.revisions.revision import Revision
+from relaunch.core.selection.containers import container_problem
+from relaunch.core.selection.notices import find_notices
+from relaunch.core.selection.selection import Selection, explain_rejection, select
+from relaunch.core.triggers.origins import image_repositories
 from relaunch.ports import (
     ImageSource,
     NoActiveRevisionError,
@@ -20,8 +20,8 @@ from relaunch.ports import (
     World,
     ZoneScoreSource,
 )
+from relaunch.usecases.load_offerings import Market, survey_market, with_odds
 from relaunch.usecases.pin_images import pin_images
-from relaunch.usecases.survey_market import Market, survey_market, with_odds
 
 
 @dataclass(frozen=True, slots=True)

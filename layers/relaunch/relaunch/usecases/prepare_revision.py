@@ -2,12 +2,12 @@
 
 from datetime import timedelta
 
-from relaunch.core.derived_revision import PreparedRevision, RevisionChanges, derive, derives_nothing
-from relaunch.core.job import Job
-from relaunch.core.launch_plan import main_container
-from relaunch.core.need import Need, derive_need
-from relaunch.core.neuron_claim import NeuronClaim, claim_all, claim_one, is_whole_machine, wants_neuron
-from relaunch.core.offering import Offering
+from relaunch.core.jobs.job import Job
+from relaunch.core.launches.derived_revision import PreparedRevision, RevisionChanges, derive, derives_nothing
+from relaunch.core.offerings.offering import Offering
+from relaunch.core.revisions.main_container import main_container
+from relaunch.core.selection.neuron_devices import NeuronClaim, claim_all, claim_one, is_whole_machine, wants_neuron
+from relaunch.core.selection.requirements import Need, derive_need
 from relaunch.ports import World
 
 # Jobs of one definition share it, and ECS tells 20 times a second what is ACTIVE. A revision that was deregistered

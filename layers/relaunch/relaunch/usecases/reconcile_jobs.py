@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
-from relaunch.core.job import Job, JobState, WaitReason
-from relaunch.core.job_events import ImageArrived, JobEvent, TaskMissing, TimePassed
-from relaunch.core.launch import TaskObservation
-from relaunch.core.lifecycle import is_news
+from relaunch.core.jobs.job import Job, JobState, WaitReason
+from relaunch.core.launches.launch import TaskObservation
+from relaunch.core.lifecycle.events import ImageArrived, JobEvent, TaskMissing, TimePassed
+from relaunch.core.lifecycle.table import is_news
 from relaunch.ports import PermanentError, TransientError, World
 from relaunch.usecases.advance_job import advance_job
 from relaunch.usecases.observe_task import task_seen

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from relaunch.core.measures import Measure, Metric
-from relaunch.core.odds import sizes_of_family
-from relaunch.core.quotas import QUOTA_CODES
-from relaunch.core.snapshot import OfferingsSnapshot, Origin, SnapshotPart, offered_types, unknown_types
+from relaunch.core.lifecycle.metrics import Measure, Metric
+from relaunch.core.offerings.placement_score import sizes_of_family
+from relaunch.core.offerings.quotas import QUOTA_CODES
+from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, SnapshotPart, offered_types, unknown_types
 from relaunch.ports import PermanentError, RefreshWorld, TransientError
 
 # It is called every hour, and twice again when parts failed: what was had lately is not asked for again. A quota

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from enum import StrEnum
 
-from relaunch.core.definition import JobDefinition
+from relaunch.core.definitions.definition import JobDefinition
 from relaunch.ports import World
 
 

@@ -3,12 +3,8 @@
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from relaunch.core.catalogue import nearest_names
-from relaunch.core.decision import LAUNCH_PATIENCE
-from relaunch.core.definition import JobDefinition
-from relaunch.core.definition_rules import container_problem
-from relaunch.core.image_pins import FoundImage, with_platforms
-from relaunch.core.job import (
+from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.jobs.job import (
     Effect,
     EffectKind,
     Job,
@@ -17,12 +13,16 @@ from relaunch.core.job import (
     Waiting,
     WaitReason,
 )
-from relaunch.core.job_events import ImageArrived
-from relaunch.core.launching import IMAGE_PATIENCE
-from relaunch.core.measures import Measure, Metric, measure_acceptance
-from relaunch.core.revision import Revision
-from relaunch.core.trigger import DirectRequest, ImagePushed, TriggerEvent, happened_at, trigger_keys
-from relaunch.core.trigger_rules import InvalidInputs, Match, NoMatch, derive_job_id, match
+from relaunch.core.lifecycle.decision import LAUNCH_PATIENCE
+from relaunch.core.lifecycle.events import ImageArrived
+from relaunch.core.lifecycle.launching import IMAGE_PATIENCE
+from relaunch.core.lifecycle.metrics import Measure, Metric, measure_acceptance
+from relaunch.core.offerings.instance_types import nearest_names
+from relaunch.core.revisions.images import FoundImage, with_platforms
+from relaunch.core.revisions.revision import Revision
+from relaunch.core.selection.containers import container_problem
+from relaunch.core.triggers.events import DirectRequest, ImagePushed, TriggerEvent, happened_at, trigger_keys
+from relaunch.core.triggers.matching import InvalidInputs, Match, NoMatch, derive_job_id, match
 from relaunch.ports import NoActiveRevisionError, PermanentError, TransientError, World
 from relaunch.usecases.advance_job import act, advance_job
 from relaunch.usecases.pin_images import WantedImage, pin_images

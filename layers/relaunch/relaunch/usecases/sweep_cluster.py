@@ -2,7 +2,7 @@
 
 Reconciling looks from the jobs to their tasks; this looks the other way round, at what no job asks about: tasks of jobs
 that are over or have another task by now, and machines on which nothing runs. Losses are not decided here: a task
-that is missing is looked at twice, a grace apart, by its own job (core.watching).
+that is missing is looked at twice, a grace apart, by its own job (core.lifecycle.running).
 
 Why a sweep stops no task that is its job's current one, though a stray is stopped on the job's own record alone:
 a task is seen first and its job read afterwards, strongly consistently; the try is saved before RunTask is sent; so
@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from relaunch.core.job import Job
-from relaunch.core.job_events import TaskSeen
-from relaunch.core.launch import ContainerInstance, ContainerInstanceObservation, TaskObservation
-from relaunch.core.lifecycle import is_news
-from relaunch.core.measures import Measure, Metric
-from relaunch.core.strays import is_stray
+from relaunch.core.jobs.job import Job
+from relaunch.core.launches.launch import ContainerInstance, ContainerInstanceObservation, TaskObservation
+from relaunch.core.lifecycle.events import TaskSeen
+from relaunch.core.lifecycle.metrics import Measure, Metric
+from relaunch.core.lifecycle.orphans import is_stray
+from relaunch.core.lifecycle.table import is_news
 from relaunch.ports import PermanentError, TransientError, World
 from relaunch.usecases.advance_job import advance_job
 from relaunch.usecases.observe_task import job_of

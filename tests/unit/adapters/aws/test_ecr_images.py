@@ -12,7 +12,7 @@ from botocore.stub import Stubber
 from fakes.aws import make_client
 from relaunch.adapters.aws import ecr_images
 from relaunch.adapters.aws.ecr_images import EcrImages, fetch_blob
-from relaunch.core.image_pins import FoundImage
+from relaunch.core.revisions.images import FoundImage
 from relaunch.ports import PermanentError, TransientError
 
 DIGEST = "sha256:" + "5e" * 32

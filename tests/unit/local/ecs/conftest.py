@@ -1,6 +1,6 @@
 import pytest
 
-from fakes.ecs_world import EcsWorld
+from fakes.ecs_region import EcsWorld
 
 
 @pytest.fixture

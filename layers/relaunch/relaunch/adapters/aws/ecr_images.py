@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from pydantic import BaseModel, ValidationError
 
 from relaunch.adapters.aws.errors import AwsError, aws_errors, error_code
-from relaunch.core.image_pins import FoundImage
+from relaunch.core.revisions.images import FoundImage
 from relaunch.ports import PermanentError, TransientError
 
 if TYPE_CHECKING:

@@ -1,0 +1,206 @@
+"""The stack a command works on: its world, its logs, and the time between two looks."""
+
+# ruff: noqa: PLC0415 - boto3 and our core are imported where they are needed, so that `relaunch --help` is fast
+
+import os
+import time
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
+
+from relaunch_cli import exit_codes
+from relaunch_cli.aws.configuration import configuration_files, configured_region
+from relaunch_cli.errors import CommandError, NotConnectedError
+from relaunch_cli.job_logs import LogSource
+
+if TYPE_CHECKING:
+    import boto3
+
+    from relaunch.core.offerings.amis import Ami, AmiKind, AmiSystem
+    from relaunch.ports import DeadLetters, World
+    from relaunch.settings import Settings
+
+
+class AmiSource(Protocol):
+    """Machine images that ECS recommends, of one region."""
+
+    @property
+    def region(self) -> str:
+        """Return the region's name."""
+        ...
+
+    def recommended(self, kinds: "Iterable[AmiKind]", system: "AmiSystem") -> "list[Ami]":
+        """Return an image for each kind; without an id where the region has none.
+
+        Raises:
+            PermanentError: the caller may not ask.
+            TransientError: throttled or unreachable.
+        """
+        ...
+
+
+class Connection(Protocol):
+    """What commands need of the outside; tests give their own."""
+
+    @property
+    def world(self) -> "World":
+        """Return the world of the stack.
+
+        Raises:
+            CommandError: there is no such stack, or it is not Relaunch's.
+            NotConnectedError: there is no such stack, no region, or no credentials.
+        """
+        ...
+
+    @property
+    def all_types(self) -> "World":
+        """Return the world of the stack with every type of its region on offer: to plan in, not to launch.
+
+        Raises:
+            CommandError: as `world`.
+        """
+        ...
+
+    @property
+    def logs(self) -> LogSource:
+        """Return where the trainings' logs are."""
+        ...
+
+    def amis(self, region: str) -> AmiSource:
+        """Return where a region's recommended images are read; empty: the region that the caller works in.
+
+        Raises:
+            CommandError: there is no such region.
+        """
+        ...
+
+    @property
+    def dead_letters(self) -> "DeadLetters":
+        """Return the stack's dead-letter queues.
+
+        Raises:
+            CommandError: there is no such stack, or it is not Relaunch's.
+        """
+        ...
+
+    def pause(self, seconds: float) -> None:
+        """Let time pass between two looks."""
+        ...
+
+
+class AwsConnection:
+    """A deployed stack, with the caller's own credentials."""
+
+    def __init__(self, stack: str, region: str = "") -> None:
+        self._stack = stack
+        self._region = region
+
+    @cached_property
+    def _session(self) -> "boto3.Session":
+        import boto3
+
+        # boto3 itself reads AWS_DEFAULT_REGION and the profile only.
+        session = boto3.Session(region_name=self._region or os.environ.get("AWS_REGION") or None)
+        if self._region:
+            _check_region(self._region, session)
+        return session
+
+    @cached_property
+    def world(self) -> "World":
+        settings = self._settings  # first, because bootstrap takes long to import and may be in vain
+        from relaunch.bootstrap import make_world
+
+        return make_world(settings, self._session)
+
+    @cached_property
+    def all_types(self) -> "World":
+        settings = self._settings
+        from relaunch.bootstrap import make_world
+
+        return make_world(settings, self._session, has_all_types=True)
+
+    @cached_property
+    def _settings(self) -> "Settings":
+        outputs = self._outputs()
+        from relaunch.settings import InvalidSettingsError, Settings
+
+        try:
+            return Settings.from_stack_outputs(outputs)
+        except InvalidSettingsError as error:
+            hint = "is it a stack of Relaunch, completely deployed, and not older than this command?"
+            raise CommandError(f"stack {self._stack!r}: {error}", hint, exit_codes.NOT_FOUND) from error
+
+    @cached_property
+    def logs(self) -> LogSource:
+        from relaunch_cli.aws.cloudwatch_logs import CloudWatchLogs
+
+        return CloudWatchLogs(self._session)
+
+    def amis(self, region: str) -> AmiSource:
+        from relaunch.adapters.aws.ami_parameters import SsmAmis
+
+        chosen = region or self._session.region_name
+        if not chosen:
+            raise _no_region()
+        _check_region(chosen, self._session)
+        return SsmAmis(self._session.client("ssm", region_name=chosen), chosen)
+
+    @cached_property
+    def dead_letters(self) -> "DeadLetters":
+        from relaunch.bootstrap import make_dead_letters
+
+        found = make_dead_letters(self._outputs(), self._session)
+        if not found.queues():
+            hint = "is it a stack of Relaunch, completely deployed, and not older than this command?"
+            raise CommandError(f"stack {self._stack!r} has no dead-letter queues", hint, exit_codes.NOT_FOUND)
+        return found
+
+    def pause(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def _outputs(self) -> Mapping[str, str]:
+        if not (self._region or configured_region() or configuration_files()):
+            raise _no_region()
+        from botocore.config import Config
+        from botocore.exceptions import ClientError, NoCredentialsError
+
+        if not self._session.region_name:
+            raise _no_region()
+        patience = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "total_max_attempts": 2})
+        try:
+            client = self._session.client("cloudformation", config=patience)
+            answer = client.describe_stacks(StackName=self._stack)
+        except NoCredentialsError as error:
+            hint = "set AWS_PROFILE, or sign in with `aws sso login` or `aws configure`"
+            raise NotConnectedError(f"no AWS credentials: {error}", hint, exit_codes.REFUSED) from error
+        except ClientError as error:
+            # CloudFormation answers ValidationError for a stack that is not there (DescribeStacks, "Errors").
+            if error.response["Error"]["Code"] != "ValidationError":
+                raise
+            hint = "name it with --stack or RELAUNCH_STACK, and check AWS_REGION and AWS_PROFILE"
+            raise NotConnectedError(
+                f"there is no stack {self._stack!r} in {self._session.region_name}", hint, exit_codes.NOT_FOUND
+            ) from error
+        stack = answer["Stacks"][0]
+        return {each["OutputKey"]: each["OutputValue"] for each in stack.get("Outputs", [])}
+
+
+def _no_region() -> NotConnectedError:
+    return NotConnectedError("no AWS region is set", "set AWS_REGION, or a region in the profile", exit_codes.REFUSED)
+
+
+def _check_region(region: str, session: "boto3.Session") -> None:
+    """Refuse a region that boto3 does not know.
+
+    Raises:
+        CommandError: it names the nearest ones.
+    """
+    from relaunch.core.offerings.instance_types import nearest_names
+
+    parts = ("aws", "aws-cn", "aws-us-gov")
+    known = [name for part in parts for name in session.get_available_regions("ssm", part)]
+    if region in known:
+        return
+    near = nearest_names(region, known)
+    hint = f"did you mean {' or '.join(near)}?" if near else ""
+    raise CommandError(f"there is no region {region!r}", hint)

@@ -1,0 +1,57 @@
+"""Reading definition files: everything that can be checked without AWS is checked before AWS is asked."""
+
+# ruff: noqa: PLC0415 - each command imports what it needs, so that `relaunch --help` needs none of it
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from relaunch_cli import exit_codes
+from relaunch_cli.errors import CommandError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from relaunch.core.definitions.definition import JobDefinition
+    from relaunch.usecases.plan_jobs import Plan
+
+
+def read_file(file: Path) -> str:
+    """Read a definition file.
+
+    Raises:
+        CommandError: it cannot be read.
+    """
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"{file} cannot be read: {error.strerror}", exit_code=exit_codes.USAGE) from error
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{file} is not UTF-8 text: {error.reason} at byte {error.start}") from error
+
+
+def parse_file(text: str, file: Path, registered: "Sequence[JobDefinition]" = (), *, so: str) -> "list[JobDefinition]":
+    """Parse a definition file, and print all its problems if there are any; `so` is what comes of them.
+
+    Raises:
+        CommandError: with the number of problems.
+    """
+    from relaunch.adapters.definition_file.parser import DefinitionFileError, parse_definitions
+    from relaunch.adapters.offerings.bundled import load_catalogue
+
+    try:
+        return parse_definitions(text, str(file), load_catalogue(), registered)
+    except DefinitionFileError as error:
+        for problem in error.problems:
+            typer.echo(str(problem), err=True)
+        count = len(error.problems)
+        raise CommandError(f"{file} has {count} problem{'s' if count > 1 else ''}: {so}") from error
+
+
+def remark_notices(plan: "Plan", name: str) -> None:
+    """Say what a team should know of a plan, under this name."""
+    from relaunch_cli.views.screen import remark
+
+    for notice in plan.notices:
+        remark(f"{name}: {notice}" if name else notice)

@@ -1,0 +1,113 @@
+"""Job definitions in the jobs table: each under its name, and whole under every origin its triggers watch."""
+
+import uuid
+from collections.abc import Iterable
+
+from pydantic import TypeAdapter
+
+from relaunch.adapters.aws.dynamodb.table import (
+    MAX_ACTIONS,
+    Action,
+    CancelledError,
+    Item,
+    JobsTable,
+    key,
+    number,
+    put,
+    text,
+)
+from relaunch.core.definitions.definition import JobDefinition, TriggerSource
+from relaunch.core.triggers.origins import trigger_origins
+from relaunch.ports import PermanentError, StaleWriteError
+
+_DEFINITION = TypeAdapter(JobDefinition)
+_PK = "DEFINITION"
+_RACES = 5
+
+
+class DefinitionItems:
+    """Implements DefinitionStore.
+
+    A definition and its trigger entries are one transaction on the condition that nobody else replaced the definition
+    meanwhile, so that no entry of an earlier form is left behind.
+    """
+
+    def __init__(self, table: JobsTable) -> None:
+        self._table = table
+
+    def save_definition(self, definition: JobDefinition) -> None:
+        """Register or replace a definition with its trigger entries, atomically.
+
+        Raises:
+            PermanentError: its triggers, those it loses included, watch more origins than one transaction can change.
+        """
+        self._replace(definition.name, definition)
+
+    def delete_definition(self, name: str) -> bool:
+        return self._replace(name, None)
+
+    def _replace(self, name: str, definition: JobDefinition | None) -> bool:
+        for _ in range(_RACES):
+            known = self._table.get(_PK, name)
+            if known is None and definition is None:
+                return False
+            actions = _replacement(name, known, definition)
+            if len(actions) > MAX_ACTIONS:
+                raise PermanentError(f"definition {name} watches {len(actions) - 1} origins, {MAX_ACTIONS - 1} can be")
+            try:
+                self._table.transact(actions, str(uuid.uuid4()), f"saving definition {name}")
+            except CancelledError:
+                continue
+            return True
+        raise StaleWriteError(f"definition {name} was replaced by others {_RACES} times in a row")
+
+    def load_definition(self, name: str) -> JobDefinition | None:
+        item = self._table.get(_PK, name)
+        return _read(item) if item else None
+
+    def list_definitions(self) -> list[JobDefinition]:
+        return self._read_all(_PK)
+
+    def find_definitions(self, source: TriggerSource, name: str) -> list[JobDefinition]:
+        return self._read_all(_trigger_pk(source, name))
+
+    def _read_all(self, pk: str) -> list[JobDefinition]:
+        return [_read(item) for item in self._table.query("pk = :pk", {":pk": text(pk)})]
+
+
+def _replacement(name: str, known: Item | None, definition: JobDefinition | None) -> list[Action]:
+    """Return the actions that put a definition, or nothing, in the place of the known one."""
+    before = _trigger_pks(_read(known)) if known else set()
+    after = _trigger_pks(definition) if definition else set()
+    version = int(known["version"]["N"]) if known else 0
+    condition = "version = :version" if known else "attribute_not_exists(pk)"
+    values = {":version": number(version)} if known else None
+    if definition is None:
+        head: Action = {
+            "Delete": {
+                "Key": key(_PK, name),
+                "ConditionExpression": condition,
+                "ExpressionAttributeValues": values,
+            }
+        }
+        return [head, *_deletions(name, before)]
+    body = text(_DEFINITION.dump_json(definition).decode())
+    head = put(key(_PK, name) | {"version": number(version + 1), "body": body}, condition, values)
+    entries = [put(key(pk, name) | {"body": body}) for pk in sorted(after)]
+    return [head, *entries, *_deletions(name, before - after)]
+
+
+def _deletions(name: str, pks: Iterable[str]) -> list[Action]:
+    return [{"Delete": {"Key": key(pk, name)}} for pk in sorted(pks)]
+
+
+def _trigger_pks(definition: JobDefinition) -> set[str]:
+    return {_trigger_pk(source, name) for source, name in trigger_origins(definition)}
+
+
+def _trigger_pk(source: TriggerSource, name: str) -> str:
+    return f"TRIGGER#{source}#{name}"
+
+
+def _read(item: Item) -> JobDefinition:
+    return _DEFINITION.validate_json(item["body"]["S"])

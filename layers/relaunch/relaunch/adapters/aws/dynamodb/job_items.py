@@ -1,0 +1,197 @@
+"""Jobs as items of the jobs table, and back."""
+
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from relaunch.adapters.aws.dynamodb.table import Item, epoch, key, number, stamp, text
+from relaunch.core.jobs.job import Attempt, Job, JobSummary, TimelineEntry
+from relaunch.core.jobs.lookup import due_at, selected_try, waited_slot
+from relaunch.core.jobs.summary import summarize_job
+from relaunch.core.selection.rows import explain_rows
+from relaunch.core.selection.selection import Selection
+from relaunch.ports import JobWrite, PermanentError, StoredSelection
+
+KEPT_AFTER_END = timedelta(days=90)
+# A job whose task is gone for longer is found by its `wake_at` alone.
+KEPT_AFTER_LIMIT = timedelta(days=2)
+# One read unit of DynamoDB, strongly consistent.
+ATTEMPT_LIMIT_BYTES = 4096
+
+LISTING = "JOBS"
+HELD = "#HELD"
+"""In the index `slots`, beside what definitions are called: the jobs that have a slot."""
+OPEN = "OPEN"
+
+_JOB = TypeAdapter(Job)
+_ATTEMPT = TypeAdapter(Attempt)
+_TIMELINE_ENTRY = TypeAdapter(TimelineEntry)
+_SUMMARY = TypeAdapter(JobSummary)
+_SELECTION = TypeAdapter(StoredSelection)
+
+
+class TornReadError(Exception):
+    """The job and its attempt were read from before and after another's write: read again."""
+
+
+def job_pk(job_id: str) -> str:
+    """Return the partition of everything about a job."""
+    return f"JOB#{job_id}"
+
+
+def job_id_of(value: str) -> str:
+    """Return the job's id of a key that names a job."""
+    return value.removeprefix("JOB#")
+
+
+def expiry(job: Job) -> dict[str, Any] | None:
+    """Return when a job that is over, and everything about it, may be deleted; None for an open one."""
+    if not job.state.is_final:
+        return None
+    return epoch((job.ended_at or job.state_since or job.accepted_at) + KEPT_AFTER_END)
+
+
+def job_item(job: Job, write_id: str) -> Item:
+    """Return the JOB item, without its attempt, which has an item of its own.
+
+    Raises:
+        ValueError: the job is open and has no `wake_at`.
+    """
+    item = key(job_pk(job.job_id), "JOB") | {
+        "version": number(job.version),
+        "write_id": text(write_id),
+        "listing": text(LISTING),
+        "accepted_at": text(stamp(job.accepted_at)),
+        "summary": _dump(_SUMMARY, summarize_job(job)),
+        "body": _dump(_JOB, replace(job, attempt=None)),
+    }
+    if job.attempt:
+        item["attempt_number"] = number(job.attempt.number)
+    if wake_at := due_at(job):
+        item |= {"due": text(OPEN), "wake_at": text(stamp(wake_at))}
+    if slot := HELD if job.has_slot else waited_slot(job):
+        item["slot"] = text(slot)
+    return _expiring(item, job)
+
+
+def attempt_item(job: Job, attempt: Attempt) -> Item:
+    """Return the ATTEMPT item; its text is compressed where it would not fit into one read unit."""
+    item = key(job_pk(job.job_id), f"ATTEMPT#{attempt.number:04d}") | {"version": number(job.version)}
+    body = _ATTEMPT.dump_json(attempt)
+    # Keys, version and expiry take less than the rest of the unit unless the job's id is very long.
+    if len(body) + len(job.job_id) + 128 > ATTEMPT_LIMIT_BYTES:
+        item["packed"] = {"B": zlib.compress(body, 9)}
+    else:
+        item["body"] = text(body.decode())
+    return _expiring(item, job)
+
+
+def timeline_items(job: Job, entries: Iterable[TimelineEntry]) -> list[Item]:
+    """Return the TIMELINE items that go with this version of a job."""
+    return [
+        _expiring(
+            key(job_pk(job.job_id), f"TIMELINE#{job.version:06d}#{position:02d}")
+            | {"body": _dump(_TIMELINE_ENTRY, entry)},
+            job,
+        )
+        for position, entry in enumerate(entries)
+    ]
+
+
+def selection_item(job: Job, selection: Selection, selected_at: datetime) -> Item:
+    """Return the SELECTION item of the placement try: the whole table, compressed.
+
+    While a job waits for its next try, the table of that try is replaced each time the job looks again.
+    """
+    attempt_number, try_number = selected_try(job, is_placed=bool(selection.kept))
+    stored = StoredSelection(attempt_number, try_number, selected_at, explain_rows(selection), selection.filter_counts)
+    packed = zlib.compress(_SELECTION.dump_json(stored), 9)
+    item = key(job_pk(job.job_id), f"SELECTION#{attempt_number:04d}#{try_number:02d}")
+    return _expiring(item | {"packed": {"B": packed}}, job)
+
+
+def image_item(job: Job, image: tuple[str, str]) -> Item:
+    """Return the item by which an image that arrives finds the job."""
+    until = job.waiting.until if job.waiting and job.waiting.until else job.accepted_at
+    item = key(image_pk(*image), job_pk(job.job_id))
+    return item | {"expires_at": epoch(until + KEPT_AFTER_LIMIT)}
+
+
+def image_pk(repository: str, tag: str) -> str:
+    """Return the partition of the jobs that wait for an image."""
+    return f"IMAGE#{repository}#{tag}"
+
+
+def instance_item(job: Job, attempt: Attempt, instance_id: str) -> Item:
+    """Return the item by which news about a machine finds the job; no task runs longer than the job may."""
+    item = key(instance_pk(instance_id), job_pk(job.job_id))
+    limit = attempt.placement_try.frozen_at + job.definition.max_runtime
+    return item | {"expires_at": epoch(limit + KEPT_AFTER_LIMIT)}
+
+
+def instance_pk(instance_id: str) -> str:
+    """Return the partition of the jobs on a machine."""
+    return f"INSTANCE#{instance_id}"
+
+
+def written_items(write: JobWrite, job: Job) -> list[Item]:
+    """Return what goes with a JOB item in one write, `job` being the job with its new version."""
+    items = timeline_items(job, write.timeline)
+    if job.attempt:
+        items.append(attempt_item(job, job.attempt))
+        if write.link_instance and job.attempt.instance_id:
+            items.append(instance_item(job, job.attempt, job.attempt.instance_id))
+    if write.selection is not None and write.selected_at is not None:
+        items.append(selection_item(job, write.selection, write.selected_at))
+    return items
+
+
+def read_job(item: Mapping[str, Any], attempt: Mapping[str, Any] | None) -> Job:
+    """Return the job of a JOB item and its newest ATTEMPT item.
+
+    A Query is no transaction: it may see the job before and the attempt after a write, or the other way round.
+
+    Raises:
+        TornReadError: the two are not of the same write.
+        PermanentError: it is not written as this version writes jobs: a later one did, before it was rolled back.
+    """
+    if "attempt_number" in item and (attempt is None or attempt["version"] != item["version"]):
+        raise TornReadError
+    try:
+        job = _JOB.validate_json(item["body"]["S"])
+        return replace(job, attempt=read_attempt(attempt)) if attempt and "attempt_number" in item else job
+    except ValidationError as error:
+        raise PermanentError(f"job {job_id_of(item['pk']['S'])} cannot be read: {error}") from error
+
+
+def read_attempt(item: Mapping[str, Any]) -> Attempt:
+    """Return the attempt of an ATTEMPT item."""
+    return _ATTEMPT.validate_json(zlib.decompress(item["packed"]["B"]) if "packed" in item else item["body"]["S"])
+
+
+def read_timeline_entry(item: Mapping[str, Any]) -> TimelineEntry:
+    """Return the timeline entry of a TIMELINE item."""
+    return _TIMELINE_ENTRY.validate_json(item["body"]["S"])
+
+
+def read_selection(item: Mapping[str, Any]) -> StoredSelection:
+    """Return the selection table of a SELECTION item."""
+    return _SELECTION.validate_json(zlib.decompress(item["packed"]["B"]))
+
+
+def read_summary(item: Mapping[str, Any]) -> JobSummary:
+    """Return the summary of a JOB item."""
+    return _SUMMARY.validate_json(item["summary"]["S"])
+
+
+def _dump(adapter: TypeAdapter[Any], value: object) -> dict[str, Any]:
+    return text(adapter.dump_json(value).decode())
+
+
+def _expiring(item: Item, job: Job) -> Item:
+    expires_at = expiry(job)
+    return item | {"expires_at": expires_at} if expires_at else item

@@ -1,0 +1,211 @@
+"""Jobs, definitions and the capacity memory in one DynamoDB table.
+
+Keys are listed in docs/architecture.md. A job is saved by one transaction and loaded by one Query.
+"""
+
+import base64
+import binascii
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from relaunch.adapters.aws.dynamodb import job_items as items
+from relaunch.adapters.aws.dynamodb.capacity_items import CapacityItems
+from relaunch.adapters.aws.dynamodb.definition_items import DefinitionItems
+from relaunch.adapters.aws.dynamodb.event_items import EventItems
+from relaunch.adapters.aws.dynamodb.maintenance_items import UpkeepItems
+from relaunch.adapters.aws.dynamodb.slots import full_cap, release_slots, take_slots
+from relaunch.adapters.aws.dynamodb.table import (
+    MAX_ACTIONS,
+    Action,
+    CancelledError,
+    Item,
+    JobsTable,
+    key,
+    number,
+    put,
+    stamp,
+    text,
+)
+from relaunch.core.jobs.job import Job, JobSummary, TimelineEntry
+from relaunch.ports import JobHistory, JobWrite, PermanentError, StaleWriteError, TransientError
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+_TORN_READS = 4
+
+
+class DynamoDbJobs(DefinitionItems, CapacityItems, EventItems, UpkeepItems):
+    """Implements JobStore, DefinitionStore, CapacityStore and UpkeepStore.
+
+    `pause` sleeps for some seconds between tries of a transaction that met another one.
+    """
+
+    def __init__(self, client: "DynamoDBClient", table_name: str, pause: Callable[[float], None] = time.sleep) -> None:
+        super().__init__(JobsTable(client, table_name, pause))
+
+    def create_job(self, job: Job, timeline: Sequence[TimelineEntry]) -> bool:
+        write_id = str(uuid.uuid4())
+        created = replace(job, version=1)
+        actions = [put(items.job_item(created, write_id), "attribute_not_exists(pk)")]
+        actions += [put(item) for item in items.written_items(JobWrite(job, tuple(timeline)), created)]
+        if job.image:
+            actions.append(put(items.image_item(job, job.image)))
+        try:
+            self._table.transact(actions, write_id, f"creating job {job.job_id}")
+        except CancelledError as error:
+            return _is_ours(error, write_id)
+        return True
+
+    def load_job(self, job_id: str) -> Job | None:
+        # JOB sorts after ATTEMPT#…: backwards, these are the job and its newest attempt.
+        values = {":pk": text(items.job_pk(job_id)), ":first": text("ATTEMPT#"), ":last": text("JOB")}
+        for _ in range(_TORN_READS):
+            found = list(
+                self._table.query("pk = :pk AND sk BETWEEN :first AND :last", values, limit=2, newest_first=True)
+            )
+            if not found:
+                return None
+            try:
+                return items.read_job(found[0], found[1] if len(found) > 1 else None)
+            except items.TornReadError:
+                continue
+        raise TransientError(f"job {job_id} was written by others each time it was read")
+
+    def save_job(self, write: JobWrite) -> Job:
+        write_id = str(uuid.uuid4())
+        job = replace(write.job, version=write.job.version + 1)
+        actions = [
+            put(items.job_item(job, write_id), "version = :version", {":version": number(write.job.version)}),
+            *take_slots(write),
+            *release_slots(write),
+            *(put(item) for item in items.written_items(write, job)),
+        ]
+        if job.state.is_final:
+            self._let_expire(job)
+        try:
+            self._table.transact(actions, write_id, f"saving job {job.job_id}")
+        except CancelledError as error:
+            # A call that timed out after it took effect was sent again: the other writer was this one.
+            if _is_ours(error, write_id):
+                return job
+            if 0 in error.failed:
+                raise StaleWriteError(f"job {job.job_id} is no longer at version {write.job.version}") from error
+            raise full_cap(write, error) from error
+        return job
+
+    def _let_expire(self, job: Job) -> None:
+        """Let everything stored of a job that ends expire with it.
+
+        This comes before the job is saved: if that fails, it is all done again, long before anything expires.
+        """
+        keys = self._table.query(
+            "pk = :pk",
+            {":pk": text(items.job_pk(job.job_id)), ":job": text("JOB")},
+            FilterExpression="attribute_not_exists(expires_at) AND NOT begins_with(sk, :job)",
+            ProjectionExpression="pk, sk",
+        )
+        values = {":expires_at": items.expiry(job)}
+        updates: list[Action] = [
+            {
+                "Update": {
+                    "Key": {"pk": each["pk"], "sk": each["sk"]},
+                    "UpdateExpression": "SET expires_at = :expires_at",
+                    "ExpressionAttributeValues": values,
+                }
+            }
+            for each in keys
+        ]
+        for start in range(0, len(updates), MAX_ACTIONS):
+            part = updates[start : start + MAX_ACTIONS]
+            self._table.transact(part, str(uuid.uuid4()), f"ending job {job.job_id}")
+
+    def load_history(self, job_id: str) -> JobHistory | None:
+        for _ in range(_TORN_READS):
+            found = list(self._table.query("pk = :pk", {":pk": text(items.job_pk(job_id))}))
+            if not found:
+                return None
+            try:
+                return _history(found)
+            except items.TornReadError:
+                continue
+        raise TransientError(f"job {job_id} was written by others each time it was read")
+
+    def load_due(self, now: datetime, limit: int) -> list[str]:
+        values = {":due": text(items.OPEN), ":now": text(stamp(now))}
+        return _job_ids(self._table.query("due = :due AND wake_at <= :now", values, index="due", limit=limit))
+
+    def load_waiting(self, slot: str, limit: int) -> list[str]:
+        return self._in_slot(slot, limit)
+
+    def load_waiting_for_image(self, repository: str, tag: str) -> list[str]:
+        return self._linked_jobs(items.image_pk(repository, tag))
+
+    def load_slot_holders(self, limit: int) -> list[str]:
+        return self._in_slot(items.HELD, limit)
+
+    def _in_slot(self, slot: str, limit: int) -> list[str]:
+        return _job_ids(self._table.query("slot = :slot", {":slot": text(slot)}, index="slots", limit=limit))
+
+    def load_on_instance(self, instance_id: str) -> list[str]:
+        return self._linked_jobs(items.instance_pk(instance_id))
+
+    def _linked_jobs(self, pk: str) -> list[str]:
+        found = self._table.query("pk = :pk", {":pk": text(pk)})
+        return [items.job_id_of(item["sk"]["S"]) for item in found]
+
+    def list_jobs(self, limit: int, cursor: str | None = None) -> tuple[list[JobSummary], str | None]:
+        # One more than asked for tells whether there is a next page.
+        found = list(
+            self._table.query(
+                "listing = :listing",
+                {":listing": text(items.LISTING)},
+                index="listing",
+                limit=limit + 1,
+                newest_first=True,
+                start=_read_cursor(cursor) if cursor else None,
+                ProjectionExpression="pk, accepted_at, summary",
+            )
+        )
+        page = found[:limit]
+        return [items.read_summary(item) for item in page], _cursor(page[-1]) if len(found) > limit else None
+
+
+def _is_ours(error: CancelledError, write_id: str) -> bool:
+    """Tell whether the job, the first action of a cancelled transaction, was last written by that same write."""
+    return bool(error.failed.get(0, {}).get("write_id") == text(write_id))
+
+
+def _history(found: Sequence[Item]) -> JobHistory:
+    parts: dict[str, list[Item]] = {"JOB": [], "ATTEMPT": [], "TIMELINE": [], "SELECTION": []}
+    for item in found:
+        parts[item["sk"]["S"].partition("#")[0]].append(item)
+    newest = parts["ATTEMPT"][-1] if parts["ATTEMPT"] else None
+    return JobHistory(
+        items.read_job(parts["JOB"][0], newest),
+        tuple(items.read_attempt(item) for item in parts["ATTEMPT"]),
+        tuple(items.read_timeline_entry(item) for item in parts["TIMELINE"]),
+        tuple(items.read_selection(item) for item in parts["SELECTION"]),
+    )
+
+
+def _job_ids(found: Iterable[Item]) -> list[str]:
+    return [items.job_id_of(item["pk"]["S"]) for item in found]
+
+
+def _cursor(item: Item) -> str:
+    position = [item["pk"]["S"], item["accepted_at"]["S"]]
+    return base64.urlsafe_b64encode(json.dumps(position).encode()).decode()
+
+
+def _read_cursor(cursor: str) -> Item:
+    try:
+        pk, accepted_at = json.loads(base64.urlsafe_b64decode(cursor))
+    except (binascii.Error, ValueError, TypeError) as error:
+        raise PermanentError(f"{cursor!r} is no cursor of a list of jobs") from error
+    return key(str(pk), "JOB") | {"listing": text(items.LISTING), "accepted_at": text(str(accepted_at))}

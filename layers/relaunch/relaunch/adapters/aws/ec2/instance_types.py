@@ -1,0 +1,122 @@
+"""Instance types with accelerators as EC2's DescribeInstanceTypes tells of them (EC2 API Reference)."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from relaunch.adapters.aws.errors import aws_errors
+from relaunch.core.offerings.instance_types import AWS_NEURON, InstanceType
+from relaunch.ports import DecisionLog
+
+if TYPE_CHECKING:
+    from mypy_boto3_ec2 import EC2Client
+
+# The most that DescribeInstanceTypes gives at once.
+_PAGE_SIZE = 100
+
+
+class UnreadableTypeError(ValueError):
+    """What EC2 says of a type does not fit the catalogue's form; the message names the type and what is wrong."""
+
+
+class Ec2InstanceTypes:
+    """Implements InstanceTypeSource: all pages, because no filter of EC2 tells accelerators apart."""
+
+    def __init__(self, client: "EC2Client", log: DecisionLog) -> None:
+        self._client = client
+        self._log = log
+
+    def instance_types(self) -> Mapping[str, InstanceType]:
+        found: dict[str, InstanceType] = {}
+        with aws_errors("asking EC2 for its instance types"):
+            pages = self._client.get_paginator("describe_instance_types").paginate(
+                PaginationConfig={"PageSize": _PAGE_SIZE}
+            )
+            for page in pages:
+                for described in page["InstanceTypes"]:
+                    row = self._read(described["InstanceType"], described)
+                    if row is not None:
+                        found[row.name] = row
+        return found
+
+    def _read(self, name: str, described: Mapping[str, Any]) -> InstanceType | None:
+        try:
+            return read_type(name, described, "EC2")
+        except (UnreadableTypeError, KeyError) as error:
+            self._log.decided("instance-type-left-out", instance_type=name, reason=str(error))
+            return None
+
+
+def read_type(name: str, described: Mapping[str, Any], source: str) -> InstanceType | None:
+    """Read one described type; None when it has no GPU, Neuron device or inference accelerator.
+
+    Inferentia types carry NeuronInfo and InferenceAcceleratorInfo for the same devices: the first one counts.
+
+    Raises:
+        UnreadableTypeError: two kinds of accelerator, or Inferentia in a dump too old to tell its cores.
+    """
+    facts = _read_neuron(name, described) or _read_gpu(name, described) or _read_inference(name, described)
+    if facts is None:
+        return None
+    network = described["NetworkInfo"]
+    return InstanceType(
+        name=name,
+        vcpus=described["VCpuInfo"]["DefaultVCpus"],
+        memory_mib=described["MemoryInfo"]["SizeInMiB"],
+        architecture="arm64" if "arm64" in described["ProcessorInfo"]["SupportedArchitectures"] else "x86_64",
+        efa_interfaces=network.get("EfaInfo", {}).get("MaximumEfaInterfaces", int(network["EfaSupported"])),
+        nvme_gb=described.get("InstanceStorageInfo", {}).get("TotalSizeInGB", 0),
+        is_bare_metal=described["BareMetal"],
+        usage_classes=tuple(sorted(described["SupportedUsageClasses"])),
+        network=network["NetworkPerformance"],
+        source=source,
+        **facts,
+    )
+
+
+def _read_neuron(name: str, described: Mapping[str, Any]) -> dict[str, Any] | None:
+    device = _only_one(name, described.get("NeuronInfo", {}).get("NeuronDevices", ()))
+    if device is None:
+        return None
+    return {
+        "accelerator_manufacturer": AWS_NEURON,
+        "accelerator_model": device["Name"],
+        "neuron_devices": device["Count"],
+        "neuron_cores_per_device": device["CoreInfo"]["Count"],
+        "neuron_core_version": device["CoreInfo"]["Version"],
+        "neuron_memory_mib": device["MemoryInfo"]["SizeInMiB"],
+    }
+
+
+def _read_gpu(name: str, described: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Read GpuInfo; answers older than the fractional types have neither LogicalGpuCount nor GpuPartitionSize."""
+    gpu = _only_one(name, described.get("GpuInfo", {}).get("Gpus", ()))
+    if gpu is None:
+        return None
+    return {
+        "accelerator_manufacturer": gpu["Manufacturer"],
+        "accelerator_model": gpu["Name"],
+        "gpu_count": gpu["Count"],
+        "logical_gpu_count": gpu.get("LogicalGpuCount", gpu["Count"]),
+        "gpu_partition_size": gpu.get("GpuPartitionSize", 1.0),
+        "gpu_memory_mib": gpu["MemoryInfo"]["SizeInMiB"],
+    }
+
+
+def _read_inference(name: str, described: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Read accelerators that jobs cannot use, so that a selection can say why it rejects them."""
+    accelerator = _only_one(name, described.get("InferenceAcceleratorInfo", {}).get("Accelerators", ()))
+    if accelerator is None:
+        return None
+    maker = accelerator["Manufacturer"]
+    if maker == AWS_NEURON:
+        raise UnreadableTypeError(f"{name}: no NeuronInfo, so its cores are not known; newer answers have it")
+    return {
+        "accelerator_manufacturer": maker,
+        "accelerator_model": accelerator["Name"].removeprefix(maker).strip(),
+    }
+
+
+def _only_one(name: str, entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    if len(entries) > 1:
+        raise UnreadableTypeError(f"{name} has {len(entries)} kinds of accelerator; the catalogue's form holds one")
+    return entries[0] if entries else None

@@ -1,0 +1,83 @@
+"""EC2's odds of a spot launch, from GetSpotPlacementScores ("Spot placement score", EC2 User Guide).
+
+A score is for a set of types of which any will do. EC2 scores one or two types low whatever the market is like, and
+limits how many questions that it has not heard before an account asks in 24 hours: those about the region are the same
+each time, as long as the stack's spot types and what the region offers are.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from relaunch.adapters.aws.errors import AwsError, aws_errors
+from relaunch.core.offerings.placement_score import FEWEST_TYPES
+from relaunch.ports import Clock, DecisionLog
+
+if TYPE_CHECKING:
+    from mypy_boto3_ec2 import EC2Client
+
+MAX_AGE = timedelta(hours=1)
+_NOTHING: Mapping[str, int] = MappingProxyType({})
+
+
+class Ec2RegionScores:
+    """Implements RegionScoreSource."""
+
+    def __init__(self, client: "EC2Client", region: str) -> None:
+        self._client = client
+        self._region = region
+
+    def region_score(self, instance_types: Sequence[str], vcpus: int) -> int | None:
+        with aws_errors(f"asking for the odds of {', '.join(instance_types)}"):
+            answer = self._client.get_spot_placement_scores(
+                InstanceTypes=instance_types,
+                TargetCapacity=vcpus,
+                TargetCapacityUnitType="vcpu",
+                SingleAvailabilityZone=False,
+                RegionNames=[self._region],
+            )
+        return next((each["Score"] for each in answer["SpotPlacementScores"]), None)
+
+
+class Ec2ZoneScores:
+    """Implements ZoneScoreSource; keeps an answer, and the lack of one, for an hour."""
+
+    def __init__(self, client: "EC2Client", region: str, clock: Clock, log: DecisionLog) -> None:
+        self._client = client
+        self._region = region
+        self._clock = clock
+        self._log = log
+        self._kept: dict[frozenset[str], tuple[datetime, Mapping[str, int]]] = {}
+        self._zone_names: Mapping[str, str] = {}
+
+    def zone_scores(self, instance_types: Iterable[str]) -> Mapping[str, int]:
+        wanted = frozenset(instance_types)
+        if len(wanted) < FEWEST_TYPES:
+            return _NOTHING
+        now = self._clock.now()
+        if wanted not in self._kept or now - self._kept[wanted][0] >= MAX_AGE:
+            self._kept[wanted] = (now, self._ask(wanted))
+        return self._kept[wanted][1]
+
+    def _ask(self, wanted: frozenset[str]) -> Mapping[str, int]:
+        try:
+            # Scores name zones by their id (use1-az4), which is another zone's name in every account.
+            self._zone_names = self._zone_names or self._ask_zone_names()
+            pages = self._client.get_paginator("get_spot_placement_scores").paginate(
+                InstanceTypes=sorted(wanted),
+                TargetCapacity=1,
+                TargetCapacityUnitType="units",
+                SingleAvailabilityZone=True,
+                RegionNames=[self._region],
+            )
+            scores: list[Any] = [score for page in pages for score in page["SpotPlacementScores"]]
+        except AwsError as error:
+            self._log.decided("placement-scores-unknown", reason=str(error))
+            return _NOTHING
+        names = self._zone_names
+        return {names[zone]: each["Score"] for each in scores if (zone := each["AvailabilityZoneId"]) in names}
+
+    def _ask_zone_names(self) -> Mapping[str, str]:
+        zones = self._client.describe_availability_zones()["AvailabilityZones"]
+        return {zone["ZoneId"]: zone["ZoneName"] for zone in zones}

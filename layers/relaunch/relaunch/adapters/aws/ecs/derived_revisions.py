@@ -1,0 +1,136 @@
+"""Derived revisions in ECS: read, registered, found by name, deregistered.
+
+Speaks DescribeTaskDefinition, RegisterTaskDefinition, DeregisterTaskDefinition, ListTaskDefinitions and
+ListTaskDefinitionFamilies (Amazon ECS API Reference). The two that write share a bucket of 20 requests that fills by
+one per second ("Request throttling for the Amazon ECS API").
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, cast
+
+from botocore.exceptions import ClientError, ParamValidationError
+
+from relaunch.adapters.aws.ecs.pages import read_pages
+from relaunch.adapters.aws.errors import aws_errors, error_code
+from relaunch.core.launches.derived_revision import DERIVED_FROM, TaskDefinition, is_derived_family
+from relaunch.core.revisions.revision import ACTIVE
+from relaunch.ports import Clock, PermanentError
+
+if TYPE_CHECKING:
+    from mypy_boto3_ecs import ECSClient
+
+DESCRIBED_ONLY = frozenset(
+    {
+        "taskDefinitionArn",
+        "revision",
+        "status",
+        "requiresAttributes",
+        "compatibilities",
+        "registeredAt",
+        "registeredBy",
+        "deregisteredAt",
+        "deleteRequestedAt",
+    }
+)
+"""Members of a task definition that ECS adds; RegisterTaskDefinition takes all the others."""
+
+# AWS's own tags can be read, and not be given.
+_AWS_TAGS = "aws:"
+# A revision never changes, and jobs of one definition share it: a warm function reads it once.
+_MAX_KEPT = 64
+
+
+class EcsRegistry:
+    """Implements RevisionRegistry."""
+
+    def __init__(self, client: "ECSClient", clock: Clock | None = None) -> None:
+        self._client = client
+        self._clock = clock
+        self._loaded: dict[str, TaskDefinition] = {}
+        self._active: dict[str, tuple[datetime, str]] = {}
+
+    def load_definition(self, revision_arn: str) -> TaskDefinition:
+        if revision_arn not in self._loaded:
+            described = self._describe(revision_arn)
+            if described is None:
+                raise PermanentError(f"the task definition {revision_arn} is gone: it was deleted since the job began")
+            while len(self._loaded) >= _MAX_KEPT:
+                del self._loaded[next(iter(self._loaded))]
+            self._loaded[revision_arn] = _read(*described)
+        return self._loaded[revision_arn]
+
+    def find_active(self, family: str, max_age: timedelta = timedelta(0)) -> str | None:
+        now = self._clock.now() if self._clock else None
+        asked_at, arn = self._active.get(family, (None, None))
+        if now and asked_at and now - asked_at < max_age:
+            return arn
+        found = self._find_active(family)
+        self._active.pop(family, None)
+        if now and found:
+            self._active = dict(list(self._active.items())[-_MAX_KEPT + 1 :]) | {family: (now, found)}
+        return found
+
+    def _find_active(self, family: str) -> str | None:
+        described = self._describe(family)
+        if described is None:
+            return None
+        definition, tags = described
+        # Emulators answer INACTIVE revisions too.
+        is_active = definition.get("family") == family and definition.get("status") == ACTIVE
+        return str(definition["taskDefinitionArn"]) if is_active and DERIVED_FROM in tags else None
+
+    def register(self, definition: TaskDefinition) -> str:
+        doing = f"registering task definition {definition.family}"
+        tags = [{"key": key, "value": value} for key, value in sorted(definition.tags.items())]
+        request: dict[str, Any] = {**definition.content, "family": definition.family, "tags": tags}
+        with aws_errors(doing):
+            try:
+                response = self._client.register_task_definition(**request)
+            except ParamValidationError as error:
+                raise PermanentError(f"{doing}: {error}") from error
+        return str(response["taskDefinition"]["taskDefinitionArn"])
+
+    def list_families(self) -> list[str]:
+        with aws_errors("listing the families of task definitions"):
+            pages = read_pages(self._client.list_task_definition_families, status=ACTIVE)
+            return [family for page in pages for family in page["families"] if is_derived_family(family)]
+
+    def deregister_family(self, family: str) -> int:
+        # The name alone proves nothing: it may be somebody's own.
+        if not is_derived_family(family) or self.find_active(family) is None:
+            return 0
+        with aws_errors(f"deregistering task definition {family}"):
+            pages = read_pages(self._client.list_task_definitions, familyPrefix=family, status=ACTIVE)
+            arns = [arn for page in pages for arn in page["taskDefinitionArns"]]
+            return sum(self._deregister(arn) for arn in arns)
+
+    def _deregister(self, arn: str) -> bool:
+        try:
+            self._client.deregister_task_definition(taskDefinition=arn)
+        except ClientError as error:
+            # Somebody else was first.
+            if "inactive" in str(error.response.get("Error", {}).get("Message", "")).lower():
+                return False
+            raise
+        return True
+
+    def _describe(self, name: str) -> tuple[Mapping[str, Any], Mapping[str, str]] | None:
+        with aws_errors(f"describing task definition {name}"):
+            try:
+                response = self._client.describe_task_definition(taskDefinition=name, include=["TAGS"])
+            except ClientError as error:
+                # "Unable to describe task definition.": there is none of that name, or none that is ACTIVE.
+                if error_code(error) == "ClientException":
+                    return None
+                raise
+        tags = {tag["key"]: tag.get("value", "") for tag in response.get("tags") or ()}
+        return cast("Mapping[str, Any]", response["taskDefinition"]), tags
+
+
+def _read(definition: Mapping[str, Any], tags: Mapping[str, str]) -> TaskDefinition:
+    """Keep what can be registered; a member that is empty in the answer was not given."""
+    content = {name: value for name, value in definition.items() if name not in DESCRIBED_ONLY and value is not None}
+    family = content.pop("family")
+    own = {key: value for key, value in tags.items() if not key.lower().startswith(_AWS_TAGS)}
+    return TaskDefinition(family, content, own)

@@ -1,0 +1,18 @@
+"""What is left of a container instance, as DescribeContainerInstances answers it (`remainingResources`)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from relaunch.adapters.aws.ecs.revisions import CPU_UNITS_PER_VCPU
+from relaunch.core.selection.neuron_devices import MachineRoom
+
+
+def read_room(machine: Mapping[str, Any]) -> MachineRoom:
+    """Read the free vCPUs and memory, and the host ports that tasks and the agent have taken."""
+    remaining = {each.get("name"): each for each in machine.get("remainingResources") or ()}
+    taken = remaining.get("PORTS", {}).get("stringSetValue") or ()
+    return MachineRoom(
+        free_vcpus=remaining.get("CPU", {}).get("integerValue", 0) / CPU_UNITS_PER_VCPU,
+        free_memory_mib=remaining.get("MEMORY", {}).get("integerValue", 0),
+        taken_ports=frozenset(int(port) for port in taken if str(port).isdecimal()),
+    )

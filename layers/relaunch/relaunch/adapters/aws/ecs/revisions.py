@@ -1,0 +1,178 @@
+"""Task definitions of ECS: the newest ACTIVE revision of a family, and what it asks of a machine.
+
+Speaks DescribeTaskDefinition and ListTaskDefinitions ("TaskDefinition", Amazon ECS API Reference).
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, cast
+
+from botocore.exceptions import ClientError
+
+from relaunch.adapters.aws.ecs.pages import read_pages
+from relaunch.adapters.aws.errors import aws_errors, error_code
+from relaunch.core.launches.derived_revision import is_derived_family
+from relaunch.core.revisions.revision import ACTIVE, ContainerRequirement, Revision, RevisionRow, rank_revisions
+from relaunch.ports import Clock, NoActiveRevisionError, TransientError
+
+if TYPE_CHECKING:
+    from mypy_boto3_ecs import ECSClient
+
+CPU_UNITS_PER_VCPU = 1024
+_NEURON_DEVICE = re.compile(r"/dev/neuron[0-9]+")
+_PART_OF_A_GPU = re.compile(r"0?\.[0-9]+")
+_SIZE = re.compile(r"(?i)\s*([0-9]+(?:\.[0-9]+)?)\s*(vcpu|gb)?\s*")
+# Revisions that were deregistered between being listed and being described.
+_MAX_RACES = 3
+
+# Moments of events are cut to seconds, and the clocks of two functions differ, if only by milliseconds.
+_CLOCKS = timedelta(seconds=2)
+_LONGEST_KEPT = timedelta(minutes=1)
+
+_Definition = Mapping[str, Any]
+
+
+class EcsRevisions:
+    """Implements RevisionSource.
+
+    DescribeTaskDefinition by family answers the newest ACTIVE revision with its content in one call. Its family and
+    status are checked all the same (emulators answer INACTIVE ones, and a revision may be deregistered meanwhile);
+    where they do not hold, every page of ListTaskDefinitions is read.
+
+    With a clock an answer is kept for a minute, for events that are older than it: DescribeTaskDefinition allows 50
+    requests at once and 20 per second, and thousands of events may come at once.
+    """
+
+    def __init__(self, client: "ECSClient", clock: Clock | None = None) -> None:
+        self._client = client
+        self._clock = clock
+        self._kept: dict[str, tuple[datetime, Revision]] = {}
+
+    def newest_active(self, family: str, since: datetime | None = None) -> Revision:
+        if self._clock is None:
+            return self._ask(family)
+        now = self._clock.now()
+        if family in self._kept and since is not None:
+            asked_at, kept = self._kept[family]
+            if since + _CLOCKS <= asked_at and now - asked_at < _LONGEST_KEPT:
+                return kept
+        revision = self._ask(family)
+        self._kept[family] = (now, revision)
+        return revision
+
+    def _ask(self, family: str) -> Revision:
+        if is_derived_family(family):
+            raise NoActiveRevisionError(f"the family {family} holds derived revisions: name the family it comes from")
+        definition = self._describe(family, family)
+        if definition is not None:
+            return read_revision(definition)
+        ranked = rank_revisions(self._list(family), family)
+        for arn in ranked[:_MAX_RACES]:
+            definition = self._describe(arn, family)
+            if definition is not None:
+                return read_revision(definition)
+        if len(ranked) > _MAX_RACES:
+            raise TransientError(f"the newest {_MAX_RACES} revisions of family {family} were deregistered just now")
+        raise NoActiveRevisionError(f"the family {family} has no ACTIVE revision")
+
+    def _describe(self, name: str, family: str) -> _Definition | None:
+        """Return a definition if it is an ACTIVE one of exactly this family."""
+        with aws_errors(f"describing task definition {name}"):
+            try:
+                response = self._client.describe_task_definition(taskDefinition=name)
+            except ClientError as error:
+                # "Unable to describe task definition.": there is none of that name, or none that is ACTIVE.
+                if error_code(error) == "ClientException":
+                    return None
+                raise
+        definition = cast("_Definition", response["taskDefinition"])
+        is_wanted = definition.get("family") == family and definition.get("status") == ACTIVE
+        return definition if is_wanted else None
+
+    def _list(self, family: str) -> list[RevisionRow]:
+        with aws_errors(f"listing the revisions of family {family}"):
+            pages = read_pages(self._client.list_task_definitions, familyPrefix=family, status=ACTIVE)
+            return [RevisionRow(arn) for page in pages for arn in page["taskDefinitionArns"]]
+
+
+def read_revision(definition: _Definition) -> Revision:
+    """Read a task definition as DescribeTaskDefinition answers it.
+
+    Sizes of the task bound those of its containers together; a task without them asks for the containers' sum.
+    """
+    network_mode = definition.get("networkMode") or "bridge"
+    containers = tuple(_container(each, network_mode) for each in definition.get("containerDefinitions", ()))
+    vcpus = _units(definition.get("cpu"), 1 / CPU_UNITS_PER_VCPU, 1.0)
+    memory_mib = round(_units(definition.get("memory"), 1.0, 1024.0))
+    return Revision(
+        arn=definition["taskDefinitionArn"],
+        family=definition["family"],
+        revision=int(definition["revision"]),
+        containers=containers,
+        network_mode=network_mode,
+        vcpus=vcpus or sum(container.vcpus for container in containers),
+        memory_mib=memory_mib or sum(container.memory_mib for container in containers),
+        architecture=(definition.get("runtimePlatform") or {}).get("cpuArchitecture") or "X86_64",
+        placement_constraint_count=len(definition.get("placementConstraints") or ()),
+    )
+
+
+def _container(container: Mapping[str, Any], network_mode: str) -> ContainerRequirement:
+    devices = (container.get("linuxParameters") or {}).get("devices") or ()
+    return ContainerRequirement(
+        name=container["name"],
+        image=container.get("image", ""),
+        is_essential=container.get("essential", True),
+        memory_mib=container.get("memory") or container.get("memoryReservation") or 0,
+        vcpus=(container.get("cpu") or 0) / CPU_UNITS_PER_VCPU,
+        host_ports=_host_ports(container.get("portMappings") or (), network_mode),
+        neuron_devices=tuple(
+            device["hostPath"] for device in devices if _NEURON_DEVICE.fullmatch(device.get("hostPath", ""))
+        ),
+        **_gpus(container.get("resourceRequirements") or ()),
+    )
+
+
+def _gpus(requirements: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what a container asks of GPUs: whole ones (`ALL` is at least one), a part of one, or a share by MPS."""
+    asked: dict[str, Any] = {}
+    for requirement in requirements:
+        if requirement.get("type") != "GPU":
+            continue
+        value = str(requirement.get("value") or "")
+        if sharing := requirement.get("sharingStrategy"):
+            asked["gpu_share_mib"] = int((sharing.get("nvidiaMps") or {}).get("memory") or 0)
+        elif _PART_OF_A_GPU.fullmatch(value):
+            asked["gpu_partition"] = float(value)
+        else:
+            asked["gpu_count"] = int(value) if value.isdecimal() else 1
+    return asked
+
+
+def _host_ports(mappings: Any, network_mode: str) -> tuple[int, ...]:
+    """Return the fixed TCP ports of the machine that the mappings take: 0 means any, and awsvpc tasks have their own.
+
+    ECS counts UDP ports apart, and reserves none of them.
+    """
+    if network_mode not in {"bridge", "host"}:
+        return ()
+    is_host = network_mode == "host"
+    ports = (
+        mapping.get("hostPort") or (is_host and mapping.get("containerPort"))
+        for mapping in mappings
+        if _is_tcp(mapping)
+    )
+    return tuple(port for port in ports if port)
+
+
+def _is_tcp(mapping: Mapping[str, Any]) -> bool:
+    return (mapping.get("protocol") or "tcp") == "tcp"
+
+
+def _units(size: Any, plain: float, named: float) -> float:
+    """Read a task's size: `1024` or `1 vCPU`, `2048` or `2 GB`; nothing is 0."""
+    match = _SIZE.fullmatch(str(size or ""))
+    if match is None:
+        return 0.0
+    return float(match[1]) * (named if match[2] else plain)

@@ -1,0 +1,206 @@
+"""An ECS cluster as the target of tasks: RunTask, StopTask and the reading actions (Amazon ECS API Reference)."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError, ParamValidationError
+
+from relaunch.adapters.aws.ecs.events import observe_container_instance, observe_gpus, observe_task
+from relaunch.adapters.aws.ecs.pages import read_pages
+from relaunch.adapters.aws.ecs.rate_limiter import Pace
+from relaunch.adapters.aws.ecs.remaining_resources import read_room
+from relaunch.adapters.aws.ecs.run_task import build_run_task, outcome_of_error, outcome_of_response
+from relaunch.adapters.aws.errors import AwsError, aws_errors, error_code, is_throttled
+from relaunch.core.launches.launch import (
+    ContainerInstance,
+    ContainerInstanceObservation,
+    LaunchOutcome,
+    LaunchRequest,
+    TaskObservation,
+    check_limits,
+)
+from relaunch.core.launches.placement_constraints import ec2_instance_is, instance_type_is
+from relaunch.core.selection.gpu_devices import GpuDevice
+from relaunch.core.selection.neuron_devices import MachineRoom
+from relaunch.ports import PermanentError, TransientError
+
+if TYPE_CHECKING:
+    from mypy_boto3_ecs import ECSClient
+
+MAX_DESCRIBED = 100
+"""Tasks of one DescribeTasks; container instances of one DescribeContainerInstances."""
+
+MAX_REASON_LENGTH = 255
+"""Characters of StopTask's reason: said by the API Reference until 2024, and nothing said since."""
+
+_MISSING = "MISSING"
+_UNKNOWN_TASK_CODES = frozenset({"InvalidParameterException", "ClientException"})
+
+
+class EcsTarget:
+    """Implements TaskTarget on one cluster.
+
+    Retries of the SDK hide no outcome: a RunTask that it repeats carries the same client token, so ECS answers with the
+    task it made the first time, or with the same failures, and StopTask and the reading actions may be repeated anyway.
+    `subnets` and `security_groups` are where tasks of awsvpc revisions run; others use the network of their machine.
+    `pace` spaces launches; without one they are sent as they come.
+    """
+
+    def __init__(
+        self,
+        client: "ECSClient",
+        cluster: str,
+        subnets: Sequence[str] = (),
+        security_groups: Sequence[str] = (),
+        pace: Pace | None = None,
+    ) -> None:
+        self._pace = pace
+        self._client = client
+        self._cluster = cluster
+        self._subnets = tuple(subnets)
+        self._security_groups = tuple(security_groups)
+
+    def launch(self, request: LaunchRequest) -> LaunchOutcome:
+        violations = check_limits(request)
+        if violations:
+            raise PermanentError(f"launching {request.started_by}: {'; '.join(violations)}")
+        if self._pace:
+            self._pace.wait()
+        try:
+            response = self._client.run_task(
+                **build_run_task(request, self._cluster, self._subnets, self._security_groups)
+            )
+        except ParamValidationError as error:
+            raise PermanentError(f"launching {request.started_by}: {error}") from error
+        except AwsError as error:
+            if self._pace and is_throttled(error):
+                self._pace.give_way()
+            return outcome_of_error(error)
+        return outcome_of_response(response)
+
+    def stop(self, task_arn: str, reason: str) -> None:
+        with aws_errors(f"stopping task {task_arn}"):
+            try:
+                self._client.stop_task(cluster=self._cluster, task=task_arn, reason=reason[:MAX_REASON_LENGTH])
+            except ClientError as error:
+                if not _says_not_found(error):
+                    raise
+
+    def describe(self, task_arns: Sequence[str]) -> Mapping[str, TaskObservation | None]:
+        observed: dict[str, TaskObservation | None] = {}
+        arns = tuple(dict.fromkeys(task_arns))
+        for start in range(0, len(arns), MAX_DESCRIBED):
+            observed.update(self._describe_page(arns[start : start + MAX_DESCRIBED]))
+        return observed
+
+    def list_tasks(self) -> Iterator[Sequence[TaskObservation]]:
+        with aws_errors("listing the tasks of the cluster"):
+            for page in read_pages(self._client.list_tasks, cluster=self._cluster, desiredStatus="RUNNING"):
+                yield self._describe_listed(page["taskArns"])
+
+    def list_machines(self) -> Iterator[Sequence[ContainerInstanceObservation]]:
+        doing = "listing the machines of the cluster"
+        with aws_errors(doing):
+            for page in read_pages(self._client.list_container_instances, cluster=self._cluster):
+                arns = page["containerInstanceArns"]
+                if not arns:
+                    continue
+                answer = self._client.describe_container_instances(cluster=self._cluster, containerInstances=arns)
+                _expect_missing(answer.get("failures", ()), doing)
+                yield [observe_container_instance(machine) for machine in answer["containerInstances"]]
+
+    def find_started_by(self, started_by: str) -> list[TaskObservation]:
+        # `startedBy` excludes every other filter but the desired status, which is RUNNING unless it is given.
+        described = self.describe(tuple(self._list_tasks(startedBy=started_by)))
+        unknown = [arn for arn, task in described.items() if task is None]
+        # Listed in one place and not known in another: taking it for gone could start a second task beside it.
+        if unknown:
+            raise TransientError(f"finding the tasks of {started_by}: ECS lists {', '.join(unknown)} as MISSING")
+        return [task for task in described.values() if task is not None]
+
+    def find_on_instance(self, instance_id: str) -> list[TaskObservation]:
+        with aws_errors(f"finding the container instance of {instance_id}"):
+            call, machine_filter = self._client.list_container_instances, ec2_instance_is(instance_id)
+            pages = read_pages(call, cluster=self._cluster, filter=machine_filter)
+            machines = [arn for page in pages for arn in page["containerInstanceArns"]]
+        arns = [arn for machine in machines for arn in self._list_tasks_on(machine)]
+        return [task for task in self._describe_listed(arns) if task.last_status != "STOPPED"]
+
+    def find_gpus(self, instance_type: str, capacity_provider: str) -> list[GpuDevice]:
+        return [gpu for machine in self._machines(instance_type, capacity_provider) for gpu in observe_gpus(machine)]
+
+    def find_room(self, instance_type: str, capacity_provider: str) -> list[MachineRoom]:
+        return [read_room(machine) for machine in self._machines(instance_type, capacity_provider)]
+
+    def _machines(self, instance_type: str, capacity_provider: str) -> list[Mapping[str, Any]]:
+        machine_filter = instance_type_is(instance_type)
+        with aws_errors(f"looking at the machines of {instance_type}"):
+            listed = self._client.list_container_instances(
+                cluster=self._cluster, filter=machine_filter, status="ACTIVE", maxResults=MAX_DESCRIBED
+            )["containerInstanceArns"]
+            if not listed:
+                return []
+            machines = self._client.describe_container_instances(cluster=self._cluster, containerInstances=listed)
+        # A machine that went in between is among the failures: nothing is left of it.
+        return [
+            machine
+            for machine in machines["containerInstances"]
+            if machine.get("capacityProviderName") == capacity_provider
+        ]
+
+    def find_container_instance(self, container_instance_arn: str) -> ContainerInstance | None:
+        doing = f"describing container instance {container_instance_arn}"
+        with aws_errors(doing):
+            response = self._client.describe_container_instances(
+                cluster=self._cluster, containerInstances=[container_instance_arn]
+            )
+        for machine in response["containerInstances"]:
+            return observe_container_instance(machine).instance
+        _expect_missing(response.get("failures", ()), doing)
+        return None
+
+    def _describe_page(self, arns: Sequence[str]) -> dict[str, TaskObservation | None]:
+        doing = f"describing {len(arns)} tasks"
+        with aws_errors(doing):
+            response = self._client.describe_tasks(cluster=self._cluster, tasks=list(arns))
+        tasks = [observe_task(task) for task in response["tasks"]]
+        missing = _expect_missing(response.get("failures", ()), doing)
+        observed: dict[str, TaskObservation | None] = {task.task_arn: task for task in tasks} | dict.fromkeys(missing)
+        unanswered = [arn for arn in arns if arn not in observed]
+        # Taking silence for "gone" could start a second task beside a living one.
+        if unanswered:
+            raise TransientError(f"{doing}: ECS said nothing of {', '.join(unanswered)}")
+        return {arn: observed[arn] for arn in arns}
+
+    def _describe_listed(self, arns: Iterable[str]) -> list[TaskObservation]:
+        return [task for task in self.describe(tuple(arns)).values() if task is not None]
+
+    def _list_tasks(self, **filters: str) -> Iterator[str]:
+        # RUNNING first: a task that stops between the two calls is in both lists, the other way round in none.
+        for status in ("RUNNING", "STOPPED"):
+            with aws_errors(f"listing {status} tasks of {', '.join(filters.values())}"):
+                call = self._client.list_tasks
+                for page in read_pages(call, cluster=self._cluster, desiredStatus=status, **filters):
+                    yield from page["taskArns"]
+
+    def _list_tasks_on(self, container_instance_arn: str) -> list[str]:
+        try:
+            return list(self._list_tasks(containerInstance=container_instance_arn))
+        except PermanentError as error:
+            # The machine left the cluster since it was listed; what ran on it has stopped.
+            if isinstance(error.__cause__, ClientError) and _says_not_found(error.__cause__):
+                return []
+            raise
+
+
+def _says_not_found(error: ClientError) -> bool:
+    """Tell whether ECS does not know (any more) what the call is about; the cluster itself has a code of its own."""
+    message = str(error.response.get("Error", {}).get("Message", ""))
+    return error_code(error) in _UNKNOWN_TASK_CODES and "not found" in message.lower()
+
+
+def _expect_missing(failures: Iterable[Mapping[str, Any]], doing: str) -> list[str]:
+    others = [failure for failure in failures if failure.get("reason") != _MISSING]
+    if others:
+        raise TransientError(f"{doing}: {', '.join(str(failure.get('reason')) for failure in others)}")
+    return [failure["arn"] for failure in failures]

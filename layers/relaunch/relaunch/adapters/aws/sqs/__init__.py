@@ -1,0 +1,1 @@
+"""SQS: batches, the attempts queue, and dead-letter queues. Imports ports and the core."""

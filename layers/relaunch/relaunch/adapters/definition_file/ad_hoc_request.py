@@ -1,0 +1,162 @@
+"""A job described by the options of a command, read by the models and in the words of a definition file."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from pydantic import ValidationError
+
+from relaunch.adapters.definition_file.messages import report_double_choices, report_errors
+from relaunch.adapters.definition_file.models import JobModel
+from relaunch.adapters.definition_file.parser import known_hardware
+from relaunch.adapters.definition_file.values import MAX_RUNTIME, parse_size_mib, write_duration
+from relaunch.adapters.definition_file.yaml_document import Document, KeyPath, Mark, Place, Plain
+from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.core.revisions.revision import Revision
+
+NAME = "ad-hoc"
+"""The name of a job that nobody defined; a family of this name is never looked up."""
+
+Value = str | Sequence[str]
+"""What was given to an option, or to all uses of one that can be repeated."""
+
+_GPU, _NEURON = ("accelerator", "gpu"), ("accelerator", "neuron")
+OPTIONS: Mapping[str, KeyPath] = MappingProxyType(
+    {
+        "--gpu": (*_GPU, "count"),
+        "--memory": (*_GPU, "memory"),
+        "--model": (*_GPU, "models"),
+        "--compute-percent": (*_GPU, "compute_percent"),
+        "--isolation": (*_GPU, "isolation"),
+        "--compute-capability": (*_GPU, "compute_capability"),
+        "--interconnect": (*_GPU, "interconnect"),
+        "--driver": (*_GPU, "driver"),
+        "--neuron-devices": (*_NEURON, "devices"),
+        "--neuron-cores": (*_NEURON, "cores"),
+        "--instance-type": ("accelerator", "instance_types"),
+        "--disk": ("disk",),
+        "--purchase": ("purchase",),
+        "--max-price": ("max_price_per_hour",),
+        "--estimated-duration": ("estimated_duration",),
+        "--checkpoint": ("checkpoint",),
+    }
+)
+"""The options that are keys of a job definition, and where those stand in it."""
+RESERVATIONS = ("--vcpus", "--ram", "--architecture")
+"""The options that say what a task definition says otherwise."""
+
+# What a file would have read as a number; anything else stays text, and the models say what they want instead.
+_WHOLE, _NUMBER = re.compile(r"[-+]?[0-9]{1,18}"), re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)")
+_ARCHITECTURES = ("X86_64", "ARM64")  # as ECS writes them
+_WHOLE_OPTIONS = frozenset({"--gpu", "--compute-percent", "--neuron-devices", "--neuron-cores"})
+
+
+class AdHocRequestError(Exception):
+    """Options that cannot be; `problems` are all of them, each with the options it is about."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(problems))
+
+
+@dataclass(frozen=True, slots=True)
+class AdHocRequest:
+    """A job that was described for once; `revision` holds what its task would reserve."""
+
+    definition: JobDefinition
+    revision: Revision
+
+
+def parse_request(options: Mapping[str, Value], catalogue: Mapping[str, InstanceType]) -> AdHocRequest:
+    """Read options (`{"--gpu": "1", "--model": ["A10G"]}`) as a job; what was not given is not in the mapping.
+
+    Raises:
+        AdHocRequestError: with every problem.
+    """
+    document = _write_document(options)
+    report_double_choices(document, (), document.value)
+    model = None
+    try:
+        model = JobModel.model_validate(document.value, context=known_hardware(catalogue))
+    except ValidationError as error:
+        report_errors(document, (), error)
+    problems = [_in_options(problem.key_path, problem.message, options) for problem in document.problems]
+    vcpus = _read(options, "--vcpus", _parse_vcpus, problems)
+    memory_mib = _read(options, "--ram", parse_size_mib, problems)
+    architecture = _read_architecture(options, problems)
+    if problems or model is None:
+        raise AdHocRequestError(problems)
+    # Network mode and containers stay unknown: what depends on them rejects nothing.
+    revision = Revision(
+        "", "", 0, (), network_mode="", vcpus=vcpus, memory_mib=int(memory_mib), architecture=architecture
+    )
+    return AdHocRequest(model.to_core(NAME), revision)
+
+
+def _write_document(options: Mapping[str, Value]) -> Document:
+    """Write options down as a job definition, with a place for each key that was given."""
+    job: dict[str, Plain] = {"task_definition": NAME, "accelerator": {}, "max_runtime": write_duration(MAX_RUNTIME)}
+    document = Document("", job)
+    for option, path in OPTIONS.items():
+        if option in options:
+            mapping = job
+            for key in path[:-1]:
+                mapping = mapping.setdefault(str(key), {})  # type: ignore[assignment]  # these keys hold mappings alone
+            mapping[str(path[-1])] = _plain(option, options[option])
+            raw = options[option]
+            place = Place(Mark(1, 1), Mark(1, 1), raw if isinstance(raw, str) else "")
+            document.places |= {path[:length]: place for length in range(1, len(path) + 1)}
+    return document
+
+
+def _plain(option: str, value: Value) -> Plain:
+    if not isinstance(value, str):
+        return list(value)
+    if option in _WHOLE_OPTIONS and _WHOLE.fullmatch(value):
+        return int(value)
+    if option == "--max-price" and _NUMBER.fullmatch(value):
+        return float(value)
+    return value
+
+
+def _in_options(key_path: str, message: str, options: Mapping[str, Value]) -> str:
+    """Say a problem in options: `--memory: ...`, and where it is about several, all of them that were given."""
+    keys = tuple(re.sub(r"\[[0-9]+\]", "", key_path).split("."))
+    about = [option for option, path in OPTIONS.items() if option in options and path[: len(keys)] == keys]
+    spoken = re.sub(r"`([a-z_]+)`", lambda match: f"`{_option_of(match[1], options)}`", message)
+    return f"{', '.join(about)}: {spoken}" if about else spoken
+
+
+def _option_of(key: str, options: Mapping[str, Value]) -> str:
+    """Return the option that stands for a key, of several the one that was given; the word itself if there is none."""
+    matching = [option for option, path in OPTIONS.items() if key in path and key != "accelerator"]
+    exact = [option for option in matching if OPTIONS[option][-1] == key]
+    given = [option for option in matching if option in options]
+    return next(iter((*exact, *given, *matching)), key)
+
+
+def _read_architecture(options: Mapping[str, Value], problems: list[str]) -> str:
+    given = str(options.get("--architecture", "")).upper()
+    if given and given not in _ARCHITECTURES:
+        known = ", ".join(each.lower() for each in _ARCHITECTURES)
+        problems.append(f"--architecture: `{options['--architecture']}` is none of {known}")
+    return given
+
+
+def _parse_vcpus(value: object) -> float:
+    text = str(value)
+    if _NUMBER.fullmatch(text) is None or float(text) <= 0:
+        raise ValueError(f"must be a number above 0, not `{text}`")
+    return float(text)
+
+
+def _read(options: Mapping[str, Value], option: str, parse: Callable[[object], float], problems: list[str]) -> float:
+    if option not in options:
+        return 0
+    try:
+        return parse(options[option])
+    except ValueError as error:
+        problems.append(f"{option}: {error}")
+        return 0

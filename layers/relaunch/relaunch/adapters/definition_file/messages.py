@@ -1,0 +1,158 @@
+"""Pydantic's validation errors in a user's words, at the place in the file they belong to."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from relaunch.adapters.definition_file.models import ACCELERATOR_CHOICE, NEURON_CHOICE, JobModel
+from relaunch.adapters.definition_file.triggers import GITHUB_EVENTS, TRIGGER_CHOICE
+from relaunch.adapters.definition_file.values import suggest
+from relaunch.adapters.definition_file.yaml_document import Document, KeyPath
+
+# Keys of the design that this release does not know yet: naming the nearest known key would mislead.
+_LATER_KEYS = {
+    "driver": "on ECS no machine can be chosen by its driver, the AMI brings it: set the AMI of the capacity provider",
+}
+_KINDS = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "a mapping of keys to values",
+    "model_type": "a mapping of keys to values",
+    "model_attributes_type": "a mapping of keys to values",
+}
+_LIMITS = {
+    "union_tag_not_found": f"`event` is missing: one of {', '.join(GITHUB_EVENTS)}",
+    "greater_than_equal": "must be {ge} or more",
+    "less_than_equal": "must be {le} or less",
+    "greater_than": "must be more than {gt:g}",
+    "finite_number": "must be a finite number",
+    "too_short": "is empty: leave the key out, or give it something",
+    "string_too_short": "is empty: leave the key out, or give it something",
+    "string_too_long": "is longer than {max_length} characters",
+}
+
+
+def report_errors(document: Document, base: KeyPath, error: ValidationError) -> None:
+    """Add one problem per error of a model that was validated at `base`."""
+    for details in error.errors(include_url=False):
+        path = _path_in_file(document, (*base, *details["loc"]))
+        at_key = details["type"] in {"extra_forbidden", "missing"} or details["loc"][-1:] == ("[key]",)
+        document.report(path, _message(document, path, details), at_key=at_key)
+
+
+def report_double_choices(document: Document, base: KeyPath, job: object) -> None:
+    """Add a problem where keys that exclude each other stand together; pydantic would tell only once they are valid."""
+    fields = job if isinstance(job, dict) else {}
+    accelerator = fields.get("accelerator")
+    neuron = accelerator.get("neuron") if isinstance(accelerator, dict) else None
+    triggers = fields.get("on")
+    places = [
+        ((*base, "accelerator"), accelerator, ACCELERATOR_CHOICE),
+        ((*base, "accelerator", "neuron"), neuron, NEURON_CHOICE),
+    ]
+    for index, trigger in enumerate(triggers if isinstance(triggers, list) else []):
+        places.append(((*base, "on", index), trigger, TRIGGER_CHOICE))
+    for path, mapping, choice in places:
+        if isinstance(mapping, dict) and len(choice.keys & mapping.keys()) > 1:
+            document.report(path, choice.message)
+
+
+def _path_in_file(document: Document, location: KeyPath) -> KeyPath:
+    """Leave out what pydantic adds to a location: the event of a discriminated union, and `[key]`."""
+    path: KeyPath = ()
+    for index, part in enumerate(location):
+        is_last = index == len(location) - 1
+        if (*path, part) in document.places or (is_last and part not in GITHUB_EVENTS and part != "[key]"):
+            path = (*path, part)
+    return path
+
+
+def _message(document: Document, path: KeyPath, details: ErrorDetails) -> str:
+    kind, context = details["type"], details.get("ctx", {})
+    if kind == "extra_forbidden":
+        return _unknown_key(str(path[-1]), details["loc"])
+    if kind == "missing":
+        return f"`{path[-1]}` is missing"
+    if kind in _KINDS:
+        return _wrong_kind(document, path, _KINDS[kind])
+    if kind == "value_error":
+        return str(context["error"])
+    return _other_message(details["loc"], kind, context, details["input"])
+
+
+def _other_message(location: KeyPath, kind: str, context: Mapping[str, Any], value: object) -> str:
+    if kind == "literal_error":
+        return _not_one_of(location, value)
+    if kind == "union_tag_invalid":
+        return f"unknown event `{context['tag']}`{_suggest_one(str(context['tag']), tuple(GITHUB_EVENTS))}"
+    words = _LIMITS.get(kind, "`{value}` is not valid here")
+    return words.format(value=value, **context)
+
+
+def _wrong_kind(document: Document, path: KeyPath, words: str) -> str:
+    raw = document.places[path].raw if path in document.places else ""
+    if words == "text" and raw:
+        return f'must be text: write it in quotes, "{raw}"'
+    return f"must be {words}" + (f", not `{raw}`" if raw else "")
+
+
+def _not_one_of(location: KeyPath, value: object) -> str:
+    if location[-1] == "target" and value in {"ack", "acs"}:
+        return f"this release launches on `ecs` only; `{value}` comes later"
+    annotation = _model_at(location[:-1])[0].model_fields[str(location[-1])].annotation
+    known = _literals(annotation)
+    return f"`{value}` is none of {', '.join(known)}{suggest(str(value), known)}"
+
+
+def _literals(annotation: object) -> tuple[str, ...]:
+    """Return the words of `Literal[...]` and of `Literal[...] | None`."""
+    if get_origin(annotation) is Literal:
+        return tuple(str(word) for word in get_args(annotation))
+    return tuple(word for inner in get_args(annotation) for word in _literals(inner))
+
+
+def _unknown_key(key: str, location: KeyPath) -> str:
+    if key in _LATER_KEYS:
+        return _LATER_KEYS[key]
+    model, event = _model_at(location[:-1])
+    known = tuple(model.model_fields)
+    owners = [name for name, model in GITHUB_EVENTS.items() if key in model.model_fields]
+    if event and owners:
+        return f"`{key}` is for {' and '.join(owners)}; {event} has no such filter"
+    return f"unknown key `{key}`{_suggest_one(key, known)}"
+
+
+def _suggest_one(name: str, known: tuple[str, ...]) -> str:
+    hint = suggest(name, known)
+    return hint or f"; known are {', '.join(f'`{one}`' for one in known)}"
+
+
+def _model_at(location: KeyPath) -> tuple[type[BaseModel], str]:
+    """Follow a location from the job's model down to the model whose key it is; name its event, if it has one."""
+    model: type[BaseModel] = JobModel
+    event = ""
+    for part in location:
+        if part in GITHUB_EVENTS and "github" in location:
+            model, event = GITHUB_EVENTS[str(part)], str(part)
+            continue
+        field = model.model_fields.get(str(part))
+        inner = _model_in(field.annotation) if field else None
+        model = inner or model
+    return model, event
+
+
+def _model_in(annotation: object) -> type[BaseModel] | None:
+    """Find the model an annotation holds: `Model`, `Model | None`, `list[Model]`, `dict[str, Model]`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    for argument in getattr(annotation, "__args__", ()):
+        found = _model_in(argument)
+        if found is not None:
+            return found
+    return None

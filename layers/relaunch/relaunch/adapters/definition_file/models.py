@@ -1,0 +1,238 @@
+"""Pydantic models of a definition file (`relaunch.yaml`): what each key may hold, and how it becomes core types."""
+
+import re
+from datetime import timedelta
+from typing import Literal, Self
+
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
+
+from relaunch.adapters.definition_file.triggers import Choice, StrictModel, TriggerModel
+from relaunch.adapters.definition_file.values import (
+    CheckpointUri,
+    ComputeCapability,
+    ContainerName,
+    DiskGib,
+    Duration,
+    EnvironmentName,
+    Family,
+    GpuModel,
+    InputName,
+    InstanceTypeName,
+    MemoryMib,
+    RegularExpression,
+    write_duration,
+)
+from relaunch.core.definitions.accelerator import (
+    AcceleratorRequirement,
+    GpuRequirement,
+    Interconnect,
+    Isolation,
+    NeuronRequirement,
+    PurchasePolicy,
+)
+from relaunch.core.definitions.definition import InputRule, JobDefinition
+from relaunch.core.selection.gpu_share import MAX_COMPUTE_PERCENT, MIN_COMPUTE_PERCENT, check_requirement
+
+DEFAULT_MAX_RUNTIME = timedelta(hours=48)
+JOB_NAME_PATTERN = "[a-z][a-z0-9-]{0,47}"
+ACCELERATOR_CHOICE = Choice(frozenset({"gpu", "neuron"}), "give `gpu` or `neuron`, not both: no machine has both")
+NEURON_CHOICE = Choice(frozenset({"devices", "cores"}), "give exactly one of `devices` and `cores`")
+
+
+class GpuModelRequirement(StrictModel):
+    """NVIDIA GPUs: whole ones, or with `compute_percent` a share of one."""
+
+    model_config = ConfigDict(json_schema_extra={"dependentRequired": {"compute_percent": ["memory"]}})
+
+    count: int = Field(default=1, ge=1)
+    """How many GPUs, all in one machine."""
+    memory: MemoryMib | None = None
+    """Least memory of each GPU, as the card is sold (a 24 GiB card satisfies `24GiB`); of a share, what it gets."""
+    compute_percent: int | None = Field(default=None, ge=MIN_COMPUTE_PERCENT, le=MAX_COMPUTE_PERCENT)
+    """Ask for a share of one GPU: `memory` of it, and at most this percentage of its compute."""
+    isolation: Literal["best-effort", "required"] = "best-effort"
+    """How a share is kept apart from others: `best-effort` (NVIDIA MPS) or `required` (a part of a GPU: g6f, gr6f)."""
+    models: list[GpuModel] = Field(default_factory=list, min_length=1)
+    """Acceptable GPU models (`A10G`, `L4`); any when left out."""
+    compute_capability: ComputeCapability | None = None
+    """Least compute capability (`8.0`), or `bf16` for GPUs that have bfloat16."""
+    interconnect: Literal["efa", "nvlink"] | None = None
+    """What must connect GPUs: `efa` between machines, `nvlink` within one."""
+
+    @model_validator(mode="after")
+    def check_share(self) -> Self:
+        """Refuse what no share of a GPU can be."""
+        if problems := check_requirement(self.to_core()):
+            raise ValueError("; ".join(problems))
+        return self
+
+    def to_core(self) -> GpuRequirement:
+        """Return the core's form."""
+        return GpuRequirement(
+            count=self.count,
+            memory_mib=self.memory,
+            models=tuple(self.models),
+            compute_percent=self.compute_percent,
+            isolation=Isolation(self.isolation),
+            compute_capability=self.compute_capability,
+            interconnect=Interconnect(self.interconnect) if self.interconnect else None,
+        )
+
+
+class NeuronModelRequirement(StrictModel):
+    """AWS Trainium or Inferentia."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
+
+    devices: int | None = Field(default=None, ge=1)
+    """How many Neuron devices (chips), all in one machine."""
+    cores: int | None = Field(default=None, ge=1)
+    """How many Neuron cores, all in one machine."""
+
+    @model_validator(mode="after")
+    def check_one_unit(self) -> Self:
+        """Refuse both units, and neither."""
+        if len(self.model_fields_set) != 1:
+            raise ValueError(NEURON_CHOICE.message)
+        return self
+
+    def to_core(self) -> NeuronRequirement:
+        """Return the core's form."""
+        return NeuronRequirement(self.devices, self.cores)
+
+
+class AcceleratorModel(StrictModel):
+    """The accelerator: `gpu` or `neuron`, or a list of instance types alone."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"minProperties": 1, "not": {"required": ["gpu", "neuron"]}},
+    )
+
+    gpu: GpuModelRequirement | None = None
+    """NVIDIA GPUs."""
+    neuron: NeuronModelRequirement | None = None
+    """AWS Trainium or Inferentia."""
+    instance_types: list[InstanceTypeName] = Field(default_factory=list, min_length=1)
+    """The only instance types allowed; beside `gpu` or `neuron` it narrows the choice."""
+
+    @model_validator(mode="after")
+    def check_one_kind(self) -> Self:
+        """Refuse two kinds of accelerator, and none."""
+        if self.gpu and self.neuron:
+            raise ValueError(ACCELERATOR_CHOICE.message)
+        if not (self.gpu or self.neuron or self.instance_types):
+            raise ValueError("give `gpu`, `neuron` or `instance_types`")
+        return self
+
+    def to_core(self) -> AcceleratorRequirement:
+        """Return the core's form."""
+        return AcceleratorRequirement(
+            gpu=self.gpu.to_core() if self.gpu else None,
+            neuron=self.neuron.to_core() if self.neuron else None,
+            instance_types=tuple(self.instance_types),
+        )
+
+
+class InputModel(StrictModel):
+    """One input a trigger or a caller may give; reaches the training as `RELAUNCH_INPUT_<NAME>`."""
+
+    pattern: RegularExpression
+    """Regular expression that the whole value must match."""
+    default: str | None = None
+    """Value when none is given; without it the input is required."""
+
+    @field_validator("default")
+    @classmethod
+    def check_default(cls, default: str | None, info: ValidationInfo) -> str | None:
+        """Refuse a default that the pattern would refuse."""
+        pattern = info.data.get("pattern")
+        if default is not None and pattern is not None and re.fullmatch(pattern, default) is None:
+            raise ValueError(f"`{default}` does not match its own pattern `{pattern}`")
+        return default
+
+    def to_core(self) -> InputRule:
+        """Return the core's form."""
+        return InputRule(self.pattern, self.default)
+
+
+class JobModel(StrictModel):
+    """One job definition."""
+
+    task_definition: Family
+    """ECS task definition family; the newest ACTIVE revision is used."""
+    container: ContainerName | None = None
+    """The container whose exit code counts and that gets the overrides; needed with several containers."""
+    on: list[TriggerModel] = Field(default_factory=list)
+    """What starts a job; a job can always be started directly."""
+    inputs: dict[InputName, InputModel] = Field(default_factory=dict)
+    """Inputs that may be given; others are refused."""
+    command: list[str] = Field(default_factory=list, min_length=1)
+    """The container's command instead of the task definition's."""
+    environment: dict[EnvironmentName, str] = Field(default_factory=dict)
+    """Environment variables for the container, beside the task definition's."""
+    accelerator: AcceleratorModel
+    """What the machine must have."""
+    disk: DiskGib | None = None
+    """Least root volume of the machine: held against what CapacityProviders says, and reckoned with in the cost."""
+    purchase: Literal["spot", "on-demand", "spot-then-on-demand"] = "spot-then-on-demand"
+    """How machines may be bought."""
+    checkpoint: CheckpointUri | None = None
+    """Where the training leaves checkpoints; without it each attempt starts over."""
+    max_runtime: Duration = DEFAULT_MAX_RUNTIME
+    """Longest running time of a job, all attempts together."""
+    estimated_duration: Duration | None = None
+    """How long the training takes on a machine that is never taken away."""
+    deadline: Duration | None = None
+    """Within which time after it was accepted the job should be done."""
+    max_running_jobs: int = Field(default=5, ge=1)
+    """How many jobs of this definition may run at a time; others wait."""
+    max_failures: int = Field(default=2, ge=0)
+    """How many times the program may fail and be started again; interruptions do not count."""
+    max_price_per_hour: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """Highest price of one machine, in USD per hour."""
+    target: Literal["ecs"] = "ecs"
+    """Where tasks run."""
+
+    @field_validator("estimated_duration")
+    @classmethod
+    def check_estimate(cls, estimate: timedelta | None, info: ValidationInfo) -> timedelta | None:
+        """Refuse an estimate that max_runtime would cut off."""
+        limit = info.data.get("max_runtime")
+        if estimate is not None and limit is not None and estimate > limit:
+            shown = write_duration(limit) + (", its default" if limit == DEFAULT_MAX_RUNTIME else "")
+            raise ValueError(f"{write_duration(estimate)} is longer than max_runtime ({shown}): no job could finish")
+        return estimate
+
+    @field_validator("deadline")
+    @classmethod
+    def check_deadline(cls, deadline: timedelta | None, info: ValidationInfo) -> timedelta | None:
+        """Refuse a deadline that cannot be met even without any interruption."""
+        estimate = info.data.get("estimated_duration")
+        if deadline is not None and estimate is not None and deadline < estimate:
+            raise ValueError(
+                f"{write_duration(deadline)} is shorter than estimated_duration ({write_duration(estimate)})"
+            )
+        return deadline
+
+    def to_core(self, name: str) -> JobDefinition:
+        """Return the core's form under this name."""
+        return JobDefinition(
+            name=name,
+            task_definition=self.task_definition,
+            accelerator=self.accelerator.to_core(),
+            container=self.container,
+            triggers=tuple(trigger.to_core() for trigger in self.on),
+            inputs={key: rule.to_core() for key, rule in self.inputs.items()},
+            command=tuple(self.command),
+            environment=dict(self.environment),
+            disk_gib=self.disk,
+            purchase=PurchasePolicy(self.purchase),
+            checkpoint_uri=self.checkpoint,
+            estimated_duration=self.estimated_duration,
+            deadline=self.deadline,
+            max_runtime=self.max_runtime,
+            max_running_jobs=self.max_running_jobs,
+            max_failures=self.max_failures,
+            max_price_usd_per_hour=self.max_price_per_hour,
+            target=self.target,
+        )

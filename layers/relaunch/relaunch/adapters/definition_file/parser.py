@@ -1,0 +1,114 @@
+"""A definition file: YAML text in, validated job definitions out, or every problem of the file at once."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from pydantic import ValidationError
+
+from relaunch.adapters.definition_file.messages import report_double_choices, report_errors
+from relaunch.adapters.definition_file.models import JOB_NAME_PATTERN, JobModel
+from relaunch.adapters.definition_file.values import KnownHardware, suggest
+from relaunch.adapters.definition_file.yaml_document import DefinitionProblem, Document, read_document
+from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.definitions.trigger_overlaps import Overlap, find_overlaps
+from relaunch.core.offerings.instance_types import InstanceType
+
+
+class DefinitionFileError(Exception):
+    """A definition file with problems; `problems` are all of them, in the order of the file."""
+
+    def __init__(self, problems: Iterable[DefinitionProblem]) -> None:
+        self.problems = tuple(sorted(problems, key=lambda problem: (problem.line, problem.column)))
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+def parse_definitions(
+    text: str,
+    file: str,
+    catalogue: Mapping[str, InstanceType],
+    registered: Iterable[JobDefinition] = (),
+) -> list[JobDefinition]:
+    """Return the definitions of a file, in its order.
+
+    `catalogue` is what instance types and GPU models are checked against; `registered` are the definitions already
+    registered, for rules between definitions (one of the same name is replaced by the file's).
+
+    Raises:
+        DefinitionFileError: with every problem of the file.
+    """
+    document = read_document(text, file)
+    definitions = _parse_jobs(document, known_hardware(catalogue))
+    _report_overlaps(document, definitions, registered)
+    if document.problems:
+        raise DefinitionFileError(document.problems)
+    return definitions
+
+
+def definition_line(text: str, name: str) -> int:
+    """Return the line of a definition in the text of its file, for problems found after it was read."""
+    place = read_document(text, "").places.get(("jobs", name))
+    return place.key.line if place else 1
+
+
+def known_hardware(catalogue: Mapping[str, InstanceType]) -> KnownHardware:
+    """Return the names that definitions may use: those of the catalogue."""
+    gpu_models = (row.accelerator_model for row in catalogue.values() if row.gpu_count or row.logical_gpu_count)
+    return KnownHardware(frozenset(catalogue), frozenset(gpu_models))
+
+
+def _parse_jobs(document: Document, known: KnownHardware) -> list[JobDefinition]:
+    root = document.value
+    if not isinstance(root, dict):
+        if root is not None:
+            document.report((), "must be a mapping with the key `jobs`")
+        return []
+    for key in root:
+        if key != "jobs":
+            document.report(
+                (key,), f"unknown key `{key}`{suggest(key, ('jobs',)) or '; the only key here is `jobs`'}", at_key=True
+            )
+    jobs = root.get("jobs")
+    if not isinstance(jobs, dict):
+        is_given = "jobs" in root
+        document.report(("jobs",), "must be a mapping of names to job definitions" if is_given else "`jobs` is missing")
+        return []
+    if not jobs:
+        document.report(("jobs",), "is empty: it names no job definition")
+    parsed = [_parse_job(document, name, value, known) for name, value in jobs.items()]
+    return [definition for definition in parsed if definition is not None]
+
+
+def _parse_job(document: Document, name: str, value: object, known: KnownHardware) -> JobDefinition | None:
+    path = ("jobs", name)
+    report_double_choices(document, path, value)
+    try:
+        model = JobModel.model_validate(value, context=known)
+    except ValidationError as error:
+        report_errors(document, path, error)
+        model = None
+    if re.fullmatch(JOB_NAME_PATTERN, name) is None:
+        words = "1 to 48 lower-case letters, digits and -, a letter first"
+        document.report(path, f"`{name}` is not a name for a job definition: {words}", at_key=True)
+        return None
+    return model.to_core(name) if model else None
+
+
+def _report_overlaps(
+    document: Document, definitions: Iterable[JobDefinition], registered: Iterable[JobDefinition]
+) -> None:
+    ours = {definition.name: definition for definition in definitions}
+    others = {definition.name: definition for definition in registered if definition.name not in ours}
+    for overlap in find_overlaps((*ours.values(), *others.values())):
+        if overlap.watcher in ours:
+            place = ("jobs", overlap.watcher, "on", overlap.trigger_index, "s3", "prefix")
+            document.report(place, str(overlap))
+        elif overlap.writer in ours:
+            document.report(("jobs", overlap.writer, "checkpoint"), _seen_by_registered(overlap))
+
+
+def _seen_by_registered(overlap: Overlap) -> str:
+    watched = f"s3://{overlap.trigger.bucket}/{overlap.trigger.prefix}"
+    return (
+        f"{overlap.checkpoint_uri} overlaps the trigger on {watched} of the registered definition `{overlap.watcher}`: "
+        "every checkpoint would start another job"
+    )

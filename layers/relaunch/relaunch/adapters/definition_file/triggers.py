@@ -1,0 +1,224 @@
+"""Pydantic models of a definition's triggers, one per source and GitHub event, each with the filters it knows."""
+
+from datetime import timedelta
+from typing import Annotated, Literal, NamedTuple, Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from relaunch.adapters.definition_file.values import (
+    AwaitedTag,
+    Bucket,
+    Duration,
+    EcrRepository,
+    FilterPattern,
+    GithubRepository,
+    ImageTag,
+    ObjectKeyPart,
+)
+from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, ImageWait, S3Trigger, Trigger
+
+
+class StrictModel(BaseModel):
+    """Knows its keys and takes no value for another type's."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True)
+
+
+class Choice(NamedTuple):
+    """Keys of which a mapping has one, and what is said when it has several."""
+
+    keys: frozenset[str]
+    message: str
+
+
+TRIGGER_CHOICE = Choice(
+    frozenset({"github", "image", "s3"}),
+    "a trigger has exactly one of `github`, `image` and `s3`: write each as an item of its own",
+)
+
+
+class WaitForImageModel(StrictModel):
+    """Wait until the pushed commit's image is in ECR."""
+
+    repository: EcrRepository
+    """Name of the ECR repository the commit's image is pushed to."""
+    tag: AwaitedTag = "{sha}"
+    """The image's tag: `{sha}` is the full commit id, `{short_sha}` its first seven characters."""
+    timeout: Duration = timedelta(minutes=30)
+    """How long to wait before the job fails."""
+
+    @field_validator("tag")
+    @classmethod
+    def check_names_the_commit(cls, tag: str) -> str:
+        """Refuse a tag that an older image already has: the wait would end at once."""
+        if "{" not in tag:
+            raise ValueError(
+                f"`{tag}` names no commit: an older image has it already; use `{{sha}}` or `{{short_sha}}`"
+            )
+        return tag
+
+    def to_core(self) -> ImageWait:
+        """Return the core's form."""
+        return ImageWait(self.repository, self.tag, self.timeout)
+
+
+Patterns = Annotated[list[FilterPattern], Field(min_length=1)]
+
+
+def check_patterns(patterns: list[str]) -> list[str]:
+    """Refuse a list of exclusions only: GitHub's filters need something to exclude from."""
+    if all(pattern.startswith("!") for pattern in patterns):
+        raise ValueError("every pattern excludes: add one that includes, for example `**`")
+    return patterns
+
+
+class GithubModel(StrictModel):
+    """What every GitHub trigger has."""
+
+    repository: GithubRepository
+    """The GitHub repository, `owner/name`."""
+
+    def to_core(self) -> GithubTrigger:
+        """Return the core's form; an event without a filter leaves it empty."""
+        wait = getattr(self, "wait_for_image", None)
+        names = ("branches", "tags", "paths", "workflows", "types", "packages")
+        filters = {name: tuple(getattr(self, name, ())) for name in names}
+        return GithubTrigger(
+            repository=self.repository,
+            event=getattr(self, "event", ""),
+            wait_for_image=wait.to_core() if wait else None,
+            **filters,
+        )
+
+
+class PushModel(GithubModel):
+    """Commits or tags are pushed."""
+
+    event: Literal["push"]
+    """The GitHub event."""
+    branches: Patterns = []
+    """Branches, as GitHub filter patterns (`main`, `release/**`, `!release/old`)."""
+    tags: Patterns = []
+    """Tags, as GitHub filter patterns."""
+    paths: Patterns = []
+    """Changed files, as GitHub filter patterns; one match is enough."""
+    wait_for_image: WaitForImageModel | None = None
+    """Wait until the pushed commit's image is in ECR."""
+
+    _check_patterns = field_validator("branches", "tags", "paths")(check_patterns)
+
+
+class WorkflowDispatchModel(GithubModel):
+    """Somebody starts a workflow by hand (delivered to GitHub Apps only)."""
+
+    event: Literal["workflow_dispatch"]
+    """The GitHub event."""
+    workflows: Patterns = []
+    """Workflow names or files; all when left out."""
+
+
+class RepositoryDispatchModel(GithubModel):
+    """A repository_dispatch event (delivered to GitHub Apps only)."""
+
+    event: Literal["repository_dispatch"]
+    """The GitHub event."""
+    types: Patterns = []
+    """Values of `event_type`; all when left out."""
+
+
+class WorkflowRunModel(GithubModel):
+    """A workflow run ended with success."""
+
+    event: Literal["workflow_run"]
+    """The GitHub event."""
+    workflows: Patterns = []
+    """Workflow names; all when left out."""
+    branches: Patterns = []
+    """Branches the workflow ran for, as GitHub filter patterns."""
+
+    _check_patterns = field_validator("branches")(check_patterns)
+
+
+class ReleaseModel(GithubModel):
+    """A release is published."""
+
+    event: Literal["release"]
+    """The GitHub event."""
+
+
+class PackageModel(GithubModel):
+    """A package is published."""
+
+    event: Literal["package"]
+    """The GitHub event."""
+    packages: Patterns = []
+    """Package names; all when left out."""
+
+
+GithubEventModel = Annotated[
+    PushModel | WorkflowDispatchModel | RepositoryDispatchModel | WorkflowRunModel | ReleaseModel | PackageModel,
+    Field(discriminator="event"),
+]
+GITHUB_EVENTS: dict[str, type[GithubModel]] = {
+    "push": PushModel,
+    "workflow_dispatch": WorkflowDispatchModel,
+    "repository_dispatch": RepositoryDispatchModel,
+    "workflow_run": WorkflowRunModel,
+    "release": ReleaseModel,
+    "package": PackageModel,
+}
+
+
+class ImageModel(StrictModel):
+    """An image is pushed to an ECR repository."""
+
+    repository: EcrRepository
+    """Name of the ECR repository."""
+    tag: ImageTag = "*"
+    """Tag pattern; `{sha}` matches a 40-character commit id."""
+
+    def to_core(self) -> ImageTrigger:
+        """Return the core's form."""
+        return ImageTrigger(self.repository, self.tag)
+
+
+class S3Model(StrictModel):
+    """An object is created in an S3 bucket."""
+
+    bucket: Bucket
+    """Name of the bucket; it must send its events to EventBridge."""
+    prefix: ObjectKeyPart = ""
+    """How the key begins, literally."""
+    suffix: ObjectKeyPart = ""
+    """How the key ends, literally."""
+
+    def to_core(self) -> S3Trigger:
+        """Return the core's form."""
+        return S3Trigger(self.bucket, self.prefix, self.suffix)
+
+
+class TriggerModel(StrictModel):
+    """One trigger: exactly one of `github`, `image` and `s3`."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
+
+    github: GithubEventModel | None = None
+    """A GitHub event of one repository."""
+    image: ImageModel | None = None
+    """An image pushed to ECR."""
+    s3: S3Model | None = None
+    """An object created in S3."""
+
+    @model_validator(mode="after")
+    def check_one_source(self) -> Self:
+        """Refuse a trigger of several sources or of none."""
+        if len(self.model_fields_set) != 1:
+            raise ValueError(TRIGGER_CHOICE.message)
+        return self
+
+    def to_core(self) -> Trigger:
+        """Return the core's form of the one source."""
+        source = self.github or self.image or self.s3
+        if source is None:
+            raise ValueError(TRIGGER_CHOICE.message)
+        return source.to_core()

@@ -1,0 +1,288 @@
+"""The single values of a job definition: how each is written, and what is said when it is written otherwise."""
+
+import math
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, StringConstraints, ValidationInfo, WithJsonSchema
+
+from relaunch.core.offerings.instance_types import nearest_names
+
+MAX_RUNTIME = timedelta(days=30)
+_TAKEN_VARIABLES = ("RELAUNCH_", "ECS_")
+_MIB_PER_UNIT = {"MiB": 1, "GiB": 1024, "TiB": 1024 * 1024}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([A-Za-z]*)")
+_DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
+_PLACEHOLDER = re.compile(r"\{[^{}]*\}")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownHardware:
+    """The names a definition may use; passed to validation as its context."""
+
+    instance_types: frozenset[str]
+    gpu_models: frozenset[str]
+
+
+def suggest(name: str, known: frozenset[str] | tuple[str, ...]) -> str:
+    """Return `; did you mean ...?`, or nothing when no known name is near."""
+    near = nearest_names(name, known)
+    if not near:
+        return ""
+    return "; did you mean " + " or ".join(f"`{candidate}`" for candidate in near) + "?"
+
+
+def parse_size_mib(value: object) -> int:
+    """Read `16GiB` or `22888MiB` as MiB; a part of a GiB is rounded up to whole MiB.
+
+    Raises:
+        ValueError: it is not a size, has no unit or a decimal one, or is a part of a MiB.
+    """
+    match = _SIZE.fullmatch(str(value))
+    if match is None or isinstance(value, bool):
+        raise ValueError(f"`{value}` is not a size: write it like 16GiB")
+    number, unit = match.groups()
+    if not unit:
+        raise ValueError(f"{number} has no unit: write {number}GiB or {number}MiB")
+    if unit not in _MIB_PER_UNIT:
+        raise ValueError(
+            f"`{value}` is not in a binary unit: write memory in GiB or MiB, not {unit}{_as_gib(number, unit)}"
+        )
+    mib = Decimal(number) * _MIB_PER_UNIT[unit]
+    if mib <= 0 or (unit == "MiB" and mib != int(mib)):
+        raise ValueError(f"`{value}` is not a whole number of MiB above 0")
+    return math.ceil(mib)
+
+
+def _as_gib(number: str, unit: str) -> str:
+    if unit not in {"GB", "TB"}:
+        return ""
+    gib = float(number) * (10**9 if unit == "GB" else 10**12) / 2**30
+    return f" ({number}{unit} is {gib:.4g}GiB)"
+
+
+def parse_disk_gib(value: object) -> int:
+    """Read a disk size as GiB.
+
+    Raises:
+        ValueError: it is not a size, or not a whole number of GiB.
+    """
+    mib = parse_size_mib(value)
+    if mib % 1024:
+        raise ValueError(f"`{value}` is not a whole number of GiB: EBS volumes are sized in GiB")
+    return mib // 1024
+
+
+def parse_compute_capability(value: object) -> tuple[int, int]:
+    """Read `8.0`, `"8.6"` or `bf16`, which is 8.0 ("Compute Capabilities", CUDA C++ Programming Guide).
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if isinstance(value, str) and value.casefold() == "bf16":
+        return BF16
+    match = re.fullmatch(r"([0-9]{1,2})\.([0-9])", str(value))
+    if match is None:
+        raise ValueError(f"`{value}` is no compute capability: write it like 8.0, or bf16")
+    return int(match[1]), int(match[2])
+
+
+def parse_duration(value: object) -> timedelta:
+    """Read `20h`, `30m` or `1h30m`.
+
+    Raises:
+        ValueError: it is not a duration, or has no unit, or is zero.
+    """
+    text = str(value)
+    if text.isdecimal():
+        raise ValueError(f"{text} has no unit: write {text}h or {text}m")
+    match = _DURATION.fullmatch(text)
+    if match is None or not text:
+        raise ValueError(f"`{text}` is not a duration: write it like 20h, 30m or 1h30m")
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    if max(days, hours, minutes, seconds) > 10**9:
+        raise ValueError(f"`{text}` is longer than {MAX_RUNTIME.days} days")
+    duration = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+    if not duration:
+        raise ValueError(f"`{text}` is no time at all")
+    if duration > MAX_RUNTIME:
+        raise ValueError(f"`{text}` is longer than {MAX_RUNTIME.days} days")
+    return duration
+
+
+def write_duration(duration: timedelta) -> str:
+    """Write a duration as a definition does: `36h`, `1h30m`."""
+    rest = int(duration.total_seconds())
+    text = ""
+    for unit, seconds in (("h", 3600), ("m", 60), ("s", 1)):
+        count, rest = divmod(rest, seconds)
+        text += f"{count}{unit}" if count else ""
+    return text or "0s"
+
+
+def _check(pattern: str, words: str) -> AfterValidator:
+    compiled = re.compile(pattern)
+
+    def check(value: str) -> str:
+        if compiled.fullmatch(value) is None:
+            raise ValueError(f"`{value}` is not {words}")
+        return value
+
+    return AfterValidator(check)
+
+
+def _check_family(value: str) -> str:
+    if value.startswith("arn:") or ":" in value:
+        raise ValueError(f"`{value}`: give the family alone, without a revision: the newest ACTIVE one is used")
+    return value
+
+
+def _check_repository_uri(value: str) -> str:
+    if ".dkr.ecr." in value:
+        raise ValueError(f"`{value}`: give the repository's name alone, without the registry's address")
+    return value
+
+
+def _check_checkpoint(value: str) -> str:
+    if _PLACEHOLDER.search(value):
+        raise ValueError(f"`{value}`: no placeholders here; Relaunch adds `<job>/attempt-N/` itself")
+    if re.fullmatch(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](?:/[^\s*?]*)?", value) is None or "//" in value[5:]:
+        raise ValueError(f"`{value}` is not an S3 location: write it like s3://bucket/prefix/")
+    return value if value.endswith("/") else value + "/"
+
+
+def _check_variable_name(value: str) -> str:
+    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value) is None:
+        raise ValueError(f"`{value}` is not a variable's name (letters, digits and _)")
+    if value.startswith(_TAKEN_VARIABLES):
+        raise ValueError(f"`{value}` is taken: names that start with {' or '.join(_TAKEN_VARIABLES)} are set for you")
+    return value
+
+
+def _check_prefix(value: str) -> str:
+    if value.startswith(("/", "s3://")):
+        raise ValueError(f"`{value}`: S3 keys do not start with a slash or a scheme")
+    if "*" in value:
+        raise ValueError(f"`{value}`: the text is literal, `*` has no meaning in it")
+    return value
+
+
+def _check_placeholders(allowed: tuple[str, ...]) -> AfterValidator:
+    def check(value: str) -> str:
+        for found in _PLACEHOLDER.findall(value):
+            if found not in allowed:
+                known = " and ".join(f"`{name}`" for name in allowed)
+                raise ValueError(
+                    f"unknown placeholder `{found}`: {known} {'is' if len(allowed) == 1 else 'are'} known here"
+                )
+        rest = _PLACEHOLDER.sub("", value)
+        if "{" in rest or "}" in rest:
+            raise ValueError(f"`{value}` has a brace without its partner")
+        return value
+
+    return AfterValidator(check)
+
+
+def _check_instance_type(value: str, info: ValidationInfo) -> str:
+    if value != value.lower():
+        raise ValueError(f"`{value}`: instance types are written in lower case: `{value.lower()}`")
+    known = info.context
+    if isinstance(known, KnownHardware) and value not in known.instance_types:
+        raise ValueError(f"unknown instance type `{value}`{suggest(value, known.instance_types)}")
+    return value
+
+
+def _check_gpu_model(value: str, info: ValidationInfo) -> str:
+    known = info.context
+    if not isinstance(known, KnownHardware) or value in known.gpu_models:
+        return value
+    spelled = {model.lower(): model for model in known.gpu_models}.get(value.lower())
+    hint = f"; did you mean `{spelled}`?" if spelled else suggest(value, known.gpu_models)
+    raise ValueError(f"unknown GPU model `{value}`{hint}")
+
+
+def _check_regular_expression(value: str) -> str:
+    try:
+        re.compile(value)
+    except re.error as error:
+        raise ValueError(f"`{value}` is not a regular expression: {error}") from error
+    return value
+
+
+BF16 = (8, 0)
+"""The least compute capability of GPUs that have bfloat16."""
+
+_SIZE_PATTERN = r"^[0-9]+(\.[0-9]+)? ?(MiB|GiB|TiB)$"
+_DURATION_PATTERN = r"^(?=.)([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+
+MemoryMib = Annotated[
+    int,
+    BeforeValidator(parse_size_mib),
+    WithJsonSchema({"type": "string", "pattern": _SIZE_PATTERN, "examples": ["16GiB"]}),
+]
+DiskGib = Annotated[
+    int,
+    BeforeValidator(parse_disk_gib),
+    WithJsonSchema({"type": "string", "pattern": _SIZE_PATTERN, "examples": ["200GiB"]}),
+]
+ComputeCapability = Annotated[
+    tuple[int, int],
+    BeforeValidator(parse_compute_capability),
+    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string", "pattern": r"^([0-9]{1,2}\.[0-9]|bf16)$"}]}),
+]
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(parse_duration),
+    WithJsonSchema({"type": "string", "pattern": _DURATION_PATTERN, "examples": ["20h", "1h30m"]}),
+]
+
+
+def _text(pattern: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "pattern": f"^(?:{pattern})$"})
+
+
+_FAMILY = r"[A-Za-z0-9_-]{1,255}"
+_GITHUB_REPOSITORY = r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}"
+_ECR_REPOSITORY = r"(?:[a-z0-9]+(?:[._-]+[a-z0-9]+)*/)*[a-z0-9]+(?:[._-]+[a-z0-9]+)*"
+_BUCKET = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
+_ENVIRONMENT_NAME = r"(?!RELAUNCH_|ECS_)[A-Za-z_][A-Za-z0-9_]*"
+_INPUT_NAME = r"[a-z][a-z0-9_]{0,62}"
+
+Family = Annotated[
+    str,
+    AfterValidator(_check_family),
+    _check(_FAMILY, "a task definition family (letters, digits, - and _)"),
+    _text(_FAMILY),
+]
+ContainerName = Annotated[str, _check(_FAMILY, "a container name (letters, digits, - and _)"), _text(_FAMILY)]
+GithubRepository = Annotated[
+    str, _check(_GITHUB_REPOSITORY, "a GitHub repository: write it like owner/name"), _text(_GITHUB_REPOSITORY)
+]
+EcrRepository = Annotated[
+    str,
+    AfterValidator(_check_repository_uri),
+    _check(_ECR_REPOSITORY, "an ECR repository's name"),
+    _text(_ECR_REPOSITORY),
+]
+Bucket = Annotated[str, _check(_BUCKET, "an S3 bucket's name"), _text(_BUCKET)]
+ObjectKeyPart = Annotated[str, AfterValidator(_check_prefix)]
+CheckpointUri = Annotated[
+    str, AfterValidator(_check_checkpoint), WithJsonSchema({"type": "string", "pattern": f"^s3://{_BUCKET}(/.*)?$"})
+]
+ImageTag = Annotated[str, StringConstraints(min_length=1, max_length=128), _check_placeholders(("{sha}",))]
+AwaitedTag = Annotated[
+    str, StringConstraints(min_length=1, max_length=128), _check_placeholders(("{sha}", "{short_sha}"))
+]
+FilterPattern = Annotated[str, StringConstraints(min_length=1)]
+InstanceTypeName = Annotated[str, AfterValidator(_check_instance_type), _text(r"[a-z0-9-]+\.[a-z0-9-]+")]
+GpuModel = Annotated[str, StringConstraints(min_length=1), AfterValidator(_check_gpu_model)]
+RegularExpression = Annotated[
+    str, StringConstraints(min_length=1, max_length=500), AfterValidator(_check_regular_expression)
+]
+InputName = Annotated[
+    str, _check(_INPUT_NAME, "an input's name (lower-case letters, digits and _, a letter first)"), _text(_INPUT_NAME)
+]
+EnvironmentName = Annotated[str, AfterValidator(_check_variable_name), _text(_ENVIRONMENT_NAME)]

@@ -1,0 +1,208 @@
+"""GitHub deliveries, as github_webhook queues them, read into GithubEvent.
+
+An identity names the content where the content identifies itself, so that a redelivery under another delivery id is the
+same event; dispatches may legitimately repeat, and have only their delivery id.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+
+from pydantic import JsonValue, ValidationError
+
+from relaunch.adapters.github.payloads import (
+    Delivery,
+    PackagePayload,
+    PackageVersion,
+    PushPayload,
+    ReleasePayload,
+    Repository,
+    RepositoryDispatchPayload,
+    WorkflowDispatchPayload,
+    WorkflowRunPayload,
+)
+from relaunch.core.triggers.events import GithubEvent
+from relaunch.core.triggers.matching import IgnoredEvent
+from relaunch.ports import PermanentError
+
+MAX_COMMITS_TOLD = 2048  # GitHub lists no more commits of one push: there may be others
+OWN_DISPATCH_KEY = "relaunch_job_id"  # in what Relaunch itself dispatches, so that no job starts itself again
+_NO_COMMIT = "0" * 40
+
+
+def parse_delivery(message: Mapping[str, object]) -> GithubEvent | IgnoredEvent:
+    """Read a queued GitHub delivery.
+
+    Raises:
+        PermanentError: the body is not one of the event that the (unsigned) header names, or lacks what we decide on.
+    """
+    try:
+        delivery = Delivery.model_validate(message)
+        parse = _PARSERS.get(delivery.event)
+        if parse is None:
+            return IgnoredEvent(f"{delivery.event} events start nothing")
+        return parse(delivery)
+    except ValidationError as error:
+        faults = ", ".join(
+            f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}" for fault in error.errors()[:3]
+        )
+        raise PermanentError(
+            f"the body of GitHub delivery {message.get('delivery')} is not that of a {message.get('event')}: {faults}"
+        ) from error
+
+
+def _parse_push(delivery: Delivery) -> GithubEvent:
+    push = PushPayload.model_validate(delivery.payload)
+    head = push.head_commit.id if push.head_commit else None
+    return GithubEvent(
+        identity=_identify("push", push.repository, push.ref, push.before, push.after),
+        event="push",
+        repository=push.repository.full_name,
+        ref=push.ref,
+        # `after` of an annotated tag is the tag object, not the commit.
+        sha=head or (push.after if push.after != _NO_COMMIT else ""),
+        is_deleted=push.deleted or push.after == _NO_COMMIT,
+        has_commits=bool(push.commits),
+        paths=_collect_paths(push),
+        sender=push.sender_login,
+    )
+
+
+def _collect_paths(push: PushPayload) -> tuple[str, ...] | None:
+    """Return every changed path, None when the payload cannot tell all of them.
+
+    The commits of a new branch or a forced push are not the difference to what was there before.
+    """
+    commits = push.commits or []
+    if push.created or push.forced or len(commits) >= MAX_COMMITS_TOLD:
+        return None
+    lists = [paths for commit in commits for paths in (commit.added, commit.modified, commit.removed)]
+    if None in lists:
+        return None
+    return tuple(sorted({path for paths in lists for path in paths or ()}))
+
+
+def _parse_workflow_dispatch(delivery: Delivery) -> GithubEvent | IgnoredEvent:
+    dispatch = WorkflowDispatchPayload.model_validate(delivery.payload)
+    inputs = dispatch.inputs or {}
+    if OWN_DISPATCH_KEY in inputs:
+        return IgnoredEvent(f"Relaunch sent this dispatch itself, for job {inputs[OWN_DISPATCH_KEY]}")
+    return GithubEvent(
+        identity=_identify("workflow_dispatch", dispatch.repository, delivery.own_identity),
+        event="workflow_dispatch",
+        repository=dispatch.repository.full_name,
+        ref=dispatch.ref,
+        workflow=dispatch.workflow,
+        inputs=_to_text(inputs),
+        sender=dispatch.sender_login,
+    )
+
+
+def _parse_repository_dispatch(delivery: Delivery) -> GithubEvent | IgnoredEvent:
+    dispatch = RepositoryDispatchPayload.model_validate(delivery.payload)
+    payload = dispatch.client_payload or {}
+    if OWN_DISPATCH_KEY in payload:
+        return IgnoredEvent(f"Relaunch sent this dispatch itself, for job {payload[OWN_DISPATCH_KEY]}")
+    inputs = payload.get("inputs")
+    return GithubEvent(
+        identity=_identify("repository_dispatch", dispatch.repository, delivery.own_identity),
+        event="repository_dispatch",
+        repository=dispatch.repository.full_name,
+        ref=f"refs/heads/{dispatch.branch}" if dispatch.branch else "",
+        dispatch_type=dispatch.action,
+        inputs=_to_text(inputs) if isinstance(inputs, dict) else _to_text(payload),
+        sender=dispatch.sender_login,
+    )
+
+
+def _parse_workflow_run(delivery: Delivery) -> GithubEvent:
+    event = WorkflowRunPayload.model_validate(delivery.payload)
+    run = event.workflow_run
+    # The head repository is gone (null) when a fork was deleted meanwhile.
+    head = run.head_repository.full_name if run.head_repository else ""
+    return GithubEvent(
+        identity=_identify("workflow_run", event.repository, run.id, str(run.run_attempt), event.action),
+        event="workflow_run",
+        repository=event.repository.full_name,
+        ref=f"refs/heads/{run.head_branch}" if run.head_branch else "",
+        sha=run.head_sha or "",
+        action=event.action,
+        is_fork=head.lower() != event.repository.full_name.lower(),
+        conclusion=run.conclusion or "",
+        workflow=run.name or run.path or "",
+        sender=event.sender_login,
+    )
+
+
+def _parse_release(delivery: Delivery) -> GithubEvent:
+    event = ReleasePayload.model_validate(delivery.payload)
+    target = event.release.target_commitish or ""
+    return GithubEvent(
+        identity=_identify("release", event.repository, event.release.id, event.action),
+        event="release",
+        repository=event.repository.full_name,
+        ref=f"refs/tags/{event.release.tag_name}" if event.release.tag_name else "",
+        sha=target if _is_commit(target) else "",  # mostly it is the name of a branch
+        action=event.action,
+        sender=event.sender_login,
+    )
+
+
+def _parse_package(delivery: Delivery) -> GithubEvent | IgnoredEvent:
+    payload = delivery.payload
+    if "package" not in payload and "registry_package" in payload:
+        payload = {**payload, "package": payload["registry_package"]}
+    event = PackagePayload.model_validate(payload)
+    if event.repository is None:
+        return IgnoredEvent(f"package {event.package.name} belongs to no repository")
+    version = event.package.package_version or PackageVersion()
+    target = version.target_oid or ""
+    return GithubEvent(
+        identity=_identify(
+            "package", event.repository, event.package.name, version.id or "", version.version or "", event.action
+        ),
+        event="package",
+        repository=event.repository.full_name,
+        sha=target if _is_commit(target) else "",
+        action=event.action,
+        package=event.package.name,
+        package_tag=_find_package_tag(version),
+        sender=event.sender.login if event.sender else "",
+    )
+
+
+def _find_package_tag(version: PackageVersion) -> str:
+    """Return a container's tag; a package that is no container has its version for one."""
+    metadata = version.container_metadata
+    if metadata and metadata.tag and metadata.tag.name:
+        return metadata.tag.name
+    url_tag = (version.package_url or "").rpartition("/")[2].partition(":")[2]
+    named = version.version or ""
+    return url_tag or ("" if named.startswith("sha256:") else named)
+
+
+def _identify(event: str, repository: Repository, *parts: str) -> str:
+    return ":".join(("github", event, repository.full_name.lower(), *parts))
+
+
+def _is_commit(text: str) -> bool:
+    return len(text) == 40 and all(character in "0123456789abcdef" for character in text)
+
+
+def _to_text(values: Mapping[str, JsonValue]) -> dict[str, str]:
+    """Return inputs as text: what is no text as compact JSON, which the declared pattern judges; null is not given."""
+    return {
+        name: value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+        for name, value in values.items()
+        if value is not None
+    }
+
+
+_PARSERS: Mapping[str, Callable[[Delivery], GithubEvent | IgnoredEvent]] = {
+    "push": _parse_push,
+    "workflow_dispatch": _parse_workflow_dispatch,
+    "repository_dispatch": _parse_repository_dispatch,
+    "workflow_run": _parse_workflow_run,
+    "release": _parse_release,
+    "package": _parse_package,
+    "registry_package": _parse_package,
+}

@@ -1,0 +1,150 @@
+"""A request to the webhook's URL, and what it is answered: verified, queued, nothing else.
+
+Speaks Lambda function URLs (AWS Lambda Developer Guide, "Invoking Lambda function URLs", payload format 2.0); sample:
+events/function-url.github-push.json. GitHub waits ten seconds, records every answer but 2xx as a failure, and delivers
+nothing again by itself: what is merely unwanted is answered 202.
+Every import here is paid at each cold start of github_webhook.
+"""
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from urllib.parse import parse_qs
+
+from relaunch.adapters.github.payload_trimming import reduce_payload
+from relaunch.adapters.github.signature import read_digest
+
+MAX_BODY_BYTES = 6 * 1024 * 1024  # Lambda takes no larger requests; GitHub may send 25 MB
+MAX_MESSAGE_BYTES = 900_000  # SQS takes 1,048,576
+WANTED_EVENTS = frozenset(
+    ("push", "workflow_dispatch", "repository_dispatch", "workflow_run", "release", "package", "registry_package")
+)
+_MAX_HEADER_LENGTH = 100
+
+
+class Answer:
+    """What the caller is told: an HTTP status and a text without secrets. `detail` is for the log only."""
+
+    __slots__ = ("detail", "status", "text")
+
+    def __init__(self, status: int, text: str, detail: str = "") -> None:
+        self.status = status
+        self.text = text
+        self.detail = detail
+
+    def to_response(self) -> dict[str, object]:
+        """Return the response of a function URL."""
+        return {
+            "statusCode": self.status,
+            "headers": {"content-type": "application/json"},
+            "body": json.dumps({"status": self.text}),
+        }
+
+
+class Request:
+    """A request as GitHub sent it: header names in lower case, the raw bytes of the body.
+
+    `length` is that of the body as Lambda got it. The headers, the event's name among them, are not signed.
+    """
+
+    __slots__ = ("body", "headers", "length")
+
+    def __init__(self, event: object) -> None:
+        members = event if isinstance(event, Mapping) else {}
+        headers = members.get("headers")
+        pairs = headers.items() if isinstance(headers, Mapping) else ()
+        self.headers = {str(name).lower(): str(value) for name, value in pairs}
+        body = members.get("body")
+        text = body if isinstance(body, str) else ""
+        self.length = len(text)
+        self.body = b"" if self.length > MAX_BODY_BYTES else _read_body(text, bool(members.get("isBase64Encoded")))
+
+    @property
+    def event(self) -> str:
+        """Return the name of the event."""
+        return self.headers.get("x-github-event", "")[:_MAX_HEADER_LENGTH]
+
+    @property
+    def delivery(self) -> str:
+        """Return the id of the delivery, which a redelivery keeps."""
+        return self.headers.get("x-github-delivery", "")[:_MAX_HEADER_LENGTH]
+
+
+def receive(
+    request: Request,
+    has_signed: Callable[[bytes, bytes], bool],
+    enqueue: Callable[[str], object],
+    received_at: str,
+) -> Answer:
+    """Answer a request; what `has_signed(body, digest)` and `enqueue(message)` raise is passed on, nothing queued."""
+    if max(request.length, len(request.body)) > MAX_BODY_BYTES:
+        return Answer(413, "the body is too large")
+    digest = read_digest(request.headers.get("x-hub-signature-256"))
+    if digest is None:
+        return Answer(401, "X-Hub-Signature-256 is missing or malformed")
+    if not has_signed(request.body, digest):
+        return Answer(401, "X-Hub-Signature-256 does not match")
+    return _answer_signed(request, enqueue, received_at)
+
+
+def _answer_signed(request: Request, enqueue: Callable[[str], object], received_at: str) -> Answer:
+    payload = _read_payload(request)
+    if payload is None:
+        return Answer(415, "the body is neither JSON nor a form with JSON in its field payload")
+    if request.event == "ping":
+        return Answer(200, "pong")
+    if request.event not in WANTED_EVENTS:
+        return Answer(202, "ignored", f"{request.event or 'unnamed'} events start nothing")
+    try:
+        message = build_message(request, payload, received_at)
+    except RecursionError:
+        # json writes one level less than it reads.
+        return Answer(415, "the body is nested too deeply")
+    if message is None:
+        return Answer(413, "the body is too large, even reduced to what is used of it")
+    enqueue(message)
+    return Answer(202, "queued")
+
+
+def build_message(request: Request, payload: Mapping[str, object], received_at: str) -> str | None:
+    """Return the message for the intake queue, ASCII only; None when it is too large even when reduced."""
+    message = {
+        "source": "github",
+        "event": request.event,
+        "delivery": request.delivery,
+        "hook_id": request.headers.get("x-github-hook-id", "")[:_MAX_HEADER_LENGTH],
+        "body_sha256": hashlib.sha256(request.body).hexdigest(),
+        "received_at": received_at,
+        "payload": payload,
+    }
+    text = json.dumps(message, separators=(",", ":")) if len(request.body) <= MAX_MESSAGE_BYTES else ""
+    if not text or len(text) > MAX_MESSAGE_BYTES:
+        text = json.dumps({**message, "payload": reduce_payload(payload)}, separators=(",", ":"))
+    return text if len(text) <= MAX_MESSAGE_BYTES else None
+
+
+def _read_body(text: str, is_base64: bool) -> bytes:
+    """Return the bytes that were sent; what cannot be decoded stays as it is, and no signature will fit."""
+    raw = text.encode("utf-8", "surrogatepass")
+    if not is_base64:
+        return raw
+    try:
+        return base64.b64decode(raw, validate=True)
+    except binascii.Error:
+        return raw
+
+
+def _read_payload(request: Request) -> Mapping[str, object] | None:
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    try:
+        if content_type == "application/json":
+            payload = json.loads(request.body)
+        elif content_type == "application/x-www-form-urlencoded":
+            payload = json.loads(parse_qs(request.body.decode("ascii"), max_num_fields=10)["payload"][0])
+        else:
+            return None
+    except (ValueError, KeyError, RecursionError):
+        return None
+    return payload if isinstance(payload, dict) else None

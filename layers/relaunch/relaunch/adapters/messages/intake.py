@@ -1,0 +1,70 @@
+"""The intake queue's messages, whoever sent them, read into trigger events."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from datetime import datetime
+
+from relaunch.adapters.github.deliveries import parse_delivery
+from relaunch.adapters.messages.body import load_message
+from relaunch.adapters.messages.trigger_events import parse_image_action, parse_notification_record, parse_upload
+from relaunch.core.triggers.events import DirectRequest, TriggerEvent
+from relaunch.core.triggers.matching import IgnoredEvent
+from relaunch.ports import PermanentError
+
+
+def parse_intake_message(body: str | Mapping[str, object]) -> tuple[TriggerEvent | IgnoredEvent, ...]:
+    """Read one message: a GitHub delivery, an EventBridge event, or an S3 notification, which may tell of many uploads.
+
+    Raises:
+        PermanentError: nobody we know sends such a message, or it lacks what we decide on; the text says what is wrong.
+    """
+    message = load_message(body) if isinstance(body, str) else body
+    events = _parse(message)
+    for event in events:
+        _require_unicode(event)
+    happened_at = _read_moment(message.get("received_at") or message.get("time"))
+    return tuple(
+        event if isinstance(event, IgnoredEvent | DirectRequest) else replace(event, happened_at=happened_at)
+        for event in events
+    )
+
+
+def _parse(message: Mapping[str, object]) -> tuple[TriggerEvent | IgnoredEvent, ...]:
+    if message.get("source") == "github":
+        return (parse_delivery(message),)
+    if "detail-type" in message:
+        return (_parse_eventbridge_event(message),)
+    records = message.get("Records")
+    if isinstance(records, list):
+        return tuple(parse_notification_record(record) for record in records)
+    if message.get("Event") == "s3:TestEvent":
+        return (IgnoredEvent("S3 tests whether it can send notifications"),)
+    raise PermanentError(f"nobody we know sends a message with the keys {sorted(map(ascii, message))[:10]}")
+
+
+def _read_moment(text: object) -> datetime | None:
+    """Read the moment of github_webhook's envelope or of an EventBridge event; what is none is left unknown."""
+    try:
+        moment = datetime.fromisoformat(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+    return moment if moment is not None and moment.tzinfo is not None else None
+
+
+def _require_unicode(event: TriggerEvent | IgnoredEvent) -> None:
+    """Refuse half a surrogate pair, which JSON can write and nothing that we send it to can take."""
+    try:
+        json.dumps(asdict(event), ensure_ascii=False, default=str).encode()
+    except UnicodeEncodeError as error:
+        raise PermanentError(f"the event has text that is no Unicode: {error}") from error
+
+
+def _parse_eventbridge_event(event: Mapping[str, object]) -> TriggerEvent | IgnoredEvent:
+    match (event.get("source"), event["detail-type"]):
+        case ("aws.s3", "Object Created"):
+            return parse_upload(event)
+        case ("aws.ecr", "ECR Image Action"):
+            return parse_image_action(event)
+        case (source, detail_type):
+            return IgnoredEvent(f"{detail_type} of {source} starts nothing")

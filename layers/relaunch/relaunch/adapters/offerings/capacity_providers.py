@@ -1,0 +1,122 @@
+"""What can be launched on the stack's capacity providers: each names one instance type and one purchase option."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.core.offerings.offering import Offering
+from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart
+from relaunch.ports import CapacityProviderOffer, DecisionLog, SpotPriceSource, TransientError
+
+ZonePrices = Mapping[str, tuple[float, datetime]]
+"""Zone → (USD per hour, since when)."""
+
+
+class CapacityProviderOfferings:
+    """Offerings of capacity providers: without a zone, because the provider's Auto Scaling group chooses it.
+
+    On-demand prices and the odds of spot are those of the snapshot. Spot costs at most what its dearest zone costs now;
+    where EC2 cannot be asked it is what the snapshot says, and where that does not know, selection reckons with the
+    on-demand price.
+    """
+
+    def __init__(
+        self,
+        providers: Sequence[CapacityProviderOffer],
+        spot_prices: SpotPriceSource,
+        snapshot: CurrentSnapshot,
+        log: DecisionLog,
+    ) -> None:
+        self._providers = tuple(providers)
+        self._spot_prices = spot_prices
+        self._snapshot = snapshot
+        self._log = log
+
+    def offerings(self, now: datetime) -> tuple[Offering, ...]:
+        snapshot = self._snapshot.at(now)
+        known = {**load_catalogue(), **snapshot.instance_types}
+        spot, _ = self._load_spot_prices(now)
+        offerings = []
+        for provider in self._providers:
+            row = known.get(provider.instance_type) or _unknown_type(provider.instance_type)
+            offerings.append(_offering(provider, row, snapshot, spot.get(provider.instance_type, {})))
+        return tuple(offerings)
+
+    def catalogue(self) -> Mapping[str, InstanceType]:
+        return load_catalogue()
+
+    def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:
+        origins = self._snapshot.at(now).origins
+        _, spot = self._load_spot_prices(now)
+        known = {SnapshotPart.ON_DEMAND_PRICES: origins.get(SnapshotPart.ON_DEMAND_PRICES)}
+        if self._spot_types():
+            known |= {
+                SnapshotPart.SPOT_PRICES: spot,
+                SnapshotPart.PLACEMENT_SCORES: origins.get(SnapshotPart.PLACEMENT_SCORES),
+            }
+        known[SnapshotPart.QUOTAS] = origins.get(SnapshotPart.QUOTAS)
+        return tuple(PriceOrigin(part, origin) for part, origin in known.items() if origin is not None)
+
+    def snapshot(self, now: datetime) -> OfferingsSnapshot:
+        return self._snapshot.at(now)
+
+    def _spot_types(self) -> set[str]:
+        return {each.instance_type for each in self._providers if each.purchase is PurchaseOption.SPOT}
+
+    def _load_spot_prices(self, now: datetime) -> tuple[Mapping[str, ZonePrices], Origin | None]:
+        """Return prices by type and where they are from; the price source keeps its own answers for a while."""
+        wanted = self._spot_types()
+        if not wanted:
+            return {}, None
+        try:
+            answered = self._spot_prices.spot_prices(wanted)
+        except TransientError as error:
+            self._log.decided("spot-prices-not-live", reason=str(error))
+            return _stored_spot_prices(self._snapshot.at(now), wanted)
+        prices: dict[str, dict[str, tuple[float, datetime]]] = {}
+        for (name, zone), entry in answered.items():
+            prices.setdefault(name, {})[zone] = entry
+        return prices, Origin("EC2", now)
+
+
+def _stored_spot_prices(
+    snapshot: OfferingsSnapshot, wanted: set[str]
+) -> tuple[Mapping[str, ZonePrices], Origin | None]:
+    origin = snapshot.origins.get(SnapshotPart.SPOT_PRICES)
+    if origin is None:
+        return {}, None
+    stored = snapshot.spot_usd_per_hour
+    prices = {name: {zone: (price, origin.at) for zone, price in stored.get(name, {}).items()} for name in wanted}
+    return prices, origin
+
+
+def _offering(
+    provider: CapacityProviderOffer, row: InstanceType, snapshot: OfferingsSnapshot, spot: ZonePrices
+) -> Offering:
+    on_demand = snapshot.on_demand_usd_per_hour.get(provider.instance_type)
+    is_spot = provider.purchase is PurchaseOption.SPOT
+    if is_spot:
+        price, price_at = max(spot.values()) if spot else (None, None)
+    else:
+        price = on_demand
+        price_at = snapshot.origins[SnapshotPart.ON_DEMAND_PRICES].at if on_demand is not None else None
+    return Offering(
+        instance_type=row,
+        purchase=provider.purchase,
+        price_usd_per_hour=price,
+        price_at=price_at,
+        on_demand_usd_per_hour=on_demand,
+        capacity_provider=provider.name,
+        zones=tuple(sorted(spot)) if is_spot else (),
+        placement_score=snapshot.placement_scores.get(provider.instance_type) if is_spot else None,
+        is_managed=provider.is_managed,
+        disk_gib=provider.disk_gib,
+    )
+
+
+def _unknown_type(name: str) -> InstanceType:
+    """Return a type that selection rejects and names, so that one mistyped provider does not hide the others."""
+    return InstanceType(name, 0, 0, "", "", "", source="unknown")

@@ -1,0 +1,37 @@
+"""The snapshot to choose from now: the refreshed one, and what is bundled where that knows nothing."""
+
+from datetime import datetime, timedelta
+
+from relaunch.adapters.offerings.bundled import bundled_snapshot
+from relaunch.core.offerings.snapshot import OfferingsSnapshot
+from relaunch.ports import DecisionLog, PermanentError, SnapshotStore, TransientError
+
+# It changes once an hour at most.
+_KEPT = timedelta(minutes=15)
+
+
+class CurrentSnapshot:
+    """Loads the refreshed snapshot of a region, at most every 15 minutes as long as this container lives."""
+
+    def __init__(self, store: SnapshotStore, region: str, log: DecisionLog) -> None:
+        self._store = store
+        self._region = region
+        self._log = log
+        self._loaded: tuple[datetime, OfferingsSnapshot] | None = None
+
+    def at(self, now: datetime) -> OfferingsSnapshot:
+        """Return it as it counts now; where it cannot be had, what is bundled, and a line in the log says so."""
+        if self._loaded is None or now - self._loaded[0] >= _KEPT:
+            self._loaded = (now, self._load())
+        return self._loaded[1].as_of(now)
+
+    def _load(self) -> OfferingsSnapshot:
+        bundled = bundled_snapshot(self._region)
+        try:
+            stored = self._store.load_snapshot()
+        except (TransientError, PermanentError) as error:
+            self._log.decided("offerings-from-bundle", reason=str(error))
+            return bundled
+        if stored is None or stored.region != self._region:
+            return bundled
+        return stored.filled_from(bundled)

@@ -1,0 +1,96 @@
+"""Every offering of a region, zone by zone, out of a snapshot: what there is, not what the stack has set up."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.core.offerings.offering import Offering
+from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart, offered_types
+from relaunch.ports import DecisionLog, SpotPriceSource, TransientError
+
+
+class RegionalOfferings:
+    """Implements OfferingSource for a region: each type in each of its zones, by both purchase options.
+
+    A spot price that the snapshot does not have is unknown, and selection reckons with the on-demand price.
+    """
+
+    def __init__(self, snapshot: OfferingsSnapshot) -> None:
+        self._snapshot = snapshot
+        self._catalogue = {**load_catalogue(), **snapshot.instance_types}
+
+    def offerings(self, now: datetime) -> tuple[Offering, ...]:  # noqa: ARG002 - the port's; a snapshot has its own times
+        return tuple(
+            offering
+            for name, zones in self._snapshot.zones.items()
+            if name in self._catalogue
+            for zone in zones
+            for offering in self._in_zone(self._catalogue[name], zone)
+        )
+
+    def catalogue(self) -> Mapping[str, InstanceType]:
+        return self._catalogue
+
+    def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:  # noqa: ARG002 - the port's, as above
+        parts = (SnapshotPart.ON_DEMAND_PRICES, SnapshotPart.SPOT_PRICES, SnapshotPart.QUOTAS)
+        return tuple(
+            PriceOrigin(part, self._snapshot.origins[part]) for part in parts if part in self._snapshot.origins
+        )
+
+    def snapshot(self, now: datetime) -> OfferingsSnapshot:  # noqa: ARG002 - the port's, as above
+        return self._snapshot
+
+    def _in_zone(self, row: InstanceType, zone: str) -> Iterator[Offering]:
+        on_demand = self._snapshot.on_demand_usd_per_hour.get(row.name)
+        spot = self._snapshot.spot_usd_per_hour.get(row.name, {}).get(zone)
+        for purchase, price, part in (
+            (PurchaseOption.SPOT, spot, SnapshotPart.SPOT_PRICES),
+            (PurchaseOption.ON_DEMAND, on_demand, SnapshotPart.ON_DEMAND_PRICES),
+        ):
+            yield Offering(
+                instance_type=row,
+                purchase=purchase,
+                zone=zone,
+                price_usd_per_hour=price,
+                price_at=self._snapshot.origins[part].at if price is not None else None,
+                on_demand_usd_per_hour=on_demand,
+            )
+
+
+class CurrentRegionalOfferings:
+    """Implements OfferingSource for a region as it is now: the refreshed snapshot with live spot prices.
+
+    Where EC2 cannot be asked, the snapshot's own spot prices are taken, and the price origins say so.
+    """
+
+    def __init__(self, snapshot: CurrentSnapshot, spot_prices: SpotPriceSource, log: DecisionLog) -> None:
+        self._snapshot = snapshot
+        self._spot_prices = spot_prices
+        self._log = log
+
+    def offerings(self, now: datetime) -> tuple[Offering, ...]:
+        return self._at(now).offerings(now)
+
+    def catalogue(self) -> Mapping[str, InstanceType]:
+        return load_catalogue()
+
+    def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:
+        return self._at(now).price_origins(now)
+
+    def snapshot(self, now: datetime) -> OfferingsSnapshot:
+        return self._snapshot.at(now)
+
+    def _at(self, now: datetime) -> RegionalOfferings:
+        snapshot = self._snapshot.at(now)
+        try:
+            answered = self._spot_prices.spot_prices(offered_types(snapshot, load_catalogue()))
+        except TransientError as error:
+            self._log.decided("spot-prices-not-live", reason=str(error))
+            return RegionalOfferings(snapshot)
+        prices: dict[str, dict[str, float]] = {}
+        for (name, zone), (price, _) in answered.items():
+            prices.setdefault(name, {})[zone] = price
+        return RegionalOfferings(snapshot.with_part(SnapshotPart.SPOT_PRICES, prices, Origin("EC2", now)))

@@ -1,0 +1,18 @@
+"""The stack's own caps and deadlines."""
+
+from dataclasses import dataclass, field
+
+from relaunch.core.selection.offering_filters import SelectionLimits
+
+
+@dataclass(frozen=True, slots=True)
+class StackLimits:
+    """What the stack allows all jobs together, and each of them.
+
+    `provisioning_deadline_seconds` is our own: ECS gives up on a PROVISIONING task only after 10 to 30 minutes
+    (aws/containers-roadmap#2381).
+    """
+
+    max_running_jobs: int = 20
+    provisioning_deadline_seconds: int = 480
+    selection: SelectionLimits = field(default_factory=SelectionLimits)

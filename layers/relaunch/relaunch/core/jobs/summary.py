@@ -1,0 +1,24 @@
+"""The short form of a job, for lists of jobs."""
+
+from relaunch.core.jobs.job import Job, JobSummary
+
+
+def summarize_job(job: Job) -> JobSummary:
+    """Return what lists of jobs show of a job; `run_seconds` leaves out the task that runs now."""
+    attempt = job.attempt
+    return JobSummary(
+        job_id=job.job_id,
+        definition=job.definition.name,
+        state=job.state,
+        accepted_at=job.accepted_at,
+        reason=job.reason,
+        waiting=job.waiting,
+        attempt_number=attempt.number if attempt else 0,
+        offering=attempt.placement_try.offering if attempt else None,
+        interruptions=job.interruptions,
+        failures=job.failures,
+        run_seconds=job.run_seconds,
+        cost_usd=job.cost_usd,
+        trigger=job.trigger.summary,
+        ended_at=job.ended_at,
+    )

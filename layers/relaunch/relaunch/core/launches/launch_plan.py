@@ -1,0 +1,54 @@
+"""The launch request of a frozen placement try: everything RunTask gets, from the job alone."""
+
+from collections.abc import Mapping
+
+from relaunch.core.jobs.job import Job
+from relaunch.core.launches.gpu_override import choose_override
+from relaunch.core.launches.launch import LaunchRequest, client_token
+from relaunch.core.launches.placement_constraints import instance_type_is
+from relaunch.core.revisions.main_container import main_container
+
+
+def plan_launch(job: Job) -> LaunchRequest:
+    """Build the launch request of the current placement try; the same job gives the same request.
+
+    `attribute:ecs.instance-type == …` guards that the task lands on the type that was chosen and priced.
+    """
+    attempt, definition = job.current_attempt, job.definition
+    placement_try = attempt.placement_try
+    return LaunchRequest(
+        revision_arn=placement_try.revision_arn or job.revision.arn,
+        capacity_provider=placement_try.capacity_provider,
+        placement_constraints=(instance_type_is(placement_try.offering.instance_type),),
+        container=main_container(definition, job.revision) or "",
+        command=definition.command,
+        environment=training_environment(job),
+        started_by=job.started_by,
+        client_token=client_token(job.job_id, attempt.number, placement_try.number),
+        gpu=choose_override(definition.accelerator.gpu, placement_try.gpu_partition_size),
+        network_mode=job.revision.network_mode,
+        takes_all_neuron=placement_try.takes_all_neuron,
+        own_constraint_count=job.revision.placement_constraint_count,
+    )
+
+
+def training_environment(job: Job) -> Mapping[str, str]:
+    """Return the environment of the training's contract; the definition cannot replace what Relaunch sets."""
+    attempt = job.current_attempt
+    environment = {
+        **job.definition.environment,
+        **{f"RELAUNCH_INPUT_{name.upper().replace('-', '_')}": value for name, value in job.inputs.items()},
+        **job.trigger.environment,
+        "RELAUNCH_JOB_ID": job.job_id,
+        "RELAUNCH_ATTEMPT": str(attempt.number),
+    }
+    if job.definition.checkpoint_uri is not None:
+        environment["RELAUNCH_CHECKPOINT_URI"] = f"{job_checkpoint_uri(job)}attempt-{attempt.number}/"
+    if attempt.placement_try.resume_uri is not None:
+        environment["RELAUNCH_RESUME_URI"] = attempt.placement_try.resume_uri
+    return environment
+
+
+def job_checkpoint_uri(job: Job) -> str:
+    """Return the prefix under which all attempts of a job write, with a slash at the end."""
+    return f"{job.definition.checkpoint_uri}{job.job_id}/"

@@ -1,0 +1,230 @@
+"""What a job waits for, what happens next, and what its owner could change: one sentence each, true for its state."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from relaunch.core.definitions.accelerator import PurchasePolicy
+from relaunch.core.jobs.job import IntentKind, Job, JobState, StopKind, TryState, Waiting, WaitReason
+from relaunch.core.lifecycle.decision import LAUNCH_PATIENCE
+from relaunch.core.lifecycle.restart_policy import describe_stop, next_time_limit
+
+# A message waits for seconds; a wait this much longer than the patience of our own second look is a fault.
+_OVERDUE = 2 * LAUNCH_PATIENCE
+_AGAIN = "a job keeps the definition it was accepted with: cancel it, change the definition, apply it, submit again"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Where a job stands, for its owner.
+
+    `waiting_for` is empty for a job that is over. `next_at` is when `next_step` happens at the latest, None when
+    nobody knows. `advice` says what the owner could change, most useful first; often there is nothing.
+    """
+
+    waiting_for: str
+    since: datetime | None
+    next_step: str
+    next_at: datetime | None = None
+    advice: tuple[str, ...] = ()
+
+
+def explain(job: Job, now: datetime) -> Explanation:
+    """Explain where a job stands at `now`."""
+    if job.state.is_final:
+        return _explain_end(job)
+    if job.state is JobState.WAITING:
+        return _explain_waiting(job, now)
+    if job.state is JobState.LAUNCHING:
+        return _explain_launching(job)
+    if job.state is JobState.RUNNING:
+        return _explain_running(job, now)
+    return _explain_stopping(job)
+
+
+def _explain_waiting(job: Job, now: datetime) -> Explanation:
+    waiting = job.waiting or Waiting(WaitReason.LAUNCH, job.state_since or job.accepted_at, "")
+    return _WAITS[waiting.reason](job, waiting, now)
+
+
+def _wait_for_launch(job: Job, waiting: Waiting, now: datetime) -> Explanation:
+    advice: tuple[str, ...] = ()
+    if now - waiting.since > _OVERDUE:
+        advice = (
+            "this takes seconds as a rule: look at the attempts queue's dead-letter queue and launch_attempt's log",
+        )
+    return Explanation(
+        "its launch: a message in the attempts queue",
+        waiting.since,
+        "an offering is chosen and RunTask is sent; should the message be lost, it is sent again",
+        job.wake_at,
+        advice,
+    )
+
+
+def _wait_for_image(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
+    image = ":".join(job.image) if job.image else "its commit"
+    return Explanation(
+        f"the image {image} in ECR",
+        waiting.since,
+        "it is launched when the image is pushed; without the image it fails",
+        waiting.until,
+        (
+            f"see that the build pushes {image}",
+            "wait_for_image in the definition has the repository, the tag and how long a job waits",
+        ),
+    )
+
+
+def _wait_for_slot(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
+    is_stack = waiting.slot == "*"
+    whose = "any definition" if is_stack else f"definition {job.definition.name}"
+    cap = (
+        "raise the stack's MaxRunningJobs"
+        if is_stack
+        else f"max_running_jobs is {job.definition.max_running_jobs}: {_AGAIN}"
+    )
+    return Explanation(
+        f"a free slot: {waiting.detail}",
+        waiting.since,
+        f"when a job of {whose} ends, the one that waits longest is launched; it is looked at again anyway",
+        job.wake_at,
+        ("cancel a job that is not needed: `relaunch ps` lists them", cap),
+    )
+
+
+def _wait_for_capacity(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
+    advice = [_AGAIN]
+    if job.definition.purchase is PurchasePolicy.SPOT:
+        advice.insert(0, "purchase is spot: spot-then-on-demand would let it take on-demand machines")
+    if job.definition.accelerator.instance_types:
+        advice.insert(0, "accelerator.instance_types narrows the choice: more types have more capacity")
+    return Explanation(
+        f"capacity: {waiting.detail}",
+        waiting.since,
+        "every offering is looked at again",
+        waiting.until or job.wake_at,
+        (*advice, "name more capacity providers in the stack's CapacityProviders"),
+    )
+
+
+def _wait_for_price(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
+    cap = job.definition.max_price_usd_per_hour
+    advice = ["the stack's own cap is MaxPricePerHour", _AGAIN]
+    if cap is not None:
+        advice.insert(0, f"max_price_per_hour is {cap:.2f} USD")
+    if job.definition.purchase is PurchasePolicy.SPOT:
+        advice.insert(0, "purchase is spot: spot-then-on-demand would let it take on-demand machines")
+    return Explanation(
+        f"a lower price: {waiting.detail}",
+        waiting.since,
+        "prices are looked at again",
+        waiting.until or job.wake_at,
+        tuple(advice),
+    )
+
+
+def _wait_for_backoff(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
+    return Explanation(
+        f"a pause before the next launch: {waiting.detail}",
+        waiting.since,
+        "it is launched again",
+        waiting.until or job.wake_at,
+    )
+
+
+_WAITS: Mapping[WaitReason, Callable[[Job, Waiting, datetime], Explanation]] = {
+    WaitReason.LAUNCH: _wait_for_launch,
+    WaitReason.IMAGE: _wait_for_image,
+    WaitReason.SLOT: _wait_for_slot,
+    WaitReason.CAPACITY: _wait_for_capacity,
+    WaitReason.PRICE: _wait_for_price,
+    WaitReason.BACKOFF: _wait_for_backoff,
+}
+
+
+def _explain_launching(job: Job) -> Explanation:
+    attempt = job.current_attempt
+    chosen = attempt.placement_try
+    if job.cancel_requested:
+        next_step = "its task is stopped as soon as ECS tells which it is, and the job ends CANCELLED"
+        return Explanation("the answer of RunTask, to cancel it", job.state_since, next_step, job.wake_at)
+    if chosen.state is TryState.FROZEN:
+        next_step = "RunTask is sent, or sent again with the same client token, which is harmless"
+        return Explanation(f"the answer of RunTask for {chosen.offering}", chosen.frozen_at, next_step, job.wake_at)
+    status = f" (ECS says {attempt.task_status})" if attempt.task_status else ""
+    return Explanation(
+        f"its task to start on {chosen.offering}{status}",
+        chosen.frozen_at,
+        "if it has not started by then, it is withdrawn and another offering is tried",
+        job.wake_at,
+    )
+
+
+def _explain_running(job: Job, now: datetime) -> Explanation:
+    attempt = job.current_attempt
+    advice: tuple[str, ...] = ()
+    if job.definition.checkpoint_uri is None and job.definition.purchase is not PurchasePolicy.ON_DEMAND:
+        advice = ("the definition has no `checkpoint`: after an interruption the training starts over",)
+    return Explanation(
+        f"the training to finish; it runs on {attempt.placement_try.offering}",
+        attempt.started_at,
+        "the job ends with its program; at its time limit it is stopped",
+        next_time_limit(job, now),
+        advice,
+    )
+
+
+def _explain_stopping(job: Job) -> Explanation:
+    intent = job.current_attempt.intent
+    kind = intent.kind if intent else None
+    if job.cancel_requested:
+        kind = IntentKind.CANCEL
+    follows = {
+        None: "how it ended decides: the job ends, or is launched again",
+        IntentKind.INTERRUPTION: f"it is launched again on another offering, and {_resumption(job)}",
+        IntentKind.PLACEMENT_WITHDRAWN: "another offering is tried",
+        IntentKind.START_WITHDRAWN: "it counts as a failure; within max_failures the job is launched again",
+        IntentKind.CANCEL: "the job ends CANCELLED",
+        IntentKind.TIME_OUT: "the job ends TIMED_OUT",
+    }[kind]
+    why = f": {intent.detail}" if intent else ""
+    return Explanation(
+        f"its task to stop{why}",
+        intent.at if intent else job.state_since,
+        f"{follows}; should no news come, StopTask is sent again",
+        job.wake_at,
+    )
+
+
+def _resumption(job: Job) -> str:
+    return "resumes from its newest checkpoint" if job.definition.checkpoint_uri else "starts over"
+
+
+def _explain_end(job: Job) -> Explanation:
+    stop = job.attempt.stop if job.attempt else None
+    advice: tuple[str, ...] = ()
+    if job.state is JobState.FAILED:
+        advice = (_END_ADVICE.get(stop.kind if stop else None, f"`relaunch logs {job.job_id}` shows what it wrote"),)
+    elif job.state is JobState.TIMED_OUT:
+        advice = ("max_runtime and deadline are in the definition; `relaunch explain` shows where the time went",)
+    reason = job.reason or (describe_stop(stop) if stop else "")
+    return Explanation(
+        "", job.ended_at, f"nothing: the job is {job.state}" + (f", {reason}" if reason else ""), None, advice
+    )
+
+
+_END_ADVICE: Mapping[StopKind | None, str] = {
+    None: "nothing was started: the timeline says why",
+    StopKind.OUT_OF_MEMORY: "give the container more memory in the task definition, or the training smaller batches",
+    StopKind.IMAGE: "see that the image exists and that the task's execution role may pull it",
+    StopKind.INTERRUPTION: "allow on-demand or more instance types, or set a deadline",
+    StopKind.HOST_LOST: "allow on-demand or more instance types, or set a deadline",
+}
+
+
+def time_left(explanation: Explanation, now: datetime) -> timedelta | None:
+    """Return how long it is until the next step; None when nobody knows, zero when it is due."""
+    if explanation.next_at is None:
+        return None
+    return max(explanation.next_at - now, timedelta(0))

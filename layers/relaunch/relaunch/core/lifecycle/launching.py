@@ -1,0 +1,333 @@
+"""Actions of the transition table up to the moment a task is placed.
+
+Each is a pure function of (job, event, now, limits) and returns the decision to be saved.
+"""
+
+import zlib
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from relaunch.core.jobs.job import (
+    STACK_SLOT,
+    Attempt,
+    Effect,
+    EffectKind,
+    IntentKind,
+    Job,
+    JobState,
+    PlacementTry,
+    StopIntent,
+    TryState,
+    Waiting,
+    WaitReason,
+)
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.launches.launch import (
+    LaunchConflict,
+    LaunchDeferred,
+    LaunchRefused,
+    LaunchUncertain,
+    PlacementFailed,
+    TaskPlaced,
+)
+from relaunch.core.lifecycle.decision import (
+    LAUNCH_PATIENCE,
+    Decision,
+    end,
+    look_again,
+    move,
+    stop_effects,
+    wait,
+    wait_for_launch,
+    waits_for_slot,
+)
+from relaunch.core.lifecycle.events import (
+    CancelAsked,
+    ImageArrived,
+    LaunchAnswered,
+    LaunchImpossible,
+    NothingKept,
+    OfferingChosen,
+    SlotDenied,
+    TimePassed,
+    TryExpired,
+)
+from relaunch.core.lifecycle.restart_policy import GiveUp, out_of_time
+from relaunch.core.lifecycle.stopping import AVOID_AFTER_NO_CAPACITY, avoid, stop_with_intent, with_task
+from relaunch.core.revisions.images import describe_pin, plan_pins, with_platforms
+from relaunch.core.selection.neuron_devices import NeuronClaim
+
+# ECS throttles for seconds; the quota of PROVISIONING tasks frees within minutes. Of all who wait so many ask each
+# second: half of the 40 that RunTask and StopTask share, and enough to fill a quota of 500 again within the minute
+# after which managed scaling looks next.
+_DEFERRED_DELAY_SECONDS = 30
+_DEFERRED_PER_SECOND = 20
+# SQS's longest delay.
+_LONGEST_DELAY_SECONDS = 900
+_UNCERTAIN_DELAY_SECONDS = 5
+# A launch that goes unanswered is asked for ever more seldom: SQS delivers now and then twice, each copy goes on
+# asking, and at a fixed pace their number would double every few minutes for as long as the trouble lasts.
+_LONGEST_REPEAT_DELAY_SECONDS = 300
+# Slots are handed on when a job ends; this look is for the case that the hand-over got lost.
+_SLOT_PATIENCE = timedelta(minutes=15)
+_CAPACITY_PATIENCE = timedelta(minutes=5)
+# How long the wait for an image goes without a look at ECR, in case its event got lost.
+IMAGE_PATIENCE = timedelta(minutes=2)
+# A task that has a machine pulls its image, which takes minutes for a training's; our choice, until it is measured.
+_STARTING_PATIENCE = timedelta(minutes=30)
+# Kept small: an attempt is one item under 4 KB.
+_KEPT_TRIES = 8
+# How often in an attempt another Neuron device is tried before the offering counts as full.
+_DEVICE_TRIES = 3
+_PORTS_TAKEN = "RESOURCE:PORTS"
+
+
+def image_arrived(job: Job, event: ImageArrived, now: datetime, _limits: StackLimits) -> Decision:
+    """The commit's image is there: launch, and run it."""
+    pins = [pin for pin in plan_pins(job.revision, job.image)[0] if pin.is_awaited]
+    said = [describe_pin(pin, event.found) for pin in pins]
+    images = {**job.images, **{pin.container: pin.image.at(event.found.digest) for pin in pins}}
+    revision = with_platforms(job.revision, {pin.container: event.found.platforms for pin in pins})
+    detail = "; ".join([f"image {event.repository}:{event.tag} is there", *said])
+    return wait_for_launch(replace(job, images=images, revision=revision), now, event="image arrived", detail=detail)
+
+
+def freeze(job: Job, event: OfferingChosen, now: datetime, _limits: StackLimits) -> Decision:
+    """Write the placement try down before RunTask is sent, unless the job is out of time."""
+    verdict = out_of_time(job, now)
+    if verdict is not None:
+        return _give_up(job, verdict, now)
+    chosen = event.offering
+    number, closed = _attempt_to_launch(job.attempt)
+    frozen = PlacementTry(
+        number=closed[-1].number + 1 if closed else 1,
+        offering=chosen.key,
+        capacity_provider=chosen.capacity_provider or "",
+        price_usd_per_hour=chosen.expected_usd_per_hour or 0.0,
+        frozen_at=now,
+        resume_uri=event.resume_uri,
+        revision_arn=event.prepared.revision_arn,
+        neuron_devices=event.prepared.neuron_devices,
+        takes_all_neuron=event.prepared.takes_all_neuron,
+        gpu_partition_size=chosen.instance_type.gpu_partition_size,
+    )
+    attempt = Attempt(number, frozen, closed_tries=_kept_tries(closed))
+    # Several jobs may have ended at once, each of which let the same oldest one in: pass it on.
+    effects = (Effect(EffectKind.ADMIT_WAITING),) if waits_for_slot(job) else ()
+    job = replace(job, attempt=attempt, has_slot=True, reason="")
+    detail = f"{chosen.key} by {frozen.capacity_provider} at ${frozen.price_usd_per_hour:.4f}/h"
+    if event.resume_uri:
+        detail += f", resuming from {event.resume_uri}"
+    if event.prepared.neuron_devices:
+        detail += f", {NeuronClaim(event.prepared.neuron_devices)}"
+    decision = move(
+        job, JobState.LAUNCHING, now, event="launching", detail=detail, wake_at=now + LAUNCH_PATIENCE, effects=effects
+    )
+    return replace(decision, selection=event.selection, take_slot=True)
+
+
+def _attempt_to_launch(previous: Attempt | None) -> tuple[int, tuple[PlacementTry, ...]]:
+    """Return the attempt's number and its closed tries: a number is used up by a task that may have started."""
+    if previous is None:
+        return 1, ()
+    if previous.is_spent:
+        return previous.number + 1, ()
+    return previous.number, (*previous.closed_tries, previous.placement_try)
+
+
+def _kept_tries(closed: tuple[PlacementTry, ...]) -> tuple[PlacementTry, ...]:
+    """Leave out the oldest tries without a task first: late news of a task must find the try it was of."""
+    surplus = max(len(closed) - _KEPT_TRIES, 0)
+    taskless = [each.number for each in closed[:-1] if each.task_arn is None][:surplus]
+    return tuple(each for each in closed if each.number not in taskless)[-_KEPT_TRIES:]
+
+
+def nothing_kept(job: Job, event: NothingKept, now: datetime, _limits: StackLimits) -> Decision:
+    """No offering: fail when none ever will, else wait until one may."""
+    if event.is_permanent:
+        decision = end(job, JobState.FAILED, now, event="nothing satisfies it", detail=event.message)
+        return replace(decision, selection=event.selection)
+    retry_at = max(event.retry_at or now + _CAPACITY_PATIENCE, now + timedelta(seconds=15))
+    if job.definition.deadline is not None:
+        retry_at = min(retry_at, job.accepted_at + job.definition.deadline)
+    reason = WaitReason.PRICE if event.is_price else WaitReason.CAPACITY
+    waiting = Waiting(reason, now, event.message, retry_at)
+    # The slot it was let in for stays free: pass it on.
+    effects = (Effect(EffectKind.ADMIT_WAITING),) if waits_for_slot(job) else ()
+    decision = wait(job, waiting, now, event=f"waiting for {reason}", wake_at=retry_at, effects=effects)
+    return replace(decision, selection=event.selection)
+
+
+def launch_impossible(job: Job, event: LaunchImpossible, now: datetime, _limits: StackLimits) -> Decision:
+    """The revision that the chosen offering needs cannot be made."""
+    return end(job, JobState.FAILED, now, event="launch impossible", detail=event.reason)
+
+
+def slot_denied(job: Job, event: SlotDenied, now: datetime, _limits: StackLimits) -> Decision:
+    """A cap holds: wait until a job of the definition, or of the stack, ends."""
+    whose = "the stack" if event.slot == STACK_SLOT else f"definition {event.slot}"
+    detail = f"{whose} has no free slot of its {event.limit} (max_running_jobs)"
+    waiting = Waiting(WaitReason.SLOT, now, detail, slot=event.slot)
+    # It was let in because the stack has a slot, which its own definition does not let it take: pass it on.
+    passes_on = event.slot != STACK_SLOT and job.waiting is not None and job.waiting.slot == STACK_SLOT
+    effects = (Effect(EffectKind.ADMIT_WAITING),) if passes_on else ()
+    return wait(job, waiting, now, event="waiting for slot", wake_at=now + _SLOT_PATIENCE, effects=effects)
+
+
+def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: StackLimits) -> Decision:
+    """RunTask answered: with a task, with none, not now, never, or not at all."""
+    match event.outcome:
+        case TaskPlaced(task_arn):
+            return _placed(job, task_arn, now, limits)
+        case LaunchConflict((task_arn, *others)):
+            # The token is ours alone, so the task is this try's, launched before settings of the stack were changed.
+            return _with_stops(_placed(job, task_arn, now, limits), tuple(others))
+        case PlacementFailed(reasons, found):
+            outcome = f"ECS placed nothing: {', '.join(reasons)}"
+            avoid_for = None if _lost_device(job, reasons, outcome) else AVOID_AFTER_NO_CAPACITY
+            return _next_try(job, outcome, now, event="placement failed", avoid_for=avoid_for, found=found)
+        case LaunchDeferred(reason) | LaunchUncertain(reason):
+            delay_seconds = _repeat_delay_seconds(job, event.outcome, now)
+            return _send_again(job, reason, now, event="launch to be repeated", delay_seconds=delay_seconds)
+        case LaunchRefused(reason):
+            return _refused(job, reason, now)
+        case _:  # a conflict that names no task
+            return _refused(job, "ConflictException, and it names no task", now)
+
+
+def _repeat_delay_seconds(job: Job, outcome: LaunchDeferred | LaunchUncertain, now: datetime) -> int:
+    """Return how long to wait before the same try is sent again.
+
+    Ever longer, for copies of a message repeat it too. Where ECS wants fewer calls, all who wait ask at one rate,
+    however many they are, and who was refused together does not come back together.
+    """
+    waiting = outcome.waiting if isinstance(outcome, LaunchDeferred) else None
+    if waiting is None:
+        age_seconds = int((now - job.current_attempt.placement_try.frozen_at).total_seconds())
+        least = _DEFERRED_DELAY_SECONDS if isinstance(outcome, LaunchDeferred) else _UNCERTAIN_DELAY_SECONDS
+        return min(max(age_seconds // 2, least), _LONGEST_REPEAT_DELAY_SECONDS)
+    mean = max(waiting // _DEFERRED_PER_SECOND, _DEFERRED_DELAY_SECONDS)
+    spread = zlib.crc32(f"{job.job_id}/{job.version}".encode()) % mean
+    return min(mean // 2 + spread, _LONGEST_DELAY_SECONDS)
+
+
+def _lost_device(job: Job, reasons: tuple[str, ...], outcome: str) -> bool:
+    """Tell whether another task took the one Neuron device first: another one may be free, but not for ever."""
+    attempt = job.current_attempt
+    is_taken = len(attempt.placement_try.neuron_devices) == 1 and set(reasons) == {_PORTS_TAKEN}
+    return is_taken and sum(each.outcome == outcome for each in attempt.closed_tries) < _DEVICE_TRIES
+
+
+def _refused(job: Job, reason: str, now: datetime) -> Decision:
+    if job.cancel_requested:
+        return _cancelled(job, now)
+    return end(job, JobState.FAILED, now, event="launch refused", detail=f"ECS refuses the launch: {reason}")
+
+
+def _placed(job: Job, task_arn: str, now: datetime, limits: StackLimits) -> Decision:
+    placed = with_task(job, task_arn, "RunTask placed it", now)
+    attempt = placed.current_attempt
+    if attempt.intent is not None:
+        return stop_with_intent(placed, attempt.intent, now, event="cancelling")
+    wake_at = start_deadline(attempt, limits)
+    return move(placed, JobState.LAUNCHING, now, event="task placed", detail=task_arn, wake_at=wake_at)
+
+
+def _with_stops(decision: Decision, task_arns: tuple[str, ...]) -> Decision:
+    effects = stop_effects(task_arns, "one launch made more than one task")
+    return replace(decision, job=replace(decision.job, pending=(*decision.job.pending, *effects)))
+
+
+def start_deadline(attempt: Attempt, limits: StackLimits) -> datetime:
+    """Return when a task that has not started is withdrawn: soon while it has no machine, later once it has one."""
+    placed_at = attempt.placement_try.placed_at or attempt.placement_try.frozen_at
+    if attempt.container_instance_arn is not None:
+        return placed_at + _STARTING_PATIENCE
+    return placed_at + timedelta(seconds=limits.provisioning_deadline_seconds)
+
+
+def _send_again(job: Job, reason: str, now: datetime, *, event: str, delay_seconds: int) -> Decision:
+    effects = (Effect(EffectKind.REQUEST_LAUNCH, delay_seconds=delay_seconds),)
+    wake_at = now + timedelta(seconds=delay_seconds) + LAUNCH_PATIENCE
+    job = replace(job, reason=reason)
+    return move(job, JobState.LAUNCHING, now, event=event, detail=reason, wake_at=wake_at, effects=effects)
+
+
+def _cancelled(job: Job, now: datetime) -> Decision:
+    return end(job, JobState.CANCELLED, now, event="cancelled", detail=job.cancel_requested)
+
+
+def _next_try(
+    job: Job, outcome: str, now: datetime, *, event: str, avoid_for: timedelta | None, found: str = ""
+) -> Decision:
+    """Close the try and launch again; `found` is said in the timeline only, for an attempt has few bytes."""
+    if job.cancel_requested:
+        return _cancelled(job, now)
+    closed = replace(job.current_attempt.placement_try, state=TryState.CLOSED, outcome=outcome)
+    job = replace(job, attempt=replace(job.current_attempt, placement_try=closed))
+    before = (avoid(job, outcome, now + avoid_for),) if avoid_for else ()
+    detail = f"{outcome}; {found}" if found else outcome
+    return wait_for_launch(job, now, event=event, detail=detail, before=before)
+
+
+def try_expired(job: Job, event: TryExpired, now: datetime, _limits: StackLimits) -> Decision:
+    """ECS knows no task of the frozen try: close it and go on with a new one, or end a cancelled job."""
+    return _next_try(job, event.reason, now, event="try closed", avoid_for=None)
+
+
+def cancel_waiting(job: Job, event: CancelAsked, now: datetime, _limits: StackLimits) -> Decision:
+    """Nothing runs: the job ends at once."""
+    return end(job, JobState.CANCELLED, now, event="cancelled", detail=event.reason)
+
+
+def cancel_frozen(job: Job, event: CancelAsked, now: datetime, _limits: StackLimits) -> Decision:
+    """RunTask may be under way: write the intent down; the task is stopped as soon as it is known."""
+    intent = StopIntent(IntentKind.CANCEL, now, event.reason)
+    attempt = replace(job.current_attempt, intent=intent)
+    wished = replace(job, attempt=attempt, cancel_requested=event.reason, reason=event.reason)
+    wake_at, effects = now + LAUNCH_PATIENCE, (Effect(EffectKind.REQUEST_LAUNCH),)
+    return move(wished, job.state, now, event="cancel asked", detail=event.reason, wake_at=wake_at, effects=effects)
+
+
+def _give_up(job: Job, verdict: GiveUp, now: datetime) -> Decision:
+    return end(job, verdict.state, now, event="out of time", detail=verdict.reason)
+
+
+def wake_waiting(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
+    """Look at a waiting job again: out of time, no image, or time for another launch."""
+    verdict = out_of_time(job, now)
+    if verdict is not None:
+        return _give_up(job, verdict, now)
+    waiting = job.waiting
+    if waiting is not None and waiting.reason is WaitReason.IMAGE:
+        if waiting.until is not None and now >= waiting.until:
+            detail = f"{waiting.detail}: it did not come until {waiting.until:%H:%M:%S} UTC"
+            return end(job, JobState.FAILED, now, event="no image", detail=detail)
+        until = min(waiting.until or now + IMAGE_PATIENCE, now + IMAGE_PATIENCE)
+        return look_again(job, until)
+    effects = (Effect(EffectKind.REQUEST_LAUNCH),)
+    wake_at = now + (_SLOT_PATIENCE if waiting is not None and waiting.slot else LAUNCH_PATIENCE)
+    return look_again(job, wake_at, effects)
+
+
+def wake_frozen(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
+    """The try is frozen and nobody answered: have it sent again."""
+    detail = "the placement try has no task yet"
+    return _send_again(job, detail, now, event="launch requested", delay_seconds=0)
+
+
+def wake_placed(job: Job, _event: TimePassed, now: datetime, limits: StackLimits) -> Decision:
+    """The task has not started within our own deadline: withdraw it and try another offering."""
+    verdict = out_of_time(job, now)
+    if verdict is not None:
+        return stop_with_intent(job, StopIntent(IntentKind.TIME_OUT, now, verdict.reason), now, event="out of time")
+    attempt = job.current_attempt
+    deadline = start_deadline(attempt, limits)
+    if now < deadline:
+        return look_again(job, deadline)
+    placed_at = attempt.placement_try.placed_at or attempt.placement_try.frozen_at
+    reason = f"not started within {deadline - placed_at}; ECS says {attempt.task_status or 'nothing'}"
+    # With a machine it is not capacity that is missing: a pull that hangs would hang on every machine, at full price.
+    has_machine = attempt.container_instance_arn is not None
+    kind = IntentKind.START_WITHDRAWN if has_machine else IntentKind.PLACEMENT_WITHDRAWN
+    return stop_with_intent(job, StopIntent(kind, now, reason), now, event="start deadline")

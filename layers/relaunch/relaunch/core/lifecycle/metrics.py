@@ -1,0 +1,175 @@
+"""What is counted and timed: every metric of Relaunch, and what a decision adds to them.
+
+The dashboard and the alarms of template.yaml, and docs/operations.md, name these metrics; tests hold them to this page.
+No dimension has more values than a page can list: names of jobs, definitions or machines are none.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from relaunch.core.jobs.job import Effect, IntentKind, Job, JobState
+from relaunch.core.lifecycle.decision import Decision
+from relaunch.core.lifecycle.events import JobEvent
+from relaunch.core.lifecycle.orphans import STRAY
+from relaunch.core.lifecycle.stopping import STOP_PATIENCE
+
+NAMESPACE = "Relaunch"
+"""The namespace in CloudWatch."""
+
+
+class Unit(StrEnum):
+    """Units of CloudWatch."""
+
+    COUNT = "Count"
+    SECONDS = "Seconds"
+
+
+class Metric(StrEnum):
+    """Every metric that is emitted."""
+
+    JOBS_ACCEPTED = "JobsAccepted"
+    EVENTS_IGNORED = "EventsIgnored"
+    EVENTS_REFUSED = "EventsRefused"
+    TASKS_LAUNCHED = "TasksLaunched"
+    EVENT_TO_RUN_TASK = "EventToRunTask"
+    WARNING_TO_STOP = "WarningToStop"
+    INTERRUPTION_TO_RUNNING = "InterruptionToRunning"
+    ATTEMPTS_PER_JOB = "AttemptsPerJob"
+    JOBS_ENDED = "JobsEnded"
+    STOPS = "Stops"
+    STRAY_TASKS = "StrayTasks"
+    TASKS_SWEPT = "TasksSwept"
+    UNKNOWN_TASKS = "UnknownTasks"
+    IDLE_MACHINES = "IdleMachines"
+    QUEUE_AGE = "QueueAge"
+    MESSAGES_FAILED = "MessagesFailed"
+    DEAD_LETTERED = "DeadLettered"
+    REFRESHES_FAILED = "RefreshesFailed"
+
+
+@dataclass(frozen=True, slots=True)
+class MetricKind:
+    """A metric's unit, and the name of its only dimension; empty: it has none."""
+
+    unit: Unit = Unit.COUNT
+    dimension: str = ""
+
+
+METRICS: Mapping[Metric, MetricKind] = {
+    Metric.JOBS_ACCEPTED: MetricKind(),
+    Metric.EVENTS_IGNORED: MetricKind(),
+    Metric.EVENTS_REFUSED: MetricKind(dimension="event"),
+    Metric.TASKS_LAUNCHED: MetricKind(),
+    Metric.EVENT_TO_RUN_TASK: MetricKind(Unit.SECONDS),
+    Metric.WARNING_TO_STOP: MetricKind(Unit.SECONDS),
+    Metric.INTERRUPTION_TO_RUNNING: MetricKind(Unit.SECONDS),
+    Metric.ATTEMPTS_PER_JOB: MetricKind(),
+    Metric.JOBS_ENDED: MetricKind(dimension="state"),
+    Metric.STOPS: MetricKind(dimension="kind"),
+    Metric.STRAY_TASKS: MetricKind(),
+    Metric.TASKS_SWEPT: MetricKind(),
+    Metric.UNKNOWN_TASKS: MetricKind(),
+    Metric.IDLE_MACHINES: MetricKind(),
+    Metric.QUEUE_AGE: MetricKind(Unit.SECONDS, "queue"),
+    Metric.MESSAGES_FAILED: MetricKind(dimension="queue"),
+    Metric.DEAD_LETTERED: MetricKind(dimension="queue"),
+    Metric.REFRESHES_FAILED: MetricKind(dimension="part"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One value of a metric; `label` is the value of its dimension, where it has one."""
+
+    metric: Metric
+    value: float = 1.0
+    label: str = ""
+
+    @property
+    def unit(self) -> Unit:
+        """Return the unit of the value."""
+        return METRICS[self.metric].unit
+
+    @property
+    def dimensions(self) -> Mapping[str, str]:
+        """Return the names and values of the dimensions: one or none."""
+        dimension = METRICS[self.metric].dimension
+        return {dimension: self.label} if dimension else {}
+
+
+def measure_acceptance(job: Job) -> tuple[Measure, ...]:
+    """Return what a new job adds; it may have been refused at once."""
+    return (Measure(Metric.JOBS_ACCEPTED), *_ending(job))
+
+
+def measure_decision(before: Job, event: JobEvent, decision: Decision, now: datetime) -> tuple[Measure, ...]:
+    """Return what a decision about a job adds once it is saved, or was to ignore the event."""
+    after = decision.job
+    if decision.is_ignored:
+        return (Measure(Metric.EVENTS_REFUSED, label=type(event).__name__),)
+    measures = [*_launch(before, after, now), *_stop(before, after), *_running_again(before, after)]
+    strays = sum(entry.event == STRAY for entry in decision.timeline)
+    if strays:
+        measures.append(Measure(Metric.STRAY_TASKS, strays))
+    if not before.state.is_final:
+        measures += _ending(after)
+    return tuple(measures)
+
+
+def measure_stop(job: Job, effect: Effect, now: datetime) -> tuple[Measure, ...]:
+    """Return how long after EC2's warning a task was asked to stop.
+
+    A stop that is repeated because STOPPED was not seen, and one that has another reason, is none of it.
+    """
+    attempt = job.attempt
+    if attempt is None or attempt.warned_at is None or attempt.intent is None:
+        return ()
+    is_answer = attempt.intent.kind is IntentKind.INTERRUPTION and attempt.task_arn == effect.task_arn
+    if not is_answer or now - attempt.intent.at >= STOP_PATIENCE:
+        return ()
+    return (Measure(Metric.WARNING_TO_STOP, _seconds(attempt.warned_at, now)),)
+
+
+def measure_age(queue: str, sent_at: datetime, now: datetime) -> Measure:
+    """Return how old a message was when its function got it."""
+    return Measure(Metric.QUEUE_AGE, _seconds(sent_at, now), queue)
+
+
+def _launch(before: Job, after: Job, now: datetime) -> list[Measure]:
+    attempt = after.attempt
+    if attempt is None or attempt.task_arn is None:
+        return []
+    if before.attempt is not None and before.attempt.task_arn == attempt.task_arn:
+        return []
+    is_first = attempt.number == 1 and not any(each.task_arn for each in attempt.closed_tries)
+    first = [Measure(Metric.EVENT_TO_RUN_TASK, _seconds(after.accepted_at, now))] if is_first else []
+    return [Measure(Metric.TASKS_LAUNCHED), *first]
+
+
+def _stop(before: Job, after: Job) -> list[Measure]:
+    stop = after.attempt.stop if after.attempt else None
+    was_stopped = before.attempt is not None and before.attempt.stop is not None
+    return [] if stop is None or was_stopped else [Measure(Metric.STOPS, label=stop.kind.value)]
+
+
+def _running_again(before: Job, after: Job) -> list[Measure]:
+    attempt = after.attempt
+    is_start = after.state is JobState.RUNNING and before.state is not JobState.RUNNING
+    if not is_start or before.interrupted_at is None or attempt is None or attempt.started_at is None:
+        return []
+    return [Measure(Metric.INTERRUPTION_TO_RUNNING, _seconds(before.interrupted_at, attempt.started_at))]
+
+
+def _ending(job: Job) -> list[Measure]:
+    if not job.state.is_final:
+        return []
+    attempt = job.attempt
+    count = 0 if attempt is None else attempt.number if attempt.is_spent else attempt.number - 1
+    return [Measure(Metric.JOBS_ENDED, label=job.state.value), Measure(Metric.ATTEMPTS_PER_JOB, count)]
+
+
+def _seconds(since: datetime, until: datetime) -> float:
+    """Return the seconds between two times, which may be of two clocks."""
+    return max((until - since).total_seconds(), 0.0)

@@ -1,0 +1,133 @@
+"""What follows a stop: the end of the job, or another launch, and how much patience is left."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from relaunch.core.jobs.job import Job, JobState, Stop, StopKind
+
+# Without a deadline a job may spend this long not running, after it first ran, before it is given up. Interruptions
+# are budgeted by time, not by number: on the traces of "Can't Be Late" (NSDI 2024) a budget of three interruptions
+# throws most of spot's saving away.
+INTERRUPTION_BUDGET = timedelta(hours=24)
+
+_FAILURE_BACKOFF_SECONDS = 30
+# SQS delays a message by 900 seconds at most.
+_LONGEST_DELAY_SECONDS = 900
+
+_FAILURES = frozenset(
+    {StopKind.USER_ERROR, StopKind.OUT_OF_MEMORY, StopKind.IMAGE, StopKind.NOT_STARTED, StopKind.UNKNOWN}
+)
+_INTERRUPTIONS = frozenset({StopKind.INTERRUPTION, StopKind.HOST_LOST})
+_ENDS = {
+    StopKind.SUCCESS: JobState.SUCCEEDED,
+    StopKind.CANCELLED: JobState.CANCELLED,
+    StopKind.TIME_OUT: JobState.TIMED_OUT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """The job ends in this state, for this reason in words."""
+
+    state: JobState
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RestartAfter:
+    """The job is launched again after a delay."""
+
+    delay_seconds: int
+    reason: str
+
+
+def is_failure(kind: StopKind) -> bool:
+    """Tell whether a stop counts against `max_failures`."""
+    return kind in _FAILURES
+
+
+def is_interruption(kind: StopKind) -> bool:
+    """Tell whether a stop was the machine's doing; it counts against the interruption budget."""
+    return kind in _INTERRUPTIONS
+
+
+def decide_restart(job: Job, stop: Stop, now: datetime) -> GiveUp | RestartAfter:
+    """Decide what follows a stop; `job` already counts it.
+
+    task stopped
+      ├─ the program finished, or somebody or the clock ended it ──▶ the matching final state
+      ├─ the user asked to cancel meanwhile ──▶ CANCELLED
+      ├─ failure: more of them than max_failures ──▶ FAILED; else again after 30 s, 60 s, 120 s…
+      ├─ out of time ──▶ FAILED or TIMED_OUT
+      ├─ interruption ──▶ again at once
+      └─ it never started for want of capacity ──▶ again at once, on another offering
+    """
+    detail = describe_stop(stop)
+    if stop.kind in _ENDS:
+        return GiveUp(_ENDS[stop.kind], detail)
+    if job.cancel_requested:
+        return GiveUp(JobState.CANCELLED, f"{job.cancel_requested} ({detail})")
+    if is_failure(stop.kind):
+        return _after_failure(job, detail)
+    return out_of_time(job, now) or RestartAfter(0, detail)
+
+
+def _after_failure(job: Job, detail: str) -> GiveUp | RestartAfter:
+    allowed = job.definition.max_failures
+    if job.failures > allowed:
+        return GiveUp(JobState.FAILED, f"{detail}; failure {job.failures}, and max_failures is {allowed}")
+    delay = min(_FAILURE_BACKOFF_SECONDS * 2 ** (job.failures - 1), _LONGEST_DELAY_SECONDS)
+    return RestartAfter(delay, f"{detail}; failure {job.failures} of {allowed} allowed, again in {delay} s")
+
+
+def out_of_time(job: Job, now: datetime) -> GiveUp | None:
+    """Tell whether deadline, max_runtime or the interruption budget is used up."""
+    definition = job.definition
+    if definition.deadline is not None and now >= job.accepted_at + definition.deadline:
+        return GiveUp(JobState.TIMED_OUT, f"the deadline of {definition.deadline} after acceptance has passed")
+    if job.run_time(now) >= definition.max_runtime:
+        return GiveUp(JobState.TIMED_OUT, f"its tasks have run for max_runtime, {definition.max_runtime}")
+    if definition.deadline is None and job.interruptions and idle_time(job, now) >= INTERRUPTION_BUDGET:
+        return GiveUp(
+            JobState.FAILED,
+            f"interrupted {job.interruptions} times and not running for {INTERRUPTION_BUDGET} in all: "
+            "allow on-demand, more instance types, or set a deadline",
+        )
+    return None
+
+
+def idle_time(job: Job, now: datetime) -> timedelta:
+    """Return how long the job has not been running since it first ran."""
+    if job.first_started_at is None:
+        return timedelta(0)
+    return max(now - job.first_started_at - job.run_time(now), timedelta(0))
+
+
+def next_time_limit(job: Job, now: datetime) -> datetime:
+    """Return when a running job reaches its deadline or max_runtime, whichever is first."""
+    runtime_ends_at = now + job.definition.max_runtime - job.run_time(now)
+    if job.definition.deadline is None:
+        return runtime_ends_at
+    return min(runtime_ends_at, job.accepted_at + job.definition.deadline)
+
+
+def describe_stop(stop: Stop) -> str:
+    """Say how a task ended, in words, with ECS's own beside them."""
+    words = {
+        StopKind.SUCCESS: "the program finished",
+        StopKind.INTERRUPTION: "the machine was taken away",
+        StopKind.HOST_LOST: "the machine was lost",
+        StopKind.OUT_OF_MEMORY: "the container ran out of memory",
+        StopKind.IMAGE: "the container image could not be used",
+        StopKind.USER_ERROR: "the program failed",
+        StopKind.CANCELLED: "cancelled",
+        StopKind.TIME_OUT: "out of time",
+        StopKind.NO_CAPACITY: "no capacity",
+        StopKind.NOT_STARTED: "the task had a machine and did not start on it",
+        StopKind.UNKNOWN: "the task stopped for a reason ECS does not tell",
+    }[stop.kind]
+    facts = [
+        *([f"exit code {stop.exit_code}"] if stop.exit_code is not None else []),
+        *([stop.stopped_reason] if stop.stopped_reason else []),
+    ]
+    return f"{words} ({'; '.join(facts)})" if facts else words

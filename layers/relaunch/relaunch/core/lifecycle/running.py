@@ -1,0 +1,186 @@
+"""Actions of the transition table from the moment a task is placed: what ECS, EC2 and the clock say of it.
+
+Each is a pure function of (job, event, now, limits) and returns the decision to be saved.
+"""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from relaunch.core.jobs.job import IntentKind, Job, JobState, Stop, StopIntent, StopKind
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.launches.launch import TaskObservation
+from relaunch.core.lifecycle.decision import HEARTBEAT, Decision, ignore, look_again, move, stop_effect
+from relaunch.core.lifecycle.events import CancelAsked, HostEnded, HostWarned, TaskMissing, TaskSeen, TimePassed
+from relaunch.core.lifecycle.launching import start_deadline
+from relaunch.core.lifecycle.restart_policy import next_time_limit, out_of_time
+from relaunch.core.lifecycle.stopping import (
+    AVOID_AFTER_INTERRUPTION,
+    STOP_PATIENCE,
+    avoid,
+    follow_stop,
+    stop_with_intent,
+    task_stopped,
+    with_task,
+)
+
+# A second look, this much later, before a task that ECS does not know is taken for lost: the API is eventually
+# consistent, and the page of RunTask has callers look again for up to five minutes.
+MISSING_GRACE = timedelta(minutes=5)
+# ECS says within a minute or so that a task is STOPPED whose machine has ended.
+_HOST_END_PATIENCE = timedelta(minutes=1)
+# What follows RUNNING ("Amazon ECS task lifecycle"); the desired status is STOPPED by then, or soon.
+_ENDING = frozenset({"DEACTIVATING", "STOPPING", "DEPROVISIONING"})
+_ENDED = frozenset({"STOPPED", "DELETED"})
+_WARNING = "interruption warning"
+
+
+def task_seen(job: Job, event: TaskSeen, now: datetime, limits: StackLimits) -> Decision:
+    """ECS says something newer about the job's task."""
+    seen = event.observation
+    job = _observed(job, event, now)
+    if seen.last_status in _ENDED:
+        return task_stopped(job, seen, now)
+    return replace(_live(job, seen, now, limits), link_instance=event.instance is not None)
+
+
+def _live(job: Job, seen: TaskObservation, now: datetime, limits: StackLimits) -> Decision:
+    intent = job.current_attempt.intent
+    if intent is not None and job.state is JobState.LAUNCHING:
+        # Cancelled before the task was known.
+        return stop_with_intent(job, intent, now, event="cancelling")
+    if seen.desired_status == "STOPPED" or seen.last_status in _ENDING or job.state is JobState.STOPPING:
+        # The reason is told once; what follows it says how far the stop has come.
+        is_told = job.state is JobState.STOPPING
+        detail = seen.last_status if is_told else seen.stopped_reason or seen.last_status
+        return move(job, JobState.STOPPING, now, event="task stopping", detail=detail, wake_at=now + STOP_PATIENCE)
+    if seen.last_status == "RUNNING" or job.state is JobState.RUNNING:
+        return _running(job, now)
+    wake_at = start_deadline(job.current_attempt, limits)
+    return move(job, JobState.LAUNCHING, now, event=f"task {seen.last_status}", detail=_where(job), wake_at=wake_at)
+
+
+def _observed(job: Job, event: TaskSeen, now: datetime) -> Job:
+    seen, instance = event.observation, event.instance
+    if job.current_attempt.task_arn is None:
+        # The event came before RunTask's answer was stored: ECS makes no promise about their order.
+        job = with_task(job, seen.task_arn, "task seen before RunTask's answer", now)
+    attempt = replace(
+        job.current_attempt,
+        task_status=seen.last_status,
+        task_version=seen.version,
+        container_instance_arn=seen.container_instance_arn or job.current_attempt.container_instance_arn,
+        instance_id=instance.instance_id if instance else job.current_attempt.instance_id,
+        zone=seen.zone or (instance.zone if instance else None) or job.current_attempt.zone,
+        started_at=job.current_attempt.started_at or seen.started_at,
+        missing_since=None,
+    )
+    return replace(job, attempt=attempt)
+
+
+def _where(job: Job) -> str:
+    attempt = job.current_attempt
+    return " ".join(part for part in (attempt.instance_id, attempt.zone) if part)
+
+
+def _running(job: Job, now: datetime) -> Decision:
+    attempt = replace(job.current_attempt, started_at=job.current_attempt.started_at or now)
+    event = "still running" if job.state is JobState.RUNNING else "running"
+    first_started_at = job.first_started_at or attempt.started_at
+    job = replace(job, attempt=attempt, first_started_at=first_started_at, interrupted_at=None)
+    return move(job, JobState.RUNNING, now, event=event, detail=_where(job), wake_at=_next_look(job, now))
+
+
+def _next_look(job: Job, now: datetime) -> datetime:
+    return min(now + HEARTBEAT, next_time_limit(job, now))
+
+
+def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimits) -> Decision:
+    """ECS does not know the task: look twice, a grace apart, before it is taken for lost."""
+    attempt = job.current_attempt
+    if attempt.missing_since is None:
+        missing = replace(job, attempt=replace(attempt, missing_since=now))
+        wake_at = now + MISSING_GRACE
+        return move(missing, job.state, now, event="task missing", detail=event.task_arn, wake_at=wake_at)
+    if now - attempt.missing_since < MISSING_GRACE:
+        return ignore(job, "missing for less than the grace")
+    reason = "ECS does not know the task any more"
+    lost = replace(attempt.placement_try, is_lost=True)
+    job = replace(job, attempt=replace(attempt, placement_try=lost))
+    if attempt.intent is None:
+        return follow_stop(job, Stop(StopKind.HOST_LOST, attempt.missing_since, stopped_reason=reason), now)
+    gone = TaskObservation(
+        event.task_arn,
+        job.started_by,
+        "STOPPED",
+        "STOPPED",
+        attempt.task_version,
+        stopped_reason=reason,
+        # Whichever was first, it is what we wanted.
+        stopped_at=max(attempt.missing_since, attempt.intent.at),
+    )
+    return task_stopped(job, gone, now)
+
+
+def host_warned(job: Job, event: HostWarned, now: datetime, _limits: StackLimits) -> Decision:
+    """The machine will be taken away: stop the task now, so that it saves while it can.
+
+    ECS does not do it: draining leaves standalone tasks alone (container-instance-draining in the developer guide).
+    """
+    warned, reason = _warned(job, event)
+    decision = stop_with_intent(warned, StopIntent(IntentKind.INTERRUPTION, now, reason), now, event=_WARNING)
+    effects = (*decision.job.pending, avoid(warned, reason, now + AVOID_AFTER_INTERRUPTION))
+    return replace(decision, job=replace(decision.job, pending=effects))
+
+
+def host_warned_late(job: Job, event: HostWarned, now: datetime, _limits: StackLimits) -> Decision:
+    """The task is on its way out already: keep the warning in mind, for it may be why.
+
+    A training that watches the instance metadata itself saves and exits 0 before the warning gets here.
+    """
+    warned, reason = _warned(job, event)
+    effects = (avoid(warned, reason, now + AVOID_AFTER_INTERRUPTION),)
+    return move(warned, job.state, now, event=_WARNING, detail=reason, wake_at=now + STOP_PATIENCE, effects=effects)
+
+
+def _warned(job: Job, event: HostWarned) -> tuple[Job, str]:
+    attempt = job.current_attempt
+    attempt = replace(attempt, warned_at=event.at, instance_id=attempt.instance_id or event.instance_id)
+    return replace(job, attempt=attempt), f"spot interruption warning for {event.instance_id}"
+
+
+def host_ended(job: Job, event: HostEnded, now: datetime, _limits: StackLimits) -> Decision:
+    """The machine shuts down: keep in mind since when, and look at the task soon."""
+    noted = replace(
+        job, attempt=replace(job.current_attempt, host_ended_at=job.current_attempt.host_ended_at or event.at)
+    )
+    detail = f"{event.instance_id} is {event.instance_state}"
+    return move(noted, job.state, now, event="machine ended", detail=detail, wake_at=now + _HOST_END_PATIENCE)
+
+
+def cancel_task(job: Job, event: CancelAsked, now: datetime, _limits: StackLimits) -> Decision:
+    """Stop the task; the job ends when ECS says that it is STOPPED."""
+    wished = replace(job, cancel_requested=event.reason)
+    return stop_with_intent(wished, StopIntent(IntentKind.CANCEL, now, event.reason), now, event="cancelling")
+
+
+def cancel_stopping(job: Job, event: CancelAsked, now: datetime, _limits: StackLimits) -> Decision:
+    """The task is on its way out already: do not launch it again."""
+    wished = replace(job, cancel_requested=event.reason)
+    return move(wished, job.state, now, event="cancel asked", detail=event.reason, wake_at=now + STOP_PATIENCE)
+
+
+def wake_running(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
+    """Stop a job that is out of time; else set the next look."""
+    verdict = out_of_time(job, now)
+    if verdict is not None:
+        return stop_with_intent(job, StopIntent(IntentKind.TIME_OUT, now, verdict.reason), now, event="out of time")
+    return look_again(job, _next_look(job, now))
+
+
+def wake_stopping(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
+    """STOPPED was not seen: ask for our stop again; what stops without us only needs time."""
+    intent, wake_at = job.current_attempt.intent, now + STOP_PATIENCE
+    if intent is None:
+        return look_again(job, wake_at)
+    effects = stop_effect(job, intent.detail)
+    return move(job, job.state, now, event="stop repeated", detail=intent.detail, wake_at=wake_at, effects=effects)

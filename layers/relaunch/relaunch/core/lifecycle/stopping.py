@@ -1,0 +1,94 @@
+"""What becomes of a job whose task is stopped, or is to be stopped."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from relaunch.core.jobs.job import Attempt, Effect, EffectKind, Job, JobState, Stop, StopIntent, StopKind, TryState
+from relaunch.core.launches.launch import TaskObservation
+from relaunch.core.lifecycle.decision import Decision, end, move, stop_effect, wait_for_launch
+from relaunch.core.lifecycle.restart_policy import GiveUp, decide_restart, is_failure, is_interruption
+from relaunch.core.lifecycle.stop_reason import classify_stop
+
+# How long every job avoids an offering: our choice, between Karpenter's three minutes, which returns to a pool that
+# just failed, and an hour, which forgoes one that is back.
+AVOID_AFTER_INTERRUPTION = timedelta(minutes=30)
+AVOID_AFTER_NO_CAPACITY = timedelta(minutes=15)
+# StopTask is repeated when no STOPPED was seen for this long: stopTimeout is at most two minutes on EC2.
+STOP_PATIENCE = timedelta(minutes=3)
+
+
+def avoid(job: Job, reason: str, until: datetime) -> Effect:
+    """Return the effect that lets every job avoid the current offering."""
+    offering = job.current_attempt.placement_try.offering
+    return Effect(EffectKind.REMEMBER_CAPACITY, offering=offering, reason=reason, until=until)
+
+
+def with_task(job: Job, task_arn: str, outcome: str, now: datetime) -> Job:
+    """Return the job with its current try placed as this task."""
+    frozen = job.current_attempt.placement_try
+    placed = replace(frozen, state=TryState.PLACED, task_arn=task_arn, outcome=outcome, placed_at=now)
+    return replace(job, attempt=replace(job.current_attempt, placement_try=placed), reason="")
+
+
+def task_stopped(job: Job, seen: TaskObservation, now: datetime) -> Decision:
+    """The task is over: classify the stop, then end the job or launch it again."""
+    attempt = job.current_attempt
+    container = job.definition.container
+    stop = classify_stop(seen, container, attempt.intent, attempt.warned_at, attempt.host_ended_at, now)
+    return follow_stop(job, stop, now)
+
+
+def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:
+    """Account for a classified stop, then end the job or launch it again."""
+    job = _account(job, stop)
+    verdict = decide_restart(job, stop, now)
+    if isinstance(verdict, GiveUp):
+        return end(job, verdict.state, now, event=verdict.state.value.lower().replace("_", " "), detail=verdict.reason)
+    before: tuple[Effect, ...] = ()
+    if is_interruption(stop.kind):
+        before = (avoid(job, verdict.reason, stop.at + AVOID_AFTER_INTERRUPTION),)
+    elif stop.kind is StopKind.NO_CAPACITY:
+        before = (avoid(job, verdict.reason, stop.at + AVOID_AFTER_NO_CAPACITY),)
+    return wait_for_launch(
+        job,
+        now,
+        event=f"stopped: {stop.kind}",
+        detail=verdict.reason,
+        delay_seconds=verdict.delay_seconds,
+        before=before,
+    )
+
+
+def _account(job: Job, stop: Stop) -> Job:
+    attempt = job.current_attempt
+    ran = max((stop.at - attempt.started_at).total_seconds(), 0.0) if attempt.started_at else 0.0
+    attempt = replace(
+        attempt,
+        stop=stop,
+        task_status="STOPPED",
+        placement_try=replace(attempt.placement_try, state=TryState.CLOSED),
+    )
+    return replace(
+        job,
+        attempt=attempt,
+        run_seconds=job.run_seconds + ran,
+        cost_usd=job.cost_usd + ran / 3600 * attempt.placement_try.price_usd_per_hour,
+        first_started_at=job.first_started_at or attempt.started_at,
+        failures=job.failures + is_failure(stop.kind),
+        interruptions=job.interruptions + is_interruption(stop.kind),
+        interrupted_at=job.interrupted_at or _interrupted_at(attempt, stop),
+    )
+
+
+def _interrupted_at(attempt: Attempt, stop: Stop) -> datetime | None:
+    if attempt.started_at is None or not is_interruption(stop.kind):
+        return None
+    return min(at for at in (attempt.warned_at, attempt.host_ended_at, stop.at) if at is not None)
+
+
+def stop_with_intent(job: Job, intent: StopIntent, now: datetime, *, event: str) -> Decision:
+    """Write the intent down; StopTask follows once it is saved."""
+    job = replace(job, attempt=replace(job.current_attempt, intent=intent), reason=intent.detail)
+    effects = stop_effect(job, intent.detail)
+    wake_at = now + STOP_PATIENCE
+    return move(job, JobState.STOPPING, now, event=event, detail=intent.detail, wake_at=wake_at, effects=effects)

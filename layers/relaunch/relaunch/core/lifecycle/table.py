@@ -1,0 +1,188 @@
+"""The life of a job as one table: (state, event, guard) → action, and every legal transition is a row.
+
+`decide` runs the first row that matches; an event without a row is ignored and said so.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from relaunch.core.jobs.job import Job, JobState, TryState, WaitReason
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.lifecycle import launching
+from relaunch.core.lifecycle import orphans as strays
+from relaunch.core.lifecycle import running as watching
+from relaunch.core.lifecycle.decision import Decision, ignore
+from relaunch.core.lifecycle.events import (
+    CancelAsked,
+    HostEnded,
+    HostWarned,
+    ImageArrived,
+    JobEvent,
+    LaunchAnswered,
+    LaunchImpossible,
+    NothingKept,
+    OfferingChosen,
+    SlotDenied,
+    TaskMissing,
+    TaskSeen,
+    TimePassed,
+    TryExpired,
+)
+
+# The event's type is the row's own, which the table's `event` column guarantees and the type system cannot say.
+Guard = Callable[[Job, Any], bool]
+Action = Callable[[Job, Any, datetime, StackLimits], Decision]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """In these states, on this event, if the guard holds, the action decides.
+
+    `targets` are where it may lead; when there are none, the job stays where it is.
+    """
+
+    states: frozenset[JobState]
+    event: type[JobEvent]
+    guard: Guard
+    action: Action
+    targets: frozenset[JobState]
+
+
+def always(_job: Job, _event: JobEvent) -> bool:
+    """Hold."""
+    return True
+
+
+def waits_for_it(job: Job, event: ImageArrived) -> bool:
+    """Hold for a job that waits for this image."""
+    return not may_launch(job, event) and job.image == (event.repository, event.tag)
+
+
+def may_launch(job: Job, _event: JobEvent) -> bool:
+    """Hold for a waiting job that does not wait for an image."""
+    return job.waiting is None or job.waiting.reason is not WaitReason.IMAGE
+
+
+def is_frozen(job: Job, _event: JobEvent) -> bool:
+    """Hold when RunTask's answer is still unknown."""
+    return job.attempt is not None and job.attempt.placement_try.state is TryState.FROZEN
+
+
+def is_placed(job: Job, _event: JobEvent) -> bool:
+    """Hold when the current try has a task."""
+    return job.attempt is not None and job.attempt.placement_try.state is TryState.PLACED
+
+
+def answers_current_try(job: Job, event: LaunchAnswered | TryExpired) -> bool:
+    """Hold when the answer belongs to the frozen try, not to one that was closed meanwhile."""
+    if not is_frozen(job, event):
+        return False
+    attempt = job.current_attempt
+    return (attempt.number, attempt.placement_try.number) == (event.attempt_number, event.try_number)
+
+
+def is_news(job: Job, event: TaskSeen) -> bool:
+    """Hold when the observation is of the current task and newer than what is known.
+
+    Task state changes come at least once and in any order ("Handling Amazon ECS events"): `version` tells.
+    """
+    attempt, seen = job.attempt, event.observation
+    if attempt is None or attempt.stop is not None or seen.started_by != job.started_by:
+        return False
+    if attempt.task_arn is None:
+        return seen.task_arn not in {each.task_arn for each in attempt.closed_tries}
+    if seen.task_arn != attempt.task_arn:
+        return False
+    was_missing = attempt.missing_since is not None and seen.version == attempt.task_version
+    return seen.version > attempt.task_version or was_missing
+
+
+def is_own_task(job: Job, event: TaskMissing) -> bool:
+    """Hold when the missing task is the current one."""
+    return job.attempt is not None and job.attempt.task_arn == event.task_arn
+
+
+def is_own_host(job: Job, event: HostEnded) -> bool:
+    """Hold when the machine is the current task's; news of the last attempt's machine come late."""
+    return is_placed(job, event) and job.current_attempt.instance_id == event.instance_id
+
+
+def is_first_warning(job: Job, event: HostWarned) -> bool:
+    """Hold for the earliest warning of the task's machine, whenever it comes; ECS may know the machine before us."""
+    if not is_placed(job, event):
+        return False
+    attempt = job.current_attempt
+    if attempt.warned_at is not None and event.at >= attempt.warned_at:
+        return False
+    return attempt.instance_id == event.instance_id or attempt.task_arn == event.task_arn
+
+
+def is_first_cancel(job: Job, _event: CancelAsked) -> bool:
+    """Hold when nobody asked before."""
+    return not job.cancel_requested
+
+
+def is_frozen_and_wanted(job: Job, event: CancelAsked) -> bool:
+    """Hold when RunTask's answer is still unknown and nobody asked before."""
+    return is_frozen(job, event) and is_first_cancel(job, event)
+
+
+_LETTERS = {
+    "W": JobState.WAITING,
+    "L": JobState.LAUNCHING,
+    "R": JobState.RUNNING,
+    "S": JobState.STOPPING,
+    "d": JobState.SUCCEEDED,
+    "f": JobState.FAILED,
+    "c": JobState.CANCELLED,
+    "t": JobState.TIMED_OUT,
+}
+
+
+def _row(states: str, event: type[JobEvent], guard: Guard, action: Action, targets: str) -> Row:
+    return Row(_states(states), event, guard, action, _states(targets))
+
+
+def _states(letters: str) -> frozenset[JobState]:
+    return frozenset(_LETTERS[letter] for letter in letters)
+
+
+TABLE: tuple[Row, ...] = (
+    _row("W", ImageArrived, waits_for_it, launching.image_arrived, "W"),
+    _row("W", OfferingChosen, may_launch, launching.freeze, "Lft"),
+    _row("W", NothingKept, may_launch, launching.nothing_kept, "Wf"),
+    _row("W", LaunchImpossible, may_launch, launching.launch_impossible, "f"),
+    _row("W", SlotDenied, may_launch, launching.slot_denied, "W"),
+    _row("W", CancelAsked, always, launching.cancel_waiting, "c"),
+    _row("W", TimePassed, always, launching.wake_waiting, "Wft"),
+    _row("L", LaunchAnswered, answers_current_try, launching.launch_answered, "LWSfc"),
+    _row("L", TryExpired, answers_current_try, launching.try_expired, "Wc"),
+    _row("L", TaskSeen, is_news, watching.task_seen, "LRSWdfct"),
+    _row("R", TaskSeen, is_news, watching.task_seen, "RSWdfct"),
+    _row("S", TaskSeen, is_news, watching.task_seen, "SWdfct"),
+    _row("L", TaskMissing, is_own_task, watching.task_missing, "LWft"),
+    _row("R", TaskMissing, is_own_task, watching.task_missing, "RWft"),
+    _row("S", TaskMissing, is_own_task, watching.task_missing, "SWfct"),
+    _row("LR", HostWarned, is_first_warning, watching.host_warned, "S"),
+    _row("S", HostWarned, is_first_warning, watching.host_warned_late, "S"),
+    _row("LRS", HostEnded, is_own_host, watching.host_ended, ""),
+    _row("L", CancelAsked, is_frozen_and_wanted, launching.cancel_frozen, "L"),
+    _row("LR", CancelAsked, is_placed, watching.cancel_task, "S"),
+    _row("S", CancelAsked, is_first_cancel, watching.cancel_stopping, "S"),
+    _row("L", TimePassed, is_frozen, launching.wake_frozen, "L"),
+    _row("L", TimePassed, is_placed, launching.wake_placed, "LS"),
+    _row("R", TimePassed, always, watching.wake_running, "RS"),
+    _row("S", TimePassed, always, watching.wake_stopping, "S"),
+    _row("WLRSdfct", TaskSeen, strays.is_stray, strays.stop_stray_task, ""),
+    _row("WLRSdfct", LaunchAnswered, strays.places_stray, strays.stop_stray_answer, ""),
+)
+
+
+def decide(job: Job, event: JobEvent, now: datetime, limits: StackLimits) -> Decision:
+    """Return what an event means for a job; an ignored decision when it means nothing."""
+    for row in TABLE:
+        if job.state in row.states and isinstance(event, row.event) and row.guard(job, event):
+            return replace(row.action(job, event, now, limits), action=row.action.__name__)
+    return ignore(job, f"{type(event).__name__} means nothing to a job that is {job.state}")

@@ -1,0 +1,4 @@
+"""What would run: revisions of task definitions, and the images of their containers.
+
+Imports definitions and offerings only.
+"""

@@ -1,0 +1,28 @@
+"""The containers of a revision against what a job definition says of them: what `apply` refuses."""
+
+from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.revisions.revision import Revision
+from relaunch.core.selection.gpu_share import find_conflict
+
+
+def container_problem(definition: JobDefinition, revision: Revision) -> str | None:
+    """Say what is wrong with the containers of this revision; None when one counts, and ECS takes them together."""
+    return _naming_problem(definition, revision) or _conflict(definition, revision)
+
+
+def _conflict(definition: JobDefinition, revision: Revision) -> str | None:
+    counted = definition.container or revision.containers[0].name
+    conflict = find_conflict(definition.accelerator.gpu, (each for each in revision.containers if each.name != counted))
+    return f"{revision.family}:{revision.revision}: {conflict}" if conflict else None
+
+
+def _naming_problem(definition: JobDefinition, revision: Revision) -> str | None:
+    names = [container.name for container in revision.containers]
+    shown = f"{revision.family}:{revision.revision}"
+    if definition.container is None:
+        if len(names) == 1:
+            return None
+        return f"{shown} has several containers: say which one counts with `container`: {', '.join(names)}"
+    if definition.container in names:
+        return None
+    return f"{shown} has no container `{definition.container}`: it has {', '.join(names)}"

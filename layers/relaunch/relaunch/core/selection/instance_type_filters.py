@@ -1,0 +1,234 @@
+"""Filters on instance types: does the machine have what the job needs? What they reject, waiting does not change."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
+
+from relaunch.core.definitions.accelerator import Interconnect
+from relaunch.core.offerings.instance_types import InstanceType, is_same_name
+from relaunch.core.selection.gpu_share import find_misfit
+from relaunch.core.selection.requirements import CARD_MEMORY_TOLERANCE, Need, usable_memory_mib
+
+RESERVED_PORTS = MappingProxyType(
+    {22: "SSH", 2375: "Docker", 2376: "Docker", **dict.fromkeys(range(51678, 51681), "the ECS agent")}
+)
+# What machines run, by EC2's name of their architecture and by the names of images' platforms (OCI Image Format
+# Specification); the first of each is the usual one.
+RUN_PLATFORMS = MappingProxyType({"x86_64": ("linux/amd64", "linux/386"), "arm64": ("linux/arm64", "linux/arm")})
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """Why a filter rejects: in words for the user, and how far off as a share of what is asked (0: cannot be said).
+
+    `is_permanent` tells that waiting changes nothing; `retry_at` is when the rejection ends by itself, where known.
+    """
+
+    reason: str
+    shortfall: float = 0.0
+    is_permanent: bool = True
+    retry_at: datetime | None = None
+
+
+TypeFilter = Callable[[Need, InstanceType], Miss | None]
+
+
+def check_manufacturer(_need: Need, machine: InstanceType) -> Miss | None:
+    """Reject accelerators that are neither NVIDIA GPUs nor AWS Neuron devices."""
+    if machine.is_supported:
+        return None
+    maker, model = machine.accelerator_manufacturer, machine.accelerator_model
+    if not maker:
+        return Miss("it is not in the catalogue of accelerated instance types")
+    return Miss(f"its accelerator is {maker} {model}; only NVIDIA GPUs and AWS Neuron devices are used")
+
+
+def check_allow_list(need: Need, machine: InstanceType) -> Miss | None:
+    """Reject what the definition's own list of instance types leaves out."""
+    if not need.instance_types or machine.name in need.instance_types:
+        return None
+    return Miss(f"not among the job's instance types ({', '.join(need.instance_types)})")
+
+
+def check_accelerator(need: Need, machine: InstanceType) -> Miss | None:
+    """Reject the wrong kind of accelerator."""
+    if need.is_gpu and not machine.logical_gpu_count:
+        return Miss("it has no NVIDIA GPU")
+    if need.is_neuron and not machine.neuron_devices:
+        return Miss("it has no Neuron device")
+    return None
+
+
+def check_count(need: Need, machine: InstanceType) -> Miss | None:
+    """Reject machines with too few whole GPUs; a part of a GPU is not a whole one."""
+    if machine.gpu_count >= need.gpu_count:
+        return None
+    shortfall = 1 - machine.gpu_count / need.gpu_count
+    if machine.is_fractional:
+        return Miss(f"it has {machine.gpu_partition_size:g} of a GPU; whole ones are asked for", shortfall)
+    return Miss(f"it has {_count(machine.gpu_count, 'GPU')}; {need.gpu_count} are asked for", shortfall)
+
+
+def check_model(need: Need, machine: InstanceType) -> Miss | None:
+    """Reject other models than the definition names."""
+    if not need.models or any(is_same_name(model, machine.accelerator_model) for model in need.models):
+        return None
+    return Miss(f"its GPU is {machine.accelerator_model}; asked for is {' or '.join(need.models)}")
+
+
+def check_card_memory(need: Need, machine: InstanceType) -> Miss | None:
+    """Reject cards with less memory than asked, less the tolerance between GB and GiB."""
+    if machine.gpu_memory_mib >= need.gpu_memory_mib * (1 - CARD_MEMORY_TOLERANCE):
+        return None
+    has, asked = format_mib(machine.gpu_memory_mib), format_mib(need.gpu_memory_mib)
+    return Miss(f"its GPU has {has} of memory; {asked} are asked for", 1 - machine.gpu_memory_mib / need.gpu_memory_mib)
+
+
+def check_share(need: Need, machine: InstanceType) -> Miss | None:
+    """Reject machines that cannot give the share of a GPU that is asked for."""
+    misfit = find_misfit(need.share, machine) if need.share else None
+    return Miss(misfit.reason, misfit.shortfall) if misfit else None
+
+
+def check_compute_capability(need: Need, machine: InstanceType) -> Miss | None:
+    """Reject GPUs of a lower compute capability than asked for: bf16 begins with 8.0."""
+    asked, has = need.compute_capability, machine.compute_capability
+    if asked is None or (has is not None and has >= asked):
+        return None
+    if has is None:
+        return Miss(f"the compute capability of its {machine.accelerator_model} is not known")
+    return Miss(f"its {machine.accelerator_model} has compute capability {_dotted(has)}; {_dotted(asked)} is asked for")
+
+
+def check_interconnect(need: Need, machine: InstanceType) -> Miss | None:
+    """Reject machines without EFA, or whose GPUs are not known to be connected by NVLink, where that is asked for."""
+    if need.interconnect is Interconnect.EFA and not machine.efa_interfaces:
+        return Miss("it has no Elastic Fabric Adapter (EFA)")
+    if need.interconnect is Interconnect.NVLINK and not machine.has_nvlink:
+        return Miss("its GPUs are not known to be connected by NVLink")
+    return None
+
+
+def check_driver(need: Need, _machine: InstanceType) -> Miss | None:
+    """Reject every machine when a driver is asked for on ECS, where nobody can tell a machine's driver beforehand.
+
+    The AMI brings it, and container instances register no attribute that names it ("Amazon ECS-optimized Linux AMIs").
+    A placement constraint on an attribute that only some machines register would let tasks wait for ever, and keep
+    managed scaling from starting any.
+    """
+    if not need.driver or need.target != "ecs":
+        return None
+    return Miss(
+        f"driver {need.driver} is asked for, which no machine on ECS can be chosen by: its AMI brings the driver; "
+        "set the AMI of the capacity provider instead"
+    )
+
+
+def check_neuron(need: Need, machine: InstanceType) -> Miss | None:
+    """Reject machines with too few Neuron devices or cores.
+
+    ECS does not count Neuron devices, so a job takes one device or the whole machine: one that needs several devices
+    is content with any machine that has at least so many.
+    """
+    if machine.neuron_devices < need.neuron_devices:
+        shortfall = 1 - machine.neuron_devices / need.neuron_devices
+        has = _count(machine.neuron_devices, "Neuron device")
+        return Miss(f"it has {has}; {need.neuron_devices} are asked for", shortfall)
+    if machine.neuron_cores < need.neuron_cores:
+        shortfall = 1 - machine.neuron_cores / need.neuron_cores
+        return Miss(
+            f"it has {_count(machine.neuron_cores, 'NeuronCore')}; {need.neuron_cores} are asked for", shortfall
+        )
+    return None
+
+
+def check_vcpu(need: Need, machine: InstanceType) -> Miss | None:
+    """Reject machines with fewer vCPUs than the revision reserves."""
+    if machine.vcpus >= need.vcpus:
+        return None
+    return Miss(f"it has {machine.vcpus} vCPU; the task reserves {need.vcpus:g}", 1 - machine.vcpus / need.vcpus)
+
+
+def check_memory(need: Need, machine: InstanceType) -> Miss | None:
+    """Reject machines whose memory, less what kernel and ECS keep, is less than the revision reserves."""
+    usable = usable_memory_mib(machine.memory_mib)
+    if usable >= need.memory_mib:
+        return None
+    reason = (
+        f"about {usable:,} of its {machine.memory_mib:,} MiB are left for tasks; "
+        f"the task reserves {need.memory_mib:,} MiB"
+    )
+    return Miss(reason, 1 - usable / need.memory_mib)
+
+
+def check_architecture(need: Need, machine: InstanceType) -> Miss | None:
+    """Reject the wrong processor architecture; ECS writes X86_64 and ARM64, EC2 x86_64 and arm64."""
+    if not need.architecture or machine.architecture.casefold() == need.architecture.casefold():
+        return None
+    return Miss(f"its processor is {machine.architecture}; the task is for {need.architecture}")
+
+
+def check_image(need: Need, machine: InstanceType) -> Miss | None:
+    """Reject machines that an image of the task, by what is known of it, is not for."""
+    runs = RUN_PLATFORMS.get(machine.architecture)
+    if runs is None:
+        return None
+    for container, platforms in need.platforms:
+        if not set(platforms) & set(runs):
+            return Miss(
+                f"its processor is {machine.architecture}; the image of container {container} is for "
+                f"{' and '.join(platforms)}: build it for {runs[0]}, or have the task definition (cpuArchitecture) and "
+                "the job ask for machines of its architecture"
+            )
+    return None
+
+
+def check_ports(need: Need, _machine: InstanceType) -> Miss | None:
+    """Reject tasks that take a port of the machine twice, or one that it needs itself: no machine has room for them.
+
+    Source: "hostPort" of PortMapping (Amazon ECS API Reference).
+    """
+    for port in need.host_ports:
+        if port in RESERVED_PORTS:
+            return Miss(
+                f"the task definition takes host port {port}, which {RESERVED_PORTS[port]} has on every machine"
+            )
+    twice = [port for port, count in Counter(need.host_ports).items() if count > 1]
+    if twice:
+        return Miss(f"the task definition takes host port {twice[0]} twice")
+    return None
+
+
+TYPE_FILTERS: tuple[tuple[str, TypeFilter], ...] = (
+    ("manufacturer", check_manufacturer),
+    ("allow-list", check_allow_list),
+    ("accelerator", check_accelerator),
+    ("count", check_count),
+    ("model", check_model),
+    ("memory-per-card", check_card_memory),
+    ("share", check_share),
+    ("compute-capability", check_compute_capability),
+    ("interconnect", check_interconnect),
+    ("driver", check_driver),
+    ("neuron", check_neuron),
+    ("vcpu", check_vcpu),
+    ("memory", check_memory),
+    ("architecture", check_architecture),
+    ("image", check_image),
+    ("ports", check_ports),
+)
+
+
+def format_mib(memory_mib: int) -> str:
+    """Write memory in the largest unit it is whole in: `24 GiB`, else `22,888 MiB`."""
+    return f"{memory_mib // 1024:,} GiB" if memory_mib % 1024 == 0 else f"{memory_mib:,} MiB"
+
+
+def _dotted(version: tuple[int, int]) -> str:
+    return ".".join(map(str, version))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number or 'no'} {noun}" + ("" if number == 1 else "s")

@@ -1,0 +1,195 @@
+"""Filters on the terms of an offering: purchase option, price, and what failed lately. Some of them end by waiting."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
+from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.offerings.offering import CapacityMemory, Offering, OfferingKey
+from relaunch.core.offerings.quotas import NO_QUOTAS, Quotas, quota_of
+from relaunch.core.selection.expected_cost import GP3_USD_PER_GIB_MONTH
+from relaunch.core.selection.instance_type_filters import Miss
+from relaunch.core.selection.neuron_devices import NETWORK_MODES, wants_neuron
+from relaunch.core.selection.requirements import Need, fills_machine
+
+# Other jobs end at times nobody knows; this is when it is worth another look.
+_QUOTA_PATIENCE = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionLimits:
+    """The limits of stack and account, and what the region asks for disks, as selection needs them.
+
+    `max_spot_ratio`: spot above this share of the on-demand price is not worth being interrupted.
+    `has_subnets`: whether the stack names subnets, which tasks of network mode awsvpc need.
+    `quotas`: the account's quotas by code; one that is not known is not there, and rejects nothing.
+    """
+
+    max_price_usd_per_hour: float = 40.0
+    max_spot_ratio: float = 0.9
+    has_subnets: bool = True
+    quotas: Quotas = field(default_factory=lambda: NO_QUOTAS)
+    gp3_usd_per_gib_month: float = GP3_USD_PER_GIB_MONTH
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Everything the filters on offerings look at.
+
+    `price_cap` is the lower of the definition's and the stack's.
+    """
+
+    need: Need
+    policy: PurchasePolicy
+    purchase_options: frozenset[PurchaseOption]
+    price_cap: float
+    price_cap_owner: str
+    network_mode: str
+    wants_neuron: bool
+    disk_gib: int
+    memory: CapacityMemory
+    now: datetime
+    limits: SelectionLimits
+
+
+def derive_terms(
+    definition: JobDefinition, need: Need, memory: CapacityMemory, now: datetime, limits: SelectionLimits
+) -> Terms:
+    """Read once what every offering is held against."""
+    own, stack = definition.max_price_usd_per_hour, limits.max_price_usd_per_hour
+    is_own = own is not None and own <= stack
+    return Terms(
+        need=need,
+        policy=definition.purchase,
+        purchase_options=definition.purchase.options,
+        price_cap=own if own is not None and is_own else stack,
+        price_cap_owner="job" if is_own else "stack",
+        network_mode=need.network_mode,
+        wants_neuron=wants_neuron(need),
+        disk_gib=definition.disk_gib or 0,
+        memory=memory,
+        now=now,
+        limits=limits,
+    )
+
+
+_MANAGED_MODES = ("awsvpc", "host")
+
+OfferingFilter = Callable[[Terms, Offering], Miss | None]
+
+
+def check_network_mode(terms: Terms, offering: Offering) -> Miss | None:
+    """Reject what cannot run tasks of the revision's network mode, or cannot keep their Neuron devices apart.
+
+    Managed Instances run tasks of network mode awsvpc and host only ("Amazon ECS Managed Instances").
+    """
+    mode = terms.network_mode
+    if mode == "awsvpc" and not terms.limits.has_subnets:
+        return Miss("the task definition's network mode is awsvpc, and the stack has no subnets (SubnetIds)")
+    if mode and offering.is_managed and mode not in _MANAGED_MODES:
+        return Miss(f"Managed Instances take network mode awsvpc or host, and the task definition's is {mode}")
+    if mode and terms.wants_neuron and not offering.is_managed and mode not in NETWORK_MODES:
+        reason = (
+            f"ECS does not count Neuron devices, and tasks of network mode {mode} take no ports of the machine, which "
+            "would keep them apart: use bridge or host, or a capacity provider of Managed Instances"
+        )
+        return Miss(reason)
+    return None
+
+
+def check_disk(terms: Terms, offering: Offering) -> Miss | None:
+    """Reject machines whose disk is known to be smaller than the definition asks; that of most is not known."""
+    if offering.disk_gib is None or offering.disk_gib >= terms.disk_gib:
+        return None
+    reason = f"its disk has {offering.disk_gib:,} GiB; {terms.disk_gib:,} are asked for"
+    return Miss(reason, 1 - offering.disk_gib / terms.disk_gib)
+
+
+def check_purchase(terms: Terms, offering: Offering) -> Miss | None:
+    """Reject purchase options the definition does not allow."""
+    if offering.purchase in terms.purchase_options:
+        return None
+    return Miss(f"the job's purchase is {terms.policy}")
+
+
+def check_quota(terms: Terms, offering: Offering) -> Miss | None:
+    """Reject machines that the account's quota does not allow, by itself or beside those of other jobs.
+
+    A machine with room for two such tasks may be up already, and then takes no more of the quota: what others use is
+    held against machines that the task fills.
+    """
+    if not terms.limits.quotas:
+        return None
+    quota = quota_of(offering.instance_type.name, offering.purchase)
+    room = terms.limits.quotas.get(quota.code) if quota else None
+    if quota is None or room is None:
+        return None
+    vcpus = offering.instance_type.vcpus
+    if vcpus > room.vcpus:
+        reason = f"it has {vcpus} vCPU and the account's quota is {room.vcpus:g}: ask AWS for more of {quota}"
+        return Miss(reason, 1 - room.vcpus / vcpus)
+    if vcpus + room.used_vcpus <= room.vcpus or not fills_machine(terms.need, offering.instance_type):
+        return None
+    reason = (
+        f"it has {vcpus} vCPU and other jobs use {room.used_vcpus:g} of the quota's {room.vcpus:g}: "
+        f"wait for them, or ask AWS for more of {quota}"
+    )
+    retry_at = terms.now + _QUOTA_PATIENCE
+    return Miss(reason, 1 - (room.vcpus - room.used_vcpus) / vcpus, is_permanent=False, retry_at=retry_at)
+
+
+def check_price_cap(terms: Terms, offering: Offering) -> Miss | None:
+    """Reject what costs more than the definition or the stack allows; on-demand prices do not change by waiting."""
+    price = offering.expected_usd_per_hour
+    is_permanent = offering.purchase is PurchaseOption.ON_DEMAND
+    if price is None:
+        return Miss("its price is not known, so no price cap can be kept", is_permanent=is_permanent)
+    if price <= terms.price_cap:
+        return None
+    reason = f"it costs {price:.4g} USD per hour; the {terms.price_cap_owner}'s cap is {terms.price_cap:.4g}"
+    return Miss(reason, 1 - terms.price_cap / price, is_permanent)
+
+
+def check_spot_ratio(terms: Terms, offering: Offering) -> Miss | None:
+    """Reject spot that is not cheaper enough than on-demand; an unknown spot price is not judged here."""
+    ratio, limit = offering.spot_ratio, terms.limits.max_spot_ratio
+    if ratio is None or ratio <= limit:
+        return None
+    reason = (
+        f"spot costs {ratio:.0%} of the on-demand price; above {limit:.0%} (MaxSpotRatio) it is not worth being "
+        "interrupted"
+    )
+    return Miss(reason, 1 - limit / ratio, is_permanent=False)
+
+
+def check_capacity_memory(terms: Terms, offering: Offering) -> Miss | None:
+    """Reject what failed or was interrupted lately, by any job; a failure without a zone counts for every zone."""
+    if not terms.memory:
+        return None
+    found = (terms.memory.get(key) for key in _keys(offering))
+    failures = [failure for failure in found if failure is not None and failure.until > terms.now]
+    if not failures:
+        return None
+    failure = max(failures, key=lambda each: each.until)
+    reason = f"{failure.reason} at {failure.at:%H:%M} UTC; avoided until {failure.until:%H:%M} UTC"
+    return Miss(reason, is_permanent=False, retry_at=failure.until)
+
+
+# What these say of one offering holds for every other of its group.
+GROUP_FILTERS: tuple[tuple[str, OfferingFilter], ...] = (
+    ("network-mode", check_network_mode),
+    ("disk", check_disk),
+    ("purchase", check_purchase),
+    ("quota", check_quota),
+)
+OFFERING_FILTERS: tuple[tuple[str, OfferingFilter], ...] = (
+    ("price-cap", check_price_cap),
+    ("spot-ratio", check_spot_ratio),
+    ("capacity-memory", check_capacity_memory),
+)
+
+
+def _keys(offering: Offering) -> tuple[OfferingKey, ...]:
+    key = offering.key
+    return (key,) if key.zone is None else (key, OfferingKey(key.instance_type, None, key.purchase))

@@ -1,0 +1,58 @@
+"""The table of a selection as rows: the one form that is stored and printed."""
+
+import math
+from collections.abc import Mapping
+
+from relaunch.core.offerings.offering import Offering
+from relaunch.core.selection.expected_cost import cost_of
+from relaunch.core.selection.selection import Rejection, Selection
+
+
+def explain_rows(selection: Selection) -> tuple[Mapping[str, object], ...]:
+    """Return the whole table as JSON-ready rows, kept offerings first: the one form that is stored and printed.
+
+    Keys: `rank` (1 is what was chosen; None when rejected), `instance_type`, `purchase`, `zone`, `zones`,
+    `capacity_provider`, `accelerator`, `accelerator_count`, `accelerator_memory_mib`, `vcpus`, `memory_mib`,
+    `price_usd_per_hour` (None: unknown), `expected_usd_per_hour`, `price_at` (ISO 8601), `on_demand_usd_per_hour`,
+    `saving` (share of the on-demand price), `expected_cost_usd` (to finish the job; None: no duration is estimated, no
+    price is known, or it would never finish), `interruptions_per_hour` (reckoned with; 0 on demand), `placement_score`
+    (EC2's odds of a spot launch, 1 to 10, reckoned with too; None: unknown), `verdict` (`kept`, `rejected`), `filter`,
+    `reason`, `is_permanent`.
+    """
+    cost = cost_of(selection.work)
+    kept = [_row(each, rank, cost(each)) for rank, each in enumerate(selection.kept, start=1)]
+    return (*kept, *(_rejected_row(rejection, cost(rejection.offering)) for rejection in selection.rejected))
+
+
+def _row(offering: Offering, rank: int | None, cost: float | None) -> dict[str, object]:
+    machine = offering.instance_type
+    return {
+        "rank": rank,
+        "instance_type": machine.name,
+        "purchase": offering.purchase.value,
+        "zone": offering.zone,
+        "zones": list(offering.zones),
+        "capacity_provider": offering.capacity_provider,
+        "accelerator": machine.accelerator_model,
+        "accelerator_count": machine.accelerator_count,
+        "accelerator_memory_mib": machine.accelerator_memory_mib,
+        "vcpus": machine.vcpus,
+        "memory_mib": machine.memory_mib,
+        "price_usd_per_hour": offering.price_usd_per_hour,
+        "expected_usd_per_hour": offering.expected_usd_per_hour,
+        "price_at": offering.price_at.isoformat() if offering.price_at else None,
+        "on_demand_usd_per_hour": offering.on_demand_usd_per_hour,
+        "saving": offering.saving,
+        "expected_cost_usd": cost if cost is None or math.isfinite(cost) else None,
+        "interruptions_per_hour": offering.interruption_rate,
+        "placement_score": offering.placement_score,
+        "verdict": "kept",
+        "filter": None,
+        "reason": "",
+        "is_permanent": None,
+    }
+
+
+def _rejected_row(rejection: Rejection, cost: float | None) -> dict[str, object]:
+    verdict = {"verdict": "rejected", "filter": rejection.filter_name, "reason": rejection.reason}
+    return _row(rejection.offering, None, cost) | verdict | {"is_permanent": rejection.is_permanent}

@@ -1,0 +1,239 @@
+"""Selection: named filters keep or reject offerings with a reason; what is kept is ordered by expected cost."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.core.offerings.offering import CapacityMemory, Offering
+from relaunch.core.revisions.revision import Revision
+from relaunch.core.selection.expected_cost import WorkAhead, cost_of, derive_work
+from relaunch.core.selection.instance_type_filters import TYPE_FILTERS, Miss
+from relaunch.core.selection.offering_filters import (
+    GROUP_FILTERS,
+    OFFERING_FILTERS,
+    OfferingFilter,
+    SelectionLimits,
+    Terms,
+    derive_terms,
+)
+from relaunch.core.selection.offering_table import OfferingGroup, OfferingTable, RankKey, rank_key
+from relaunch.core.selection.requirements import Need, derive_need
+
+FILTER_NAMES = tuple(name for name, _ in (*TYPE_FILTERS, *GROUP_FILTERS, *OFFERING_FILTERS))
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """An offering that was not kept: by which filter, and why in words for the user.
+
+    `shortfall` is how far off it was, as a share of what is asked. `is_permanent`: waiting does not change it.
+    `retry_at`: when it ends by itself, where that is known.
+    """
+
+    offering: Offering
+    filter_name: str
+    reason: str
+    shortfall: float = 0.0
+    is_permanent: bool = True
+    retry_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What was kept, best first, and everything that was rejected, furthest come first.
+
+    `filter_counts` lists (filter name, kept before, kept after) in the order the filters ran: it tells which filter
+    removed the last offering. `work` is what the order reckons with; None: the order is that of prices.
+    """
+
+    kept: tuple[Offering, ...]
+    rejected: tuple[Rejection, ...]
+    filter_counts: tuple[tuple[str, int, int], ...]
+    work: WorkAhead | None = None
+
+    @property
+    def chosen(self) -> Offering | None:
+        """Return the best offering, None when nothing was kept."""
+        return self.kept[0] if self.kept else None
+
+    @property
+    def last_filter(self) -> str | None:
+        """Return the filter that removed the last offering; None when one was kept or there was none at all."""
+        emptied = [name for name, before, after in self.filter_counts if before and not after]
+        return emptied[0] if emptied else None
+
+    @property
+    def is_permanent(self) -> bool:
+        """Tell whether nothing was kept and waiting will not change that."""
+        return self.chosen is None and all(rejection.is_permanent for rejection in self.rejected)
+
+    @property
+    def retry_at(self) -> datetime | None:
+        """Return when the first offering may go again: the capacity memory lets it, or a quota has room.
+
+        None when something was kept, and when only prices stand in the way: those change at times nobody knows.
+        """
+        if self.chosen is not None:
+            return None
+        return min((each.retry_at for each in self.rejected if each.retry_at is not None), default=None)
+
+    @property
+    def nearest_miss(self) -> Rejection | None:
+        """Return, of those the last filter removed, the one that missed by least; the cheapest of equals.
+
+        One that waiting may help is nearer than any other.
+        """
+        last = [rejection for rejection in self.rejected if rejection.filter_name == self.last_filter]
+        return min(
+            last, key=lambda each: (each.is_permanent, each.shortfall, *rank_key(each.offering, 0)), default=None
+        )
+
+
+class _DeferredSelection(Selection):
+    """A selection that knows what was chosen, and makes the whole table when it is asked for."""
+
+    def __init__(self, sieve: "_Sieve") -> None:
+        object.__setattr__(self, "_sieve", sieve)
+        object.__setattr__(self, "work", sieve.work)
+
+    _sieve: "_Sieve"
+
+    @cached_property
+    def chosen(self) -> Offering | None:
+        return self._sieve.choose()
+
+    @cached_property
+    def kept(self) -> tuple[Offering, ...]:
+        return self._table[0]
+
+    @cached_property
+    def rejected(self) -> tuple[Rejection, ...]:
+        return self._table[1]
+
+    @cached_property
+    def filter_counts(self) -> tuple[tuple[str, int, int], ...]:
+        return _count_by_filter(len(self._sieve.offerings), self.rejected)
+
+    @cached_property
+    def _table(self) -> tuple[tuple[Offering, ...], tuple[Rejection, ...]]:
+        return self._sieve.sift()
+
+
+def select(
+    definition: JobDefinition,
+    revision: Revision | None,
+    offerings: Sequence[Offering],
+    memory: CapacityMemory,
+    now: datetime,
+    limits: SelectionLimits,
+) -> Selection:
+    """Choose among offerings: every filter in turn, then by the expected cost to finish.
+
+    Without an estimated duration the order is that of prices. Equal ones: a known price before an assumed one, better
+    odds of a launch, more zones, then by name. Without a revision (not yet pinned) only the definition is held against
+    the machines. Selecting several times from an OfferingTable saves the reading of the offerings; the table of kept
+    and rejected is made when it is asked for.
+    """
+    need = derive_need(definition, revision)
+    terms = derive_terms(definition, need, dict(memory), now, limits)
+    table = offerings if isinstance(offerings, OfferingTable) else OfferingTable(offerings)
+    return _DeferredSelection(_Sieve(need, terms, derive_work(definition, limits.gp3_usd_per_gib_month), table))
+
+
+_Filtered = tuple[str, Miss]
+
+
+class _Sieve:
+    """Holds every group of offerings against the filters that judge it as one; the others judge one by one."""
+
+    def __init__(self, need: Need, terms: Terms, work: WorkAhead | None, offerings: OfferingTable) -> None:
+        self.terms, self.work, self.offerings = terms, work, offerings
+        self._cost = cost_of(work)
+        misses = {machine.name: _first_type_miss(need, machine) for machine in offerings.machines}
+        self.groups = [
+            (group, misses[group[0].instance_type.name] or _first_miss(GROUP_FILTERS, terms, group[0]))
+            for group in offerings.groups
+        ]
+
+    def choose(self) -> Offering | None:
+        """Return the best offering, which is the best of one group: within a group the order is known already."""
+        heads = (self._head(group) for group, miss in self.groups if miss is None)
+        return min((head for head in heads if head is not None), key=self._rank, default=None)
+
+    def sift(self) -> tuple[tuple[Offering, ...], tuple[Rejection, ...]]:
+        """Return every offering, as kept or as rejected."""
+        kept: list[Offering] = []
+        rejected: list[Rejection] = []
+        for group, group_miss in self.groups:
+            for offering in group:
+                miss = group_miss or _first_miss(OFFERING_FILTERS, self.terms, offering)
+                if miss is None:
+                    kept.append(offering)
+                else:
+                    rejected.append(_reject(offering, *miss))
+        return tuple(sorted(kept, key=self._rank)), _rank_rejections(rejected)
+
+    def _head(self, group: OfferingGroup) -> Offering | None:
+        """Return the best offering of a group that passes."""
+        cheapest_usd_per_hour = group[0].expected_usd_per_hour
+        if cheapest_usd_per_hour is None or cheapest_usd_per_hour > self.terms.price_cap:
+            return None
+        return next((each for each in group if not _first_miss(OFFERING_FILTERS, self.terms, each)), None)
+
+    def _rank(self, offering: Offering) -> tuple[float, RankKey]:
+        cost, rank = self._cost(offering), self.offerings.rank(offering)
+        # The price comes first in `rank`: it is the measure where there is no work to reckon with.
+        return (rank[0] if cost is None else cost, rank)
+
+
+def explain_rejection(selection: Selection) -> str:
+    """Say in one sentence why nothing was kept: which filter removed the last offering, and what came nearest.
+
+    Empty when something was kept.
+    """
+    if selection.kept:
+        return ""
+    miss, name = selection.nearest_miss, selection.last_filter
+    if miss is None or name is None:
+        return "there is no offering at all: the stack names no capacity providers (CapacityProviders)"
+    verdict = "nothing satisfies this job" if selection.is_permanent else "nothing is to be had right now"
+    removed = sum(rejection.filter_name == name for rejection in selection.rejected)
+    of = f"the last {removed} of {len(selection.rejected)} offerings" if removed > 1 else "the last offering"
+    return f"{verdict}: {name} removed {of}; the nearest was {miss.offering.key}: {miss.reason}"
+
+
+def _first_type_miss(need: Need, machine: InstanceType) -> _Filtered | None:
+    for name, check in TYPE_FILTERS:
+        if miss := check(need, machine):
+            return name, miss
+    return None
+
+
+def _first_miss(filters: Sequence[tuple[str, OfferingFilter]], terms: Terms, offering: Offering) -> _Filtered | None:
+    for name, check in filters:
+        if miss := check(terms, offering):
+            return name, miss
+    return None
+
+
+def _reject(offering: Offering, filter_name: str, miss: Miss) -> Rejection:
+    return Rejection(offering, filter_name, miss.reason, miss.shortfall, miss.is_permanent, miss.retry_at)
+
+
+def _rank_rejections(rejected: list[Rejection]) -> tuple[Rejection, ...]:
+    """Order rejections so that those which came furthest are first."""
+    places = {name: place for place, name in enumerate(FILTER_NAMES)}
+    return tuple(sorted(rejected, key=lambda each: (-places[each.filter_name], *rank_key(each.offering, 0))))
+
+
+def _count_by_filter(offered: int, rejected: Sequence[Rejection]) -> tuple[tuple[str, int, int], ...]:
+    removed = Counter(rejection.filter_name for rejection in rejected)
+    counts, left = [], offered
+    for name in FILTER_NAMES:
+        counts.append((name, left, left - removed[name]))
+        left -= removed[name]
+    return tuple(counts)

@@ -1,0 +1,63 @@
+"""What a trigger event tells people and the training: a summary and environment variables."""
+
+from relaunch.core.jobs.job import TriggerFacts
+from relaunch.core.triggers.events import GithubEvent, ImagePushed, ObjectCreated, TriggerEvent
+
+
+def collect_facts(event: TriggerEvent, sha: str = "") -> TriggerFacts:
+    """Return what started a job. `sha` is a commit id found elsewhere than in the event, in an image's tag."""
+    if isinstance(event, GithubEvent):
+        return _collect_github_facts(event)
+    if isinstance(event, ObjectCreated):
+        return _collect_object_facts(event)
+    if isinstance(event, ImagePushed):
+        return _collect_image_facts(event, sha)
+    return TriggerFacts("direct", event.identity, f"asked for by {event.caller}" if event.caller else "asked for")
+
+
+def _collect_github_facts(event: GithubEvent) -> TriggerFacts:
+    environment = {
+        "RELAUNCH_GIT_REPOSITORY": event.repository,
+        "RELAUNCH_GIT_REF": event.ref,
+        "RELAUNCH_GIT_SHA": event.sha,
+        "RELAUNCH_PACKAGE": event.package,
+        "RELAUNCH_PACKAGE_TAG": event.package_tag,
+    }
+    sender = f" by {event.sender}" if event.sender else ""
+    summary = f"{_summarise_github(event)} in {event.repository}{sender}"
+    return TriggerFacts("github", event.identity, summary, _drop_empty(environment))
+
+
+def _summarise_github(event: GithubEvent) -> str:
+    name = event.ref.removeprefix("refs/heads/").removeprefix("refs/tags/")
+    is_tag = event.ref.startswith("refs/tags/")
+    package = ":".join(part for part in (event.package, event.package_tag) if part)
+    summaries = {
+        "push": f"push of tag {name}" if is_tag else f"push of {event.sha[:7]} to {name}",
+        "workflow_dispatch": f"workflow {event.workflow} dispatched on {name}",
+        "workflow_run": f"workflow {event.workflow} completed on {name}",
+        "repository_dispatch": f"dispatch of {event.dispatch_type}",
+        "package": f"package {package} {event.action}",
+    }
+    return summaries.get(event.event, f"{event.event} {name} {event.action}".strip())
+
+
+def _collect_object_facts(event: ObjectCreated) -> TriggerFacts:
+    uri = f"s3://{event.bucket}/{event.key}"
+    environment = {"RELAUNCH_OBJECT_URI": uri, "RELAUNCH_OBJECT_VERSION_ID": event.version_id}
+    return TriggerFacts("s3", event.identity, f"upload of {uri}", _drop_empty(environment))
+
+
+def _collect_image_facts(event: ImagePushed, sha: str) -> TriggerFacts:
+    environment = {
+        "RELAUNCH_IMAGE_REPOSITORY": event.repository,
+        "RELAUNCH_IMAGE_TAG": event.tag,
+        "RELAUNCH_IMAGE_DIGEST": event.digest,
+        "RELAUNCH_GIT_SHA": sha,
+    }
+    summary = f"image {event.repository}:{event.tag} pushed"
+    return TriggerFacts("image", event.identity, summary, _drop_empty(environment))
+
+
+def _drop_empty(environment: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if value}

@@ -1,0 +1,89 @@
+"""Which GitHub events start a job of which trigger: the rules of GitHub Actions, and fewer events than it has."""
+
+from collections.abc import Iterator
+
+from relaunch.core.definitions.definition import GithubTrigger
+from relaunch.core.definitions.filter_patterns import any_matches_filters, matches_filters
+from relaunch.core.triggers.events import GithubEvent
+
+
+def list_github_obstacles(trigger: GithubTrigger, event: GithubEvent) -> Iterator[str]:
+    """Give every reason, in words for the user, why an event of the trigger's repository and kind starts nothing."""
+    if event.is_fork:
+        yield f"the {event.event} comes from a fork of {event.repository}"
+    match event.event:
+        case "push":
+            yield from _list_push_obstacles(trigger, event)
+        case "workflow_run":
+            yield from _list_workflow_run_obstacles(trigger, event)
+        case "workflow_dispatch":
+            yield from _list_workflow_obstacles(trigger, event.workflow)
+        case "repository_dispatch":
+            yield from _list_name_obstacles("type", trigger.types, event.dispatch_type)
+        case "release" | "package":
+            yield from _list_action_obstacles(event, "published")
+            yield from _list_name_obstacles("package", trigger.packages, event.package)
+        case _:
+            yield f"{event.event} events start nothing"
+    if trigger.wait_for_image is not None and "sha}" in trigger.wait_for_image.tag and not event.sha:
+        yield f"the job would wait for the image of a commit, and this {event.event} event names none"
+
+
+def _list_push_obstacles(trigger: GithubTrigger, event: GithubEvent) -> Iterator[str]:
+    if event.is_deleted:
+        yield f"{event.ref} was deleted"
+    if event.ref.startswith("refs/tags/"):
+        yield from _list_tag_obstacles(trigger, event.ref.removeprefix("refs/tags/"))
+    elif event.ref.startswith("refs/heads/"):
+        yield from _list_branch_obstacles(trigger, event, event.ref.removeprefix("refs/heads/"))
+    else:
+        yield f"{event.ref} is neither a branch nor a tag"
+
+
+def _list_tag_obstacles(trigger: GithubTrigger, tag: str) -> Iterator[str]:
+    """Tags have no commits of their own: `paths` says nothing about them, and only `tags` lets one in."""
+    if not trigger.tags:
+        yield f"{tag} is a tag, and the trigger names no tags"
+    elif not matches_filters(tag, trigger.tags):
+        yield f"the tag {tag} does not match {_enumerate(trigger.tags)}"
+
+
+def _list_branch_obstacles(trigger: GithubTrigger, event: GithubEvent, branch: str) -> Iterator[str]:
+    if trigger.tags and not trigger.branches:
+        yield f"only tags are watched, and {branch} is a branch"
+    if trigger.branches and not matches_filters(branch, trigger.branches):
+        yield f"the branch {branch} does not match {_enumerate(trigger.branches)}"
+    if not event.has_commits:
+        yield f"the push to {branch} brought no commits"
+    if trigger.paths and event.paths is not None and not any_matches_filters(event.paths, trigger.paths):
+        yield f"no changed path matches {_enumerate(trigger.paths)}"
+
+
+def _list_workflow_run_obstacles(trigger: GithubTrigger, event: GithubEvent) -> Iterator[str]:
+    yield from _list_action_obstacles(event, "completed")
+    if event.conclusion != "success":
+        yield f"the workflow run ended with {event.conclusion or 'no conclusion'}"
+    branch = event.ref.removeprefix("refs/heads/")
+    if trigger.branches and not matches_filters(branch, trigger.branches):
+        yield f"the branch {branch} does not match {_enumerate(trigger.branches)}"
+    yield from _list_workflow_obstacles(trigger, event.workflow)
+
+
+def _list_action_obstacles(event: GithubEvent, action: str) -> Iterator[str]:
+    if event.action != action:
+        yield f"the {event.event} was {event.action or 'changed'}, and only {action} starts a job"
+
+
+def _list_workflow_obstacles(trigger: GithubTrigger, workflow: str) -> Iterator[str]:
+    """A workflow may be named by its name, its path or its file's name: GitHub tells one or the other."""
+    if workflow.rpartition("/")[2] not in trigger.workflows:
+        yield from _list_name_obstacles("workflow", trigger.workflows, workflow)
+
+
+def _list_name_obstacles(kind: str, names: tuple[str, ...], name: str) -> Iterator[str]:
+    if names and name not in names:
+        yield f"the {kind} {name} is not {_enumerate(names)}"
+
+
+def _enumerate(names: tuple[str, ...]) -> str:
+    return " or ".join(names)

@@ -1,0 +1,155 @@
+"""Does this event start a job of this definition, with which inputs, and under which id?"""
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, JobDefinition, S3Trigger, Trigger
+from relaunch.core.definitions.filter_patterns import translate_pattern
+from relaunch.core.definitions.inputs import check_inputs
+from relaunch.core.jobs.job import TriggerFacts
+from relaunch.core.triggers.events import DirectRequest, GithubEvent, ImagePushed, ObjectCreated, TriggerEvent
+from relaunch.core.triggers.facts import collect_facts
+from relaunch.core.triggers.github import list_github_obstacles
+
+MAX_JOB_ID_LENGTH = 100  # startedBy is `<job>/<attempt>`, and ECS takes 128 characters
+_HASH_LENGTH = 12  # 60 bits: two of a million jobs of one definition share an id once in two million such definitions
+_SHA_PLACEHOLDERS = {"{sha}": "(?P<sha>[0-9a-f]{40})", "{short_sha}": "[0-9a-f]{7}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The event starts a job.
+
+    `trigger` is the first of the definition's triggers that matches, None for a direct request. `inputs` are the
+    declared ones with defaults filled in. `image` (repository, tag) is what the job waits for first, at most for
+    `image_timeout`. `notes` say what was left out, in words for the user.
+    """
+
+    trigger: Trigger | None
+    inputs: Mapping[str, str]
+    facts: TriggerFacts
+    image: tuple[str, str] | None = None
+    image_timeout: timedelta | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NoMatch:
+    """The event does not concern this definition; `reason` says why, in words for the user."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidInputs:
+    """The event would start a job, but its inputs are not what the definition allows."""
+
+    reason: str
+    errors: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoredEvent:
+    """An event that can start nothing, whatever the definitions say."""
+
+    reason: str
+
+
+def derive_job_id(identity: str, definition: str) -> str:
+    """Return the id of the job that this event starts for this definition: the same event, the same id.
+
+    At most 100 characters of a-z, 0-9 and hyphen: `<definition>-<hash of both>`.
+    """
+    digest = hashlib.sha256(f"{definition}\0{identity}".encode("utf-8", "surrogatepass")).digest()
+    suffix = base64.b32encode(digest)[:_HASH_LENGTH].decode("ascii").lower()
+    name = re.sub(r"[^a-z0-9]+", "-", definition.lower())[: MAX_JOB_ID_LENGTH - _HASH_LENGTH - 1].strip("-")
+    return f"{name or 'job'}-{suffix}"
+
+
+def match(definition: JobDefinition, event: TriggerEvent) -> Match | NoMatch | InvalidInputs:
+    """Decide whether an event starts a job of a definition."""
+    if isinstance(event, DirectRequest):
+        if event.definition != definition.name:
+            return NoMatch(f"the request is for {event.definition}")
+        return _accept(definition, None, event)
+    reasons: list[str] = []
+    for trigger in definition.triggers:
+        reason = _find_obstacle(trigger, event)
+        if reason is None:
+            return _accept(definition, trigger, event)
+        if reason and reason not in reasons:
+            reasons.append(reason)
+    return NoMatch("; ".join(reasons) or f"no trigger of {definition.name} watches where the event comes from")
+
+
+def _accept(definition: JobDefinition, trigger: Trigger | None, event: TriggerEvent) -> Match | InvalidInputs:
+    given = event.inputs if isinstance(event, GithubEvent | DirectRequest) else {}
+    checked = check_inputs(definition.inputs, given)
+    if checked.errors:
+        return InvalidInputs("; ".join(checked.errors), checked.errors)
+    sha = _find_commit_in_tag(trigger, event)
+    facts = collect_facts(event, sha)
+    wait = trigger.wait_for_image if isinstance(trigger, GithubTrigger) else None
+    if wait is None or not isinstance(event, GithubEvent):
+        return Match(trigger, checked.values, facts, notes=checked.notes)
+    tag = wait.tag.replace("{sha}", event.sha).replace("{short_sha}", event.sha[:7])
+    return Match(trigger, checked.values, facts, (wait.repository, tag), wait.timeout, checked.notes)
+
+
+def _find_obstacle(trigger: Trigger, event: GithubEvent | ObjectCreated | ImagePushed) -> str | None:
+    """Return why a trigger does not match, empty when it watches something else altogether, None when it matches."""
+    match (trigger, event):
+        case (GithubTrigger(), GithubEvent()):
+            if event.repository.lower() != trigger.repository.lower() or event.event != trigger.event:
+                return ""
+            return next(list_github_obstacles(trigger, event), None)
+        case (S3Trigger(), ObjectCreated()):
+            return _find_object_obstacle(trigger, event)
+        case (ImageTrigger(), ImagePushed()):
+            return _find_image_obstacle(trigger, event)
+        case _:
+            return ""
+
+
+def _find_object_obstacle(trigger: S3Trigger, event: ObjectCreated) -> str | None:
+    if event.bucket != trigger.bucket:
+        return ""
+    if not event.key.startswith(trigger.prefix):
+        return f"the key {event.key} does not start with {trigger.prefix}"
+    if not event.key.endswith(trigger.suffix):
+        return f"the key {event.key} does not end with {trigger.suffix}"
+    if event.key.endswith("/") and event.size_bytes == 0:
+        return f"{event.key} is the empty object that consoles create for a folder"
+    return None
+
+
+def _find_image_obstacle(trigger: ImageTrigger, event: ImagePushed) -> str | None:
+    if event.repository != trigger.repository:
+        return ""
+    if not event.tag:
+        # The parts of a multi-architecture image are pushed so, before the tagged list of them.
+        return f"an image without a tag was pushed to {event.repository}"
+    if _compile_tag(trigger.tag).fullmatch(event.tag) is None:
+        return f"the tag {event.tag} does not match {trigger.tag}"
+    return None
+
+
+def _compile_tag(pattern: str) -> re.Pattern[str]:
+    """Translate a tag pattern: a filter pattern in which `{sha}` is a commit id; the first one is captured."""
+    parts = [
+        _SHA_PLACEHOLDERS.get(part) or translate_pattern(part) for part in re.split(r"(\{sha\}|\{short_sha\})", pattern)
+    ]
+    expression = "".join(parts)
+    first, found, rest = expression.partition("(?P<sha>")
+    return re.compile(first + found + rest.replace("(?P<sha>", "(?:"))
+
+
+def _find_commit_in_tag(trigger: Trigger | None, event: TriggerEvent) -> str:
+    if not isinstance(trigger, ImageTrigger) or not isinstance(event, ImagePushed) or "{sha}" not in trigger.tag:
+        return ""
+    found = _compile_tag(trigger.tag).fullmatch(event.tag)
+    return found["sha"] if found else ""

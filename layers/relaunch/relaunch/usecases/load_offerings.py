@@ -1,0 +1,84 @@
+"""Look at everything a selection depends on besides the job: offerings, what failed lately, quotas, disk prices."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.quota_use import may_be_short, room_of_quotas
+from relaunch.core.offerings.offering import CapacityMemory, Offering
+from relaunch.core.offerings.quotas import Quotas
+from relaunch.core.offerings.snapshot import OfferingsSnapshot
+from relaunch.core.selection.offering_filters import SelectionLimits
+from relaunch.ports import PermanentError, World, ZoneScoreSource
+
+# Every launch reads each of them. Where more jobs run, it is EC2 that says when a quota is used up, and the capacity
+# memory that learns it.
+_MOST_COUNTED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Market:
+    """What there is to choose from at `at`, and within which limits."""
+
+    at: datetime
+    offerings: tuple[Offering, ...]
+    memory: CapacityMemory
+    limits: SelectionLimits
+
+
+def survey_market(world: World, own_job_id: str = "") -> Market:
+    """Look at the market as it is now; `own_job_id` is the job to be launched, whose earlier machine does not count.
+
+    A quota that is not known rejects nothing.
+
+    Raises:
+        TransientError: the table or the prices could not be read.
+    """
+    now = world.clock.now()
+    memory = world.capacity.load_capacity_memory(now)
+    offerings, snapshot = world.offerings.offerings(now), world.offerings.snapshot(now)
+    limits = replace(world.limits.selection, quotas=_quotas(snapshot, offerings, own_job_id, world))
+    if snapshot.gp3_usd_per_gib_month is not None:
+        limits = replace(limits, gp3_usd_per_gib_month=snapshot.gp3_usd_per_gib_month)
+    return Market(now, offerings, memory, limits)
+
+
+def with_odds(
+    offerings: tuple[Offering, ...], source: ZoneScoreSource, instance_types: Collection[str]
+) -> tuple[Offering, ...]:
+    """Give spot offerings of these types the odds that EC2 gives any of the types in their zones."""
+    scores = source.zone_scores(instance_types)
+    return tuple(
+        replace(each, placement_score=scores.get(each.zone or ""))
+        if each.purchase is PurchaseOption.SPOT and each.instance_type.name in instance_types
+        else each
+        for each in offerings
+    )
+
+
+def _quotas(snapshot: OfferingsSnapshot, offerings: Sequence[Offering], own_job_id: str, world: World) -> Quotas:
+    vcpus_by_code = snapshot.vcpus_by_quota
+    if not vcpus_by_code:
+        return {}
+    cap = world.limits.max_running_jobs
+    if cap and not may_be_short(vcpus_by_code, offerings, cap - 1):
+        return room_of_quotas(vcpus_by_code, (), {})
+    others = [job_id for job_id in world.jobs.load_slot_holders(_MOST_COUNTED + 1) if job_id != own_job_id]
+    if len(others) > _MOST_COUNTED or not may_be_short(vcpus_by_code, offerings, len(others)):
+        return room_of_quotas(vcpus_by_code, (), {})
+    known = {**world.offerings.catalogue(), **snapshot.instance_types}
+    return room_of_quotas(vcpus_by_code, _load_readable(others, world), known)
+
+
+def _load_readable(job_ids: Iterable[str], world: World) -> Iterator[Job]:
+    """Load jobs; one that cannot be read keeps no other from its launch."""
+    for job_id in job_ids:
+        try:
+            job = world.jobs.load_job(job_id)
+        except PermanentError as error:
+            world.log.decided("uncounted", job_id=job_id, reason=str(error))
+            continue
+        if job is not None:
+            yield job

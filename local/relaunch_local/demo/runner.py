@@ -1,0 +1,149 @@
+"""One performance: the world is opened, both stories are told, what happened is written down, the world is closed."""
+
+import os
+import re
+import traceback
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+from rich.text import Text
+
+from relaunch.adapters.definition_file.parser import parse_definitions
+from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.ports import PermanentError, TransientError
+from relaunch.usecases.register_definitions import compare_definitions, register_definitions
+from relaunch_cli.aws.connection import AwsConnection
+from relaunch_cli.errors import CommandError
+from relaunch_local.demo import drawings as pictures
+from relaunch_local.demo import evidence
+from relaunch_local.demo.outcome import Outcome
+from relaunch_local.demo.recorder import Witness
+from relaunch_local.demo.screen import Screen
+from relaunch_local.demo.session import Stage, UnmetExpectationError
+from relaunch_local.demo.story import tell_push, tell_upload
+from relaunch_local.stack.build import REPOSITORY
+from relaunch_local.stack.deployment import STACK
+from relaunch_local.stack.local_stack import LocalWorld, WorldSettings, local_world
+from relaunch_local.stack.training_cluster import Training
+
+TRAINING = Training(steps=120, step_delay_seconds=0.05, checkpoint_every=20)
+DEFINITIONS = REPOSITORY / "examples" / "relaunch.yaml"
+FAILURE_LOG = Path("demo-failure.log")
+
+PATIENCE_SECONDS = 30.0
+SLOWEST_SECONDS = 900.0
+"""The longest that one thing of the story takes on AWS, a machine from zero; divided by the speed."""
+
+WORLD_ERRORS = (BotoCoreError, ClientError, TransientError, PermanentError, CommandError)
+
+
+def perform(outcome: Outcome, screen: Screen) -> None:
+    """Tell the story in a world of its own, of which nothing is left.
+
+    Raises:
+        EmulatorError, NotBuiltError, DeploymentError, OSError: the world cannot be opened; the message says why.
+        UnmetExpectationError: the story did not come true; demo.json and demo-failure.log say what happened instead.
+    """
+    screen.console.print(Text("Relaunch: a push and an upload, on this machine, without an account", style="bold"))
+    settings = WorldSettings(speed=outcome.speed, training=outcome.training)
+    with ExitStack() as stack:
+        stack.enter_context(without_aws_settings())
+        screen.chapter("The real template.yaml is deployed")
+        local = open_world(stack, settings, screen)
+        outcome.seconds["deployed"] = screen.seconds
+        stage = set_stage(local, screen, outcome.speed)
+        act(stage, outcome)
+    screen.line("everything is taken down", "dim")
+    outcome.seconds["ended"] = screen.seconds
+
+
+def open_world(stack: ExitStack, settings: WorldSettings, screen: Screen) -> LocalWorld:
+    """Open a local world until the stack is closed, and say how far it is."""
+    with screen.moving("one moment"):
+        return stack.enter_context(local_world(settings, lambda text: screen.line(shorten_url(text))))
+
+
+def shorten_url(text: str) -> str:
+    """Leave out what is random in the path of a Function URL in the emulator, and longer than half a line."""
+    return re.sub(r"(/lambda-url/)\w+/", r"\1…/", text)
+
+
+@contextmanager
+def without_aws_settings() -> Iterator[None]:
+    """Keep the user's AWS settings and proxies away: everything here is on loopback, with its own credentials."""
+    kept = dict(os.environ)
+    for name in kept:
+        if name.upper().startswith("AWS_") or name.upper().endswith("_PROXY"):
+            del os.environ[name]
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(kept)
+
+
+def set_stage(local: LocalWorld, screen: Screen, speed: float) -> Stage:
+    """Let the witness listen, and register the job definitions of examples/."""
+    os.environ.update(local.environment())
+    witness = Witness(lambda: evidence.read_jobs(local))
+    with local.simulator.clock.lock:
+        local.simulator.subscribe(witness.hear)
+    patience = PATIENCE_SECONDS + SLOWEST_SECONDS / speed
+    stage = Stage(local, AwsConnection(STACK), screen, witness, patience)
+    world, text = stage.world, DEFINITIONS.read_text()
+    definitions = parse_definitions(text, DEFINITIONS.name, load_catalogue())
+    changes = compare_definitions(definitions, world.definitions.list_definitions(), prune=False)
+    register_definitions(definitions, changes, world)
+    screen.line(f"relaunch apply examples/{DEFINITIONS.name}: {', '.join(' '.join(each) for each in changes)}")
+    return stage
+
+
+def act(stage: Stage, outcome: Outcome) -> None:
+    """Tell both stories, and write down what happened, also when it is not what should have happened.
+
+    Raises:
+        UnmetExpectationError: the story did not come true.
+    """
+    try:
+        for tell in (tell_push, tell_upload):
+            ending = tell(stage, outcome.training)
+            outcome.endings.append(ending)
+            outcome.seconds[ending.kind] = stage.screen.seconds
+        check_leftovers(stage)
+    except (UnmetExpectationError, *WORLD_ERRORS) as error:
+        outcome.result, outcome.problem = "failed", str(error)
+        write_failure(stage, outcome)
+        raise UnmetExpectationError(str(error)) from error
+    outcome.result = "succeeded"
+    evidence.write_evidence(gather(stage, outcome))
+    stage.screen.chapter("What it came to")
+    stage.screen.show(pictures.draw_endings(outcome.endings))
+    stage.screen.line(pictures.describe_bill(evidence.read_simulator(stage.local)["bill"]))
+
+
+def check_leftovers(stage: Stage) -> None:
+    """Insist that no machine has a task left, and that no message was given up."""
+    instances = evidence.read_simulator(stage.local)["state"]["instances"]
+    busy = [each["instance_id"] for each in instances if each["tasks"]]
+    stage.require(not busy, f"no machine has a task left, but {', '.join(busy)}")
+    given_up = [name for name, count in evidence.read_dead_letters(stage.local).items() if count]
+    stage.require(not given_up, f"no message is given up, but there are some in {', '.join(given_up)}")
+
+
+def gather(stage: Stage, outcome: Outcome) -> dict[str, Any]:
+    """What happened, with what the demo says of itself."""
+    return evidence.gather(stage, outcome.summary())
+
+
+def write_failure(stage: Stage, outcome: Outcome) -> None:
+    """Write what happened, as far as that can be had, and what the emulator and the functions in it said."""
+    with FAILURE_LOG.open("w") as log:
+        log.write(traceback.format_exc())
+        try:
+            evidence.write_evidence(gather(stage, outcome))
+        except WORLD_ERRORS:
+            log.write(f"\nand then\n{traceback.format_exc()}")
+        log.write(f"\n{stage.local.emulator_log.read_text(errors='replace')}")

@@ -1,0 +1,112 @@
+"""What scripts may do to the simulated region over HTTP, under /_relaunch/: JSON in, JSON out."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from relaunch_local.ecs.engine.faults import Fault, FaultMoment
+from relaunch_local.ecs.engine.model import Host, JsonObject
+from relaunch_local.ecs.engine.region import iso
+from relaunch_local.ecs.engine.settings import Purchase
+from relaunch_local.ecs.engine.simulator import EcsSimulator
+from relaunch_local.ecs.engine.views import task_view
+
+
+class Controls:
+    """The control calls, by the last part of their path."""
+
+    def __init__(self, simulator: EcsSimulator, on_shutdown: Callable[[], None]) -> None:
+        """Steer this simulator; `on_shutdown` ends its server."""
+        self._simulator = simulator
+        self._on_shutdown = on_shutdown
+        self._calls: dict[str, Callable[[JsonObject], Any]] = {
+            "requests": self._requests,
+            "state": self._state,
+            "bill": self._bill,
+            "interrupt": self._interrupt,
+            "rebalance": lambda each: self._simulator.machines.recommend_rebalance(self._host(each)),
+            "terminate": lambda each: self._simulator.terminate(each["instance_id"]),
+            "agent": lambda each: self._simulator.set_agent(each["instance_id"], connected=each["connected"]),
+            "capacity": self._capacity,
+            "fail": self._fail,
+            "throttling": self._throttling,
+            "unpullable": lambda each: self._simulator.lifecycle.unpullable_images.add(each["image"]),
+            "shutdown": lambda _each: self._on_shutdown(),
+        }
+
+    def call(self, name: str, arguments: JsonObject) -> tuple[int, Any]:
+        """Do one; the HTTP status and the answer."""
+        if name not in self._calls:
+            return 404, {"error": "UnknownControl", "known": sorted(self._calls)}
+        try:
+            answer = self._calls[name](arguments)
+        except (KeyError, ValueError) as error:
+            return 400, {"error": "BadArguments", "message": repr(error)}
+        return 200, {} if answer is None else answer
+
+    def _host(self, arguments: JsonObject) -> Host:
+        return self._simulator.host(arguments["instance_id"])
+
+    def _requests(self, _arguments: JsonObject) -> list[JsonObject]:
+        return [
+            {
+                "service": each.service,
+                "action": each.action,
+                "parameters": each.parameters,
+                "access_key": each.access_key,
+                "at": iso(each.at),
+                "outcome": each.outcome[0],
+            }
+            for each in self._simulator.requests
+        ]
+
+    def _state(self, _arguments: JsonObject) -> JsonObject:
+        clusters = self._simulator.clusters.clusters.values()
+        return {
+            "now": iso(self._simulator.clock.now()),
+            "tasks": [task_view(task, stamp=iso) for each in clusters for task in each.tasks.values()],
+            "stopped_tasks": [task_view(task, stamp=iso) for each in clusters for task in each.stopped.values()],
+            "instances": [_host_row(host) for host in self._simulator.machines.hosts.values()],
+        }
+
+    def _bill(self, _arguments: JsonObject) -> list[JsonObject]:
+        now = self._simulator.clock.now()
+        return [{**asdict(line), "cost_usd": line.cost_usd(now)} for line in self._simulator.machines.bill]
+
+    def _interrupt(self, arguments: JsonObject) -> None:
+        self._simulator.interrupt(
+            arguments["instance_id"],
+            lead_seconds=arguments.get("lead_seconds"),
+            rebalance_first=arguments.get("rebalance_first", False),
+        )
+
+    def _capacity(self, arguments: JsonObject) -> None:
+        self._simulator.set_capacity(
+            arguments["instance_type"],
+            Purchase(arguments["purchase"]),
+            arguments["instances"],
+            zone=arguments.get("zone"),
+        )
+
+    def _fail(self, arguments: JsonObject) -> None:
+        chosen = {name: arguments[name] for name in ("code", "message", "drop_connection") if name in arguments}
+        fault = Fault(FaultMoment(arguments.get("moment", "before")), **chosen)
+        self._simulator.faults.fail_next(arguments["action"], arguments.get("times", 1), fault)
+
+    def _throttling(self, arguments: JsonObject) -> None:
+        self._simulator.limits.enabled = arguments["enabled"]
+
+
+def _host_row(host: Host) -> JsonObject:
+    return {
+        "instance_id": host.instance_id,
+        "instance_type": host.instance_type,
+        "purchase": host.purchase.value,
+        "zone": host.zone,
+        "state": host.state.value,
+        "status": None if host.status is None else host.status.value,
+        "agent_connected": host.agent_connected,
+        "container_instance_arn": host.arn,
+        "launched_at": iso(host.launched_at),
+        "tasks": [task.arn for task in host.tasks.values()],
+    }

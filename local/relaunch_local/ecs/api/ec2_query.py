@@ -1,0 +1,91 @@
+"""EC2's query protocol: form-encoded questions, XML answers named after botocore's own model."""
+
+import re
+from datetime import datetime
+from typing import Any
+from urllib.parse import parse_qsl
+from xml.sax.saxutils import escape
+
+from botocore.model import ListShape, Shape, StructureShape
+
+from relaunch_local.ecs.api.in_process import service_model
+from relaunch_local.ecs.engine.model import JsonObject
+from relaunch_local.ecs.engine.region import iso
+from relaunch_local.ecs.engine.simulator import EcsSimulator
+from relaunch_local.ecs.errors import EcsError
+
+_LISTS = {
+    "InstanceId": "InstanceIds",
+    "InstanceType": "InstanceTypes",
+    "ProductDescription": "ProductDescriptions",
+    "ZoneName": "ZoneNames",
+}
+_FILTER = re.compile(r"^Filter\.(\d+)\.(Name|Value)(?:\.\d+)?$")
+_MOMENTS = ("StartTime", "EndTime")
+_NAMESPACE = "http://ec2.amazonaws.com/doc/2016-11-15/"
+_REQUEST_ID = "00000000-0000-4000-8000-000000000000"
+
+
+def answer_ec2(simulator: EcsSimulator, form: str, access_key: str) -> tuple[int, bytes]:
+    """The HTTP status and the XML that answer one form."""
+    pairs = parse_qsl(form, keep_blank_values=True)
+    action = dict(pairs).get("Action", "")
+    try:
+        result = simulator.call_ec2(action, parse_form(pairs), access_key=access_key)
+    except EcsError as error:
+        status = 403 if error.code == "UnauthorizedOperation" else error.http_status
+        return status, _error_xml(error)
+    shape = service_model("ec2").operation_model(action).output_shape
+    body = "" if shape is None else _structure_xml(shape, result)
+    name = f"{action}Response"
+    return 200, f'<{name} xmlns="{_NAMESPACE}"><requestId>{_REQUEST_ID}</requestId>{body}</{name}>'.encode()
+
+
+def parse_form(pairs: list[tuple[str, str]]) -> JsonObject:
+    """The parameters of a form in botocore's names."""
+    parameters: JsonObject = {}
+    filters: dict[str, JsonObject] = {}
+    for name, value in pairs:
+        stem, _, index = name.partition(".")
+        match = _FILTER.match(name)
+        if match is not None:
+            _add_filter(filters.setdefault(match.group(1), {"Values": []}), match.group(2), value)
+        elif index and stem in _LISTS:
+            parameters.setdefault(_LISTS[stem], []).append(value)
+        elif name in _MOMENTS:
+            parameters[name] = datetime.fromisoformat(value)
+        elif name not in ("Action", "Version"):
+            parameters[name] = value
+    return {**parameters, "Filters": list(filters.values())} if filters else parameters
+
+
+def _add_filter(row: JsonObject, member: str, value: str) -> None:
+    if member == "Name":
+        row["Name"] = value
+    else:
+        row["Values"].append(value)
+
+
+def _xml(shape: Shape, value: Any) -> str:
+    if isinstance(shape, StructureShape):
+        return _structure_xml(shape, value)
+    if isinstance(shape, ListShape):
+        name = shape.member.serialization.get("name", "item")
+        return "".join(f"<{name}>{_xml(shape.member, each)}</{name}>" for each in value)
+    if isinstance(value, datetime):
+        return iso(value)
+    return escape(str(value).lower() if isinstance(value, bool) else str(value))
+
+
+def _structure_xml(shape: StructureShape, value: JsonObject) -> str:
+    parts = []
+    for member, content in value.items():
+        inner = shape.members[member]
+        name = inner.serialization.get("name", member)
+        parts.append(f"<{name}>{_xml(inner, content)}</{name}>")
+    return "".join(parts)
+
+
+def _error_xml(error: EcsError) -> bytes:
+    inner = f"<Error><Code>{escape(error.code)}</Code><Message>{escape(error.message)}</Message></Error>"
+    return f"<Response><Errors>{inner}</Errors><RequestID>{_REQUEST_ID}</RequestID></Response>".encode()

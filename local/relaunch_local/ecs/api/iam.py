@@ -1,0 +1,81 @@
+"""A small evaluator of IAM policies: allow and deny, wildcards, and the string and ARN conditions."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from relaunch_local.ecs.engine.authorization import Permission
+
+PolicyDocument = Mapping[str, Any]
+PoliciesOf = Callable[[str], Sequence[PolicyDocument] | None]
+"""The policies of an access key; None for a key that nobody knows."""
+
+_EXACT = {"StringEquals"}
+_LIKE = {"StringLike", "ArnEquals", "ArnLike"}
+
+
+class PolicyAuthorizer:
+    """Allows what some policy of the caller allows and none denies; an unknown caller may do nothing."""
+
+    def __init__(self, policies: Mapping[str, Sequence[PolicyDocument]] | PoliciesOf) -> None:
+        """Take the policies by access key, or a function that finds them."""
+        self._policies_of: PoliciesOf = policies if callable(policies) else policies.get
+
+    def __call__(self, permission: Permission) -> bool:
+        """Whether the caller has the permission."""
+        statements = [
+            statement
+            for document in self._policies_of(permission.access_key) or ()
+            for statement in _list(document.get("Statement", ()))
+            if _applies(statement, permission)
+        ]
+        effects = {statement["Effect"] for statement in statements}
+        return "Allow" in effects and "Deny" not in effects
+
+
+def _applies(statement: Mapping[str, Any], permission: Permission) -> bool:
+    return (
+        _selects(statement, "Action", permission.action, ignore_case=True)
+        and _selects(statement, "Resource", permission.resource)
+        and all(
+            _holds(operator, expected, permission.context)
+            for operator, expected in statement.get("Condition", {}).items()
+        )
+    )
+
+
+def _selects(statement: Mapping[str, Any], member: str, value: str, *, ignore_case: bool = False) -> bool:
+    if f"Not{member}" in statement:
+        return not _matches_any(_list(statement[f"Not{member}"]), value, ignore_case=ignore_case)
+    return _matches_any(_list(statement.get(member, ())), value, ignore_case=ignore_case)
+
+
+def _holds(operator: str, expected: Mapping[str, Any], context: Mapping[str, str]) -> bool:
+    base, if_exists = operator.removesuffix("IfExists"), operator.endswith("IfExists")
+    if base not in _EXACT | _LIKE:
+        message = f"the simulator does not evaluate the condition operator {operator}"
+        raise ValueError(message)
+    for key, values in expected.items():
+        actual = context.get(key)
+        if actual is None:
+            satisfied = if_exists
+        else:
+            satisfied = actual in _list(values) if base in _EXACT else _matches_any(_list(values), actual)
+        if not satisfied:
+            return False
+    return True
+
+
+def _matches_any(patterns: Iterable[str], value: str, *, ignore_case: bool = False) -> bool:
+    return any(_compiled(pattern, ignore_case).fullmatch(value) for pattern in patterns)
+
+
+@lru_cache(maxsize=1_024)
+def _compiled(pattern: str, ignore_case: bool) -> re.Pattern[str]:
+    text = "".join({"*": ".*", "?": "."}.get(letter, re.escape(letter)) for letter in pattern)
+    return re.compile(text, re.IGNORECASE if ignore_case else 0)
+
+
+def _list(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else [value]

@@ -1,0 +1,92 @@
+"""Clients that call the engine directly and behave like boto3's: same methods, same answers, same errors."""
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import botocore.session
+from botocore.exceptions import ClientError, ConnectionClosedError
+from botocore.model import ServiceModel
+from botocore.validate import ParamValidator
+
+from relaunch_local.ecs.engine.model import JsonObject
+from relaunch_local.ecs.engine.simulator import EcsSimulator
+from relaunch_local.ecs.errors import DroppedConnectionError, EcsError
+
+_WORD = re.compile(r"(?:^|_)([a-z0-9])")
+
+
+@lru_cache(maxsize=4)
+def service_model(service: str) -> ServiceModel:
+    """The model botocore has of a service, loaded once."""
+    return botocore.session.get_session().get_service_model(service)
+
+
+def parameter_errors(service: str, action: str, parameters: JsonObject) -> str:
+    """What botocore finds wrong with the types of a request; empty when nothing is, or the action is unknown."""
+    model = service_model(service)
+    if action not in model.operation_names:
+        return ""
+    shape = model.operation_model(action).input_shape
+    report = None if shape is None else ParamValidator().validate(parameters, shape)
+    return report.generate_report() if report is not None and report.has_errors() else ""
+
+
+class InProcessClient:
+    """A stand-in for `boto3.client("ecs")` or `boto3.client("ec2")`: `client.run_task(...)` and so on.
+
+    Raises botocore's ClientError for what the engine refuses. There are no retries.
+    """
+
+    def __init__(
+        self, simulator: EcsSimulator, service: str = "ecs", *, access_key: str = "", validate: bool = True
+    ) -> None:
+        """Call as the holder of `access_key`; `validate` checks parameter types as botocore does."""
+        self._simulator = simulator
+        self._service = service
+        self._access_key = access_key
+        self._validate = validate
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """The method of an action."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        action = _WORD.sub(lambda match: match.group(1).upper(), name)
+
+        def call(**parameters: Any) -> JsonObject:
+            return self._call(action, parameters)
+
+        return call
+
+    def _call(self, action: str, parameters: JsonObject) -> JsonObject:
+        errors = parameter_errors(self._service, action, parameters) if self._validate else ""
+        if errors:
+            raise client_error_of(EcsError("ParamValidationError", errors), action)
+        engine = self._simulator.call_ec2 if self._service == "ec2" else self._simulator.call
+        with self._simulator.clock.lock:
+            try:
+                answer = engine(action, _copied(parameters), access_key=self._access_key)
+            except EcsError as error:
+                raise client_error_of(error, action) from error
+            except DroppedConnectionError as error:
+                raise ConnectionClosedError(endpoint_url="in-process") from error
+            copied: JsonObject = _copied(answer)
+            return copied
+
+
+def _copied(value: Any) -> Any:
+    # Answers are trees of JSON values and moments: several times faster than copy.deepcopy.
+    if isinstance(value, dict):
+        return {name: _copied(content) for name, content in value.items()}
+    return [_copied(content) for content in value] if isinstance(value, list) else value
+
+
+def client_error_of(error: EcsError, action: str) -> ClientError:
+    """The error as botocore raises it."""
+    response: Any = {
+        "Error": {"Code": error.code, "Message": error.message},
+        "ResponseMetadata": {"HTTPStatusCode": error.http_status},
+        **error.fields,
+    }
+    return ClientError(response, action)

@@ -1,0 +1,183 @@
+"""The simulator over HTTP on loopback: AWS JSON 1.1 for ECS, the query protocol for EC2, and controls for scripts."""
+
+import json
+import queue
+import threading
+import traceback
+from collections.abc import Callable
+from datetime import datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import unquote
+
+from relaunch_local.ecs.api.controls import Controls
+from relaunch_local.ecs.api.ec2_query import answer_ec2
+from relaunch_local.ecs.api.in_process import parameter_errors
+from relaunch_local.ecs.engine.region import Event
+from relaunch_local.ecs.engine.simulator import EcsSimulator
+from relaunch_local.ecs.errors import DroppedConnectionError, EcsError
+
+TARGET_PREFIX = "AmazonEC2ContainerServiceV20141113."
+CONTROL_PREFIX = "/_relaunch/"
+
+
+class EcsServer:
+    """Serves one simulator on an ephemeral port of 127.0.0.1 until it is closed."""
+
+    def __init__(
+        self,
+        simulator: EcsSimulator,
+        *,
+        on_event: Callable[[Event], None] | None = None,
+        on_shutdown: Callable[[], None] | None = None,
+    ) -> None:
+        """Listen; `on_event` gets events in order on a thread of its own, outside the simulator's lock."""
+        self.simulator = simulator
+        self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+        self._on_event = on_event
+        if on_event is not None:
+            simulator.subscribe(self._events.put)
+        controls = Controls(simulator, on_shutdown or self._close_later)
+        self._server = _Server(simulator, controls)
+        self._threads = [
+            threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True),
+            threading.Thread(target=self._deliver, name="ecs-simulator-events", daemon=True),
+        ]
+        self.closed = threading.Event()
+        self._is_started = False
+
+    @property
+    def url(self) -> str:
+        """What AWS_ENDPOINT_URL_ECS and AWS_ENDPOINT_URL_EC2 are set to."""
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def start(self) -> None:
+        """Serve, on threads of its own."""
+        self._is_started = True
+        for thread in self._threads:
+            thread.start()
+
+    def close(self) -> None:
+        """Stop serving, end the containers, deliver the last events; not to be called under the clock's lock."""
+        if self.closed.is_set():
+            return
+        self.closed.set()
+        if self._is_started:
+            self._server.shutdown()
+        self._server.server_close()
+        self.simulator.close()
+        self._events.put(None)
+        if self._is_started:
+            self._threads[1].join()
+
+    def _close_later(self) -> None:
+        threading.Thread(target=self.close, name="ecs-simulator-shutdown", daemon=True).start()
+
+    def _deliver(self) -> None:
+        while (event := self._events.get()) is not None:
+            if self._on_event is None:
+                continue
+            try:
+                self._on_event(event)
+            except Exception:  # noqa: BLE001  # One subscriber's failure must not end the delivery of later events.
+                traceback.print_exc()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    # Lambda functions of a test run may all call at once.
+    request_queue_size = 128
+
+    def __init__(self, simulator: EcsSimulator, controls: Controls) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.simulator = simulator
+        self.controls = controls
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+    # Headers and body leave in one segment; else delayed acknowledgements cost 40 ms per call.
+    wbufsize = -1
+    disable_nagle_algorithm = True
+
+    def do_GET(self) -> None:
+        """Serve the readable controls."""
+        self._control({})
+
+    def do_POST(self) -> None:
+        """Serve an action, or a control."""
+        body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        if self.path.startswith(CONTROL_PREFIX):
+            self._control(json.loads(body or b"{}"))
+            return
+        try:
+            self._act(body)
+        except DroppedConnectionError:
+            self.close_connection = True
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # The base class names it so.
+        """Keep requests out of standard error; they are recorded by the engine."""
+
+    def _act(self, body: bytes) -> None:
+        target = self.headers.get("X-Amz-Target", "")
+        access_key = access_key_of(self.headers.get("Authorization", ""))
+        if target.startswith(TARGET_PREFIX):
+            status, answer = self._ecs(target.removeprefix(TARGET_PREFIX), body, access_key)
+            self._reply(status, json.dumps(answer, default=_epoch).encode(), "application/x-amz-json-1.1")
+            return
+        if target:
+            answer = {"__type": "UnknownOperationException", "message": f"{target} is not served here."}
+            self._reply(400, json.dumps(answer).encode(), "application/x-amz-json-1.1")
+            return
+        with self.server.simulator.clock.lock:
+            self.server.simulator.clock.synchronize()
+            status, xml = answer_ec2(self.server.simulator, body.decode(), access_key)
+        self._reply(status, xml, "text/xml;charset=UTF-8")
+
+    def _ecs(self, action: str, body: bytes, access_key: str) -> tuple[int, dict[str, Any]]:
+        simulator = self.server.simulator
+        try:
+            parameters = json.loads(body or b"{}")
+        except ValueError:
+            return 400, {"__type": "SerializationException", "message": "The body is no JSON."}
+        errors = parameter_errors("ecs", action, parameters)
+        if errors:
+            return 400, {"__type": "InvalidParameterException", "message": errors}
+        with simulator.clock.lock:
+            simulator.clock.synchronize()
+            try:
+                return 200, simulator.call(action, parameters, access_key=access_key)
+            except EcsError as error:
+                return error.http_status, {"__type": error.code, "message": error.message, **error.fields}
+
+    def _control(self, arguments: dict[str, Any]) -> None:
+        name = unquote(self.path.removeprefix(CONTROL_PREFIX))
+        with self.server.simulator.clock.lock:
+            self.server.simulator.clock.synchronize()
+            try:
+                status, answer = self.server.controls.call(name, arguments)
+            except EcsError as error:
+                status, answer = 400, {"error": error.code, "message": error.message}
+        self._reply(status, json.dumps(answer, default=str).encode(), "application/json")
+
+    def _reply(self, status: int, body: bytes, content_type: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("x-amzn-RequestId", "00000000-0000-4000-8000-000000000000")
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def access_key_of(authorization: str) -> str:
+    """The caller's access key out of a SigV4 header; empty when there is none."""
+    _, _, rest = authorization.partition("Credential=")
+    return rest.partition("/")[0]
+
+
+def _epoch(value: object) -> float:
+    if isinstance(value, datetime):
+        return round(value.timestamp(), 3)
+    message = f"not serializable: {value!r}"
+    raise TypeError(message)

@@ -1,0 +1,1 @@
+"""The simulated region: clusters, machines, tasks, and the clock that moves them. Imports rules and processes."""

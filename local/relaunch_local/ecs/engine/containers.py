@@ -1,0 +1,56 @@
+"""What is started for a container: its command, environment and log stream."""
+
+from collections.abc import Callable, Mapping
+
+from relaunch_local.ecs.engine.identifiers import last_part
+from relaunch_local.ecs.engine.model import Container, Task
+from relaunch_local.ecs.processes.port import LogTarget, ProcessSpec
+from relaunch_local.ecs.rules.requirements import container_overrides
+
+OnExit = Callable[[int, str | None], None]
+
+
+def process_spec(
+    task: Task, container: Container, extra_environment: Mapping[str, str], on_exit: OnExit
+) -> ProcessSpec:
+    """What the agent would hand to Docker for this container."""
+    override = container_overrides(task.overrides).get(container.name, {})
+    command = override.get("command", container.definition.get("command", ()))
+    environment = {
+        each["name"]: each["value"]
+        for each in (*container.definition.get("environment", ()), *override.get("environment", ()))
+    }
+    return ProcessSpec(
+        task_arn=task.arn,
+        family=task.definition["family"],
+        container=container.name,
+        image=container.definition["image"],
+        command=(*container.definition.get("entryPoint", ()), *command),
+        environment={**_given_by_ecs(task, container), **extra_environment, **environment},
+        on_exit=on_exit,
+        log_target=_log_target(task, container),
+        instance_id=task.host.instance_id if task.host else "",
+        started_by=task.started_by or "",
+    )
+
+
+def stop_timeout_seconds(container: Container, default: float) -> float:
+    """From SIGTERM to SIGKILL."""
+    return float(container.definition.get("stopTimeout", default))
+
+
+def _given_by_ecs(task: Task, container: Container) -> dict[str, str]:
+    given = {"AWS_EXECUTION_ENV": "AWS_ECS_EC2", "HOSTNAME": task.task_id[:12]}
+    if container.gpu_ids:
+        given["NVIDIA_VISIBLE_DEVICES"] = ",".join(container.gpu_ids)
+    return given if container.gpu_request is None else given | container.gpu_request.environment
+
+
+def _log_target(task: Task, container: Container) -> LogTarget | None:
+    configuration = container.definition.get("logConfiguration", {})
+    if configuration.get("logDriver") != "awslogs":
+        return None
+    options = configuration["options"]
+    prefix = options.get("awslogs-stream-prefix")
+    stream = f"{prefix}/{container.name}/{last_part(task.arn)}" if prefix else str(container.runtime_id)
+    return LogTarget(options["awslogs-group"], stream)

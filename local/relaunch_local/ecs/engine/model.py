@@ -1,0 +1,266 @@
+"""What the simulated region consists of: instance types, groups, machines, clusters, tasks, containers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Protocol
+
+from relaunch_local.ecs.engine.clock import Timer
+from relaunch_local.ecs.engine.settings import AutoScalingGroup, InstanceShape, Purchase
+from relaunch_local.ecs.rules.gpu_requests import GpuRequest
+from relaunch_local.ecs.rules.query_language import Expression
+from relaunch_local.ecs.rules.requirements import Requirement
+
+JsonObject = dict[str, Any]
+
+
+class LastStatus(StrEnum):
+    """Where a task is in its life ("Amazon ECS task lifecycle")."""
+
+    PROVISIONING = "PROVISIONING"
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    STOPPING = "STOPPING"
+    DEPROVISIONING = "DEPROVISIONING"
+    STOPPED = "STOPPED"
+
+
+class StopCode(StrEnum):
+    """Why a task stopped (botocore's TaskStopCode)."""
+
+    TASK_FAILED_TO_START = "TaskFailedToStart"
+    ESSENTIAL_CONTAINER_EXITED = "EssentialContainerExited"
+    USER_INITIATED = "UserInitiated"
+    TERMINATION_NOTICE = "TerminationNotice"
+
+
+class InstanceState(StrEnum):
+    """EC2's instance states that the simulator uses."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    SHUTTING_DOWN = "shutting-down"
+    TERMINATED = "terminated"
+
+
+class HostStatus(StrEnum):
+    """A container instance's status; None of these before it has registered."""
+
+    ACTIVE = "ACTIVE"
+    DRAINING = "DRAINING"
+    INACTIVE = "INACTIVE"
+
+
+class ProcessHandle(Protocol):
+    """A started container."""
+
+    def terminate(self) -> None:
+        """Ask it to end (SIGTERM)."""
+
+    def kill(self) -> None:
+        """End it (SIGKILL)."""
+
+
+@dataclass(slots=True, eq=False)
+class Container:
+    """A container of a task."""
+
+    arn: str
+    name: str
+    definition: JsonObject
+    essential: bool
+    last_status: str = "PENDING"
+    exit_code: int | None = None
+    reason: str | None = None
+    runtime_id: str | None = None
+    gpu_ids: tuple[str, ...] = ()
+    gpu_request: GpuRequest | None = None
+    network_bindings: list[JsonObject] = field(default_factory=list)
+    handle: ProcessHandle | None = None
+    kill_timer: Timer | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has stopped."""
+        return self.last_status == "STOPPED"
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a task may go: constraints of the request and of its definition, and an order among what fits."""
+
+    member_of: tuple[Expression, ...] = ()
+    distinct_instance: bool = False
+    strategy: tuple[tuple[str, str], ...] = ()
+    """Pairs of type (binpack, spread, random) and field."""
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """A task from the moment RunTask accepted it."""
+
+    arn: str
+    task_id: str
+    cluster: "Cluster"
+    definition: JsonObject
+    overrides: JsonObject
+    requirement: Requirement
+    placement: Placement
+    containers: list[Container]
+    group: str
+    created_at: datetime
+    launch_type: str = "EC2"
+    provider: "CapacityProvider | None" = None
+    started_by: str | None = None
+    tags: list[JsonObject] = field(default_factory=list)
+    network: JsonObject | None = None
+    enable_execute_command: bool = False
+    client_token: tuple[str, str] | None = None
+    host: "Host | None" = None
+    last_status: LastStatus = LastStatus.PROVISIONING
+    desired_status: str = "RUNNING"
+    version: int = 0
+    stop_code: StopCode | None = None
+    stopped_reason: str | None = None
+    connectivity_at: datetime | None = None
+    was_connected: bool | None = None
+    """Whether its agent was connected when it stopped; None before that."""
+    pull_started_at: datetime | None = None
+    pull_stopped_at: datetime | None = None
+    started_at: datetime | None = None
+    stopping_at: datetime | None = None
+    execution_stopped_at: datetime | None = None
+    stopped_at: datetime | None = None
+    updated_at: datetime | None = None
+    provisioning_timer: Timer | None = None
+    step_timer: Timer | None = None
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether its life is over."""
+        return self.last_status is LastStatus.STOPPED
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether somebody or something has decided that it ends."""
+        return self.desired_status == "STOPPED"
+
+
+@dataclass(slots=True, eq=False)
+class Host:
+    """An EC2 instance and, once registered, the container instance it became."""
+
+    instance_id: str
+    instance_type: str
+    shape: InstanceShape
+    purchase: Purchase
+    zone: str
+    image_id: str
+    cluster: "Cluster"
+    launched_at: datetime
+    attributes: dict[str, str]
+    cpu: int
+    """CPU units that are free."""
+    memory_mib: int
+    """Memory that is free."""
+    gpu_ids: tuple[str, ...]
+    free_gpu_ids: list[str]
+    gpu_shares: dict[str, dict[str, tuple[int, ...]]] = field(default_factory=dict)
+    """MiB of each shared card that tasks have, by the card's id, the task's id, and container by container."""
+    group: "Group | None" = None
+    provider: "CapacityProvider | None" = None
+    state: InstanceState = InstanceState.PENDING
+    status: HostStatus | None = None
+    arn: str = ""
+    agent_connected: bool = False
+    registered_at: datetime | None = None
+    terminated_at: datetime | None = None
+    version: int = 0
+    tcp_ports: set[int] = field(default_factory=set)
+    udp_ports: set[int] = field(default_factory=set)
+    next_dynamic_port: int = 32_768
+    tasks: dict[str, Task] = field(default_factory=dict)
+    idle_timer: Timer | None = None
+    interruption_timer: Timer | None = None
+    backlog: list[Callable[[], None]] = field(default_factory=list)
+    """What the agent could not report while it was disconnected."""
+
+    @property
+    def is_registered(self) -> bool:
+        """Whether it is a container instance of its cluster."""
+        return self.status in (HostStatus.ACTIVE, HostStatus.DRAINING)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the machine exists and is not on its way out."""
+        return self.state in (InstanceState.PENDING, InstanceState.RUNNING)
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """A living Auto Scaling group."""
+
+    arn: str
+    spec: AutoScalingGroup
+    desired: int = 0
+    hosts: dict[str, Host] = field(default_factory=dict)
+    launch_timer: Timer | None = None
+
+
+@dataclass(slots=True, eq=False)
+class CapacityProvider:
+    """A capacity provider over a group."""
+
+    arn: str
+    name: str
+    group: Group
+    settings: JsonObject
+    tags: list[JsonObject]
+    cluster: "Cluster | None" = None
+    waiting: dict[str, Task] = field(default_factory=dict)
+    """Its tasks in PROVISIONING, in the order of their requests."""
+    scale_out_timer: Timer | None = None
+
+    @property
+    def is_managed(self) -> bool:
+        """Whether managed scaling is on."""
+        return bool(self.settings.get("managedScaling", {}).get("status", "ENABLED") == "ENABLED")
+
+
+@dataclass(slots=True, eq=False)
+class Cluster:
+    """A cluster with what runs in it and what has lately stopped."""
+
+    arn: str
+    name: str
+    tags: list[JsonObject] = field(default_factory=list)
+    settings: list[JsonObject] = field(default_factory=list)
+    providers: dict[str, CapacityProvider] = field(default_factory=dict)
+    default_strategy: list[JsonObject] = field(default_factory=list)
+    hosts: dict[str, Host] = field(default_factory=dict)
+    """Registered container instances, by the id at the end of their ARN."""
+    tasks: dict[str, Task] = field(default_factory=dict)
+    """Tasks that have not stopped, by id."""
+    stopped: dict[str, Task] = field(default_factory=dict)
+    """Stopped tasks that can still be described, oldest first."""
+    by_started_by: dict[str, dict[str, Task]] = field(default_factory=dict)
+    provisioning_count: int = 0
+
+
+@dataclass(slots=True)
+class BillLine:
+    """What one instance costs."""
+
+    instance_id: str
+    instance_type: str
+    purchase: Purchase
+    zone: str
+    launched_at: datetime
+    price_usd_per_hour: float | None
+    terminated_at: datetime | None = None
+
+    def cost_usd(self, now: datetime) -> float:
+        """Dollars from launch to termination, or to `now` while it lives; 0 where no price was handed in."""
+        until = self.terminated_at or now
+        return (self.price_usd_per_hour or 0.0) * (until - self.launched_at).total_seconds() / 3_600

@@ -1,0 +1,142 @@
+"""The reading actions over tasks and container instances, and UpdateContainerInstancesState."""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from relaunch_local.ecs.engine.clusters import Clusters
+from relaunch_local.ecs.engine.identifiers import last_part
+from relaunch_local.ecs.engine.model import Cluster, Host, HostStatus, JsonObject, Task
+from relaunch_local.ecs.engine.paging import page_of
+from relaunch_local.ecs.engine.placement import lookup_of
+from relaunch_local.ecs.engine.region import Region
+from relaunch_local.ecs.engine.tasks import TaskLifecycle
+from relaunch_local.ecs.engine.views import host_view, task_view
+from relaunch_local.ecs.errors import EcsError, invalid_parameter, refuse
+from relaunch_local.ecs.rules.query_language import ExpressionError, parse_expression
+
+MAX_DESCRIBED = 100
+_TASK_ID = re.compile(r"^[0-9a-fA-F-]{32,36}$")
+_OTHER_FILTERS = ("containerInstance", "family", "serviceName", "launchType", "daemonName")
+
+
+@dataclass(slots=True)
+class Queries:
+    """Answers questions about one region."""
+
+    region: Region
+    clusters: Clusters
+    lifecycle: TaskLifecycle
+
+    def find_task(self, cluster: Cluster, name: str) -> Task | None:
+        """A task by its id or ARN; raises InvalidParameterException where it can be none of this cluster."""
+        self.clusters.forget_old(cluster)
+        task_id = _own_id(cluster, name)
+        refuse(not _TASK_ID.match(task_id), "taskId length should be one of [32,36]")
+        return cluster.tasks.get(task_id) or cluster.stopped.get(task_id)
+
+    def describe_tasks(self, request: JsonObject) -> JsonObject:
+        """DescribeTasks, at most 100."""
+        cluster = self.clusters.get(request.get("cluster"))
+        names = request["tasks"]
+        refuse(not names, "Tasks cannot be empty.")
+        refuse(len(names) > MAX_DESCRIBED, f"Tasks cannot have more than {MAX_DESCRIBED} elements.")
+        with_tags = "TAGS" in request.get("include", ())
+        tasks, failures = [], []
+        for name in names:
+            task = self.find_task(cluster, name)
+            if task is None:
+                failures.append({"arn": self.region.arns.task(cluster.name, last_part(name)), "reason": "MISSING"})
+            else:
+                tasks.append(task_view(task, with_tags=with_tags))
+        return {"tasks": tasks, "failures": failures}
+
+    def list_tasks(self, request: JsonObject) -> JsonObject:
+        """ListTasks; `startedBy` goes with no other filter."""
+        cluster = self.clusters.get(request.get("cluster"))
+        status = request.get("desiredStatus", "RUNNING")
+        refuse(status not in ("RUNNING", "PENDING", "STOPPED"), "Invalid desiredStatus.")
+        others = [name for name in _OTHER_FILTERS if name in request]
+        refuse("startedBy" in request and bool(others), f"startedBy cannot be combined with {', '.join(others)}.")
+        if "serviceName" in request:
+            raise EcsError("ServiceNotFoundException", "Service not found.")
+        self.clusters.forget_old(cluster)
+        tasks = self._listed(cluster, request)
+        return page_of("taskArns", [task.arn for task in tasks if task.desired_status == status], request)
+
+    def _listed(self, cluster: Cluster, request: JsonObject) -> Iterable[Task]:
+        if "startedBy" in request:
+            return list(cluster.by_started_by.get(request["startedBy"], {}).values())
+        if "containerInstance" in request:
+            host = self._find_host(cluster, request["containerInstance"])
+            refuse(host is None, "The referenced container instance was not found.")
+            wanted: Callable[[Task], bool] = lambda task: task.host is host  # noqa: E731
+        else:
+            wanted = lambda task: True  # noqa: E731, ARG005
+        return [
+            task
+            for task in (*cluster.tasks.values(), *cluster.stopped.values())
+            if wanted(task)
+            and request.get("family", task.definition["family"]) == task.definition["family"]
+            and request.get("launchType", task.launch_type) == task.launch_type
+        ]
+
+    def describe_hosts(self, request: JsonObject) -> JsonObject:
+        """DescribeContainerInstances, at most 100."""
+        cluster = self.clusters.get(request.get("cluster"))
+        hosts, failures = self._named_hosts(cluster, request["containerInstances"])
+        return {"containerInstances": [host_view(host) for host in hosts], "failures": failures}
+
+    def list_hosts(self, request: JsonObject) -> JsonObject:
+        """ListContainerInstances, with a filter in the cluster query language; without a status all are listed."""
+        cluster = self.clusters.get(request.get("cluster"))
+        status = request.get("status")
+        expression = None
+        if "filter" in request:
+            try:
+                expression = parse_expression(request["filter"])
+            except ExpressionError as error:
+                raise invalid_parameter(f"Invalid filter: {error}") from error
+        arns = [
+            host.arn
+            for host in cluster.hosts.values()
+            if status in (None, host.status) and (expression is None or expression.holds(lookup_of(host)))
+        ]
+        return page_of("containerInstanceArns", arns, request)
+
+    def update_hosts(self, request: JsonObject) -> JsonObject:
+        """UpdateContainerInstancesState: DRAINING takes no new tasks; standalone tasks go on."""
+        cluster = self.clusters.get(request.get("cluster"))
+        status = request["status"]
+        refuse(status not in ("ACTIVE", "DRAINING"), "Container instance status must be ACTIVE or DRAINING.")
+        refuse(len(request["containerInstances"]) > 10, "Container instances cannot have more than 10 elements.")
+        hosts, failures = self._named_hosts(cluster, request["containerInstances"])
+        for host in hosts:
+            if host.status != status:
+                host.status = HostStatus(status)
+                self.lifecycle.publish_host(host)
+        return {"containerInstances": [host_view(host) for host in hosts], "failures": failures}
+
+    def _named_hosts(self, cluster: Cluster, names: list[str]) -> tuple[list[Host], list[JsonObject]]:
+        refuse(not names, "Container instances cannot be empty.")
+        refuse(len(names) > MAX_DESCRIBED, f"Container instances cannot have more than {MAX_DESCRIBED} elements.")
+        hosts, failures = [], []
+        for name in names:
+            host = self._find_host(cluster, name)
+            if host is None:
+                arn = self.region.arns.container_instance(cluster.name, last_part(name))
+                failures.append({"arn": arn, "reason": "MISSING"})
+            else:
+                hosts.append(host)
+        return hosts, failures
+
+    @staticmethod
+    def _find_host(cluster: Cluster, name: str) -> Host | None:
+        return cluster.hosts.get(_own_id(cluster, name))
+
+
+def _own_id(cluster: Cluster, name: str) -> str:
+    if name.startswith("arn:"):
+        other = name.split("/")[1] if name.count("/") == 2 else cluster.name
+        refuse(other != cluster.name, f"Invalid identifier: Identifier is for {other}. Your cluster is {cluster.name}")
+    return last_part(name)

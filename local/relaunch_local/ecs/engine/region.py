@@ -1,0 +1,60 @@
+"""What all parts of the simulator share: the clock, the identifiers, the delays, the events."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from relaunch_local.ecs.engine.clock import Clock
+from relaunch_local.ecs.engine.identifiers import Arns, IdSource
+from relaunch_local.ecs.engine.settings import InstanceShape, PriceOf, Timing, no_price
+
+Event = dict[str, Any]
+
+
+def iso(moment: datetime, *, timespec: str = "milliseconds") -> str:
+    """A moment as events write it: `2020-01-23T17:57:34.402Z`."""
+    return moment.astimezone(UTC).isoformat(timespec=timespec).replace("+00:00", "Z")
+
+
+@dataclass(slots=True)
+class EventBus:
+    """Publishes EventBridge envelopes to whoever subscribed, in the order in which things happened."""
+
+    clock: Clock
+    ids: IdSource
+    arns: Arns
+    subscribers: list[Callable[[Event], None]] = field(default_factory=list)
+
+    def publish(self, source: str, detail_type: str, resource: str, detail: Callable[[], dict[str, Any]]) -> None:
+        """Publish one event; `detail` is asked only when somebody listens."""
+        if not self.subscribers:
+            return
+        event = {
+            "version": "0",
+            "id": self.ids.uuid(),
+            "detail-type": detail_type,
+            "source": source,
+            "account": self.arns.account,
+            "time": iso(self.clock.now(), timespec="seconds"),
+            "region": self.arns.region,
+            "resources": [resource],
+            "detail": detail(),
+        }
+        for subscriber in self.subscribers:
+            subscriber(event)
+
+
+@dataclass(slots=True)
+class Region:
+    """One account in one region."""
+
+    clock: Clock
+    ids: IdSource
+    arns: Arns
+    timing: Timing
+    shapes: Mapping[str, InstanceShape]
+    events: EventBus
+    price_of: PriceOf = no_price
+    instance_resource_events: bool = True
+    """Whether a container instance reports each change of its free resources, as ECS does."""

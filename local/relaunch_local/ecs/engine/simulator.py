@@ -1,0 +1,283 @@
+"""The simulator's engine: one region of ECS, in process, on a clock."""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from relaunch_local.ecs.engine.authorization import Authorization, Authorize
+from relaunch_local.ecs.engine.capacity import ManagedScaling
+from relaunch_local.ecs.engine.client_tokens import ClientTokens
+from relaunch_local.ecs.engine.clock import Clock
+from relaunch_local.ecs.engine.clusters import Clusters
+from relaunch_local.ecs.engine.ec2 import Ec2Questions
+from relaunch_local.ecs.engine.faults import FaultMoment, Faults
+from relaunch_local.ecs.engine.identifiers import Arns, IdSource
+from relaunch_local.ecs.engine.machines import Machines, MachineSpec
+from relaunch_local.ecs.engine.model import CapacityProvider, Host, JsonObject, Task
+from relaunch_local.ecs.engine.queries import Queries
+from relaunch_local.ecs.engine.region import Event, EventBus, Region
+from relaunch_local.ecs.engine.scheduler import Scheduler
+from relaunch_local.ecs.engine.settings import DEFAULT_IMAGE_ID, AutoScalingGroup, Purchase, SimulatorSettings, Timing
+from relaunch_local.ecs.engine.tagging import Tagging
+from relaunch_local.ecs.engine.task_definitions import TaskDefinitions
+from relaunch_local.ecs.engine.tasks import TaskLifecycle
+from relaunch_local.ecs.errors import EcsError, invalid_parameter, unknown_operation
+from relaunch_local.ecs.processes.port import Processes
+from relaunch_local.ecs.rules.limits import RequestLimits
+
+Handler = Callable[[JsonObject], JsonObject]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRequest:
+    """A request as it arrived."""
+
+    service: str
+    action: str
+    parameters: JsonObject
+    access_key: str
+    at: datetime
+    outcome: list[str]
+    """`ok`, or the code of the error that was answered; filled in when the answer is known."""
+
+
+class EcsSimulator:
+    """One account's ECS in one region, with the EC2 that belongs to it.
+
+    The caller serializes calls; under a wall clock it holds `clock.lock`.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        processes: Processes,
+        settings: SimulatorSettings,
+        *,
+        authorize: Authorize | None = None,
+        on_event: Callable[[Event], None] | None = None,
+    ) -> None:
+        """Start with no cluster, no definition and no machine; `on_event` gets EventBridge envelopes in order."""
+        ids = IdSource(settings.seed)
+        arns = Arns(settings.account, settings.region)
+        events = EventBus(clock, ids, arns, [on_event] if on_event is not None else [])
+        self.clock = clock
+        self.settings = settings
+        self.region = Region(
+            clock, ids, arns, settings.timing, settings.instance_types, events, settings.price_of,
+            settings.instance_resource_events,
+        )  # fmt: skip
+        self.requests: deque[RecordedRequest] = deque(maxlen=settings.requests_kept)
+        self.faults = Faults()
+        self.limits = RequestLimits(clock, enabled=settings.throttling)
+        self.processes = processes
+        self.lifecycle = TaskLifecycle(self.region, processes, settings.extra_environment)
+        self.machines = Machines(self.region, self.lifecycle)
+        self.definitions = TaskDefinitions(self.region)
+        self.tokens = ClientTokens(clock)
+        self._scaling = ManagedScaling(self.region, self.machines, self.limits)
+        self.clusters = Clusters(self.region, self._scaling)
+        self.scheduler = Scheduler(
+            self.region, self.clusters, self._scaling, self.lifecycle, self.tokens, self.definitions
+        )
+        self.queries = Queries(self.region, self.clusters, self.lifecycle)
+        self.ec2 = Ec2Questions(self.region, self.machines, settings.spot_prices, settings.offerings)
+        self._authorization = None if authorize is None else Authorization(arns, authorize)
+        self._handlers = self._all_handlers()
+        self.lifecycle.on_stopped.append(self._task_stopped)
+        self.machines.on_registered.append(self._host_registered)
+        self.machines.on_gone.append(self._scaling.note_gone)
+
+    @property
+    def timing(self) -> Timing:
+        """The delays in force; see `set_timing`."""
+        return self.region.timing
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The ECS actions it serves."""
+        return tuple(self._handlers)
+
+    def set_timing(self, timing: Timing) -> None:
+        """Use other delays from now on; timers that already run are not changed."""
+        self.region.timing = timing
+
+    def subscribe(self, on_event: Callable[[Event], None]) -> None:
+        """Hand every event from now on to one more subscriber."""
+        self.region.events.subscribers.append(on_event)
+
+    def call(self, action: str, parameters: JsonObject, *, access_key: str = "") -> JsonObject:
+        """Do one ECS action and answer it in botocore's shapes, times as aware datetimes.
+
+        Raises:
+            EcsError: What ECS would refuse, or a planned fault.
+            DroppedConnectionError: A planned fault of the connection.
+        """
+        record = self._record("ecs", action, parameters, access_key)
+        try:
+            response = self._perform(action, parameters, access_key)
+        except EcsError as error:
+            record.outcome[0] = error.code
+            raise
+        record.outcome[0] = "ok"
+        return response
+
+    def call_ec2(self, action: str, parameters: JsonObject, *, access_key: str = "") -> JsonObject:
+        """Do one EC2 action and answer it in botocore's shapes; raises EcsError with EC2's codes."""
+        record = self._record("ec2", action, parameters, access_key)
+        try:
+            if self._authorization is not None:
+                self._authorization.check_ec2(access_key, action)
+            fault = self.faults.take(action)
+            if fault is not None:
+                raise fault.error()
+            response = self.ec2.call(action, parameters)
+        except EcsError as error:
+            record.outcome[0] = error.code
+            raise
+        record.outcome[0] = "ok"
+        return response
+
+    def add_capacity_provider(self, name: str, spec: AutoScalingGroup, *, cluster: str = "default") -> CapacityProvider:
+        """Make the group, the capacity provider over it, and the association with the cluster, in one go."""
+        arn = self.clusters.add_group(spec)
+        self.clusters.create_provider({"name": name, "autoScalingGroupProvider": {"autoScalingGroupArn": arn}})
+        found = self.clusters.get(cluster)
+        names = [*found.providers, name]
+        strategy = found.default_strategy
+        self.clusters.put_providers(
+            {"cluster": cluster, "capacityProviders": names, "defaultCapacityProviderStrategy": strategy}
+        )
+        return self.clusters.providers[name]
+
+    def launch_instance(
+        self,
+        instance_type: str,
+        purchase: Purchase,
+        zone: str,
+        *,
+        cluster: str = "default",
+        attributes: Mapping[str, str] | None = None,
+    ) -> str:
+        """Launch an instance outside any group, which registers with the cluster; answers its id.
+
+        Raises:
+            EcsError: InsufficientInstanceCapacity.
+        """
+        if not self.machines.has_capacity(instance_type, purchase, zone):
+            raise EcsError("InsufficientInstanceCapacity", f"There is no capacity for {instance_type} in {zone}.")
+        spec = MachineSpec(
+            instance_type, purchase, zone, self.clusters.get(cluster), DEFAULT_IMAGE_ID,
+            tuple((attributes or {}).items()),
+        )  # fmt: skip
+        return self.machines.launch(spec).instance_id
+
+    def host(self, instance_id: str) -> Host:
+        """An instance by its id; raises InvalidInstanceID.NotFound."""
+        host = self.machines.hosts.get(instance_id)
+        if host is None:
+            raise EcsError("InvalidInstanceID.NotFound", f"The instance ID '{instance_id}' does not exist")
+        return host
+
+    def interrupt(self, instance_id: str, *, lead_seconds: float | None = None, rebalance_first: bool = False) -> None:
+        """Warn of a Spot interruption and take the instance away after the lead."""
+        self.machines.interrupt(self.host(instance_id), lead_seconds, rebalance_first=rebalance_first)
+
+    def terminate(self, instance_id: str) -> None:
+        """Take an instance away without any warning."""
+        self.machines.terminate(self.host(instance_id))
+
+    def set_agent(self, instance_id: str, *, connected: bool) -> None:
+        """Disconnect or reconnect the agent of an instance."""
+        self.machines.set_agent(self.host(instance_id), connected=connected)
+
+    def set_capacity(
+        self, instance_type: str, purchase: Purchase, instances: int | None, *, zone: str | None = None
+    ) -> None:
+        """How many instances are to be had, in a zone or altogether; 0: none, None: any number."""
+        key = (instance_type, purchase, zone)
+        if instances is None:
+            self.machines.capacity.pop(key, None)
+        else:
+            self.machines.capacity[key] = instances
+
+    def close(self) -> None:
+        """End the containers' processes."""
+        self.processes.close()
+
+    def _record(self, service: str, action: str, parameters: JsonObject, access_key: str) -> RecordedRequest:
+        record = RecordedRequest(service, action, parameters, access_key, self.clock.now(), ["dropped"])
+        self.requests.append(record)
+        return record
+
+    def _perform(self, action: str, parameters: JsonObject, access_key: str) -> JsonObject:
+        handler = self._handlers.get(action)
+        if handler is None:
+            unknown_operation(action)
+        fault = self.faults.take(action)
+        if fault is not None and fault.moment is not FaultMoment.AFTER:
+            raise fault.error()
+        self.limits.take(action)
+        if self._authorization is not None:
+            definition = self.definitions.if_known(parameters["taskDefinition"]) if action == "RunTask" else {}
+            self._authorization.check(access_key, action, parameters, definition)
+        response = handler(parameters)
+        if fault is not None:
+            raise fault.error()
+        return response
+
+    def _all_handlers(self) -> dict[str, Handler]:
+        tagging = Tagging(self.region, self.clusters, self.definitions)
+        registered_by = f"arn:aws:iam::{self.settings.account}:root"
+        return {
+            "RunTask": self.scheduler.run,
+            "StopTask": self._stop_task,
+            "DescribeTasks": self.queries.describe_tasks,
+            "ListTasks": self.queries.list_tasks,
+            "RegisterTaskDefinition": lambda request: self.definitions.register(request, registered_by=registered_by),
+            "DeregisterTaskDefinition": lambda request: self.definitions.deregister(request["taskDefinition"]),
+            "DescribeTaskDefinition": self.definitions.describe,
+            "ListTaskDefinitions": self.definitions.list_revisions,
+            "ListTaskDefinitionFamilies": self.definitions.list_families,
+            "CreateCluster": self.clusters.create,
+            "DescribeClusters": self.clusters.describe,
+            "ListClusters": self.clusters.list_clusters,
+            "CreateCapacityProvider": self.clusters.create_provider,
+            "DescribeCapacityProviders": self.clusters.describe_providers,
+            "PutClusterCapacityProviders": self.clusters.put_providers,
+            "DescribeContainerInstances": self.queries.describe_hosts,
+            "ListContainerInstances": self.queries.list_hosts,
+            "UpdateContainerInstancesState": self._update_hosts,
+            "ListTagsForResource": tagging.list_tags,
+            "TagResource": tagging.tag,
+            "UntagResource": tagging.untag,
+        }
+
+    def _stop_task(self, request: JsonObject) -> JsonObject:
+        cluster = self.clusters.get(request.get("cluster"))
+        task = self.queries.find_task(cluster, request["task"])
+        if task is None:
+            raise invalid_parameter("The referenced task was not found.")
+        return self.scheduler.stop(task, request.get("reason"))
+
+    def _update_hosts(self, request: JsonObject) -> JsonObject:
+        answer = self.queries.update_hosts(request)
+        for host in self.clusters.get(request.get("cluster")).hosts.values():
+            self._offer(host)
+        return answer
+
+    def _task_stopped(self, task: Task) -> None:
+        self.clusters.keep_stopped(task)
+        if task.client_token is not None:
+            self.tokens.note_stop(task.client_token)
+        if task.host is not None:
+            self._offer(task.host)
+            self._scaling.note_idle(task.host)
+
+    def _host_registered(self, host: Host) -> None:
+        self._offer(host)
+        self._scaling.note_idle(host)
+
+    def _offer(self, host: Host) -> None:
+        if host.provider is not None and host.provider.waiting and host.is_alive and host.is_registered:
+            self.scheduler.place_waiting(host.provider, [host])

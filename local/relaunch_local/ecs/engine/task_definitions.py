@@ -1,0 +1,171 @@
+"""Task definitions: families, their revisions, and which of them is the newest ACTIVE one."""
+
+import re
+from datetime import datetime, timedelta
+from typing import Any
+
+from relaunch_local.ecs.engine.identifiers import last_part
+from relaunch_local.ecs.engine.model import JsonObject
+from relaunch_local.ecs.engine.paging import page_of
+from relaunch_local.ecs.engine.region import Region
+from relaunch_local.ecs.errors import client_error, invalid_parameter, refuse, refuse_as_client
+from relaunch_local.ecs.rules.task_definition import check_definition
+
+_STORED = (
+    "family", "taskRoleArn", "executionRoleArn", "networkMode", "containerDefinitions", "volumes",
+    "placementConstraints", "requiresCompatibilities", "cpu", "memory", "pidMode", "ipcMode", "proxyConfiguration",
+    "ephemeralStorage", "runtimePlatform", "enableFaultInjection",
+)  # fmt: skip
+_CAPABILITY = "com.amazonaws.ecs.capability."
+_STATUSES = ("ACTIVE", "INACTIVE", "DELETE_IN_PROGRESS")
+_ECR_IMAGE = re.compile(r"^\d{12}\.dkr\.ecr\.")
+
+
+class TaskDefinitions:
+    """The task definitions of one region."""
+
+    def __init__(self, region: Region) -> None:
+        """Start with none."""
+        self._region = region
+        self._families: dict[str, dict[int, JsonObject]] = {}
+        self.tags: dict[str, list[JsonObject]] = {}
+
+    def register(self, request: JsonObject, *, registered_by: str) -> JsonObject:
+        """RegisterTaskDefinition: the next revision of the family; a number is never used twice."""
+        check_definition(request)
+        revisions = self._families.setdefault(request["family"], {})
+        revision = len(revisions) + 1
+        arn = self._region.arns.task_definition(request["family"], revision)
+        definition = {member: request[member] for member in _STORED if member in request}
+        definition["containerDefinitions"] = [_completed(each) for each in request["containerDefinitions"]]
+        definition |= {
+            "taskDefinitionArn": arn,
+            "revision": revision,
+            "status": "ACTIVE",
+            "volumes": request.get("volumes", []),
+            "placementConstraints": request.get("placementConstraints", []),
+            "requiresAttributes": _required_attributes(request),
+            "compatibilities": ["EXTERNAL", "EC2"] if "networkMode" not in request else ["EC2"],
+            "registeredAt": self._region.clock.now(),
+            "registeredBy": registered_by,
+        }
+        revisions[revision] = definition
+        self.tags[arn] = list(request.get("tags", ()))
+        return {"taskDefinition": definition, **({"tags": self.tags[arn]} if self.tags[arn] else {})}
+
+    def deregister(self, name: str) -> JsonObject:
+        """DeregisterTaskDefinition: ACTIVE to INACTIVE."""
+        family, revision = _family_and_revision(name)
+        refuse(revision is None, "Missing revision: the task definition is given as family:revision or as an ARN.")
+        definition = self._find(family, revision)
+        if definition is None:
+            raise client_error("Unable to describe task definition.")
+        refuse(definition["status"] != "ACTIVE", "The specified task definition is inactive.")
+        definition["status"] = "INACTIVE"
+        definition["deregisteredAt"] = self._region.clock.now()
+        return {"taskDefinition": definition}
+
+    def describe(self, request: JsonObject) -> JsonObject:
+        """DescribeTaskDefinition: by family the newest ACTIVE revision, else the one that is named."""
+        family, revision = _family_and_revision(request["taskDefinition"])
+        definition = self._find(family, revision)
+        if definition is None:
+            raise client_error("Unable to describe task definition.")
+        answer: JsonObject = {"taskDefinition": definition}
+        if "TAGS" in request.get("include", ()):
+            answer["tags"] = list(self.tags[definition["taskDefinitionArn"]])
+        return answer
+
+    def for_run(self, name: str) -> JsonObject:
+        """The revision that RunTask runs; raises ClientException for an unknown or an INACTIVE one."""
+        family, revision = _family_and_revision(name)
+        definition = self._find(family, revision)
+        if definition is None:
+            raise client_error("TaskDefinition not found.")
+        refuse_as_client(self._is_retired(definition), "TaskDefinition is inactive")
+        return definition
+
+    def if_known(self, name: str) -> JsonObject:
+        """The revision a name stands for with its tags, or an empty one; for asking permissions before all else."""
+        family, revision = _family_and_revision(name)
+        definition = self._find(family, revision)
+        return {} if definition is None else {**definition, "tags": self.tags[definition["taskDefinitionArn"]]}
+
+    def list_revisions(self, request: JsonObject) -> JsonObject:
+        """ListTaskDefinitions; `familyPrefix` is the full name of a family, in spite of its name."""
+        status, sort = request.get("status", "ACTIVE"), request.get("sort", "ASC")
+        refuse(status not in _STATUSES, "Invalid status.")
+        refuse(sort not in ("ASC", "DESC"), "Invalid sort.")
+        prefix = request.get("familyPrefix")
+        families = sorted(self._families) if prefix is None else [prefix]
+        arns = [
+            definition["taskDefinitionArn"]
+            for family in families
+            for _, definition in sorted(self._families.get(family, {}).items())
+            if definition["status"] == status
+        ]
+        return page_of("taskDefinitionArns", arns if sort == "ASC" else arns[::-1], request)
+
+    def list_families(self, request: JsonObject) -> JsonObject:
+        """ListTaskDefinitionFamilies; here `familyPrefix` is a prefix indeed."""
+        status = request.get("status", "ALL")
+        refuse(status not in ("ACTIVE", "INACTIVE", "ALL"), "Invalid status.")
+        families = [
+            family
+            for family in sorted(self._families)
+            if family.startswith(request.get("familyPrefix", "")) and self._has_status(family, status)
+        ]
+        return page_of("families", families, request)
+
+    def _has_status(self, family: str, status: str) -> bool:
+        is_active = any(each["status"] == "ACTIVE" for each in self._families[family].values())
+        return status == "ALL" or is_active == (status == "ACTIVE")
+
+    def _is_retired(self, definition: JsonObject) -> bool:
+        if definition["status"] == "ACTIVE":
+            return False
+        retired_at: datetime = definition["deregisteredAt"]
+        return self._region.clock.now() >= retired_at + timedelta(seconds=self._region.timing.deregistration_lag)
+
+    def _find(self, family: str, revision: int | None) -> JsonObject | None:
+        revisions = self._families.get(family, {})
+        if revision is not None:
+            return revisions.get(revision)
+        return next((each for _, each in sorted(revisions.items(), reverse=True) if each["status"] == "ACTIVE"), None)
+
+
+def _family_and_revision(name: str) -> tuple[str, int | None]:
+    family, colon, revision = last_part(name).partition(":")
+    if colon and not revision.isdecimal():
+        raise invalid_parameter(f"Invalid revision number. Number: {revision}")
+    return family, int(revision) if colon else None
+
+
+def _completed(container: JsonObject) -> JsonObject:
+    defaults: dict[str, Any] = {
+        "cpu": 0,
+        "essential": True,
+        "portMappings": [],
+        "environment": [],
+        "mountPoints": [],
+        "volumesFrom": [],
+    }
+    return {**defaults, **container}
+
+
+def _required_attributes(request: JsonObject) -> list[JsonObject]:
+    containers = request["containerDefinitions"]
+    drivers = {container.get("logConfiguration", {}).get("logDriver") for container in containers} - {None}
+    names = {f"{_CAPABILITY}logging-driver.{driver}" for driver in drivers}
+    wanted = {
+        f"{_CAPABILITY}task-iam-role": "taskRoleArn" in request,
+        f"{_CAPABILITY}ecr-auth": any(_ECR_IMAGE.match(container["image"]) for container in containers),
+        "ecs.capability.execution-role-awslogs": "executionRoleArn" in request and "awslogs" in drivers,
+        "ecs.capability.task-eni": request.get("networkMode") == "awsvpc",
+    }
+    names |= {name for name, applies in wanted.items() if applies}
+    attributes: list[JsonObject] = [{"name": name} for name in sorted(names)]
+    architecture = request.get("runtimePlatform", {}).get("cpuArchitecture")
+    if architecture is not None:
+        attributes.append({"name": "ecs.cpu-architecture", "value": architecture.lower()})
+    return attributes

@@ -1,0 +1,225 @@
+"""A task's life after it was placed: pull, start, exit, stop, loss of its host."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from relaunch_local.ecs.engine import placement
+from relaunch_local.ecs.engine.containers import process_spec, stop_timeout_seconds
+from relaunch_local.ecs.engine.model import Container, Host, LastStatus, StopCode, Task
+from relaunch_local.ecs.engine.region import Region
+from relaunch_local.ecs.engine.views import host_event_detail, task_event_detail
+from relaunch_local.ecs.processes.port import Processes, ProcessStartError
+
+
+@dataclass(slots=True)
+class TaskLifecycle:
+    """Moves tasks along, as the agents of their hosts report."""
+
+    region: Region
+    processes: Processes
+    extra_environment: Mapping[str, str] = field(default_factory=dict)
+    unpullable_images: set[str] = field(default_factory=set)
+    on_stopped: list[Callable[[Task], None]] = field(default_factory=list)
+
+    def publish(self, task: Task) -> None:
+        """Count a change of the task and tell the world."""
+        task.version += 1
+        now = self.region.clock.now()
+        task.updated_at = now
+        self.region.events.publish("aws.ecs", "ECS Task State Change", task.arn, lambda: task_event_detail(task, now))
+
+    def publish_host(self, host: Host) -> None:
+        """Count a change of the container instance and tell the world."""
+        host.version += 1
+        now = self.region.clock.now()
+        self.region.events.publish(
+            "aws.ecs",
+            "ECS Container Instance State Change",
+            host.arn,
+            lambda: host_event_detail(host, host.cluster.arn, now),
+        )
+
+    def assign(self, task: Task, host: Host) -> None:
+        """Put the task on the host: PENDING until its image is there."""
+        placement.take(host, task)
+        task.host = host
+        task.last_status = LastStatus.PENDING
+        task.connectivity_at = self.region.clock.now()
+        self.publish(task)
+        if self.region.instance_resource_events:
+            self.publish_host(host)
+        self._later(task, self.region.timing.agent_reaction, lambda: self._pull(task))
+
+    def begin_stop(self, task: Task, code: StopCode, reason: str) -> None:
+        """Decide that the task ends; what comes first stays its stop code."""
+        if task.is_stopping:
+            return
+        task.desired_status = "STOPPED"
+        task.stop_code, task.stopped_reason = code, reason
+        if task.last_status is LastStatus.PROVISIONING:
+            self._stopped(task)
+            return
+        self.publish(task)
+        was_running = task.last_status is LastStatus.RUNNING
+        after = self._signal if was_running else self._finish
+        self._later(task, self.region.timing.agent_reaction, lambda: after(task))
+
+    def lose_host(self, host: Host) -> None:
+        """Notice that the host is gone: its tasks have stopped, and nobody knows how their containers ended."""
+        for task in list(host.tasks.values()):
+            if task.stop_code is None:
+                task.stop_code = StopCode.TERMINATION_NOTICE
+                task.stopped_reason = f"Host EC2 (instance {host.instance_id}) terminated."
+            task.desired_status = "STOPPED"
+            task.stopping_at = task.stopping_at or self.region.clock.now()
+            for container in task.containers:
+                container.last_status = "STOPPED"
+            self._stopped(task)
+
+    def kill_processes(self, host: Host) -> None:
+        """Take the machine away from under its containers."""
+        for task in host.tasks.values():
+            _cancel(task)
+            for container in task.containers:
+                if container.handle is not None and not container.is_over:
+                    container.handle.kill()
+
+    def reconnect(self, host: Host) -> None:
+        """Let the agent report what happened while it was disconnected."""
+        backlog, host.backlog = host.backlog, []
+        for report in backlog:
+            report()
+
+    def _later(self, task: Task, seconds: float, action: Callable[[], None]) -> None:
+        if task.step_timer is not None:
+            task.step_timer.cancel()
+        task.step_timer = self.region.clock.call_later(seconds, lambda: self._by_agent(task, action))
+
+    def _by_agent(self, task: Task, action: Callable[[], None]) -> None:
+        host = task.host
+        if task.is_stopped or host is None or not host.is_alive:
+            return
+        if host.agent_connected:
+            action()
+        else:
+            host.backlog.append(lambda: self._by_agent(task, action))
+
+    def _pull(self, task: Task) -> None:
+        if task.is_stopping:
+            return
+        task.pull_started_at = self.region.clock.now()
+        self._later(task, self.region.timing.pull, lambda: self._start(task))
+
+    def _start(self, task: Task) -> None:
+        if task.is_stopping:
+            return
+        now = self.region.clock.now()
+        for container in task.containers:
+            if container.definition["image"] in self.unpullable_images:
+                image = container.definition["image"]
+                self._fail_start(task, container, f"CannotPullContainerError: failed to resolve ref {image}: not found")
+                return
+        task.pull_stopped_at = now
+        for container in task.containers:
+            if not self._start_container(task, container):
+                return
+        task.started_at = now
+        task.last_status = LastStatus.RUNNING
+        self.publish(task)
+
+    def _start_container(self, task: Task, container: Container) -> bool:
+        container.runtime_id = self.region.ids.hexadecimal(64)
+
+        def on_exit(code: int, reason: str | None) -> None:
+            # From any thread: the clock's owner makes the change.
+            self.region.clock.call_later(
+                0.0, lambda: self._by_agent(task, lambda: self._exited(task, container, code, reason))
+            )
+
+        try:
+            container.handle = self.processes.start(process_spec(task, container, self.extra_environment, on_exit))
+        except ProcessStartError as error:
+            self._fail_start(task, container, f"CannotStartContainerError: Error response from daemon: {error}")
+            return False
+        container.last_status = "RUNNING"
+        return True
+
+    def _fail_start(self, task: Task, container: Container, reason: str) -> None:
+        container.reason = reason
+        task.desired_status = "STOPPED"
+        task.stop_code, task.stopped_reason = StopCode.TASK_FAILED_TO_START, "Task failed to start"
+        if reason.startswith("CannotPullContainerError"):
+            task.stopped_reason = reason
+        running = [each for each in task.containers if each.last_status == "RUNNING"]
+        for each in task.containers:
+            each.last_status = "RUNNING" if each in running else "STOPPED"
+        for each in running:
+            if each.handle is not None:
+                each.handle.kill()
+        if not running:
+            self._finish(task)
+
+    def _exited(self, task: Task, container: Container, code: int, reason: str | None) -> None:
+        if container.is_over:
+            return
+        container.last_status, container.exit_code, container.reason = "STOPPED", code, reason
+        if container.kill_timer is not None:
+            container.kill_timer.cancel()
+        if container.essential and not task.is_stopping:
+            task.desired_status = "STOPPED"
+            task.stop_code = StopCode.ESSENTIAL_CONTAINER_EXITED
+            task.stopped_reason = "Essential container in task exited"
+        if all(each.is_over for each in task.containers):
+            self._finish(task)
+        elif task.is_stopping and task.last_status is LastStatus.RUNNING:
+            self._signal(task)
+        else:
+            self.publish(task)
+
+    def _signal(self, task: Task) -> None:
+        if task.last_status is not LastStatus.RUNNING:
+            return
+        task.last_status = LastStatus.STOPPING
+        task.stopping_at = self.region.clock.now()
+        self.publish(task)
+        for container in task.containers:
+            if container.handle is not None and not container.is_over:
+                seconds = stop_timeout_seconds(container, self.region.timing.stop_timeout)
+                container.kill_timer = self.region.clock.call_later(seconds, container.handle.kill)
+                container.handle.terminate()
+
+    def _finish(self, task: Task) -> None:
+        if task.last_status in (LastStatus.DEPROVISIONING, LastStatus.STOPPED):
+            return
+        now = self.region.clock.now()
+        task.stopping_at = task.stopping_at or now
+        task.execution_stopped_at = now
+        task.last_status = LastStatus.DEPROVISIONING
+        for container in task.containers:
+            container.last_status = "STOPPED"
+        self.publish(task)
+        self._later(task, self.region.timing.deprovisioning, lambda: self._stopped(task))
+
+    def _stopped(self, task: Task) -> None:
+        _cancel(task)
+        task.last_status = LastStatus.STOPPED
+        task.stopped_at = self.region.clock.now()
+        for container in task.containers:
+            container.last_status = "STOPPED"
+            container.handle = None
+        host = task.host
+        if host is not None:
+            task.was_connected = host.agent_connected
+            placement.give_back(host, task)
+        self.publish(task)
+        if host is not None and host.is_registered and host.is_alive and self.region.instance_resource_events:
+            self.publish_host(host)
+        for listener in self.on_stopped:
+            listener(task)
+
+
+def _cancel(task: Task) -> None:
+    timers = [task.step_timer, task.provisioning_timer, *(container.kill_timer for container in task.containers)]
+    for timer in timers:
+        if timer is not None:
+            timer.cancel()

@@ -1,0 +1,129 @@
+"""Containers as processes: the port, and its adapter that follows a script on the simulator's clock."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from relaunch_local.ecs.engine.clock import Clock, Timer
+from relaunch_local.ecs.engine.model import ProcessHandle
+
+SIGTERM_EXIT = 143
+SIGKILL_EXIT = 137
+"""128 + the signal's number, as Docker reports a process that a signal ended."""
+
+
+class ProcessStartError(Exception):
+    """The container could not be started."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogTarget:
+    """Where the awslogs driver sends a container's output."""
+
+    group: str
+    stream: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSpec:
+    """A container that is to be started."""
+
+    task_arn: str
+    family: str
+    container: str
+    image: str
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    on_exit: Callable[[int, str | None], None]
+    """Told once, from any thread, with the exit code and, where there is one, Docker's reason."""
+    log_target: LogTarget | None = None
+    instance_id: str = ""
+    started_by: str = ""
+
+
+class Processes(Protocol):
+    """Starts containers."""
+
+    def start(self, spec: ProcessSpec) -> ProcessHandle:
+        """Start one.
+
+        `on_exit` is not called before `start` has returned.
+
+        Raises:
+            ProcessStartError: The command cannot be started.
+        """
+
+    def close(self) -> None:
+        """End everything that still runs, without reporting it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """What a container does."""
+
+    runtime_seconds: float | None = 60.0
+    """Until it exits by itself; None: never."""
+    exit_code: int = 0
+    reason: str | None = None
+    """Docker's, such as `OutOfMemoryError: Container killed due to memory usage`."""
+    sigterm_delay_seconds: float | None = 0.0
+    """From SIGTERM to its exit; None: it ignores SIGTERM."""
+    sigterm_exit_code: int = SIGTERM_EXIT
+    start_error: str | None = None
+
+
+@dataclass(slots=True, eq=False)
+class _ScriptedProcess:
+    clock: Clock
+    script: Script
+    spec: ProcessSpec
+    timer: Timer | None = None
+    is_over: bool = False
+
+    def exit_after(self, seconds: float, code: int, reason: str | None = None) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+        self.timer = self.clock.call_later(seconds, lambda: self._exit(code, reason))
+
+    def terminate(self) -> None:
+        if not self.is_over and self.script.sigterm_delay_seconds is not None:
+            self.exit_after(self.script.sigterm_delay_seconds, self.script.sigterm_exit_code)
+
+    def kill(self) -> None:
+        if not self.is_over:
+            self.exit_after(0.0, SIGKILL_EXIT)
+
+    def _exit(self, code: int, reason: str | None) -> None:
+        if not self.is_over:
+            self.is_over = True
+            self.spec.on_exit(code, reason)
+
+
+def run_a_minute(_spec: ProcessSpec) -> Script:
+    """Run for 60 seconds and exit 0: the script of a container that nobody wrote one for."""
+    return Script()
+
+
+@dataclass(slots=True)
+class ScriptedProcesses:
+    """Containers that do what a function says they do; nothing really runs."""
+
+    clock: Clock
+    script_of: Callable[[ProcessSpec], Script] = run_a_minute
+    started: list[ProcessSpec] = field(default_factory=list)
+    """Every container that was started, in order."""
+    keep_started: bool = True
+
+    def start(self, spec: ProcessSpec) -> ProcessHandle:
+        script = self.script_of(spec)
+        if script.start_error is not None:
+            raise ProcessStartError(script.start_error)
+        if self.keep_started:
+            self.started.append(spec)
+        process = _ScriptedProcess(self.clock, script, spec)
+        if script.runtime_seconds is not None:
+            process.exit_after(script.runtime_seconds, script.exit_code, script.reason)
+        return process
+
+    def close(self) -> None:
+        """Nothing runs."""

@@ -1,0 +1,1 @@
+"""What ECS refuses, reads and reckons with in requests. Imports the simulator's model and errors only."""

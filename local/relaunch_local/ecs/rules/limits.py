@@ -1,0 +1,93 @@
+"""Token buckets: ECS's, shared by the actions of a group, and EC2's, which counts the machines that are launched.
+
+Sources: "Request throttling for the Amazon ECS API"; "Request throttling for the Amazon EC2 API" (resource tokens).
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from relaunch_local.ecs.engine.clock import Clock
+from relaunch_local.ecs.errors import throttled
+
+_RATES = {
+    "task-modify": (100.0, 40.0),
+    "task-read": (100.0, 20.0),
+    "definition-modify": (20.0, 1.0),
+    "definition-read": (50.0, 20.0),
+    "provider-modify": (10.0, 1.0),
+    "provider-read": (50.0, 20.0),
+    "cluster-modify": (20.0, 1.0),
+    "cluster-read": (50.0, 20.0),
+    "tag-modify": (20.0, 10.0),
+    "tag-read": (20.0, 10.0),
+}
+"""Burst and sustained requests per second of each bucket."""
+
+MACHINES = (1_000.0, 2.0)
+"""RunInstances' resource tokens, one per machine, however many requests: a fleet's and a group's machines count too."""
+
+_BUCKET_OF = {
+    "RunTask": "task-modify",
+    "StopTask": "task-modify",
+    "UpdateContainerInstancesState": "task-modify",
+    "DescribeTasks": "task-read",
+    "ListTasks": "task-read",
+    "DescribeContainerInstances": "task-read",
+    "ListContainerInstances": "task-read",
+    "RegisterTaskDefinition": "definition-modify",
+    "DeregisterTaskDefinition": "definition-modify",
+    "DescribeTaskDefinition": "definition-read",
+    "ListTaskDefinitions": "definition-read",
+    "ListTaskDefinitionFamilies": "definition-read",
+    "CreateCapacityProvider": "provider-modify",
+    "PutClusterCapacityProviders": "provider-modify",
+    "DescribeCapacityProviders": "provider-read",
+    "CreateCluster": "cluster-modify",
+    "DescribeClusters": "cluster-read",
+    "ListClusters": "cluster-read",
+    "TagResource": "tag-modify",
+    "UntagResource": "tag-modify",
+    "ListTagsForResource": "tag-read",
+}
+
+
+def rate_of(action: str) -> tuple[float, float]:
+    """Burst and sustained requests per second of an action's bucket."""
+    return _RATES[_BUCKET_OF[action]]
+
+
+@dataclass(slots=True)
+class _Bucket:
+    burst: float
+    rate: float
+    tokens: float
+    filled_at: datetime
+
+    def take(self, now: datetime) -> bool:
+        self.tokens = min(self.burst, self.tokens + (now - self.filled_at).total_seconds() * self.rate)
+        self.filled_at = now
+        if self.tokens < 1.0:
+            return False
+        self.tokens -= 1.0
+        return True
+
+
+class RequestLimits:
+    """One account's buckets."""
+
+    def __init__(self, clock: Clock, *, enabled: bool = True) -> None:
+        """Start with full buckets; with `enabled` false nothing is ever throttled."""
+        self.enabled = enabled
+        self._clock = clock
+        self._machines = _Bucket(*MACHINES, MACHINES[0], clock.now())
+        self._buckets = {name: _Bucket(burst, rate, burst, clock.now()) for name, (burst, rate) in _RATES.items()}
+
+    def take(self, action: str) -> None:
+        """Take a token for this action; raises ThrottlingException when there is none."""
+        name = _BUCKET_OF.get(action)
+        if self.enabled and name is not None and not self._buckets[name].take(self._clock.now()):
+            raise throttled()
+
+    def may_launch_machine(self) -> bool:
+        """Take a token for one more machine; False when there is none."""
+        return not self.enabled or self._machines.take(self._clock.now())

@@ -1,0 +1,158 @@
+"""What RunTask refuses before it looks at any machine (RunTask, Amazon ECS API Reference)."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from relaunch_local.ecs.engine.model import JsonObject, Placement
+from relaunch_local.ecs.errors import EcsError, invalid_parameter, refuse
+from relaunch_local.ecs.rules.gpu_requests import check_one_kind, parse_gpu_request
+from relaunch_local.ecs.rules.query_language import ExpressionError, parse_expression
+from relaunch_local.ecs.rules.requirements import container_overrides
+from relaunch_local.ecs.rules.task_definition import MAX_CONSTRAINTS, MAX_TAGS
+
+MAX_COUNT = 10
+MAX_OVERRIDES_CHARACTERS = 8_192
+MAX_PROVIDERS = 20
+MAX_STRATEGY_RULES = 5
+_STARTED_BY = re.compile(r"^[A-Za-z0-9\-_/]{0,128}$")
+_CLIENT_TOKEN = re.compile(r"^[\x21-\x7e]{1,64}$")
+_LAUNCH_TYPES = ("EC2", "FARGATE", "EXTERNAL", "MANAGED_INSTANCES")
+_OVERRIDABLE = frozenset(
+    {"name", "command", "environment", "environmentFiles", "cpu", "memory", "memoryReservation", "resourceRequirements"}
+)
+
+
+def check_run_task(request: Mapping[str, Any], definition: JsonObject) -> None:
+    """Refuse a request that ECS would refuse.
+
+    Raises:
+        EcsError: InvalidParameterException, or UnsupportedFeatureException for what the simulator has not got.
+    """
+    refuse(not 1 <= request.get("count", 1) <= MAX_COUNT, f"Tasks count must be between 1 and {MAX_COUNT}.")
+    _check_identity(request)
+    _check_launch(request)
+    _check_network(request, definition)
+    _check_overrides(request.get("overrides", {}), definition)
+    constraints = (*request.get("placementConstraints", ()), *definition.get("placementConstraints", ()))
+    refuse(len(constraints) > MAX_CONSTRAINTS, f"Placement constraints cannot be more than {MAX_CONSTRAINTS}.")
+
+
+def check_client_token(request: Mapping[str, Any]) -> None:
+    """Refuse a token that is too long or has other characters; raises InvalidParameterException."""
+    token = request.get("clientToken")
+    refuse(
+        token is not None and not _CLIENT_TOKEN.match(token), "clientToken has up to 64 ASCII characters, 33 to 126."
+    )
+
+
+def _check_identity(request: Mapping[str, Any]) -> None:
+    started_by = request.get("startedBy", "")
+    refuse(
+        not _STARTED_BY.match(started_by), "startedBy has up to 128 letters, numbers, hyphens, underscores, slashes."
+    )
+    group = request.get("group", "")
+    refuse(group.startswith(("family:", "service:")), "The task group may not begin with family: or service:.")
+    refuse(len(group) > 255, "The task group has at most 255 characters.")
+    tags = request.get("tags", ())
+    refuse(len(tags) > MAX_TAGS, f"The number of tags cannot be more than {MAX_TAGS}.")
+    keys = [tag.get("key", "") for tag in tags]
+    refuse(len(set(keys)) < len(keys), "Tags contain a duplicate key.")
+    refuse(any(not key or key.lower().startswith("aws:") for key in keys), "Invalid tag key.")
+
+
+def _check_launch(request: Mapping[str, Any]) -> None:
+    launch_type = request.get("launchType")
+    refuse(launch_type is not None and launch_type not in _LAUNCH_TYPES, "Invalid launch type.")
+    refuse(
+        launch_type is not None and bool(request.get("capacityProviderStrategy")),
+        "Specifying both a launch type and capacity provider strategy is not supported. Remove one and try again.",
+    )
+    if launch_type not in (None, "EC2"):
+        raise EcsError("UnsupportedFeatureException", f"The simulator has no {launch_type}.")
+    rules = request.get("placementStrategy", ())
+    refuse(len(rules) > MAX_STRATEGY_RULES, f"Placement strategies cannot be more than {MAX_STRATEGY_RULES}.")
+    for rule in rules:
+        refuse(rule.get("type") not in ("random", "spread", "binpack"), "Invalid placement strategy type.")
+        is_binpack = rule["type"] == "binpack"
+        refuse(is_binpack and rule.get("field", "").lower() not in ("cpu", "memory"), "binpack needs cpu or memory.")
+
+
+def _check_network(request: Mapping[str, Any], definition: JsonObject) -> None:
+    is_awsvpc = definition.get("networkMode") == "awsvpc"
+    network = request.get("networkConfiguration")
+    refuse(
+        is_awsvpc and not network,
+        "Network Configuration must be provided when networkMode 'awsvpc' is specified.",
+    )
+    refuse(
+        bool(network) and not is_awsvpc,
+        "Network Configuration is not valid for the given networkMode of this task definition.",
+    )
+    if network:
+        awsvpc = network.get("awsvpcConfiguration", {})
+        refuse(not 1 <= len(awsvpc.get("subnets", ())) <= 16, "subnets has 1 to 16 entries.")
+        refuse(len(awsvpc.get("securityGroups", ())) > 5, "securityGroups has at most 5 entries.")
+        refuse(awsvpc.get("assignPublicIp") == "ENABLED", "Assign public IP is not supported for this launch type.")
+
+
+def _check_overrides(overrides: Mapping[str, Any], definition: JsonObject) -> None:
+    length = len(json.dumps(overrides, separators=(",", ":"), ensure_ascii=False))
+    refuse(
+        length > MAX_OVERRIDES_CHARACTERS,
+        f"Container Overrides length must be at most {MAX_OVERRIDES_CHARACTERS}",
+    )
+    names = [container["name"] for container in definition["containerDefinitions"]]
+    for override in overrides.get("containerOverrides", ()):
+        name = override.get("name")
+        refuse(name not in names, f"Override for container named {name} is not a container in the TaskDefinition.")
+        unknown = sorted(set(override) - _OVERRIDABLE)
+        refuse(bool(unknown), f"A container override has no {', '.join(unknown)}.")
+        requirements = override.get("resourceRequirements", ())
+        refuse(
+            any(each.get("type") == "NeuronDevice" for each in requirements), "NeuronDevice needs Managed Instances."
+        )
+    _check_gpus(overrides, definition)
+
+
+def _check_gpus(overrides: Mapping[str, Any], definition: JsonObject) -> None:
+    """Refuse what the containers ask for together, once the overrides have replaced what the definition says."""
+    by_name = container_overrides(overrides)
+    merged = ({**each, **by_name.get(each["name"], {})} for each in definition["containerDefinitions"])
+    try:
+        parsed = [parse_gpu_request(each.get("resourceRequirements", ())) for each in merged]
+        check_one_kind(each for each in parsed if each is not None)
+    except ValueError as error:
+        raise invalid_parameter(str(error)) from error
+
+
+def placement_of(request: Mapping[str, Any], definition: JsonObject) -> Placement:
+    """The constraints and strategy of a request; raises InvalidParameterException for what does not parse."""
+    expressions, distinct = [], False
+    for constraint in (*request.get("placementConstraints", ()), *definition.get("placementConstraints", ())):
+        kind = constraint.get("type")
+        refuse(kind not in ("memberOf", "distinctInstance"), "Invalid placement constraint type.")
+        if kind == "distinctInstance":
+            refuse("expression" in constraint, "A distinctInstance constraint has no expression.")
+            distinct = True
+            continue
+        try:
+            expressions.append(parse_expression(constraint.get("expression", "")))
+        except ExpressionError as error:
+            raise invalid_parameter(f"Invalid placement constraint expression: {error}") from error
+    strategy = tuple((rule["type"], rule.get("field", "instanceId")) for rule in request.get("placementStrategy", ()))
+    return Placement(tuple(expressions), distinct, strategy)
+
+
+def check_strategy(strategy: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse a capacity provider strategy that ECS would refuse, whoever's providers they are."""
+    refuse(len(strategy) > MAX_PROVIDERS, f"A strategy has at most {MAX_PROVIDERS} capacity providers.")
+    names = [item.get("capacityProvider") for item in strategy]
+    refuse(len(set(names)) < len(names), "A capacity provider is named twice in the strategy.")
+    refuse(sum(item.get("base", 0) > 0 for item in strategy) > 1, "Only one capacity provider may have a base.")
+    for item in strategy:
+        refuse(not 0 <= item.get("weight", 0) <= 1_000, "A weight is between 0 and 1000.")
+        refuse(not 0 <= item.get("base", 0) <= 100_000, "A base is between 0 and 100000.")
+    total = sum(item.get("weight", 0) for item in strategy)
+    refuse(len(strategy) > 1 and total == 0, "At least one capacity provider must have a weight above 0.")

@@ -1,0 +1,151 @@
+"""What RegisterTaskDefinition refuses (RegisterTaskDefinition and ContainerDefinition, Amazon ECS API Reference)."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from relaunch_local.ecs.engine.model import JsonObject
+from relaunch_local.ecs.errors import refuse_as_client
+from relaunch_local.ecs.rules.gpu_requests import check_one_kind, parse_gpu_request
+from relaunch_local.ecs.rules.query_language import ExpressionError, parse_expression
+from relaunch_local.ecs.rules.requirements import host_port, parse_cpu_units, parse_memory_mib
+
+MAX_CONSTRAINTS = 10
+MAX_TAGS = 50
+_FAMILY = re.compile(r"^[A-Za-z0-9_-]{1,255}$")
+_NETWORK_MODES = ("bridge", "host", "awsvpc", "none")
+_AWSLOGS_OPTIONS = ("awslogs-group", "awslogs-region")
+
+
+def check_definition(request: Mapping[str, Any]) -> None:
+    """Refuse a request that ECS would refuse.
+
+    Raises:
+        EcsError: ClientException.
+    """
+    family = request["family"]
+    refuse_as_client(
+        not _FAMILY.match(family),
+        "Family contains invalid characters; up to 255 letters, numbers, underscores and hyphens are allowed.",
+    )
+    mode = request.get("networkMode", "bridge")
+    refuse_as_client(mode not in _NETWORK_MODES, f"networkMode must be one of {', '.join(_NETWORK_MODES)}.")
+    check_tags(request.get("tags", ()))
+    _check_task_size(request)
+    _check_constraints(request.get("placementConstraints", ()))
+    _check_containers(request["containerDefinitions"], mode, has_task_memory="memory" in request)
+    _check_sharing(request)
+
+
+def check_tags(tags: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse too many tags, the same key twice, and AWS's own prefix."""
+    keys = [tag.get("key", "") for tag in tags]
+    refuse_as_client(len(keys) > MAX_TAGS, f"The number of tags cannot be more than {MAX_TAGS}.")
+    refuse_as_client(len(set(keys)) < len(keys), "Tags contain a duplicate key.")
+    refuse_as_client(any(not 1 <= len(key) <= 128 for key in keys), "A tag key has 1 to 128 characters.")
+    refuse_as_client(any(len(tag.get("value", "")) > 256 for tag in tags), "A tag value has at most 256 characters.")
+    refuse_as_client(any(key.lower().startswith("aws:") for key in keys), "Tag keys must not start with aws:.")
+
+
+def _check_task_size(request: Mapping[str, Any]) -> None:
+    for member, parse in (("cpu", parse_cpu_units), ("memory", parse_memory_mib)):
+        if member in request:
+            try:
+                parse(request[member])
+            except ValueError:
+                refuse_as_client(True, f"Invalid '{member}' setting for task.")
+
+
+def _check_constraints(constraints: Sequence[Mapping[str, Any]]) -> None:
+    refuse_as_client(len(constraints) > MAX_CONSTRAINTS, f"At most {MAX_CONSTRAINTS} placement constraints.")
+    for constraint in constraints:
+        refuse_as_client(constraint.get("type") != "memberOf", "The placement constraint type must be memberOf.")
+        try:
+            parse_expression(constraint.get("expression", ""))
+        except ExpressionError as error:
+            refuse_as_client(True, f"Invalid placement constraint expression: {error}")
+
+
+def _check_containers(containers: Sequence[JsonObject], mode: str, *, has_task_memory: bool) -> None:
+    refuse_as_client(not containers, "Container list cannot be empty.")
+    names = [container.get("name", "") for container in containers]
+    refuse_as_client(len(set(names)) < len(names), "Container names must be unique.")
+    refuse_as_client(
+        not any(container.get("essential", True) for container in containers), "At least one container is essential."
+    )
+    for container in containers:
+        _check_container(container, names, has_task_memory=has_task_memory)
+        _check_ports(container, mode)
+    taken = [
+        (mapping.get("protocol", "tcp"), host_port(mapping, mode))
+        for container in containers
+        for mapping in container.get("portMappings", ())
+        if host_port(mapping, mode)
+    ]
+    refuse_as_client(len(set(taken)) < len(taken), "A host port is mapped twice.")
+
+
+def _check_container(container: JsonObject, names: Sequence[str], *, has_task_memory: bool) -> None:
+    name = container.get("name", "")
+    refuse_as_client(not _FAMILY.match(name), "Container.name should be 1 to 255 letters, numbers, _ and -.")
+    refuse_as_client(not container.get("image"), "Container.image should not be null or empty.")
+    _check_memory(container, name, has_task_memory=has_task_memory)
+    _check_resources(container, name)
+    missing = [each["containerName"] for each in container.get("dependsOn", ()) if each["containerName"] not in names]
+    refuse_as_client(bool(missing), f"Container '{name}' depends on an unknown container.")
+    log = container.get("logConfiguration", {})
+    lacking = [option for option in _AWSLOGS_OPTIONS if option not in log.get("options", {})]
+    refuse_as_client(
+        log.get("logDriver") == "awslogs" and bool(lacking),
+        f"Log driver awslogs requires options: {', '.join(lacking)}",
+    )
+
+
+def _check_memory(container: JsonObject, name: str, *, has_task_memory: bool) -> None:
+    memory, reservation = container.get("memory"), container.get("memoryReservation")
+    refuse_as_client(
+        not (has_task_memory or memory or reservation),
+        f"Invalid setting for container '{name}'. At least one of 'memory' or 'memoryReservation' must be specified.",
+    )
+    refuse_as_client(memory is not None and memory < 6, f"Container '{name}' needs at least 6 MiB of memory.")
+    refuse_as_client(
+        memory is not None and reservation is not None and reservation >= memory,
+        f"Invalid setting for container '{name}'. 'memory' must be greater than 'memoryReservation'.",
+    )
+
+
+def _check_resources(container: JsonObject, name: str) -> None:
+    requirements = container.get("resourceRequirements", ())
+    refuse_as_client(
+        any(each.get("type") == "NeuronDevice" for each in requirements),
+        "NeuronDevice resource requirements are supported on ECS Managed Instances only.",
+    )
+    try:
+        parse_gpu_request(requirements)
+    except ValueError as error:
+        refuse_as_client(True, f"Invalid resource requirement of container '{name}': {error}")
+
+
+def _check_sharing(request: Mapping[str, Any]) -> None:
+    parsed = [parse_gpu_request(each.get("resourceRequirements", ())) for each in request["containerDefinitions"]]
+    asked = [each for each in parsed if each is not None]
+    try:
+        check_one_kind(asked)
+    except ValueError as error:
+        refuse_as_client(True, f"Invalid resource requirements: {error}")
+    refuse_as_client(
+        any(each.share_mib for each in asked)
+        and bool({"FARGATE", "EXTERNAL"} & set(request.get("requiresCompatibilities", ()))),
+        "GPU sharing is supported with the EC2 and MANAGED_INSTANCES compatibilities only.",
+    )
+
+
+def _check_ports(container: JsonObject, mode: str) -> None:
+    for mapping in container.get("portMappings", ()):
+        ports = (mapping.get("containerPort", 0), mapping.get("hostPort", 0))
+        refuse_as_client(any(not 0 <= port <= 65_535 for port in ports), "A port is a number up to 65535.")
+        refuse_as_client(mapping.get("protocol", "tcp") not in ("tcp", "udp"), "The protocol is tcp or udp.")
+        refuse_as_client(
+            mode in ("host", "awsvpc") and ports[1] not in (0, ports[0]),
+            f"When networkMode={mode}, the host ports and container ports in port mappings must match.",
+        )

@@ -1,0 +1,174 @@
+"""The jobs table in memory: versions, slots and stale writes as in the real one, to which its tests compare it."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from relaunch.core.jobs.job import Attempt, Job, JobSummary, TimelineEntry
+from relaunch.core.jobs.lookup import due_at, selected_try, waited_slot
+from relaunch.core.jobs.summary import summarize_job
+from relaunch.core.selection.rows import explain_rows
+from relaunch.ports import (
+    EventRecord,
+    JobHistory,
+    JobWrite,
+    PermanentError,
+    SlotsFullError,
+    StaleWriteError,
+    StoredSelection,
+)
+from relaunch_local.in_memory.definitions import InMemoryCapacity, InMemoryDefinitions, InMemoryUpkeep
+
+STACK_SLOT = "*"
+
+
+@dataclass
+class _Record:
+    job: Job
+    attempts: dict[int, Attempt] = field(default_factory=dict)
+    timeline: list[TimelineEntry] = field(default_factory=list)
+    selections: dict[tuple[int, int], StoredSelection] = field(default_factory=dict)
+
+
+class InMemoryJobs(InMemoryDefinitions, InMemoryCapacity, InMemoryUpkeep):
+    """Implements JobStore, DefinitionStore, CapacityStore and UpkeepStore.
+
+    `fail_next` makes one of the next writes fail before or after it took effect, as calls do that time out.
+    """
+
+    def __init__(self) -> None:
+        InMemoryDefinitions.__init__(self)
+        InMemoryCapacity.__init__(self)
+        InMemoryUpkeep.__init__(self)
+        self.slots: Counter[str] = Counter()
+        self.writes: list[JobWrite] = []
+        self.events: list[EventRecord] = []
+        self._records: dict[str, _Record] = {}
+        self._links: dict[str, list[str]] = defaultdict(list)
+        self._image_waits: dict[tuple[str, str], list[str]] = defaultdict(list)
+        self._faults: list[tuple[Exception, bool]] = []
+
+    def fail_next(self, error: Exception, *, after_effect: bool = False) -> None:
+        """Let the next create_job or save_job raise this; with `after_effect` once it has written."""
+        self._faults.append((error, after_effect))
+
+    def job(self, job_id: str) -> Job:
+        """Return a job that must be there."""
+        return self._records[job_id].job
+
+    def events_of(self, job_id: str) -> list[str]:
+        """Return the names of the events in a job's timeline."""
+        return [entry.event for entry in self._records[job_id].timeline]
+
+    def create_job(self, job: Job, timeline: Sequence[TimelineEntry]) -> bool:
+        due_at(job)
+        late_error = self._fault()
+        is_new = job.job_id not in self._records
+        if is_new:
+            self._store(replace(job, version=1), timeline)
+            if job.image:
+                self._image_waits[job.image].append(job.job_id)
+        if late_error:
+            raise late_error
+        return is_new
+
+    def load_job(self, job_id: str) -> Job | None:
+        record = self._records.get(job_id)
+        return record.job if record else None
+
+    def save_job(self, write: JobWrite) -> Job:
+        due_at(write.job)
+        late_error = self._fault()
+        job = write.job
+        record = self._records.get(job.job_id)
+        if record is None or record.job.version != job.version:
+            raise StaleWriteError(f"job {job.job_id} is no longer at version {job.version}")
+        self._move_slots(write)
+        saved = replace(job, version=job.version + 1)
+        self._store(saved, write.timeline)
+        if write.selection is not None and write.selected_at is not None:
+            number, try_number = selected_try(job, is_placed=bool(write.selection.kept))
+            rows = explain_rows(write.selection)
+            record.selections[number, try_number] = StoredSelection(
+                number, try_number, write.selected_at, rows, write.selection.filter_counts
+            )
+        if write.link_instance and job.attempt and job.attempt.instance_id:
+            self._links[job.attempt.instance_id].append(job.job_id)
+        self.writes.append(write)
+        if late_error:
+            raise late_error
+        return saved
+
+    def _fault(self) -> Exception | None:
+        if not self._faults:
+            return None
+        error, is_after_effect = self._faults.pop(0)
+        if not is_after_effect:
+            raise error
+        return error
+
+    def _store(self, job: Job, timeline: Sequence[TimelineEntry]) -> None:
+        record = self._records.setdefault(job.job_id, _Record(job))
+        record.job = job
+        if job.attempt:
+            record.attempts[job.attempt.number] = job.attempt
+        record.timeline.extend(timeline)
+
+    def _move_slots(self, write: JobWrite) -> None:
+        definition = write.job.definition.name
+        if write.take_slot_limits:
+            caps = (("definition", definition), ("stack", STACK_SLOT))
+            for (cap, name), limit in zip(caps, write.take_slot_limits, strict=True):
+                if self.slots[name] >= limit:
+                    raise SlotsFullError(cap, limit)
+            self.slots.update(name for _, name in caps)
+        if write.release_slot:
+            self.slots.subtract((definition, STACK_SLOT))
+
+    def load_history(self, job_id: str) -> JobHistory | None:
+        record = self._records.get(job_id)
+        if record is None:
+            return None
+        return JobHistory(
+            record.job,
+            tuple(attempt for _, attempt in sorted(record.attempts.items())),
+            tuple(record.timeline),
+            tuple(selection for _, selection in sorted(record.selections.items())),
+        )
+
+    def load_due(self, now: datetime, limit: int) -> list[str]:
+        due = [(wake_at, job.job_id) for job in self._jobs() if (wake_at := due_at(job)) and wake_at <= now]
+        return [job_id for _, job_id in sorted(due)][:limit]
+
+    def load_waiting(self, slot: str, limit: int) -> list[str]:
+        waiting = [job for job in self._jobs() if waited_slot(job) == slot]
+        return [job.job_id for job in sorted(waiting, key=lambda job: job.accepted_at)][:limit]
+
+    def load_waiting_for_image(self, repository: str, tag: str) -> list[str]:
+        return list(self._image_waits[repository, tag])
+
+    def load_slot_holders(self, limit: int) -> list[str]:
+        held = [job for job in self._jobs() if job.has_slot]
+        return [job.job_id for job in sorted(held, key=lambda job: job.accepted_at)][:limit]
+
+    def load_on_instance(self, instance_id: str) -> list[str]:
+        return sorted(set(self._links[instance_id]))
+
+    def list_jobs(self, limit: int, cursor: str | None = None) -> tuple[list[JobSummary], str | None]:
+        if cursor is not None and not cursor.isdigit():
+            raise PermanentError(f"{cursor!r} is no cursor of a list of jobs")
+        start = int(cursor or 0)
+        newest = sorted(self._jobs(), key=lambda job: job.accepted_at, reverse=True)
+        page = [summarize_job(job) for job in newest[start : start + limit]]
+        return page, str(start + limit) if len(newest) > start + limit else None
+
+    def record_event(self, identity: str, source: str, outcome: str, job_ids: Sequence[str], at: datetime) -> None:
+        self.events.append(EventRecord(identity, source, outcome, tuple(job_ids), at))
+
+    def list_events(self, now: datetime, limit: int) -> list[EventRecord]:
+        recent = [event for event in self.events if event.at > now - timedelta(days=8)]
+        return sorted(recent, key=lambda event: event.at, reverse=True)[:limit]
+
+    def _jobs(self) -> list[Job]:
+        return [record.job for record in self._records.values()]

@@ -1,0 +1,226 @@
+"""One simulated account: the ECS simulator, SQS, EventBridge, Lambda, S3 and ECR, and the application in it."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from relaunch.adapters.aws.checkpoints import S3Checkpoints
+from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
+from relaunch.adapters.aws.ecr_images import EcrImages
+from relaunch.adapters.aws.ecs.derived_revisions import EcsRegistry
+from relaunch.adapters.aws.ecs.rate_limiter import Pace
+from relaunch.adapters.aws.ecs.revisions import EcsRevisions
+from relaunch.adapters.aws.ecs.target import EcsTarget
+from relaunch.adapters.aws.sqs.dead_letter_queue import PoisonQueue
+from relaunch.adapters.aws.sqs.launch_queue import SqsLaunchQueue
+from relaunch.core.jobs.job import EffectKind, Job, TimelineEntry
+from relaunch.ports import World
+from relaunch_local.ecs import Clock, EcsSimulator, Event, InProcessClient
+from relaunch_local.in_memory.jobs import InMemoryJobs
+from relaunch_local.simulation.aws.calls import Calls
+from relaunch_local.simulation.aws.clients import CallingClient, DelayedEcs, ModelEcr, ModelS3, ModelSqs
+from relaunch_local.simulation.aws.eventbridge import EventBus
+from relaunch_local.simulation.aws.lambda_functions import Lambdas
+from relaunch_local.simulation.aws.offerings import SimulatedOfferings
+from relaunch_local.simulation.aws.runtime import Runtime
+from relaunch_local.simulation.aws.s3 import ObjectStore
+from relaunch_local.simulation.aws.sqs import Poller, Queues
+from relaunch_local.simulation.aws.table import Indexes, JobsTable
+from relaunch_local.simulation.aws.template import CLUSTER, read_stack
+from relaunch_local.simulation.aws.trainings import Trainings
+from relaunch_local.simulation.checks.invariants import Invariants
+from relaunch_local.simulation.checks.trace import Trace
+from relaunch_local.simulation.faults.chance import Chance
+from relaunch_local.simulation.options import Options
+from relaunch_local.simulation.scenario import Scenario, provision
+
+if TYPE_CHECKING:
+    from relaunch_local.simulation.aws.emulated_table import EmulatedTable
+
+
+_LONGEST_SWEEP = timedelta(minutes=3)
+
+
+class FunctionClock:
+    """The clock of the function that runs now, which is a little off."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        """Read the runtime's clock."""
+        self._runtime = runtime
+
+    def now(self) -> datetime:
+        """The time as this function sees it."""
+        invocation = self._runtime.current
+        now = self._runtime.clock.now()
+        return now if invocation is None else now + invocation.clock_offset
+
+
+class Cloud:
+    """Everything of one run, made from its seed; a subclass may have other parts."""
+
+    calls_type: type[Calls] = Calls
+    indexes_type: type[Indexes] = Indexes
+    lambdas_type: type[Lambdas] = Lambdas
+    poller_type: type[Poller] = Poller
+
+    def __init__(self, seed: int, options: Options) -> None:
+        """Build the account and deploy the application; nothing happens until the clock moves."""
+        self.clock = Clock()
+        self.started_at = self.clock.now()
+        self.chance = Chance(seed, self.clock.now, options.allowed)
+        self.chance.is_calm = options.without_faults
+        self.trace = Trace(self.clock, is_on=options.trace)
+        self.scenario = options.scenario or Scenario.draw(self.chance)
+        self.chance.intensity = self.scenario.intensity
+        self.objects = ObjectStore()
+        self.runtime = Runtime(self.clock, self.chance, self.trace.line)
+        self.runtime.kill_at_step = options.kill_at_step
+        self.calls = self.calls_type(self.runtime, self.chance)
+        self.invariants = Invariants(self.clock, self.objects, self.scenario.limits.max_running_jobs)
+        self.trainings = Trainings(
+            self.clock, self.chance, self.objects, self.scenario.recipes, self.invariants.container_started
+        )
+        self.simulator = EcsSimulator(self.clock, self.trainings, self.scenario.simulator_settings(seed))
+        self.stack = read_stack()
+        self.queues = Queues(self.stack.queues, self.clock, self.chance, self.trace.line)
+        self.bus = EventBus(self.stack.rules, self.queues, self.clock, self.chance, self.trace.line)
+        self.ecr = ModelEcr()
+        self.indexes = self.indexes_type(self.clock, self.chance)
+        self.emulated = self._emulated_table() if options.dynamodb else None
+        self.store: Any = self.emulated.raw if self.emulated is not None else InMemoryJobs()
+        self.world = self._world()
+        self.lambdas = self.lambdas_type(
+            self.stack, self.world, self._poison, self.queues, self.runtime, self.invariants, self._handled
+        )
+        self.pollers = {
+            name: self._poller(name) for name, function in self.stack.functions.items() if function.source is not None
+        }
+        provision(self.simulator, self.scenario)
+        for definition in self.scenario.definitions:
+            self.store.save_definition(definition)
+        self._subscribe()
+        self.trace.on_swept = self._swept
+
+    def _subscribe(self) -> None:
+        for subscriber in (self.trace.event, self.invariants.task_changed, self.delayed_ecs.observe, self._tell):
+            self.simulator.subscribe(subscriber)
+
+    def _tell(self, event: Event) -> None:
+        if not self.delayed_ecs.keeps_back(event):
+            self.bus.publish(event)
+
+    def _poller(self, name: str) -> Poller:
+        source = self.stack.functions[name].source
+        if source is None:
+            raise LookupError(name)
+        lambdas = self.lambdas
+        return self.poller_type(
+            self.queues.queues[source.queue],
+            source,
+            self.clock,
+            self.chance,
+            lambda batch, on_handled: lambdas.handle(name, batch, on_handled),
+        )
+
+    def _poison(self, function: str) -> PoisonQueue:
+        queue = self.stack.functions[function].dead_letter_queue
+        return PoisonQueue(self._sqs(), queue, self.world.log)
+
+    def _sqs(self) -> Any:
+        runtime = self.runtime
+
+        def lineage() -> Mapping[str, int]:
+            return runtime.current.lineage if runtime.current else {}
+
+        return CallingClient("sqs", ModelSqs(self.queues, lineage), self.calls)
+
+    def _world(self) -> World:
+        clock = FunctionClock(self.runtime)
+        self.delayed_ecs = DelayedEcs(
+            InProcessClient(self.simulator, validate=False),
+            self.clock,
+            self.chance,
+            self._stop_asked,
+            self.invariants.task_made,
+        )
+        ecs: Any = CallingClient("ecs", self.delayed_ecs, self.calls)
+        ec2: Any = CallingClient("ec2", InProcessClient(self.simulator, "ec2", validate=False), self.calls)
+        s3: Any = CallingClient("s3", ModelS3(self.objects), self.calls)
+        ecr: Any = CallingClient("ecr", self.ecr, self.calls)
+        jobs = self.emulated or JobsTable(
+            self.store, self.indexes, self.calls, self._saved, self.invariants.effect_done
+        )
+        spot_prices = Ec2SpotPrices(ec2, clock)
+        known: dict[str, Any] = {
+            "tasks": self.per_container(lambda: EcsTarget(ecs, CLUSTER, pace=self.pace())),
+            "revisions": self.per_container(lambda: EcsRevisions(ecs, clock)),
+            "offerings": SimulatedOfferings(self.scenario.providers, spot_prices, self.scenario.on_demand_usd_per_hour),
+            "images": EcrImages(ecr),
+            "checkpoints": S3Checkpoints(s3),
+            "launches": SqsLaunchQueue(self._sqs(), "AttemptsQueue"),
+            "clock": clock,
+            "log": self.trace,
+            "limits": self.scenario.limits,
+            "registry": self.per_container(lambda: EcsRegistry(ecs, clock)),
+        }
+        # Ports that this page does not name are kept in the table, as `jobs`, `definitions` and `capacity` are.
+        needed = (each for each in fields(World) if each.default is MISSING and each.default_factory is MISSING)
+        ports = {each.name: known.get(each.name, jobs) for each in needed}
+        return World(**ports, limits=self.scenario.limits)
+
+    def per_container(self, make: Callable[[], Any]) -> Any:
+        """What every container of a function has of its own; here all share one, which is kept longest."""
+        return make()
+
+    def pace(self) -> Pace | None:
+        """The pace of a container's launches; a seed has too few for it to matter."""
+        return None
+
+    def _stop_asked(self, task_arn: str) -> None:
+        self.invariants.effect_done(EffectKind.STOP_TASK, task_arn)
+        if self.chance.strikes("stop-races-with-exit", 0.15, note=task_arn[-6:]):
+            self.trainings.exit_now(task_arn)
+
+    def _handled(self, function: str, body: str, began_at: datetime) -> None:
+        """A warning that was handled leaves no task of the machine unwarned that could be seen."""
+        if function != "observe_capacity" or "Interruption Warning" not in body:
+            return
+        instance_id = json.loads(body)["detail"]["instance-id"]
+        host = self.simulator.machines.hosts.get(instance_id)
+        tasks = host.tasks.values() if host is not None and host.is_alive else ()
+        seen = [
+            task.arn
+            for task in tasks
+            if not task.is_stopping
+            and task.connectivity_at is not None
+            and task.connectivity_at < began_at
+            and not self.delayed_ecs.was_hidden(task.arn, began_at)
+        ]
+        self.invariants.warning_handled(instance_id, seen)
+
+    def _swept(self) -> None:
+        """A sweep leaves no task running that was given up and that ECS has known again since before it began."""
+        since = self.clock.now() - _LONGEST_SWEEP
+        for arn, (job_id, lost_at) in self.invariants.lost.items():
+            known_at = self.delayed_ecs.known_again_at(arn)
+            was_there = known_at is not None and known_at <= since and not self.delayed_ecs.was_hidden(arn, since)
+            was_skipped = self.trace.postponed_at.get(job_id, lost_at) > since
+            if was_there and lost_at <= since and not was_skipped and self.invariants.is_listed(job_id, arn):
+                is_found = arn in self.invariants.strays
+                self.invariants.check("a sweep finds what was given up", is_found, f"{job_id}: {arn[-6:]}")
+
+    def _saved(self, job: Job, timeline: Sequence[TimelineEntry], is_new: bool) -> None:
+        self.trace.saved(job, timeline)
+        self.invariants.job_saved(job, timeline, is_new=is_new)
+
+    def _emulated_table(self) -> "EmulatedTable":
+        from relaunch_local.simulation.aws.emulated_table import EmulatedTable  # noqa: PLC0415 - moto takes a second to import
+
+        return EmulatedTable(self.calls, self.indexes, self._saved, self.invariants.effect_done)
+
+    def close(self) -> None:
+        """Let go of what outlives a run."""
+        if self.emulated is not None:
+            self.emulated.close()

@@ -1,0 +1,313 @@
+"""Clients of AWS as the adapters use them, over the simulator and the models: each method is a call that may fail."""
+
+import io
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from botocore.exceptions import ClientError, ReadTimeoutError
+
+from relaunch_local.ecs import Clock, Event, InProcessClient
+from relaunch_local.simulation.aws.calls import CallErrors, Calls
+from relaunch_local.simulation.aws.s3 import ObjectStore
+from relaunch_local.simulation.aws.sqs import Queues
+from relaunch_local.simulation.faults.chance import Chance
+
+TASK_STATE_CHANGE = "ECS Task State Change"
+
+
+def _client_error(code: str, status: int) -> Callable[[str], Exception]:
+    def make(name: str) -> Exception:
+        answer: Any = {
+            "Error": {"Code": code, "Message": f"injected into {name}"},
+            "ResponseMetadata": {"HTTPStatusCode": status},
+        }
+        return ClientError(answer, name)
+
+    return make
+
+
+def _timed_out(name: str) -> Exception:
+    return ReadTimeoutError(endpoint_url=name)
+
+
+AWS_ERRORS = CallErrors(
+    refused=_client_error("ServerException", 500),
+    throttled=_client_error("ThrottlingException", 400),
+    unanswered=_timed_out,
+)
+
+
+class CallingClient:
+    """Hands each method on to another client as a call of a service."""
+
+    def __init__(self, service: str, client: Any, calls: Calls) -> None:
+        """Call this client's methods."""
+        self._service = service
+        self._client = client
+        self._calls = calls
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """The method of an action."""
+        method = getattr(self._client, name)
+        calls, service = self._calls, self._service
+
+        def call(**parameters: Any) -> Any:
+            return calls.perform(service, name, lambda: method(**parameters), AWS_ERRORS)
+
+        return call
+
+    def get_paginator(self, name: str) -> "_Paginator":
+        """A paginator over a method that answers everything at once."""
+        return _Paginator(getattr(self, name))
+
+
+class _Paginator:
+    def __init__(self, call: Callable[..., Any]) -> None:
+        self._call = call
+
+    def paginate(self, **parameters: Any) -> Iterator[Any]:
+        yield self._call(**parameters)
+
+
+class DelayedEcs:
+    """ECS's reading actions, behind what happened: a new task is not known everywhere for a while.
+
+    The page of RunTask says so, and has callers look again for up to five minutes.
+    """
+
+    def __init__(
+        self,
+        client: InProcessClient,
+        clock: Clock,
+        chance: Chance,
+        on_stop: Callable[[str], object],
+        on_made: Callable[[str, str, bool], None],
+    ) -> None:
+        """Answer from this client; `on_stop` is told of each task that is asked to stop.
+
+        `on_made` gets the `startedBy` and the task of each RunTask, and whether its token has no other task.
+        """
+        self._client = client
+        self._on_stop = on_stop
+        self._on_made = on_made
+        self._absent: dict[str, tuple[datetime, datetime]] = {}
+        self.answers_lost_until: datetime | None = None
+        self.lost_share = 0.5
+        """While answers are lost: of how many RunTasks the request is, too."""
+        self.on_unanswered: Callable[[str], None] = lambda _arn: None
+        """Told of each task that RunTask made, or named again, without anybody hearing of it."""
+        self.forgotten: set[str] = set()
+        """Tasks of which ECS keeps nothing once they have stopped."""
+        self.forbidden_until: datetime | None = None
+        """Until when somebody has taken away our permission to run tasks."""
+        self._denied: dict[str, tuple[datetime, datetime]] = {}
+        self._made: dict[str, str] = {}
+        self._clock = clock
+        self._chance = chance
+        self._visible_at: dict[str, datetime] = {}
+        self._states: dict[str, tuple[datetime, Mapping[str, Any] | None, Mapping[str, Any]]] = {}
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """Every other action as it is."""
+        method: Callable[..., Any] = getattr(self._client, name)
+        return method
+
+    def observe(self, event: Event) -> None:
+        """Keep what was said of a task before its last change, for an answer that is behind."""
+        if event["detail-type"] != TASK_STATE_CHANGE:
+            return
+        detail = event["detail"]
+        known = self._states.get(detail["taskArn"])
+        self._states[detail["taskArn"]] = (self._clock.now(), known[2] if known else None, detail)
+
+    def run_task(self, **parameters: Any) -> Any:
+        """RunTask; what it makes is not visible at once."""
+        if self.forbidden_until is not None and self._clock.now() < self.forbidden_until:
+            raise _client_error("AccessDeniedException", 400)("RunTask")
+        is_lost = self.answers_lost_until is not None and self._clock.now() < self.answers_lost_until
+        if is_lost and self._chance.stream("lost-calls").random() < self.lost_share:
+            raise _timed_out("run_task")
+        answer = self._client.run_task(**parameters)
+        for task in answer["tasks"]:
+            first = self._made.setdefault(parameters["clientToken"], task["taskArn"])
+            self._on_made(parameters["startedBy"], task["taskArn"], task["taskArn"] == first)
+            if task["taskArn"] not in self._visible_at:
+                self._visible_at[task["taskArn"]] = self._clock.now() + timedelta(seconds=self._lag(task["taskArn"]))
+        if is_lost:
+            for task in answer["tasks"]:
+                self.on_unanswered(task["taskArn"])
+            raise _timed_out("run_task")
+        return answer
+
+    def stop_task(self, **parameters: Any) -> Any:
+        """StopTask; the program may come to its end at that very moment. ECS may not know a new task yet."""
+        arn = parameters["task"]
+        self._on_stop(arn)
+        if self.is_hidden(arn):
+            answer: Any = {
+                "Error": {"Code": "InvalidParameterException", "Message": "The referenced task was not found."}
+            }
+            raise ClientError(answer, "StopTask")
+        if self._chance.strikes("stop-without-effect", 0.15, note=arn[-6:]):
+            return {"task": {"taskArn": arn}}
+        return self._client.stop_task(**parameters)
+
+    def describe_tasks(self, **parameters: Any) -> Any:
+        """DescribeTasks: a new task is MISSING, another may look as it did before its last change."""
+        answer = self._client.describe_tasks(**parameters)
+        absent = {task["taskArn"] for task in answer["tasks"] if self._is_absent(task["taskArn"])}
+        answer["failures"] += [{"arn": arn, "reason": "MISSING"} for arn in sorted(absent)]
+        answer["tasks"] = [self._aged(task) for task in answer["tasks"] if task["taskArn"] not in absent]
+        return answer
+
+    def list_tasks(self, **parameters: Any) -> Any:
+        """ListTasks: a new task is not in the list."""
+        answer = self._client.list_tasks(**parameters)
+        answer["taskArns"] = [arn for arn in answer["taskArns"] if not self.is_hidden(arn)]
+        return answer
+
+    def forbid(self, seconds: float) -> None:
+        """Refuse RunTask for so long, because somebody took our permission away."""
+        self.forbidden_until = self._clock.now() + timedelta(seconds=seconds)
+
+    def deny(self, arn: str, seconds: float) -> None:
+        """Know nothing of a task for so long from now on, longer than ECS says that it ever takes."""
+        now = self._clock.now()
+        begun_at = self._denied.get(arn, (now, now))[0]
+        self._denied[arn] = (begun_at, now + timedelta(seconds=seconds))
+
+    def end_denials(self) -> None:
+        """Know every task again."""
+        now = self._clock.now()
+        self._denied = {arn: (begins, min(ends, now)) for arn, (begins, ends) in self._denied.items()}
+
+    def known_again_at(self, arn: str) -> datetime | None:
+        """When ECS knew a task again that it denied; None for every other."""
+        return self._denied[arn][1] if arn in self._denied else None
+
+    def keeps_back(self, event: Event) -> bool:
+        """Tell whether ECS says nothing of this change of a task."""
+        if event["detail-type"] != TASK_STATE_CHANGE:
+            return False
+        detail = event["detail"]
+        return self.is_denied(detail["taskArn"]) or self._is_forgotten(detail["taskArn"], detail["lastStatus"])
+
+    def is_denied(self, arn: str) -> bool:
+        """Tell whether ECS claims to know nothing of a task that it made."""
+        return arn in self._denied and self._clock.now() < self._denied[arn][1]
+
+    def _is_forgotten(self, arn: str, last_status: str) -> bool:
+        return last_status == "STOPPED" and arn in self.forgotten
+
+    def _lag(self, arn: str) -> float:
+        is_outage = self.answers_lost_until is not None and self._clock.now() < self.answers_lost_until
+        if self._chance.strikes("task-visible-late", 0.4 if is_outage else 0.05, note=arn[-6:]):
+            return self._chance.stream("task-visibility").uniform(5.0, 240.0)
+        return 0.0
+
+    def was_hidden(self, arn: str, since: datetime) -> bool:
+        """Tell whether a task was not to be seen at some moment since then."""
+        until = [
+            self._visible_at.get(arn, since),
+            self._absent.get(arn, (since, since))[1],
+            self._denied.get(arn, (since, since))[1],
+        ]
+        return any(moment > since for moment in until)
+
+    def _is_absent(self, arn: str) -> bool:
+        """Tell whether DescribeTasks does not know a task right now: a new one, or for a short while any."""
+        now = self._clock.now()
+        begins, ends = self._absent.get(arn, (now - timedelta(days=1), now))
+        if now - begins > timedelta(minutes=20) and self._chance.strikes("task-missing", 0.02, note=arn[-6:]):
+            begins, ends = now, now + timedelta(seconds=self._chance.stream("absences").uniform(1.0, 200.0))
+            self._absent[arn] = (begins, ends)
+        return self.is_hidden(arn) or begins <= now < ends
+
+    def is_hidden(self, arn: str) -> bool:
+        """Tell whether a task is too new to be known everywhere, or denied, or forgotten."""
+        visible_at = self._visible_at.get(arn)
+        if visible_at is not None and self._clock.now() < visible_at:
+            return True
+        if arn in self.forgotten and arn in self._states and self._states[arn][2]["lastStatus"] == "STOPPED":
+            return True
+        return self.is_denied(arn)
+
+    def _aged(self, task: Mapping[str, Any]) -> Mapping[str, Any]:
+        changed_at, before, _ = self._states.get(task["taskArn"], (None, None, {}))
+        is_fresh = changed_at is not None and self._clock.now() - changed_at < timedelta(seconds=20)
+        if before is not None and is_fresh and self._chance.strikes("describe-behind", 0.2, note=task["taskArn"][-6:]):
+            return before
+        return task
+
+
+class ModelSqs:
+    """SQS's SendMessage; queue URLs are the logical names of the queues."""
+
+    def __init__(self, queues: Queues, lineage: Callable[[], Mapping[str, int]]) -> None:
+        """Send to these queues; `lineage` tells what the sender came through."""
+        self._queues = queues
+        self._lineage = lineage
+
+    def send_message(self, **parameters: Any) -> Any:
+        """SendMessage."""
+        if not 0 <= parameters.get("DelaySeconds", 0) <= 900:
+            raise _client_error("InvalidParameterValue", 400)("DelaySeconds")
+        attributes = {name: each["StringValue"] for name, each in parameters.get("MessageAttributes", {}).items()}
+        self._queues.send(
+            parameters["QueueUrl"],
+            parameters["MessageBody"],
+            delay_seconds=parameters.get("DelaySeconds", 0),
+            lineage=self._lineage(),
+            attributes=attributes,
+        )
+        return {"MessageId": "sent"}
+
+    def get_queue_attributes(self, **parameters: Any) -> Any:
+        """GetQueueAttributes: how many messages there are, those that are delayed (or in flight) apart."""
+        queue = self._queues.queues[parameters["QueueUrl"]]
+        visible = len(queue.visible)
+        delayed = max(queue.open_bodies.total() - visible, 0)
+        counts = {"ApproximateNumberOfMessages": visible, "ApproximateNumberOfMessagesDelayed": delayed}
+        return {"Attributes": {name: str(counts[name]) for name in parameters["AttributeNames"]}}
+
+
+class ModelS3:
+    """S3's reading actions over the objects of the simulated trainings."""
+
+    def __init__(self, objects: ObjectStore) -> None:
+        """Read these objects."""
+        self._objects = objects
+
+    def list_objects_v2(self, **parameters: Any) -> Any:
+        """ListObjectsV2, all of it in one page."""
+        if self._objects.is_closed:
+            raise _client_error("AccessDenied", 403)("ListObjectsV2")
+        found = self._objects.listed(parameters["Bucket"], parameters["Prefix"])
+        return {"Contents": [{"Key": key, "Size": len(body)} for key, body in found]}
+
+    def get_object(self, **parameters: Any) -> Any:
+        """GetObject."""
+        body = self._objects.read(parameters["Bucket"], parameters["Key"])
+        if body is None:
+            raise _client_error("NoSuchKey", 404)("GetObject")
+        return {"Body": io.BytesIO(body)}
+
+
+_INDEX = '{"manifests": [{"digest": "sha256:1", "platform": {"os": "linux", "architecture": "amd64"}}]}'
+
+
+class ModelEcr:
+    """ECR's BatchGetImage over a set of images for x86_64."""
+
+    def __init__(self) -> None:
+        """Have no image."""
+        self.digests: dict[tuple[str, str], str] = {}
+
+    def batch_get_image(self, **parameters: Any) -> Any:
+        """BatchGetImage of one tag or digest."""
+        repository, asked = parameters["repositoryName"], parameters["imageIds"][0]
+        for (name, tag), digest in self.digests.items():
+            if name == repository and (asked.get("imageTag") == tag or asked.get("imageDigest") == digest):
+                return {"images": [{"imageId": {"imageDigest": digest}, "imageManifest": _INDEX}], "failures": []}
+        return {"images": [], "failures": [{"imageId": asked, "failureCode": "ImageNotFound"}]}

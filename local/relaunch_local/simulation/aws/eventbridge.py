@@ -1,0 +1,87 @@
+"""EventBridge: rules and their queues; events come at least once, in no order, late, and now and then not at all."""
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from relaunch_local.ecs import Clock
+from relaunch_local.simulation.aws.sqs import Queues
+from relaunch_local.simulation.aws.template import Rule
+from relaunch_local.simulation.faults.chance import Chance
+
+# Warnings are best effort, and what cannot be delivered is given up in the end; an upload that nobody tells us of was
+# never accepted, so those are not lost here.
+_MAY_BE_LOST = frozenset({"aws.ec2", "aws.ecs", "aws.ecr"})
+
+
+class EventBus:
+    """Hands events to the queues whose rules they match."""
+
+    def __init__(
+        self,
+        rules: tuple[Rule, ...],
+        queues: Queues,
+        clock: Clock,
+        chance: Chance,
+        trace: Callable[[str], None],
+    ) -> None:
+        """Deliver by these rules."""
+        self._rules = rules
+        self._queues = queues
+        self._clock = clock
+        self._chance = chance
+        self._trace = trace
+        self.held_until: datetime | None = None
+        """Until when events of ECS are held up."""
+        self._candidates: dict[tuple[str, str], list[Rule]] = {}
+
+    def publish(self, event: Mapping[str, Any]) -> None:
+        """Deliver an event to every target of the rules that match it."""
+        kind = (event["source"], event["detail-type"])
+        if kind not in self._candidates:
+            known = {"source": event["source"], "detail-type": event["detail-type"]}
+            self._candidates[kind] = [
+                rule
+                for rule in self._rules
+                if all(known[key] in rule.pattern[key] for key in known if key in rule.pattern)
+            ]
+        for rule in self._candidates[kind]:
+            if rule.matches(event):
+                self._deliver(rule, event)
+
+    def _deliver(self, rule: Rule, event: Mapping[str, Any]) -> None:
+        source, note = event["source"], f"{event['detail-type']} {_gist(event)}"
+        if source in _MAY_BE_LOST and self._chance.strikes("event-lost", 0.012, site=source, note=note):
+            return
+        body = json.dumps(event)
+        delay = self._delay(source, note)
+        if delay > rule.max_age_seconds:
+            self._queues.bury(f"{rule.queue}:given-up", body, "EventBridge gave it up")
+            return
+        self._later(rule, body, delay)
+        if self._chance.strikes("event-duplicated", 0.03, site=source, note=note):
+            self._later(rule, body, delay + self._chance.stream("event-copies").uniform(0.0, 60.0))
+
+    def _delay(self, source: str, note: str) -> float:
+        delay = self._chance.stream(f"event-latency/{source}").uniform(0.1, 1.0)
+        if self._chance.strikes("event-reordered", 0.03, site=source, note=note):
+            delay += self._chance.stream("event-order").uniform(1.0, 45.0)
+        if self._chance.strikes("event-delayed", 0.006, site=source, note=note):
+            delay += self._chance.stream("event-delay").uniform(60.0, 900.0)
+        if self._chance.strikes("event-retried-for-hours", 0.001, site=source, note=note):
+            longest = 86_400.0 * 1.1 if source in _MAY_BE_LOST else 3_600.0
+            delay += self._chance.stream("event-retries").uniform(900.0, longest)
+        if source == "aws.ecs" and self.held_until is not None:
+            delay += max((self.held_until - self._clock.now()).total_seconds(), 0.0)
+        return delay
+
+    def _later(self, rule: Rule, body: str, delay: float) -> None:
+        self._clock.call_later(delay, lambda: self._queues.send(rule.queue, body))
+
+
+def _gist(event: Mapping[str, Any]) -> str:
+    detail = event["detail"]
+    task = str(detail.get("taskArn", ""))[-6:]
+    parts = (task, detail.get("lastStatus"), detail.get("instance-id"), detail.get("state"))
+    return " ".join(str(part) for part in parts if part)

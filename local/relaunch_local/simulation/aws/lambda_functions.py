@@ -1,0 +1,169 @@
+"""Lambda: functions with their time limit, batches from queues, asynchronous calls and their retries, the schedule."""
+
+import itertools
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any, cast
+
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from relaunch.adapters.aws.sqs.batch import handle_batch
+from relaunch.adapters.aws.sqs.dead_letter_queue import PoisonQueue
+from relaunch.ports import PermanentError, TransientError, World
+from relaunch_local.ecs import Clock
+from relaunch_local.simulation import entrypoints as functions
+from relaunch_local.simulation.aws.runtime import Invocation, KilledError, Runtime
+from relaunch_local.simulation.aws.sqs import Message, Queues
+from relaunch_local.simulation.aws.template import FunctionSettings, Stack
+from relaunch_local.simulation.checks.invariants import Invariants
+from relaunch_local.simulation.faults.chance import Chance
+
+OnEnd = Callable[[Any, BaseException | None], None]
+_CLOCK_SKEW_SECONDS = 3.0
+# reconcile stops this long before its time is up, as its handler does.
+_SPARE = timedelta(seconds=10)
+_ASYNCHRONOUS_RETRY_SECONDS = (60.0, 120.0)
+
+
+class Lambdas:
+    """The functions of the stack."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - the parts of the account that functions touch
+        self,
+        stack: Stack,
+        world: World,
+        poison: Callable[[str], PoisonQueue],
+        queues: Queues,
+        runtime: Runtime,
+        invariants: Invariants,
+        on_handled: Callable[[str, str, datetime], None],
+    ) -> None:
+        """Run functions of this stack in this world; `poison` makes the way to a function's dead letters.
+
+        `on_handled` is told of each message that was handled without any error, and since when.
+        """
+        self._on_handled = on_handled
+        self._stack = stack
+        self._world = world
+        self._poison = poison
+        self._queues = queues
+        self._runtime = runtime
+        self._clock: Clock = runtime.clock
+        self._chance: Chance = runtime.chance
+        self._invariants = invariants
+        self._numbers = itertools.count(1)
+        self.invocations = 0
+
+    def call(self, name: str, body: Callable[[], Any], on_end: OnEnd) -> None:
+        """Call a function once."""
+        self._invoke(self._stack.functions[name], body, on_end)
+
+    def call_asynchronously(self, name: str, body: Callable[[], Any], what: str) -> None:
+        """Call a function as `InvocationType=Event` does: Lambda tries again, and gives up in the end."""
+        settings = self._stack.functions[name]
+        self._try(settings, body, what, 1)
+
+    def _try(self, settings: FunctionSettings, body: Callable[[], Any], what: str, number: int) -> None:
+        def on_end(_answer: Any, error: BaseException | None) -> None:
+            if error is None:
+                return
+            if not isinstance(error, (KilledError, TransientError, PermanentError)):
+                self._invariants.unhandled(settings.name, error)
+            if number >= settings.asynchronous_tries:
+                self._queues.bury(settings.dead_letter_queue, what, f"{number} tries failed: {error}")
+                return
+            self._chance.note_organic("asynchronous-retry")
+            delay = _ASYNCHRONOUS_RETRY_SECONDS[number - 1]
+            self._clock.call_later(delay, lambda: self._try(settings, body, what, number + 1))
+
+        # The last try is left alone, so that what fails for good is a bug.
+        is_last = settings.asynchronous_tries > 1 and number == settings.asynchronous_tries
+        self._invoke(settings, body, on_end, is_spared=is_last)
+
+    def reconcile(self) -> None:
+        """One call by the schedule; the next one is its retry."""
+        settings = self._stack.functions["reconcile"]
+        ends_at = self._clock.now() + timedelta(seconds=settings.timeout_seconds) - _SPARE
+
+        def has_time() -> bool:
+            return self._clock.now() < ends_at
+
+        self.call_asynchronously("reconcile", lambda: functions.reconcile(self._world, has_time), "a pass")
+
+    def handle(self, name: str, batch: list[Message], on_handled: Callable[[set[int] | None], None]) -> None:
+        """Have a batch from a queue handled; tell which message numbers failed, None for all of them."""
+        settings = self._stack.functions[name]
+        lineage: dict[str, int] = {}
+        for message in batch:
+            for passed, count in message.lineage.items():
+                lineage[passed] = max(lineage.get(passed, 0), count)
+        lineage[name] = lineage.get(name, 0) + 1
+
+        def on_end(answer: Any, error: BaseException | None) -> None:
+            if error is not None:
+                if not isinstance(error, KilledError):
+                    self._invariants.unhandled(name, error)
+                on_handled(None)
+                return
+            on_handled({int(each["itemIdentifier"]) for each in answer["batchItemFailures"]})
+
+        invocation = Invocation(next(self._numbers), name, batch, lineage=lineage)
+        self._invoke(settings, lambda: self._handle(name, invocation), on_end, invocation)
+
+    def _handle(self, name: str, invocation: Invocation) -> Any:
+        handler, indexes = functions.HANDLERS[name], itertools.count()
+
+        def handle_body(body: str) -> Any:
+            invocation.current = next(indexes)
+            began_at = self._clock.now()
+            try:
+                answer = handler(body, self._world)
+            except (TransientError, PermanentError):
+                raise
+            except Exception as error:
+                self._invariants.unhandled(name, error)
+                raise
+            self._on_handled(name, body, began_at)
+            return answer
+
+        event = {"Records": [_record(message) for message in invocation.messages]}
+        return handle_batch(event, cast("LambdaContext", None), handle_body, self._poison(name))
+
+    def _invoke(
+        self,
+        settings: FunctionSettings,
+        body: Callable[[], Any],
+        on_end: OnEnd,
+        invocation: Invocation | None = None,
+        *,
+        is_spared: bool = False,
+    ) -> None:
+        invocation = invocation or Invocation(next(self._numbers), settings.name)
+        self.invocations += 1
+        invocation.is_spared = is_spared
+        skew = self._chance.stream("clock-skew").uniform(-_CLOCK_SKEW_SECONDS, _CLOCK_SKEW_SECONDS)
+        invocation.clock_offset = timedelta(0) if self._chance.is_calm else timedelta(seconds=skew)
+
+        def time_out() -> None:
+            if not invocation.is_over:
+                self._chance.note_organic("function-timed-out")
+                self._runtime.kill(invocation, "time-out")
+
+        invocation.deadline_timer = self._clock.call_later(settings.timeout_seconds, time_out)
+        self._runtime.start(invocation, body, on_end)
+
+
+def _record(message: Message) -> dict[str, Any]:
+    first = message.first_received_at or message.sent_at
+    return {
+        "messageId": str(message.number),
+        "receiptHandle": f"{message.number}/{message.receives}",
+        "body": message.body,
+        "attributes": {
+            "ApproximateReceiveCount": str(message.receives),
+            "SentTimestamp": str(int(message.sent_at.timestamp() * 1000)),
+            "ApproximateFirstReceiveTimestamp": str(int(first.timestamp() * 1000)),
+        },
+        "messageAttributes": {},
+        "eventSource": "aws:sqs",
+    }

@@ -1,0 +1,63 @@
+"""What can be launched in the simulated account, at prices that EC2 is asked for."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
+from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.core.offerings.offering import Offering
+from relaunch.core.offerings.snapshot import OfferingsSnapshot
+from relaunch.ports import CapacityProviderOffer, TransientError
+from relaunch_local.simulation.aws.template import REGION
+
+ON_DEMAND_USD_PER_HOUR: Mapping[str, float] = {"g4dn.xlarge": 0.526, "g5.xlarge": 1.006, "g6.xlarge": 0.8048}
+"""The instance types of the simulated account."""
+
+
+class SimulatedOfferings:
+    """Implements OfferingSource: spot costs what its dearest zone costs, on-demand what on-demand costs for ever."""
+
+    def __init__(
+        self,
+        providers: Sequence[CapacityProviderOffer],
+        spot_prices: Ec2SpotPrices,
+        on_demand_usd_per_hour: Mapping[str, float],
+    ) -> None:
+        """Offer these providers."""
+        self._on_demand_usd_per_hour = on_demand_usd_per_hour
+        self._providers = tuple(providers)
+        self._spot_prices = spot_prices
+
+    def offerings(self, now: datetime) -> tuple[Offering, ...]:
+        """Every provider at its present price; without a spot price where EC2 cannot be asked."""
+        names = {each.instance_type for each in self._providers if each.purchase is PurchaseOption.SPOT}
+        try:
+            spot = self._spot_prices.spot_prices(sorted(names)) if names else {}
+        except TransientError:
+            spot = {}
+        return tuple(self._offering(each, spot, now) for each in self._providers)
+
+    def catalogue(self) -> Mapping[str, InstanceType]:
+        """The instance types."""
+        return load_catalogue()
+
+    def snapshot(self, now: datetime) -> OfferingsSnapshot:  # noqa: ARG002 - the port's
+        """Nothing was ever refreshed."""
+        return OfferingsSnapshot(REGION)
+
+    def _offering(
+        self, provider: CapacityProviderOffer, spot: Mapping[tuple[str, str], tuple[float, datetime]], now: datetime
+    ) -> Offering:
+        on_demand = self._on_demand_usd_per_hour[provider.instance_type]
+        dearest = [price for (name, _), (price, _) in spot.items() if name == provider.instance_type]
+        is_spot = provider.purchase is PurchaseOption.SPOT
+        return Offering(
+            instance_type=load_catalogue()[provider.instance_type],
+            purchase=provider.purchase,
+            price_usd_per_hour=max(dearest, default=None) if is_spot else on_demand,
+            price_at=now,
+            on_demand_usd_per_hour=on_demand,
+            capacity_provider=provider.name,
+        )

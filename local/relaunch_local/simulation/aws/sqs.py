@@ -1,0 +1,238 @@
+"""SQS as far as functions meet it: delays, visibility, redelivery, duplicates, dead letters; and its pollers."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from relaunch_local.ecs import Clock
+from relaunch_local.simulation.aws.template import QueueSettings, SourceSettings
+from relaunch_local.simulation.faults.chance import Chance
+
+# Of the five receives of a message two are kept free of faults: what still ends among the dead letters is a bug.
+UNDISTURBED_RECEIVES = 2
+# Lambda stops a chain function → queue → function that has come round this often ("recursive loop detection").
+LONGEST_LOOP = 16
+
+
+@dataclass(eq=False)
+class Message:
+    """A message; `lineage` counts which functions it came through."""
+
+    number: int
+    body: str
+    sent_at: datetime
+    max_receives: int
+    lineage: Mapping[str, int] = field(default_factory=dict)
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    receives: int = 0
+    first_received_at: datetime | None = None
+    is_deleted: bool = False
+    disturbed_receives: set[int] = field(default_factory=set)
+
+    @property
+    def may_be_disturbed(self) -> bool:
+        """Whether this receive may meet (another) fault."""
+        if self.receives in self.disturbed_receives:
+            return True
+        return len(self.disturbed_receives) < self.max_receives - UNDISTURBED_RECEIVES
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A message in a dead-letter queue, and how it got there."""
+
+    queue: str
+    body: str
+    cause: str
+
+
+class Queues:
+    """All queues of the stack, by their logical names in the template."""
+
+    def __init__(
+        self, settings: Mapping[str, QueueSettings], clock: Clock, chance: Chance, trace: Callable[[str], None]
+    ) -> None:
+        """Have every queue, empty."""
+        self.dead_letters: list[DeadLetter] = []
+        self.queues = {name: Queue(each, self, clock, chance, trace) for name, each in settings.items()}
+        self.numbers = 0
+
+    def send(self, name: str, body: str, *, delay_seconds: float = 0.0, **members: Any) -> None:
+        """Send a message to a queue; what goes to a dead-letter queue is kept there for good."""
+        if name in self.queues and not self.queues[name].settings.is_dead_letter_queue:
+            self.queues[name].send(body, delay_seconds, **members)
+        else:
+            reason = members.get("attributes", {}).get("reason", "")
+            self.bury(name, body, f"sent there: {reason}")
+
+    def bury(self, queue: str, body: str, cause: str) -> None:
+        """Keep a dead letter."""
+        self.dead_letters.append(DeadLetter(queue, body, cause))
+
+
+class Queue:
+    """One standard queue."""
+
+    def __init__(
+        self,
+        settings: QueueSettings,
+        queues: Queues,
+        clock: Clock,
+        chance: Chance,
+        trace: Callable[[str], None],
+    ) -> None:
+        """Hold nothing."""
+        self.settings = settings
+        self.visible: list[Message] = []
+        self.open_bodies: Counter[str] = Counter()
+        self.on_visible: Callable[[], None] = lambda: None
+        self._queues = queues
+        self._clock = clock
+        self._chance = chance
+        self._trace = trace
+
+    def send(
+        self,
+        body: str,
+        delay_seconds: float = 0.0,
+        *,
+        lineage: Mapping[str, int] | None = None,
+        attributes: Mapping[str, str] | None = None,
+    ) -> None:
+        """Take a message; it becomes visible after its delay, and after what the network adds."""
+        self._queues.numbers += 1
+        message = Message(
+            self._queues.numbers,
+            body,
+            self._clock.now(),
+            self.settings.max_receive_count,
+            dict(lineage or {}),
+            dict(attributes or {}),
+        )
+        self.open_bodies[body] += 1
+        name = self.settings.name
+        delay = delay_seconds + self._chance.stream(f"sqs-latency/{name}").uniform(0.01, 0.4)
+        if self._chance.strikes("message-reordered", 0.02, site=name, note=f"message {message.number}"):
+            delay += self._chance.stream("sqs-reorder").uniform(0.5, 20.0)
+        if self._chance.strikes("message-delayed", 0.006, site=name, note=f"message {message.number}"):
+            delay += self._chance.stream("sqs-delay").uniform(30.0, 300.0)
+        self._clock.call_later(delay, lambda: self._show(message))
+
+    def receive(self, limit: int) -> list[Message]:
+        """Give out up to `limit` visible messages, in no order; those received too often go to the dead letters."""
+        batch: list[Message] = []
+        while self.visible and len(batch) < limit:
+            index = self._chance.stream(f"sqs-order/{self.settings.name}").randrange(len(self.visible))
+            message = self.visible.pop(index)
+            if message in batch:
+                self.visible.append(message)
+                break
+            if message.receives >= self.settings.max_receive_count:
+                if message.is_deleted:
+                    continue
+                self.delete(message)
+                cause = f"received {message.receives} times, {len(message.disturbed_receives)} of them met a fault"
+                self._queues.bury(self.settings.dead_letter_queue, message.body, cause)
+                continue
+            self._give_out(message)
+            batch.append(message)
+        return batch
+
+    def delete(self, message: Message) -> None:
+        """Forget a message."""
+        if not message.is_deleted:
+            message.is_deleted = True
+            self.open_bodies[message.body] -= 1
+            if not self.open_bodies[message.body]:
+                del self.open_bodies[message.body]
+
+    def acknowledge(self, message: Message) -> None:
+        """Delete a message that was handled, which may fail: then it comes again."""
+        if message.may_be_disturbed and self._chance.strikes(
+            "message-delete-lost", 0.004, site=self.settings.name, note=f"message {message.number}"
+        ):
+            message.disturbed_receives.add(message.receives)
+            return
+        self.delete(message)
+
+    def _give_out(self, message: Message) -> None:
+        message.receives += 1
+        message.first_received_at = message.first_received_at or self._clock.now()
+        receive = message.receives
+        self._clock.call_later(self.settings.visibility_seconds, lambda: self._time_out(message, receive))
+        if message.may_be_disturbed and self._chance.strikes(
+            "message-duplicated", 0.012, site=self.settings.name, note=f"message {message.number}"
+        ):
+            message.disturbed_receives.add(message.receives)
+            delay = self._chance.stream("sqs-duplicate").uniform(0.0, 8.0)
+            self._clock.call_later(delay, lambda: self._show(message, is_copy=True))
+
+    def _time_out(self, message: Message, receive: int) -> None:
+        if not message.is_deleted and message.receives == receive:
+            self._trace(f"{self.settings.name}: message {message.number} is visible again")
+            self._show(message)
+
+    def _show(self, message: Message, *, is_copy: bool = False) -> None:
+        if is_copy or not message.is_deleted:
+            self.visible.append(message)
+            self.on_visible()
+
+
+class Poller:
+    """An event source mapping: takes batches from a queue and has them handled, so many at once and no more."""
+
+    latency_seconds = (0.01, 0.25)
+
+    def __init__(
+        self,
+        queue: Queue,
+        settings: SourceSettings,
+        clock: Clock,
+        chance: Chance,
+        handle: Callable[[list[Message], Callable[[set[int] | None], None]], None],
+    ) -> None:
+        """Poll from now on; `handle` gets a batch, and whom to tell which message numbers failed (None: all)."""
+        self._queue = queue
+        self._settings = settings
+        self._clock = clock
+        self._chance = chance
+        self._handle = handle
+        self._running = 0
+        self._is_polling = False
+        self.most_at_once = 0
+        queue.on_visible = self._wake
+
+    def _wake(self) -> None:
+        if self._queue.visible and not self._is_polling and self._running < self._settings.max_concurrency:
+            self._is_polling = True
+            latency = self._chance.stream(f"poll/{self._settings.function}").uniform(*self.latency_seconds)
+            self._clock.call_later(latency, self._poll)
+
+    def _poll(self) -> None:
+        self._is_polling = False
+        batch = self._queue.receive(self._settings.batch_size)
+        batch = [message for message in batch if self._breaks_no_loop(message)]
+        if batch:
+            self._running += 1
+            self.most_at_once = max(self.most_at_once, self._running)
+            self._handle(batch, lambda failed: self._handled(batch, failed))
+        self._wake()
+
+    def _handled(self, batch: list[Message], failed: set[int] | None) -> None:
+        self._running -= 1
+        for message in batch:
+            if failed is not None and message.number not in failed:
+                self._queue.acknowledge(message)
+        self._wake()
+
+    def _breaks_no_loop(self, message: Message) -> bool:
+        if message.lineage.get(self._settings.function, 0) < LONGEST_LOOP:
+            return True
+        self._chance.note_organic("loop-of-16-passes")
+        if self._settings.may_loop:
+            return True
+        self._queue.delete(message)
+        self._queue._queues.bury(self._queue.settings.dead_letter_queue, message.body, "recursive loop")  # noqa: SLF001
+        return False

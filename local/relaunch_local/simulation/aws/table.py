@@ -1,0 +1,155 @@
+"""The jobs table as functions meet it: every call may fail, and the indexes are behind the table."""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from relaunch.core.jobs.job import EffectKind, Job, TimelineEntry
+from relaunch.core.jobs.lookup import due_at, waited_slot
+from relaunch.core.offerings.offering import CapacityFailure
+from relaunch.ports import JobWrite, TransientError
+from relaunch_local.ecs import Clock
+from relaunch_local.simulation.aws.calls import CallErrors, Calls
+from relaunch_local.simulation.faults.chance import Chance
+
+STORE_ERRORS = CallErrors(
+    refused=lambda name: TransientError(f"{name}: InternalServerError"),
+    throttled=lambda name: TransientError(f"{name}: ThrottlingException"),
+    unanswered=lambda name: TransientError(f"{name}: no answer"),
+)
+
+OnSaved = Callable[[Job, Sequence[TimelineEntry], bool], None]
+"""Told of a job as it was saved, its new timeline entries, and whether it is new."""
+
+
+class Indexes:
+    """What the table's indexes say, which may be what was true a while ago."""
+
+    def __init__(self, clock: Clock, chance: Chance) -> None:
+        """Hold nothing."""
+        self._clock = clock
+        self._chance = chance
+        self._entries: dict[str, list[tuple[datetime, Job]]] = defaultdict(list)
+
+    def note(self, job: Job) -> None:
+        """Let the indexes learn of a write, soon."""
+        entries = self._entries[job.job_id]
+        visible_at = self._clock.now() + timedelta(seconds=self._lag(job.job_id))
+        entries.append((max(visible_at, entries[-1][0]) if entries else visible_at, job))
+
+    def jobs(self) -> list[Job]:
+        """The jobs as the indexes show them."""
+        shown = (self._shown(job_id) for job_id in self._entries)
+        return [job for job in shown if job is not None]
+
+    def waiting(self, slot: str) -> list[Job]:
+        """The jobs that the index `waiting` has under a slot, in any order."""
+        return [job for job in self.jobs() if waited_slot(job) == slot]
+
+    def _shown(self, job_id: str) -> Job | None:
+        now, entries = self._clock.now(), self._entries[job_id]
+        while len(entries) > 1 and entries[1][0] <= now:
+            del entries[0]
+        return entries[0][1] if entries[0][0] <= now else None
+
+    def next_due_at(self) -> datetime | None:
+        """When the next job is due, as far as anything is known of it."""
+        moments = (due_at(job) for entries in self._entries.values() for _, job in entries)
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    def _lag(self, job_id: str) -> float:
+        if self._chance.strikes("index-behind", 0.01, note=job_id):
+            return self._chance.stream("index-lag").uniform(3.0, 60.0)
+        return self._chance.stream("index-latency").uniform(0.0, 0.3)
+
+
+class JobsTable:
+    """Hands every call on to a store, as a call of DynamoDB."""
+
+    def __init__(
+        self, store: Any, indexes: Indexes, calls: Calls, on_saved: OnSaved, on_effect: Callable[[str, str], None]
+    ) -> None:
+        """Use this store, which is at the port's own level; `on_effect` is told which effect was done to what."""
+        self._on_effect = on_effect
+        self._store = store
+        self._indexes = indexes
+        self._calls = calls
+        self._on_saved = on_saved
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """Every method but those below as it is."""
+        method = getattr(self._store, name)
+        return lambda *arguments, **named: self._call(name, lambda: method(*arguments, **named))
+
+    def create_job(self, job: Job, timeline: Sequence[TimelineEntry]) -> bool:
+        """Create a job once."""
+
+        def effect() -> bool:
+            is_new: bool = self._store.create_job(job, timeline)
+            if is_new:
+                self._note(job.job_id, timeline, is_new=True)
+            return is_new
+
+        return bool(self._call("create_job", _once(effect)))
+
+    def save_job(self, write: JobWrite) -> Job:
+        """Save a job once."""
+
+        def effect() -> Job:
+            saved: Job = self._store.save_job(write)
+            self._note(saved.job_id, write.timeline, is_new=False)
+            return saved
+
+        saved: Job = self._call("save_job", _once(effect))
+        return saved
+
+    def load_due(self, now: datetime, limit: int) -> list[str]:
+        """Ask the index `due`."""
+
+        def effect() -> list[str]:
+            due = [(at, job.job_id) for job in self._indexes.jobs() if (at := due_at(job)) is not None and at <= now]
+            return [job_id for _, job_id in sorted(due)][:limit]
+
+        found: list[str] = self._call("load_due", effect)
+        return found
+
+    def load_waiting(self, slot: str, limit: int) -> list[str]:
+        """Ask the index `waiting`."""
+
+        def effect() -> list[str]:
+            self._on_effect(EffectKind.ADMIT_WAITING, slot)
+            waiting = sorted(self._indexes.waiting(slot), key=lambda job: job.accepted_at)
+            return [job.job_id for job in waiting][:limit]
+
+        found: list[str] = self._call("load_waiting", effect)
+        return found
+
+    def remember(self, failure: CapacityFailure) -> None:
+        """Remember a failure of capacity."""
+
+        def effect() -> None:
+            self._store.remember(failure)
+            self._on_effect(EffectKind.REMEMBER_CAPACITY, str(failure.offering))
+
+        self._call("remember", effect)
+
+    def _note(self, job_id: str, timeline: Sequence[TimelineEntry], *, is_new: bool) -> None:
+        job = self._store.load_job(job_id)
+        self._indexes.note(job)
+        self._on_saved(job, timeline, is_new)
+
+    def _call(self, name: str, effect: Callable[[], Any]) -> Any:
+        return self._calls.perform("dynamodb", name, effect, STORE_ERRORS)
+
+
+def _once(effect: Callable[[], Any]) -> Callable[[], Any]:
+    """The adapter knows a write of its own again when the SDK sends it twice."""
+    answers: list[Any] = []
+
+    def once() -> Any:
+        if not answers:
+            answers.append(effect())
+        return answers[0]
+
+    return once

@@ -1,0 +1,195 @@
+"""What template.yaml says of queues, functions, rules and schedules: the simulation runs by the same numbers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import yaml
+
+from relaunch_local.stack.build import REPOSITORY
+
+ACCOUNT = "111122223333"
+REGION = "us-east-1"
+CLUSTER = "relaunch"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSettings:
+    """One queue; a dead-letter queue has none of its own."""
+
+    name: str
+    visibility_seconds: float
+    max_receive_count: int
+    dead_letter_queue: str
+
+    @property
+    def is_dead_letter_queue(self) -> bool:
+        """Whether messages end here."""
+        return not self.dead_letter_queue
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSettings:
+    """A queue as a function's event source."""
+
+    function: str
+    queue: str
+    batch_size: int
+    max_concurrency: int
+    may_loop: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionSettings:
+    """One function; `source` None: nobody but callers and schedules calls it.
+
+    `asynchronous_tries` is how often Lambda tries an asynchronous call in all.
+    """
+
+    name: str
+    timeout_seconds: float
+    dead_letter_queue: str
+    asynchronous_tries: int
+    source: SourceSettings | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """An EventBridge rule with its one target."""
+
+    name: str
+    pattern: Mapping[str, Any]
+    queue: str
+    max_age_seconds: float
+
+    def matches(self, event: Mapping[str, Any]) -> bool:
+        """Tell whether an event matches: every named member is one of the values."""
+        return _matches(self.pattern, event)
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """The stack."""
+
+    queues: Mapping[str, QueueSettings]
+    functions: Mapping[str, FunctionSettings]
+    rules: tuple[Rule, ...]
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # libyaml's, where it is there
+    """Reads CloudFormation's YAML: `!Ref X` becomes {"Ref": "X"}, and so on."""
+
+
+def _construct(loader: Any, suffix: str, node: Any) -> Any:
+    if isinstance(node, yaml.ScalarNode):
+        value: Any = loader.construct_scalar(node)
+    elif isinstance(node, yaml.SequenceNode):
+        value = loader.construct_sequence(node, deep=True)
+    else:
+        value = loader.construct_mapping(node, deep=True)
+    return {suffix: value}
+
+
+_Loader.add_multi_constructor("!", _construct)
+
+
+@cache
+def read_stack() -> Stack:
+    """Read template.yaml once per process."""
+    document = yaml.load((REPOSITORY / "template.yaml").read_text(), Loader=_Loader)  # noqa: S506 - a safe loader
+    resources = document["Resources"]
+    defaults = {name: each.get("Default") for name, each in document["Parameters"].items()} | {"ClusterName": CLUSTER}
+    queues = {
+        name: _queue(name, each.get("Properties", {}), defaults)
+        for name, each in resources.items()
+        if each["Type"] == "AWS::SQS::Queue"
+    }
+    timeout = document["Globals"]["Function"]["Timeout"]
+    functions = [
+        _function(each["Properties"], timeout)
+        for each in resources.values()
+        if each["Type"] == "AWS::Serverless::Function"
+    ]
+    rules = tuple(
+        _rule(name, each["Properties"], defaults)
+        for name, each in resources.items()
+        if each["Type"] == "AWS::Events::Rule"
+    )
+    return Stack(queues, {each.name: each for each in functions}, rules)
+
+
+@cache
+def read_table() -> dict[str, Any]:
+    """The keys and indexes of the jobs table."""
+    document = yaml.load((REPOSITORY / "template.yaml").read_text(), Loader=_Loader)  # noqa: S506 - a safe loader
+    properties = document["Resources"]["JobsTable"]["Properties"]
+    kept = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "BillingMode")
+    return {name: properties[name] for name in kept}
+
+
+def _queue(name: str, properties: Mapping[str, Any], defaults: Mapping[str, Any]) -> QueueSettings:
+    redrive = properties.get("RedrivePolicy")
+    if redrive is None:
+        return QueueSettings(name, 30.0, 0, "")
+    count = redrive["maxReceiveCount"]
+    count = defaults[count["Ref"]] if isinstance(count, dict) else count
+    return QueueSettings(name, properties["VisibilityTimeout"], int(count), _target(redrive["deadLetterTargetArn"]))
+
+
+def _target(reference: Mapping[str, str]) -> str:
+    return str(reference.get("GetAtt") or reference["Ref"]).partition(".")[0]
+
+
+def _function(properties: Mapping[str, Any], timeout: float) -> FunctionSettings:
+    variables = properties["Environment"]["Variables"]
+    name = variables["POWERTOOLS_SERVICE_NAME"]
+    dead_letters = variables.get("RELAUNCH_DEAD_LETTER_QUEUE_URL")
+    sources = [each["Properties"] for each in properties.get("Events", {}).values() if each["Type"] == "SQS"]
+    may_loop = properties.get("RecursiveLoop") == "Allow"
+    source = next(
+        (
+            SourceSettings(
+                name,
+                _target(each["Queue"]),
+                each["BatchSize"],
+                each["ScalingConfig"]["MaximumConcurrency"],
+                may_loop,
+            )
+            for each in sources
+        ),
+        None,
+    )
+    tries = 1 + int(properties.get("EventInvokeConfig", {}).get("MaximumRetryAttempts", 2))
+    return FunctionSettings(
+        name, properties.get("Timeout", timeout), _target(dead_letters) if dead_letters else "", tries, source
+    )
+
+
+def _rule(name: str, properties: Mapping[str, Any], defaults: Mapping[str, Any]) -> Rule:
+    (target,) = properties["Targets"]
+    pattern = _substituted(properties["EventPattern"], defaults)
+    return Rule(name, pattern, _target(target["Arn"]), target["RetryPolicy"]["MaximumEventAgeInSeconds"])
+
+
+def _substituted(value: Any, defaults: Mapping[str, Any]) -> Any:
+    if isinstance(value, dict) and set(value) == {"Sub"}:
+        text = str(value["Sub"])
+        known = {"AWS::Partition": "aws", "AWS::Region": REGION, "AWS::AccountId": ACCOUNT, **defaults}
+        for parameter, content in known.items():
+            text = text.replace(f"${{{parameter}}}", str(content))
+        return text
+    if isinstance(value, dict):
+        return {key: _substituted(content, defaults) for key, content in value.items()}
+    return [_substituted(each, defaults) for each in value] if isinstance(value, list) else value
+
+
+def _matches(pattern: Mapping[str, Any], event: Mapping[str, Any]) -> bool:
+    for key, wanted in pattern.items():
+        found = event.get(key)
+        if isinstance(wanted, Mapping):
+            if not isinstance(found, Mapping) or not _matches(wanted, found):
+                return False
+        elif found not in wanted:
+            return False
+    return True

@@ -1,0 +1,226 @@
+"""What runs in the simulated containers: trainings that save as they go, fail, run out of memory, or never end."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from relaunch_local.ecs import Clock, ProcessSpec
+from relaunch_local.ecs.engine.clock import Timer
+from relaunch_local.ecs.engine.model import ProcessHandle
+from relaunch_local.ecs.processes.port import SIGKILL_EXIT, SIGTERM_EXIT
+from relaunch_local.simulation.aws.s3 import Checkpoint, ObjectStore, manifest_of
+from relaunch_local.simulation.faults.chance import Chance
+
+_URI = re.compile(r"s3://([^/]+)/(.*)")
+_STEP = re.compile(r"/attempt-([0-9]+)/step-([0-9]+)/$")
+_SHARDS = ("model.bin", "optimizer.bin")
+OUT_OF_MEMORY = "OutOfMemoryError: Container killed due to memory usage"
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How the trainings of one definition behave.
+
+    `failures` is how many of a job's attempts fail by themselves before one may finish; `exit_code` is theirs.
+    """
+
+    work_seconds: float
+    checkpoint_seconds: float | None
+    save_seconds: float = 4.0
+    failures: int = 0
+    exit_code: int = 1
+    failure_after_seconds: float = 120.0
+    sigterm_exit_code: int = SIGTERM_EXIT
+    saves_on_sigterm: bool = True
+    ignores_sigterm: bool = False
+    leaves_on_warning: bool = False
+    """Whether it watches the machine's metadata, and saves and exits 0 by itself before anybody asks it to."""
+
+
+@dataclass(slots=True)
+class TrainingLog:
+    """What really became of the trainings of one job."""
+
+    started: int = 0
+    failed: int = 0
+    finished: int = 0
+    endings: dict[str, str] = field(default_factory=dict)
+    """How each task's program ended: finished, failed, out of memory, sigterm, sigkill, left (by itself, warned)."""
+
+
+@dataclass(eq=False)
+class _Training:
+    """One container that trains; `done` counts seconds of work, which are its steps."""
+
+    trainings: "Trainings"
+    spec: ProcessSpec
+    recipe: Recipe
+    job_id: str
+    attempt: int
+    done: float
+    fails_at: float | None
+    timer: Timer | None = None
+    is_over: bool = False
+    is_saving: bool = False
+    exits_with: int | None = None
+    ending: str = "sigterm"
+
+    def go_on(self) -> None:
+        """Work until the next checkpoint, the failure or the end, whichever is first."""
+        recipe = self.recipe
+        target, then = recipe.work_seconds, self._finish
+        if recipe.checkpoint_seconds is not None and self.done + recipe.checkpoint_seconds < target:
+            target, then = self.done + recipe.checkpoint_seconds, self._save
+        if self.fails_at is not None and self.fails_at <= target:
+            target, then = self.fails_at, self._fail
+        begun, worked = self.done, max(target - self.done, 0.0)
+
+        def arrive() -> None:
+            self.done = begun + worked
+            then()
+
+        self._after(worked, arrive)
+
+    def terminate(self) -> None:
+        """SIGTERM: save, then exit."""
+        if self.is_over or self.recipe.ignores_sigterm or self.exits_with is not None:
+            return
+        self._wind_up(self.recipe.sigterm_exit_code, "sigterm")
+
+    def leave(self) -> None:
+        """The metadata warns of an interruption: save, then exit as if all were well."""
+        if not self.is_over and self.exits_with is None:
+            self._wind_up(0, "left")
+
+    def _wind_up(self, exit_code: int, ending: str) -> None:
+        self.exits_with, self.ending = exit_code, ending
+        if not self.is_saving:
+            if self.recipe.saves_on_sigterm and self.spec.environment.get("RELAUNCH_CHECKPOINT_URI"):
+                self._save()
+            else:
+                self._after(0.5, lambda: self.exit(exit_code, ending))
+
+    def kill(self) -> None:
+        """SIGKILL, or the end of the machine."""
+        self.exit(SIGKILL_EXIT, "sigkill")
+
+    def exit(self, code: int, ending: str, reason: str | None = None) -> None:
+        """End, and say so."""
+        if self.is_over:
+            return
+        self.is_over = True
+        if self.timer is not None:
+            self.timer.cancel()
+        self.trainings.note_end(self, ending)
+        self.spec.on_exit(code, reason)
+
+    def _finish(self) -> None:
+        self.exit(0, "finished")
+
+    def _fail(self) -> None:
+        is_memory = self.recipe.exit_code == SIGKILL_EXIT
+        ending, reason = ("out of memory", OUT_OF_MEMORY) if is_memory else ("failed", None)
+        self.exit(self.recipe.exit_code, ending, reason)
+
+    def _save(self) -> None:
+        """Write the objects one after the other, the manifest last."""
+        self.is_saving = True
+        uri = self.spec.environment.get("RELAUNCH_CHECKPOINT_URI", "")
+        match = _URI.fullmatch(uri)
+        if match is None:
+            self._saved()
+            return
+        step = int(self.done)
+        folder = f"{match[2]}step-{step:07d}/"
+        pieces = [*_SHARDS, "manifest.json"]
+        sizes = dict.fromkeys(_SHARDS, 10 + step % 7)
+
+        def write(index: int) -> None:
+            name = pieces[index]
+            body = manifest_of(step, self.attempt, sizes) if name == "manifest.json" else b"x" * sizes[name]
+            self.trainings.objects.write(match[1], folder + name, body)
+            if index + 1 < len(pieces):
+                self._after(self.recipe.save_seconds / len(pieces), lambda: write(index + 1))
+            else:
+                saved = Checkpoint(step, self.attempt, f"s3://{match[1]}/{folder}")
+                self.trainings.objects.complete(self.job_id, saved)
+                self._saved()
+
+        self._after(self.recipe.save_seconds / len(pieces), lambda: write(0))
+
+    def _saved(self) -> None:
+        self.is_saving = False
+        if self.exits_with is not None:
+            self.exit(self.exits_with, self.ending)
+        else:
+            self.go_on()
+
+    def _after(self, seconds: float, action: Callable[[], None]) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+        self.timer = self.trainings.clock.call_later(seconds, action)
+
+
+@dataclass
+class Trainings:
+    """Implements the simulator's Processes."""
+
+    clock: Clock
+    chance: Chance
+    objects: ObjectStore
+    recipes: dict[str, Recipe]
+    on_start: Callable[[ProcessSpec], None] = lambda _spec: None
+    logs: dict[str, TrainingLog] = field(default_factory=lambda: defaultdict(TrainingLog))
+    running: dict[str, _Training] = field(default_factory=dict)
+
+    def start(self, spec: ProcessSpec) -> ProcessHandle:
+        """Begin where the environment says, or anew."""
+        job_id = spec.environment.get("RELAUNCH_JOB_ID", "")
+        attempt = int(spec.environment.get("RELAUNCH_ATTEMPT", "0"))
+        recipe = self.recipes[spec.environment["RECIPE"]]
+        resume = _STEP.search(spec.environment.get("RELAUNCH_RESUME_URI", ""))
+        done = float(resume[2]) if resume else 0.0
+        self.on_start(spec)
+        log = self.logs[job_id]
+        log.started += 1
+        fails_at = done + recipe.failure_after_seconds if log.failed < recipe.failures else None
+        training = _Training(self, spec, recipe, job_id, attempt, done, fails_at)
+        self.running[spec.task_arn] = training
+        training.go_on()
+        return training
+
+    def exit_now(self, task_arn: str) -> bool:
+        """Let a training finish at this very moment, for races; False when it runs no more."""
+        training = self.running.get(task_arn)
+        if training is None or training.fails_at is not None:
+            return False
+        training.exit(0, "finished")
+        return True
+
+    def seconds_left(self, task_arn: str) -> float:
+        """How long a training would still run by itself; 0 when it does not run."""
+        training = self.running.get(task_arn)
+        if training is None:
+            return 0.0
+        return min(training.recipe.work_seconds, training.fails_at or training.recipe.work_seconds) - training.done
+
+    def warn(self, task_arn: str) -> bool:
+        """Let a training see in its machine's metadata that the machine goes; False when none watches it."""
+        training = self.running.get(task_arn)
+        if training is None or not training.recipe.leaves_on_warning:
+            return False
+        training.leave()
+        self.chance.note_organic("training-left-by-itself")
+        return True
+
+    def note_end(self, training: _Training, ending: str) -> None:
+        """Write down how a program ended."""
+        log = self.logs[training.job_id]
+        log.endings[training.spec.task_arn] = ending
+        log.failed += ending in ("failed", "out of memory")
+        log.finished += ending == "finished"
+        self.running.pop(training.spec.task_arn, None)
+
+    def close(self) -> None:
+        """Nothing really runs."""

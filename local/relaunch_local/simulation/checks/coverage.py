@@ -1,0 +1,57 @@
+"""Which rows of the transition table runs decided by, and where each of them led."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from relaunch.core.jobs.job import JobState
+from relaunch.core.lifecycle.table import TABLE, Row
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Transition:
+    """A decision by one row: from a state, by the row's action, to a state."""
+
+    state: str
+    action: str
+    target: str
+
+    def __str__(self) -> str:
+        return f"{self.state}, {self.action.replace('_', ' ')} → {self.target}"
+
+
+def transitions_of(row: Row) -> Iterator[Transition]:
+    """Every transition that a row declares; one without targets leaves the job where it is."""
+    for state in sorted(row.states):
+        for target in sorted(row.targets) or [state]:
+            yield Transition(str(state), row.action.__name__, str(target))
+
+
+_BUDGET = "the interruption budget, 24 h without running, would have to end at that very moment; runs last some hours"
+_LATE_ANSWER = (
+    "RunTask's answer comes a minute late at most: its task would have to be seen, end, and be followed by then"
+)
+WHY_UNREACHED: Mapping[Transition, str] = {
+    Transition("WAITING", "freeze", "FAILED"): _BUDGET,
+    Transition("LAUNCHING", "task_missing", "FAILED"): _BUDGET,
+    Transition("RUNNING", "task_missing", "FAILED"): _BUDGET,
+    **{
+        Transition(str(state), "stop_stray_answer", str(state)): _LATE_ANSWER
+        for state in JobState
+        if state is not JobState.LAUNCHING
+    },
+}
+"""Why seeds by the thousand reach some transitions hardly or never; tests of `core` enumerate them."""
+
+
+def rows_unreached(decided: Mapping[Transition, int]) -> list[str]:
+    """The rows of the table that decided nothing, in words."""
+    return [
+        f"{'/'.join(sorted(row.states))}, {row.event.__name__}, {row.guard.__name__}: {row.action.__name__}"
+        for row in TABLE
+        if not any(decided.get(each) for each in transitions_of(row))
+    ]
+
+
+def transitions_unreached(decided: Mapping[Transition, int]) -> list[Transition]:
+    """The declared transitions that no run made."""
+    return [each for row in TABLE for each in transitions_of(row) if not decided.get(each)]

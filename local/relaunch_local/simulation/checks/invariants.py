@@ -1,0 +1,319 @@
+"""What must hold at every step, whatever fails; each check is counted, each violation kept with its moment."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from relaunch.core.jobs.job import Effect, EffectKind, Job, JobState, Stop, TimelineEntry, TryState, WaitReason
+from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD
+from relaunch.core.offerings.capacity_memory import LONGEST
+from relaunch_local.ecs import Clock, Event, ProcessSpec
+from relaunch_local.simulation.aws.clients import TASK_STATE_CHANGE
+from relaunch_local.simulation.aws.s3 import ObjectStore
+
+# The longest that anything waits without a look: a slot's patience is 15 minutes, a machine's start 30. Only who waits
+# for capacity waits as long as the last offering is avoided.
+WAKE_HORIZON = timedelta(minutes=31)
+CAPACITY_HORIZON = LONGEST + timedelta(minutes=1)
+# The schedule comes every minute, but where much fails it dies in half of its passes, and its calls fail in others.
+DUE_PATIENCE = timedelta(minutes=30)
+
+
+class _Census:
+    """Jobs, and how many of each definition they are."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, str] = {}
+        self.of: Counter[str] = Counter()
+
+    def note(self, job: Job) -> None:
+        if job.job_id not in self.jobs:
+            self.jobs[job.job_id] = job.definition.name
+            self.of[job.definition.name] += 1
+
+    def forget(self, job_id: str) -> None:
+        name = self.jobs.pop(job_id, None)
+        if name is not None:
+            self.of[name] -= 1
+
+
+class Invariants:
+    """Watches every write of a job, every change of a task, and every container that starts."""
+
+    def __init__(  # noqa: PLR0915 - everything that it watches
+        self, clock: Clock, objects: ObjectStore, max_running_jobs: int
+    ) -> None:
+        """Watch from the beginning."""
+        self.checks: Counter[str] = Counter()
+        self.violations: list[str] = []
+        self.jobs: dict[str, Job] = {}
+        self.stops: dict[str, dict[str, Stop]] = defaultdict(dict)
+        """By job and task: how each task's end was accounted for."""
+        self.prices: dict[str, float] = {}
+        self.intents: dict[str, datetime] = {}
+        """Since when we mean to stop each task."""
+        self.placed: dict[str, datetime] = {}
+        """Since when each task's job knows it."""
+        self.warned: set[str] = set()
+        """Tasks whose job had been told that their machine goes when their stop was accounted for."""
+        self.denied: set[str] = set()
+        """Tasks that ECS denied for longer than it says that it may: what becomes of them is no fault of ours."""
+        self.lost: dict[str, tuple[str, datetime]] = {}
+        """Denied tasks that were given up: of which job, and when."""
+        self.strays: dict[str, datetime] = {}
+        """Since when each task is known not to be its job's current one."""
+        self.live_strays = 0
+        self.tasks: dict[str, dict[str, dict[str, object]]] = defaultdict(dict)
+        """By job and task: ECS's last word on each."""
+        self.timelines: dict[str, list[TimelineEntry]] = defaultdict(list)
+        self._clock = clock
+        self._objects = objects
+        self._max_running_jobs = max_running_jobs
+        self._live: dict[str, set[str]] = defaultdict(set)
+        self._holders, self._running = _Census(), _Census()
+        """The jobs that have a slot; those that have a live task."""
+        self._saved_at: dict[str, datetime] = {}
+        self._done: dict[tuple[str, str], datetime] = {}
+        self._pending_since: dict[str, dict[Effect, datetime]] = defaultdict(dict)
+        self._frozen_resumes: dict[tuple[str, int], set[str | None]] = defaultdict(set)
+
+    def check(self, name: str, holds: bool, message: str = "") -> None:
+        """Count a check; keep it as a violation if it does not hold."""
+        self.checks[name] += 1
+        if not holds:
+            at: datetime = self._clock.now()
+            self.violations.append(f"{at:%m-%d %H:%M:%S} {name}: {message}")
+
+    def unhandled(self, function: str, error: BaseException) -> None:
+        """A function raised what no use case promises."""
+        where = error.__traceback__
+        while where is not None and where.tb_next is not None:
+            where = where.tb_next
+        place = f" at {where.tb_frame.f_code.co_filename.rsplit('/', 1)[-1]}:{where.tb_lineno}" if where else ""
+        self.check("no unhandled exception", False, f"{function}: {type(error).__name__}: {error}{place}")
+
+    def job_saved(self, job: Job, timeline: Sequence[TimelineEntry], *, is_new: bool) -> None:
+        """A job was created or saved."""
+        before = self.jobs.get(job.job_id)
+        self.jobs[job.job_id] = job
+        self.timelines[job.job_id].extend(timeline)
+        for entry in timeline:
+            if entry.event == "stray task":
+                arns = entry.detail.split(", ")
+                self.live_strays += sum(self.lives(job.job_id, arn) for arn in arns if arn not in self.strays)
+                for arn in arns:
+                    self.strays.setdefault(arn, self._clock.now())
+        self._check_progress(before, job, is_new=is_new)
+        self._check_end(before, job)
+        self._check_due(before)
+        self._saved_at[job.job_id] = self._clock.now()
+        self._check_effects(job)
+        self._check_wake(job)
+        self._check_try(before, job)
+        self._account(before, job)
+        self._check_slots(job)
+
+    def task_changed(self, event: Event) -> None:
+        """ECS changed a task."""
+        if event["detail-type"] != TASK_STATE_CHANGE:
+            return
+        detail = event["detail"]
+        job_id = str(detail.get("startedBy", "")).rpartition("/")[0]
+        if not job_id:
+            return
+        arn, live = detail["taskArn"], self._live[job_id]
+        is_new = arn not in self.tasks[job_id]
+        self.tasks[job_id][arn] = detail
+        if detail["lastStatus"] == "STOPPED":
+            live.discard(arn)
+            if not self._sound(job_id):
+                self._running.forget(job_id)
+            return
+        live.add(arn)
+        if arn in self.denied:
+            return
+        if is_new:
+            sound = self._sound(job_id)
+            others = ", ".join(sorted(each[-6:] for each in sound))
+            self.check("never two live tasks of one job", len(sound) <= 1, f"{job_id}: {others}")
+            self._check_running(job_id)
+
+    def container_started(self, spec: ProcessSpec) -> None:
+        """A training begins: with what its try was frozen with, under its own prefix."""
+        environment = spec.environment
+        job_id, attempt = environment.get("RELAUNCH_JOB_ID", ""), int(environment.get("RELAUNCH_ATTEMPT", "0"))
+        resume = environment.get("RELAUNCH_RESUME_URI")
+        self.check(
+            "an attempt resumes from what was frozen",
+            resume in self._frozen_resumes[job_id, attempt],
+            f"{job_id}/{attempt} resumes from {resume}",
+        )
+        written = environment.get("RELAUNCH_CHECKPOINT_URI")
+        is_own = written is None or written.endswith(f"/{job_id}/attempt-{attempt}/")
+        self.check("an attempt writes under its own prefix", is_own, f"{job_id}/{attempt} writes to {written}")
+
+    def effect_done(self, kind: str, of: str) -> None:
+        """Somebody did an effect: stopped this task, remembered this offering, looked who waits for this slot."""
+        self._done[kind, of] = self._clock.now()
+
+    def warning_handled(self, instance_id: str, task_arns: Iterable[str]) -> None:
+        """A warning was handled without any error while these tasks were on the machine."""
+        for arn in task_arns:
+            is_asked = (EffectKind.STOP_TASK, arn) in self._done
+            self.check("a warned task is asked to stop", is_asked, f"{arn[-6:]} on {instance_id}")
+
+    def task_made(self, started_by: str, task_arn: str, is_first: bool) -> None:
+        """RunTask made a task, or named the one that the same client token had made before."""
+        self.check("one placement try makes one task", is_first, f"{started_by}: {task_arn[-6:]} beside another")
+
+    def deny(self, task_arn: str) -> None:
+        """ECS denies a task for longer than it says that it may."""
+        self.denied.add(task_arn)
+        for job_id in [job_id for job_id, live in self._live.items() if task_arn in live and not self._sound(job_id)]:
+            self._running.forget(job_id)
+
+    def live_tasks(self, job_id: str) -> int:
+        """How many tasks of the job live."""
+        return len(self._live[job_id])
+
+    def _sound(self, job_id: str) -> set[str]:
+        """The live tasks of a job of which ECS kept its word."""
+        return self._live[job_id] - self.denied
+
+    def lives(self, job_id: str, task_arn: str) -> bool:
+        """Tell whether a task has not stopped."""
+        return task_arn in self._live[job_id]
+
+    def is_listed(self, job_id: str, task_arn: str) -> bool:
+        """Tell whether a task is to go on: one that stops is not listed with those any more."""
+        return self.lives(job_id, task_arn) and self.tasks[job_id][task_arn].get("desiredStatus") == "RUNNING"
+
+    def _check_end(self, before: Job | None, job: Job) -> None:
+        if job.state.is_final and not (before and before.state.is_final):
+            live = self._sound(job.job_id)
+            self.check("no job ends before its task", not live, f"{job.job_id} {job.state}: {len(live)} live")
+
+    def _check_due(self, before: Job | None) -> None:
+        if before is None or before.wake_at is None:
+            return
+        # What was due already when it was saved, because its deadline had passed, is due since then.
+        late = self._clock.now() - max(before.wake_at, self._saved_at[before.job_id])
+        self.check("what is due is looked at in time", late <= DUE_PATIENCE, f"{before.job_id} {before.state}: {late}")
+
+    def _check_progress(self, before: Job | None, job: Job, *, is_new: bool) -> None:
+        if before is None:
+            self.check("a job is created once", is_new and job.version == 1, job.job_id)
+            return
+        self.check("every write is the next version", job.version == before.version + 1, f"{job.job_id} v{job.version}")
+        is_kept = not before.state.is_final or (job.state is before.state and job.ended_at == before.ended_at)
+        self.check("what is over stays over", is_kept, f"{job.job_id}: {before.state} → {job.state}")
+        numbers = [each.attempt.number if each.attempt else 0 for each in (before, job)]
+        self.check("attempts are numbered one by one", 0 <= numbers[1] - numbers[0] <= 1, f"{job.job_id}: {numbers}")
+        steps = (job.failures - before.failures, job.interruptions - before.interruptions)
+        is_counted = min(steps) >= 0 and sum(steps) <= 1 and job.cost_usd >= before.cost_usd
+        self.check("a stop is counted once", is_counted, f"{job.job_id}: {steps}")
+        told = [each.attempt for each in (before, job) if each.attempt and each.attempt.task_arn]
+        if len(told) == 2 and told[0].task_arn == told[1].task_arn:
+            is_newer = told[1].task_version >= told[0].task_version
+            self.check("old news of a task changes nothing", is_newer, f"{job.job_id}: {told[0].task_version}")
+        self.check("max_failures is kept", job.failures <= job.definition.max_failures + 1, job.job_id)
+
+    def _check_effects(self, job: Job) -> None:
+        """What was saved to be done is done before it is forgotten; a launch request is replaced by its launch."""
+        since, now = self._pending_since[job.job_id], self._clock.now()
+        for effect in [each for each in since if each not in job.pending]:
+            saved_at = since.pop(effect)
+            if effect.kind is EffectKind.REQUEST_LAUNCH:
+                continue
+            done_at = self._done.get((effect.kind, _object_of(effect, job)))
+            is_done = done_at is not None and done_at >= saved_at
+            self.check("an effect is done before it is forgotten", is_done, f"{job.job_id}: {effect.kind}")
+        for effect in job.pending:
+            since.setdefault(effect, now)
+        attempt = job.attempt
+        if attempt is None or attempt.intent is None or attempt.task_arn is None or attempt.stop is not None:
+            return
+        self.intents.setdefault(attempt.task_arn, self._clock.now())
+        wanted = (EffectKind.STOP_TASK, attempt.task_arn)
+        is_asked = wanted in self._done or wanted in {(each.kind, each.task_arn) for each in job.pending}
+        self.check("what is meant to stop is asked to", is_asked, f"{job.job_id}: {attempt.intent.kind}")
+
+    def _check_wake(self, job: Job) -> None:
+        if job.state.is_final:
+            self.check("what is over waits for nothing", bool(job.pending) == (job.wake_at is not None), job.job_id)
+            return
+        is_for_capacity = job.waiting is not None and job.waiting.reason is WaitReason.CAPACITY
+        horizon = CAPACITY_HORIZON if is_for_capacity else WAKE_HORIZON
+        is_soon = job.wake_at is not None and job.wake_at - self._clock.now() <= horizon
+        self.check("every open job is woken", is_soon, f"{job.job_id} is {job.state}, wake_at {job.wake_at}")
+
+    def _check_try(self, before: Job | None, job: Job) -> None:
+        attempt = job.attempt
+        if attempt is None or attempt.placement_try.state is not TryState.FROZEN:
+            return
+        known = before.attempt if before else None
+        chosen = attempt.placement_try
+        if known and (known.number, known.placement_try.number) == (attempt.number, chosen.number):
+            return
+        newest = self._objects.newest.get(job.job_id) if job.definition.checkpoint_uri else None
+        expected = newest.uri if newest else None
+        self._frozen_resumes[job.job_id, attempt.number].add(chosen.resume_uri)
+        self.check(
+            "an attempt resumes from the newest complete checkpoint",
+            chosen.resume_uri == expected,
+            f"{job.job_id}/{attempt.number}: {chosen.resume_uri}, and the newest is {expected}",
+        )
+        live = len(self._sound(job.job_id))
+        self.check("nothing is launched beside a live task", live == 0, f"{job.job_id}: {live} live")
+        cap = job.definition.max_price_usd_per_hour
+        is_allowed = cap is None or chosen.price_usd_per_hour <= cap
+        self.check("price caps are kept", is_allowed, f"{job.job_id}: {chosen.price_usd_per_hour} > {cap}")
+
+    def _account(self, before: Job | None, job: Job) -> None:
+        attempt = job.attempt
+        if attempt is None or attempt.task_arn is None:
+            return
+        if attempt.placement_try.placed_at is not None:
+            self.placed.setdefault(attempt.task_arn, attempt.placement_try.placed_at)
+        self.prices[attempt.task_arn] = attempt.placement_try.price_usd_per_hour
+        if attempt.stop is None or (before and before.attempt and before.attempt.stop == attempt.stop):
+            return
+        stops = self.stops[job.job_id]
+        is_first = attempt.task_arn not in stops
+        stops[attempt.task_arn] = attempt.stop
+        if attempt.task_arn in self.denied and attempt.placement_try.is_lost:
+            self.lost[attempt.task_arn] = (job.job_id, self._clock.now())
+        # Who left longer before was told of another warning: an earlier one that got lost.
+        if attempt.warned_at is not None and attempt.stop.at >= attempt.warned_at - NOTICE_LEAD:
+            self.warned.add(attempt.task_arn)
+        self.check("a stop has one reason", is_first, f"{job.job_id}: {attempt.task_arn[-6:]} stopped twice")
+
+    def _check_slots(self, job: Job) -> None:
+        if not job.has_slot:
+            self._holders.forget(job.job_id)
+            return
+        self._holders.note(job)
+        same, every = self._holders.of[job.definition.name], len(self._holders.jobs)
+        is_kept = same <= job.definition.max_running_jobs and every <= self._max_running_jobs
+        self.check("max_running_jobs is kept", is_kept, f"{same} of {job.definition.name}, {every} in all")
+
+    def _check_running(self, job_id: str) -> None:
+        job = self.jobs.get(job_id)
+        self.check("a task belongs to a job", job is not None, job_id)
+        if job is None:
+            return
+        self._running.note(job)
+        same = self._running.of[job.definition.name]
+        is_kept = same <= job.definition.max_running_jobs and len(self._running.jobs) <= self._max_running_jobs
+        self.check("no more tasks than max_running_jobs", is_kept, f"{same} of {job.definition.name}")
+        self.check("only open jobs get tasks", job.state is not JobState.SUCCEEDED, f"{job_id} is {job.state}")
+
+
+def _object_of(effect: Effect, job: Job) -> str:
+    match effect.kind:
+        case EffectKind.STOP_TASK:
+            return effect.task_arn
+        case EffectKind.REMEMBER_CAPACITY:
+            return str(effect.offering)
+        case _:
+            return job.definition.name

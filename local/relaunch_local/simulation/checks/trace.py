@@ -1,0 +1,60 @@
+"""What happened in a run, line by line, for people and for comparing two runs."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from relaunch.core.jobs.job import Job, TimelineEntry
+from relaunch_local.ecs import Clock, Event
+from relaunch_local.simulation.checks.coverage import Transition
+
+
+class Trace:
+    """Implements DecisionLog; keeps lines only when it is on."""
+
+    def __init__(self, clock: Clock, *, is_on: bool) -> None:
+        """Begin."""
+        self.lines: list[str] = []
+        self.decided_by: Counter[Transition] = Counter()
+        self.postponed_at: dict[str, datetime] = {}
+        """When each job was last left for later."""
+        self.on_swept: Callable[[], None] = lambda: None
+        """Told when the whole cluster was swept."""
+        self._clock = clock
+        self._is_on = is_on
+
+    def line(self, text: str) -> None:
+        """Write a line with the moment."""
+        if self._is_on:
+            self.lines.append(f"{self._clock.now():%d %H:%M:%S.%f}"[:-3] + f"  {text}")
+
+    def decided(self, decision: str, **facts: object) -> None:
+        """A decision of the application."""
+        action = facts.get("action")
+        if action:
+            self.decided_by[Transition(str(facts["state"]), str(action), str(facts["next_state"]))] += 1
+        if decision == "swept" and facts.get("reason") is None:
+            self.on_swept()
+        elif decision == "postponed":
+            self.postponed_at[str(facts.get("job_id", ""))] = self._clock.now()
+        if self._is_on and decision in {"ignored", "postponed", "dead-lettered", "spot-prices-unknown"}:
+            self.line(f"{decision} {facts.get('job_id', '')}: {facts.get('reason', '')}")
+
+    def saved(self, job: Job, timeline: Sequence[TimelineEntry]) -> None:
+        """A write of a job."""
+        if self._is_on:
+            told = "; ".join(f"{entry.event} ({entry.detail})" for entry in timeline) or "quietly"
+            pending = " ".join(str(effect.kind) for effect in job.pending)
+            self.line(f"{job.job_id} v{job.version} {job.state}: {told}{' | to do: ' + pending if pending else ''}")
+
+    def event(self, event: Event) -> None:
+        """An event of ECS or EC2."""
+        if not self._is_on:
+            return
+        detail = event["detail"]
+        if "taskArn" in detail:
+            exits = [each.get("exitCode") for each in detail["containers"]]
+            words = f"{detail['taskArn'][-6:]} {detail['lastStatus']} v{detail['version']} {exits}"
+            self.line(f"ECS {detail.get('startedBy')}: {words} {detail.get('stoppedReason', '')}")
+        elif "instance-id" in detail:
+            self.line(f"EC2 {detail['instance-id']}: {event['detail-type']} {detail.get('state', '')}")

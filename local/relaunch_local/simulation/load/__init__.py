@@ -1,0 +1,1 @@
+"""Many events at once against AWS's documented limits."""

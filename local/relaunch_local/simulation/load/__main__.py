@@ -1,0 +1,8 @@
+"""`python -m relaunch_local.simulation.load`."""
+
+import sys
+
+from relaunch_local.simulation.load.run import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,297 @@
+"""The account of a load run: nothing fails in it but by its limits, and there are many jobs."""
+
+import math
+import random
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from botocore.exceptions import ClientError
+
+from relaunch.adapters.aws.ecs.rate_limiter import Pace
+from relaunch.adapters.aws.errors import is_throttled
+from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption, PurchasePolicy
+from relaunch.core.definitions.definition import GithubTrigger, JobDefinition, S3Trigger
+from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.jobs.lookup import waited_slot
+from relaunch.ports import CapacityProviderOffer
+from relaunch_local.ecs import InstanceShape, SimulatorSettings, Timing
+from relaunch_local.simulation.aws.account import Cloud
+from relaunch_local.simulation.aws.calls import CallErrors, Calls
+from relaunch_local.simulation.aws.lambda_functions import Lambdas, OnEnd
+from relaunch_local.simulation.aws.runtime import Invocation, KilledError, Runtime
+from relaunch_local.simulation.aws.sqs import Poller
+from relaunch_local.simulation.aws.table import Indexes
+from relaunch_local.simulation.aws.template import CLUSTER, FunctionSettings
+from relaunch_local.simulation.aws.trainings import Recipe
+from relaunch_local.simulation.load.limits import LAMBDA_CONCURRENCY
+from relaunch_local.simulation.options import Options
+from relaunch_local.simulation.scenario import BUCKET, PlannedEvent, Scenario
+
+T = TypeVar("T")
+
+USD_PER_HOUR: Mapping[str, float] = {"g5.48xlarge": 16.288, "g4dn.12xlarge": 3.912, "g4dn.xlarge": 0.526}
+"""The machines a load may run on: of eight GPUs, of four, of one."""
+_KINDS = {"push": "vision", "upload": "speech", "request": "text"}
+"""Which definition each kind of event starts; of twenty events eleven are pushes, eight uploads, one a request."""
+_TWENTY = ("request", *("push", "upload") * 8, "push", "push", "push")
+EVENTS_AT_SECONDS = 60.0
+DEFINITIONS = len(_KINDS)
+_OK = "ok"
+# Standard retries, as our clients are configured.
+_SDK_TRIES = 3
+
+
+@dataclass(frozen=True)
+class LoadScenario(Scenario):
+    """So many events at one moment."""
+
+    instance_type: str = "g5.48xlarge"
+
+    @classmethod
+    def of(
+        cls, seed: int, jobs: int, instance_type: str, quota: int, work_seconds: float, *, is_warm: bool
+    ) -> "LoadScenario":
+        """Plan the events, one of each job; with `is_warm` machines for all jobs are there before."""
+        # A repeatable choice, not a secret.
+        dice = random.Random(f"{seed}/load")  # noqa: S311
+        machines = math.ceil(jobs / tasks_per_machine(instance_type))
+        definitions = tuple(_definition(name, jobs) for name in _KINDS.values())
+        return cls(
+            intensity=1.0,
+            chaos_seconds=0.0,
+            providers=(CapacityProviderOffer("gpus", instance_type, PurchaseOption.ON_DEMAND),),
+            capacity={"gpus": None},
+            definitions=definitions,
+            recipes={each.name: Recipe(work_seconds=work_seconds, checkpoint_seconds=None) for each in definitions},
+            events=tuple(_event(number, f"{dice.getrandbits(160):040x}") for number in range(jobs)),
+            limits=StackLimits(max_running_jobs=jobs),
+            timing=Timing(),
+            provisioning_quota=quota,
+            on_demand_usd_per_hour=USD_PER_HOUR,
+            group_size=jobs,
+            group_least=machines if is_warm else 0,
+            instance_type=instance_type,
+        )
+
+    def simulator_settings(self, seed: int) -> SimulatorSettings:
+        """The region, with the machines of this load."""
+        row = load_catalogue()[self.instance_type]
+        shape = InstanceShape(
+            vcpus=row.vcpus,
+            memory_mib=row.memory_mib,
+            gpus=row.gpu_count,
+            gpu_memory_mib=row.gpu_memory_mib,
+            gpu_name=row.accelerator_model,
+        )
+        return replace(
+            super().simulator_settings(seed),
+            instance_types={self.instance_type: shape},
+            price_of=lambda name, _zone, _purchase: USD_PER_HOUR[name],
+        )
+
+
+def tasks_per_machine(instance_type: str) -> int:
+    """How many jobs of a load, of one GPU each, a machine has room for."""
+    return load_catalogue()[instance_type].gpu_count
+
+
+def _definition(name: str, jobs: int) -> JobDefinition:
+    return JobDefinition(
+        name=name,
+        task_definition=f"{name}-trainer",
+        accelerator=AcceleratorRequirement(gpu=GpuRequirement(count=1, memory_mib=8 * 1024)),
+        triggers=(
+            GithubTrigger(f"acme/{name}", "push", branches=("main",)),
+            S3Trigger(BUCKET, prefix=f"{name}/", suffix=".manifest"),
+        ),
+        environment={"RECIPE": name},
+        purchase=PurchasePolicy.ON_DEMAND,
+        max_running_jobs=jobs,
+    )
+
+
+def _event(number: int, token: str) -> PlannedEvent:
+    kind = _TWENTY[number % len(_TWENTY)]
+    return PlannedEvent(EVENTS_AT_SECONDS, kind, _KINDS[kind], token)
+
+
+class ThrottledCalls(Calls):
+    """Calls as the SDK makes them: what is throttled is tried again, a little later ("standard" retries)."""
+
+    def __init__(self, *arguments: Any) -> None:
+        """Have made no call."""
+        super().__init__(*arguments)
+        self.answers: Counter[tuple[str, str]] = Counter()
+
+    def perform(self, service: str, action: str, effect: Callable[[], T], errors: CallErrors) -> T:
+        """Make the call; count what each try was answered."""
+        for number in range(_SDK_TRIES):
+            try:
+                answer = super().perform(service, action, effect, errors)
+            except ClientError as error:
+                self.answers[action, error.response["Error"]["Code"]] += 1
+                if not is_throttled(error) or number + 1 == _SDK_TRIES or self.runtime.current is None:
+                    raise
+                wait = self.chance.stream("sdk-retries").random() * 2**number
+                self.runtime.pause(wait, f"{service}:{action} is tried again")
+            else:
+                if service == "ecs":
+                    self.answers[action, _OK] += 1
+                return answer
+        raise AssertionError("the last try returns or raises")
+
+
+class QuickIndexes(Indexes):
+    """Indexes that look only at jobs that may wait for a slot: there are ten thousand others."""
+
+    def __init__(self, *arguments: Any) -> None:
+        """Hold nothing."""
+        super().__init__(*arguments)
+        self._may_wait: dict[str, None] = {}
+
+    def note(self, job: Job) -> None:
+        """Let the indexes learn of a write, soon."""
+        super().note(job)
+        if waited_slot(job) is not None:
+            self._may_wait[job.job_id] = None
+
+    def waiting(self, slot: str) -> list[Job]:
+        """The jobs that the index `waiting` has under a slot."""
+        found = []
+        for job_id in list(self._may_wait):
+            job = self._shown(job_id)
+            if job is not None and waited_slot(job) == slot:
+                found.append(job)
+            if all(waited_slot(each) is None for _, each in self._entries[job_id]):
+                del self._may_wait[job_id]
+        return found
+
+
+class TooManyRequestsError(Exception):
+    """Lambda's 429: the account runs as many functions as it may."""
+
+
+class BoundedLambdas(Lambdas):
+    """Functions within the account's concurrency, each in a container; who calls one beyond it is answered 429."""
+
+    def __init__(self, *arguments: Any) -> None:
+        """Run nothing."""
+        super().__init__(*arguments)
+        self.running = self.refused = self.most_at_once = self.containers = 0
+        self._free: dict[str, list[int]] = defaultdict(list)
+
+    def call(self, name: str, body: Callable[[], Any], on_end: OnEnd) -> None:
+        """Call a function once, unless too many run."""
+        if self.running >= LAMBDA_CONCURRENCY:
+            self.refused += 1
+            on_end(None, TooManyRequestsError(name))
+        else:
+            super().call(name, body, on_end)
+
+    def call_asynchronously(self, name: str, body: Callable[[], Any], what: str) -> None:
+        """Queue a call; Lambda takes it up when there is room, and looks again after a second."""
+        if self.running >= LAMBDA_CONCURRENCY:
+            self.refused += 1
+            wait = self._chance.stream("asynchronous-queue").uniform(1.0, 2.0)
+            self._clock.call_later(wait, lambda: self.call_asynchronously(name, body, what))
+        else:
+            super().call_asynchronously(name, body, what)
+
+    def _invoke(
+        self,
+        settings: FunctionSettings,
+        body: Callable[[], Any],
+        on_end: OnEnd,
+        invocation: Invocation | None = None,
+        *,
+        is_spared: bool = False,
+    ) -> None:
+        self.running += 1
+        self.most_at_once = max(self.most_at_once, self.running)
+
+        invocation = invocation or Invocation(next(self._numbers), settings.name)
+        free = self._free[settings.name]
+        if not free:
+            self.containers += 1
+        invocation.container = container = free.pop() if free else self.containers
+
+        def ended(answer: Any, error: BaseException | None) -> None:
+            self.running -= 1
+            if not isinstance(error, KilledError):
+                free.append(container)
+            on_end(answer, error)
+
+        super()._invoke(settings, body, ended, invocation, is_spared=is_spared)
+
+
+class FivePollers(Poller):
+    """Lambda begins with five concurrent batches of a busy queue ("Lambda event source mappings for Amazon SQS")."""
+
+    latency_seconds = (0.002, 0.05)
+
+
+class PerContainer:
+    """Something that every container of a function has of its own: what it keeps in mind, others do not know."""
+
+    def __init__(self, make: Callable[[], Any], runtime: Runtime) -> None:
+        """Make one for each container that asks."""
+        self._make = make
+        self._runtime = runtime
+        self._made: dict[int, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        """The same of the container that runs now."""
+        container = self._runtime.current.container if self._runtime.current else 0
+        if container not in self._made:
+            self._made[container] = self._make()
+        return getattr(self._made[container], name)
+
+
+class LoadCloud(Cloud):
+    """The account."""
+
+    calls_type = ThrottledCalls
+    indexes_type = QuickIndexes
+    lambdas_type = BoundedLambdas
+    poller_type = FivePollers
+
+    def __init__(self, seed: int, scenario: LoadScenario) -> None:
+        """Build it, and wait until the machines are there that it always has."""
+        super().__init__(seed, Options(without_faults=True, scenario=scenario))
+        # What was written is told to the invariants; kept, it would be most of the memory.
+        self.store.writes = deque(maxlen=0)
+        hosts = self.simulator.clusters.get(CLUSTER).hosts
+        self.clock.run_until(lambda: len(hosts) >= scenario.group_least)
+
+    @property
+    def refused(self) -> Counter[str]:
+        """How often what was refused: calls by their error, functions that were to run."""
+        found = Counter({f"{action}: {code}": count for (action, code), count in self._answers.items() if code != _OK})
+        if isinstance(self.lambdas, BoundedLambdas) and self.lambdas.refused:
+            found["functions: TooManyRequests"] = self.lambdas.refused
+        return found
+
+    @property
+    def calls_made(self) -> Counter[str]:
+        """How often each action of ECS was called, whatever was answered."""
+        found: Counter[str] = Counter()
+        for (action, _), count in self._answers.items():
+            found[action] += count
+        return found
+
+    @property
+    def _answers(self) -> Counter[tuple[str, str]]:
+        return self.calls.answers if isinstance(self.calls, ThrottledCalls) else Counter()
+
+    def per_container(self, make: Callable[[], Any]) -> Any:
+        """One for each container."""
+        return PerContainer(make, self.runtime)
+
+    def pace(self) -> Pace:
+        """The pace of a container's launches, which waits on the simulated clock."""
+        clock, runtime = self.clock, self.runtime
+        return Pace(lambda: clock.now().timestamp(), lambda seconds: runtime.pause(seconds, "waits for its turn"))

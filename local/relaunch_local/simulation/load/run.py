@@ -1,0 +1,299 @@
+"""`python -m relaunch_local.simulation.load`: many events at once, against AWS's documented limits.
+
+Every event becomes one job, every job one task that runs to its end, and the last of them runs not much later than the
+tightest limit allows. The exit status is not 0 when anything of that does not hold.
+"""
+
+import argparse
+import json
+import math
+import resource
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from relaunch_local.ecs import Event, Timing
+from relaunch_local.simulation.aws.clients import TASK_STATE_CHANGE
+from relaunch_local.simulation.checks.verdict import Verdict
+from relaunch_local.simulation.faults.rare import Mishaps
+from relaunch_local.simulation.load.account import (
+    DEFINITIONS,
+    EVENTS_AT_SECONDS,
+    USD_PER_HOUR,
+    LoadCloud,
+    LoadScenario,
+    tasks_per_machine,
+)
+from relaunch_local.simulation.load.events import LoadEvents
+from relaunch_local.simulation.load.limits import Limit, Load, limits_of, tightest
+from relaunch_local.simulation.run import Schedule
+
+MOST_RATIO = 1.10
+"""How much longer than the tightest limit allows a load may take."""
+PROVISIONING_QUOTA = 500
+# Programs run on until the last one has begun, so that no machine is handed on: each job needs a place of its own.
+_WORK_MARGIN = 1.5
+_WORK_LEAST_SECONDS = 1_200.0
+# A load that is not through by then never will be.
+_PATIENCE = 8.0
+_STEP_SECONDS = 10.0
+_TOLD_EVERY_SECONDS = 5.0
+_SHOWN_FAULTS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """What a load is; `machines` are on `instance_type`, and there already when it `is_warm`."""
+
+    events: int = 10_000
+    instance_type: str = "g5.48xlarge"
+    is_warm: bool = False
+    provisioning_quota: int = PROVISIONING_QUOTA
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LoadResult:
+    """What came of a load; times in simulated seconds, but for `wall_seconds` and `memory_mib`, which are real."""
+
+    options: LoadOptions
+    limits: tuple[Limit, ...]
+    took_seconds: float
+    accepted: int
+    jobs: int
+    tasks: int
+    launched: int
+    ends: Counter[str]
+    deliveries: int
+    repeated: int
+    refused: Counter[str]
+    calls: Counter[str]
+    dead_letters: int
+    violations: tuple[str, ...]
+    checks: int
+    steps: int
+    simulated_seconds: float
+    wall_seconds: float
+    memory_mib: float
+
+    @property
+    def tightest(self) -> Limit:
+        """The limit that takes the most time."""
+        return tightest(self.limits)
+
+    @property
+    def ratio(self) -> float:
+        """How much longer it took than the tightest limit allows."""
+        return self.took_seconds / self.tightest.least_seconds
+
+    @property
+    def faults(self) -> list[str]:
+        """Everything that is wrong with it, in words."""
+        events = self.options.events
+        counts = {"events accepted": self.accepted, "jobs": self.jobs, "jobs launched": self.launched}
+        counts |= {"tasks": self.tasks, "jobs that succeeded": self.ends["SUCCEEDED"]}
+        found = [f"{count:,} {name}, not {events:,}" for name, count in counts.items() if count != events]
+        if self.dead_letters:
+            found.append(f"{self.dead_letters} messages are dead")
+        if self.ratio > MOST_RATIO:
+            found.append(f"it took {self.ratio:.2f} times what {self.tightest.name} allows, more than {MOST_RATIO}")
+        if self.ratio < 1:
+            found.append(f"it took less than {self.tightest.name} allows: the limit is computed or kept wrongly")
+        return [*found, *self.violations]
+
+    def to_json(self) -> dict[str, Any]:
+        """The document that `--json` prints."""
+        numbers = ("took_seconds", "accepted", "jobs", "tasks", "launched", "deliveries", "repeated")
+        return {
+            "events": self.options.events,
+            "instance_type": self.options.instance_type,
+            "is_warm": self.options.is_warm,
+            "limits": [
+                {"name": each.name, "documented": each.documented, "source": each.source, "least_s": each.least_seconds}
+                for each in self.limits
+            ],
+            "tightest": self.tightest.name,
+            "floor_s": self.tightest.least_seconds,
+            "ratio": round(self.ratio, 4),
+            **{name: getattr(self, name) for name in numbers},
+            "ends": dict(self.ends),
+            "refused": dict(self.refused),
+            "calls": dict(self.calls),
+            "checks": self.checks,
+            "dead_letters": self.dead_letters,
+            "faults": self.faults,
+            "simulated_s": round(self.simulated_seconds, 1),
+            "wall_s": round(self.wall_seconds, 1),
+            "memory_mib": round(self.memory_mib),
+        }
+
+
+class LoadVerdict(Verdict):
+    """Judges a load: as any other run, but that it looks for ten thousand jobs by their events' names at once."""
+
+    def _check_events(self) -> None:
+        found: Counter[tuple[str, str]] = Counter()
+        for job in self._cloud.invariants.jobs.values():
+            tokens = [token for token in _words(job.trigger.identity) if (job.definition.name, token) in self._accepted]
+            found.update((job.definition.name, token) for token in tokens)
+            self._check("no job without an event", len(tokens) == 1, f"{job.job_id}: {job.trigger.identity}")
+        for each in sorted(self._accepted):
+            self._check("an accepted event becomes exactly one job", found[each] == 1, f"{each}: {found[each]} jobs")
+
+    @property
+    def _accepted(self) -> set[tuple[str, str]]:
+        return self._outside.accepted
+
+
+def _words(identity: str) -> set[str]:
+    return set("".join(letter if letter.isalnum() else " " for letter in identity).split())
+
+
+class LoadRun:
+    """A load in progress."""
+
+    def __init__(self, options: LoadOptions, on_progress: Callable[[str], None]) -> None:
+        """Plan the events; `on_progress` is told every few seconds how far it is."""
+        self.options = options
+        self._on_progress = on_progress
+        self._began = self._told = time.monotonic()
+        per_machine = tasks_per_machine(options.instance_type)
+        machines = 0 if options.is_warm else math.ceil(options.events / per_machine)
+        load = Load(options.events, DEFINITIONS, machines, per_machine, options.provisioning_quota)
+        self.limits = tuple(limits_of(load, Timing()))
+        self.floor_seconds = tightest(self.limits).least_seconds
+        scenario = LoadScenario.of(
+            options.seed,
+            options.events,
+            options.instance_type,
+            options.provisioning_quota,
+            max(_WORK_MARGIN * self.floor_seconds, _WORK_LEAST_SECONDS),
+            is_warm=options.is_warm,
+        )
+        self.cloud = LoadCloud(options.seed, scenario)
+        self.events = LoadEvents(self.cloud)
+        Schedule(self.cloud)
+        self.began_at = self.cloud.clock.now() + timedelta(seconds=EVENTS_AT_SECONDS)
+        self.running: dict[str, datetime] = {}
+        """When the first task of each job ran."""
+        self.cloud.simulator.subscribe(self._observe)
+
+    def run(self) -> LoadResult:
+        """Let it all happen until every job is over, and judge it."""
+        cloud, patience = self.cloud, _PATIENCE * self.floor_seconds
+        self._advance(lambda: len(self.running) >= self.options.events, patience)
+        self._advance(self._is_at_rest, patience + 2 * _WORK_MARGIN * self.floor_seconds + _WORK_LEAST_SECONDS)
+        LoadVerdict(cloud, self.events, Mishaps(cloud, lambda: None)).judge()
+        return self._result()
+
+    def _observe(self, event: Event) -> None:
+        detail = event["detail"]
+        if event["detail-type"] == TASK_STATE_CHANGE and detail["lastStatus"] == "RUNNING":
+            self.running.setdefault(detail["startedBy"].rpartition("/")[0], self.cloud.clock.now())
+
+    def _is_at_rest(self) -> bool:
+        jobs = self.cloud.invariants.jobs
+        return len(jobs) >= self.options.events and all(job.state.is_final and not job.pending for job in jobs.values())
+
+    def _advance(self, is_there: Callable[[], bool], patience_seconds: float) -> None:
+        clock = self.cloud.clock
+        limit = clock.now() + timedelta(seconds=patience_seconds)
+        while not is_there() and clock.now() < limit:
+            clock.advance(_STEP_SECONDS)
+            if time.monotonic() - self._told >= _TOLD_EVERY_SECONDS:
+                self._told = time.monotonic()
+                self._on_progress(self._progress())
+
+    def _progress(self) -> str:
+        cloud = self.cloud
+        seconds = (cloud.clock.now() - self.began_at).total_seconds()
+        ended = sum(job.state.is_final for job in cloud.invariants.jobs.values())
+        return (
+            f"{seconds:>7,.0f} s simulated in {self._told - self._began:.0f} s: {len(cloud.invariants.jobs):,} jobs, "
+            f"{len(self.running):,} launched, {ended:,} over, {cloud.refused.total():,} calls refused"
+        )
+
+    def _result(self) -> LoadResult:
+        cloud = self.cloud
+        jobs, last = cloud.invariants.jobs, max(self.running.values(), default=cloud.clock.now())
+        return LoadResult(
+            options=self.options,
+            limits=self.limits,
+            took_seconds=(last - self.began_at).total_seconds(),
+            accepted=len(self.events.accepted),
+            jobs=len(jobs),
+            tasks=sum(len(tasks) for tasks in cloud.invariants.tasks.values()),
+            launched=len(self.running),
+            ends=Counter(str(job.state) for job in jobs.values()),
+            deliveries=self.events.deliveries,
+            repeated=self.events.repeated,
+            refused=cloud.refused,
+            calls=cloud.calls_made,
+            dead_letters=len(cloud.queues.dead_letters),
+            violations=tuple(cloud.invariants.violations),
+            checks=cloud.invariants.checks.total(),
+            steps=cloud.runtime.steps,
+            simulated_seconds=(cloud.clock.now() - cloud.started_at).total_seconds(),
+            wall_seconds=time.monotonic() - self._began,
+            memory_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        )
+
+
+def run_load(options: LoadOptions, on_progress: Callable[[str], None] = lambda _text: None) -> LoadResult:
+    """Run a load from its beginning to its end."""
+    return LoadRun(options, on_progress).run()
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run what was asked for; 1 when anything about it is wrong."""
+    arguments = _parse_arguments(words)
+    options = LoadOptions(
+        arguments.events, arguments.machine, arguments.warm, arguments.provisioning_quota, arguments.seed
+    )
+    result = run_load(options, lambda text: print(text, file=sys.stderr, flush=True))
+    print(json.dumps(result.to_json(), indent=2) if arguments.json else describe(result))
+    return 1 if result.faults else 0
+
+
+def _parse_arguments(words: Sequence[str] | None) -> argparse.Namespace:
+    usual = LoadOptions()
+    parser = argparse.ArgumentParser(prog="python -m relaunch_local.simulation.load", description=__doc__)
+    parser.add_argument("--events", type=int, default=usual.events, help="how many at once")
+    parser.add_argument("--machine", choices=sorted(USD_PER_HOUR), default=usual.instance_type)
+    parser.add_argument("--warm", action="store_true", help="machines for all jobs are there; else there is none")
+    parser.add_argument("--provisioning-quota", type=int, default=PROVISIONING_QUOTA, help="as Service Quotas has it")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    arguments = parser.parse_args(words)
+    if arguments.events < 1 or arguments.provisioning_quota < 1:
+        parser.error("--events and --provisioning-quota must be at least 1")
+    return arguments
+
+
+def describe(result: LoadResult) -> str:
+    """The result for people: the limits, what was refused, and how long it took."""
+    limit = result.tightest
+    where = "with machines for all" if result.options.is_warm else "from no machine"
+    rows = [("limit", "documented", "least time"), *((each.name, each.documented, f"{each.least_seconds:,.1f} s")
+            for each in result.limits)]  # fmt: skip
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    lines = [f"{row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]:>{widths[2]}}" for row in rows]
+    ends = ", ".join(f"{count:,} {state}" for state, count in sorted(result.ends.items()))
+    lines += [
+        "",
+        f"events    {result.accepted:,} at once, {result.repeated:,} of them delivered twice, {where}",
+        f"jobs      {result.jobs:,}: {ends}; {result.tasks:,} tasks, {result.dead_letters} dead letters",
+        "calls     " + ", ".join(f"{count:,} {name}" for name, count in result.calls.most_common()),
+        "refused   " + (", ".join(f"{count:,} {name}" for name, count in result.refused.most_common()) or "none"),
+        f"checks    {result.checks:,}, {len(result.violations)} violations",
+        f"run       {result.simulated_seconds:,.0f} s simulated in {result.wall_seconds:,.0f} s, "
+        f"{result.memory_mib:,.0f} MiB",
+        *(f"WRONG     {fault}" for fault in result.faults[:_SHOWN_FAULTS]),
+        f"tightest limit: {limit.name} ({limit.documented}); floor {limit.least_seconds:,.1f} s; "
+        f"took {result.took_seconds:,.1f} s; ratio {result.ratio:.3f}",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""The real template in an emulator beside the ECS simulator: built, deployed, connected."""

@@ -1,0 +1,102 @@
+"""What the account has beside the application: buckets, the tasks' role, the image, the log group."""
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from relaunch_local.stack.emulator import ACCOUNT, REGION, Emulator
+
+DATASETS = "relaunch-datasets"
+CHECKPOINTS = "relaunch-checkpoints"
+LOG_GROUP = "/relaunch/trainer"
+REPOSITORY_NAME = "trainer"
+TASK_ROLE = "trainer-task"
+ROLE_PATH = "/relaunch/"
+
+# The longest that AWS lets a role's session be.
+SESSION_SECONDS = 43_200
+
+
+@dataclass(frozen=True)
+class TaskCredentials:
+    """The credentials of the tasks' role, as a task gets them from ECS."""
+
+    access_key_id: str
+    secret_access_key: str
+    session_token: str
+
+    def environment(self) -> dict[str, str]:
+        """The variables that carry them."""
+        return {
+            "AWS_ACCESS_KEY_ID": self.access_key_id,
+            "AWS_SECRET_ACCESS_KEY": self.secret_access_key,
+            "AWS_SESSION_TOKEN": self.session_token,
+        }
+
+
+def provision_account(emulator: Emulator) -> TaskCredentials:
+    """Make everything that an account would have before Relaunch is deployed."""
+    create_buckets(emulator)
+    emulator.client("logs").create_log_group(logGroupName=LOG_GROUP)
+    push_image(emulator)
+    return create_task_role(emulator)
+
+
+def create_buckets(emulator: Emulator) -> None:
+    """Make both buckets; uploads to the first are told to EventBridge."""
+    s3 = emulator.client("s3")
+    for bucket in (DATASETS, CHECKPOINTS):
+        s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": REGION})
+    s3.put_bucket_notification_configuration(
+        Bucket=DATASETS, NotificationConfiguration={"EventBridgeConfiguration": {}}
+    )
+
+
+def push_image(emulator: Emulator, tag: str = "latest") -> str:
+    """Put an image into the trainer's repository, which is made if need be; return its digest."""
+    ecr = emulator.client("ecr")
+    with suppress(ecr.exceptions.RepositoryAlreadyExistsException):
+        ecr.create_repository(repositoryName=REPOSITORY_NAME)
+    # An index: the emulator keeps no configuration, which the manifest of one image would leave the platform to.
+    media_type = "application/vnd.oci.image.index.v1+json"
+    manifest = {
+        "schemaVersion": 2,
+        "mediaType": media_type,
+        "manifests": [{"digest": f"sha256:{tag}", "platform": {"os": "linux", "architecture": "amd64"}}],
+    }
+    answer = ecr.put_image(
+        repositoryName=REPOSITORY_NAME,
+        imageTag=tag,
+        imageManifest=json.dumps(manifest),
+        imageManifestMediaType=media_type,
+    )
+    return str(answer["image"]["imageId"]["imageDigest"])
+
+
+def create_task_role(emulator: Emulator) -> TaskCredentials:
+    """Make the role that examples/README.md describes, and take it on as ECS does for a task."""
+    iam = emulator.client("iam")
+    trusted = {"Service": "ecs-tasks.amazonaws.com", "AWS": f"arn:aws:iam::{ACCOUNT}:root"}
+    trust = {"Statement": [{"Effect": "Allow", "Principal": trusted, "Action": "sts:AssumeRole"}]}
+    role = iam.create_role(
+        RoleName=TASK_ROLE, Path=ROLE_PATH, AssumeRolePolicyDocument=policy(trust), MaxSessionDuration=SESSION_SECONDS
+    )
+    objects = {
+        "Effect": "Allow",
+        "Action": ["s3:GetObject", "s3:PutObject"],
+        "Resource": [f"arn:aws:s3:::{CHECKPOINTS}/*", f"arn:aws:s3:::{DATASETS}/*"],
+    }
+    buckets = {"Effect": "Allow", "Action": "s3:ListBucket", "Resource": f"arn:aws:s3:::{CHECKPOINTS}"}
+    iam.put_role_policy(
+        RoleName=TASK_ROLE, PolicyName="train", PolicyDocument=policy({"Statement": [objects, buckets]})
+    )
+    credentials = emulator.client("sts").assume_role(
+        RoleArn=role["Role"]["Arn"], RoleSessionName=TASK_ROLE, DurationSeconds=SESSION_SECONDS
+    )["Credentials"]
+    return TaskCredentials(credentials["AccessKeyId"], credentials["SecretAccessKey"], credentials["SessionToken"])
+
+
+def policy(content: Mapping[str, object]) -> str:
+    """A policy document."""
+    return json.dumps({"Version": "2012-10-17", **content})

@@ -1,0 +1,109 @@
+"""Deploys the built template into the emulator with `sam deploy` itself, and reads what came of it."""
+
+import fcntl
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from relaunch_local.stack.build import BUILD, REPOSITORY, built_application, locked
+from relaunch_local.stack.emulator import INTERPRETER, REGION, Emulator
+from relaunch_local.stack.process_guard import start_guarded
+
+STACK = "relaunch"
+PACKAGES = "relaunch-packages"
+
+SAM = REPOSITORY / ".venv-sam" / "bin" / "sam"
+
+
+class DeploymentError(Exception):
+    """The application could not be deployed; the message carries what SAM said."""
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """The deployed stack: its outputs, and its resources by logical id."""
+
+    outputs: Mapping[str, str]
+    resources: Mapping[str, str]
+    emulator: Emulator
+
+    @cached_property
+    def webhook_url(self) -> str:
+        """The Function URL where it can be reached: its host name, as AWS makes it, is not ours to resolve."""
+        url_id = self.outputs["WebhookUrl"].removeprefix("https://").split(".", 1)[0]
+        return f"{self.emulator.endpoint_url}/_aws/lambda-url/{url_id}/"
+
+    @cached_property
+    def webhook_secret(self) -> str:
+        """The secret that GitHub would sign with."""
+        client = self.emulator.client("secretsmanager")
+        return str(client.get_secret_value(SecretId=self.outputs["WebhookSecretArn"])["SecretString"])
+
+
+def deploy(emulator: Emulator, parameters: Mapping[str, str], folder: Path) -> Deployment:
+    """Deploy what lies in the build folder, with these template parameters besides Runtime and Architecture.
+
+    Raises:
+        NotBuiltError: there is no build.
+        DeploymentError: SAM failed, or the emulator cannot run what was built.
+    """
+    emulator.client("s3").create_bucket(Bucket=PACKAGES, CreateBucketConfiguration={"LocationConstraint": REGION})
+    with locked(fcntl.LOCK_SH):
+        application = built_application()
+        check_runtime(application.runtime)
+        given = {**parameters, "Runtime": application.runtime, "Architecture": application.architecture}
+        run_sam_deploy(emulator, given, folder)
+    return Deployment(*read_stack(emulator), emulator)
+
+
+def check_runtime(runtime: str) -> None:
+    """The emulator runs every function with its own interpreter, whatever the template's Runtime says.
+
+    Raises:
+        DeploymentError: the application was compiled for another interpreter.
+    """
+    environment = INTERPRETER.parent.parent / "lib"
+    if not (environment / runtime).is_dir():
+        raise DeploymentError(f"the application is built for {runtime}, the emulator is not: run `make setup build`")
+
+
+def run_sam_deploy(emulator: Emulator, parameters: Mapping[str, str], folder: Path) -> None:
+    """Run SAM with nothing of our environment but the way to the emulator."""
+    work = folder / "sam"
+    work.mkdir()
+    environment = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": str(work),
+        "TMPDIR": str(work),
+        "LANG": "C.UTF-8",
+        "SAM_CLI_TELEMETRY": "0",
+        "SAM_CLI_POLL_DELAY": "0.1",
+        **emulator.environment(),
+    }
+    command: list[str | Path] = [SAM, "deploy", "--config-file", REPOSITORY / "samconfig.toml", "--config-env", "local"]
+    command += ["--template-file", BUILD / "template.yaml", "--s3-bucket", PACKAGES, "--stack-name", STACK]
+    command += ["--parameter-overrides", *(f"{name}={value}" for name, value in parameters.items())]
+    log = folder / "deploy.log"
+    process = start_guarded(command, environment=environment, folder=work, log=log)
+    try:
+        exit_code = process.wait()
+    finally:
+        process.stop()
+    if exit_code != 0:
+        raise DeploymentError(f"sam deploy failed:\n{log.read_text()[-4000:]}")
+
+
+def read_stack(emulator: Emulator) -> tuple[dict[str, str], dict[str, str]]:
+    """Read the stack's outputs, and its resources' physical ids by logical id."""
+    cloudformation = emulator.client("cloudformation")
+    stack = cloudformation.describe_stacks(StackName=STACK)["Stacks"][0]
+    outputs = {each["OutputKey"]: each["OutputValue"] for each in stack["Outputs"]}
+    pages = cloudformation.get_paginator("list_stack_resources").paginate(StackName=STACK)
+    resources = {
+        each["LogicalResourceId"]: each["PhysicalResourceId"]
+        for page in pages
+        for each in page["StackResourceSummaries"]
+    }
+    return outputs, resources

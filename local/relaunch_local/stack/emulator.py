@@ -1,0 +1,139 @@
+"""Starts MiniStack, the emulator of everything but ECS and EC2, on a loopback port of its own."""
+
+import os
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import boto3
+
+from relaunch_local.stack.build import REPOSITORY
+from relaunch_local.stack.process_guard import GuardedProcess, start_guarded
+
+ACCOUNT: Final = "111122223333"
+REGION: Final = "eu-central-1"
+LOOPBACK = "127.0.0.1"
+
+INTERPRETER = REPOSITORY / ".venv-emulator" / "bin" / "python"
+
+ROOT_KEY: Final = "test"
+"""The access key that the emulator takes for the account's root user; it does not verify what the root user signs."""
+ROOT_SECRET: Final = "test"  # noqa: S105 - everybody's
+
+EMULATOR_LOG = "emulator.log"
+
+START_SECONDS = 60.0
+PORT_ATTEMPTS = 5
+POLL_SECONDS = 0.05
+
+
+class EmulatorError(Exception):
+    """The emulator did not start; the message carries what it said."""
+
+
+@dataclass(frozen=True)
+class Emulator:
+    """A running emulator."""
+
+    endpoint_url: str
+
+    def environment(self) -> dict[str, str]:
+        """The variables that lead boto3 and SAM here, and nowhere else."""
+        return {
+            "AWS_ENDPOINT_URL": self.endpoint_url,
+            "AWS_ACCESS_KEY_ID": ROOT_KEY,
+            "AWS_SECRET_ACCESS_KEY": ROOT_SECRET,
+            "AWS_DEFAULT_REGION": REGION,
+            "AWS_REGION": REGION,
+            "AWS_CONFIG_FILE": os.devnull,
+            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
+
+    def client(self, service: str) -> Any:
+        """Make a client of the root user."""
+        return boto3.client(
+            service,  # type: ignore[call-overload]  # the service's name is not a literal here
+            endpoint_url=self.endpoint_url,
+            aws_access_key_id=ROOT_KEY,
+            aws_secret_access_key=ROOT_SECRET,
+            region_name=REGION,
+        )
+
+
+@contextmanager
+def running_emulator(folder: Path, given: Mapping[str, str]) -> Iterator[Emulator]:
+    """Run an emulator that works in `folder`, and takes it along; it hands the variables `given` on to the functions.
+
+    Raises:
+        EmulatorError: it is not installed, or it did not come up.
+    """
+    if not INTERPRETER.exists():
+        raise EmulatorError(f"{INTERPRETER} is missing: run `make setup`")
+    log = folder / EMULATOR_LOG
+    for _ in range(PORT_ATTEMPTS):
+        emulator = Emulator(f"http://{LOOPBACK}:{free_port()}")
+        work = folder / "emulator"
+        work.mkdir(exist_ok=True)
+        process = start_guarded(
+            [INTERPRETER, "-m", "ministack"],
+            environment=emulator_environment(emulator, work, given),
+            folder=folder,
+            log=log,
+        )
+        try:
+            if is_up(emulator, process, log):
+                yield emulator
+                return
+        finally:
+            process.stop()
+    raise EmulatorError(f"the emulator did not start:\n{log.read_text()[-4000:]}")
+
+
+def emulator_environment(emulator: Emulator, work: Path, given: Mapping[str, str]) -> dict[str, str]:
+    """A clean environment: nothing of ours reaches the emulator or, through it, the functions."""
+    port = emulator.endpoint_url.rsplit(":", 1)[1]
+    return {
+        **given,
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "HOME": str(work),
+        "TMPDIR": str(work),
+        "LANG": "C.UTF-8",
+        "PYTHONUNBUFFERED": "1",
+        "AWS_ACCESS_KEY_ID": ROOT_KEY,
+        "AWS_SECRET_ACCESS_KEY": ROOT_SECRET,
+        "MINISTACK_ACCOUNT_ID": ACCOUNT,
+        "MINISTACK_REGION": REGION,
+        # Queue URLs are made of this name.
+        "MINISTACK_HOST": LOOPBACK,
+        "BIND_HOST": LOOPBACK,
+        "GATEWAY_PORT": port,
+        # Policies are enforced, so that a permission the template forgot is missing here too.
+        "AUTH": "true",
+        # The broker for IoT would listen on every interface.
+        "IOT_MTLS_ENABLED": "0",
+    }
+
+
+def free_port() -> int:
+    """A loopback port that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])
+
+
+def is_up(emulator: Emulator, process: GuardedProcess, log: Path) -> bool:
+    """Wait until the emulator says that it listens; False when it has ended, its port taken, or takes too long.
+
+    Whether something answers at the port would not do: it may be somebody else's.
+    """
+    deadline = time.monotonic() + START_SECONDS
+    while process.exit_code() is None and time.monotonic() < deadline:
+        if f"Running on {emulator.endpoint_url} " in log.read_text():
+            return True
+        time.sleep(POLL_SECONDS)
+    return False

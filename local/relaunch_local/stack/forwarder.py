@@ -1,0 +1,119 @@
+"""Carries the simulator's events to the application: the emulator's own rules decide which of them go where.
+
+The emulator refuses `aws.*` sources in PutEvents, as AWS does. So its rules are asked (ListRules, TestEventPattern,
+ListTargetsByRule), and the event is sent to the queues that they name. Delivery can be made as bad as EventBridge
+promises: at least once, in no order.
+"""
+
+import json
+import logging
+import queue
+import random
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Protocol
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from relaunch_local.stack.emulator import Emulator
+
+logger = logging.getLogger(__name__)
+
+Event = Mapping[str, Any]
+
+HOLD_SECONDS = 0.3
+"""How long an event that is to arrive out of order is kept back."""
+
+
+@dataclass(frozen=True)
+class Disorder:
+    """How many of the events arrive twice, and how many after later ones, as shares from 0 to 1."""
+
+    duplicated: float = 0.0
+    reordered: float = 0.0
+    seed: int = 0
+
+
+class EventTargets(Protocol):
+    """Where events go."""
+
+    def deliver(self, event: Event) -> None:
+        """Send an event to every target of every rule that matches it."""
+
+
+class EmulatorTargets:
+    """The queues behind the rules of the emulator's default bus."""
+
+    def __init__(self, emulator: Emulator) -> None:
+        """Read the rules when the first event comes."""
+        self._events = emulator.client("events")
+        self._sqs = emulator.client("sqs")
+        self._patterns = lru_cache(maxsize=1)(self._read_patterns)
+        self._queue_url = lru_cache(maxsize=None)(self._read_queue_url)
+
+    def deliver(self, event: Event) -> None:
+        body = json.dumps(event)
+        for rule in self.matching_rules(event):
+            for target in self._events.list_targets_by_rule(Rule=rule)["Targets"]:
+                self._sqs.send_message(QueueUrl=self._queue_url(target["Arn"]), MessageBody=body)
+
+    def matching_rules(self, event: Event) -> list[str]:
+        """The names of the rules whose pattern matches."""
+        body = json.dumps(event)
+        return [
+            name
+            for name, pattern in self._patterns().items()
+            if self._events.test_event_pattern(EventPattern=pattern, Event=body)["Result"]
+        ]
+
+    def _read_patterns(self) -> dict[str, str]:
+        pages = self._events.get_paginator("list_rules").paginate()
+        rules = (rule for page in pages for rule in page["Rules"])
+        return {rule["Name"]: rule["EventPattern"] for rule in rules if "EventPattern" in rule}
+
+    def _read_queue_url(self, arn: str) -> str:
+        return str(self._sqs.get_queue_url(QueueName=arn.rsplit(":", 1)[1])["QueueUrl"])
+
+
+@dataclass
+class EventPump:
+    """Takes events from the simulator at once, and delivers them on a thread of its own."""
+
+    targets: EventTargets
+    disorder: Disorder = field(default_factory=Disorder)
+
+    def __post_init__(self) -> None:
+        """Start the thread."""
+        self._queue: queue.Queue[Event | None] = queue.Queue()
+        self._random = random.Random(self.disorder.seed)  # noqa: S311 - a repeatable choice, not a secret
+        self._timers: list[threading.Timer] = []
+        self._thread = threading.Thread(target=self._run, name="event-pump", daemon=True)
+        self._thread.start()
+
+    def publish(self, event: Event) -> None:
+        """Take an event; returns before it is delivered."""
+        if self._random.random() < self.disorder.duplicated:
+            self._queue.put(event)
+        if self._random.random() < self.disorder.reordered:
+            timer = threading.Timer(HOLD_SECONDS, self._queue.put, args=(event,))
+            timer.daemon = True
+            self._timers.append(timer)
+            timer.start()
+        else:
+            self._queue.put(event)
+
+    def close(self) -> None:
+        """Deliver what has been taken, and stop."""
+        for timer in self._timers:
+            timer.join()
+        self._queue.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (event := self._queue.get()) is not None:
+            try:
+                self.targets.deliver(event)
+            except (ClientError, BotoCoreError):
+                logger.exception("delivering %s", event.get("detail-type"))

@@ -1,0 +1,164 @@
+"""The local world: the emulator, the simulator, the deployed application, and what carries events between them."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import boto3
+
+from relaunch_local.ecs import EcsServer, EcsSimulator, PolicyAuthorizer, WallClock
+from relaunch_local.stack.account import CHECKPOINTS, DATASETS, provision_account
+from relaunch_local.stack.callers import Callers
+from relaunch_local.stack.container_logs import ContainerLogs
+from relaunch_local.stack.containers import Containers
+from relaunch_local.stack.deployment import STACK, Deployment, deploy
+from relaunch_local.stack.emulator import EMULATOR_LOG, REGION, ROOT_KEY, ROOT_SECRET, Emulator, running_emulator
+from relaunch_local.stack.forwarder import Disorder, EmulatorTargets, Event, EventPump
+from relaunch_local.stack.training_cluster import (
+    CLUSTER,
+    Training,
+    capacity_providers,
+    provision_cluster,
+    simulator_settings,
+)
+
+Report = Callable[[str], None]
+
+SIMULATED_SERVICES = frozenset({"ecs", "ec2"})
+MINIMUM_DEADLINE_SECONDS = 5
+MEMORY = Path("/dev/shm")  # noqa: S108 - Linux's file system in memory; only our own new folder in it is used
+ROOM_BYTES = 4 * 2**30
+
+
+@dataclass(frozen=True)
+class WorldSettings:
+    """What the local world is like."""
+
+    speed: float = 40.0
+    """How much faster than on AWS machines come and go: a warning is given 120 seconds divided by this ahead."""
+    training: Training = field(default_factory=Training)
+    disorder: Disorder = field(default_factory=Disorder)
+    provisioning_deadline_seconds: float = 480.0
+    """As the template's parameter, which is given this divided by the speed."""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    """More parameters for the template, or other values."""
+
+
+@dataclass(frozen=True)
+class LocalWorld:
+    """Everything Relaunch meets, running."""
+
+    emulator: Emulator
+    simulator: EcsSimulator
+    simulator_url: str
+    deployment: Deployment
+    pump: EventPump
+    emulator_log: Path
+    """What the emulator says, and the functions in it; gone with the world."""
+
+    def environment(self) -> dict[str, str]:
+        """What to export for the `relaunch` command, or for boto3, to act in this world."""
+        return {
+            **self.emulator.environment(),
+            **simulated_endpoints(self.simulator_url),
+            "RELAUNCH_STACK": STACK,
+        }
+
+    def client(self, service: str) -> Any:
+        """Make a boto3 client of the root user, for ECS and EC2 of the simulator."""
+        if service not in SIMULATED_SERVICES:
+            return self.emulator.client(service)
+        return boto3.client(
+            service,  # type: ignore[call-overload]  # the service's name is not a literal here
+            endpoint_url=self.simulator_url,
+            aws_access_key_id=ROOT_KEY,
+            aws_secret_access_key=ROOT_SECRET,
+            region_name=REGION,
+        )
+
+    def publish(self, event: Event) -> None:
+        """Let an event of an AWS service happen that neither the emulator nor the simulator emits, such as ECR's."""
+        self.pump.publish(event)
+
+
+@contextmanager
+def local_world(settings: WorldSettings | None = None, report: Report = lambda _: None) -> Iterator[LocalWorld]:
+    """Run a local world; nothing of it is left afterwards, however this process ends.
+
+    Raises:
+        EmulatorError, NotBuiltError, DeploymentError: the message says what to do.
+    """
+    settings = settings or WorldSettings()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(temporary_folder()))
+        callers, containers = Callers(), Containers()
+        server = stack.enter_context(running_simulator(settings, callers, containers))
+        report(f"ECS simulator at {server.url}")
+        emulator = stack.enter_context(running_emulator(folder, simulated_endpoints(server.url)))
+        report(f"emulator of the other services at {emulator.endpoint_url}")
+        logs = stack.enter_context(closing(ContainerLogs(emulator)))
+        containers.connect(emulator, provision_account(emulator), logs)
+        provision_cluster(server.simulator, settings.training)
+        # What is recorded from here on is what Relaunch asked for.
+        server.simulator.requests.clear()
+        report("deploying template.yaml with sam deploy")
+        deployment = deploy(emulator, template_parameters(settings), folder)
+        callers.learn_functions(emulator)
+        pump = stack.enter_context(closing(EventPump(EmulatorTargets(emulator), settings.disorder)))
+        with server.simulator.clock.lock:
+            server.simulator.subscribe(pump.publish)
+        # Containers end first, so that their last output and events still have somewhere to go.
+        stack.callback(server.close)
+        report(f"stack {STACK} is deployed, the webhook is at {deployment.webhook_url}")
+        yield LocalWorld(emulator, server.simulator, server.url, deployment, pump, folder / EMULATOR_LOG)
+
+
+def simulated_endpoints(simulator_url: str) -> dict[str, str]:
+    """The variables that lead boto3 to the simulator for what it serves, and for what the emulator does not.
+
+    The emulator holds everything up for seconds until it knows that it does not know Service Quotas.
+    """
+    return {f"AWS_ENDPOINT_URL_{each}": simulator_url for each in ("ECS", "EC2", "SERVICE_QUOTAS")}
+
+
+def temporary_folder() -> tempfile.TemporaryDirectory[str]:
+    """Make the world's folder, in memory where there is room.
+
+    The emulator unpacks the layers for every execution environment: ten thousand small files in a short life, which a
+    busy disk takes seconds to write and to remove.
+    """
+    place = MEMORY if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM_BYTES else None
+    return tempfile.TemporaryDirectory(prefix="relaunch-", dir=place, ignore_cleanup_errors=True)
+
+
+@contextmanager
+def running_simulator(settings: WorldSettings, callers: Callers, containers: Containers) -> Iterator[EcsServer]:
+    """Run the ECS simulator on the wall clock and on a port of its own."""
+    clock = WallClock(speed=settings.speed)
+    authorize = PolicyAuthorizer(callers.policies_of)
+    server = EcsServer(EcsSimulator(clock, containers, simulator_settings(), authorize=authorize))
+    clock.start()
+    server.start()
+    try:
+        yield server
+    finally:
+        server.close()
+        clock.stop()
+
+
+def template_parameters(settings: WorldSettings) -> dict[str, str]:
+    """The template's parameters in the local world."""
+    deadline = max(MINIMUM_DEADLINE_SECONDS, round(settings.provisioning_deadline_seconds / settings.speed))
+    return {
+        "ClusterName": CLUSTER,
+        "CapacityProviders": capacity_providers(),
+        "CheckpointBuckets": f"{CHECKPOINTS},{DATASETS}",
+        "ProvisioningDeadlineSeconds": str(deadline),
+        "TableDeletionPolicy": "Delete",
+        "PointInTimeRecovery": "false",
+        **settings.parameters,
+    }

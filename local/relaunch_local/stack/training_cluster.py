@@ -1,0 +1,145 @@
+"""The cluster that trains in the local world: capacity of several GPU types, and the task definitions of examples/."""
+
+import json
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from relaunch.adapters.offerings.bundled import load_catalogue, load_on_demand_prices
+from relaunch_local.ecs import (
+    AutoScalingGroup,
+    EcsSimulator,
+    InstanceShape,
+    Purchase,
+    SimulatorSettings,
+    SpotPrice,
+)
+from relaunch_local.stack.build import REPOSITORY
+from relaunch_local.stack.emulator import ACCOUNT, REGION, ROOT_KEY
+
+CLUSTER = "relaunch"
+ZONES = ("eu-central-1a", "eu-central-1b", "eu-central-1c")
+# The last four are there to be rejected: ARM, a part of a GPU, no GPU, and dear unless it is spot.
+INSTANCE_TYPES = ("g4dn.xlarge", "g5.xlarge", "g6.xlarge", "g5g.2xlarge", "g6f.xlarge", "inf2.xlarge", "g5.12xlarge")
+# What spot costs of the on-demand price, per zone: different, so that there is something to choose.
+SPOT_SHARES = dict(zip(ZONES, (0.38, 0.31, 0.45), strict=True))
+
+TASK_DEFINITION = REPOSITORY / "examples" / "task-definition.json"
+REVISIONS = 12
+
+
+@dataclass(frozen=True)
+class Training:
+    """How long the example trains: steps, the pause after each, and how often it saves."""
+
+    steps: int = 200
+    step_delay_seconds: float = 0.05
+    checkpoint_every: int = 20
+
+
+def provider_name(instance_type: str, purchase: Purchase) -> str:
+    """The name of the capacity provider for a type bought in this way."""
+    return f"{instance_type.replace('.', '-')}-{purchase.value}"
+
+
+def capacity_providers() -> str:
+    """The template's parameter CapacityProviders."""
+    return ",".join(f"{provider_name(*each)}={each[0]}/{each[1].value}" for each in offered())
+
+
+def offered() -> Iterator[tuple[str, Purchase]]:
+    """The instance types and the ways in which they are bought."""
+    return ((name, purchase) for name in INSTANCE_TYPES for purchase in Purchase)
+
+
+def on_demand_prices() -> Mapping[str, float]:
+    """USD per hour."""
+    return {name: load_on_demand_prices().usd_per_hour[name] for name in INSTANCE_TYPES}
+
+
+def price_of(instance_type: str, zone: str, purchase: Purchase) -> float | None:
+    """USD per hour of an instance; None for a type that the cluster does not offer."""
+    price = on_demand_prices().get(instance_type)
+    if price is None or purchase is Purchase.ON_DEMAND:
+        return price
+    return round(price * SPOT_SHARES[zone], 4)
+
+
+def simulator_settings() -> SimulatorSettings:
+    """The region that the simulator is to simulate."""
+    catalogue = load_catalogue()
+    shapes = {
+        name: InstanceShape(
+            vcpus=catalogue[name].vcpus,
+            memory_mib=catalogue[name].memory_mib,
+            gpus=catalogue[name].logical_gpu_count,
+            gpu_memory_mib=catalogue[name].gpu_memory_mib,
+            gpu_partition=catalogue[name].gpu_partition_size,
+            neuron_devices=catalogue[name].neuron_devices,
+            architecture=catalogue[name].architecture,
+            gpu_name=catalogue[name].accelerator_model,
+        )
+        for name in INSTANCE_TYPES
+    }
+    prices = [
+        SpotPrice(name, zone, price)
+        for name in INSTANCE_TYPES
+        for zone in ZONES
+        if (price := price_of(name, zone, Purchase.SPOT)) is not None
+    ]
+    return SimulatorSettings(
+        instance_types=shapes,
+        account=ACCOUNT,
+        region=REGION,
+        spot_prices=prices,
+        offerings=dict.fromkeys(ZONES, INSTANCE_TYPES),
+        price_of=price_of,
+    )
+
+
+def provision_cluster(simulator: EcsSimulator, training: Training) -> None:
+    """Make the cluster, its capacity providers and the task definitions."""
+    with simulator.clock.lock:
+        simulator.call("CreateCluster", {"clusterName": CLUSTER}, access_key=ROOT_KEY)
+        for instance_type, purchase in offered():
+            name = provider_name(instance_type, purchase)
+            # The first scale-out from zero may start two machines; more than one at a time is not needed here.
+            group = AutoScalingGroup(name, instance_type, purchase, ZONES, max_size=2, replaces_lost_instances=False)
+            simulator.add_capacity_provider(name, group, cluster=CLUSTER)
+        register_task_definitions(simulator, training)
+
+
+def register_task_definitions(simulator: EcsSimulator, training: Training) -> None:
+    """Register what makes choosing the newest revision hard: many, a withdrawn head, a family of a similar name."""
+    definition = task_definition(training)
+    for revision in range(1, REVISIONS + 1):
+        stale = (
+            definition if revision == REVISIONS - 1 else with_command(definition, ["python", "-c", "print('stale')"])
+        )
+        simulator.call("RegisterTaskDefinition", stale, access_key=ROOT_KEY)
+    head = f"{definition['family']}:{REVISIONS}"
+    simulator.call("DeregisterTaskDefinition", {"taskDefinition": head}, access_key=ROOT_KEY)
+    sibling = {**definition, "family": f"{definition['family']}-nightly"}
+    simulator.call("RegisterTaskDefinition", sibling, access_key=ROOT_KEY)
+
+
+def task_definition(training: Training) -> dict[str, Any]:
+    """The task definition of examples/, at the pace of the local world."""
+    definition: dict[str, Any] = json.loads(TASK_DEFINITION.read_text())
+    pace = {
+        "TRAIN_STEPS": str(training.steps),
+        "TRAIN_STEP_DELAY_SECONDS": str(training.step_delay_seconds),
+        "TRAIN_CHECKPOINT_EVERY": str(training.checkpoint_every),
+    }
+    container = definition["containerDefinitions"][0]
+    environment = {each["name"]: each["value"] for each in container["environment"]} | pace
+    container["environment"] = [{"name": name, "value": value} for name, value in environment.items()]
+    return definition
+
+
+def with_command(definition: Mapping[str, Any], command: list[str]) -> dict[str, Any]:
+    """The same definition, running another command."""
+    changed: dict[str, Any] = deepcopy(dict(definition))
+    changed["containerDefinitions"][0]["command"] = command
+    return changed

@@ -1,0 +1,99 @@
+"""A world in which every sample of events/ means something: definitions that watch, and a job on their machine."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from fakes.builders import (
+    make_container_instance,
+    make_definition,
+    make_placement_try,
+    make_running_attempt,
+    make_running_job,
+    make_timeline_entry,
+)
+from fakes.clock import FakeClock
+from fakes.dependencies import make_world
+from fakes.functions import Functions
+from fakes.jobs import InMemoryJobs
+from fakes.tasks import FakeTasks
+from fakes.webhook import EVENTS, load_event
+from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, InputRule, S3Trigger, Trigger
+from relaunch.core.jobs.job import TryState
+from relaunch.core.launches.launch import TaskObservation
+from relaunch.ports import JobWrite
+
+# When the samples of events/ were sent: the task began to run at 11:03, and its machine was taken away at 12:41.
+ACCEPTED_AT = datetime(2026, 11, 3, 11, 0, tzinfo=UTC)
+STARTED_AT = ACCEPTED_AT + timedelta(minutes=3)
+NOW = ACCEPTED_AT + timedelta(hours=1, minutes=45)
+GITHUB_EVENTS = ("push", "workflow_dispatch", "repository_dispatch", "workflow_run", "release", "package")
+JOB_ID = "resnet-1f2e3d4c"
+TASK_ARN = "arn:aws:ecs:us-east-1:111122223333:task/relaunch/5f1c0e9a7b3d4c21a8e6f0d2b4c69713"
+MACHINE = make_container_instance(
+    arn="arn:aws:ecs:us-east-1:111122223333:container-instance/relaunch/0c9f3a6e2d7b4418b5a1e8c7f6d30219",
+    instance_id="i-0a1b2c3d4e5f60718",
+)
+
+
+class BusyStack:
+    """The functions over such a world, and what is in it."""
+
+    def __init__(self) -> None:
+        self.jobs = InMemoryJobs()
+        self.tasks = FakeTasks()
+        triggers: tuple[Trigger, ...] = (
+            *(GithubTrigger("acme/vision", event) for event in GITHUB_EVENTS),
+            S3Trigger("acme-datasets"),
+            ImageTrigger("trainer"),
+        )
+        anything = InputRule("(?s).*", "0.1")
+        self.jobs.save_definition(
+            make_definition(triggers=triggers, inputs={"learning_rate": anything, "dataset": anything})
+        )
+        self._run_job()
+        self.functions = Functions(make_world(jobs=self.jobs, tasks=self.tasks, clock=FakeClock(NOW)))
+
+    def _run_job(self) -> None:
+        placed = make_placement_try(state=TryState.PLACED, task_arn=TASK_ARN, frozen_at=ACCEPTED_AT)
+        attempt = make_running_attempt(
+            placement_try=placed,
+            task_version=3,
+            container_instance_arn=MACHINE.arn,
+            instance_id=MACHINE.instance_id,
+            started_at=STARTED_AT,
+        )
+        job = make_running_job(
+            JOB_ID, attempt=attempt, accepted_at=ACCEPTED_AT, first_started_at=STARTED_AT, wake_at=NOW
+        )
+        self.jobs.create_job(job, [make_timeline_entry()])
+        self.jobs.save_job(JobWrite(self.jobs.job(JOB_ID), take_slot_limits=(5, 20), link_instance=True))
+        self.tasks.instances[MACHINE.arn] = MACHINE
+        self.tasks.tasks[TASK_ARN] = TaskObservation(
+            TASK_ARN, f"{JOB_ID}/1", "RUNNING", "RUNNING", version=3, container_instance_arn=MACHINE.arn
+        )
+
+    @property
+    def started(self) -> list[str]:
+        """Return the ids of jobs that events have started."""
+        return [summary.job_id for summary in self.jobs.list_jobs(10_000)[0] if summary.job_id != JOB_ID]
+
+
+def sample_messages(function: str) -> list[Any]:
+    """Return the messages that the samples have for a function's queue, as JSON."""
+    if function == "submit_job":
+        deliveries = [
+            {
+                "source": "github",
+                "event": path.name.split(".")[1],
+                "delivery": path.stem,
+                "payload": load_event(path.stem),
+            }
+            for path in sorted(EVENTS.glob("github.*.json"))
+        ]
+        return [*deliveries, *map(load_event, ("aws.s3.object-created", "s3.notification", "aws.ecr.image-action"))]
+    queue = {"launch_attempt": "attempts", "observe_capacity": "warnings", "observe_task": "task-changes"}[function]
+    events = {"observe_capacity": "aws.ec2.*.json", "observe_task": "aws.ecs.*.json"}.get(function, "none")
+    batches = [load_event(path.stem) for path in sorted(EVENTS.glob(f"sqs.{queue}.*.json"))]
+    bodies = [json.loads(record["body"]) for batch in batches for record in batch["Records"]]
+    return bodies + [load_event(path.stem) for path in sorted(EVENTS.glob(events))]

@@ -1,0 +1,143 @@
+"""A world of fakes in which a test lets things happen, one line each."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from fakes.builders import CLUSTER, make_container_instance, make_definition
+from fakes.clock import FakeClock
+from fakes.dependencies import make_world
+from fakes.jobs import InMemoryJobs
+from fakes.registry import FakeRegistry
+from fakes.sources import FakeCheckpoints, FakeImages, FakeLaunchQueue, FakeOfferings, FakeRevisions, ListLog
+from fakes.tasks import FakeTasks
+from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.jobs.job import Attempt, Job
+from relaunch.core.launches.launch import CapacityNews, CapacityNewsKind, ContainerInstance, TaskObservation
+from relaunch.core.triggers.events import DirectRequest, GithubEvent, ImagePushed, ObjectCreated
+from relaunch.usecases.launch_attempt import launch_attempt
+from relaunch.usecases.observe_capacity import observe_capacity
+from relaunch.usecases.observe_task import observe_task
+from relaunch.usecases.reconcile_jobs import reconcile_jobs
+from relaunch.usecases.submit_job import submit_event
+
+SHA = "5e07" * 10
+MINUTE = timedelta(minutes=1)
+
+
+def push(sha: str = SHA, repository: str = "acme/vision") -> GithubEvent:
+    """Build a push to main."""
+    return GithubEvent(f"github:push:{repository}:{sha}", "push", repository, "refs/heads/main", sha, sender="ada")
+
+
+def upload(key: str = "images/1.manifest", bucket: str = "acme-datasets") -> ObjectCreated:
+    """Build an upload."""
+    return ObjectCreated(f"s3:{bucket}:{key}", bucket, key, size_bytes=9)
+
+
+def image(tag: str = SHA, repository: str = "trainer") -> ImagePushed:
+    """Build an image's push."""
+    return ImagePushed(f"ecr:{repository}:{tag}", repository, tag, "sha256:9")
+
+
+def machine(number: int = 1, instance_type: str = "g5.xlarge") -> ContainerInstance:
+    """Build one of several machines."""
+    arn = f"arn:aws:ecs:us-east-1:111122223333:container-instance/{CLUSTER}/{number:032x}"
+    return make_container_instance(arn=arn, instance_id=f"i-{number:017x}", instance_type=instance_type)
+
+
+class Story:
+    """The fakes, typed, and what can happen."""
+
+    def __init__(self, *definitions: JobDefinition, **ports: Any) -> None:
+        self.jobs: InMemoryJobs = ports.pop("jobs", None) or InMemoryJobs()
+        self.tasks = FakeTasks()
+        self.clock = FakeClock()
+        self.launches = FakeLaunchQueue()
+        self.revisions = FakeRevisions()
+        self.offerings = FakeOfferings()
+        self.images = FakeImages()
+        self.checkpoints = FakeCheckpoints()
+        self.registry = FakeRegistry()
+        self.log = ListLog()
+        names = ("jobs", "tasks", "clock", "launches", "revisions", "offerings", "images", "checkpoints", "registry")
+        own = {name: getattr(self, name) for name in (*names, "log")}
+        self.world = make_world(**{**own, **ports})
+        for definition in definitions or (make_definition(),):
+            self.jobs.save_definition(definition)
+
+    @property
+    def now(self) -> datetime:
+        return self.clock.now()
+
+    def submit(self, event: GithubEvent | ObjectCreated | ImagePushed | DirectRequest | None = None) -> str:
+        """Let an event start the one job it starts; return its id."""
+        (submission,) = submit_event(event or push(), self.world)
+        assert submission.job is not None, submission.note
+        return submission.job.job_id
+
+    def job(self, job_id: str) -> Job:
+        return self.jobs.job(job_id)
+
+    def attempt(self, job_id: str) -> Attempt:
+        return self.job(job_id).current_attempt
+
+    def arn(self, job_id: str) -> str:
+        """Return the ARN of the job's current task."""
+        arn = self.attempt(job_id).task_arn
+        assert arn is not None
+        return arn
+
+    def deliver(self) -> int:
+        """Deliver the launch requests that are queued now, once their delay has passed; return their number."""
+        requested, self.launches.requested = self.launches.requested, []
+        self.clock.advance(max((delay for _, delay in requested), default=0))
+        for job_id, _ in requested:
+            launch_attempt(job_id, self.world)
+        return len(requested)
+
+    def settle(self) -> None:
+        """Deliver launch requests until there are none left."""
+        for _ in range(50):
+            if not self.deliver():
+                return
+        raise AssertionError(f"launch requests go on for ever: {self.launches.requested[:5]}")
+
+    def tell(self, observation: TaskObservation) -> Job | None:
+        """Deliver a task state change."""
+        return observe_task(observation, self.world)
+
+    def run(self, job_id: str, on: ContainerInstance | None = None) -> None:
+        """Let the job's task run, and tell it."""
+        self.tell(self.tasks.run(self.arn(job_id), on or machine(), started_at=self.now))
+
+    def launch(self, event: GithubEvent | ObjectCreated | DirectRequest | None = None) -> str:
+        """Let an event start a job and its task run; return its id."""
+        job_id = self.submit(event)
+        self.deliver()
+        self.run(job_id)
+        return job_id
+
+    def end(self, job_id: str, exit_code: int | None = 0, **fields: Any) -> TaskObservation:
+        """Let the job's task be STOPPED, and tell it."""
+        stopped = self.tasks.end(self.arn(job_id), exit_code, **{"stopped_at": self.now, **fields})
+        self.tell(stopped)
+        return stopped
+
+    def lose_host(self, job_id: str) -> None:
+        """Let the job's machine be gone without a word."""
+        self.end(job_id, None, stop_code="TerminationNotice", stopped_reason="Host EC2 (instance i-1) terminated.")
+
+    def warn(self, instance_id: str) -> list[Job]:
+        """Deliver a spot interruption warning."""
+        return observe_capacity(
+            CapacityNews(CapacityNewsKind.INTERRUPTION_WARNING, instance_id, at=self.now), self.world
+        )
+
+    def change_host(self, instance_id: str, state: str) -> list[Job]:
+        """Deliver a state change of an EC2 instance."""
+        return observe_capacity(CapacityNews(CapacityNewsKind.STATE_CHANGE, instance_id, state, self.now), self.world)
+
+    def reconcile(self, after: timedelta = timedelta(0)) -> int:
+        """Let time pass and look at what is due."""
+        self.clock.advance(after)
+        return reconcile_jobs(self.world)

@@ -1,0 +1,226 @@
+"""What the jobs table does when DynamoDB does not answer, refuses, or is read in the middle of a write."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from fakes.aws import aws_in_process, make_client, refusal, refuse
+from fakes.builders import (
+    make_attempt,
+    make_capacity_failure,
+    make_job,
+    make_running_job,
+    make_timeline_entry,
+)
+from fakes.jobs_table import ObservedTable
+from relaunch.adapters.aws.dynamodb.store import DynamoDbJobs
+from relaunch.core.jobs.job import Job
+from relaunch.ports import JobWrite, PermanentError, SlotsFullError, StaleWriteError, TransientError
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[None]:
+    with aws_in_process():
+        yield
+
+
+@pytest.fixture
+def table(aws: None) -> ObservedTable:
+    """A table whose client gives up at once."""
+    return ObservedTable(attempts=1)
+
+
+@pytest.fixture
+def patient(aws: None) -> ObservedTable:
+    """A table whose client sends a call a second time; moto knows no tokens, so the second is carried out again."""
+    return ObservedTable(attempts=2)
+
+
+class TestTimeOuts:
+    def test_a_save_that_took_effect_before_it_timed_out_is_not_taken_for_anothers(
+        self, patient: ObservedTable
+    ) -> None:
+        job = patient.create()
+        faults = patient.faults("TransactWriteItems")
+        faults.after = 1
+        saved = patient.store.save_job(
+            JobWrite(replace(job, reason="ours"), (make_timeline_entry("ours"),), take_slot_limits=(1, 1))
+        )
+        assert faults.sent == 2
+        assert patient.store.load_job(job.job_id) == saved == replace(job, reason="ours", version=2)
+        history = patient.store.load_history(job.job_id)
+        assert history is not None
+        assert [entry.event for entry in history.timeline] == ["accepted", "ours"]
+
+    def test_a_creation_that_took_effect_before_it_timed_out_is_ours(self, patient: ObservedTable) -> None:
+        patient.faults("TransactWriteItems").after = 1
+        assert patient.store.create_job(make_job(), [make_timeline_entry()]) is True
+        assert patient.store.load_job(make_job().job_id) == make_job(version=1)
+
+    def test_a_save_that_somebody_followed_before_it_was_repeated_is_stale(self, patient: ObservedTable) -> None:
+        job = patient.create()
+        faults = patient.faults("TransactWriteItems")
+        faults.after = 1
+        other = DynamoDbJobs(make_client("dynamodb"), patient.name)
+
+        def somebody_goes_on() -> None:
+            if faults.sent == 2:
+                loaded = other.load_job(job.job_id)
+                assert loaded is not None
+                other.save_job(JobWrite(replace(loaded, reason="theirs")))
+
+        faults.on_send = somebody_goes_on
+        with pytest.raises(StaleWriteError):
+            patient.store.save_job(JobWrite(replace(job, reason="ours")))
+        assert patient.store.load_job(job.job_id) == replace(job, reason="theirs", version=3)
+
+    @pytest.mark.parametrize("moment", ["before", "after"])
+    def test_a_save_without_an_answer_is_transient_and_a_repeat_from_the_old_version_never_writes_twice(
+        self, table: ObservedTable, moment: str
+    ) -> None:
+        job = table.create()
+        setattr(table.faults("TransactWriteItems"), moment, 1)
+        write = JobWrite(replace(job, reason="ours"), (make_timeline_entry("ours"),))
+        with pytest.raises(TransientError, match=f"saving job {job.job_id}"):
+            table.store.save_job(write)
+        if moment == "before":
+            assert table.store.load_job(job.job_id) == job
+            table.store.save_job(write)
+        else:
+            with pytest.raises(StaleWriteError):
+                table.store.save_job(write)
+        history = table.store.load_history(job.job_id)
+        assert history is not None
+        assert history.job == replace(job, reason="ours", version=2)
+        assert [entry.event for entry in history.timeline] == ["accepted", "ours"]
+
+    def test_a_repeated_send_carries_the_same_token(self, patient: ObservedTable) -> None:
+        tokens: list[str] = []
+
+        def remember(params: dict[str, Any], **_: Any) -> None:
+            tokens.append(params["ClientRequestToken"])
+
+        patient.client.meta.events.register("provide-client-params.dynamodb.TransactWriteItems", remember)
+        faults = patient.faults("TransactWriteItems")
+        faults.on_send = refuse(*[refusal("TransactionCanceledException", "TransactionConflict", "None")] * 2)
+        patient.store.create_job(make_job(), [])
+        patient.store.create_job(make_job("resnet-2"), [])
+        assert len(tokens) == 4
+        assert len(set(tokens)) == 2
+        assert all(len(token) <= 36 for token in tokens)
+
+    @pytest.mark.parametrize("operation", ["Query", "GetItem", "PutItem"])
+    def test_reads_and_small_writes_without_an_answer_are_transient(self, table: ObservedTable, operation: str) -> None:
+        table.faults(operation).before = 1
+        calls: dict[str, Callable[[], object]] = {
+            "Query": lambda: table.store.load_job("resnet-1"),
+            "GetItem": lambda: table.store.load_definition("resnet"),
+            "PutItem": lambda: table.store.remember(make_capacity_failure()),
+        }
+        with pytest.raises(TransientError, match=r"CAPACITY|DEFINITION|JOB#resnet-1"):
+            calls[operation]()
+
+
+class TestRefusals:
+    def test_a_conflict_with_another_transaction_is_tried_again_after_a_growing_pause(
+        self, table: ObservedTable
+    ) -> None:
+        job = table.create()
+        conflict = refusal("TransactionCanceledException", "None", "TransactionConflict")
+        table.faults("TransactWriteItems").on_send = refuse(
+            conflict, conflict, refusal("TransactionInProgressException")
+        )
+        assert table.store.save_job(JobWrite(job)).version == 2
+        assert len(table.pauses) == 3
+        assert all(0 <= pause <= 0.02 * 2**tried for tried, pause in enumerate(table.pauses))
+
+    def test_conflicts_without_end_are_transient(self, table: ObservedTable) -> None:
+        job = table.create()
+        conflict = refusal("TransactionCanceledException", "TransactionConflict")
+        table.faults("TransactWriteItems").on_send = refuse(*[conflict] * 6)
+        with pytest.raises(TransientError, match="in conflict with other transactions 6 times") as error:
+            table.store.save_job(JobWrite(job))
+        assert not isinstance(error.value, StaleWriteError)
+        assert table.store.load_job(job.job_id) == job
+
+    @pytest.mark.parametrize(
+        "refused",
+        [
+            refusal("TransactionCanceledException", "None", "ThrottlingError"),
+            refusal("TransactionCanceledException", "ProvisionedThroughputExceeded", "TransactionConflict"),
+            refusal("ThrottlingException"),
+            refusal("ProvisionedThroughputExceededException"),
+            refusal("RequestLimitExceeded"),
+            refusal("InternalServerError"),
+        ],
+        ids=lambda refused: str(refused.response),
+    )
+    def test_throttling_and_faults_of_the_service_are_transient(
+        self, table: ObservedTable, refused: ClientError
+    ) -> None:
+        job = table.create()
+        table.faults("TransactWriteItems").on_send = refuse(refused)
+        with pytest.raises(TransientError, match=f"saving job {job.job_id}"):
+            table.store.save_job(JobWrite(job))
+        assert table.store.load_job(job.job_id) == job
+
+    @pytest.mark.parametrize(
+        "refused",
+        [
+            refusal("AccessDeniedException"),
+            refusal("ValidationException"),
+            refusal("ResourceNotFoundException"),
+            refusal("TransactionCanceledException", "None", "ValidationError"),
+        ],
+        ids=lambda refused: str(refused.response),
+    )
+    def test_what_will_be_refused_again_is_permanent(self, table: ObservedTable, refused: ClientError) -> None:
+        job = table.create()
+        table.faults("TransactWriteItems").on_send = refuse(refused)
+        with pytest.raises(PermanentError, match=f"saving job {job.job_id}"):
+            table.store.save_job(JobWrite(job))
+
+    def test_a_full_cap_is_told_from_a_conflict_beside_it(self, table: ObservedTable) -> None:
+        job = table.create()
+        reasons = ("None", "TransactionConflict", "ConditionalCheckFailed", "None")
+        table.faults("TransactWriteItems").on_send = refuse(refusal("TransactionCanceledException", *reasons))
+        with pytest.raises(SlotsFullError) as full:
+            table.store.save_job(JobWrite(job, take_slot_limits=(5, 20)))
+        assert (full.value.cap, full.value.limit) == ("stack", 20)
+
+
+class TestTornReads:
+    def tear(self, table: ObservedTable, job: Job) -> dict[str, Any]:
+        """Leave the table as a Query may see it in the middle of somebody's transaction; return the JOB item after."""
+        before = table.store._table.get(f"JOB#{job.job_id}", "JOB")
+        table.store.save_job(JobWrite(replace(job, attempt=make_attempt(2))))
+        after = table.store._table.get(f"JOB#{job.job_id}", "JOB")
+        assert before
+        assert after
+        table.client.put_item(TableName=table.name, Item=before)
+        return after
+
+    def test_a_job_read_in_the_middle_of_a_write_is_read_again(self, table: ObservedTable) -> None:
+        job = table.create(make_running_job())
+        after = self.tear(table, job)
+        faults = table.faults("Query")
+
+        def finish_the_write() -> None:
+            if faults.sent == 2:
+                table.client.put_item(TableName=table.name, Item=after)
+
+        faults.on_send = finish_the_write
+        loaded = table.store.load_job(job.job_id)
+        assert loaded == replace(job, attempt=make_attempt(2), version=2)
+        assert faults.sent == 2
+
+    def test_a_job_that_is_written_each_time_it_is_read_is_transient(self, table: ObservedTable) -> None:
+        job = table.create(make_running_job())
+        self.tear(table, job)
+        with pytest.raises(TransientError, match="each time"):
+            table.store.load_job(job.job_id)
+        with pytest.raises(TransientError, match="each time"):
+            table.store.load_history(job.job_id)

@@ -1,0 +1,106 @@
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fakes.repository import REPOSITORY
+from relaunch.adapters.aws.ec2.events import parse_ec2_event
+from relaunch.core.launches.launch import CapacityNews, CapacityNewsKind
+from relaunch.ports import PermanentError
+
+EVENTS = REPOSITORY / "events"
+INSTANCE_ID = "i-0a1b2c3d4e5f60718"
+WARNING = "EC2 Spot Instance Interruption Warning"
+
+
+def load(name: str) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads((EVENTS / f"{name}.json").read_text())
+    return loaded
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (
+            "aws.ec2.spot-interruption-warning",
+            CapacityNews(
+                CapacityNewsKind.INTERRUPTION_WARNING,
+                INSTANCE_ID,
+                "terminate",
+                datetime(2026, 11, 3, 12, 40, 58, tzinfo=UTC),
+            ),
+        ),
+        (
+            "aws.ec2.rebalance-recommendation",
+            CapacityNews(
+                CapacityNewsKind.REBALANCE_RECOMMENDATION,
+                INSTANCE_ID,
+                "",
+                datetime(2026, 11, 3, 12, 20, 11, tzinfo=UTC),
+            ),
+        ),
+        (
+            "aws.ec2.instance-state-change",
+            CapacityNews(
+                CapacityNewsKind.STATE_CHANGE,
+                INSTANCE_ID,
+                "shutting-down",
+                datetime(2026, 11, 3, 12, 43, 2, tzinfo=UTC),
+            ),
+        ),
+    ],
+)
+def test_event_of_ec2_is_read(name: str, expected: CapacityNews) -> None:
+    assert parse_ec2_event(load(name)) == expected
+
+
+@pytest.mark.parametrize(
+    "resources",
+    [
+        pytest.param([f"arn:aws:ec2:us-east-1a:instance/{INSTANCE_ID}"], id="zone-and-no-account"),
+        pytest.param([f"arn:aws:ec2:us-east-1:111122223333:instance/{INSTANCE_ID}"], id="region-and-account"),
+        pytest.param(["arn:aws:ec2:us-east-1:111122223333:instance/i-0ther"], id="another-instance"),
+        pytest.param([], id="none"),
+        pytest.param(None, id="null"),
+    ],
+)
+def test_only_the_detail_says_which_instance(resources: list[str] | None) -> None:
+    news = parse_ec2_event({**load("aws.ec2.spot-interruption-warning"), "resources": resources})
+
+    assert news is not None
+    assert news.instance_id == INSTANCE_ID
+
+
+@pytest.mark.parametrize("action", ["stop", "hibernate", "something-new"])
+def test_warning_keeps_what_it_announces(action: str) -> None:
+    news = parse_ec2_event({"detail-type": WARNING, "detail": {"instance-id": "i-0a", "instance-action": action}})
+
+    assert news == CapacityNews(CapacityNewsKind.INTERRUPTION_WARNING, "i-0a", action)
+
+
+@pytest.mark.parametrize("detail_type", ["EC2 Spot Instance Request Fulfillment", "AWS API Call via CloudTrail", None])
+def test_other_events_of_ec2_concern_nobody(detail_type: str | None) -> None:
+    assert parse_ec2_event({"detail-type": detail_type, "detail": {}}) is None
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        pytest.param({"detail-type": WARNING}, id="no-detail"),
+        pytest.param({"detail-type": WARNING, "detail": {}}, id="no-instance"),
+        pytest.param({"detail-type": WARNING, "detail": {"instance-id": ""}}, id="empty-instance"),
+        pytest.param({"detail-type": WARNING, "detail": {"instance-id": "i-0a or agentConnected"}}, id="not-an-id"),
+        pytest.param({"detail-type": WARNING, "detail": "text"}, id="detail-is-text"),
+    ],
+)
+def test_poisoned_event_is_a_permanent_error(event: dict[str, Any]) -> None:
+    with pytest.raises(PermanentError, match="reading an event from EC2: detail"):
+        parse_ec2_event(event)
+
+
+@pytest.mark.parametrize("path", sorted(EVENTS.glob("sqs.warnings.*.json")), ids=lambda path: path.stem)
+def test_sample_messages_carry_events_of_ec2(path: Path) -> None:
+    for record in json.loads(path.read_text())["Records"]:
+        assert parse_ec2_event(json.loads(record["body"])) is not None

@@ -1,0 +1,95 @@
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import boto3
+import pytest
+from botocore.stub import Stubber
+
+from fakes.builders import NOW
+from fakes.clock import FakeClock
+from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
+from relaunch.ports import TransientError
+
+ASKED = {"InstanceTypes": ["g5.xlarge", "g6.xlarge"], "ProductDescriptions": ["Linux/UNIX"], "StartTime": NOW}
+
+
+@pytest.fixture
+def ec2() -> Any:
+    return boto3.client("ec2", "us-east-1", aws_access_key_id="testing", aws_secret_access_key="testing")
+
+
+@pytest.fixture
+def stubber(ec2: Any) -> Iterator[Stubber]:
+    with Stubber(ec2) as stubber:
+        yield stubber
+        stubber.assert_no_pending_responses()
+
+
+def entry(instance_type: str, zone: str, price: str, minute: int) -> dict[str, object]:
+    return {
+        "InstanceType": instance_type,
+        "AvailabilityZone": zone,
+        "SpotPrice": price,
+        "Timestamp": datetime(2026, 3, 14, 8, minute, tzinfo=UTC),
+        "ProductDescription": "Linux/UNIX",
+    }
+
+
+def page(*entries: dict[str, object], token: str = "") -> dict[str, object]:
+    return {"SpotPriceHistory": list(entries), "NextToken": token}
+
+
+def test_the_newest_price_of_each_zone_is_taken_from_all_pages(ec2: Any, stubber: Stubber) -> None:
+    first = page(
+        entry("g5.xlarge", "us-east-1a", "0.4567", 10), entry("g5.xlarge", "us-east-1b", "0.5", 5), token="more"
+    )
+    second = page(entry("g5.xlarge", "us-east-1a", "0.4", 50), entry("g6.xlarge", "us-east-1a", "0.3", 1))
+    third = page(entry("g5.xlarge", "us-east-1a", "0.9", 20))
+    stubber.add_response("describe_spot_price_history", first, ASKED)
+    stubber.add_response("describe_spot_price_history", second | {"NextToken": "last"}, {**ASKED, "NextToken": "more"})
+    stubber.add_response("describe_spot_price_history", third, {**ASKED, "NextToken": "last"})
+
+    prices = Ec2SpotPrices(ec2, FakeClock()).spot_prices(["g6.xlarge", "g5.xlarge", "g5.xlarge"])
+
+    assert prices == {
+        ("g5.xlarge", "us-east-1a"): (0.4, datetime(2026, 3, 14, 8, 50, tzinfo=UTC)),
+        ("g5.xlarge", "us-east-1b"): (0.5, datetime(2026, 3, 14, 8, 5, tzinfo=UTC)),
+        ("g6.xlarge", "us-east-1a"): (0.3, datetime(2026, 3, 14, 8, 1, tzinfo=UTC)),
+    }
+
+
+def test_prices_are_asked_for_once_in_ten_minutes(ec2: Any, stubber: Stubber) -> None:
+    clock = FakeClock()
+    source = Ec2SpotPrices(ec2, clock)
+    stubber.add_response("describe_spot_price_history", page(entry("g5.xlarge", "us-east-1a", "0.4", 10)))
+    stubber.add_response("describe_spot_price_history", page(entry("g5.xlarge", "us-east-1a", "0.6", 40)))
+
+    first = source.spot_prices(["g5.xlarge"])
+    clock.advance(timedelta(minutes=9))
+    kept = source.spot_prices(["g5.xlarge"])
+    clock.advance(timedelta(minutes=1))
+    renewed = source.spot_prices(["g5.xlarge"])
+
+    assert first == kept
+    assert renewed["g5.xlarge", "us-east-1a"][0] == 0.6
+
+
+def test_a_failed_call_is_transient_and_not_repeated_within_a_minute(ec2: Any, stubber: Stubber) -> None:
+    clock = FakeClock()
+    source = Ec2SpotPrices(ec2, clock)
+    stubber.add_client_error("describe_spot_price_history", "RequestLimitExceeded", "slow down", 503)
+    stubber.add_response("describe_spot_price_history", page(entry("g5.xlarge", "us-east-1a", "0.4", 10)))
+
+    with pytest.raises(TransientError, match=r"g5\.xlarge.*RequestLimitExceeded"):
+        source.spot_prices(["g5.xlarge"])
+    clock.advance(30)
+    with pytest.raises(TransientError, match="RequestLimitExceeded"):
+        source.spot_prices(["g5.xlarge"])
+    clock.advance(30)
+
+    assert source.spot_prices(["g5.xlarge"])["g5.xlarge", "us-east-1a"][0] == 0.4
+
+
+def test_nothing_is_asked_for_no_types(ec2: Any, stubber: Stubber) -> None:
+    assert Ec2SpotPrices(ec2, FakeClock()).spot_prices([]) == {}

@@ -1,0 +1,203 @@
+import copy
+import json
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fakes.repository import REPOSITORY
+from fakes.scripted_aws import ScriptedAws
+from relaunch.adapters.aws.ecs.events import observe_container_instance, observe_task, parse_ecs_event
+from relaunch.core.jobs.job import StopKind
+from relaunch.core.launches.launch import ContainerInstance, ContainerInstanceObservation, TaskObservation
+from relaunch.core.lifecycle.stop_reason import classify_stop
+from relaunch.ports import PermanentError
+
+EVENTS = REPOSITORY / "events"
+SAMPLES = sorted(EVENTS.glob("aws.ecs.task-state-change.*.json"))
+TASK_ARN = "arn:aws:ecs:us-east-1:111122223333:task/relaunch/5f1c0e9a7b3d4c21a8e6f0d2b4c69713"
+
+
+def load(name: str) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads((EVENTS / f"{name}.json").read_text())
+    return loaded
+
+
+def observe(name: str) -> TaskObservation:
+    observation = parse_ecs_event(load(f"aws.ecs.task-state-change.{name}"))
+    assert isinstance(observation, TaskObservation)
+    return observation
+
+
+def test_running_task_is_read_whole() -> None:
+    machine = "arn:aws:ecs:us-east-1:111122223333:container-instance/relaunch/0c9f3a6e2d7b4418b5a1e8c7f6d30219"
+
+    assert observe("running") == TaskObservation(
+        task_arn=TASK_ARN,
+        started_by="resnet-1f2e3d4c/1",
+        last_status="RUNNING",
+        desired_status="RUNNING",
+        version=4,
+        container_exit_codes={"main": None},
+        container_instance_arn=machine,
+        zone="us-east-1a",
+        created_at=datetime(2026, 11, 3, 11, 0, 2, 118000, tzinfo=UTC),
+        started_at=datetime(2026, 11, 3, 11, 3, 42, 904000, tzinfo=UTC),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("stopped-exit-0", StopKind.SUCCESS),
+        ("stopped-oom", StopKind.OUT_OF_MEMORY),
+        ("stopped-spot", StopKind.HOST_LOST),
+        ("stopped-user-initiated", StopKind.CANCELLED),
+        ("stopped-no-capacity", StopKind.NO_CAPACITY),
+    ],
+)
+def test_sample_of_a_stop_is_what_its_name_says(name: str, expected: StopKind) -> None:
+    observation = observe(name)
+
+    stop = classify_stop(observation, "main", None, None, None, datetime(2026, 11, 3, 13, tzinfo=UTC))
+
+    assert (observation.last_status, observation.desired_status) == ("STOPPED", "STOPPED")
+    assert stop.kind is expected
+
+
+def test_version_is_that_of_the_detail() -> None:
+    event = load("aws.ecs.task-state-change.stopped-exit-0")
+
+    assert event["version"] == "0"
+    assert observe("stopped-exit-0").version == event["detail"]["version"]
+
+
+def test_missing_exit_code_stays_missing() -> None:
+    assert observe("stopped-spot").container_exit_codes == {"main": None}
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_unknown_members_are_ignored(path: Path) -> None:
+    event = json.loads(path.read_text())
+    expected = parse_ecs_event(event)
+    event["detail"]["surprise"] = {"nested": [1]}
+    event["detail"]["containers"][0]["surprise"] = None
+    event["surprise"] = True
+
+    assert parse_ecs_event(event) == expected
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_every_member_but_the_arn_may_be_missing_or_null(path: Path) -> None:
+    event = json.loads(path.read_text())
+
+    for name in set(event["detail"]) - {"taskArn"}:
+        without, with_null = copy.deepcopy(event), copy.deepcopy(event)
+        del without["detail"][name]
+        with_null["detail"][name] = None
+
+        assert parse_ecs_event(without) == parse_ecs_event(with_null)
+
+
+def test_bare_task_has_nothing_but_its_arn() -> None:
+    assert observe_task({"taskArn": TASK_ARN}) == TaskObservation(TASK_ARN, "", "", "", 0)
+
+
+def test_event_and_answer_about_the_same_task_are_read_alike() -> None:
+    detail = load("aws.ecs.task-state-change.stopped-oom")["detail"]
+    moments = {name: datetime.fromisoformat(detail[name]) for name in ("createdAt", "startedAt", "stoppedAt")}
+    known = {
+        "taskArn", "lastStatus", "desiredStatus", "version", "startedBy", "stopCode", "stoppedReason",
+        "containerInstanceArn", "capacityProviderName", "availabilityZone",
+    }  # fmt: skip
+    containers = [{"name": "main", "exitCode": 137, "reason": detail["containers"][0]["reason"]}]
+    ecs = ScriptedAws("ecs")
+    members = {name: detail[name] for name in known} | moments | {"containers": containers}
+    ecs.answer("DescribeTasks", tasks=[members], failures=[])
+
+    answered = ecs.client.describe_tasks(tasks=[TASK_ARN])["tasks"][0]
+
+    assert observe_task(answered) == observe("stopped-oom")
+
+
+def test_moments_are_read_in_every_form_ecs_gives_them() -> None:
+    moment = datetime(2026, 11, 3, 12, 0, tzinfo=UTC)
+    forms = [
+        "2026-11-03T12:00:00Z",
+        "2026-11-03T12:00:00.000Z",
+        "2026-11-03T14:00:00+02:00",
+        moment.timestamp(),
+        int(moment.timestamp()),
+        moment.astimezone(timezone(timedelta(hours=2))),
+    ]
+
+    observations = [observe_task({"taskArn": TASK_ARN, "stoppedAt": form}) for form in forms]
+
+    assert [observation.stopped_at for observation in observations] == [moment] * len(forms)
+    assert all(observation.stopped_at.tzinfo is UTC for observation in observations if observation.stopped_at)
+
+
+def test_container_instance_is_read() -> None:
+    machine = "arn:aws:ecs:us-east-1:111122223333:container-instance/relaunch/0c9f3a6e2d7b4418b5a1e8c7f6d30219"
+    instance = ContainerInstance(machine, "i-0a1b2c3d4e5f60718", "g5.xlarge", "us-east-1a")
+
+    observation = observe_container_instance(
+        {
+            "containerInstanceArn": machine,
+            "ec2InstanceId": "i-0a1b2c3d4e5f60718",
+            "status": "ACTIVE",
+            "version": 2,
+            "registeredAt": "2026-11-03T11:01:53.512Z",
+            "runningTasksCount": 2,
+            "pendingTasksCount": 1,
+            "attributes": [
+                {"name": "com.amazonaws.ecs.capability.docker-remote-api.1.44"},
+                {"name": "ecs.availability-zone", "value": "us-east-1a"},
+                {"name": "ecs.instance-type", "value": "g5.xlarge"},
+            ],
+        }
+    )
+
+    assert observation == ContainerInstanceObservation(
+        instance,
+        "ACTIVE",
+        task_count=3,
+        registered_at=datetime(2026, 11, 3, 11, 1, 53, 512_000, tzinfo=UTC),
+    )
+
+
+def test_container_instance_outside_ec2_has_no_instance_id() -> None:
+    observation = observe_container_instance({"containerInstanceArn": "arn:x"})
+
+    assert observation.instance == ContainerInstance("arn:x", "")
+
+
+@pytest.mark.parametrize(
+    "detail_type",
+    ["ECS Container Instance State Change", "ECS Service Action", "ECS Deployment State Change", "", None],
+)
+def test_other_events_of_ecs_concern_nobody(detail_type: str | None) -> None:
+    assert parse_ecs_event({"detail-type": detail_type, "detail": {}}) is None
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        ({"detail-type": "ECS Task State Change", "detail": {}}, "taskArn"),
+        ({"detail-type": "ECS Task State Change"}, "taskArn"),
+        ({"detail-type": "ECS Task State Change", "detail": {"taskArn": ""}}, "taskArn"),
+        ({"detail-type": "ECS Task State Change", "detail": {"taskArn": "a", "version": "new"}}, "version"),
+        ({"detail-type": "ECS Task State Change", "detail": {"taskArn": "a", "containers": ["x"]}}, "containers.0"),
+        ({"detail-type": "ECS Task State Change", "detail": "text"}, "detail"),
+    ],
+)
+def test_poisoned_event_is_a_permanent_error_that_says_where(event: dict[str, Any], words: str) -> None:
+    with pytest.raises(PermanentError, match=words):
+        parse_ecs_event(event)
+
+
+@pytest.mark.parametrize("path", sorted(EVENTS.glob("sqs.task-changes.*.json")), ids=lambda path: path.stem)
+def test_sample_messages_carry_events_of_ecs(path: Path) -> None:
+    for record in json.loads(path.read_text())["Records"]:
+        assert parse_ecs_event(json.loads(record["body"])) is not None

@@ -1,0 +1,79 @@
+"""Launches of all containers together stay below what ECS takes, and stops go first."""
+
+import pytest
+import yaml
+
+from fakes.builders import make_launch_request, task_arn
+from fakes.repository import REPOSITORY
+from fakes.scripted_aws import ScriptedAws
+from relaunch.adapters.aws.ecs.rate_limiter import LAUNCHERS, LAUNCHES_PER_SECOND, Pace
+from relaunch.adapters.aws.ecs.target import EcsTarget
+from relaunch_local.ecs.rules.limits import rate_of
+
+_TEMPLATE = REPOSITORY / "template.yaml"
+
+
+class Sleeper:
+    """A clock that moves when somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def sleeper() -> Sleeper:
+    return Sleeper()
+
+
+@pytest.fixture
+def pace(sleeper: Sleeper) -> Pace:
+    return Pace(lambda: sleeper.now, sleeper.sleep)
+
+
+def test_the_first_launch_of_a_container_waits_for_nothing(pace: Pace, sleeper: Sleeper) -> None:
+    pace.wait()
+
+    assert sleeper.now == 1_000.0
+
+
+def test_a_container_keeps_to_its_part_of_the_rate(pace: Pace, sleeper: Sleeper) -> None:
+    for _ in range(39):
+        pace.wait()
+
+    assert sleeper.now - 1_000.0 == pytest.approx(38 * LAUNCHERS / LAUNCHES_PER_SECOND)
+
+
+def test_who_took_longer_than_a_turn_does_not_wait(pace: Pace, sleeper: Sleeper) -> None:
+    pace.wait()
+    sleeper.now += 5.0
+    pace.wait()
+
+    assert sleeper.now == 1_005.0
+
+
+def test_all_together_leave_a_part_of_the_bucket_to_stops() -> None:
+    assert rate_of("RunTask") == rate_of("StopTask")
+    assert rate_of("RunTask")[1] > LAUNCHES_PER_SECOND
+
+
+def test_as_many_containers_share_the_rate_as_the_template_lets_run() -> None:
+    text = _TEMPLATE.read_text()
+    text = text[text.index("  LaunchAttemptFunction:") :]
+    line = next(line for line in text.splitlines() if "MaximumConcurrency" in line)
+
+    assert yaml.safe_load(line)["ScalingConfig"]["MaximumConcurrency"] == LAUNCHERS
+
+
+def test_a_container_that_ecs_throttled_gives_way_before_its_next_launch(pace: Pace, sleeper: Sleeper) -> None:
+    ecs = ScriptedAws("ecs")
+    target = EcsTarget(ecs.client, "relaunch", pace=pace)
+    ecs.refuse("RunTask", "ThrottlingException", "Rate exceeded")
+    ecs.answer("RunTask", tasks=[{"taskArn": task_arn()}], failures=[])
+
+    target.launch(make_launch_request())
+    target.launch(make_launch_request())
+
+    assert sleeper.now == 1_003.0

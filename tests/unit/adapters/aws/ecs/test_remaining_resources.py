@@ -1,0 +1,38 @@
+from fakes.ecs_region import EcsWorld, container
+from relaunch.adapters.aws.ecs.remaining_resources import read_room
+from relaunch.adapters.aws.ecs.target import EcsTarget
+from relaunch.core.selection.neuron_devices import FIRST_PORT, MachineRoom
+
+
+def with_machine() -> tuple[EcsWorld, EcsTarget]:
+    """A provider's machine with a task on it that takes a port."""
+    world = EcsWorld()
+    world.provider(max_size=1)
+    world.register("train", container(portMappings=[{"containerPort": FIRST_PORT, "hostPort": FIRST_PORT}]))
+    world.wait_for(world.run_one("g5-spot"), "RUNNING")
+    return world, EcsTarget(world.ecs, "c")
+
+
+def test_room_is_what_tasks_and_the_agent_have_left() -> None:
+    _, target = with_machine()
+
+    (room,) = target.find_room("g5.xlarge", "g5-spot")
+
+    assert room.free_vcpus == 3.0
+    assert 0 < room.free_memory_mib < 16_384 - 2_048
+    assert {22, 51678, FIRST_PORT} <= room.taken_ports
+    assert FIRST_PORT + 1 not in room.taken_ports
+
+
+def test_machines_of_other_types_and_providers_and_draining_ones_have_no_room() -> None:
+    world, target = with_machine()
+
+    assert target.find_room("g6.xlarge", "g5-spot") == []
+    assert target.find_room("g5.xlarge", "another") == []
+    (host,) = world.simulator.clusters.get("c").hosts.values()
+    world.ecs.update_container_instances_state(cluster="c", containerInstances=[host.arn], status="DRAINING")
+    assert target.find_room("g5.xlarge", "g5-spot") == []
+
+
+def test_a_machine_that_says_nothing_of_itself_has_nothing_left() -> None:
+    assert read_room({}) == MachineRoom(0.0, 0, frozenset())

@@ -1,0 +1,361 @@
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from botocore.exceptions import ReadTimeoutError
+
+from fakes.builders import NOW
+from fakes.clock import FakeClock
+from fakes.scripted_aws import ScriptedAws
+from relaunch.adapters.aws.ecs.revisions import EcsRevisions, read_revision
+from relaunch.core.revisions.revision import ContainerRequirement, Revision
+from relaunch.ports import NoActiveRevisionError, PermanentError, TransientError
+from relaunch_local.ecs import Clock, EcsSimulator, InProcessClient, ScriptedProcesses, SimulatorSettings
+
+
+def arn(revision: int, family: str = "trainer") -> str:
+    return f"arn:aws:ecs:us-east-1:111122223333:task-definition/{family}:{revision}"
+
+
+def definition(
+    revision: int = 7,
+    family: str = "trainer",
+    status: str = "ACTIVE",
+    container: dict[str, Any] | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    main = {"name": "main", "image": "trainer:latest", "essential": True, **(container or {})}
+    return {
+        "taskDefinitionArn": arn(revision, family),
+        "family": family,
+        "revision": revision,
+        "status": status,
+        "containerDefinitions": [main],
+        **more,
+    }
+
+
+@pytest.fixture
+def ecs() -> ScriptedAws:
+    return ScriptedAws("ecs")
+
+
+@pytest.fixture
+def revisions(ecs: ScriptedAws) -> EcsRevisions:
+    return EcsRevisions(ecs.client)
+
+
+def test_newest_revision_costs_one_call(ecs: ScriptedAws, revisions: EcsRevisions) -> None:
+    ecs.answer("DescribeTaskDefinition", taskDefinition=definition(12))
+
+    assert revisions.newest_active("trainer").arn == arn(12)
+    assert ecs.requests == [("DescribeTaskDefinition", {"taskDefinition": "trainer"})]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        pytest.param(definition(13, status="INACTIVE"), id="inactive"),
+        pytest.param(definition(13, status="DELETE_IN_PROGRESS"), id="being-deleted"),
+        pytest.param(definition(40, family="trainer-large"), id="sibling-family"),
+    ],
+)
+def test_where_the_head_is_wrong_all_pages_are_read_and_compared_as_numbers(
+    ecs: ScriptedAws, revisions: EcsRevisions, head: dict[str, Any]
+) -> None:
+    ecs.answer("DescribeTaskDefinition", taskDefinition=head)
+    pages = [[arn(1), arn(10), arn(11)], [arn(12), arn(2), arn(9)], [arn(40, "trainer-large"), arn(3)]]
+    ecs.answer("ListTaskDefinitions", taskDefinitionArns=pages[0], nextToken="2")
+    ecs.answer("ListTaskDefinitions", taskDefinitionArns=pages[1], nextToken="3")
+    ecs.answer("ListTaskDefinitions", taskDefinitionArns=pages[2])
+    ecs.answer("DescribeTaskDefinition", taskDefinition=definition(12))
+
+    assert revisions.newest_active("trainer").revision == 12
+    assert ecs.sent("ListTaskDefinitions") == [
+        {"familyPrefix": "trainer", "status": "ACTIVE"},
+        {"familyPrefix": "trainer", "status": "ACTIVE", "nextToken": "2"},
+        {"familyPrefix": "trainer", "status": "ACTIVE", "nextToken": "3"},
+    ]
+    assert ecs.sent("DescribeTaskDefinition")[1] == {"taskDefinition": arn(12)}
+
+
+def test_revision_that_is_deregistered_while_we_look_gives_way_to_the_next(
+    ecs: ScriptedAws, revisions: EcsRevisions
+) -> None:
+    ecs.answer("DescribeTaskDefinition", taskDefinition=definition(12, status="INACTIVE"))
+    ecs.answer("ListTaskDefinitions", taskDefinitionArns=[arn(10), arn(11)])
+    ecs.answer("DescribeTaskDefinition", taskDefinition=definition(11, status="INACTIVE"))
+    ecs.answer("DescribeTaskDefinition", taskDefinition=definition(10))
+
+    assert revisions.newest_active("trainer").revision == 10
+
+
+def test_revisions_that_keep_vanishing_are_left_to_a_later_look(ecs: ScriptedAws, revisions: EcsRevisions) -> None:
+    ecs.answer("DescribeTaskDefinition", taskDefinition=definition(5, status="INACTIVE"))
+    ecs.answer("ListTaskDefinitions", taskDefinitionArns=[arn(number) for number in range(1, 5)])
+    for number in (4, 3, 2):
+        ecs.answer("DescribeTaskDefinition", taskDefinition=definition(number, status="INACTIVE"))
+
+    with pytest.raises(TransientError, match="family trainer"):
+        revisions.newest_active("trainer")
+
+
+def test_family_that_ecs_does_not_know_has_no_active_revision(ecs: ScriptedAws, revisions: EcsRevisions) -> None:
+    ecs.refuse("DescribeTaskDefinition", "ClientException", "Unable to describe task definition.")
+    ecs.answer("ListTaskDefinitions", taskDefinitionArns=[])
+
+    with pytest.raises(NoActiveRevisionError, match="the family trainer has no ACTIVE revision"):
+        revisions.newest_active("trainer")
+
+
+def test_family_with_inactive_revisions_only_has_no_active_revision(ecs: ScriptedAws, revisions: EcsRevisions) -> None:
+    ecs.answer("DescribeTaskDefinition", taskDefinition=definition(3, status="INACTIVE"))
+    ecs.answer("ListTaskDefinitions", taskDefinitionArns=[])
+
+    with pytest.raises(NoActiveRevisionError):
+        revisions.newest_active("trainer")
+
+
+@pytest.mark.parametrize("operation", ["DescribeTaskDefinition", "ListTaskDefinitions"])
+def test_throttled_look_is_transient(ecs: ScriptedAws, revisions: EcsRevisions, operation: str) -> None:
+    if operation == "ListTaskDefinitions":
+        ecs.answer("DescribeTaskDefinition", taskDefinition=definition(status="INACTIVE"))
+    ecs.refuse(operation, "ThrottlingException", "Rate exceeded")
+
+    with pytest.raises(TransientError, match="trainer"):
+        revisions.newest_active("trainer")
+
+
+def test_look_without_an_answer_is_transient(ecs: ScriptedAws, revisions: EcsRevisions) -> None:
+    ecs.fail("DescribeTaskDefinition", ReadTimeoutError(endpoint_url="http://127.0.0.1:9"))
+
+    with pytest.raises(TransientError, match="describing task definition trainer"):
+        revisions.newest_active("trainer")
+
+
+def test_forbidden_look_is_permanent_and_not_taken_for_a_missing_family(
+    ecs: ScriptedAws, revisions: EcsRevisions
+) -> None:
+    ecs.refuse("DescribeTaskDefinition", "AccessDeniedException", "not authorized")
+
+    with pytest.raises(PermanentError, match="not authorized") as caught:
+        revisions.newest_active("trainer")
+    assert not isinstance(caught.value, NoActiveRevisionError)
+
+
+def test_everything_that_placing_needs_is_read() -> None:
+    revision = read_revision(
+        definition(
+            7,
+            container={
+                "cpu": 3072,
+                "memory": 12288,
+                "memoryReservation": 8192,
+                "resourceRequirements": [{"type": "GPU", "value": "2"}],
+                "portMappings": [{"containerPort": 80, "hostPort": 8080}, {"containerPort": 81, "hostPort": 0}],
+                "linuxParameters": {
+                    "devices": [
+                        {"hostPath": "/dev/neuron0"},
+                        {"hostPath": "/dev/neuron11"},
+                        {"hostPath": "/dev/fuse"},
+                    ]
+                },
+            },
+            networkMode="host",
+            cpu="4096",
+            memory="15360",
+            runtimePlatform={"cpuArchitecture": "ARM64", "operatingSystemFamily": "LINUX"},
+            placementConstraints=[
+                {"type": "distinctInstance"},
+                {"type": "memberOf", "expression": "agentConnected == true"},
+            ],
+        )
+    )
+
+    assert (revision.arn, revision.family, revision.revision) == (arn(7), "trainer", 7)
+    assert (revision.network_mode, revision.architecture) == ("host", "ARM64")
+    assert (revision.vcpus, revision.memory_mib, revision.placement_constraint_count) == (4.0, 15360, 2)
+    assert revision.containers == (
+        ContainerRequirement(
+            name="main",
+            image="trainer:latest",
+            is_essential=True,
+            gpu_count=2,
+            memory_mib=12288,
+            vcpus=3.0,
+            host_ports=(8080, 81),
+            neuron_devices=("/dev/neuron0", "/dev/neuron11"),
+        ),
+    )
+
+
+def test_defaults_of_ecs_hold_for_what_is_not_said() -> None:
+    revision = read_revision(definition())
+
+    assert (revision.network_mode, revision.architecture) == ("bridge", "X86_64")
+    assert (revision.vcpus, revision.memory_mib, revision.placement_constraint_count) == (0.0, 0, 0)
+    assert revision.containers == (ContainerRequirement("main", "trainer:latest"),)
+
+
+def test_task_without_a_size_asks_for_the_sum_of_its_containers() -> None:
+    described = definition(container={"cpu": 1024, "memoryReservation": 2048})
+    described["containerDefinitions"].append(
+        {"name": "log", "image": "log", "essential": False, "cpu": 512, "memory": 256}
+    )
+
+    revision = read_revision(described)
+
+    assert (revision.vcpus, revision.memory_mib) == (1.5, 2304)
+    assert [container.is_essential for container in revision.containers] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("cpu", "memory", "expected"),
+    [
+        ("1024", "2048", (1.0, 2048)),
+        ("1 vCPU", "2 GB", (1.0, 2048)),
+        ("0.5 vcpu", "0.5GB", (0.5, 512)),
+        ("", "", (0.0, 0)),
+        ("many", "much", (0.0, 0)),
+    ],
+)
+def test_size_of_a_task_is_read_in_both_its_forms(cpu: str, memory: str, expected: tuple[float, int]) -> None:
+    revision = read_revision(definition(cpu=cpu, memory=memory))
+
+    assert (revision.vcpus, revision.memory_mib) == expected
+
+
+@pytest.mark.parametrize(
+    ("requirements", "whole", "share_mib", "part"),
+    [
+        pytest.param([{"type": "GPU", "value": "4"}], 4, 0, 0.0, id="whole cards"),
+        pytest.param([{"type": "GPU", "value": "ALL"}], 1, 0, 0.0, id="all is at least one"),
+        pytest.param(
+            [{"type": "GPU", "sharingStrategy": {"nvidiaMps": {"memory": 2048, "maxComputePercent": 30}}}],
+            0,
+            2048,
+            0.0,
+            id="a share of a card",
+        ),
+        pytest.param([{"type": "GPU", "value": "0.25"}], 0, 0, 0.25, id="a part of a card"),
+        pytest.param([{"type": "InferenceAccelerator", "value": "eia"}], 0, 0, 0.0, id="another kind"),
+        pytest.param([], 0, 0, 0.0, id="none"),
+    ],
+)
+def test_gpus_are_counted(requirements: list[dict[str, Any]], whole: int, share_mib: int, part: float) -> None:
+    (container,) = read_revision(definition(container={"resourceRequirements": requirements})).containers
+
+    assert (container.gpu_count, container.gpu_share_mib, container.gpu_partition) == (whole, share_mib, part)
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [("bridge", (8080,)), ("host", (8080, 9090)), ("awsvpc", ()), ("none", ())],
+)
+def test_ports_of_the_machine_depend_on_the_network_mode(mode: str, expected: tuple[int, ...]) -> None:
+    mappings = [
+        {"containerPort": 80, "hostPort": 8080},
+        {"containerPort": 9090},
+        {"containerPort": 53, "hostPort": 53, "protocol": "udp"},
+        {"containerPortRange": "10000-10010"},
+    ]
+
+    revision = read_revision(definition(container={"portMappings": mappings}, networkMode=mode))
+
+    assert revision.containers[0].host_ports == expected
+
+
+# the same before the simulator, whose rules are those of ECS
+
+
+@pytest.fixture
+def simulator() -> EcsSimulator:
+    clock = Clock()
+    return EcsSimulator(clock, ScriptedProcesses(clock), SimulatorSettings(instance_types={}, throttling=False))
+
+
+def register(simulator: EcsSimulator, family: str, count: int = 1) -> None:
+    container = {"name": "main", "image": "trainer:1", "memory": 512}
+    for _ in range(count):
+        simulator.call("RegisterTaskDefinition", {"family": family, "containerDefinitions": [container]})
+
+
+def deregister(simulator: EcsSimulator, name: str) -> None:
+    simulator.call("DeregisterTaskDefinition", {"taskDefinition": name})
+
+
+def newest_active(simulator: EcsSimulator, family: str) -> Revision:
+    client: Any = InProcessClient(simulator)
+    return EcsRevisions(client).newest_active(family)
+
+
+def test_newest_of_more_than_ten_beside_a_sibling_with_more(simulator: EcsSimulator) -> None:
+    register(simulator, "trainer", 12)
+    register(simulator, "trainer-large", 14)
+
+    assert newest_active(simulator, "trainer").arn == arn(12)
+
+
+def test_inactive_head_is_passed_over(simulator: EcsSimulator) -> None:
+    register(simulator, "trainer", 12)
+    deregister(simulator, "trainer:12")
+    deregister(simulator, "trainer:11")
+
+    assert newest_active(simulator, "trainer").arn == arn(10)
+
+
+def test_family_without_an_active_revision_is_a_clear_error(simulator: EcsSimulator) -> None:
+    register(simulator, "trainer")
+    register(simulator, "trainer-large")
+    deregister(simulator, "trainer:1")
+
+    for family in ("trainer", "train"):
+        with pytest.raises(NoActiveRevisionError, match=f"the family {family} has no ACTIVE revision"):
+            newest_active(simulator, family)
+
+
+class TestThousandsOfEventsAtOnce:
+    """DescribeTaskDefinition allows 20 requests per second: one answer serves every event that is older than it."""
+
+    EVENT_AT = NOW
+
+    @pytest.fixture
+    def clock(self) -> FakeClock:
+        return FakeClock(NOW + timedelta(seconds=10))
+
+    @pytest.fixture
+    def revisions(self, ecs: ScriptedAws, clock: FakeClock) -> EcsRevisions:
+        ecs.answer("DescribeTaskDefinition", taskDefinition=definition(12))
+        ecs.answer("DescribeTaskDefinition", taskDefinition=definition(13))
+        return EcsRevisions(ecs.client, clock)
+
+    def test_older_events_are_answered_by_one_question(self, ecs: ScriptedAws, revisions: EcsRevisions) -> None:
+        found = {revisions.newest_active("trainer", self.EVENT_AT).revision for _ in range(100)}
+
+        assert found == {12}
+        assert len(ecs.requests) == 1
+
+    def test_an_event_that_came_after_the_question_sees_what_was_registered_before_it(
+        self, revisions: EcsRevisions, clock: FakeClock
+    ) -> None:
+        revisions.newest_active("trainer", self.EVENT_AT)
+
+        assert revisions.newest_active("trainer", clock.now() + timedelta(seconds=1)).revision == 13
+
+    def test_so_does_one_of_the_same_second_for_moments_of_events_are_cut(
+        self, revisions: EcsRevisions, clock: FakeClock
+    ) -> None:
+        revisions.newest_active("trainer", self.EVENT_AT)
+
+        assert revisions.newest_active("trainer", clock.now() - timedelta(seconds=1)).revision == 13
+
+    def test_an_event_of_unknown_time_asks(self, revisions: EcsRevisions) -> None:
+        revisions.newest_active("trainer", self.EVENT_AT)
+
+        assert revisions.newest_active("trainer").revision == 13
+
+    def test_after_a_minute_it_is_asked_again(self, revisions: EcsRevisions, clock: FakeClock) -> None:
+        revisions.newest_active("trainer", self.EVENT_AT)
+        clock.advance(timedelta(seconds=61))
+
+        assert revisions.newest_active("trainer", self.EVENT_AT).revision == 13

@@ -1,0 +1,294 @@
+import json
+from dataclasses import replace
+
+import pytest
+from botocore.config import Config
+from botocore.exceptions import (
+    ConnectionClosedError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    NoCredentialsError,
+    ReadTimeoutError,
+)
+
+from fakes.builders import make_launch_request, task_arn
+from fakes.scripted_aws import ScriptedAws
+from relaunch.adapters.aws.ecs.target import EcsTarget
+from relaunch.core.launches.launch import (
+    LaunchConflict,
+    LaunchDeferred,
+    LaunchRefused,
+    LaunchRequest,
+    LaunchUncertain,
+    PlacementFailed,
+    TaskPlaced,
+)
+from relaunch.ports import PermanentError
+
+URL = "http://127.0.0.1:9"
+INSTANCE_ARN = "arn:aws:ecs:us-east-1:111122223333:container-instance/relaunch/1"
+
+
+@pytest.fixture
+def ecs() -> ScriptedAws:
+    return ScriptedAws("ecs")
+
+
+@pytest.fixture
+def target(ecs: ScriptedAws) -> EcsTarget:
+    return EcsTarget(ecs.client, "relaunch", subnets=["subnet-1", "subnet-2"], security_groups=["sg-1"])
+
+
+def test_request_says_everything_that_was_frozen(ecs: ScriptedAws, target: EcsTarget) -> None:
+    ecs.answer("RunTask", tasks=[{"taskArn": task_arn()}], failures=[])
+
+    outcome = target.launch(make_launch_request())
+
+    assert outcome == TaskPlaced(task_arn())
+    assert ecs.sent("RunTask") == [
+        {
+            "cluster": "relaunch",
+            "taskDefinition": "arn:aws:ecs:us-east-1:111122223333:task-definition/trainer:7",
+            "count": 1,
+            "capacityProviderStrategy": [{"capacityProvider": "g5-xlarge-spot", "weight": 1}],
+            "placementConstraints": [{"type": "memberOf", "expression": "attribute:ecs.instance-type == g5.xlarge"}],
+            "overrides": {
+                "containerOverrides": [
+                    {
+                        "name": "main",
+                        "command": ["python", "-m", "train"],
+                        "environment": [
+                            {"name": "RELAUNCH_ATTEMPT", "value": "1"},
+                            {"name": "RELAUNCH_JOB_ID", "value": "resnet-1f2e3d4c"},
+                        ],
+                        "resourceRequirements": [{"type": "GPU", "value": "1"}],
+                    }
+                ]
+            },
+            "startedBy": "resnet-1f2e3d4c/1",
+            "clientToken": "resnet-1f2e3d4c-1-1",
+            "propagateTags": "TASK_DEFINITION",
+            "enableExecuteCommand": False,
+        }
+    ]
+
+
+def test_awsvpc_revision_gets_the_network_of_the_settings(ecs: ScriptedAws, target: EcsTarget) -> None:
+    ecs.answer("RunTask", tasks=[{"taskArn": task_arn()}], failures=[])
+
+    target.launch(make_launch_request(network_mode="awsvpc"))
+
+    network = ecs.sent("RunTask")[0]["networkConfiguration"]["awsvpcConfiguration"]
+    assert network == {
+        "subnets": ["subnet-1", "subnet-2"],
+        "securityGroups": ["sg-1"],
+        "assignPublicIp": "DISABLED",
+    }
+
+
+@pytest.mark.parametrize("mode", ["bridge", "host", "none"])
+def test_other_network_modes_get_no_network(ecs: ScriptedAws, target: EcsTarget, mode: str) -> None:
+    ecs.answer("RunTask", tasks=[{"taskArn": task_arn()}], failures=[])
+
+    target.launch(make_launch_request(network_mode=mode))
+
+    assert "networkConfiguration" not in ecs.sent("RunTask")[0]
+
+
+def test_request_without_constraints_names_none(ecs: ScriptedAws, target: EcsTarget) -> None:
+    ecs.answer("RunTask", tasks=[{"taskArn": task_arn()}], failures=[])
+
+    target.launch(make_launch_request(placement_constraints=()))
+
+    assert "placementConstraints" not in ecs.sent("RunTask")[0]
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "RESOURCE:CPU",
+        "RESOURCE:MEMORY",
+        "RESOURCE:PORTS",
+        "RESOURCE:ENI",
+        "RESOURCE:GPU",
+        "AGENT",
+        "ATTRIBUTE",
+        "LOCATION",
+        "MemberOf placement constraint unsatisfied.",
+        "NO ACTIVE INSTANCES",
+        "EMPTY CAPACITY PROVIDER",
+    ],
+)
+def test_failure_of_ecs_is_a_failed_placement(ecs: ScriptedAws, target: EcsTarget, reason: str) -> None:
+    ecs.answer("RunTask", tasks=[], failures=[{"arn": INSTANCE_ARN, "reason": reason}])
+
+    assert target.launch(make_launch_request()) == PlacementFailed((reason,))
+
+
+def test_failures_of_several_machines_are_said_once_each(ecs: ScriptedAws, target: EcsTarget) -> None:
+    reasons = ["RESOURCE:GPU", "AGENT", "RESOURCE:GPU"]
+    ecs.answer("RunTask", tasks=[], failures=[{"arn": INSTANCE_ARN, "reason": reason} for reason in reasons])
+
+    assert target.launch(make_launch_request()) == PlacementFailed(("RESOURCE:GPU", "AGENT"))
+
+
+def test_failure_without_a_reason_is_a_failed_placement(ecs: ScriptedAws, target: EcsTarget) -> None:
+    ecs.answer("RunTask", tasks=[], failures=[{"arn": INSTANCE_ARN}])
+
+    assert target.launch(make_launch_request()) == PlacementFailed(("no reason given",))
+
+
+def test_neither_task_nor_failure_is_uncertain(ecs: ScriptedAws, target: EcsTarget) -> None:
+    ecs.answer("RunTask", tasks=[], failures=[])
+
+    assert isinstance(target.launch(make_launch_request()), LaunchUncertain)
+
+
+def test_more_tasks_than_asked_for_are_all_made_known(ecs: ScriptedAws, target: EcsTarget) -> None:
+    ecs.answer("RunTask", tasks=[{"taskArn": task_arn(1)}, {"taskArn": task_arn(2)}], failures=[])
+
+    assert target.launch(make_launch_request()) == LaunchConflict((task_arn(1), task_arn(2)))
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        pytest.param("ThrottlingException", "Rate exceeded", id="throttled"),
+        pytest.param("Throttling", "Rate exceeded", id="throttled-by-another-name"),
+        pytest.param("RequestLimitExceeded", "Request limit exceeded.", id="request-limit"),
+        pytest.param("ClientException", "Tasks provisioning capacity limit exceeded.", id="provisioning-quota"),
+        pytest.param(
+            "ClientException",
+            "You've reached the limit on the number of tasks you can run in the PROVISIONING state.",
+            id="provisioning-quota-in-other-words",
+        ),
+        pytest.param(
+            "InvalidParameterException",
+            "Error retrieving security group information for [sg-1]: Request limit exceeded. "
+            "(ErrorCode: RequestLimitExceeded)",
+            id="ec2-throttled-behind-ecs",
+        ),
+    ],
+)
+def test_call_that_ecs_does_not_want_now_is_deferred(
+    ecs: ScriptedAws, target: EcsTarget, code: str, message: str
+) -> None:
+    ecs.refuse("RunTask", code, message)
+
+    assert target.launch(make_launch_request()) == LaunchDeferred(f"{code}: {message}")
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("ClientException", "TaskDefinition not found."),
+        ("ClientException", "TaskDefinition is inactive"),
+        ("InvalidParameterException", "Invalid placement constraint expression"),
+        ("InvalidParameterException", "Override for container named x is not a container in the TaskDefinition."),
+        ("ClusterNotFoundException", "Cluster not found."),
+        ("UnsupportedFeatureException", "The specified task is not supported in this Region."),
+        ("PlatformUnknownException", "The specified platform version does not exist."),
+        ("PlatformTaskDefinitionIncompatibilityException", "no such capability"),
+        ("AccessDeniedException", "User is not authorized to perform: iam:PassRole"),
+        ("BlockedException", "Your account is blocked."),
+    ],
+)
+def test_request_that_ecs_will_not_take_is_refused(
+    ecs: ScriptedAws, target: EcsTarget, code: str, message: str
+) -> None:
+    ecs.refuse("RunTask", code, message)
+
+    assert target.launch(make_launch_request()) == LaunchRefused(f"{code}: {message}")
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("InvalidParameterException", "No Container Instances were found in your capacity provider."),
+        ("ClientException", "Capacity is unavailable at this time. Please try again later"),
+    ],
+)
+def test_error_that_means_no_capacity_is_a_failed_placement(
+    ecs: ScriptedAws, target: EcsTarget, code: str, message: str
+) -> None:
+    ecs.refuse("RunTask", code, message)
+
+    assert target.launch(make_launch_request()) == PlacementFailed((f"{code}: {message}",))
+
+
+def test_conflict_names_the_tasks_of_the_token(ecs: ScriptedAws, target: EcsTarget) -> None:
+    ecs.refuse("RunTask", "ConflictException", "The token is in use.", resourceIds=[task_arn(4)])
+
+    assert target.launch(make_launch_request()) == LaunchConflict((task_arn(4),))
+
+
+def test_conflict_over_a_token_that_placed_nothing_spends_the_try(ecs: ScriptedAws, target: EcsTarget) -> None:
+    ecs.refuse("RunTask", "ConflictException", "The token is in use.", resourceIds=[])
+
+    assert target.launch(make_launch_request()) == PlacementFailed(("ConflictException: The token is in use.",))
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [("ServerException", 500), ("ServiceUnavailableException", 503), ("", 502), ("ExpiredTokenException", 400)],
+)
+def test_fault_of_the_service_is_uncertain(ecs: ScriptedAws, target: EcsTarget, code: str, status: int) -> None:
+    ecs.refuse("RunTask", code, "Service Unavailable. Please try again later.", status)
+
+    assert isinstance(target.launch(make_launch_request()), LaunchUncertain)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(ReadTimeoutError(endpoint_url=URL), id="time-out-after-the-request-was-sent"),
+        pytest.param(ConnectionClosedError(endpoint_url=URL), id="connection-reset"),
+        pytest.param(ConnectTimeoutError(endpoint_url=URL), id="connect-time-out"),
+        pytest.param(EndpointConnectionError(endpoint_url=URL), id="connection-refused"),
+        pytest.param(NoCredentialsError(), id="no-credentials"),
+    ],
+)
+def test_call_without_an_answer_is_uncertain(ecs: ScriptedAws, target: EcsTarget, error: Exception) -> None:
+    ecs.fail("RunTask", error)
+
+    assert isinstance(target.launch(make_launch_request()), LaunchUncertain)
+
+
+def test_sending_again_sends_the_same(ecs: ScriptedAws, target: EcsTarget) -> None:
+    request = make_launch_request(environment={"B": "2", "A": "1"})
+    ecs.fail("RunTask", ReadTimeoutError(endpoint_url=URL))
+    ecs.answer("RunTask", tasks=[{"taskArn": task_arn()}], failures=[])
+
+    target.launch(request)
+    outcome = target.launch(replace(request, environment={"A": "1", "B": "2"}))
+
+    first, second = (json.dumps(sent) for sent in ecs.sent("RunTask"))
+    assert first == second
+    assert outcome == TaskPlaced(task_arn())
+
+
+def test_retry_of_the_sdk_carries_the_same_token_and_hides_no_outcome() -> None:
+    ecs = ScriptedAws("ecs", Config(retries={"mode": "standard", "total_max_attempts": 2}))
+    target = EcsTarget(ecs.client, "relaunch")
+    ecs.fail("RunTask", ReadTimeoutError(endpoint_url=URL))
+    ecs.refuse("RunTask", "ThrottlingException", "Rate exceeded")
+
+    outcome = target.launch(make_launch_request())
+
+    first, second = ecs.sent("RunTask")
+    assert first == second
+    assert outcome == LaunchDeferred("ThrottlingException: Rate exceeded")
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        pytest.param(make_launch_request(started_by="job:1"), id="documented-limit"),
+        pytest.param(make_launch_request(revision_arn=None), id="no-revision"),
+    ],
+)
+def test_request_that_breaks_a_limit_is_not_sent(ecs: ScriptedAws, target: EcsTarget, request_: LaunchRequest) -> None:
+    with pytest.raises(PermanentError, match="launching"):
+        target.launch(request_)
+
+    assert ecs.requests == []

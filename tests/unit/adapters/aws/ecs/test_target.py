@@ -1,0 +1,377 @@
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+from botocore.exceptions import ReadTimeoutError
+
+from fakes.builders import INSTANCE_ID, container_instance_arn, task_arn
+from fakes.scripted_aws import ScriptedAws
+from relaunch.adapters.aws.ecs.target import EcsTarget
+from relaunch.core.launches.launch import ContainerInstance
+from relaunch.ports import PermanentError, TransientError
+
+Trouble = Callable[[ScriptedAws, str], None]
+MACHINE = container_instance_arn()
+
+
+@pytest.fixture
+def ecs() -> ScriptedAws:
+    return ScriptedAws("ecs")
+
+
+@pytest.fixture
+def target(ecs: ScriptedAws) -> EcsTarget:
+    return EcsTarget(ecs.client, "relaunch")
+
+
+def running(number: int, **members: object) -> dict[str, object]:
+    return {
+        "taskArn": task_arn(number),
+        "lastStatus": "RUNNING",
+        "desiredStatus": "RUNNING",
+        "startedBy": "resnet/1",
+        "version": 4,
+        **members,
+    }
+
+
+def throttle(ecs: ScriptedAws, operation: str) -> None:
+    ecs.refuse(operation, "ThrottlingException", "Rate exceeded")
+
+
+def time_out(ecs: ScriptedAws, operation: str) -> None:
+    ecs.fail(operation, ReadTimeoutError(endpoint_url="http://127.0.0.1:9"))
+
+
+def fault(ecs: ScriptedAws, operation: str) -> None:
+    ecs.refuse(operation, "ServerException", "Service Unavailable", 500)
+
+
+# stop
+
+
+def test_stop_gives_the_reason(ecs: ScriptedAws, target: EcsTarget) -> None:
+    ecs.answer("StopTask", task=running(1))
+
+    target.stop(task_arn(1), "spot interruption warning")
+
+    assert ecs.sent("StopTask") == [{"cluster": "relaunch", "task": task_arn(1), "reason": "spot interruption warning"}]
+
+
+def test_stop_keeps_the_reason_short_enough(ecs: ScriptedAws, target: EcsTarget) -> None:
+    ecs.answer("StopTask", task=running(1))
+
+    target.stop(task_arn(1), "x" * 300)
+
+    assert ecs.sent("StopTask")[0]["reason"] == "x" * 255
+
+
+@pytest.mark.parametrize("code", ["InvalidParameterException", "ClientException"])
+def test_stopping_a_task_that_ecs_forgot_is_fine(ecs: ScriptedAws, target: EcsTarget, code: str) -> None:
+    ecs.refuse("StopTask", code, "The referenced task was not found.")
+
+    target.stop(task_arn(1), "cancelled")
+
+    assert len(ecs.sent("StopTask")) == 1
+
+
+@pytest.mark.parametrize("trouble", [throttle, time_out, fault])
+def test_stop_that_may_not_have_arrived_is_to_be_repeated(
+    ecs: ScriptedAws, target: EcsTarget, trouble: Trouble
+) -> None:
+    trouble(ecs, "StopTask")
+    ecs.answer("StopTask", task=running(1))
+
+    with pytest.raises(TransientError, match="stopping task"):
+        target.stop(task_arn(1), "cancelled")
+    target.stop(task_arn(1), "cancelled")
+
+    first, second = ecs.sent("StopTask")
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("ClusterNotFoundException", "Cluster not found."),
+        ("AccessDeniedException", "not authorized to perform: ecs:StopTask"),
+        ("InvalidParameterException", "taskId length should be one of [32,36]"),
+    ],
+)
+def test_stop_that_can_never_work_is_a_permanent_error(
+    ecs: ScriptedAws, target: EcsTarget, code: str, message: str
+) -> None:
+    ecs.refuse("StopTask", code, message)
+
+    with pytest.raises(PermanentError, match="stopping task"):
+        target.stop(task_arn(1), "cancelled")
+
+
+# describe
+
+
+def test_describe_tells_known_tasks_from_unknown_ones(ecs: ScriptedAws, target: EcsTarget) -> None:
+    stopped_at = datetime(2026, 11, 3, 12, 41, 12, 220000, tzinfo=UTC)
+    ecs.answer(
+        "DescribeTasks",
+        tasks=[running(1, stoppedAt=stopped_at, containers=[{"name": "main", "exitCode": 0}, {"name": "log"}])],
+        failures=[{"arn": task_arn(2), "reason": "MISSING"}],
+    )
+
+    observed = target.describe([task_arn(1), task_arn(2)])
+
+    assert list(observed) == [task_arn(1), task_arn(2)]
+    assert observed[task_arn(2)] is None
+    task = observed[task_arn(1)]
+    assert task is not None
+    assert (task.started_by, task.version, task.stopped_at) == ("resnet/1", 4, stopped_at)
+    assert task.container_exit_codes == {"main": 0, "log": None}
+
+
+def test_describe_asks_for_a_hundred_tasks_at_a_time(ecs: ScriptedAws, target: EcsTarget) -> None:
+    arns = [task_arn(number) for number in range(201)]
+    for start in (0, 100, 200):
+        ecs.answer("DescribeTasks", tasks=[running(n) for n in range(start, min(start + 100, 201))], failures=[])
+
+    observed = target.describe([*arns, *arns])
+
+    assert [len(sent["tasks"]) for sent in ecs.sent("DescribeTasks")] == [100, 100, 1]
+    assert list(observed) == arns
+
+
+def test_describe_of_nothing_calls_nobody(ecs: ScriptedAws, target: EcsTarget) -> None:
+    assert target.describe([]) == {}
+    assert ecs.requests == []
+
+
+def test_silence_about_a_task_is_not_taken_for_its_end(ecs: ScriptedAws, target: EcsTarget) -> None:
+    ecs.answer("DescribeTasks", tasks=[], failures=[])
+
+    with pytest.raises(TransientError, match="said nothing of"):
+        target.describe([task_arn(1)])
+
+
+def test_unheard_of_failure_is_not_taken_for_a_missing_task(ecs: ScriptedAws, target: EcsTarget) -> None:
+    ecs.answer("DescribeTasks", tasks=[], failures=[{"arn": task_arn(1), "reason": "UNAVAILABLE"}])
+
+    with pytest.raises(TransientError, match="UNAVAILABLE"):
+        target.describe([task_arn(1)])
+
+
+@pytest.mark.parametrize("trouble", [throttle, time_out, fault])
+def test_describe_that_fails_for_now_is_a_transient_error(
+    ecs: ScriptedAws, target: EcsTarget, trouble: Trouble
+) -> None:
+    trouble(ecs, "DescribeTasks")
+
+    with pytest.raises(TransientError, match="describing 1 tasks"):
+        target.describe([task_arn(1)])
+
+
+# find_started_by
+
+
+def test_started_by_is_the_only_filter_and_every_page_is_read(ecs: ScriptedAws, target: EcsTarget) -> None:
+    ecs.answer("ListTasks", taskArns=[task_arn(1)], nextToken="more")
+    ecs.answer("ListTasks", taskArns=[task_arn(2)])
+    ecs.answer("ListTasks", taskArns=[task_arn(3)])
+    ecs.answer("DescribeTasks", tasks=[running(1), running(2), running(3)], failures=[])
+
+    found = target.find_started_by("resnet/1")
+
+    assert [task.task_arn for task in found] == [task_arn(1), task_arn(2), task_arn(3)]
+    base = {"cluster": "relaunch", "startedBy": "resnet/1"}
+    assert ecs.sent("ListTasks") == [
+        {**base, "desiredStatus": "RUNNING"},
+        {**base, "desiredStatus": "RUNNING", "nextToken": "more"},
+        {**base, "desiredStatus": "STOPPED"},
+    ]
+
+
+def test_task_that_stops_between_the_two_lists_is_found_once(ecs: ScriptedAws, target: EcsTarget) -> None:
+    ecs.answer("ListTasks", taskArns=[task_arn(1)])
+    ecs.answer("ListTasks", taskArns=[task_arn(1)])
+    ecs.answer("DescribeTasks", tasks=[running(1, desiredStatus="STOPPED")], failures=[])
+
+    assert [task.desired_status for task in target.find_started_by("resnet/1")] == ["STOPPED"]
+
+
+def test_listed_task_that_cannot_be_described_is_not_taken_for_gone(ecs: ScriptedAws, target: EcsTarget) -> None:
+    ecs.answer("ListTasks", taskArns=[])
+    ecs.answer("ListTasks", taskArns=[task_arn(1)])
+    ecs.answer("DescribeTasks", tasks=[], failures=[{"arn": task_arn(1), "reason": "MISSING"}])
+
+    with pytest.raises(TransientError, match="MISSING"):
+        target.find_started_by("resnet/1")
+
+
+def test_nothing_listed_is_nothing_described(ecs: ScriptedAws, target: EcsTarget) -> None:
+    ecs.answer("ListTasks", taskArns=[])
+    ecs.answer("ListTasks", taskArns=[])
+
+    assert target.find_started_by("resnet/1") == []
+
+
+@pytest.mark.parametrize("trouble", [throttle, time_out, fault])
+def test_half_a_list_is_no_list(ecs: ScriptedAws, target: EcsTarget, trouble: Trouble) -> None:
+    ecs.answer("ListTasks", taskArns=[task_arn(1)])
+    trouble(ecs, "ListTasks")
+
+    with pytest.raises(TransientError, match="listing STOPPED tasks of resnet/1"):
+        target.find_started_by("resnet/1")
+
+
+# list_tasks, list_machines
+
+
+def test_the_whole_cluster_is_listed_by_pages_and_described_a_page_at_a_time(
+    ecs: ScriptedAws, target: EcsTarget
+) -> None:
+    ecs.answer("ListTasks", taskArns=[task_arn(1), task_arn(2)], nextToken="2")
+    ecs.answer("ListTasks", taskArns=[task_arn(3)])
+    ecs.answer("DescribeTasks", tasks=[running(1)], failures=[{"arn": task_arn(2), "reason": "MISSING"}])
+    ecs.answer("DescribeTasks", tasks=[running(3)])
+
+    pages = [[task.task_arn for task in page] for page in target.list_tasks()]
+
+    assert pages == [[task_arn(1)], [task_arn(3)]]
+    assert ecs.sent("ListTasks") == [
+        {"cluster": "relaunch", "desiredStatus": "RUNNING"},
+        {"cluster": "relaunch", "desiredStatus": "RUNNING", "nextToken": "2"},
+    ]
+    assert [each["tasks"] for each in ecs.sent("DescribeTasks")] == [[task_arn(1), task_arn(2)], [task_arn(3)]]
+
+
+def test_machines_are_listed_with_their_tasks_and_since_when_they_are_there(
+    ecs: ScriptedAws, target: EcsTarget
+) -> None:
+    gone = container_instance_arn(2)
+    registered_at = datetime(2026, 3, 14, 9, tzinfo=UTC)
+    machine = {"runningTasksCount": 1, "pendingTasksCount": 2, "registeredAt": registered_at, "status": "ACTIVE"}
+    ecs.answer("ListContainerInstances", containerInstanceArns=[MACHINE, gone], nextToken="2")
+    ecs.answer("ListContainerInstances", containerInstanceArns=[])
+    ecs.answer(
+        "DescribeContainerInstances",
+        containerInstances=[{"containerInstanceArn": MACHINE, "ec2InstanceId": INSTANCE_ID, **machine}],
+        failures=[{"arn": gone, "reason": "MISSING"}],
+    )
+
+    ((seen,),) = target.list_machines()
+
+    assert (seen.instance.instance_id, seen.task_count, seen.registered_at) == (INSTANCE_ID, 3, registered_at)
+    assert ecs.sent("DescribeContainerInstances") == [{"cluster": "relaunch", "containerInstances": [MACHINE, gone]}]
+
+
+@pytest.mark.parametrize("trouble", [throttle, time_out, fault])
+def test_a_cluster_that_is_not_listed_for_now_is_transient(
+    ecs: ScriptedAws, target: EcsTarget, trouble: Trouble
+) -> None:
+    trouble(ecs, "ListTasks")
+    trouble(ecs, "ListContainerInstances")
+
+    with pytest.raises(TransientError, match="listing the tasks of the cluster"):
+        list(target.list_tasks())
+    with pytest.raises(TransientError, match="listing the machines of the cluster"):
+        list(target.list_machines())
+
+
+def test_page_that_answers_its_own_token_is_not_read_for_ever(ecs: ScriptedAws, target: EcsTarget) -> None:
+    for _ in range(2):
+        ecs.answer("ListTasks", taskArns=[task_arn(1)], nextToken="more")
+
+    with pytest.raises(TransientError, match="the token of that page"):
+        target.find_started_by("resnet/1")
+
+
+# find_on_instance
+
+
+def test_tasks_are_found_by_the_ec2_instance(ecs: ScriptedAws, target: EcsTarget) -> None:
+    ecs.answer("ListContainerInstances", containerInstanceArns=[MACHINE])
+    ecs.answer("ListTasks", taskArns=[task_arn(1)])
+    ecs.answer("ListTasks", taskArns=[task_arn(2), task_arn(3)])
+    ecs.answer(
+        "DescribeTasks",
+        tasks=[running(1), running(2, desiredStatus="STOPPED"), running(3, lastStatus="STOPPED")],
+        failures=[],
+    )
+
+    found = target.find_on_instance(INSTANCE_ID)
+
+    assert [task.task_arn for task in found] == [task_arn(1), task_arn(2)]
+    assert ecs.sent("ListContainerInstances") == [{"cluster": "relaunch", "filter": f"ec2InstanceId == {INSTANCE_ID}"}]
+    assert [sent["containerInstance"] for sent in ecs.sent("ListTasks")] == [MACHINE, MACHINE]
+
+
+def test_instance_that_is_not_in_the_cluster_has_no_tasks(ecs: ScriptedAws, target: EcsTarget) -> None:
+    ecs.answer("ListContainerInstances", containerInstanceArns=[])
+
+    assert target.find_on_instance(INSTANCE_ID) == []
+
+
+def test_machine_that_leaves_between_two_calls_has_no_tasks(ecs: ScriptedAws, target: EcsTarget) -> None:
+    ecs.answer("ListContainerInstances", containerInstanceArns=[MACHINE])
+    ecs.refuse("ListTasks", "InvalidParameterException", "The referenced container instance was not found.")
+
+    assert target.find_on_instance(INSTANCE_ID) == []
+
+
+def test_other_refusal_to_list_tasks_is_a_permanent_error(ecs: ScriptedAws, target: EcsTarget) -> None:
+    ecs.answer("ListContainerInstances", containerInstanceArns=[MACHINE])
+    ecs.refuse("ListTasks", "AccessDeniedException", "not authorized to perform: ecs:ListTasks")
+
+    with pytest.raises(PermanentError, match="not authorized"):
+        target.find_on_instance(INSTANCE_ID)
+
+
+@pytest.mark.parametrize("operation", ["ListContainerInstances", "ListTasks", "DescribeTasks"])
+def test_trouble_on_the_way_to_an_instances_tasks_is_transient(
+    ecs: ScriptedAws, target: EcsTarget, operation: str
+) -> None:
+    answers = {
+        "ListContainerInstances": {"containerInstanceArns": [MACHINE]},
+        "ListTasks": {"taskArns": [task_arn(1)]},
+    }
+    for name in ("ListContainerInstances", "ListTasks", "ListTasks", "DescribeTasks"):
+        if name == operation:
+            throttle(ecs, name)
+            break
+        ecs.answer(name, **answers[name])
+
+    with pytest.raises(TransientError):
+        target.find_on_instance(INSTANCE_ID)
+
+
+# find_container_instance
+
+
+def test_container_instance_tells_its_machine(ecs: ScriptedAws, target: EcsTarget) -> None:
+    machine = {
+        "containerInstanceArn": MACHINE,
+        "ec2InstanceId": INSTANCE_ID,
+        "status": "ACTIVE",
+        "attributes": [
+            {"name": "ecs.capability.something"},
+            {"name": "ecs.instance-type", "value": "g5.xlarge"},
+            {"name": "ecs.availability-zone", "value": "us-east-1a"},
+        ],
+    }
+    ecs.answer("DescribeContainerInstances", containerInstances=[machine], failures=[])
+
+    found = target.find_container_instance(MACHINE)
+
+    assert found == ContainerInstance(MACHINE, INSTANCE_ID, "g5.xlarge", "us-east-1a")
+
+
+def test_container_instance_that_is_gone_is_none(ecs: ScriptedAws, target: EcsTarget) -> None:
+    ecs.answer("DescribeContainerInstances", containerInstances=[], failures=[{"arn": MACHINE, "reason": "MISSING"}])
+
+    assert target.find_container_instance(MACHINE) is None
+
+
+@pytest.mark.parametrize("trouble", [throttle, time_out, fault])
+def test_container_instance_that_cannot_be_asked_for_now(ecs: ScriptedAws, target: EcsTarget, trouble: Trouble) -> None:
+    trouble(ecs, "DescribeContainerInstances")
+
+    with pytest.raises(TransientError, match="describing container instance"):
+        target.find_container_instance(MACHINE)

@@ -1,0 +1,163 @@
+"""Batches from SQS: what succeeds, what comes again, what is given up with its reason."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, cast
+
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from fakes.builders import NOW
+from fakes.clock import FakeClock
+from fakes.metrics import ListMeasures
+from fakes.sources import ListLog
+from relaunch.adapters.aws.sqs.batch import QueueMeter, handle_batch
+from relaunch.adapters.aws.sqs.dead_letter_queue import PoisonQueue
+from relaunch.core.lifecycle.metrics import Measure, Metric
+from relaunch.ports import PermanentError, TransientError
+
+LAST_TRY = 5
+
+
+class SentMessages:
+    """SQS, as far as SendMessage goes."""
+
+    def __init__(self) -> None:
+        self.sent: list[dict[str, Any]] = []
+
+    def send_message(self, **parameters: Any) -> dict[str, str]:
+        given = {name: each["StringValue"] for name, each in parameters["MessageAttributes"].items()}
+        self.sent.append({"queue": parameters["QueueUrl"], "body": parameters["MessageBody"], **given})
+        return {"MessageId": "1"}
+
+
+class Consumer:
+    """A function's end of a queue."""
+
+    def __init__(self, last_try: int = LAST_TRY) -> None:
+        self.sqs, self.log, self.measures = SentMessages(), ListLog(), ListMeasures()
+        self.poison = PoisonQueue(self.sqs, "dead", self.log, last_try)  # type: ignore[arg-type]
+        self.meter = QueueMeter("intake", self.measures, FakeClock())
+
+    def handle(self, handle_body: Callable[[str], object], *records: dict[str, Any]) -> list[str]:
+        """Return the ids of the messages that are to come again."""
+        context = cast("LambdaContext", None)
+        answer = handle_batch({"Records": list(records)}, context, handle_body, self.poison, self.meter)
+        return [str(each["itemIdentifier"]) for each in answer["batchItemFailures"]]
+
+
+def record(message_id: str = "1", receive_count: int = 1, **fields: Any) -> dict[str, Any]:
+    return {
+        "messageId": message_id,
+        "receiptHandle": "r",
+        "body": f"body {message_id}",
+        "attributes": {
+            "ApproximateReceiveCount": str(receive_count),
+            "SentTimestamp": _milliseconds(NOW - timedelta(seconds=90)),
+            "ApproximateFirstReceiveTimestamp": _milliseconds(NOW - timedelta(seconds=60)),
+        },
+        "messageAttributes": {},
+        "eventSource": "aws:sqs",
+        "eventSourceARN": "arn:aws:sqs:us-east-1:111122223333:relaunch-intake",
+        **fields,
+    }
+
+
+def _milliseconds(at: Any) -> str:
+    return str(int(at.timestamp() * 1000))
+
+
+def raising(*errors: Exception | None) -> Callable[[str], object]:
+    """Return what raises these for the messages of a batch, in order."""
+    left = list(errors)
+
+    def handle_body(_body: str) -> object:
+        error = left.pop(0)
+        if error is not None:
+            raise error
+        return None
+
+    return handle_body
+
+
+def test_a_message_that_fails_for_now_comes_again_and_the_others_do_not() -> None:
+    consumer = Consumer()
+
+    again = consumer.handle(
+        raising(None, TransientError("throttled"), PermanentError("no JSON")), *(record(each) for each in "123")
+    )
+
+    assert again == ["2"]
+    assert consumer.sqs.sent == [
+        {"queue": "dead", "body": "body 3", "reason": "no JSON", "first_seen": "2026-03-14T09:25:53+00:00"}
+    ]
+    assert consumer.log.decisions == ["failed", "dead-lettered"]
+
+
+def test_a_message_whose_last_try_fails_is_given_up_with_what_failed() -> None:
+    consumer = Consumer()
+
+    assert consumer.handle(raising(TransientError("throttled")), record(receive_count=LAST_TRY - 1)) == ["1"]
+    assert consumer.handle(raising(TransientError("throttled")), record(receive_count=LAST_TRY)) == []
+
+    (letter,) = consumer.sqs.sent
+    assert letter["reason"] == "given up after 5 tries: TransientError: throttled"
+
+
+def test_a_bug_is_logged_with_its_trace_and_the_message_comes_again() -> None:
+    consumer = Consumer()
+
+    assert consumer.handle(raising(KeyError("detail")), record()) == ["1"]
+
+    ((_, facts),) = consumer.log.lines
+    assert facts["reason"] == "KeyError: 'detail'"
+    assert "handle_body" in str(facts["traceback"])
+
+
+def test_a_failure_of_the_outside_world_is_logged_without_a_trace() -> None:
+    consumer = Consumer()
+    consumer.handle(raising(TransientError("throttled")), record(receive_count=2))
+
+    ((decision, facts),) = consumer.log.lines
+    assert (decision, facts["receive_count"], facts["traceback"]) == ("failed", 2, None)
+
+
+def test_where_the_last_try_is_not_known_sqs_counts_alone() -> None:
+    assert Consumer(last_try=0).handle(raising(TransientError("throttled")), record(receive_count=99)) == ["1"]
+
+
+def test_poison_that_cannot_be_sent_away_comes_again() -> None:
+    consumer = Consumer()
+
+    def refuse(**_: Any) -> dict[str, str]:
+        raise TransientError("throttled")
+
+    consumer.sqs.send_message = refuse  # type: ignore[method-assign]
+
+    assert consumer.handle(raising(PermanentError("no JSON")), record()) == ["1"]
+    assert consumer.measures.of(Metric.DEAD_LETTERED) == []
+
+
+def test_a_redriven_message_keeps_since_when_it_fails() -> None:
+    consumer = Consumer()
+    earlier = {"first_seen": {"stringValue": "2026-01-01T00:00:00+00:00", "dataType": "String"}}
+
+    consumer.handle(raising(PermanentError("no JSON")), record(messageAttributes=earlier))
+
+    assert consumer.sqs.sent[0]["first_seen"] == "2026-01-01T00:00:00+00:00"
+
+
+def test_messages_are_measured_under_the_name_of_their_queue() -> None:
+    consumer = Consumer()
+
+    consumer.handle(raising(None, TransientError("throttled"), PermanentError("no")), *(record(each) for each in "123"))
+
+    assert consumer.measures.values(Metric.QUEUE_AGE) == [90, 90, 90]
+    assert consumer.measures.of(Metric.MESSAGES_FAILED) == [Measure(Metric.MESSAGES_FAILED, label="intake")]
+    assert consumer.measures.of(Metric.DEAD_LETTERED) == [Measure(Metric.DEAD_LETTERED, label="intake")]
+
+
+def test_a_message_without_times_has_no_age_and_is_handled_all_the_same() -> None:
+    consumer = Consumer()
+
+    assert consumer.handle(raising(None), record(attributes={})) == []
+    assert consumer.measures.recorded == []

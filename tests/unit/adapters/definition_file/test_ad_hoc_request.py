@@ -1,0 +1,157 @@
+"""Options become a job by the models of a definition file, and their problems are said in its words."""
+
+from datetime import timedelta
+
+import pytest
+
+from relaunch.adapters.definition_file.ad_hoc_request import OPTIONS, AdHocRequestError, Value, parse_request
+from relaunch.adapters.definition_file.parser import DefinitionFileError, parse_definitions
+from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.core.definitions.accelerator import (
+    AcceleratorRequirement,
+    GpuRequirement,
+    Interconnect,
+    Isolation,
+    NeuronRequirement,
+    PurchasePolicy,
+)
+
+
+def problems(**options: Value) -> tuple[str, ...]:
+    with pytest.raises(AdHocRequestError) as caught:
+        parse_request({f"--{name.replace('_', '-')}": value for name, value in options.items()}, load_catalogue())
+    return caught.value.problems
+
+
+def accelerator(**options: Value) -> AcceleratorRequirement:
+    given = {f"--{name.replace('_', '-')}": value for name, value in options.items()}
+    return parse_request(given, load_catalogue()).definition.accelerator
+
+
+@pytest.mark.parametrize(
+    ("options", "requirement"),
+    [
+        ({"gpu": "1", "memory": "24GiB", "model": ["A10G"]}, GpuRequirement(1, 24576, ("A10G",))),
+        ({"memory": "2GiB", "compute_percent": "30"}, GpuRequirement(1, 2048, compute_percent=30)),
+        (
+            {"memory": "2GiB", "compute_percent": "30", "isolation": "required"},
+            GpuRequirement(1, 2048, compute_percent=30, isolation=Isolation.REQUIRED),
+        ),
+        ({"model": ["A10G", "L4"]}, GpuRequirement(models=("A10G", "L4"))),
+        (
+            {"gpu": "8", "interconnect": "efa", "compute_capability": "bf16"},
+            GpuRequirement(8, compute_capability=(8, 0), interconnect=Interconnect.EFA),
+        ),
+    ],
+)
+def test_options_ask_for_gpus_as_a_definition_does(options, requirement):
+    assert accelerator(**options) == AcceleratorRequirement(gpu=requirement)
+
+
+def test_options_ask_for_neuron_and_for_types():
+    assert accelerator(neuron_cores="4") == AcceleratorRequirement(neuron=NeuronRequirement(cores=4))
+    assert accelerator(neuron_devices="1") == AcceleratorRequirement(neuron=NeuronRequirement(devices=1))
+    assert accelerator(instance_type=["g5.xlarge"]) == AcceleratorRequirement(instance_types=("g5.xlarge",))
+
+
+def test_the_rest_of_a_job_can_be_given_too():
+    options = {
+        "--gpu": "1",
+        "--purchase": "spot",
+        "--max-price": "4",
+        "--estimated-duration": "60h",
+        "--checkpoint": "s3://acme/checkpoints",
+        "--disk": "200GiB",
+        "--vcpus": "3.5",
+        "--ram": "15GiB",
+        "--architecture": "arm64",
+    }
+
+    request = parse_request(options, load_catalogue())
+
+    definition, revision = request.definition, request.revision
+    assert (definition.purchase, definition.max_price_usd_per_hour) == (PurchasePolicy.SPOT, 4.0)
+    assert (definition.estimated_duration, definition.disk_gib) == (timedelta(hours=60), 200)
+    assert definition.checkpoint_uri == "s3://acme/checkpoints/"
+    assert (revision.vcpus, revision.memory_mib, revision.architecture) == (3.5, 15360, "ARM64")
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (
+            {"gpu": "1", "neuron_cores": "4"},
+            "--gpu, --neuron-cores: give `--gpu` or `--neuron-cores`, not both: no machine has both",
+        ),
+        (
+            {"neuron_devices": "1", "neuron_cores": "4"},
+            "--neuron-devices, --neuron-cores: give exactly one of `--neuron-devices` and `--neuron-cores`",
+        ),
+        (
+            {"gpu": "2", "memory": "2GiB", "compute_percent": "30"},
+            "--gpu, --memory, --compute-percent: a share is of one GPU: leave `--gpu` out, or ask for 2 whole ones",
+        ),
+        ({"compute_percent": "0", "memory": "2GiB"}, "--compute-percent: must be 1 or more"),
+        ({"compute_percent": "101", "memory": "2GiB"}, "--compute-percent: must be 100 or less"),
+        (
+            {"compute_percent": "30"},
+            "--compute-percent: a share of a GPU needs its memory too: give `--memory`, like 2GiB",
+        ),
+        (
+            {"isolation": "required"},
+            "--isolation: isolation is for a share of a GPU: give `--compute-percent` and `--memory` too",
+        ),
+        (
+            {"memory": "24GB"},
+            "--memory: `24GB` is not in a binary unit: write memory in GiB or MiB, not GB (24GB is 22.35GiB)",
+        ),
+        ({"memory": "24"}, "--memory: 24 has no unit: write 24GiB or 24MiB"),
+        ({"model": ["L4", "A10"]}, "--model: unknown GPU model `A10`; did you mean `A100` or `A10G`?"),
+        ({"gpu": "one"}, "--gpu: must be a whole number, not `one`"),
+        ({"gpu": "0"}, "--gpu: must be 1 or more"),
+        ({"purchase": "sport", "gpu": "1"}, "--purchase: `sport` is none of spot, on-demand, spot-then-on-demand"),
+        ({"max_price": "cheap", "gpu": "1"}, "--max-price: "),
+        ({"estimated_duration": "800h", "gpu": "1"}, "--estimated-duration: `800h` is longer than 30 days"),
+        ({"vcpus": "0", "gpu": "1"}, "--vcpus: must be a number above 0, not `0`"),
+        ({"ram": "16GB", "gpu": "1"}, "--ram: `16GB` is not in a binary unit"),
+        ({"architecture": "arm", "gpu": "1"}, "--architecture: `arm` is none of x86_64, arm64"),
+        ({"driver": "570"}, "--driver: on ECS no machine can be chosen by its driver"),
+        ({"vcpus": "4"}, "give `--gpu`, `--neuron-devices` or `--instance-type`"),
+    ],
+)
+def test_what_cannot_be_is_said_of_the_options(options, problem):
+    (said,) = problems(**options)
+
+    assert said.startswith(problem)
+
+
+def test_all_problems_are_told_at_once():
+    assert [each.split(":")[0] for each in problems(memory="1GB", purchase="sport", vcpus="x")] == [
+        "--memory",
+        "--purchase",
+        "--vcpus",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "yaml"),
+    [
+        ({"memory": "24GB"}, "gpu: {memory: 24GB}"),
+        ({"model": ["H1000"]}, "gpu: {models: [H1000]}"),
+        ({"gpu": "2.5"}, "gpu: {count: 2.5}"),
+        ({"compute_percent": "101", "memory": "1GiB"}, "gpu: {memory: 1GiB, compute_percent: 101}"),
+        ({"instance_type": ["g5xlarge"]}, "instance_types: [g5xlarge]"),
+    ],
+)
+def test_a_file_says_the_same(options, yaml):
+    text = f"jobs:\n  a:\n    task_definition: t\n    accelerator: {{{yaml}}}\n"
+    with pytest.raises(DefinitionFileError) as caught:
+        parse_definitions(text, "f", load_catalogue())
+
+    (said,) = problems(**options)
+
+    assert said.partition(": ")[2] == caught.value.problems[0].message
+
+
+def test_every_option_is_a_key_of_its_own():
+    assert len(set(OPTIONS.values())) == len(OPTIONS)

@@ -1,0 +1,248 @@
+"""What is said of a bad definition file: every problem at once, each at its place and in words that help."""
+
+# ruff: noqa: E501 - one case a line, with the whole message
+
+import pytest
+
+from fakes.builders import make_instance_type
+from relaunch.adapters.definition_file.parser import DefinitionFileError, parse_definitions
+
+CATALOGUE = {
+    "g5.xlarge": make_instance_type(),
+    "g6.xlarge": make_instance_type("g6.xlarge", accelerator_model="L4"),
+    "trn1.2xlarge": make_instance_type(
+        "trn1.2xlarge", accelerator_model="Trainium", gpu_count=0, logical_gpu_count=0, neuron_devices=1
+    ),
+}
+
+
+def problems_of(text: str) -> list[str]:
+    with pytest.raises(DefinitionFileError) as caught:
+        parse_definitions(text, "f", CATALOGUE)
+    return str(caught.value).splitlines()
+
+
+def problems_of_job(*lines: str, accelerator: str = "{gpu: {}}") -> list[str]:
+    """Return the problems of one job, without the file's name; the given lines are 3 and following."""
+    body = [*lines, "task_definition: trainer", f"accelerator: {accelerator}"]
+    found = problems_of("jobs:\n  a:\n" + "".join(f"    {line}\n" for line in body))
+    return [problem.removeprefix("f:") for problem in found]
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        pytest.param("acelerator: {}", "3:5: jobs.a.acelerator: unknown key `acelerator`; did you mean `accelerator`?"),
+        pytest.param("disk: 200", "3:11: jobs.a.disk: 200 has no unit: write 200GiB or 200MiB"),
+        pytest.param("disk: 1MiB", "3:11: jobs.a.disk: `1MiB` is not a whole number of GiB: EBS volumes are sized in GiB"),
+        pytest.param("disk: big", "3:11: jobs.a.disk: `big` is not a size: write it like 16GiB"),
+        pytest.param("disk: true", "3:11: jobs.a.disk: `True` is not a size: write it like 16GiB"),
+        pytest.param("disk: 0GiB", "3:11: jobs.a.disk: `0GiB` is not a whole number of MiB above 0"),
+        pytest.param("disk:", "3:5: jobs.a.disk: has no value: give it one or leave the key out"),
+        pytest.param("purchase: spt", "3:15: jobs.a.purchase: `spt` is none of spot, on-demand, spot-then-on-demand; did you mean `spot`?"),
+        pytest.param("target: acs", "3:13: jobs.a.target: this release launches on `ecs` only; `acs` comes later"),
+        pytest.param("target: kubernetes", "3:13: jobs.a.target: `kubernetes` is none of ecs"),
+        pytest.param("max_running_jobs: 0", "3:23: jobs.a.max_running_jobs: must be 1 or more"),
+        pytest.param("max_running_jobs: five", "3:23: jobs.a.max_running_jobs: must be a whole number, not `five`"),
+        pytest.param("max_failures: 1.5", "3:19: jobs.a.max_failures: must be a whole number, not `1.5`"),
+        pytest.param("max_failures: true", "3:19: jobs.a.max_failures: must be a whole number, not `true`"),
+        pytest.param("max_price_per_hour: 0", "3:25: jobs.a.max_price_per_hour: must be more than 0"),
+        pytest.param("max_price_per_hour: cheap", "3:25: jobs.a.max_price_per_hour: must be a number, not `cheap`"),
+        pytest.param("max_price_per_hour: 1e999", "3:25: jobs.a.max_price_per_hour: must be a finite number"),
+        pytest.param("command: python train.py", "3:14: jobs.a.command: must be a list, not `python train.py`"),
+        pytest.param("command: []", "3:14: jobs.a.command: is empty: leave the key out, or give it something"),
+        pytest.param("environment: {A: 10}", '3:22: jobs.a.environment.A: must be text: write it in quotes, "10"'),
+        pytest.param("environment: {RELAUNCH_X: a}", "3:19: jobs.a.environment.RELAUNCH_X: `RELAUNCH_X` is taken: names that start with RELAUNCH_ or ECS_ are set for you"),
+        pytest.param("environment: {A-B: a}", "3:19: jobs.a.environment.A-B: `A-B` is not a variable's name (letters, digits and _)"),
+        pytest.param("max_runtime: 20", "3:18: jobs.a.max_runtime: 20 has no unit: write 20h or 20m"),
+        pytest.param("max_runtime: 2 hours", "3:18: jobs.a.max_runtime: `2 hours` is not a duration: write it like 20h, 30m or 1h30m"),
+        pytest.param("max_runtime: 0h", "3:18: jobs.a.max_runtime: `0h` is no time at all"),
+        pytest.param("max_runtime: 31d", "3:18: jobs.a.max_runtime: `31d` is longer than 30 days"),
+        pytest.param("max_runtime: 99999999999999d", "3:18: jobs.a.max_runtime: `99999999999999d` is longer than 30 days"),
+        pytest.param("estimated_duration: 60h", "3:25: jobs.a.estimated_duration: 60h is longer than max_runtime (48h, its default): no job could finish"),
+        pytest.param("checkpoint: s3://b1/{job}/", "3:17: jobs.a.checkpoint: `s3://b1/{job}/`: no placeholders here; Relaunch adds `<job>/attempt-N/` itself"),
+        pytest.param("checkpoint: acme/a", "3:17: jobs.a.checkpoint: `acme/a` is not an S3 location: write it like s3://bucket/prefix/"),
+        pytest.param("container: a b", "3:16: jobs.a.container: `a b` is not a container name (letters, digits, - and _)"),
+        pytest.param("inputs: {Rate: {pattern: a}}", "3:14: jobs.a.inputs.Rate: `Rate` is not an input's name (lower-case letters, digits and _, a letter first)"),
+        pytest.param("inputs: {r: {pattern: '[0-9'}}", "3:27: jobs.a.inputs.r.pattern: `[0-9` is not a regular expression: unterminated character set at position 0"),
+        pytest.param("inputs: {r: {pattern: '[0-9]', default: '10'}}", "3:45: jobs.a.inputs.r.default: `10` does not match its own pattern `[0-9]`"),
+        pytest.param("inputs: {r: {pattern: a, default: 0.1}}", '3:39: jobs.a.inputs.r.default: must be text: write it in quotes, "0.1"'),
+        pytest.param("inputs: {r: {default: '1'}}", "3:14: jobs.a.inputs.r.pattern: `pattern` is missing"),
+        pytest.param("on: {image: {repository: t}}", "3:9: jobs.a.on: must be a list"),
+    ],
+)  # fmt: skip
+def test_a_bad_key_or_value_is_named_with_its_place(line, problem):
+    assert problems_of_job(line) == [problem]
+
+
+@pytest.mark.parametrize(
+    ("trigger", "problem"),
+    [
+        pytest.param("github: {repository: acme, event: release}", "jobs.a.on[0].github.repository: `acme` is not a GitHub repository: write it like owner/name"),
+        pytest.param("github: {repository: a/b, event: psh}", "jobs.a.on[0].github: unknown event `psh`; did you mean `push`?"),
+        pytest.param("github: {repository: a/b, event: pull_request}", "jobs.a.on[0].github: unknown event `pull_request`; known are `push`, `workflow_dispatch`, `repository_dispatch`, `workflow_run`, `release`, `package`"),
+        pytest.param("github: {repository: a/b}", "jobs.a.on[0].github: `event` is missing: one of push, workflow_dispatch, repository_dispatch, workflow_run, release, package"),
+        pytest.param("github: {repository: a/b, event: push, branchs: [a]}", "jobs.a.on[0].github.branchs: unknown key `branchs`; did you mean `branches`?"),
+        pytest.param("github: {repository: a/b, event: release, paths: [a]}", "jobs.a.on[0].github.paths: `paths` is for push; release has no such filter"),
+        pytest.param("github: {repository: a/b, event: package, branches: [a]}", "jobs.a.on[0].github.branches: `branches` is for push and workflow_run; package has no such filter"),
+        pytest.param("github: {repository: a/b, event: release, wait_for_image: {}}", "jobs.a.on[0].github.wait_for_image: `wait_for_image` is for push; release has no such filter"),
+        pytest.param("github: {repository: a/b, event: push, paths: []}", "jobs.a.on[0].github.paths: is empty: leave the key out, or give it something"),
+        pytest.param("github: {repository: a/b, event: push, paths: ['']}", "jobs.a.on[0].github.paths[0]: is empty: leave the key out, or give it something"),
+        pytest.param("github: {repository: a/b, event: push, paths: ['!a']}", "jobs.a.on[0].github.paths: every pattern excludes: add one that includes, for example `**`"),
+        pytest.param("github: {repository: a/b, event: push, wait_for_image: {repository: t, tag: latest}}", "jobs.a.on[0].github.wait_for_image.tag: `latest` names no commit: an older image has it already; use `{sha}` or `{short_sha}`"),
+        pytest.param("github: {repository: a/b, event: push, wait_for_image: {repository: t, tag: '{ref}'}}", "jobs.a.on[0].github.wait_for_image.tag: unknown placeholder `{ref}`: `{sha}` and `{short_sha}` are known here"),
+        pytest.param("image: {repository: t, tag: '{short_sha}'}", "jobs.a.on[0].image.tag: unknown placeholder `{short_sha}`: `{sha}` is known here"),
+        pytest.param("image: {repository: t, tag: '{sha'}", "jobs.a.on[0].image.tag: `{sha` has a brace without its partner"),
+        pytest.param("image: {repository: 1.dkr.ecr.us-east-1.amazonaws.com/t}", "jobs.a.on[0].image.repository: `1.dkr.ecr.us-east-1.amazonaws.com/t`: give the repository's name alone, without the registry's address"),
+        pytest.param("image: {repository: Trainer}", "jobs.a.on[0].image.repository: `Trainer` is not an ECR repository's name"),
+        pytest.param("s3: {bucket: Data}", "jobs.a.on[0].s3.bucket: `Data` is not an S3 bucket's name"),
+        pytest.param("s3: {bucket: data, prefix: /a}", "jobs.a.on[0].s3.prefix: `/a`: S3 keys do not start with a slash or a scheme"),
+        pytest.param("s3: {bucket: data, suffix: '*.json'}", "jobs.a.on[0].s3.suffix: `*.json`: the text is literal, `*` has no meaning in it"),
+        pytest.param("s3: {bucket: data, sufix: .json}", "jobs.a.on[0].s3.sufix: unknown key `sufix`; did you mean `suffix`?"),
+        pytest.param("github: {}, s3: {bucket: data}", "jobs.a.on[0]: a trigger has exactly one of `github`, `image` and `s3`: write each as an item of its own"),
+        pytest.param("", "jobs.a.on[0]: a trigger has exactly one of `github`, `image` and `s3`: write each as an item of its own"),
+        pytest.param("gitlab: {}", "jobs.a.on[0].gitlab: unknown key `gitlab`; did you mean `github`?"),
+    ],
+)  # fmt: skip
+def test_a_bad_trigger_is_told_what_its_source_knows(trigger, problem):
+    found = problems_of_job(f"on: [{{{trigger}}}]")
+
+    assert problem in [each.split(": ", 1)[1] for each in found]
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "problem"),
+    [
+        pytest.param("{}", "4:18: jobs.a.accelerator: give `gpu`, `neuron` or `instance_types`"),
+        pytest.param("{gpu: {}, neuron: {devices: 1}}", "4:18: jobs.a.accelerator: give `gpu` or `neuron`, not both: no machine has both"),
+        pytest.param("{neuron: {}}", "4:27: jobs.a.accelerator.neuron: give exactly one of `devices` and `cores`"),
+        pytest.param("{neuron: {devices: 1, cores: 2}}", "4:27: jobs.a.accelerator.neuron: give exactly one of `devices` and `cores`"),
+        pytest.param("{gpu: {count: 0}}", "4:32: jobs.a.accelerator.gpu.count: must be 1 or more"),
+        pytest.param("{gpu: {memory: 16GB}}", "4:33: jobs.a.accelerator.gpu.memory: `16GB` is not in a binary unit: write memory in GiB or MiB, not GB (16GB is 14.9GiB)"),
+        pytest.param("{gpu: {memory: 16Gi}}", "4:33: jobs.a.accelerator.gpu.memory: `16Gi` is not in a binary unit: write memory in GiB or MiB, not Gi"),
+        pytest.param("{gpu: {memory: 0.3MiB}}", "4:33: jobs.a.accelerator.gpu.memory: `0.3MiB` is not a whole number of MiB above 0"),
+        pytest.param("{gpu: {models: [a10g]}}", "4:34: jobs.a.accelerator.gpu.models[0]: unknown GPU model `a10g`; did you mean `A10G`?"),
+        pytest.param("{gpu: {models: [A10]}}", "4:34: jobs.a.accelerator.gpu.models[0]: unknown GPU model `A10`; did you mean `A10G`?"),
+        pytest.param("{gpu: {models: [Trainium]}}", "4:34: jobs.a.accelerator.gpu.models[0]: unknown GPU model `Trainium`"),
+        pytest.param("{gpu: {compute_percent: 30}}", "4:24: jobs.a.accelerator.gpu: a share of a GPU needs its memory too: give `memory`, like 2GiB"),
+        pytest.param("{gpu: {memory: 2GiB, compute_percent: 30, count: 2}}", "4:24: jobs.a.accelerator.gpu: a share is of one GPU: leave `count` out, or ask for 2 whole ones"),
+        pytest.param("{gpu: {memory: 2GiB, compute_percent: 0}}", "4:56: jobs.a.accelerator.gpu.compute_percent: must be 1 or more"),
+        pytest.param("{gpu: {memory: 2GiB, compute_percent: 101}}", "4:56: jobs.a.accelerator.gpu.compute_percent: must be 100 or less"),
+        pytest.param("{gpu: {memory: 2GiB, compute_percent: 30.5}}", "4:56: jobs.a.accelerator.gpu.compute_percent: must be a whole number, not `30.5`"),
+        pytest.param("{gpu: {memory: 2GB, compute_percent: 30}}", "4:33: jobs.a.accelerator.gpu.memory: `2GB` is not in a binary unit: write memory in GiB or MiB, not GB (2GB is 1.863GiB)"),
+        pytest.param("{gpu: {memory: 2GiB, isolation: required}}", "4:24: jobs.a.accelerator.gpu: isolation is for a share of a GPU: give `compute_percent` and `memory` too"),
+        pytest.param("{gpu: {memory: 2GiB, compute_percent: 30, isolation: strict}}", "4:71: jobs.a.accelerator.gpu.isolation: `strict` is none of best-effort, required"),
+        pytest.param("{gpu: {memory: 2GiB, compute_percnt: 30}}", "4:39: jobs.a.accelerator.gpu.compute_percnt: unknown key `compute_percnt`; did you mean `compute_percent`?"),
+        pytest.param("{gpu: {compute_capability: 8}}", "4:45: jobs.a.accelerator.gpu.compute_capability: `8` is no compute capability: write it like 8.0, or bf16"),
+        pytest.param("{gpu: {compute_capability: fp8}}", "4:45: jobs.a.accelerator.gpu.compute_capability: `fp8` is no compute capability: write it like 8.0, or bf16"),
+        pytest.param("{gpu: {interconnect: infiniband}}", "4:39: jobs.a.accelerator.gpu.interconnect: `infiniband` is none of efa, nvlink"),
+        pytest.param("{gpu: {driver: 570}}", "4:25: jobs.a.accelerator.gpu.driver: on ECS no machine can be chosen by its driver, the AMI brings it: set the AMI of the capacity provider"),
+        pytest.param("{gpu: {cout: 2}}", "4:25: jobs.a.accelerator.gpu.cout: unknown key `cout`; did you mean `count`?"),
+        pytest.param("{instance_types: [G5.xlarge]}", "4:36: jobs.a.accelerator.instance_types[0]: `G5.xlarge`: instance types are written in lower case: `g5.xlarge`"),
+        pytest.param("{instance_types: [trn1.2xlarg]}", "4:36: jobs.a.accelerator.instance_types[0]: unknown instance type `trn1.2xlarg`; did you mean `trn1.2xlarge`?"),
+        pytest.param("{instance_types: []}", "4:35: jobs.a.accelerator.instance_types: is empty: leave the key out, or give it something"),
+        pytest.param("gpu", "4:18: jobs.a.accelerator: must be a mapping of keys to values, not `gpu`"),
+    ],
+)  # fmt: skip
+def test_a_bad_accelerator_is_told_what_there_is(accelerator, problem):
+    assert problems_of_job(accelerator=accelerator) == [problem]
+
+
+@pytest.mark.parametrize(
+    ("text", "problems"),
+    [
+        pytest.param("", ["f:1:1: the file is empty: it needs the key `jobs`"], id="empty"),
+        pytest.param("# later", ["f:1:1: the file is empty: it needs the key `jobs`"], id="comments"),
+        pytest.param("jobs", ["f:1:1: must be a mapping with the key `jobs`"], id="word"),
+        pytest.param("- jobs", ["f:1:1: must be a mapping with the key `jobs`"], id="list"),
+        pytest.param("jobs: 3", ["f:1:7: jobs: must be a mapping of names to job definitions"], id="number"),
+        pytest.param("jobs: {}", ["f:1:7: jobs: is empty: it names no job definition"], id="no-jobs"),
+        pytest.param("jobs:", ["f:1:1: jobs: has no value: give it one or leave the key out"], id="null"),
+        pytest.param("job: {}", ["f:1:1: job: unknown key `job`; did you mean `jobs`?", "f:1:1: jobs: `jobs` is missing"], id="typo"),
+        pytest.param("jobs: {a: 1}", ["f:1:11: jobs.a: must be a mapping of keys to values, not `1`"], id="job-is-number"),
+        pytest.param("a: [", ["f:1:5: not valid YAML: while parsing a flow node, expected the node content, but found '<stream end>'"], id="unclosed"),
+        pytest.param("jobs:\n\ta: 1", ["f:2:1: not valid YAML: while scanning for the next token, found character '\\t' that cannot start any token (YAML is indented with spaces, not tabs)"], id="tab"),
+        pytest.param("a: 1\n---\nb: 1", ["f:2:1: not valid YAML: expected a single document in the stream, but found another document"], id="two-documents"),
+        pytest.param("a: \x00", ["f:1:1: not valid YAML: unacceptable character #x0000: special characters are not allowed"], id="control-character"),
+        pytest.param("jobs: !job {}", ["f:1:7: jobs: the tag !job is not supported: write the plain value"], id="tag"),
+        pytest.param("jobs: !!int x", ["f:1:7: jobs: is not a number"], id="wrong-tag"),
+        pytest.param("jobs: &a {x: *a}", ["f:1:7: jobs.x: anchors and aliases here expand without end"], id="cycle"),
+        pytest.param("jobs:\n  <<: {}", ["f:2:3: jobs: merge keys (`<<`) are not supported: repeat the keys"], id="merge"),
+        pytest.param("jobs:\n  ? [a]\n  : 1", ["f:2:5: jobs: a key must be a single word"], id="complex-key"),
+    ],
+)  # fmt: skip
+def test_a_file_of_another_form_is_refused_in_words(text, problems):
+    found = problems_of(text)
+
+    assert [problem for problem in problems if problem not in found] == []
+
+
+def test_deep_nesting_is_refused_without_a_crash():
+    assert problems_of("[" * 5000)[0].startswith("f:1:1: not valid YAML: maximum recursion depth")
+
+
+def test_aliases_that_multiply_are_refused():
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 7)]
+
+    assert any("expand without end" in problem for problem in problems_of("\n".join(lines)))
+
+
+def test_a_file_that_is_far_too_long_is_refused():
+    assert problems_of("#" * 1_000_001) == ["f:1:1: the file is longer than 1,000,000 characters"]
+
+
+def test_a_key_that_is_there_twice_names_both_lines():
+    assert problems_of_job("disk: 1GiB", "disk: 2GiB") == [
+        "4:5: jobs.a.disk: `disk` is here twice: line 3 has it already"
+    ]
+
+
+def test_a_deadline_before_the_estimate_cannot_be_met():
+    assert problems_of_job("estimated_duration: 20h", "deadline: 19h30m") == [
+        "4:15: jobs.a.deadline: 19h30m is shorter than estimated_duration (20h)"
+    ]
+
+
+@pytest.mark.parametrize("name", ["Resnet", "1a", "a_b", "a" * 49, ""])
+def test_a_bad_name_is_refused(name):
+    found = problems_of(f'jobs: {{"{name}": {{task_definition: t, accelerator: {{gpu: {{}}}}}}}}')
+
+    assert "1 to 48 lower-case letters, digits and -, a letter first" in found[0]
+    assert len(found) == 1
+
+
+def test_a_revision_in_the_family_is_refused():
+    (problem,) = problems_of("jobs: {a: {task_definition: 'trainer:3', accelerator: {gpu: {}}}}")
+
+    assert problem.endswith("`trainer:3`: give the family alone, without a revision: the newest ACTIVE one is used")
+
+
+def test_every_problem_of_a_file_is_told_at_once_in_its_order():
+    text = """
+extra: 1
+jobs:
+  first:
+    accelerator: {gpu: {memory: 16GB}, neuron: {devices: 0, cores: 1}}
+    deadline: 1h
+    estimated_duration: 2h
+    on:
+      - s3: {bucket: acme, prefix: ch}
+  second:
+    task_definition: trainer
+    accelerator: {gpu: {}}
+    checkpoint: s3://acme/check/
+    on: [{s3: {bucket: acme, prefix: check/deeper}}]
+"""
+    found = [problem.split(": ")[1] for problem in problems_of(text)]
+
+    assert found == [
+        "extra",
+        "jobs.first.task_definition",
+        "jobs.first.accelerator",
+        "jobs.first.accelerator.gpu.memory",
+        "jobs.first.accelerator.neuron",
+        "jobs.first.accelerator.neuron.devices",
+        "jobs.first.deadline",
+        "jobs.second.on[0].s3.prefix",
+    ]

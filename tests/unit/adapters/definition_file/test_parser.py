@@ -1,0 +1,257 @@
+"""What a good definition file becomes."""
+
+from datetime import timedelta
+
+import pytest
+
+from fakes.builders import make_definition, make_instance_type
+from relaunch.adapters.definition_file.parser import DefinitionFileError, definition_line, parse_definitions
+from relaunch.core.definitions.accelerator import (
+    AcceleratorRequirement,
+    GpuRequirement,
+    Interconnect,
+    Isolation,
+    NeuronRequirement,
+    PurchasePolicy,
+)
+from relaunch.core.definitions.definition import (
+    GithubTrigger,
+    ImageTrigger,
+    ImageWait,
+    InputRule,
+    JobDefinition,
+    S3Trigger,
+)
+
+CATALOGUE = {"g5.xlarge": make_instance_type()}
+FULL = """
+jobs:
+  resnet:
+    task_definition: trainer              # family
+    container: main
+    on:
+      - github: {repository: acme/vision, event: push, branches: [main], paths: ["train/**"]}
+      - github: {repository: acme/vision, event: workflow_dispatch}
+      - image: {repository: trainer, tag: "{sha}"}
+      - s3: {bucket: acme-datasets, prefix: images/, suffix: .manifest}
+    inputs:
+      learning_rate: {pattern: "[0-9.e-]+", default: "0.1"}
+    accelerator:
+      gpu: {count: 1, memory: 16GiB}
+    disk: 200GiB
+    purchase: spot-then-on-demand
+    checkpoint: s3://acme-checkpoints/resnet/
+    estimated_duration: 20h
+    deadline: 36h
+    max_runtime: 48h
+    max_running_jobs: 5
+    max_failures: 2
+    max_price_per_hour: 4.00
+    target: ecs
+"""
+
+
+def parse_one(body: str) -> JobDefinition:
+    """Parse one job `a` of these keys, beside a task definition."""
+    lines = "\n".join(f"    {line}" for line in body.splitlines())
+    (definition,) = parse_definitions(f"jobs:\n  a:\n    task_definition: trainer\n{lines}\n", "f.yaml", CATALOGUE)
+    return definition
+
+
+GPU = "accelerator: {gpu: {}}"
+
+
+def test_the_example_of_the_design_becomes_a_definition():
+    assert parse_definitions(FULL, "relaunch.yaml", CATALOGUE) == [
+        JobDefinition(
+            name="resnet",
+            task_definition="trainer",
+            container="main",
+            triggers=(
+                GithubTrigger("acme/vision", "push", branches=("main",), paths=("train/**",)),
+                GithubTrigger("acme/vision", "workflow_dispatch"),
+                ImageTrigger("trainer", "{sha}"),
+                S3Trigger("acme-datasets", "images/", ".manifest"),
+            ),
+            inputs={"learning_rate": InputRule("[0-9.e-]+", "0.1")},
+            accelerator=AcceleratorRequirement(gpu=GpuRequirement(1, 16 * 1024)),
+            disk_gib=200,
+            purchase=PurchasePolicy.SPOT_THEN_ON_DEMAND,
+            checkpoint_uri="s3://acme-checkpoints/resnet/",
+            estimated_duration=timedelta(hours=20),
+            deadline=timedelta(hours=36),
+            max_runtime=timedelta(hours=48),
+            max_running_jobs=5,
+            max_failures=2,
+            max_price_usd_per_hour=4.0,
+        )
+    ]
+
+
+def test_the_least_definition_has_the_defaults_of_the_core():
+    accelerator = AcceleratorRequirement(gpu=GpuRequirement())
+
+    assert parse_one(GPU) == JobDefinition("a", "trainer", accelerator)
+
+
+def test_definitions_keep_the_order_of_the_file():
+    text = "jobs:\n" + "".join(f"  {name}: {{task_definition: t, {GPU}}}\n" for name in ("b", "a", "c"))
+
+    assert [definition.name for definition in parse_definitions(text, "f", CATALOGUE)] == ["b", "a", "c"]
+
+
+@pytest.mark.parametrize(
+    ("written", "accelerator"),
+    [
+        pytest.param(
+            "{neuron: {devices: 2}}", AcceleratorRequirement(neuron=NeuronRequirement(devices=2)), id="devices"
+        ),
+        pytest.param("{neuron: {cores: 4}}", AcceleratorRequirement(neuron=NeuronRequirement(cores=4)), id="cores"),
+        pytest.param(
+            "{instance_types: [g5.xlarge]}", AcceleratorRequirement(instance_types=("g5.xlarge",)), id="types"
+        ),
+        pytest.param(
+            "{gpu: {models: [A10G], memory: 22888MiB}, instance_types: [g5.xlarge]}",
+            AcceleratorRequirement(
+                gpu=GpuRequirement(memory_mib=22888, models=("A10G",)), instance_types=("g5.xlarge",)
+            ),
+            id="gpu-narrowed-by-types",
+        ),
+        pytest.param(
+            "{gpu: {memory: 2GiB, compute_percent: 30}}",
+            AcceleratorRequirement(gpu=GpuRequirement(memory_mib=2048, compute_percent=30)),
+            id="share-of-a-gpu",
+        ),
+        pytest.param(
+            "{gpu: {count: 1, memory: 2.3GiB, compute_percent: 100, isolation: required}}",
+            AcceleratorRequirement(
+                gpu=GpuRequirement(memory_mib=2356, compute_percent=100, isolation=Isolation.REQUIRED)
+            ),
+            id="isolated-share-rounded-up-to-whole-mib",
+        ),
+        pytest.param(
+            "{gpu: {compute_capability: 8.6, interconnect: nvlink}}",
+            AcceleratorRequirement(gpu=GpuRequirement(compute_capability=(8, 6), interconnect=Interconnect.NVLINK)),
+            id="compute-capability-and-nvlink",
+        ),
+        pytest.param(
+            "{gpu: {compute_capability: bf16, interconnect: efa}}",
+            AcceleratorRequirement(gpu=GpuRequirement(compute_capability=(8, 0), interconnect=Interconnect.EFA)),
+            id="bf16-and-efa",
+        ),
+        pytest.param(
+            '{gpu: {compute_capability: "12.0"}}',
+            AcceleratorRequirement(gpu=GpuRequirement(compute_capability=(12, 0))),
+            id="compute-capability-as-text",
+        ),
+    ],
+)
+def test_accelerators_are_read(written, accelerator):
+    assert parse_one(f"accelerator: {written}").accelerator == accelerator
+
+
+@pytest.mark.parametrize(
+    ("written", "trigger"),
+    [
+        pytest.param(
+            "{repository: acme/x, event: push, tags: ['v*'], wait_for_image: {repository: team/trainer}}",
+            GithubTrigger("acme/x", "push", tags=("v*",), wait_for_image=ImageWait("team/trainer")),
+            id="push-with-image",
+        ),
+        pytest.param(
+            "{repository: acme/x, event: push, wait_for_image: {repository: t, tag: 'a-{short_sha}', timeout: 1h30m}}",
+            GithubTrigger("acme/x", "push", wait_for_image=ImageWait("t", "a-{short_sha}", timedelta(minutes=90))),
+            id="push-with-tag-of-image",
+        ),
+        pytest.param(
+            "{repository: acme/x, event: repository_dispatch, types: [train]}",
+            GithubTrigger("acme/x", "repository_dispatch", types=("train",)),
+            id="repository_dispatch",
+        ),
+        pytest.param(
+            "{repository: acme/x, event: workflow_dispatch, workflows: [train.yml]}",
+            GithubTrigger("acme/x", "workflow_dispatch", workflows=("train.yml",)),
+            id="workflow_dispatch",
+        ),
+        pytest.param(
+            "{repository: acme/x, event: workflow_run, workflows: [build], branches: ['**', '!old']}",
+            GithubTrigger("acme/x", "workflow_run", workflows=("build",), branches=("**", "!old")),
+            id="workflow_run",
+        ),
+        pytest.param("{repository: acme/x, event: release}", GithubTrigger("acme/x", "release"), id="release"),
+        pytest.param(
+            "{repository: acme/x, event: package, packages: [trainer]}",
+            GithubTrigger("acme/x", "package", packages=("trainer",)),
+            id="package",
+        ),
+    ],
+)
+def test_every_github_event_takes_its_own_filters(written, trigger):
+    assert parse_one(f"on: [github: {written}]\n{GPU}").triggers == (trigger,)
+
+
+def test_on_is_a_key_and_not_true():
+    assert parse_one(f"on: []\n{GPU}").triggers == ()
+
+
+def test_a_checkpoint_location_gets_its_slash():
+    assert parse_one(f"checkpoint: s3://acme/resnet\n{GPU}").checkpoint_uri == "s3://acme/resnet/"
+
+
+def test_command_and_environment_are_kept_as_they_are():
+    definition = parse_one(f'command: [python, -m, train, "--x={{y}}"]\nenvironment: {{EPOCHS: "10"}}\n{GPU}')
+
+    assert definition.command == ("python", "-m", "train", "--x={y}")
+    assert definition.environment == {"EPOCHS": "10"}
+
+
+def test_anchors_may_repeat_a_value():
+    text = f"jobs:\n  a: {{task_definition: t, on: &on [image: {{repository: t}}], {GPU}}}\n"
+    text += f"  b: {{task_definition: t, on: *on, {GPU}}}\n"
+
+    first, second = parse_definitions(text, "f", CATALOGUE)
+
+    assert first.triggers == second.triggers == (ImageTrigger("t"),)
+
+
+def test_a_byte_order_mark_is_no_key():
+    assert parse_definitions(f"\ufeffjobs: {{a: {{task_definition: t, {GPU}}}}}", "f", CATALOGUE)
+
+
+def test_a_registered_definition_of_the_same_name_is_replaced_and_overlaps_nothing():
+    old = make_definition(name="a", triggers=(S3Trigger("acme", "a/"),), checkpoint_uri=None)
+    text = f"jobs: {{a: {{task_definition: t, checkpoint: 's3://acme/a/', {GPU}}}}}"
+
+    assert parse_definitions(text, "f", CATALOGUE, [old])[0].checkpoint_uri == "s3://acme/a/"
+
+
+def test_a_new_checkpoint_under_a_registered_trigger_is_refused():
+    watcher = make_definition(name="watcher", triggers=(S3Trigger("acme", ""),), checkpoint_uri=None)
+    text = f"jobs:\n  a:\n    task_definition: t\n    checkpoint: s3://acme/a/\n    {GPU}\n"
+
+    with pytest.raises(DefinitionFileError) as caught:
+        parse_definitions(text, "f", CATALOGUE, [watcher])
+
+    assert str(caught.value) == (
+        "f:4:17: jobs.a.checkpoint: s3://acme/a/ overlaps the trigger on s3://acme/ of the registered definition "
+        "`watcher`: every checkpoint would start another job"
+    )
+
+
+def test_a_new_trigger_over_a_registered_checkpoint_is_refused():
+    writer = make_definition(name="writer", triggers=(), checkpoint_uri="s3://acme/w/")
+    text = f"jobs:\n  a:\n    task_definition: t\n    on: [s3: {{bucket: acme, prefix: w/sub/}}]\n    {GPU}\n"
+
+    with pytest.raises(DefinitionFileError, match=r"f:4:37: jobs.a.on\[0\].s3.prefix: .* the checkpoints of `writer`"):
+        parse_definitions(text, "f", CATALOGUE, [writer])
+
+
+def test_an_overlap_between_registered_definitions_is_no_fault_of_this_file():
+    old = make_definition(name="old", triggers=(S3Trigger("x"),), checkpoint_uri="s3://x/y/")
+
+    assert len(parse_definitions(f"jobs: {{a: {{task_definition: t, {GPU}}}}}", "f", CATALOGUE, [old])) == 1
+
+
+def test_the_line_of_a_definition_is_found_again():
+    assert definition_line(FULL, "resnet") == 3
+    assert definition_line(FULL, "other") == 1

@@ -1,0 +1,313 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fakes.webhook import EVENTS, load_event
+from relaunch.adapters.github.payload_trimming import reduce_payload
+from relaunch.adapters.messages.intake import parse_intake_message
+from relaunch.core.triggers.events import GithubEvent
+from relaunch.core.triggers.matching import IgnoredEvent
+from relaunch.ports import PermanentError
+
+SHA = "4b1d8e6f02a97c35e8d0714b6a2f93c5d8e07b1a"
+BEFORE = "9f2c41d7a0be5836d1c94e70b8fa2361d5e7c048"
+NO_COMMIT = "0" * 40
+OCTOKIT = sorted((EVENTS / "octokit").glob("*.json"))
+
+
+def parse(event: str, payload: Any, delivery: str = "guid-1") -> GithubEvent | IgnoredEvent:
+    message = {"source": "github", "event": event, "delivery": delivery, "body_sha256": "ab", "payload": payload}
+    (parsed,) = parse_intake_message(json.dumps(message))
+    assert isinstance(parsed, GithubEvent | IgnoredEvent)
+    return parsed
+
+
+def parse_event(event: str, payload: Any, delivery: str = "guid-1") -> GithubEvent:
+    parsed = parse(event, payload, delivery)
+    assert isinstance(parsed, GithubEvent)
+    return parsed
+
+
+PUSH = load_event("github.push")
+RUN = load_event("github.workflow_run.completed")
+PACKAGE = load_event("github.package.published")
+WORKFLOW_DISPATCH = load_event("github.workflow_dispatch")
+REPOSITORY_DISPATCH = load_event("github.repository_dispatch")
+SAMPLES = {
+    "push": PUSH,
+    "workflow_dispatch": WORKFLOW_DISPATCH,
+    "repository_dispatch": REPOSITORY_DISPATCH,
+    "workflow_run": RUN,
+    "release": load_event("github.release.published"),
+    "package": PACKAGE,
+}
+EXPECTED = {
+    "push": GithubEvent(
+        identity=f"github:push:acme/vision:refs/heads/main:{BEFORE}:{SHA}",
+        event="push",
+        repository="acme/vision",
+        ref="refs/heads/main",
+        sha=SHA,
+        paths=("README.md", "train/resnet.py", "train/schedule.py"),
+        sender="sara-acme",
+    ),
+    "workflow_dispatch": GithubEvent(
+        identity="github:workflow_dispatch:acme/vision:guid-1",
+        event="workflow_dispatch",
+        repository="acme/vision",
+        ref="refs/heads/main",
+        workflow=".github/workflows/train.yml",
+        inputs={"learning_rate": "0.05", "epochs": "90"},
+        sender="sara-acme",
+    ),
+    "repository_dispatch": GithubEvent(
+        identity="github:repository_dispatch:acme/vision:guid-1",
+        event="repository_dispatch",
+        repository="acme/vision",
+        ref="refs/heads/main",
+        dispatch_type="train",
+        inputs={"learning_rate": "0.05", "epochs": "90"},
+        sender="sara-acme",
+    ),
+    "workflow_run": GithubEvent(
+        identity="github:workflow_run:acme/vision:11873640215:1:completed",
+        event="workflow_run",
+        repository="acme/vision",
+        ref="refs/heads/main",
+        sha=SHA,
+        action="completed",
+        conclusion="success",
+        workflow="Build image",
+        sender="sara-acme",
+    ),
+    "release": GithubEvent(
+        identity="github:release:acme/vision:181402277:published",
+        event="release",
+        repository="acme/vision",
+        ref="refs/tags/v2.3.0",
+        action="published",
+        sender="sara-acme",
+    ),
+    "package": GithubEvent(
+        identity="github:package:acme/vision:vision-trainer:301775902:"
+        "sha256:5d0c41f2b6a87e9301d7c8be4f2a6950e1b3d4c7a8f06925be17d3409c6fa812:published",
+        event="package",
+        repository="acme/vision",
+        sha=SHA,
+        action="published",
+        package="vision-trainer",
+        package_tag="v2.3.0",
+        sender="sara-acme",
+    ),
+}
+
+
+@pytest.mark.parametrize("event", SAMPLES)
+def test_a_sample_is_read(event: str) -> None:
+    assert parse(event, SAMPLES[event]) == EXPECTED[event]
+
+
+@pytest.mark.parametrize("path", OCTOKIT, ids=lambda path: path.stem)
+def test_every_example_of_octokit_is_read(path: Path) -> None:
+    payload = json.loads(path.read_text(encoding="utf-8"))
+
+    event = parse_event(path.name.partition(".")[0], payload)
+
+    assert event.repository == payload["repository"]["full_name"]
+    assert event.sender == payload["sender"]["login"]
+
+
+def test_octokits_examples_are_there() -> None:
+    assert len(OCTOKIT) == 21
+
+
+@pytest.mark.parametrize("path", OCTOKIT, ids=lambda path: path.stem)
+def test_a_reduced_payload_reads_as_the_whole_one(path: Path) -> None:
+    payload = json.loads(path.read_text(encoding="utf-8"))
+    event = path.name.partition(".")[0]
+
+    assert parse(event, reduce_payload(payload)) == parse(event, payload)
+
+
+@pytest.mark.parametrize("event", SAMPLES)
+def test_a_reduced_sample_reads_as_the_whole_one(event: str) -> None:
+    reduced = reduce_payload(SAMPLES[event])
+
+    assert parse(event, reduced) == EXPECTED[event]
+    assert len(json.dumps(reduced)) < len(json.dumps(SAMPLES[event])) / 2
+
+
+@pytest.mark.parametrize("event", ["push", "workflow_run", "release", "package"])
+def test_a_redelivery_under_another_id_is_the_same_event(event: str) -> None:
+    assert parse(event, SAMPLES[event], "guid-1") == parse(event, SAMPLES[event], "guid-2")
+
+
+@pytest.mark.parametrize("event", ["workflow_dispatch", "repository_dispatch"])
+def test_a_dispatch_may_be_repeated_and_its_redelivery_is_no_repetition(event: str) -> None:
+    first, redelivered, second = (parse_event(event, SAMPLES[event], guid) for guid in ("guid-1", "guid-1", "guid-2"))
+
+    assert first.identity == redelivered.identity != second.identity
+
+
+def test_a_dispatch_without_a_delivery_id_is_told_by_its_body() -> None:
+    assert parse_event("workflow_dispatch", WORKFLOW_DISPATCH, "").identity.endswith(":sha256:ab")
+
+
+@pytest.mark.parametrize("header", SAMPLES)
+@pytest.mark.parametrize("body", SAMPLES)
+def test_a_body_under_the_name_of_another_event_is_poison(header: str, body: str) -> None:
+    if header == body:
+        assert parse(header, SAMPLES[body])
+    else:
+        with pytest.raises(PermanentError, match=f"guid-1 is not that of a {header}: "):
+            parse(header, SAMPLES[body])
+
+
+@pytest.mark.parametrize("event", ["create", "delete", "pull_request", "check_run", "ping"])
+def test_other_events_start_nothing(event: str) -> None:
+    assert parse(event, {"action": "opened"}) == IgnoredEvent(f"{event} events start nothing")
+
+
+def test_a_message_without_a_payload_is_poison() -> None:
+    with pytest.raises(PermanentError, match="payload: Field required"):
+        parse_intake_message({"source": "github", "event": "push"})
+
+
+# --- push
+
+
+def test_a_deleted_branch_is_seen() -> None:
+    push = parse_event("push", {**PUSH, "deleted": True, "after": NO_COMMIT, "head_commit": None, "commits": []})
+
+    assert (push.is_deleted, push.sha, push.has_commits) == (True, "", False)
+
+
+def test_the_commit_of_an_annotated_tag_is_the_one_it_points_to() -> None:
+    push = parse_event("push", {**PUSH, "ref": "refs/tags/v1", "after": "a" * 40})
+
+    assert push.sha == SHA
+
+
+def test_the_pushed_commit_is_taken_where_no_head_commit_is_told() -> None:
+    assert parse_event("push", {key: PUSH[key] for key in ("ref", "before", "after", "repository")}).sha == SHA
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"created": True, "before": NO_COMMIT}, id="new-branch"),
+        pytest.param({"forced": True}, id="forced"),
+        pytest.param({"commits": [PUSH["commits"][0]] * 2048}, id="too-many-commits"),
+        pytest.param({"commits": [{"id": SHA}]}, id="commits-without-lists"),
+    ],
+)
+def test_changed_paths_are_unknown_when_the_payload_cannot_tell_all(change: dict[str, Any]) -> None:
+    assert parse_event("push", {**PUSH, **change}).paths is None
+
+
+# --- dispatches
+
+
+@pytest.mark.parametrize(
+    ("client_payload", "inputs"),
+    [
+        pytest.param({"inputs": {"n": "1"}, "other": "x"}, {"n": "1"}, id="inputs"),
+        pytest.param({"n": "1", "m": "x"}, {"n": "1", "m": "x"}, id="top-level"),
+        pytest.param({"n": 5, "x": 0.5, "b": True, "z": None}, {"n": "5", "x": "0.5", "b": "true"}, id="no-text"),
+        pytest.param({"n": {"deep": [1, 2]}}, {"n": '{"deep":[1,2]}'}, id="nested-is-judged-by-its-pattern"),
+        pytest.param({"inputs": "text"}, {"inputs": "text"}, id="an-input-called-inputs"),
+        pytest.param({}, {}, id="empty"),
+        pytest.param(None, {}, id="null"),
+    ],
+)
+def test_the_client_payload_gives_the_inputs(client_payload: Any, inputs: dict[str, str]) -> None:
+    dispatch = parse_event("repository_dispatch", {**REPOSITORY_DISPATCH, "client_payload": client_payload})
+
+    assert dispatch.inputs == inputs
+
+
+def test_a_workflow_dispatch_may_have_no_inputs() -> None:
+    assert parse_event("workflow_dispatch", {**WORKFLOW_DISPATCH, "inputs": None}).inputs == {}
+
+
+@pytest.mark.parametrize(
+    ("event", "payload"),
+    [
+        ("repository_dispatch", {**REPOSITORY_DISPATCH, "client_payload": {"relaunch_job_id": "resnet-1"}}),
+        ("workflow_dispatch", {**WORKFLOW_DISPATCH, "inputs": {"relaunch_job_id": "resnet-1"}}),
+    ],
+)
+def test_a_dispatch_that_relaunch_sent_itself_starts_nothing(event: str, payload: Any) -> None:
+    assert parse(event, payload) == IgnoredEvent("Relaunch sent this dispatch itself, for job resnet-1")
+
+
+# --- workflow runs
+
+
+@pytest.mark.parametrize("head", [None, {"full_name": "mallory/vision"}])
+def test_a_workflow_run_of_a_fork_is_seen_even_when_the_fork_is_gone(head: Any) -> None:
+    run = {**RUN, "workflow_run": {**RUN["workflow_run"], "head_repository": head}}
+
+    assert parse_event("workflow_run", run).is_fork
+
+
+def test_another_attempt_of_a_workflow_run_is_another_event() -> None:
+    again = {**RUN, "workflow_run": {**RUN["workflow_run"], "run_attempt": 2}}
+
+    assert parse_event("workflow_run", again).identity != parse_event("workflow_run", RUN).identity
+
+
+def test_a_workflow_run_without_a_name_goes_by_its_path() -> None:
+    run = {**RUN["workflow_run"], "name": "", "head_branch": None, "conclusion": None}
+
+    event = parse_event("workflow_run", {**RUN, "workflow_run": run})
+
+    assert (event.workflow, event.ref, event.conclusion) == (".github/workflows/image.yml", "", "")
+
+
+# --- releases and packages
+
+
+@pytest.mark.parametrize(("target", "sha"), [(SHA, SHA), ("main", ""), (None, ""), ("M" * 40, "")])
+def test_a_release_names_a_commit_or_a_branch(target: str | None, sha: str) -> None:
+    release = {"id": 9, "tag_name": "", "target_commitish": target}
+
+    event = parse_event("release", {**SAMPLES["release"], "release": release})
+
+    assert (event.sha, event.ref) == (sha, "")
+
+
+@pytest.mark.parametrize(
+    ("version", "tag"),
+    [
+        pytest.param({"container_metadata": {"tag": {"name": "v1"}}, "package_url": "ghcr.io/a/b:v2"}, "v1", id="tag"),
+        pytest.param({"container_metadata": {"tag": {"name": ""}}, "package_url": "ghcr.io/a/b:v2"}, "v2", id="url"),
+        pytest.param({"container_metadata": None, "package_url": "localhost:5000/a/b"}, "", id="port-is-no-tag"),
+        pytest.param({"version": "sha256:aa", "package_url": "ghcr.io/a/b:"}, "", id="untagged"),
+        pytest.param({"version": "1.0.0"}, "1.0.0", id="version"),
+        pytest.param(None, "", id="no-version"),
+    ],
+)
+def test_a_package_has_a_tag_or_a_version(version: dict[str, Any] | None, tag: str) -> None:
+    payload = {**PACKAGE, "package": {"name": "trainer", "package_version": version}}
+
+    assert parse_event("package", payload).package_tag == tag
+
+
+def test_a_registry_package_is_a_package() -> None:
+    payload = {key: value for key, value in PACKAGE.items() if key != "package"}
+
+    assert parse("registry_package", {**payload, "registry_package": PACKAGE["package"]}) == EXPECTED["package"]
+
+
+def test_a_package_of_an_organisation_starts_nothing() -> None:
+    payload = {key: value for key, value in PACKAGE.items() if key != "repository"}
+
+    assert isinstance(parse("package", payload), IgnoredEvent)
+
+
+def test_an_event_without_a_sender_is_read() -> None:
+    for event, payload in SAMPLES.items():
+        assert parse_event(event, {key: value for key, value in payload.items() if key != "sender"}).sender == ""

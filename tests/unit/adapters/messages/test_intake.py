@@ -1,0 +1,238 @@
+import hashlib
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote_plus
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakes.webhook import EVENTS, load_event
+from relaunch.adapters.messages.intake import parse_intake_message
+from relaunch.core.triggers.events import GithubEvent, ImagePushed, ObjectCreated
+from relaunch.core.triggers.matching import IgnoredEvent
+from relaunch.ports import PermanentError
+
+KEY = "images/été 2026/shard+07.manifest"
+ETAG = "6f5902ac237024bdd0c176cb93063dc4"
+VERSION_ID = "Qw3zV1m4TtW0b8JkYv2hS5rE7nLxUa9P"
+UPLOAD: dict[str, Any] = load_event("aws.s3.object-created")
+NOTIFICATION: dict[str, Any] = load_event("s3.notification")
+IMAGE: dict[str, Any] = load_event("aws.ecr.image-action")
+
+
+def upload(**changes: Any) -> ObjectCreated:
+    detail = {**UPLOAD["detail"], "object": {**UPLOAD["detail"]["object"], **changes}}
+    (event,) = parse_intake_message({**UPLOAD, "detail": detail})
+    assert isinstance(event, ObjectCreated)
+    return event
+
+
+def notified(**changes: Any) -> ObjectCreated:
+    record = NOTIFICATION["Records"][0]
+    created = {**record["s3"]["object"], **changes}
+    (event,) = parse_intake_message({"Records": [{**record, "s3": {**record["s3"], "object": created}}]})
+    assert isinstance(event, ObjectCreated)
+    return event
+
+
+@pytest.mark.parametrize("path", sorted(EVENTS.glob("sqs.intake.*.json")), ids=lambda path: path.stem)
+def test_the_sample_batches_of_the_intake_queue_carry_readable_messages(path: Path) -> None:
+    (record,) = json.loads(path.read_text(encoding="utf-8"))["Records"]
+
+    (event,) = parse_intake_message(record["body"])
+    assert isinstance(event, GithubEvent | ObjectCreated | ImagePushed)
+    assert record["md5OfBody"] == hashlib.md5(record["body"].encode(), usedforsecurity=False).hexdigest()
+
+
+def test_an_upload_told_by_eventbridge_is_read() -> None:
+    identity = f"s3:acme-datasets:sequencer=6909A2FC3B1E5D70:{KEY}"
+
+    assert parse_intake_message(json.dumps(UPLOAD)) == (
+        ObjectCreated(identity, "acme-datasets", KEY, VERSION_ID, ETAG, 48213),
+    )
+
+
+def test_both_forms_of_one_uploads_news_are_the_same_event() -> None:
+    assert parse_intake_message(UPLOAD) == parse_intake_message(NOTIFICATION)
+
+
+@pytest.mark.parametrize(
+    ("encoded", "key"),
+    [
+        ("red+flower.jpg", "red flower.jpg"),
+        ("a%2Bb", "a+b"),
+        ("100%25", "100%"),
+        ("%E6%97%A5", "日"),
+        ("in%2Fa", "in/a"),
+    ],
+)
+def test_the_keys_of_notifications_are_decoded_and_those_of_eventbridge_are_not(encoded: str, key: str) -> None:
+    assert notified(key=encoded).key == key
+    assert upload(key=encoded).key == encoded
+
+
+@given(st.text(min_size=1, max_size=50))
+def test_any_key_gives_both_forms_the_same_identity(key: str) -> None:
+    encoded = quote_plus(key, safe="/")  # as S3 does
+
+    assert notified(key=encoded) == upload(key=key)
+
+
+def test_another_write_of_the_same_key_is_another_event() -> None:
+    assert upload(sequencer="006909A2FC3B1E5D71").identity != upload().identity
+
+
+def test_the_sequencers_of_both_forms_may_be_written_differently() -> None:
+    assert upload(sequencer="00ab").identity == notified(sequencer="AB").identity
+
+
+@pytest.mark.parametrize(
+    ("missing", "identity"),
+    [
+        pytest.param({}, f"s3:acme-datasets:version={VERSION_ID}:{KEY}", id="version"),
+        pytest.param({"version-id": "null"}, f"s3:acme-datasets:request=7Z5T1Q3XK9V0N4MB:{KEY}", id="request"),
+    ],
+)
+def test_without_a_sequencer_an_upload_is_told_by_the_next_best(missing: dict[str, Any], identity: str) -> None:
+    assert upload(sequencer=None, **missing).identity == identity
+
+
+def test_at_last_an_upload_is_told_by_its_content() -> None:
+    bare = {"bucket": {"name": "b"}, "object": {"key": "k", "etag": f'"{ETAG}"'}}
+
+    (event,) = parse_intake_message({**UPLOAD, "detail": bare})
+
+    assert event == ObjectCreated(f"s3:b:etag={ETAG}:k", "b", "k", "", ETAG)
+
+
+def test_a_notification_may_tell_of_several_things() -> None:
+    record = NOTIFICATION["Records"][0]
+
+    first, second = parse_intake_message({"Records": [record, {**record, "eventName": "ObjectRemoved:Delete"}]})
+
+    assert isinstance(first, ObjectCreated)
+    assert second == IgnoredEvent("ObjectRemoved:Delete starts nothing")
+
+
+def test_the_test_message_of_s3_starts_nothing() -> None:
+    test_event = {"Service": "Amazon S3", "Event": "s3:TestEvent", "Bucket": "acme-datasets", "RequestId": "1"}
+
+    assert isinstance(parse_intake_message(test_event)[0], IgnoredEvent)
+
+
+def test_an_image_push_is_read() -> None:
+    (event,) = parse_intake_message(IMAGE)
+
+    tag, digest = IMAGE["detail"]["image-tag"], IMAGE["detail"]["image-digest"]
+    assert event == ImagePushed(f"ecr:trainer:{tag}:{digest}", "trainer", tag, digest)
+
+
+def test_an_image_pushed_without_a_tag_is_read() -> None:
+    detail = {key: value for key, value in IMAGE["detail"].items() if key != "image-tag"}
+
+    (event,) = parse_intake_message({**IMAGE, "detail": detail})
+
+    assert isinstance(event, ImagePushed)
+    assert event.tag == ""
+
+
+@pytest.mark.parametrize("change", [{"action-type": "DELETE"}, {"result": "FAILURE"}])
+def test_other_image_actions_start_nothing(change: dict[str, str]) -> None:
+    (event,) = parse_intake_message({**IMAGE, "detail": {**IMAGE["detail"], **change}})
+
+    assert isinstance(event, IgnoredEvent)
+
+
+def test_other_events_of_eventbridge_start_nothing() -> None:
+    assert parse_intake_message({**UPLOAD, "detail-type": "Object Deleted"}) == (
+        IgnoredEvent("Object Deleted of aws.s3 starts nothing"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        pytest.param("", "is not JSON", id="empty"),
+        pytest.param("{", "is not JSON", id="broken"),
+        pytest.param("[" * 100_000, "is not JSON", id="endlessly-nested"),
+        pytest.param("[]", "not a JSON object but a list", id="list"),
+        pytest.param("{}", "nobody we know", id="no-keys"),
+        pytest.param('{"source": "gitlab"}', "nobody we know", id="unknown-source"),
+        pytest.param('{"Records": 5}', "nobody we know", id="records-that-are-none"),
+        pytest.param('{"Records": [{"eventSource": "aws:sqs"}]}', "eventSource", id="records-of-another-service"),
+        pytest.param('{"Records": [5]}', "none of an S3 notification", id="record-that-is-none"),
+        pytest.param(
+            '{"source": "aws.s3", "detail-type": "Object Created"}', "is no upload", id="upload-without-detail"
+        ),
+        pytest.param(
+            '{"source": "aws.s3", "detail-type": "Object Created", "detail": {"bucket": {"name": "b"}, "object": {}}}',
+            "object.key: Field required",
+            id="upload-without-key",
+        ),
+        pytest.param(
+            '{"source": "aws.ecr", "detail-type": "ECR Image Action", "detail": []}', "is no image action", id="image"
+        ),
+        pytest.param('{"source": "github"}', "event: Field required", id="github-without-event"),
+    ],
+)
+def test_poison_is_named(body: str, reason: str) -> None:
+    with pytest.raises(PermanentError, match=reason):
+        parse_intake_message(body)
+
+
+def test_text_that_is_no_unicode_is_poison_where_it_is_used_and_nowhere_else() -> None:
+    push = load_event("github.push")
+    message = {"source": "github", "event": "push", "delivery": "guid-1"}
+
+    assert parse_intake_message(json.dumps({**message, "payload": {**push, "compare": "\ud800"}}))
+    with pytest.raises(PermanentError, match="text that is no Unicode"):
+        parse_intake_message(json.dumps({**message, "payload": {**push, "ref": "refs/heads/\ud800"}}))
+    with pytest.raises(PermanentError, match="text that is no Unicode"):
+        parse_intake_message(json.dumps({**UPLOAD, "detail": {"bucket": {"name": "b"}, "object": {"key": "\udfff"}}}))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),
+    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=10), children, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["source", "detail-type", "detail", "Records", "event", "payload", "delivery", "Event"]), JSON
+    ),
+    st.sampled_from(
+        [{}, {"source": "github", "event": "push"}, {"source": "github", "event": "release"}, UPLOAD, IMAGE]
+    ),
+)
+def test_any_message_is_read_or_named_poison(changes: dict[str, Any], base: dict[str, Any]) -> None:
+    try:
+        outcome: object = parse_intake_message(json.dumps({**base, **changes}))
+    except PermanentError as error:
+        outcome = str(error)
+
+    assert outcome or (base | changes).get("Records") == []
+
+
+@pytest.mark.parametrize(
+    ("time", "happened_at"),
+    [
+        ("2026-01-01T00:00:05Z", datetime(2026, 1, 1, 0, 0, 5, tzinfo=UTC)),
+        ("2026-01-01T00:00:05", None),
+        ("yesterday", None),
+        (7, None),
+        (None, None),
+    ],
+)
+def test_an_event_knows_when_it_happened_as_far_as_its_message_tells(
+    time: object, happened_at: datetime | None
+) -> None:
+    (event,) = parse_intake_message({**UPLOAD, "time": time})
+
+    assert isinstance(event, ObjectCreated)
+    assert event.happened_at == happened_at
+    assert event == upload()

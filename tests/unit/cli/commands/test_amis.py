@@ -1,0 +1,93 @@
+"""amis."""
+
+import json
+
+import pytest
+
+from relaunch.core.offerings.amis import AmiKind
+from relaunch.ports import PermanentError, TransientError
+from relaunch_cli.aws.connection import AwsConnection
+from relaunch_cli.errors import CommandError
+
+
+def test_both_kinds_of_images_are_shown_with_their_parameters(relaunch):
+    result = relaunch("amis", columns=120)
+
+    assert "ami-gpu" in result.stdout
+    assert "1.107.0" in result.stdout
+    assert "DRIVER" not in result.stdout
+    assert "neuron: /aws/service/ecs/optimized-ami/amazon-linux-2023/neuron/recommended" in result.stdout
+    assert result.stderr == ""
+
+
+def test_types_decide_which_kinds_are_shown(relaunch):
+    shape = json.loads(relaunch("amis", "trn1.2xlarge", "inf2.xlarge", "--json").stdout)
+
+    assert [each["kind"] for each in shape["images"]] == ["neuron"]
+    assert shape["misfits"] == {}
+
+
+def test_amazon_linux_2_is_shown_when_asked_for_with_its_end(relaunch):
+    result = relaunch("amis", "--amazon-linux-2", "--json")
+
+    assert [each["parameter"].split("/")[-2] for each in json.loads(result.stdout)["images"]] == ["gpu", "inf"]
+    assert "end of life" in result.stderr
+
+
+def test_a_region_is_that_of_the_images(relaunch):
+    (gpu,) = json.loads(relaunch("amis", "g5.xlarge", "--region", "eu-west-1", "--json").stdout)["images"]
+
+    assert (gpu["region"], gpu["image_id"]) == ("eu-west-1", "ami-gpu")
+
+
+def test_what_the_images_do_not_run_on_is_said(relaunch):
+    result = relaunch("amis", "p2.xlarge", "g5g.xlarge")
+
+    assert "p2.xlarge: its K80 needs an NVIDIA driver of the 470 branch" in result.stderr
+    assert "g5g.xlarge: ECS has parameters for GPU images of x86_64 only" in result.stderr
+
+
+def test_types_with_no_image_at_all_show_none(relaunch):
+    result = relaunch("amis", "g4ad.xlarge", "--json")
+
+    assert json.loads(result.stdout)["images"] == []
+    assert "AMD Radeon Pro V520" in result.stderr
+
+
+def test_a_mistyped_type_is_named_with_the_nearest(relaunch):
+    result = relaunch("amis", "g5xlarge")
+
+    assert result.exit_code == 2
+    assert "there is no accelerated instance type 'g5xlarge'" in result.stderr
+    assert "did you mean g5.xlarge" in result.stderr
+
+
+def test_without_an_answer_of_ssm_the_parameters_are_shown_and_how_to_use_them(relaunch, stage):
+    stage.images.failure = TransientError("SSM cannot be reached")
+
+    result = relaunch("amis")
+
+    assert result.exit_code == 3
+    assert "amazon-linux-2023/gpu/recommended" in result.stdout
+    assert "SSM does not answer now; a launch template that names the parameter" in result.stderr
+
+
+def test_a_region_without_an_image_ends_with_3(relaunch, stage):
+    stage.images.missing = {AmiKind.NEURON}
+
+    result = relaunch("amis", "--region", "me-south-1")
+
+    assert result.exit_code == 3
+    assert "neuron: ECS publishes Neuron images in 17 regions, and me-south-1 is none of them" in result.stderr
+
+
+def test_a_refusal_is_no_outage(relaunch, stage):
+    stage.images.failure = PermanentError("reading the recommended images: AccessDenied")
+
+    assert relaunch("amis").exit_code == 5
+
+
+@pytest.mark.parametrize("region", ["eu-wset-1", "nowhere"])
+def test_a_region_that_is_none_is_refused_before_anything_is_asked(region):
+    with pytest.raises(CommandError, match=f"there is no region '{region}'"):
+        AwsConnection("relaunch").amis(region)

@@ -1,0 +1,118 @@
+"""submit: ids for scripts, progress for people, exit codes for both."""
+
+import json
+
+import pytest
+
+from fakes.builders import make_definition
+from relaunch.core.definitions.definition import InputRule
+from relaunch.usecases.cancel_job import cancel_job
+
+
+@pytest.fixture(autouse=True)
+def _definition(stage):
+    rules = {"learning_rate": InputRule("[0-9.]+", "0.1"), "epochs": InputRule("[0-9]+", "1")}
+    stage.jobs.save_definition(make_definition(inputs=rules, max_failures=0))
+
+
+def only_job(stage):
+    (summary,), _ = stage.jobs.list_jobs(10)
+    return stage.jobs.job(summary.job_id)
+
+
+def test_submit_prints_the_id_alone(relaunch, stage):
+    result = relaunch("submit", "resnet", "-i", "learning_rate=0.2", "--input", "epochs=3")
+
+    assert result.exit_code == 0
+    assert result.stdout == f"{only_job(stage).job_id}\n"
+    assert only_job(stage).inputs == {"learning_rate": "0.2", "epochs": "3"}
+
+
+def test_every_call_is_a_job_of_its_own_unless_a_key_says_otherwise(relaunch):
+    first, second = relaunch("submit", "resnet").stdout, relaunch("submit", "resnet").stdout
+    once, again = relaunch("submit", "resnet", "--key", "a"), relaunch("submit", "resnet", "--key", "a")
+
+    assert first != second
+    assert once.stdout == again.stdout
+    assert "is there already" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("-i", "learning_rate"), "'learning_rate' is not KEY=VALUE"),
+        (("-i", "=1"), "'=1' is not KEY=VALUE"),
+        (("-i", "epochs=1", "-i", "epochs=2"), "input epochs is given twice"),
+        (("-i", "learning_rat=1"), "did you mean learning_rate?"),
+        (("-i", "zzz=1"), "declared: learning_rate, epochs"),
+        (("-i", "epochs=many"), "does not match"),
+    ],
+)
+def test_bad_inputs_are_refused_before_a_job_is_made(relaunch, stage, arguments, words):
+    result = relaunch("submit", "resnet", *arguments)
+
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert stage.jobs.list_jobs(10)[0] == []
+
+
+def test_a_value_may_contain_an_equals_sign(relaunch, stage):
+    stage.jobs.save_definition(make_definition(inputs={"extra": InputRule(".*")}))
+
+    relaunch("submit", "resnet", "-i", "extra=a=b")
+
+    assert only_job(stage).inputs == {"extra": "a=b"}
+
+
+def scenes(stage, exit_code: int = 0):
+    """Let the job that is watched be launched, run and end, a step per look."""
+    task = []
+    return [
+        lambda: task.append(stage.launch(only_job(stage).job_id)),
+        lambda: stage.run(task[0]),
+        lambda: stage.finish(task[0], exit_code),
+    ]
+
+
+def test_waiting_shows_every_step_and_ends_with_the_job(relaunch, stage):
+    stage.scenes = scenes(stage)
+
+    result = relaunch("submit", "resnet", "--wait")
+
+    assert result.exit_code == 0
+    assert [line.split()[1] for line in result.stderr.splitlines() if line[:2].isdigit()] == [
+        "WAITING",
+        "LAUNCHING",
+        "LAUNCHING",
+        "RUNNING",
+        "SUCCEEDED",
+    ]
+
+
+def test_a_job_that_failed_ends_with_1(relaunch, stage):
+    stage.scenes = scenes(stage, exit_code=1)
+
+    result = relaunch("submit", "resnet", "--wait", "--json")
+
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["state"] == "FAILED"
+
+
+def test_a_job_that_was_cancelled_ends_with_130(relaunch, stage):
+    stage.scenes = [lambda: cancel_job(only_job(stage).job_id, "enough", stage.world)]
+
+    assert relaunch("submit", "resnet", "--wait").exit_code == 130
+
+
+def test_ctrl_c_leaves_the_job_running_and_says_so(relaunch, stage):
+    result = relaunch("submit", "resnet", "--wait")
+
+    assert result.exit_code == 130
+    assert "the job goes on without you" in result.stderr
+    assert not only_job(stage).state.is_final
+
+
+def test_a_family_without_a_revision_makes_a_job_that_failed(relaunch, stage):
+    stage.jobs.save_definition(make_definition(task_definition="missing"))
+
+    assert relaunch("submit", "resnet").exit_code == 1

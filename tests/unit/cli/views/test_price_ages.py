@@ -1,0 +1,91 @@
+import json
+from datetime import timedelta
+
+import pytest
+
+from fakes.builders import NOW
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.offerings.snapshot import Origin, PriceOrigin, SnapshotPart
+from relaunch_cli.views.price_ages import describe_prices
+
+
+def test_a_plan_says_where_its_prices_are_from_and_how_old_they_are(relaunch):
+    result = relaunch("plan", "resnet")
+
+    assert "on-demand prices of AWS Price List, 5 hours old; spot prices of EC2, now" in result.stderr
+    assert "warning" not in result.stderr
+
+
+def test_a_plan_warns_of_stale_prices(relaunch, stage):
+    bundled = Origin("us-east-1, bundled", NOW - timedelta(days=124))
+    stage.offerings.origins = (PriceOrigin(SnapshotPart.ON_DEMAND_PRICES, bundled),)
+
+    result = relaunch("plan", "resnet")
+
+    assert "on-demand prices of us-east-1, bundled, 124 days old" in result.stderr
+    assert "warning: on-demand prices are more than three days old" in result.stderr
+
+
+def test_a_plan_says_how_old_quotas_and_odds_are(relaunch, stage):
+    read = NOW - timedelta(minutes=40)
+    stage.offerings.origins += (
+        PriceOrigin(SnapshotPart.PLACEMENT_SCORES, Origin("EC2", read)),
+        PriceOrigin(SnapshotPart.QUOTAS, Origin("Service Quotas", read)),
+    )
+
+    result = relaunch("plan", "resnet")
+
+    assert "placement scores of EC2, 40 minutes old; quotas of Service Quotas, 40 minutes old" in result.stderr
+    assert "not known" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "unknown"),
+    [((), "placement scores and quotas"), (("--all-types",), "quotas")],
+    ids=["capacity providers", "zones tell their own odds"],
+)
+def test_a_plan_says_which_of_them_are_not_known(relaunch, options, unknown):
+    result = relaunch("plan", "resnet", *options)
+
+    assert f"; {unknown} are not known: refresh_offerings has not brought them lately" in result.stderr
+
+
+def test_odds_are_not_missed_where_nothing_is_bought_on_spot(relaunch, stage):
+    stage.offerings.available = tuple(
+        each for each in stage.offerings.available if each.purchase is PurchaseOption.ON_DEMAND
+    )
+
+    assert "; quotas are not known" in relaunch("plan", "resnet").stderr
+
+
+def test_nothing_is_said_of_them_offline(relaunch):
+    assert "quotas" not in relaunch("plan", "--gpu", "1", "--offline").stderr
+
+
+def test_a_plan_as_json_has_the_prices_origins(relaunch):
+    first, second = json.loads(relaunch("plan", "resnet", "--json").stdout)["prices"]
+
+    assert first == {
+        "prices": "on-demand prices",
+        "source": "AWS Price List",
+        "at": (NOW - timedelta(hours=5)).isoformat(),
+        "is_stale": False,
+    }
+    assert second["source"] == "EC2"
+
+
+@pytest.mark.parametrize(
+    ("age", "words"),
+    [
+        (timedelta(minutes=14), "now"),
+        (timedelta(minutes=15), "15 minutes old"),
+        (timedelta(minutes=119), "119 minutes old"),
+        (timedelta(hours=2), "2 hours old"),
+        (timedelta(hours=47), "47 hours old"),
+        (timedelta(hours=48), "2 days old"),
+    ],
+)
+def test_an_age_has_one_unit(age, words):
+    origin = PriceOrigin(SnapshotPart.SPOT_PRICES, Origin("EC2", NOW - age))
+
+    assert describe_prices([origin], NOW) == f"spot prices of EC2, {words}"

@@ -1,0 +1,25 @@
+import pytest
+
+from fakes.builders import make_job, make_running_job, task_arn
+from relaunch.core.jobs.job import FINAL_STATES, JobState
+from relaunch.core.lifecycle.decision import stop_effect
+
+
+def test_four_states_are_final():
+    assert {state for state in JobState if state.is_final} == FINAL_STATES
+    assert {str(state) for state in FINAL_STATES} == {"SUCCEEDED", "FAILED", "CANCELLED", "TIMED_OUT"}
+
+
+def test_a_job_that_was_never_launched_has_no_current_attempt():
+    with pytest.raises(LookupError, match="resnet-1f2e3d4c has no attempt yet"):
+        _ = make_job().current_attempt
+
+
+def test_tasks_are_started_by_the_job_and_its_attempt():
+    assert make_job().started_by == "resnet-1f2e3d4c/1"
+    assert make_running_job().started_by == "resnet-1f2e3d4c/1"
+
+
+def test_only_a_known_task_can_be_stopped():
+    assert stop_effect(make_job(), "because") == ()
+    assert [effect.task_arn for effect in stop_effect(make_running_job(), "because")] == [task_arn()]

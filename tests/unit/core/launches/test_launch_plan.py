@@ -1,0 +1,128 @@
+from dataclasses import replace
+
+import pytest
+
+from fakes.builders import make_attempt, make_container, make_definition, make_job, make_placement_try, make_revision
+from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement
+from relaunch.core.jobs.job import TriggerFacts
+from relaunch.core.launches.gpu_override import GpuPartition, MpsShare, WholeGpus
+from relaunch.core.launches.launch import check_limits
+from relaunch.core.launches.launch_plan import job_checkpoint_uri, plan_launch, training_environment
+
+FACTS = TriggerFacts("github", "id", "summary", {"RELAUNCH_GIT_SHA": "5e07"})
+
+
+def launching(**fields):
+    return make_job(**{"attempt": make_attempt(), "trigger": FACTS, **fields})
+
+
+def test_the_request_is_made_of_the_frozen_job_alone():
+    request = plan_launch(launching())
+
+    assert request.revision_arn == make_revision().arn
+    assert request.capacity_provider == "g5-xlarge-spot"
+    assert request.placement_constraints == ("attribute:ecs.instance-type == g5.xlarge",)
+    assert request.container == "main"
+    assert request.command == ("python", "-m", "train")
+    assert request.started_by == "resnet-1f2e3d4c/1"
+    assert request.gpu == WholeGpus(1)
+    assert request.network_mode == "bridge"
+    assert check_limits(request) == ()
+
+
+def test_the_same_try_gives_the_same_request_and_every_other_another_token():
+    first = launching()
+    next_try = launching(attempt=make_attempt(placement_try=make_placement_try(2)))
+    next_attempt = launching(attempt=make_attempt(2))
+    other_job = launching(job_id="resnet-other")
+
+    assert plan_launch(first) == plan_launch(launching())
+    assert len({plan_launch(job).client_token for job in (first, next_try, next_attempt, other_job)}) == 4
+
+
+def test_what_the_revision_has_of_its_own_is_reckoned_with():
+    revision = make_revision(network_mode="awsvpc", placement_constraint_count=3)
+
+    request = plan_launch(launching(revision=revision))
+
+    assert (request.network_mode, request.own_constraint_count) == ("awsvpc", 3)
+
+
+def test_where_it_is_not_clear_which_container_counts_none_is_overridden():
+    several = make_revision(containers=(make_container(), make_container(name="log")))
+    only = make_revision(containers=(make_container(name="train"),))
+    unnamed = make_definition(container=None)
+
+    assert plan_launch(launching(definition=unnamed, revision=several)).container == ""
+    assert plan_launch(launching(definition=unnamed, revision=only)).container == "train"
+
+
+def test_all_neuron_devices_are_asked_for_where_the_try_says_so():
+    frozen = make_attempt(placement_try=make_placement_try(takes_all_neuron=True))
+
+    assert plan_launch(launching(attempt=frozen)).takes_all_neuron is True
+    assert plan_launch(launching()).takes_all_neuron is False
+
+
+SHARE = GpuRequirement(memory_mib=2_048, compute_percent=25)
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "partition_size", "gpu"),
+    [
+        pytest.param(AcceleratorRequirement(gpu=GpuRequirement(count=4)), 1.0, WholeGpus(4), id="whole GPUs"),
+        pytest.param(AcceleratorRequirement(gpu=SHARE), 1.0, MpsShare(2_048, 25), id="a share of a whole GPU"),
+        pytest.param(AcceleratorRequirement(gpu=SHARE), 0.25, GpuPartition(0.25), id="the part the type has"),
+        pytest.param(
+            AcceleratorRequirement(neuron=NeuronRequirement(devices=1)), 1.0, None, id="Neuron cannot be overridden"
+        ),
+        pytest.param(AcceleratorRequirement(instance_types=("g6f.2xlarge",)), 0.25, None, id="as the revision asks"),
+    ],
+)
+def test_gpus_are_asked_for_as_the_chosen_type_has_them(accelerator, partition_size, gpu):
+    frozen = make_placement_try(gpu_partition_size=partition_size)
+    job = launching(definition=make_definition(accelerator=accelerator), attempt=make_attempt(placement_try=frozen))
+
+    assert plan_launch(job).gpu == gpu
+    assert check_limits(plan_launch(job)) == ()
+
+
+def test_the_training_is_told_what_the_contract_says():
+    frozen = make_placement_try(resume_uri="s3://acme-checkpoints/resnet/resnet-1f2e3d4c/attempt-1/step-100/")
+    job = launching(
+        attempt=make_attempt(2, placement_try=frozen),
+        inputs={"learning-rate": "0.1", "epochs": "3"},
+        definition=make_definition(environment={"SEED": "7"}),
+    )
+
+    assert training_environment(job) == {
+        "SEED": "7",
+        "RELAUNCH_INPUT_LEARNING_RATE": "0.1",
+        "RELAUNCH_INPUT_EPOCHS": "3",
+        "RELAUNCH_GIT_SHA": "5e07",
+        "RELAUNCH_JOB_ID": "resnet-1f2e3d4c",
+        "RELAUNCH_ATTEMPT": "2",
+        "RELAUNCH_CHECKPOINT_URI": "s3://acme-checkpoints/resnet/resnet-1f2e3d4c/attempt-2/",
+        "RELAUNCH_RESUME_URI": "s3://acme-checkpoints/resnet/resnet-1f2e3d4c/attempt-1/step-100/",
+    }
+
+
+def test_without_checkpoints_the_training_is_told_of_none():
+    environment = training_environment(launching(definition=make_definition(checkpoint_uri=None)))
+
+    assert "RELAUNCH_CHECKPOINT_URI" not in environment
+    assert "RELAUNCH_RESUME_URI" not in environment
+
+
+def test_nothing_replaces_what_relaunch_sets():
+    job = launching(
+        definition=make_definition(environment={"RELAUNCH_JOB_ID": "mine"}),
+        trigger=replace(FACTS, environment={"RELAUNCH_ATTEMPT": "9"}),
+    )
+
+    assert training_environment(job)["RELAUNCH_JOB_ID"] == "resnet-1f2e3d4c"
+    assert training_environment(job)["RELAUNCH_ATTEMPT"] == "1"
+
+
+def test_all_attempts_of_a_job_write_under_one_prefix():
+    assert job_checkpoint_uri(launching()) == "s3://acme-checkpoints/resnet/resnet-1f2e3d4c/"

@@ -1,0 +1,304 @@
+"""What each event must do to a job in each situation, written down from the design and not from the code."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from fakes.builders import (
+    INSTANCE_ID,
+    NOW,
+    container_instance_arn,
+    make_attempt,
+    make_definition,
+    make_job,
+    make_observation,
+    make_offering,
+    make_placement_try,
+    make_running_attempt,
+    make_running_job,
+    make_selection,
+    task_arn,
+)
+from relaunch.core.jobs.job import (
+    IntentKind,
+    Job,
+    JobState,
+    Stop,
+    StopIntent,
+    StopKind,
+    TryState,
+    Waiting,
+    WaitReason,
+)
+from relaunch.core.launches.launch import (
+    LaunchConflict,
+    LaunchDeferred,
+    LaunchOutcome,
+    LaunchRefused,
+    LaunchUncertain,
+    PlacementFailed,
+    TaskPlaced,
+)
+from relaunch.core.lifecycle.events import (
+    CancelAsked,
+    HostEnded,
+    HostWarned,
+    ImageArrived,
+    JobEvent,
+    LaunchAnswered,
+    LaunchImpossible,
+    NothingKept,
+    OfferingChosen,
+    SlotDenied,
+    TaskMissing,
+    TaskSeen,
+    TimePassed,
+    TryExpired,
+)
+from relaunch.core.revisions.images import FoundImage
+
+SOON = NOW + timedelta(minutes=1)
+PAST_DEADLINE = NOW + timedelta(hours=37)
+ANOTHER_MACHINE = "i-0fffffffffffffff0"
+IMAGE = ("trainer", "5e07")
+DIGEST = "sha256:5e07"
+DEFINITION = make_definition(deadline=timedelta(hours=36))
+STRAY = task_arn(99)
+
+
+def _waiting(reason: WaitReason, **fields: Any) -> Job:
+    slot = "resnet" if reason is WaitReason.SLOT else ""
+    waiting = Waiting(reason, NOW, f"waits for {reason}", NOW + timedelta(minutes=30), slot)
+    return make_job(**{"definition": DEFINITION, "waiting": waiting, "image": IMAGE, **fields})
+
+
+def stopped_attempt(kind: StopKind = StopKind.INTERRUPTION) -> Any:
+    """Build an attempt whose task ran, and stopped with ECS's version 5."""
+    attempt = make_running_attempt()
+    closed = replace(attempt.placement_try, state=TryState.CLOSED)
+    return replace(attempt, placement_try=closed, task_status="STOPPED", stop=Stop(kind, NOW))
+
+
+def _frozen(**fields: Any) -> Job:
+    launching = {"state": JobState.LAUNCHING, "waiting": None, "has_slot": True, "attempt": make_attempt()}
+    return make_job(**{"definition": DEFINITION, **launching, **fields})
+
+
+def _placed() -> Job:
+    placed = make_placement_try(state=TryState.PLACED, task_arn=task_arn(), placed_at=NOW)
+    attempt = make_attempt(
+        placement_try=placed,
+        task_status="PENDING",
+        task_version=5,
+        instance_id=INSTANCE_ID,
+        container_instance_arn=container_instance_arn(),
+    )
+    return _frozen(attempt=attempt)
+
+
+def intent(kind: IntentKind) -> StopIntent:
+    """Build an intent of NOW."""
+    return StopIntent(kind, NOW, str(kind))
+
+
+def _running(**attempt: Any) -> Job:
+    return make_running_job(definition=DEFINITION, attempt=make_running_attempt(**attempt))
+
+
+def _stopping(cancel: str = "", **attempt: Any) -> Job:
+    return replace(_running(**attempt), state=JobState.STOPPING, cancel_requested=cancel)
+
+
+def _over(state: JobState) -> Job:
+    job = _running()
+    return replace(
+        job, state=state, wake_at=None, ended_at=NOW, has_slot=False, attempt=stopped_attempt(StopKind.USER_ERROR)
+    )
+
+
+SITUATIONS: Mapping[str, Job] = {
+    "w0": _waiting(WaitReason.LAUNCH),
+    "wr": _waiting(WaitReason.LAUNCH, attempt=stopped_attempt(), has_slot=True, first_started_at=NOW),
+    "wi": _waiting(WaitReason.IMAGE),
+    "ws": _waiting(WaitReason.SLOT),
+    "wc": _waiting(WaitReason.CAPACITY),
+    "wb": _waiting(WaitReason.BACKOFF),
+    "fz": _frozen(),
+    "fx": _frozen(cancel_requested="enough", attempt=make_attempt(intent=intent(IntentKind.CANCEL))),
+    "pl": _placed(),
+    "ru": _running(),
+    "si": _stopping(intent=intent(IntentKind.INTERRUPTION), warned_at=NOW),
+    "sn": _stopping(),
+    "sc": _stopping("enough", intent=intent(IntentKind.CANCEL)),
+    "ok": _over(JobState.SUCCEEDED),
+    "ng": _over(JobState.FAILED),
+    "ca": _over(JobState.CANCELLED),
+    "to": _over(JobState.TIMED_OUT),
+}
+"""w waiting: 0 at first, r after an interruption, i for its image, s for a slot, c for capacity, b backing off.
+fz frozen, fx frozen and to be cancelled, pl placed; ru running; s stopping: i for an interruption of ours, n by itself,
+c cancelled; then the final ones."""
+
+
+def _nothing(*, is_permanent: bool) -> NothingKept:
+    return NothingKept(make_selection(kept=()), "nothing", is_permanent, False, None)
+
+
+def _answer(outcome: LaunchOutcome, try_number: int = 1, attempt_number: int = 1) -> LaunchAnswered:
+    return LaunchAnswered(attempt_number, try_number, outcome)
+
+
+def seen(last_status: str, **fields: Any) -> TaskSeen:
+    """Build news of the first task, newer than what any situation knows."""
+    return TaskSeen(make_observation(last_status, **{"version": 6, **fields}))
+
+
+def seen_stopped(exit_code: int | None, at: datetime = SOON, **fields: Any) -> TaskSeen:
+    """Build the news that the first task ran and stopped."""
+    stopped: dict[str, Any] = {
+        "last_status": "STOPPED",
+        "desired_status": "STOPPED",
+        "stop_code": "EssentialContainerExited",
+        "stopped_reason": "Essential container in task exited",
+        "container_exit_codes": {"main": exit_code},
+        "started_at": NOW,
+        "stopped_at": at,
+    }
+    return seen(**{**stopped, **fields})
+
+
+EVENTS: Mapping[str, JobEvent] = {
+    "image-arrived": ImageArrived(*IMAGE, FoundImage(DIGEST)),
+    "another-image": ImageArrived("trainer", "0000", FoundImage(DIGEST)),
+    "chosen": OfferingChosen(make_offering(), make_selection(), None),
+    "nothing-for-now": _nothing(is_permanent=False),
+    "nothing-ever": _nothing(is_permanent=True),
+    "impossible": LaunchImpossible("ECS refuses the derived revision"),
+    "slot-denied": SlotDenied("resnet", 5),
+    "placed": _answer(TaskPlaced(task_arn())),
+    "placed-another": _answer(TaskPlaced(STRAY)),
+    "placed-late": _answer(TaskPlaced(STRAY), try_number=9),
+    "placed-before": _answer(TaskPlaced(STRAY), attempt_number=7),
+    "place-failed": _answer(PlacementFailed(("RESOURCE:GPU",))),
+    "fail-late": _answer(PlacementFailed(("RESOURCE:GPU",)), try_number=9),
+    "deferred": _answer(LaunchDeferred("ThrottlingException")),
+    "refused": _answer(LaunchRefused("ClientException")),
+    "conflict": _answer(LaunchConflict((task_arn(),))),
+    "conflict-empty": _answer(LaunchConflict(())),
+    "uncertain": _answer(LaunchUncertain("no answer")),
+    "expired": TryExpired(1, 1),
+    "expired-late": TryExpired(1, 9),
+    "seen-pending": seen("PENDING"),
+    "seen-running": seen("RUNNING"),
+    "seen-old": seen("RUNNING", version=5),
+    "seen-ending": seen("DEACTIVATING"),
+    "seen-stopping": seen("RUNNING", desired_status="STOPPED"),
+    "seen-exit-0": seen_stopped(0),
+    "seen-exit-1": seen_stopped(1),
+    "seen-deleted": seen_stopped(0, last_status="DELETED"),
+    "stray": seen("RUNNING", task_arn=STRAY, started_by="resnet-1f2e3d4c/7"),
+    "stray-sibling": seen("RUNNING", task_arn=STRAY),
+    "stray-over": seen_stopped(0, task_arn=STRAY, started_by="resnet-1f2e3d4c/7"),
+    "missing": TaskMissing(task_arn()),
+    "missing-another": TaskMissing(STRAY),
+    "warned": HostWarned(INSTANCE_ID, SOON),
+    "warned-by-task": HostWarned(ANOTHER_MACHINE, SOON, task_arn()),
+    "warned-another": HostWarned(ANOTHER_MACHINE, SOON),
+    "host-ended": HostEnded(INSTANCE_ID, "shutting-down", SOON),
+    "host-another": HostEnded(ANOTHER_MACHINE, "shutting-down", SOON),
+    "cancel": CancelAsked("enough"),
+    "time": TimePassed(),
+    "time-too-late": TimePassed(),
+    "chosen-too-late": OfferingChosen(make_offering(), make_selection(), None),
+}
+
+# . nothing happens; else the state it is in afterwards: W L R S, D succeeded, F failed, C cancelled, T timed out.
+MATRIX = """
+                 w0 wr wi ws wc wb   fz fx pl   ru   si sn sc   ok ng ca to
+image-arrived     .  .  W  .  .  .    .  .  .    .    .  .  .    .  .  .  .
+another-image     .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
+chosen            L  L  .  L  L  L    .  .  .    .    .  .  .    .  .  .  .
+nothing-for-now   W  W  .  W  W  W    .  .  .    .    .  .  .    .  .  .  .
+nothing-ever      F  F  .  F  F  F    .  .  .    .    .  .  .    .  .  .  .
+impossible        F  F  .  F  F  F    .  .  .    .    .  .  .    .  .  .  .
+slot-denied       W  W  .  W  W  W    .  .  .    .    .  .  .    .  .  .  .
+placed            W  .  W  W  W  W    L  S  .    .    .  .  .    .  .  .  .
+placed-another    W  W  W  W  W  W    L  S  L    R    S  S  S    D  F  C  T
+placed-late       W  W  W  W  W  W    L  L  L    R    S  S  S    D  F  C  T
+placed-before     W  W  W  W  W  W    L  L  L    R    S  S  S    D  F  C  T
+place-failed      .  .  .  .  .  .    W  C  .    .    .  .  .    .  .  .  .
+fail-late         .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
+deferred          .  .  .  .  .  .    L  L  .    .    .  .  .    .  .  .  .
+refused           .  .  .  .  .  .    F  C  .    .    .  .  .    .  .  .  .
+conflict          W  .  W  W  W  W    L  S  .    .    .  .  .    .  .  .  .
+conflict-empty    .  .  .  .  .  .    F  C  .    .    .  .  .    .  .  .  .
+uncertain         .  .  .  .  .  .    L  L  .    .    .  .  .    .  .  .  .
+expired           .  .  .  .  .  .    W  C  .    .    .  .  .    .  .  .  .
+expired-late      .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
+seen-pending      W  W  W  W  W  W    L  S  L    R    S  S  S    D  F  C  T
+seen-running      W  W  W  W  W  W    R  S  R    R    S  S  S    D  F  C  T
+seen-old          W  .  W  W  W  W    R  S  .    .    .  .  .    .  .  .  .
+seen-ending       W  W  W  W  W  W    S  S  S    S    S  S  S    D  F  C  T
+seen-stopping     .  .  .  .  .  .    S  S  S    S    S  S  S    .  .  .  .
+seen-exit-0       .  .  .  .  .  .    D  C  D    D    W  D  C    .  .  .  .
+seen-exit-1       .  .  .  .  .  .    W  C  W    W    W  W  C    .  .  .  .
+seen-deleted      .  .  .  .  .  .    D  C  D    D    W  D  C    .  .  .  .
+stray             W  W  W  W  W  W    L  L  L    R    S  S  S    D  F  C  T
+stray-sibling     W  W  W  W  W  W    R  S  L    R    S  S  S    D  F  C  T
+stray-over        .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
+missing           .  .  .  .  .  .    .  .  L    R    S  S  S    .  .  .  .
+missing-another   .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
+warned            .  .  .  .  .  .    .  .  S    S    .  S  S    .  .  .  .
+warned-by-task    .  .  .  .  .  .    .  .  S    S    .  S  S    .  .  .  .
+warned-another    .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
+host-ended        .  .  .  .  .  .    .  .  L    R    S  S  S    .  .  .  .
+host-another      .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
+cancel            C  C  C  C  C  C    L  .  S    S    S  S  .    .  .  .  .
+time              W  W  W  W  W  W    L  L  L    R    S  S  S    .  .  .  .
+time-too-late     T  T  T  T  T  T    L  L  S    S    S  S  S    .  .  .  .
+chosen-too-late   T  T  .  T  T  T    .  .  .    .    .  .  .    .  .  .  .
+"""
+
+_LETTERS = {
+    "W": JobState.WAITING,
+    "L": JobState.LAUNCHING,
+    "R": JobState.RUNNING,
+    "S": JobState.STOPPING,
+    "D": JobState.SUCCEEDED,
+    "F": JobState.FAILED,
+    "C": JobState.CANCELLED,
+    "T": JobState.TIMED_OUT,
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One event in one situation: `expected` is the state afterwards, None when nothing may happen."""
+
+    event_name: str
+    situation: str
+    expected: JobState | None
+
+    @property
+    def job(self) -> Job:
+        return SITUATIONS[self.situation]
+
+    @property
+    def event(self) -> JobEvent:
+        return EVENTS[self.event_name]
+
+    @property
+    def now(self) -> datetime:
+        return PAST_DEADLINE if self.event_name.endswith("too-late") else SOON
+
+
+def read_cells() -> list[Cell]:
+    """Return the cells of the matrix."""
+    header, *rows = (line.split() for line in MATRIX.strip().splitlines())
+    named = [(row[0], dict(zip(header, row[1:], strict=True))) for row in rows]
+    return [
+        Cell(event_name, situation, _LETTERS.get(letter))
+        for event_name, row in named
+        for situation, letter in row.items()
+    ]

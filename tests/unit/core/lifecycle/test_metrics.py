@@ -1,0 +1,216 @@
+"""What decisions add to the metrics."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from fakes.builders import (
+    INSTANCE_ID,
+    NOW,
+    make_attempt,
+    make_job,
+    make_observation,
+    make_placement_try,
+    make_running_job,
+    task_arn,
+)
+from relaunch.core.jobs.job import Effect, EffectKind, IntentKind, Job, JobState, Stop, StopIntent, StopKind, TryState
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.launches.launch import TaskPlaced
+from relaunch.core.lifecycle.decision import Decision
+from relaunch.core.lifecycle.events import (
+    CancelAsked,
+    HostEnded,
+    HostWarned,
+    JobEvent,
+    LaunchAnswered,
+    TaskSeen,
+    TimePassed,
+)
+from relaunch.core.lifecycle.metrics import (
+    METRICS,
+    Measure,
+    Metric,
+    Unit,
+    measure_acceptance,
+    measure_age,
+    measure_decision,
+    measure_stop,
+)
+from relaunch.core.lifecycle.table import decide
+
+MINUTE = timedelta(minutes=1)
+
+
+def measured(job: Job, event: JobEvent, now: Any = NOW) -> dict[Metric, Measure]:
+    """Return what the event adds, by metric."""
+    found = measure_decision(job, event, decide(job, event, now, StackLimits()), now)
+    assert len({each.metric for each in found}) == len(found)
+    return {each.metric: each for each in found}
+
+
+def frozen(**fields: Any) -> Job:
+    attempt = make_attempt(placement_try=make_placement_try(state=TryState.FROZEN, task_arn=None), **fields)
+    return make_job(state=JobState.LAUNCHING, attempt=attempt, waiting=None, accepted_at=NOW - 2 * MINUTE)
+
+
+def test_every_metric_has_a_unit_and_at_most_one_dimension() -> None:
+    assert set(METRICS) == set(Metric)
+    assert Measure(Metric.STOPS, label="unknown").dimensions == {"kind": "unknown"}
+    assert Measure(Metric.JOBS_ACCEPTED).dimensions == {}
+    assert Measure(Metric.WARNING_TO_STOP).unit is Unit.SECONDS
+
+
+def test_an_accepted_job_counts_and_one_that_is_refused_at_once_has_ended_too() -> None:
+    refused = make_job(state=JobState.FAILED, attempt=None)
+
+    assert measure_acceptance(make_job()) == (Measure(Metric.JOBS_ACCEPTED),)
+    assert measure_acceptance(refused)[1:] == (
+        Measure(Metric.JOBS_ENDED, label="FAILED"),
+        Measure(Metric.ATTEMPTS_PER_JOB, 0),
+    )
+
+
+def test_the_first_task_of_a_job_is_timed_from_its_acceptance() -> None:
+    found = measured(frozen(), LaunchAnswered(1, 1, TaskPlaced(task_arn())))
+
+    assert found[Metric.EVENT_TO_RUN_TASK].value == 120
+    assert Metric.TASKS_LAUNCHED in found
+
+
+def test_a_task_that_is_seen_before_its_answer_is_a_launch_too() -> None:
+    job = frozen()
+
+    found = measured(job, TaskSeen(make_observation(started_by=job.started_by)))
+
+    assert {Metric.TASKS_LAUNCHED, Metric.EVENT_TO_RUN_TASK} <= set(found)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"number": 2}, {"closed_tries": (make_placement_try(state=TryState.CLOSED, task_arn=task_arn(9)),)}],
+    ids=["another attempt", "another try that had a task"],
+)
+def test_later_tasks_of_a_job_are_launched_but_not_timed(fields: dict[str, Any]) -> None:
+    job = frozen(**fields)
+
+    found = measured(job, LaunchAnswered(job.current_attempt.number, 1, TaskPlaced(task_arn())))
+
+    assert Metric.TASKS_LAUNCHED in found
+    assert Metric.EVENT_TO_RUN_TASK not in found
+
+
+def test_news_of_a_task_that_is_known_is_no_launch() -> None:
+    job = make_running_job()
+
+    assert measured(job, HostWarned(INSTANCE_ID, NOW)) == {}
+
+
+def test_an_attempt_that_has_no_task_yet_is_no_launch() -> None:
+    chosen = Decision(make_job(state=JobState.LAUNCHING, attempt=make_attempt()))
+
+    assert measure_decision(make_job(attempt=None), TimePassed(), chosen, NOW) == ()
+
+
+def test_a_stop_counts_by_its_kind_and_an_end_by_its_state() -> None:
+    job = make_running_job()
+    stopped = make_observation(
+        "STOPPED",
+        started_by=job.started_by,
+        desired_status="STOPPED",
+        version=9,
+        stop_code="EssentialContainerExited",
+        container_exit_codes={"main": 0},
+        stopped_at=NOW,
+    )
+
+    found = measured(job, TaskSeen(stopped))
+
+    assert found[Metric.STOPS].label == "success"
+    assert found[Metric.JOBS_ENDED].label == "SUCCEEDED"
+    assert found[Metric.ATTEMPTS_PER_JOB].value == 1
+
+
+def test_an_attempt_that_never_started_does_not_count() -> None:
+    job = make_job(state=JobState.WAITING, attempt=make_attempt(3, stop=Stop(StopKind.NO_CAPACITY, NOW)))
+
+    found = measured(job, CancelAsked("a typo"))
+
+    assert found[Metric.ATTEMPTS_PER_JOB].value == 2
+    assert Metric.STOPS not in found
+
+
+def test_a_job_that_runs_again_is_timed_from_its_interruption() -> None:
+    job = replace(frozen(number=2), interrupted_at=NOW - 7 * MINUTE)
+    running = make_observation("RUNNING", started_by=job.started_by, started_at=NOW - 2 * MINUTE)
+
+    assert measured(job, TaskSeen(running))[Metric.INTERRUPTION_TO_RUNNING].value == 300
+
+
+def test_a_job_that_runs_for_the_first_time_is_not() -> None:
+    job = frozen()
+    running = make_observation("RUNNING", started_by=job.started_by, started_at=NOW)
+
+    assert Metric.INTERRUPTION_TO_RUNNING not in measured(job, TaskSeen(running))
+
+
+def test_a_job_that_goes_on_running_is_not_timed_again() -> None:
+    job = make_running_job(interrupted_at=NOW - 7 * MINUTE)
+
+    assert measured(job, HostEnded(INSTANCE_ID, "shutting-down", NOW)) == {}
+
+
+def test_an_event_without_a_row_is_refused_under_its_name() -> None:
+    job = make_job(state=JobState.SUCCEEDED, ended_at=NOW)
+
+    assert measured(job, TimePassed()) == {Metric.EVENTS_REFUSED: Measure(Metric.EVENTS_REFUSED, label="TimePassed")}
+
+
+def test_stray_tasks_count() -> None:
+    job = make_running_job()
+    stray = make_observation("RUNNING", started_by=job.started_by, task_arn=task_arn(77))
+
+    assert measured(job, TaskSeen(stray)) == {Metric.STRAY_TASKS: Measure(Metric.STRAY_TASKS, 1)}
+
+
+def test_a_job_ends_once_whatever_is_seen_of_it_later() -> None:
+    job = make_running_job(state=JobState.SUCCEEDED, ended_at=NOW)
+    stray = make_observation("RUNNING", task_arn=task_arn(77))
+
+    assert measured(job, TaskSeen(stray)) == {Metric.STRAY_TASKS: Measure(Metric.STRAY_TASKS, 1)}
+
+
+def warned(**fields: Any) -> tuple[Job, Effect]:
+    job = make_running_job()
+    intent = StopIntent(IntentKind.INTERRUPTION, NOW, "warned")
+    attempt = replace(job.current_attempt, **{"warned_at": NOW - timedelta(seconds=4), "intent": intent, **fields})
+    return replace(job, attempt=attempt), Effect(EffectKind.STOP_TASK, task_arn=attempt.task_arn or "")
+
+
+def test_the_stop_that_answers_a_warning_is_timed() -> None:
+    (measure,) = measure_stop(*warned(), NOW + timedelta(seconds=1))
+
+    assert measure == Measure(Metric.WARNING_TO_STOP, 5)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"warned_at": None}, {"intent": None}, {"intent": StopIntent(IntentKind.CANCEL, NOW, "a typo")}],
+    ids=["no warning", "no intent", "another intent"],
+)
+def test_a_stop_for_another_reason_is_not_timed(fields: dict[str, Any]) -> None:
+    assert measure_stop(*warned(**fields), NOW) == ()
+
+
+def test_the_stop_of_another_task_and_a_repeated_stop_are_not_timed() -> None:
+    job, effect = warned()
+
+    assert measure_stop(job, replace(effect, task_arn=task_arn(77)), NOW) == ()
+    assert measure_stop(job, effect, NOW + 3 * MINUTE) == ()
+    assert measure_stop(make_job(attempt=None), effect, NOW) == ()
+
+
+def test_clocks_that_differ_make_no_negative_times() -> None:
+    assert measure_age("intake", NOW + MINUTE, NOW) == Measure(Metric.QUEUE_AGE, 0, "intake")

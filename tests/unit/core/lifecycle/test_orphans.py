@@ -1,0 +1,94 @@
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from fakes.builders import NOW, make_placement_try, make_running_attempt, task_arn
+from relaunch.core.jobs.job import EffectKind, Job, JobState, Stop, StopKind, TryState
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.launches.launch import LaunchConflict, TaskPlaced
+from relaunch.core.lifecycle.events import JobEvent, LaunchAnswered
+from relaunch.core.lifecycle.table import decide
+from unit.core.lifecycle.table_matrix import SITUATIONS, STRAY, seen
+
+SOON = NOW + timedelta(minutes=1)
+
+
+def stopped_by(job: Job, event: JobEvent) -> list[str]:
+    decision = decide(job, event, SOON, StackLimits())
+    assert decision.job.state is job.state
+    assert decision.job.attempt == job.attempt
+    return [effect.task_arn for effect in decision.job.pending if effect.kind is EffectKind.STOP_TASK]
+
+
+@pytest.mark.parametrize("situation", ["wr", "fz", "pl", "ru", "si", "ca"])
+def test_a_live_task_beside_the_current_one_is_stopped(situation):
+    assert stopped_by(SITUATIONS[situation], seen("RUNNING", task_arn=STRAY, started_by="resnet-1f2e3d4c/7")) == [STRAY]
+
+
+def test_a_task_that_a_late_answer_tells_of_is_stopped():
+    assert stopped_by(SITUATIONS["ca"], LaunchAnswered(1, 1, TaskPlaced(STRAY))) == [STRAY]
+
+
+def test_of_a_late_conflict_only_the_unknown_tasks_are_stopped():
+    assert stopped_by(SITUATIONS["ru"], LaunchAnswered(1, 1, LaunchConflict((task_arn(), STRAY)))) == [STRAY]
+
+
+def test_all_tasks_of_a_late_conflict_are_told():
+    conflict = LaunchAnswered(1, 9, LaunchConflict((STRAY, task_arn(98))))
+
+    entry = decide(SITUATIONS["ru"], conflict, SOON, StackLimits()).timeline[0]
+
+    assert (entry.event, entry.detail) == ("stray task", f"{STRAY}, {task_arn(98)}")
+
+
+def test_a_job_that_is_over_is_due_until_the_stray_is_stopped():
+    job = decide(SITUATIONS["ok"], seen("RUNNING", task_arn=STRAY), SOON, StackLimits()).job
+
+    assert job.state is JobState.SUCCEEDED
+    assert job.wake_at is not None
+
+
+def test_what_the_job_has_still_to_do_is_kept():
+    waiting = decide(
+        SITUATIONS["fz"], LaunchAnswered(1, 1, LaunchConflict((task_arn(), task_arn(2)))), SOON, StackLimits()
+    )
+
+    job = decide(waiting.job, seen("RUNNING", task_arn=STRAY, started_by="resnet-1f2e3d4c/7"), SOON, StackLimits()).job
+
+    assert [(effect.task_arn, effect.reason) for effect in job.pending] == [
+        (task_arn(2), "Relaunch: one launch made more than one task"),
+        (STRAY, "Relaunch: it is not the current task of its job"),
+    ]
+
+
+def test_a_task_that_was_taken_for_lost_and_lives_is_stopped():
+    lost = replace(make_running_attempt(), stop=Stop(StopKind.HOST_LOST, NOW), missing_since=NOW)
+    job = replace(SITUATIONS["wr"], attempt=lost)
+
+    assert stopped_by(job, seen("RUNNING")) == [task_arn()]
+
+
+def test_a_task_that_was_taken_for_lost_is_stopped_when_it_comes_back_as_it_was():
+    running = make_running_attempt()
+    lost = replace(
+        running,
+        stop=Stop(StopKind.HOST_LOST, NOW),
+        placement_try=replace(running.placement_try, state=TryState.CLOSED, is_lost=True),
+    )
+
+    for situation in ("wr", "ok", "to"):
+        job = replace(SITUATIONS[situation], attempt=lost)
+        assert stopped_by(job, seen("RUNNING", version=running.task_version)) == [task_arn()]
+        assert stopped_by(job, seen("RUNNING", version=running.task_version - 1)) == []
+
+
+def test_old_news_of_a_stopped_task_is_no_stray():
+    assert decide(SITUATIONS["wr"], seen("RUNNING", version=4), SOON, StackLimits()).is_ignored
+
+
+def test_old_news_of_an_earlier_try_is_no_stray():
+    closed = make_placement_try(state=TryState.CLOSED, task_arn=STRAY)
+    job = replace(SITUATIONS["fz"], attempt=replace(SITUATIONS["fz"].current_attempt, closed_tries=(closed,)))
+
+    assert decide(job, seen("PROVISIONING", task_arn=STRAY), SOON, StackLimits()).is_ignored

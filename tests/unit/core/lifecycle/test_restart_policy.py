@@ -1,0 +1,221 @@
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakes.builders import NOW, make_definition, make_job, make_running_attempt, make_running_job
+from relaunch.core.jobs.job import JobState, Stop, StopKind
+from relaunch.core.lifecycle.restart_policy import (
+    INTERRUPTION_BUDGET,
+    GiveUp,
+    RestartAfter,
+    decide_restart,
+    describe_stop,
+    idle_time,
+    is_failure,
+    is_interruption,
+    next_time_limit,
+    out_of_time,
+)
+
+HOUR = timedelta(hours=1)
+
+
+def after_stop(kind: StopKind, **job):
+    stop = Stop(kind, NOW, exit_code=1 if kind is StopKind.USER_ERROR else None)
+    return decide_restart(make_running_job(attempt=make_running_attempt(stop=stop), **job), stop, NOW)
+
+
+def test_every_kind_of_stop_is_one_of_end_failure_interruption_or_want_of_capacity():
+    ends = {kind for kind in StopKind if isinstance(after_stop(kind, failures=1), GiveUp)}
+    failures = {kind for kind in StopKind if is_failure(kind)}
+    interruptions = {kind for kind in StopKind if is_interruption(kind)}
+
+    assert ends == {StopKind.SUCCESS, StopKind.CANCELLED, StopKind.TIME_OUT}
+    assert failures == {
+        StopKind.USER_ERROR,
+        StopKind.OUT_OF_MEMORY,
+        StopKind.IMAGE,
+        StopKind.NOT_STARTED,
+        StopKind.UNKNOWN,
+    }
+    assert interruptions == {StopKind.INTERRUPTION, StopKind.HOST_LOST}
+    assert set(StopKind) - ends - failures - interruptions == {StopKind.NO_CAPACITY}
+
+
+@pytest.mark.parametrize(
+    ("kind", "state"),
+    [
+        (StopKind.SUCCESS, JobState.SUCCEEDED),
+        (StopKind.CANCELLED, JobState.CANCELLED),
+        (StopKind.TIME_OUT, JobState.TIMED_OUT),
+    ],
+)
+def test_an_end_is_an_end(kind, state):
+    verdict = after_stop(kind)
+
+    assert isinstance(verdict, GiveUp)
+    assert verdict.state is state
+
+
+@pytest.mark.parametrize("kind", [StopKind.USER_ERROR, StopKind.INTERRUPTION, StopKind.NO_CAPACITY])
+def test_a_job_to_be_cancelled_is_never_launched_again(kind):
+    verdict = after_stop(kind, cancel_requested="not needed", failures=1)
+
+    assert isinstance(verdict, GiveUp)
+    assert verdict.state is JobState.CANCELLED
+    assert verdict.reason.startswith("not needed (")
+
+
+@pytest.mark.parametrize(
+    ("failures", "max_failures", "delay"),
+    [(1, 2, 30), (2, 2, 60), (3, 9, 120), (5, 9, 480), (6, 9, 900), (9, 9, 900), (3, 2, None), (1, 0, None)],
+)
+def test_failures_are_budgeted_by_number_with_a_growing_pause(failures, max_failures, delay):
+    verdict = after_stop(StopKind.USER_ERROR, failures=failures, definition=make_definition(max_failures=max_failures))
+
+    if delay is None:
+        assert verdict == GiveUp(
+            JobState.FAILED,
+            f"the program failed (exit code 1); failure {failures}, and max_failures is {max_failures}",
+        )
+    else:
+        assert verdict == RestartAfter(
+            delay,
+            f"the program failed (exit code 1); failure {failures} of {max_failures} allowed, again in {delay} s",
+        )
+
+
+@given(failures=st.integers(1, 50))
+def test_a_pause_never_outlasts_what_a_queue_can_delay(failures):
+    verdict = after_stop(StopKind.USER_ERROR, failures=failures, definition=make_definition(max_failures=50))
+
+    assert isinstance(verdict, RestartAfter)
+    assert 30 <= verdict.delay_seconds <= 900
+
+
+@pytest.mark.parametrize("kind", [StopKind.INTERRUPTION, StopKind.HOST_LOST, StopKind.NO_CAPACITY])
+def test_what_the_machine_did_is_made_up_for_at_once(kind):
+    assert after_stop(kind, interruptions=50) == RestartAfter(0, describe_stop(Stop(kind, NOW)))
+
+
+def idle_job(idle: timedelta, interruptions: int, **fields):
+    ran = 2 * HOUR
+    stop = Stop(StopKind.INTERRUPTION, NOW)
+    return make_job(
+        attempt=make_running_attempt(stop=stop),
+        first_started_at=NOW - ran - idle,
+        run_seconds=ran.total_seconds(),
+        interruptions=interruptions,
+        accepted_at=NOW - ran - idle,
+        **fields,
+    )
+
+
+@pytest.mark.parametrize(
+    ("idle", "interruptions", "is_over"),
+    [
+        pytest.param(INTERRUPTION_BUDGET, 1, True, id="used-up"),
+        pytest.param(INTERRUPTION_BUDGET - timedelta(seconds=1), 99, False, id="many-but-short"),
+        pytest.param(INTERRUPTION_BUDGET * 2, 0, False, id="never-interrupted"),
+    ],
+)
+def test_interruptions_are_budgeted_by_the_time_they_cost(idle, interruptions, is_over):
+    verdict = out_of_time(idle_job(idle, interruptions), NOW)
+
+    assert (verdict is not None) is is_over
+    if verdict:
+        assert verdict.state is JobState.FAILED
+        assert verdict.reason == (
+            "interrupted 1 times and not running for 1 day, 0:00:00 in all: "
+            "allow on-demand, more instance types, or set a deadline"
+        )
+
+
+def test_idle_time_counts_from_the_first_start_and_is_never_negative():
+    assert idle_time(make_job(), NOW + HOUR) == timedelta(0)
+    assert idle_time(make_running_job(), NOW + HOUR) == timedelta(0)
+    assert idle_time(idle_job(3 * HOUR, 1), NOW) == 3 * HOUR
+    assert idle_time(make_running_job(run_seconds=9999.0), NOW) == timedelta(0)
+
+
+@pytest.mark.parametrize(("at", "is_over"), [(36 * HOUR, True), (36 * HOUR - timedelta(seconds=1), False)])
+def test_the_deadline_counts_from_acceptance(at, is_over):
+    verdict = out_of_time(make_job(definition=make_definition(deadline=36 * HOUR)), NOW + at)
+
+    assert (verdict is not None) is is_over
+    if verdict:
+        assert verdict == GiveUp(JobState.TIMED_OUT, "the deadline of 1 day, 12:00:00 after acceptance has passed")
+
+
+@pytest.mark.parametrize(("at", "is_over"), [(8 * HOUR, True), (8 * HOUR - timedelta(seconds=1), False)])
+def test_max_runtime_counts_all_attempts_together(at, is_over):
+    job = make_running_job(definition=make_definition(max_runtime=10 * HOUR), run_seconds=7200.0)
+
+    verdict = out_of_time(job, NOW + at)
+
+    assert (verdict is not None) is is_over
+    if verdict:
+        assert verdict == GiveUp(JobState.TIMED_OUT, "its tasks have run for max_runtime, 10:00:00")
+
+
+@pytest.mark.parametrize(
+    ("deadline", "expected"),
+    [(None, NOW + 8 * HOUR), (3 * HOUR, NOW + 3 * HOUR), (30 * HOUR, NOW + 8 * HOUR)],
+)
+def test_the_next_limit_of_a_running_job_is_whichever_comes_first(deadline, expected):
+    definition = make_definition(max_runtime=10 * HOUR, deadline=deadline)
+    job = make_running_job(definition=definition, run_seconds=7200.0)
+
+    assert next_time_limit(job, NOW + HOUR) == expected
+    assert out_of_time(job, expected) is not None
+
+
+@pytest.mark.parametrize(
+    ("stop", "words"),
+    [
+        (Stop(StopKind.SUCCESS, NOW, exit_code=0), "the program finished (exit code 0)"),
+        (
+            Stop(StopKind.USER_ERROR, NOW, stopped_reason="Essential container in task exited", exit_code=2),
+            "the program failed (exit code 2; Essential container in task exited)",
+        ),
+        (
+            Stop(StopKind.HOST_LOST, NOW, stopped_reason="Host EC2 terminated."),
+            "the machine was lost (Host EC2 terminated.)",
+        ),
+        (Stop(StopKind.NO_CAPACITY, NOW), "no capacity"),
+    ],
+)
+def test_a_stop_is_told_with_ecs_own_words(stop, words):
+    assert describe_stop(stop) == words
+
+
+WORDS = {
+    StopKind.SUCCESS: "the program finished",
+    StopKind.INTERRUPTION: "the machine was taken away",
+    StopKind.HOST_LOST: "the machine was lost",
+    StopKind.OUT_OF_MEMORY: "the container ran out of memory",
+    StopKind.IMAGE: "the container image could not be used",
+    StopKind.USER_ERROR: "the program failed",
+    StopKind.CANCELLED: "cancelled",
+    StopKind.TIME_OUT: "out of time",
+    StopKind.NO_CAPACITY: "no capacity",
+    StopKind.NOT_STARTED: "the task had a machine and did not start on it",
+    StopKind.UNKNOWN: "the task stopped for a reason ECS does not tell",
+}
+
+
+@pytest.mark.parametrize("kind", list(StopKind))
+def test_every_kind_of_stop_has_words(kind):
+    assert describe_stop(Stop(kind, NOW)) == WORDS[kind]
+
+
+def test_a_running_attempt_counts_as_run_time_until_it_stops():
+    running = make_running_job(run_seconds=60.0)
+    attempt = replace(running.current_attempt, stop=Stop(StopKind.INTERRUPTION, NOW + HOUR))
+
+    assert running.run_time(NOW + HOUR) == HOUR + timedelta(minutes=1)
+    assert replace(running, attempt=attempt).run_time(NOW + HOUR) == timedelta(minutes=1)
+    assert make_job(run_seconds=60.0).run_time(NOW + HOUR) == timedelta(minutes=1)

@@ -1,0 +1,322 @@
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from fakes.builders import (
+    INSTANCE_ID,
+    NOW,
+    container_instance_arn,
+    make_container_instance,
+    make_definition,
+    make_offering_key,
+    make_running_attempt,
+    make_running_job,
+    task_arn,
+)
+from relaunch.core.jobs.job import Effect, EffectKind, IntentKind, Job, JobState, Stop, StopIntent, StopKind, TryState
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.lifecycle.events import (
+    CancelAsked,
+    HostEnded,
+    HostWarned,
+    JobEvent,
+    TaskMissing,
+    TaskSeen,
+    TimePassed,
+)
+from relaunch.core.lifecycle.running import MISSING_GRACE
+from relaunch.core.lifecycle.table import decide
+from unit.core.lifecycle.table_matrix import SITUATIONS, intent, seen, seen_stopped
+
+SOON = NOW + timedelta(minutes=1)
+UNKNOWN_TO_ECS = "ECS does not know the task any more"
+LIMITS = StackLimits()
+
+
+def after(job: Job, *events: JobEvent, now=SOON) -> Job:
+    for event in events:
+        job = decide(job, event, now, LIMITS).job
+    return job
+
+
+def stop_of(arn: str, reason: str) -> Effect:
+    return Effect(EffectKind.STOP_TASK, task_arn=arn, reason=f"Relaunch: {reason}")
+
+
+def test_a_task_that_starts_starts_the_clocks():
+    job = after(SITUATIONS["pl"], seen("RUNNING", started_at=NOW + timedelta(seconds=30)))
+
+    assert job.current_attempt.started_at == NOW + timedelta(seconds=30)
+    assert job.first_started_at == NOW + timedelta(seconds=30)
+    assert job.wake_at == SOON + timedelta(minutes=10)
+
+
+def test_a_task_that_runs_without_a_start_time_started_when_it_was_seen():
+    assert after(SITUATIONS["pl"], seen("RUNNING")).current_attempt.started_at == SOON
+
+
+def test_the_next_look_is_not_after_the_jobs_own_limit():
+    definition = make_definition(max_runtime=timedelta(minutes=4))
+    job = replace(SITUATIONS["pl"], definition=definition)
+
+    assert after(job, seen("RUNNING", started_at=NOW)).wake_at == NOW + timedelta(minutes=4)
+
+
+def test_the_machine_is_noted_with_the_news_that_tells_it():
+    machine = make_container_instance(instance_id="i-0aaa", zone="us-east-1b")
+    news = seen("PENDING", container_instance_arn=container_instance_arn())
+
+    decision = decide(SITUATIONS["fz"], TaskSeen(news.observation, machine), SOON, LIMITS)
+
+    attempt = decision.job.current_attempt
+    assert decision.link_instance
+    assert (attempt.instance_id, attempt.zone, attempt.container_instance_arn) == (
+        "i-0aaa",
+        "us-east-1b",
+        container_instance_arn(),
+    )
+    assert decision.timeline[0].detail == "i-0aaa us-east-1b"
+    assert not decide(SITUATIONS["fz"], news, SOON, LIMITS).link_instance
+
+
+def test_news_that_overtakes_runtasks_answer_is_taken_for_it():
+    attempt = after(SITUATIONS["fz"], seen("PENDING")).current_attempt
+
+    assert attempt.task_arn == task_arn()
+    assert attempt.placement_try.state is TryState.PLACED
+    assert attempt.placement_try.placed_at == SOON
+    assert attempt.placement_try.outcome == "task seen before RunTask's answer"
+    assert (attempt.task_version, attempt.task_status) == (6, "PENDING")
+
+
+def test_a_task_that_gets_its_machine_has_longer_to_start():
+    waiting = after(SITUATIONS["fz"], seen("PROVISIONING"))
+    pulling = after(SITUATIONS["fz"], seen("PENDING", container_instance_arn=container_instance_arn()))
+
+    assert waiting.wake_at == SOON + timedelta(minutes=8)
+    assert pulling.wake_at == SOON + timedelta(minutes=30)
+
+
+def test_a_task_that_turns_out_to_exist_after_a_cancel_is_stopped():
+    job = after(SITUATIONS["fx"], seen("PROVISIONING"))
+
+    assert job.state is JobState.STOPPING
+    assert job.current_attempt.intent == intent(IntentKind.CANCEL)
+    assert job.pending == (stop_of(task_arn(), "cancel"),)
+
+
+def test_a_task_that_starts_while_it_is_withdrawn_has_used_its_attempt_up():
+    withdrawn = replace(
+        SITUATIONS["pl"],
+        state=JobState.STOPPING,
+        attempt=replace(SITUATIONS["pl"].current_attempt, intent=intent(IntentKind.PLACEMENT_WITHDRAWN)),
+    )
+
+    job = after(withdrawn, seen("RUNNING", started_at=SOON))
+
+    assert job.state is JobState.STOPPING
+    assert job.current_attempt.started_at == SOON
+
+
+def test_a_stop_says_why_once_and_then_how_far_it_has_come():
+    stopping = seen("RUNNING", desired_status="STOPPED", stopped_reason="Essential container in task exited")
+    first = decide(SITUATIONS["ru"], stopping, SOON, LIMITS)
+    then = decide(
+        first.job,
+        seen("DEPROVISIONING", version=7, stopped_reason="Essential container in task exited"),
+        SOON,
+        LIMITS,
+    )
+
+    assert first.timeline[0].detail == "Essential container in task exited"
+    assert then.timeline[0].detail == "DEPROVISIONING"
+    assert then.job.current_attempt.task_status == "DEPROVISIONING"
+    assert decide(SITUATIONS["ru"], seen("DEACTIVATING"), SOON, LIMITS).timeline[0].detail == "DEACTIVATING"
+
+
+def test_a_job_that_runs_again_is_not_interrupted_any_more():
+    job = replace(SITUATIONS["pl"], interrupted_at=NOW)
+
+    assert after(job, seen("PENDING")).interrupted_at == NOW
+    assert after(job, seen("RUNNING")).interrupted_at is None
+
+
+def test_a_task_that_runs_is_said_to_run_once():
+    first = decide(SITUATIONS["pl"], seen("RUNNING"), SOON, LIMITS)
+    then = decide(first.job, seen("RUNNING", version=7), SOON, LIMITS)
+
+    assert [entry.event for entry in (*first.timeline, *then.timeline)] == ["running", "still running"]
+
+
+def test_a_warning_saves_the_intent_stops_the_task_and_lets_every_job_avoid_the_offering():
+    job = after(SITUATIONS["ru"], HostWarned(INSTANCE_ID, SOON))
+
+    reason = f"spot interruption warning for {INSTANCE_ID}"
+    assert job.current_attempt.warned_at == SOON
+    assert job.current_attempt.intent == StopIntent(IntentKind.INTERRUPTION, SOON, reason)
+    assert job.pending == (
+        stop_of(task_arn(), reason),
+        Effect(
+            EffectKind.REMEMBER_CAPACITY,
+            reason=reason,
+            offering=make_offering_key(),
+            until=SOON + timedelta(minutes=30),
+        ),
+    )
+    assert job.interruptions == 0
+
+
+def test_a_warning_from_ecs_tells_the_machine_too():
+    running = make_running_job(attempt=make_running_attempt(instance_id=None))
+
+    assert after(running, HostWarned("i-0aaa", SOON, task_arn())).current_attempt.instance_id == "i-0aaa"
+
+
+def test_a_warning_of_another_task_is_not_ours():
+    assert decide(SITUATIONS["ru"], HostWarned("i-0aaa", SOON, task_arn(9)), SOON, LIMITS).is_ignored
+
+
+def test_the_earliest_of_several_warnings_counts_whichever_comes_first():
+    earlier, later = (HostWarned(INSTANCE_ID, SOON + timedelta(seconds=seconds)) for seconds in (0, 70))
+
+    job = after(SITUATIONS["ru"], later, earlier)
+
+    assert job.current_attempt.warned_at == SOON
+    assert [decide(job, each, SOON, LIMITS).is_ignored for each in (earlier, later)] == [True, True]
+
+
+def test_a_training_that_saw_the_warning_first_and_exited_0_is_launched_again():
+    stopping = after(SITUATIONS["ru"], seen("DEACTIVATING", desired_status="STOPPED"))
+    warned = after(stopping, HostWarned(INSTANCE_ID, SOON + timedelta(seconds=2)))
+
+    job = after(warned, seen_stopped(0, version=7))
+
+    assert warned.current_attempt.intent is None
+    assert warned.pending == (
+        Effect(
+            EffectKind.REMEMBER_CAPACITY,
+            reason=f"spot interruption warning for {INSTANCE_ID}",
+            offering=make_offering_key(),
+            until=SOON + timedelta(minutes=30),
+        ),
+    )
+    assert job.state is JobState.WAITING
+    assert job.interruptions == 1
+
+
+def test_a_machine_that_ends_is_kept_in_mind_since_its_first_word():
+    job = after(SITUATIONS["ru"], HostEnded(INSTANCE_ID, "shutting-down", SOON))
+    job = after(job, HostEnded(INSTANCE_ID, "terminated", SOON + timedelta(minutes=1)))
+
+    assert job.current_attempt.host_ended_at == SOON
+    assert job.wake_at == SOON + timedelta(minutes=1)
+
+
+def test_a_missing_task_is_lost_only_when_it_is_missing_twice_a_grace_apart():
+    missing = TaskMissing(task_arn())
+    first = after(SITUATIONS["ru"], missing)
+
+    early = decide(first, missing, SOON + MISSING_GRACE - timedelta(seconds=1), LIMITS)
+    late = after(first, missing, now=SOON + MISSING_GRACE)
+
+    assert first.wake_at == SOON + MISSING_GRACE
+    assert (early.is_ignored, early.note) == (True, "missing for less than the grace")
+    assert late.state is JobState.WAITING
+    assert late.current_attempt.stop == Stop(StopKind.HOST_LOST, SOON, stopped_reason=UNKNOWN_TO_ECS)
+    assert late.current_attempt.placement_try.is_lost is True
+    assert late.current_attempt.task_status == "STOPPED"
+    assert late.run_seconds == 60
+    assert late.interruptions == 1
+
+
+def test_a_task_that_ecs_knows_again_is_not_lost():
+    job = after(SITUATIONS["ru"], TaskMissing(task_arn()))
+    assert job.current_attempt.missing_since == SOON
+
+    found = after(job, seen("RUNNING", version=5))
+
+    assert found.state is JobState.RUNNING
+    assert found.current_attempt.missing_since is None
+    assert found.current_attempt.started_at == NOW
+
+
+@pytest.mark.parametrize(
+    ("kind", "intent_at", "state"),
+    [
+        pytest.param(IntentKind.INTERRUPTION, NOW, JobState.WAITING, id="interrupted"),
+        pytest.param(IntentKind.INTERRUPTION, NOW + timedelta(minutes=3), JobState.WAITING, id="interrupted-meanwhile"),
+        pytest.param(IntentKind.CANCEL, NOW, JobState.CANCELLED, id="cancelled"),
+        pytest.param(IntentKind.TIME_OUT, NOW, JobState.TIMED_OUT, id="out-of-time"),
+        pytest.param(IntentKind.PLACEMENT_WITHDRAWN, NOW, JobState.WAITING, id="withdrawn"),
+    ],
+)
+def test_a_task_that_is_gone_after_our_own_stop_was_stopped_by_it(kind, intent_at, state):
+    attempt = make_running_attempt(intent=StopIntent(kind, intent_at, "because"), missing_since=SOON)
+    stopping = make_running_job(state=JobState.STOPPING, attempt=attempt)
+
+    job = after(stopping, TaskMissing(task_arn()), now=SOON + MISSING_GRACE)
+
+    assert job.state is state
+    assert job.failures == 0
+    assert job.current_attempt.placement_try.is_lost is True
+    stop = job.current_attempt.stop
+    assert stop is not None
+    assert (stop.at, stop.stopped_reason) == (max(SOON, intent_at), UNKNOWN_TO_ECS)
+
+
+def test_a_cancel_stops_the_task_with_the_intent_saved_first():
+    job = after(SITUATIONS["ru"], CancelAsked("not needed"))
+
+    assert job.cancel_requested == "not needed"
+    assert job.current_attempt.intent == StopIntent(IntentKind.CANCEL, SOON, "not needed")
+    assert job.pending == (stop_of(task_arn(), "not needed"),)
+
+
+def test_a_job_cancelled_while_its_task_stops_for_another_reason_is_not_launched_again():
+    job = after(SITUATIONS["si"], CancelAsked("not needed"), seen_stopped(143))
+
+    assert job.state is JobState.CANCELLED
+    assert job.reason.startswith("not needed (the machine was taken away")
+    assert job.interruptions == 1
+
+
+def test_a_program_that_finishes_by_itself_before_it_is_cancelled_has_succeeded():
+    job = after(SITUATIONS["sn"], CancelAsked("not needed"), seen_stopped(0))
+
+    assert job.state is JobState.SUCCEEDED
+
+
+def test_a_stop_that_nobody_answers_is_asked_for_again():
+    decision = decide(SITUATIONS["si"], TimePassed(), SOON, LIMITS)
+
+    assert decision.job.pending == (stop_of(task_arn(), "interruption"),)
+    assert decision.job.wake_at == SOON + timedelta(minutes=3)
+    assert len(decision.timeline) == 1
+
+
+def test_no_task_is_stopped_by_us_without_an_intent():
+    decision = decide(SITUATIONS["sn"], TimePassed(), SOON, LIMITS)
+
+    assert decision.job.pending == ()
+    assert decision.job.wake_at == SOON + timedelta(minutes=3)
+    assert decision.timeline == ()
+
+
+def test_a_running_job_is_looked_at_again_and_again_in_silence():
+    decision = decide(replace(SITUATIONS["ru"], pending=(stop_of(task_arn(), "done"),)), TimePassed(), SOON, LIMITS)
+
+    assert decision.job == replace(SITUATIONS["ru"], wake_at=SOON + timedelta(minutes=10))
+    assert decision.timeline == ()
+
+
+@pytest.mark.parametrize("situation", ["ru", "pl"])
+def test_a_job_out_of_time_has_its_task_stopped(situation):
+    job = after(SITUATIONS[situation], TimePassed(), now=NOW + timedelta(hours=36))
+
+    reason = "the deadline of 1 day, 12:00:00 after acceptance has passed"
+    assert job.current_attempt.intent == StopIntent(IntentKind.TIME_OUT, NOW + timedelta(hours=36), reason)
+    assert [effect.kind for effect in job.pending] == [EffectKind.STOP_TASK]
+    assert after(job, seen_stopped(0, NOW + timedelta(hours=37)), now=NOW + timedelta(hours=37)).state is (
+        JobState.TIMED_OUT
+    )

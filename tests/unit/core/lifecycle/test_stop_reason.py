@@ -1,0 +1,301 @@
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from relaunch.core.jobs.job import IntentKind, Stop, StopIntent, StopKind
+from relaunch.core.launches.launch import TaskObservation
+from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD, NOTICE_WINDOW, classify_stop
+
+STOPPED_AT = datetime(2026, 11, 3, 12, 0, tzinfo=UTC)
+NOW = STOPPED_AT + timedelta(seconds=20)
+HALF_A_MINUTE_EARLIER = STOPPED_AT - timedelta(seconds=30)
+EXITED = "EssentialContainerExited"
+EXITED_REASON = "Essential container in task exited"
+HOST_TERMINATED = "Host EC2 (instance i-0abc12def3456789a) terminated."
+
+
+def ago(seconds: float) -> datetime:
+    return STOPPED_AT - timedelta(seconds=seconds)
+
+
+@dataclass(frozen=True)
+class Case:
+    expected: StopKind
+    code: str = ""
+    reason: str = ""
+    exits: dict[str, int | None] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+    container: str | None = "main"
+    intent: IntentKind | None = None
+    intent_at: datetime = HALF_A_MINUTE_EARLIER
+    warned_at: datetime | None = None
+    host_ended_at: datetime | None = None
+
+
+def failed_to_start(expected: StopKind, reason: str, **more: object) -> Case:
+    return Case(expected, "TaskFailedToStart", reason, {"main": None}, **more)  # type: ignore[arg-type]
+
+
+def exited(expected: StopKind, exit_code: int | None, **more: object) -> Case:
+    return Case(expected, EXITED, EXITED_REASON, {"main": exit_code}, **more)  # type: ignore[arg-type]
+
+
+K = StopKind
+CASES = {
+    # our own intents
+    "cancel-answered-with-exit-0": Case(
+        K.CANCELLED, "UserInitiated", "cancelled", {"main": 0}, intent=IntentKind.CANCEL
+    ),
+    "time-out-answered-with-sigkill": Case(
+        K.TIME_OUT, "UserInitiated", "max_runtime", {"main": 137}, intent=IntentKind.TIME_OUT
+    ),
+    "interruption-answered-with-exit-0": Case(
+        K.INTERRUPTION, "UserInitiated", "spot", {"main": 0}, intent=IntentKind.INTERRUPTION, warned_at=ago(40)
+    ),
+    "interruption-answered-with-exit-1": Case(
+        K.INTERRUPTION, "UserInitiated", "spot", {"main": 1}, intent=IntentKind.INTERRUPTION, warned_at=ago(40)
+    ),
+    "interruption-overtaken-by-the-host": Case(
+        K.INTERRUPTION, "TerminationNotice", HOST_TERMINATED, {"main": None}, intent=IntentKind.INTERRUPTION
+    ),
+    "intent-counts-even-where-the-program-exited-first": exited(K.CANCELLED, 0, intent=IntentKind.CANCEL),
+    "placement-withdrawn": Case(
+        K.NO_CAPACITY, "UserInitiated", "PROVISIONING too long", {"main": None}, intent=IntentKind.PLACEMENT_WITHDRAWN
+    ),
+    "start-withdrawn": Case(
+        K.NOT_STARTED, "UserInitiated", "not started within 0:30:00", {"main": None}, intent=IntentKind.START_WITHDRAWN
+    ),
+    "interruption-by-a-clock-ahead-of-ecs": Case(
+        K.INTERRUPTION,
+        "UserInitiated",
+        "spot",
+        {"main": 143},
+        intent=IntentKind.INTERRUPTION,
+        intent_at=ago(-0.4),
+    ),
+    "placement-withdrawn-by-a-clock-ahead-of-ecs": Case(
+        K.NO_CAPACITY,
+        "UserInitiated",
+        "",
+        {"main": None},
+        intent=IntentKind.PLACEMENT_WITHDRAWN,
+        intent_at=ago(-0.4),
+    ),
+    # intents written after the task had stopped by itself
+    "cancel-after-success": exited(K.SUCCESS, 0, intent=IntentKind.CANCEL, intent_at=ago(-5)),
+    "cancel-after-failure": exited(K.CANCELLED, 1, intent=IntentKind.CANCEL, intent_at=ago(-5)),
+    "time-out-after-failure": exited(K.TIME_OUT, 1, intent=IntentKind.TIME_OUT, intent_at=ago(-5)),
+    "time-out-after-success": exited(K.SUCCESS, 0, intent=IntentKind.TIME_OUT, intent_at=ago(-5)),
+    "time-out-after-the-machine-was-lost": Case(
+        K.HOST_LOST,
+        "TerminationNotice",
+        HOST_TERMINATED,
+        {"main": None},
+        intent=IntentKind.TIME_OUT,
+        intent_at=ago(-5),
+    ),
+    "time-out-after-an-interruption": Case(
+        K.INTERRUPTION,
+        "TerminationNotice",
+        HOST_TERMINATED,
+        {"main": None},
+        intent=IntentKind.TIME_OUT,
+        intent_at=ago(-5),
+        warned_at=ago(60),
+    ),
+    "cancel-after-the-machine-was-lost": Case(
+        K.CANCELLED,
+        "TerminationNotice",
+        HOST_TERMINATED,
+        {"main": None},
+        intent=IntentKind.CANCEL,
+        intent_at=ago(-5),
+    ),
+    "interruption-long-after-success": exited(
+        K.SUCCESS, 0, intent=IntentKind.INTERRUPTION, intent_at=ago(-60), warned_at=ago(-60)
+    ),
+    "interruption-after-failure": exited(
+        K.USER_ERROR, 2, intent=IntentKind.INTERRUPTION, intent_at=ago(-60), warned_at=ago(-60)
+    ),
+    # nowhere to run
+    "no-gpu-free": failed_to_start(K.NO_CAPACITY, "TaskFailedToStart: RESOURCE:GPU"),
+    "no-memory-free": failed_to_start(K.NO_CAPACITY, "RESOURCE:MEMORY"),
+    "agent-disconnected-at-placement": failed_to_start(K.NO_CAPACITY, "TaskFailedToStart: AGENT"),
+    "attribute-missing": failed_to_start(K.NO_CAPACITY, "TaskFailedToStart: ATTRIBUTE"),
+    "constraint-unsatisfied": failed_to_start(
+        K.NO_CAPACITY, "TaskFailedToStart: MemberOf placement constraint unsatisfied."
+    ),
+    "no-active-instances": failed_to_start(K.NO_CAPACITY, "TaskFailedToStart: NO ACTIVE INSTANCES"),
+    "empty-capacity-provider": failed_to_start(K.NO_CAPACITY, "TaskFailedToStart: EMPTY CAPACITY PROVIDER"),
+    "insufficient-capacity-from-ec2": failed_to_start(K.NO_CAPACITY, "InsufficientInstanceCapacity: no spot capacity"),
+    "failed-to-start-said-in-the-reason-only": Case(
+        K.NO_CAPACITY, "", "TaskFailedToStart: RESOURCE:GPU", {"main": None}
+    ),
+    # image
+    "cannot-pull": failed_to_start(
+        K.IMAGE, "Task failed to start", reasons={"main": "CannotPullContainerError: i/o timeout"}
+    ),
+    "cannot-pull-image-manifest": failed_to_start(K.IMAGE, "CannotPullImageManifestError: ref trainer:latest"),
+    "manifest-unknown": failed_to_start(K.IMAGE, "manifest for trainer:abc not found: manifest unknown"),
+    "wrong-architecture": failed_to_start(K.IMAGE, "no matching manifest for linux/arm64/v8 in the manifest list"),
+    "image-not-found": failed_to_start(K.IMAGE, "image trainer:latest not found"),
+    "cannot-pull-with-the-word-attribute-is-still-image": failed_to_start(
+        K.IMAGE, "CannotPullContainerError: unknown attribute in the registry's answer"
+    ),
+    "sidecar-cannot-be-pulled": Case(
+        K.IMAGE,
+        "TaskFailedToStart",
+        "Task failed to start",
+        {"main": None, "log": None},
+        {"log": "CannotPullContainerError: pull access denied"},
+    ),
+    "sidecar-that-was-never-pulled-explains-no-exit-code": exited(
+        K.USER_ERROR, 1, reasons={"log": "CannotPullContainerError: pull access denied"}
+    ),
+    # neither image nor capacity
+    "secrets-not-readable": failed_to_start(
+        K.UNKNOWN, "ResourceInitializationError: unable to pull secrets or registry auth: AccessDenied"
+    ),
+    "docker-timed-out": failed_to_start(K.UNKNOWN, "DockerTimeoutError: Could not transition to started"),
+    "failed-to-start-though-main-ended-with-0": Case(K.UNKNOWN, "TaskFailedToStart", "volume", {"main": 0}),
+    "command-not-found": Case(
+        K.USER_ERROR, "TaskFailedToStart", "CannotStartContainerError: exec: no such file", {"main": 127}
+    ),
+    # the host
+    "host-terminated": Case(K.HOST_LOST, "TerminationNotice", HOST_TERMINATED, {"main": None}),
+    "host-terminated-after-a-warning": Case(
+        K.INTERRUPTION, "TerminationNotice", HOST_TERMINATED, {"main": None}, warned_at=ago(125)
+    ),
+    "host-terminated-no-stop-code": Case(K.HOST_LOST, "", HOST_TERMINATED, {"main": None}),
+    "host-stopped-no-stop-code": Case(K.HOST_LOST, "", "Host EC2 (instance i-0a1) stopped.", {}),
+    "host-terminated-no-reason": Case(K.HOST_LOST, "TerminationNotice", "", {"main": 0}),
+    "instance-deregistered-by-force": Case(
+        K.HOST_LOST, "UserInitiated", "Container instance deregistration forced by user", {"main": None}
+    ),
+    "infrastructure-health": Case(K.HOST_LOST, "InfrastructureHealth", "", {"main": None}),
+    "agent-lost": Case(K.HOST_LOST, "", "Agent disconnected", {"main": None}),
+    "spot-interruption-code": Case(K.INTERRUPTION, "SpotInterruption", "", {"main": None}),
+    "spot-task-interrupted-no-code": Case(K.INTERRUPTION, "", "Your Spot Task was interrupted.", {"main": 143}),
+    "spot-task-interrupted-odd-code": Case(
+        K.INTERRUPTION, "TerminationNotice", "Your Spot Task was interrupted.", {"main": None}
+    ),
+    # memory
+    "oom-in-the-container-reason": exited(
+        K.OUT_OF_MEMORY, 137, reasons={"main": "OutOfMemoryError: Container killed due to memory usage"}
+    ),
+    "oom-in-the-task-reason": Case(K.OUT_OF_MEMORY, EXITED, "OutOfMemoryError: Container killed", {"main": None}),
+    "oom-of-a-sidecar-took-main-along": Case(
+        K.OUT_OF_MEMORY, EXITED, EXITED_REASON, {"main": 143, "log": 137}, {"log": "OutOfMemoryError: killed"}
+    ),
+    "oom-of-a-child-that-main-survived": exited(K.SUCCESS, 0, reasons={"main": "OutOfMemoryError: Container killed"}),
+    "137-alone": exited(K.USER_ERROR, 137),
+    "137-of-a-host-that-ended": exited(K.HOST_LOST, 137, host_ended_at=ago(10)),
+    "137-of-a-warned-host-that-ended": exited(K.INTERRUPTION, 137, host_ended_at=ago(10), warned_at=ago(130)),
+    # exit codes
+    "exit-0": exited(K.SUCCESS, 0),
+    "exit-0-no-stop-code": Case(K.SUCCESS, "", "", {"main": 0}),
+    "exit-0-unheard-of-stop-code": Case(K.UNKNOWN, "SolarFlare", "", {"main": 0}),
+    "exit-0-at-once-after-the-warning": exited(K.INTERRUPTION, 0, warned_at=STOPPED_AT),
+    "exit-0-at-the-end-of-the-window": exited(K.INTERRUPTION, 0, warned_at=STOPPED_AT - NOTICE_WINDOW),
+    "exit-0-after-the-window": exited(K.SUCCESS, 0, warned_at=ago(181)),
+    "exit-0-just-ahead-of-the-warning": exited(K.INTERRUPTION, 0, warned_at=STOPPED_AT + NOTICE_LEAD),
+    "exit-0-well-before-the-warning": exited(K.SUCCESS, 0, warned_at=ago(-11)),
+    "exit-0-of-a-host-that-ended": exited(K.HOST_LOST, 0, host_ended_at=ago(60)),
+    "exit-0-long-before-the-host-ended": exited(K.SUCCESS, 0, host_ended_at=ago(-600)),
+    "143-after-the-warning": exited(K.INTERRUPTION, 143, warned_at=ago(60)),
+    "143-without-a-warning": exited(K.USER_ERROR, 143),
+    "1-after-the-warning": exited(K.USER_ERROR, 1, warned_at=ago(60)),
+    "1-while-the-host-shut-down": exited(K.HOST_LOST, 1, host_ended_at=ago(5)),
+    "non-zero": exited(K.USER_ERROR, 2),
+    "non-zero-no-stop-code": Case(K.USER_ERROR, "", "", {"main": 2}),
+    "missing-exit-code": exited(K.UNKNOWN, None),
+    "missing-exit-code-of-a-host-that-ended": exited(K.HOST_LOST, None, host_ended_at=ago(600)),
+    "missing-exit-code-of-a-warned-host-that-ended": exited(
+        K.INTERRUPTION, None, host_ended_at=ago(600), warned_at=ago(720)
+    ),
+    "container-that-is-not-in-the-task": exited(K.UNKNOWN, 0, container="trainer"),
+    "no-containers-at-all": Case(K.UNKNOWN, EXITED, EXITED_REASON, {}),
+    "nothing-said": Case(K.UNKNOWN),
+    # no container named: all count
+    "only-container-unnamed": exited(K.SUCCESS, 0, container=None),
+    "all-containers-ended-with-0": Case(K.SUCCESS, EXITED, EXITED_REASON, {"a": 0, "b": 0}, container=None),
+    "one-of-several-failed": Case(K.USER_ERROR, EXITED, EXITED_REASON, {"a": None, "b": 3}, container=None),
+    "one-of-several-unknown": Case(K.UNKNOWN, EXITED, EXITED_REASON, {"a": 0, "b": None}, container=None),
+    # somebody else
+    "stopped-by-somebody-else": Case(K.CANCELLED, "UserInitiated", "Task stopped by user", {"main": 0}),
+    "stopped-by-a-service": Case(K.CANCELLED, "ServiceSchedulerInitiated", "Scaling activity", {"main": 143}),
+}
+
+
+def classify(case: Case, stopped_at: datetime | None = STOPPED_AT) -> Stop:
+    observation = TaskObservation(
+        "arn:aws:ecs:eu-west-1:111122223333:task/c/1", "job/1", "STOPPED", "STOPPED", 4,
+        stop_code=case.code, stopped_reason=case.reason, container_exit_codes=case.exits,
+        container_reasons=case.reasons, stopped_at=stopped_at,
+    )  # fmt: skip
+    intent = None if case.intent is None else StopIntent(case.intent, case.intent_at, "as a test says")
+    return classify_stop(observation, case.container, intent, case.warned_at, case.host_ended_at, NOW)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_stop_is_classified(case: Case) -> None:
+    assert classify(case).kind is case.expected
+
+
+def test_every_kind_of_stop_has_a_golden_case() -> None:
+    assert {case.expected for case in CASES.values()} == set(StopKind)
+
+
+def test_stop_keeps_the_words_of_ecs() -> None:
+    stop = classify(CASES["oom-in-the-container-reason"])
+
+    assert (stop.at, stop.stop_code, stop.exit_code) == (STOPPED_AT, EXITED, 137)
+    assert stop.stopped_reason == f"{EXITED_REASON}; OutOfMemoryError: Container killed due to memory usage"
+
+
+def test_stop_without_a_time_happened_now() -> None:
+    assert classify(CASES["non-zero"], stopped_at=None).at == NOW
+
+
+def test_stop_by_somebody_else_says_so() -> None:
+    reason = classify(CASES["stopped-by-somebody-else"]).stopped_reason
+
+    assert reason == "stopped by somebody outside Relaunch: Task stopped by user"
+
+
+def test_stop_by_somebody_else_without_a_reason_says_so() -> None:
+    assert classify(Case(K.CANCELLED, "UserInitiated")).stopped_reason == "stopped by somebody outside Relaunch"
+
+
+def test_our_own_cancellation_keeps_its_reason() -> None:
+    assert classify(CASES["cancel-answered-with-exit-0"]).stopped_reason == "cancelled"
+
+
+def test_a_reason_said_twice_is_kept_once() -> None:
+    case = Case(K.IMAGE, "TaskFailedToStart", "CannotPull: x", {"main": None}, {"main": "CannotPull: x"})
+
+    assert classify(case).stopped_reason == "CannotPull: x"
+
+
+BOTH = {"main": "main: went wrong", "log": "log: went wrong"}
+
+
+@pytest.mark.parametrize(
+    ("container", "exit_code", "words"),
+    [
+        pytest.param("main", 1, "main: went wrong", id="it ended by itself"),
+        pytest.param("main", 0, "main: went wrong", id="it finished"),
+        pytest.param("main", 137, "main: went wrong; log: went wrong", id="it was killed, perhaps with the others"),
+        pytest.param("main", 143, "main: went wrong; log: went wrong", id="it was ended, perhaps with the others"),
+        pytest.param("main", None, "main: went wrong; log: went wrong", id="nobody knows how it ended"),
+        pytest.param("log", 1, "log: went wrong", id="another one counts"),
+        pytest.param(None, 1, "main: went wrong; log: went wrong", id="all of them count"),
+    ],
+)
+def test_other_containers_explain_only_an_end_that_was_not_its_own(
+    container: str | None, exit_code: int | None, words: str
+) -> None:
+    case = Case(K.UNKNOWN, EXITED, EXITED_REASON, dict.fromkeys(BOTH, exit_code), BOTH, container)
+
+    assert classify(case).stopped_reason == f"{EXITED_REASON}; {words}"

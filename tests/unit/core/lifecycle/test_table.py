@@ -1,0 +1,222 @@
+"""The transition table against the matrix of what must happen, cell by cell."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import get_args
+
+import pytest
+
+from fakes.builders import NOW, make_definition, task_arn
+from relaunch.core.jobs.job import FINAL_STATES, IntentKind, Job, JobState
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.lifecycle.events import JobEvent, TaskMissing, TimePassed
+from relaunch.core.lifecycle.running import MISSING_GRACE
+from relaunch.core.lifecycle.table import TABLE, Row, decide
+from unit.core.lifecycle.table_matrix import (
+    EVENTS,
+    PAST_DEADLINE,
+    SITUATIONS,
+    SOON,
+    Cell,
+    intent,
+    read_cells,
+    seen_stopped,
+)
+
+LIMITS = StackLimits()
+CELLS = read_cells()
+HAPPENING = [cell for cell in CELLS if cell.expected is not None]
+
+
+def named(cells: list[Cell]) -> list:
+    return [pytest.param(cell, id=f"{cell.event_name}-in-{cell.situation}") for cell in cells]
+
+
+def row_of(cell: Cell) -> Row | None:
+    job, event = cell.job, cell.event
+    rows = (row for row in TABLE if job.state in row.states and isinstance(event, row.event))
+    return next((row for row in rows if row.guard(job, event)), None)
+
+
+@pytest.mark.parametrize("cell", named([cell for cell in CELLS if cell.expected is None]))
+def test_an_event_that_means_nothing_changes_nothing_and_says_so(cell):
+    decision = decide(cell.job, cell.event, cell.now, LIMITS)
+
+    assert decision.is_ignored
+    assert decision.job is cell.job
+    assert decision.timeline == ()
+    assert (decision.take_slot, decision.release_slot, decision.link_instance) == (False, False, False)
+    assert type(cell.event).__name__ in decision.note
+    assert cell.job.state in decision.note
+
+
+@pytest.mark.parametrize("cell", named(HAPPENING))
+def test_an_event_that_means_something_leads_where_it_must(cell):
+    decision = decide(cell.job, cell.event, cell.now, LIMITS)
+
+    assert not decision.is_ignored
+    assert decision.job.state is cell.expected
+
+
+@pytest.mark.parametrize("cell", named(HAPPENING))
+def test_where_an_event_leads_is_what_its_row_says(cell):
+    row = row_of(cell)
+
+    assert row is not None
+    assert decide(cell.job, cell.event, cell.now, LIMITS).action == row.action.__name__
+    assert cell.expected in (row.targets or {cell.job.state})
+
+
+@pytest.mark.parametrize("cell", named(HAPPENING))
+def test_an_open_job_always_has_something_that_wakes_it(cell):
+    job = decide(cell.job, cell.event, cell.now, LIMITS).job
+
+    if job.state.is_final:
+        assert (job.wake_at is not None) is bool(job.pending)
+    else:
+        assert job.wake_at is not None
+        assert job.wake_at > NOW
+
+
+@pytest.mark.parametrize("cell", named(HAPPENING))
+def test_a_job_has_a_slot_from_its_first_launch_to_its_end(cell):
+    before = cell.job
+    decision = decide(before, cell.event, cell.now, LIMITS)
+    after = decision.job
+
+    assert decision.take_slot is (before.state is JobState.WAITING and after.state is JobState.LAUNCHING)
+    assert decision.release_slot is (before.has_slot and not after.has_slot)
+    assert after.has_slot is ((before.has_slot or decision.take_slot) and not after.state.is_final)
+
+
+@pytest.mark.parametrize("cell", named(HAPPENING))
+def test_what_is_said_of_a_wait_and_of_an_end_is_there_while_it_lasts(cell):
+    job = decide(cell.job, cell.event, cell.now, LIMITS).job
+
+    assert (job.waiting is not None) is (job.state is JobState.WAITING)
+    assert (job.ended_at is not None) is job.state.is_final
+    if job.state in {JobState.WAITING, *FINAL_STATES} and job.state is not cell.job.state:
+        assert job.reason
+
+
+@pytest.mark.parametrize("cell", named(HAPPENING))
+def test_the_timeline_tells_every_change_of_state(cell):
+    before = cell.job
+    decision = decide(before, cell.event, cell.now, LIMITS)
+
+    if decision.job.state is not before.state:
+        assert [entry.state for entry in decision.timeline] == [decision.job.state]
+        assert decision.job.state_since == cell.now
+    else:
+        assert decision.job.state_since == before.state_since
+
+
+def test_the_matrix_has_every_state_and_every_event():
+    pairs = {(cell.job.state, type(cell.event)) for cell in CELLS}
+
+    assert pairs == {(state, event) for state in JobState for event in get_args(JobEvent)}
+    assert {cell.situation for cell in CELLS} == set(SITUATIONS)
+    assert {cell.event_name for cell in CELLS} == set(EVENTS)
+
+
+GONE = {"missing_since": NOW}
+NEVER_STARTED = {"stop_code": "TaskFailedToStart", "container_exit_codes": {}, "started_at": None}
+NO_CAPACITY = {**NEVER_STARTED, "stopped_reason": "RESOURCE:GPU"}
+NO_IMAGE = {**NEVER_STARTED, "stopped_reason": "CannotPullContainerError: manifest unknown"}
+HOST_LOST = {"stop_code": "TerminationNotice", "stopped_reason": "Host EC2 (instance i-1) terminated."}
+BY_SOMEBODY = {"stop_code": "UserInitiated", "stopped_reason": "not needed"}
+AGAIN = NOW + MISSING_GRACE
+MISSING = TaskMissing(task_arn())
+
+
+def with_attempt(situation: str, **fields) -> Job:
+    job = SITUATIONS[situation]
+    return replace(job, attempt=replace(job.current_attempt, **fields))
+
+
+def last_chance(job: Job) -> Job:
+    """Return a job that one more failure ends."""
+    return replace(job, failures=job.definition.max_failures)
+
+
+def worn_out(job: Job) -> Job:
+    """Return a job whose interruptions have cost it all its time, but that has no deadline."""
+    began_at = NOW - timedelta(hours=30)
+    return replace(job, first_started_at=began_at, interruptions=1, definition=make_definition())
+
+
+# What needs more than the situation and the event: the state it leads to from there.
+RARE = {
+    "launching-cannot-pull-again": (last_chance(SITUATIONS["pl"]), seen_stopped(None, **NO_IMAGE), SOON, "FAILED"),
+    "launching-no-capacity-too-late": (
+        SITUATIONS["pl"],
+        seen_stopped(None, PAST_DEADLINE, **NO_CAPACITY),
+        PAST_DEADLINE,
+        "TIMED_OUT",
+    ),
+    "launching-no-capacity": (SITUATIONS["pl"], seen_stopped(None, **NO_CAPACITY), SOON, "WAITING"),
+    "running-last-failure": (last_chance(SITUATIONS["ru"]), seen_stopped(1), SOON, "FAILED"),
+    "running-stopped-by-somebody": (SITUATIONS["ru"], seen_stopped(143, **BY_SOMEBODY), SOON, "CANCELLED"),
+    "running-lost-too-late": (
+        SITUATIONS["ru"],
+        seen_stopped(None, PAST_DEADLINE, **HOST_LOST),
+        PAST_DEADLINE,
+        "TIMED_OUT",
+    ),
+    "stopping-last-failure": (last_chance(SITUATIONS["sn"]), seen_stopped(1), SOON, "FAILED"),
+    "stopping-timed-out": (
+        with_attempt("sn", intent=intent(IntentKind.TIME_OUT)),
+        seen_stopped(143),
+        SOON,
+        "TIMED_OUT",
+    ),
+    "launching-gone": (with_attempt("pl", **GONE), MISSING, AGAIN, "WAITING"),
+    "launching-gone-too-late": (with_attempt("pl", **GONE), MISSING, PAST_DEADLINE, "TIMED_OUT"),
+    "launching-gone-worn-out": (worn_out(with_attempt("pl", **GONE)), MISSING, AGAIN, "FAILED"),
+    "running-gone": (with_attempt("ru", **GONE), MISSING, AGAIN, "WAITING"),
+    "running-gone-too-late": (with_attempt("ru", **GONE), MISSING, PAST_DEADLINE, "TIMED_OUT"),
+    "running-gone-worn-out": (worn_out(with_attempt("ru", **GONE)), MISSING, AGAIN, "FAILED"),
+    "stopping-gone": (with_attempt("si", **GONE), MISSING, AGAIN, "WAITING"),
+    "stopping-gone-worn-out": (worn_out(with_attempt("sn", **GONE)), MISSING, AGAIN, "FAILED"),
+    "stopping-gone-cancelled": (with_attempt("sc", **GONE), MISSING, AGAIN, "CANCELLED"),
+    "stopping-gone-timed-out": (
+        with_attempt("sn", intent=intent(IntentKind.TIME_OUT), **GONE),
+        MISSING,
+        AGAIN,
+        "TIMED_OUT",
+    ),
+    "waiting-worn-out": (worn_out(SITUATIONS["wr"]), TimePassed(), SOON, "FAILED"),
+    "chosen-worn-out": (worn_out(SITUATIONS["wr"]), EVENTS["chosen"], SOON, "FAILED"),
+}
+
+
+@pytest.mark.parametrize("name", RARE)
+def test_rare_ends_are_where_they_must_be(name):
+    job, event, now, state = RARE[name]
+
+    assert decide(job, event, now, LIMITS).job.state == state
+
+
+def transition(job: Job, event: JobEvent, now: datetime) -> tuple[int, JobState, JobState]:
+    """Return (row, from, to)."""
+    rows = (row for row in TABLE if job.state in row.states and isinstance(event, row.event))
+    number = TABLE.index(next(row for row in rows if row.guard(job, event)))
+    return number, job.state, decide(job, event, now, LIMITS).job.state
+
+
+def test_every_transition_the_table_names_happens_and_no_other():
+    happened = {transition(cell.job, cell.event, cell.now) for cell in HAPPENING}
+    happened |= {transition(job, event, now) for job, event, now, _ in RARE.values()}
+
+    assert happened == {
+        (number, state, target)
+        for number, row in enumerate(TABLE)
+        for state in row.states
+        for target in (row.targets or {state})
+    }
+
+
+def test_final_states_lead_nowhere():
+    for row in TABLE:
+        if row.states & FINAL_STATES:
+            assert row.targets == frozenset()

@@ -1,0 +1,148 @@
+"""What the owner of a job reads in its timeline, and when the job is looked at next, cell by cell of the matrix."""
+
+from datetime import timedelta
+
+import pytest
+
+from fakes.builders import INSTANCE_ID, task_arn
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.lifecycle.table import decide
+from unit.core.lifecycle.table_matrix import ANOTHER_MACHINE, STRAY, Cell, read_cells
+
+CELLS = [cell for cell in read_cells() if cell.expected is not None]
+NAMES = {"TASK": task_arn(), "STRAY": STRAY, "MACHINE": INSTANCE_ID, "OTHER": ANOTHER_MACHINE}
+
+# Event | situations | seconds until the next look (-: the job is over for good) | what is said, nothing in silence.
+TOLD = """
+image-arrived   | wi                | 300  | image arrived: image trainer:5e07 is there; …
+chosen          | w0 wr ws wc wb    | 300  | launching: g5.xlarge spot by g5-xlarge-spot at $0.4000/h
+nothing-for-now | w0 wr ws wb       | 300  | waiting for capacity: nothing
+nothing-for-now | wc                | 300  |
+nothing-ever    | w0 wc wb          | -    | nothing satisfies it: nothing
+nothing-ever    | wr ws             | 300  | nothing satisfies it: nothing
+impossible      | w0 wc wb          | -    | launch impossible: ECS refuses the derived revision
+impossible      | wr ws             | 300  | launch impossible: ECS refuses the derived revision
+slot-denied     | w0 wr wc wb | 900 | waiting for slot: definition resnet has no free slot of its 5 (max_running_jobs)
+slot-denied     | ws                | 900  |
+placed          | w0 wi ws wc wb    | 0    | stray task: TASK
+placed          | fz                | 480  | task placed: TASK
+placed          | fx                | 180  | cancelling: cancel
+placed-another  | w0 wr wi ws wc wb pl ru si sn sc | 0 | stray task: STRAY
+placed-another  | fz                | 480  | task placed: STRAY
+placed-another  | fx                | 180  | cancelling: cancel
+placed-another  | ok ng ca to       | 300  | stray task: STRAY
+placed-late     | w0 wr wi ws wc wb fz fx pl ru si sn sc | 0 | stray task: STRAY
+placed-late     | ok ng ca to       | 300  | stray task: STRAY
+placed-before   | w0 wr wi ws wc wb fz fx pl ru si sn sc | 0 | stray task: STRAY
+placed-before   | ok ng ca to       | 300  | stray task: STRAY
+place-failed    | fz                | 300  | placement failed: ECS placed nothing: RESOURCE:GPU
+place-failed    | fx                | 300  | cancelled: enough
+deferred        | fz fx             | 330  | launch to be repeated: ThrottlingException
+refused         | fz                | 300  | launch refused: ECS refuses the launch: ClientException
+refused         | fx                | 300  | cancelled: enough
+conflict        | w0 wi ws wc wb    | 0    | stray task: TASK
+conflict        | fz                | 480  | task placed: TASK
+conflict        | fx                | 180  | cancelling: cancel
+conflict-empty  | fz | 300 | launch refused: ECS refuses the launch: ConflictException, and it names no task
+conflict-empty  | fx                | 300  | cancelled: enough
+uncertain       | fz fx             | 330  | launch to be repeated: no answer
+expired         | fz                | 300  | try closed: never sent
+expired         | fx                | 300  | cancelled: enough
+seen-pending    | w0 wr wi ws wc wb | 0    | stray task: TASK
+seen-pending    | fz                | 480  | task PENDING:
+seen-pending    | fx                | 180  | cancelling: cancel
+seen-pending    | pl                | 1740 | task PENDING: MACHINE
+seen-pending    | ru                | 600  | still running: MACHINE us-east-1a
+seen-pending    | si sn sc          | 180  | task stopping: PENDING
+seen-pending    | ok ng ca to       | 300  | stray task: TASK
+seen-running    | w0 wr wi ws wc wb | 0    | stray task: TASK
+seen-running    | fz                | 600  | running:
+seen-running    | fx                | 180  | cancelling: cancel
+seen-running    | pl                | 600  | running: MACHINE
+seen-running    | ru                | 600  | still running: MACHINE us-east-1a
+seen-running    | si sn sc          | 180  | task stopping: RUNNING
+seen-running    | ok ng ca to       | 300  | stray task: TASK
+seen-old        | w0 wi ws wc wb    | 0    | stray task: TASK
+seen-old        | fz                | 600  | running:
+seen-old        | fx                | 180  | cancelling: cancel
+seen-ending     | w0 wr wi ws wc wb | 0    | stray task: TASK
+seen-ending     | fz pl ru si sn sc | 180  | task stopping: DEACTIVATING
+seen-ending     | fx                | 180  | cancelling: cancel
+seen-ending     | ok ng ca to       | 300  | stray task: TASK
+seen-stopping   | fz pl ru si sn sc | 180  | task stopping: RUNNING
+seen-stopping   | fx                | 180  | cancelling: cancel
+seen-exit-0     | fz pl ru sn       | 300  | succeeded: the program finished (exit code 0; …
+seen-exit-0     | fx sc             | 300  | cancelled: cancelled (exit code 0; …
+seen-exit-0     | si                | 300  | stopped: interruption: the machine was taken away (exit code 0; …
+seen-exit-1     | fz pl ru sn       | 330  | stopped: user-error: the program failed (exit code 1; …
+seen-exit-1     | fx sc             | 300  | cancelled: cancelled (exit code 1; …
+seen-exit-1     | si                | 300  | stopped: interruption: the machine was taken away (exit code 1; …
+seen-deleted    | fz pl ru sn       | 300  | succeeded: the program finished (exit code 0; …
+seen-deleted    | fx sc             | 300  | cancelled: cancelled (exit code 0; …
+seen-deleted    | si                | 300  | stopped: interruption: the machine was taken away (exit code 0; …
+stray           | w0 wr wi ws wc wb fz fx pl ru si sn sc | 0 | stray task: STRAY
+stray           | ok ng ca to       | 300  | stray task: STRAY
+stray-sibling   | w0 wr wi ws wc wb pl ru si sn sc | 0 | stray task: STRAY
+stray-sibling   | fz                | 600  | running:
+stray-sibling   | fx                | 180  | cancelling: cancel
+stray-sibling   | ok ng ca to       | 300  | stray task: STRAY
+missing         | pl ru si sn sc    | 300  | task missing: TASK
+warned          | pl ru sn sc       | 180  | interruption warning: spot interruption warning for MACHINE
+warned-by-task  | pl ru sn sc       | 180  | interruption warning: spot interruption warning for OTHER
+host-ended      | pl ru si sn sc    | 60   | machine ended: MACHINE is shutting-down
+cancel          | w0 wi wc wb       | -    | cancelled: enough
+cancel          | wr ws             | 300  | cancelled: enough
+cancel          | fz                | 300  | cancel asked: enough
+cancel          | pl ru             | 180  | cancelling: enough
+cancel          | si sn             | 180  | cancel asked: enough
+time            | w0 wr wc wb       | 300  |
+time            | wi                | 120  |
+time            | ws                | 900  |
+time            | fz fx             | 300  | launch requested: the placement try has no task yet
+time            | pl                | 1740 |
+time            | ru                | 600  |
+time            | si                | 180  | stop repeated: interruption
+time            | sn                | 180  |
+time            | sc                | 180  | stop repeated: cancel
+time-too-late   | w0 wi wc wb       | -    | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
+time-too-late   | wr ws             | 300  | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
+time-too-late   | fz fx             | 300  | launch requested: the placement try has no task yet
+time-too-late   | pl ru             | 180  | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
+time-too-late   | si                | 180  | stop repeated: interruption
+time-too-late   | sn                | 180  |
+time-too-late   | sc                | 180  | stop repeated: cancel
+chosen-too-late | w0 wc wb          | -    | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
+chosen-too-late | wr ws             | 300  | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
+"""
+
+
+def read_told() -> dict[tuple[str, str], tuple[str, str]]:
+    """Return (seconds, words) by (event, situation)."""
+    told = {}
+    for line in TOLD.strip().splitlines():
+        event_name, situations, seconds, words = (part.strip() for part in line.split("|"))
+        for name, meant in NAMES.items():
+            words = words.replace(name, meant)
+        told |= {(event_name, situation): (seconds, words) for situation in situations.split()}
+    return told
+
+
+EXPECTED = read_told()
+
+
+def test_every_cell_in_which_something_happens_is_told_of() -> None:
+    assert set(EXPECTED) == {(cell.event_name, cell.situation) for cell in CELLS}
+
+
+@pytest.mark.parametrize("cell", [pytest.param(cell, id=f"{cell.event_name}-in-{cell.situation}") for cell in CELLS])
+def test_the_timeline_says_what_happened_when_and_to_which_attempt(cell: Cell) -> None:
+    decision = decide(cell.job, cell.event, cell.now, StackLimits())
+    job = decision.job
+
+    seconds, words = EXPECTED[cell.event_name, cell.situation]
+    said = "".join(f"{entry.event}: {entry.detail}".strip() for entry in decision.timeline)
+    assert said.startswith(words[:-1]) if words.endswith("…") else said == words
+    assert job.wake_at == (None if seconds == "-" else cell.now + timedelta(seconds=int(seconds)))
+    for entry in decision.timeline:
+        assert (entry.at, entry.state) == (cell.now, job.state)
+        assert entry.attempt_number == (job.attempt.number if job.attempt else None)

@@ -1,0 +1,122 @@
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakes.builders import NOW, make_capacity_failure
+from relaunch.core.offerings.capacity_memory import (
+    FORGOTTEN_AFTER,
+    LONGEST,
+    SAME_EVENT,
+    forgotten_at,
+    remember,
+    strikes_left,
+)
+from relaunch.core.offerings.offering import CapacityFailure
+
+HALF_HOUR = timedelta(minutes=30)
+
+
+def failed(at: datetime = NOW, avoided_for: timedelta = HALF_HOUR) -> CapacityFailure:
+    return make_capacity_failure(at=at, until=at + avoided_for)
+
+
+def fail_in_a_row(count: int) -> CapacityFailure:
+    """Fail each time a minute after the offering was let go."""
+    memory = remember(None, failed())
+    for _ in range(count - 1):
+        memory = remember(memory, failed(memory.until + timedelta(minutes=1)))
+    return memory
+
+
+def test_the_first_failure_is_remembered_as_it_is() -> None:
+    assert remember(None, failed()) == failed()
+
+
+@pytest.mark.parametrize(("count", "hours"), [(1, 0.5), (2, 1), (3, 2), (4, 4), (5, 4), (12, 4)])
+def test_failures_in_a_row_double_the_avoidance_up_to_four_hours(count: int, hours: float) -> None:
+    memory = fail_in_a_row(count)
+
+    assert memory.until - memory.at == timedelta(hours=hours)
+
+
+@pytest.mark.parametrize(
+    ("quiet", "strikes"),
+    [
+        pytest.param(timedelta(0), 3, id="none while nothing was quiet"),
+        pytest.param(FORGOTTEN_AFTER - timedelta(seconds=1), 3, id="none just before its time"),
+        pytest.param(FORGOTTEN_AFTER, 2, id="one"),
+        pytest.param(3 * FORGOTTEN_AFTER, 0, id="all"),
+        pytest.param(99 * FORGOTTEN_AFTER, 0, id="never more than there are"),
+    ],
+)
+def test_each_quiet_time_takes_a_strike_off(quiet: timedelta, strikes: int) -> None:
+    memory = fail_in_a_row(3)
+
+    assert strikes_left(memory, memory.until + quiet) == strikes
+
+
+def test_after_a_long_quiet_time_a_failure_is_a_first_one_again() -> None:
+    memory = fail_in_a_row(3)
+    later = forgotten_at(memory)
+
+    again = remember(memory, failed(later))
+
+    assert (again.strikes, again.until) == (1, later + HALF_HOUR)
+
+
+def test_while_it_is_avoided_nothing_is_forgotten() -> None:
+    memory = fail_in_a_row(3)
+
+    assert strikes_left(memory, memory.at) == 3
+
+
+def test_an_earlier_failure_that_is_told_late_counts_and_shortens_nothing() -> None:
+    memory = failed(avoided_for=timedelta(hours=3))
+    late = failed(NOW - timedelta(hours=1), timedelta(minutes=10))
+
+    assert remember(memory, late) == replace(memory, strikes=2)
+
+
+def test_a_failure_that_is_to_be_avoided_longer_than_the_longest_keeps_its_time() -> None:
+    assert remember(fail_in_a_row(1), failed(NOW + HALF_HOUR, timedelta(hours=9))).until == NOW + timedelta(hours=9.5)
+
+
+failures = st.builds(
+    lambda minutes, avoided: failed(NOW + timedelta(minutes=minutes), timedelta(minutes=avoided)),
+    st.integers(0, 60 * 24),
+    st.integers(1, 60),
+)
+
+
+@given(st.lists(failures, min_size=1, max_size=12))
+def test_whatever_comes_the_avoidance_never_gets_shorter_nor_longer_than_the_longest(
+    story: list[CapacityFailure],
+) -> None:
+    memory = None
+    for failure in story:
+        before, memory = memory, remember(memory, failure)
+        assert memory.until >= failure.until
+        assert memory.until <= max(before.until if before else NOW, failure.at + LONGEST)
+        assert before is None or memory.until >= before.until
+        assert memory.strikes >= 1
+
+
+@given(failures, st.integers(-4, 4))
+def test_the_news_of_one_event_may_come_in_any_order_and_often(failure: CapacityFailure, minutes: int) -> None:
+    other = replace(failure, at=failure.at + timedelta(minutes=minutes), until=failure.until + timedelta(minutes=1))
+    assert abs(other.at - failure.at) < SAME_EVENT
+
+    told = remember(remember(failure, other), failure)
+
+    assert (told.strikes, told.until) == (1, other.until)
+    assert (told.strikes, told.until) == (remember(other, failure).strikes, remember(other, failure).until)
+
+
+def test_failures_are_of_one_event_until_five_minutes_lie_between_them() -> None:
+    memory = fail_in_a_row(3)
+
+    assert remember(memory, failed(memory.at + SAME_EVENT - timedelta(seconds=1))).strikes == 3
+    assert remember(memory, failed(memory.at + SAME_EVENT)).strikes == 4

@@ -1,0 +1,326 @@
+from typing import Any
+
+import pytest
+
+from fakes.builders import NOW, make_container, make_definition, make_instance_type, make_offering, make_revision
+from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, Isolation, PurchaseOption
+from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.core.revisions.revision import ContainerRequirement
+from relaunch.core.selection.gpu_share import (
+    Misfit,
+    ShareNeed,
+    check_requirement,
+    derive_share,
+    find_misfit,
+    share_notices,
+    supports_mps,
+)
+from relaunch.core.selection.offering_filters import SelectionLimits
+from relaunch.core.selection.selection import Selection, select
+
+A10G = make_instance_type("g5.xlarge")
+T4 = make_instance_type("g4dn.xlarge", accelerator_model="T4", gpu_memory_mib=16_384)
+FOUR_T4 = make_instance_type(
+    "g4dn.12xlarge", accelerator_model="T4", gpu_memory_mib=16_384, gpu_count=4, logical_gpu_count=4
+)
+M60 = make_instance_type("g3s.xlarge", accelerator_model="M60", gpu_memory_mib=8_192, compute_capability=(5, 2))
+V100 = make_instance_type("p3.2xlarge", accelerator_model="V100", gpu_memory_mib=16_384)
+QUARTER = make_instance_type(
+    "g6f.2xlarge", accelerator_model="L4", gpu_count=0, gpu_partition_size=0.25, gpu_memory_mib=5_722
+)
+HALF = make_instance_type(
+    "gr6f.4xlarge", accelerator_model="L4", gpu_count=0, gpu_partition_size=0.5, gpu_memory_mib=11_444
+)
+MAIN = make_container(memory_mib=4_096, vcpus=1.0)
+SHARING = make_container(name="metrics", memory_mib=512, vcpus=0.5, gpu_count=0, gpu_share_mib=1_024)
+WHOLE = make_container(name="metrics", memory_mib=512, vcpus=0.5, gpu_count=1)
+PART = make_container(name="metrics", memory_mib=512, vcpus=0.5, gpu_count=0, gpu_partition=0.25)
+NO_GPU = make_container(name="metrics", memory_mib=512, vcpus=0.5, gpu_count=0)
+
+
+def share(**fields: Any) -> GpuRequirement:
+    return GpuRequirement(**{"memory_mib": 2_048, "compute_percent": 25, **fields})
+
+
+def selected(
+    gpu: GpuRequirement | None, *machines: InstanceType, containers: tuple[ContainerRequirement, ...] = (MAIN,)
+) -> Selection:
+    definition = make_definition(accelerator=AcceleratorRequirement(gpu, instance_types=()))
+    revision = make_revision(containers=containers, memory_mib=0, vcpus=0.0)
+    offerings = [make_offering(machine, PurchaseOption.ON_DEMAND) for machine in machines]
+    return select(definition, revision, offerings, {}, NOW, SelectionLimits())
+
+
+@pytest.mark.parametrize(
+    ("gpu", "problem"),
+    [
+        pytest.param(
+            share(compute_percent=0),
+            "0 is no share of a GPU's compute: it goes from 1 to 100 percent",
+            id="0 percent",
+        ),
+        pytest.param(
+            share(compute_percent=101),
+            "101 is no share of a GPU's compute: it goes from 1 to 100 percent",
+            id="101 percent",
+        ),
+        pytest.param(
+            share(compute_percent=-5),
+            "-5 is no share of a GPU's compute: it goes from 1 to 100 percent",
+            id="less than nothing",
+        ),
+        pytest.param(
+            share(memory_mib=None),
+            "a share of a GPU needs its memory too: give `memory`, like 2GiB",
+            id="percent without memory",
+        ),
+        pytest.param(share(memory_mib=0), "a share of a GPU has at least 1 MiB of memory, not 0", id="no memory"),
+        pytest.param(
+            share(count=2), "a share is of one GPU: leave `count` out, or ask for 2 whole ones", id="several cards"
+        ),
+        pytest.param(
+            GpuRequirement(memory_mib=2_048, isolation=Isolation.REQUIRED),
+            "isolation is for a share of a GPU: give `compute_percent` and `memory` too",
+            id="isolated card",
+        ),
+    ],
+)
+def test_what_no_share_can_be_is_said_and_never_selected(gpu: GpuRequirement, problem: str) -> None:
+    assert check_requirement(gpu) == (problem,)
+    assert problem in selected(gpu, A10G).rejected[0].reason
+
+
+def test_everything_that_is_wrong_with_a_share_is_told_at_once() -> None:
+    assert len(check_requirement(share(compute_percent=0, memory_mib=0, count=2))) == 3
+
+
+@pytest.mark.parametrize(
+    "gpu",
+    [
+        pytest.param(GpuRequirement(count=8, memory_mib=24_576), id="whole cards"),
+        pytest.param(share(memory_mib=1, compute_percent=1), id="the least"),
+        pytest.param(share(compute_percent=100), id="all of the compute"),
+        pytest.param(share(isolation=Isolation.REQUIRED), id="isolated"),
+    ],
+)
+def test_what_can_be_had_has_no_problem(gpu: GpuRequirement) -> None:
+    assert check_requirement(gpu) == ()
+
+
+@pytest.mark.parametrize(
+    ("gpu", "machine"),
+    [
+        pytest.param(share(), A10G, id="by MPS"),
+        pytest.param(share(memory_mib=14_745), T4, id="nine tenths of the card"),
+        pytest.param(share(), FOUR_T4, id="one of four cards"),
+        pytest.param(share(), V100, id="Volta"),
+        pytest.param(share(), QUARTER, id="a part of a GPU, if it is the cheaper one"),
+        pytest.param(share(isolation=Isolation.REQUIRED), QUARTER, id="a part of a GPU for isolation"),
+        pytest.param(share(isolation=Isolation.REQUIRED), HALF, id="a larger part than asked for"),
+        pytest.param(share(memory_mib=5_722, isolation=Isolation.REQUIRED), QUARTER, id="all of the part's memory"),
+    ],
+)
+def test_a_machine_that_can_give_the_share_is_kept(gpu: GpuRequirement, machine: InstanceType) -> None:
+    assert [offering.instance_type for offering in selected(gpu, machine).kept] == [machine]
+
+
+@pytest.mark.parametrize(
+    ("gpu", "machine", "reason"),
+    [
+        pytest.param(share(), M60, "its GPU (M60) is older than Volta: MPS keeps no limits on it", id="before Volta"),
+        pytest.param(
+            share(memory_mib=16_384),
+            T4,
+            "about 14,745 MiB of its GPU's 16,384 can be shared; 16,384 are asked for",
+            id="the nominal memory",
+        ),
+        pytest.param(
+            share(memory_mib=20_000),
+            FOUR_T4,
+            "about 14,745 MiB of its GPU's 16,384 can be shared; 20,000 are asked for",
+            id="the share must fit one card",
+        ),
+        pytest.param(
+            share(isolation=Isolation.REQUIRED),
+            A10G,
+            "it shares whole GPUs through MPS; isolation is required, which a part of a GPU has (g6f, gr6f)",
+            id="MPS does not isolate",
+        ),
+        pytest.param(
+            share(memory_mib=5_723),
+            QUARTER,
+            "its part of a GPU has 5,722 MiB; 5,723 MiB are asked for",
+            id="more than the part's memory",
+        ),
+        pytest.param(
+            share(compute_percent=26),
+            QUARTER,
+            "it has 0.25 of a GPU; 26 % of its compute are asked for",
+            id="more than the part's compute",
+        ),
+    ],
+)
+def test_a_machine_that_cannot_give_the_share_is_rejected_for_good(
+    gpu: GpuRequirement, machine: InstanceType, reason: str
+) -> None:
+    (rejection,) = selected(gpu, machine).rejected
+
+    assert (rejection.filter_name, rejection.is_permanent) == ("share", True)
+    assert rejection.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("gpu", "other", "reason"),
+    [
+        pytest.param(
+            share(), WHOLE, "whole GPUs, the job for a share: ECS takes one kind in a task", id="whole beside a share"
+        ),
+        pytest.param(
+            share(),
+            PART,
+            "a part of a GPU, the job for a share: ECS takes one kind in a task",
+            id="a part beside a share",
+        ),
+        pytest.param(
+            GpuRequirement(),
+            SHARING,
+            "a share of a GPU, the job for whole ones: ECS takes one kind",
+            id="a share beside a whole one",
+        ),
+        pytest.param(
+            GpuRequirement(),
+            PART,
+            "a share of a GPU, the job for whole ones: ECS takes one kind",
+            id="a part beside a whole one",
+        ),
+    ],
+)
+def test_all_containers_of_a_task_must_ask_for_gpus_the_same_way(
+    gpu: GpuRequirement, other: ContainerRequirement, reason: str
+) -> None:
+    (rejection,) = selected(gpu, A10G, containers=(MAIN, other)).rejected
+
+    assert rejection.reason == f"container `metrics` asks for {reason}"
+
+
+def test_the_shares_of_all_containers_come_from_one_card() -> None:
+    beside = (MAIN, SHARING)
+
+    assert selected(share(memory_mib=13_721), T4, containers=beside).kept
+    assert not selected(share(memory_mib=13_722), T4, containers=beside).kept
+    assert selected(share(), QUARTER, containers=beside).rejected[0].reason == (
+        "other containers of the task share the GPU through MPS, which a part of a GPU does not support"
+    )
+
+
+@pytest.mark.parametrize(
+    ("need", "machine", "shortfall"),
+    [
+        pytest.param(ShareNeed(2_048, 50), QUARTER, 0.5, id="half the compute"),
+        pytest.param(ShareNeed(11_444, 25), QUARTER, 0.5, id="half the memory"),
+        pytest.param(ShareNeed(20_000, 25, beside_mib=9_490), T4, 0.5, id="half the card, with what is beside"),
+        pytest.param(ShareNeed(2_048, 25), M60, 0.0, id="no card to speak of"),
+    ],
+)
+def test_a_miss_says_how_far_off_the_machine_is(need: ShareNeed, machine: InstanceType, shortfall: float) -> None:
+    misfit = find_misfit(need, machine)
+
+    assert misfit is not None
+    assert misfit.shortfall == pytest.approx(shortfall)
+
+
+@pytest.mark.parametrize(
+    ("machine", "has"),
+    [pytest.param(HALF, "0.5 of one", id="a half"), pytest.param(T4, "whole ones", id="a whole one")],
+)
+def test_a_part_that_the_revision_names_is_had_on_no_other_type(machine: InstanceType, has: str) -> None:
+    reason = f"the task definition asks for 0.25 of a GPU; it has {has}"
+
+    assert find_misfit(ShareNeed(0, partition=0.25), machine) == Misfit(reason)
+
+
+def test_a_container_without_a_gpu_is_no_obstacle() -> None:
+    assert selected(share(), A10G, containers=(MAIN, NO_GPU)).kept
+
+
+@pytest.mark.parametrize(
+    ("container", "machine", "is_kept"),
+    [
+        pytest.param(SHARING, T4, True, id="a share on a card that can be shared"),
+        pytest.param(SHARING, M60, False, id="a share on an old card"),
+        pytest.param(SHARING, QUARTER, False, id="a share on a part of a card"),
+        pytest.param(PART, QUARTER, True, id="the part that the type has"),
+        pytest.param(PART, HALF, False, id="another part"),
+        pytest.param(PART, T4, False, id="a part on a whole card"),
+    ],
+)
+def test_without_gpu_in_the_definition_the_revisions_own_share_holds(
+    container: ContainerRequirement, machine: InstanceType, is_kept: bool
+) -> None:
+    assert bool(selected(None, machine, containers=(container,)).kept) is is_kept
+
+
+@pytest.mark.parametrize(
+    ("capability", "is_shared"),
+    [
+        pytest.param((3, 7), False, id="Kepler"),
+        pytest.param((6, 1), False, id="Pascal"),
+        pytest.param((7, 0), True, id="Volta"),
+        pytest.param((12, 0), True, id="Blackwell"),
+        pytest.param(None, True, id="newer than the catalogue"),
+    ],
+)
+def test_cards_are_shared_from_volta_on(capability: tuple[int, int] | None, is_shared: bool) -> None:
+    assert supports_mps(make_instance_type("g9.xlarge", compute_capability=capability)) is is_shared
+
+
+def test_what_is_needed_of_a_card_is_read_from_definition_and_containers() -> None:
+    assert derive_share(None, (SHARING, NO_GPU)) == ShareNeed(0, beside_mib=1_024)
+    assert derive_share(None, (PART, NO_GPU)) == ShareNeed(0, partition=0.25)
+    assert derive_share(None, ()) is None
+    assert derive_share(share(), (SHARING,)) == ShareNeed(2_048, 25, beside_mib=1_024)
+    assert derive_share(GpuRequirement(), (WHOLE,)) is None
+    conflict = "container `metrics` asks for a share of a GPU, the job for whole ones: ECS takes one kind"
+    assert derive_share(GpuRequirement(), (SHARING,)) == ShareNeed(0, conflict=conflict)
+
+
+def test_what_has_no_gpu_shares_none() -> None:
+    assert not supports_mps(make_instance_type("inf2.xlarge", gpu_count=0))
+
+
+def test_of_the_catalogue_g2_g3_p2_and_parts_of_gpus_are_not_shared() -> None:
+    gpus = [machine for machine in load_catalogue().values() if machine.logical_gpu_count and machine.is_supported]
+
+    assert {machine.name.split(".")[0] for machine in gpus if not supports_mps(machine)} == {
+        "g2",
+        "g3",
+        "g3s",
+        "g6f",
+        "gr6f",
+        "p2",
+    }
+
+
+def noticed(**gpu: Any) -> str:
+    definition = make_definition(accelerator=AcceleratorRequirement(gpu=GpuRequirement(**gpu)))
+    return "\n".join(share_notices(definition))
+
+
+def test_who_shares_a_gpu_is_told_what_that_means() -> None:
+    assert noticed(memory_mib=2_048, compute_percent=30).splitlines() == [
+        "a share of a GPU is for one CUDA process: take a whole GPU for several (data loaders on the CPU do not count)",
+        "those who share a GPU fail together: a fatal error of one stops all; keep checkpoints, or ask for isolation",
+        "compute_percent is a limit, not a reservation: 30 % at most, less beside busy neighbours",
+    ]
+
+
+def test_who_gets_a_part_of_a_gpu_is_told_what_that_means() -> None:
+    assert noticed(memory_mib=2_048, compute_percent=30, isolation=Isolation.REQUIRED) == (
+        "a part of a GPU has its own compute: 30 % is the least it has, not a limit"
+    )
+
+
+def test_whole_gpus_and_other_accelerators_need_no_notice() -> None:
+    assert noticed(count=4) == ""
+    assert share_notices(make_definition(accelerator=AcceleratorRequirement(instance_types=("inf2.xlarge",)))) == ()

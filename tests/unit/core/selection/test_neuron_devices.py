@@ -1,0 +1,120 @@
+import pytest
+
+from fakes.builders import make_definition, make_revision
+from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.core.definitions.accelerator import AcceleratorRequirement, NeuronRequirement
+from relaunch.core.selection.neuron_devices import (
+    FIRST_PORT,
+    MachineRoom,
+    NeuronClaim,
+    claim_all,
+    claim_one,
+    devices_needed,
+    is_whole_machine,
+    wants_neuron,
+)
+from relaunch.core.selection.requirements import Need, derive_need
+
+CATALOGUE = load_catalogue()
+INF2 = CATALOGUE["inf2.24xlarge"]
+
+
+def need_of(**neuron: int) -> Need:
+    accelerator = AcceleratorRequirement(neuron=NeuronRequirement(**neuron))
+    return derive_need(make_definition(accelerator=accelerator), make_revision(containers=(), vcpus=4, memory_mib=4096))
+
+
+def room(*taken: int, vcpus: float = 96.0, memory_mib: int = 300_000) -> MachineRoom:
+    return MachineRoom(vcpus, memory_mib, frozenset({22, 51678, *(FIRST_PORT + device for device in taken)}))
+
+
+@pytest.mark.parametrize(
+    ("machine", "cores", "devices", "is_whole"),
+    [
+        ("inf1.6xlarge", 4, 1, False),
+        ("inf1.6xlarge", 5, 2, True),
+        ("inf1.xlarge", 4, 1, True),
+        ("inf2.24xlarge", 2, 1, False),
+        ("inf2.24xlarge", 4, 2, True),
+        ("trn1.32xlarge", 2, 1, False),
+        ("trn1.32xlarge", 4, 2, True),
+        ("trn1.2xlarge", 2, 1, True),
+        ("trn2.48xlarge", 8, 1, False),
+        ("trn2.48xlarge", 9, 2, True),
+    ],
+)
+def test_cores_choose_as_many_devices_as_have_them(machine, cores, devices, is_whole):
+    need = need_of(cores=cores)
+
+    assert devices_needed(need, CATALOGUE[machine]) == devices
+    assert is_whole_machine(need, CATALOGUE[machine]) is is_whole
+
+
+def test_more_than_one_device_is_the_whole_machine():
+    assert not is_whole_machine(need_of(devices=1), INF2)
+    assert is_whole_machine(need_of(devices=2), INF2)
+    assert claim_all(INF2).devices == (0, 1, 2, 3, 4, 5)
+
+
+def test_a_machine_of_one_device_is_claimed_whole_with_the_port_that_one_device_takes():
+    assert is_whole_machine(need_of(devices=1), CATALOGUE["trn1.2xlarge"])
+    assert claim_all(CATALOGUE["trn1.2xlarge"]) == NeuronClaim((0,))
+
+
+def test_claims_with_a_device_in_common_have_a_port_in_common_and_others_have_none():
+    one, other, whole = NeuronClaim((1,)), NeuronClaim((2,)), claim_all(INF2)
+
+    assert not set(one.host_ports) & set(other.host_ports)
+    assert set(one.host_ports) < set(whole.host_ports)
+    assert one.host_ports == (FIRST_PORT + 1,)
+    assert one.paths == ("/dev/neuron1",)
+    assert (str(one), str(whole)) == ("Neuron device 1", "all 6 Neuron devices")
+
+
+def test_no_port_of_a_device_is_one_that_linux_or_ecs_gives_away():
+    widest = max(each.neuron_devices for each in CATALOGUE.values())
+
+    assert widest == 16
+    # Linux: 32768 to 60999; Kubernetes' node ports begin at 30000; ECS reserves 51678 to 51680.
+    assert FIRST_PORT > 1024
+    assert FIRST_PORT + widest <= 30_000
+
+
+def test_without_a_machine_turns_go_round():
+    claims = [claim_one(INF2, turn, need_of(devices=1), ()).devices[0] for turn in range(8)]
+
+    assert claims == [0, 1, 2, 3, 4, 5, 0, 1]
+
+
+def test_a_device_that_is_free_on_a_running_machine_comes_first():
+    assert claim_one(INF2, 0, need_of(devices=1), [room(0, 1, 2, 3, 5)]).devices == (4,)
+    assert claim_one(INF2, 5, need_of(devices=1), [room(0, 1, 4, 5)]).devices == (2,)
+    assert claim_one(INF2, 3, need_of(devices=1), [room(0, 1, 2, 3, 4, 5), room(3, 4)]).devices == (5,)
+
+
+def test_devices_of_machines_without_room_for_the_task_do_not_count():
+    full = [room(0, vcpus=3.0), room(0, memory_mib=4095)]
+
+    assert claim_one(INF2, 0, need_of(devices=1), full).devices == (0,)
+    assert claim_one(INF2, 0, need_of(devices=1), [*full, room(0)]).devices == (1,)
+
+
+def test_exactly_the_room_of_the_task_is_enough():
+    exact = [room(0, vcpus=4.0, memory_mib=4096)]
+
+    assert claim_one(INF2, 0, need_of(devices=1), exact).devices == (1,)
+
+
+def test_a_job_that_names_no_number_takes_one_device():
+    assert devices_needed(Need(), INF2) == 1
+
+
+def test_when_every_device_is_taken_it_is_the_turn_that_decides():
+    assert claim_one(INF2, 2, need_of(devices=1), [room(0, 1, 2, 3, 4, 5)]).devices == (2,)
+
+
+def test_who_lists_devices_or_asks_for_them_wants_them():
+    assert wants_neuron(need_of(devices=1))
+    assert wants_neuron(need_of(cores=2))
+    assert wants_neuron(Need(neuron_devices=1))
+    assert not wants_neuron(Need())

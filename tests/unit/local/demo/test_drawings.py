@@ -1,0 +1,83 @@
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console, RenderableType
+
+from relaunch_local.demo.drawings import describe_bill, draw_course, draw_endings, draw_run_task, elide
+from relaunch_local.demo.outcome import Ending
+
+RUN_TASK: dict[str, Any] = {
+    "taskDefinition": "arn:aws:ecs:eu-central-1:111122223333:task-definition/trainer:11",
+    "capacityProviderStrategy": [{"capacityProvider": "g5-xlarge-spot", "weight": 1}],
+    "placementConstraints": [{"type": "memberOf", "expression": "attribute:ecs.instance-type == g5.xlarge"}],
+    "startedBy": "demo-n34chin7ew4l/1",
+    "clientToken": "a" * 64,
+    "overrides": {
+        "containerOverrides": [
+            {"name": "main", "environment": [{"name": "RELAUNCH_ATTEMPT", "value": "1"}, {"name": "X", "value": "2"}]}
+        ]
+    },
+}
+
+
+def draw(picture: RenderableType, width: int = 76) -> list[str]:
+    out = io.StringIO()
+    Console(file=out, width=width).print(picture)
+    return [line.rstrip() for line in out.getvalue().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "shown"),
+    [
+        ("abcdefghij", 10, "abcdefghij"),
+        ("abcdefghij", 7, "ab…ghij"),
+        ("abcdefghij", 3, "…ij"),
+        ("abcdefghij", 1, "…ij"),
+    ],
+)
+def test_what_is_too_long_loses_its_middle(text: str, width: int, shown: str) -> None:
+    assert elide(text, width) == shown
+
+
+def test_a_request_shows_its_constraint_whole_on_80_columns() -> None:
+    lines = draw(draw_run_task(RUN_TASK, 76))
+
+    assert "placementConstraint  memberOf: attribute:ecs.instance-type == g5.xlarge" in lines
+    assert lines[0].endswith(":task-definition/trainer:11")
+    assert "RELAUNCH_ATTEMPT=1" in lines
+    assert not any(line.startswith("X=") for line in lines)
+    assert len(lines) == 6
+
+
+def test_a_request_without_options_is_shown_too() -> None:
+    bare = {name: RUN_TASK[name] for name in ("taskDefinition", "startedBy", "clientToken")}
+
+    assert len(draw(draw_run_task(bare, 76))) == 5
+
+
+def test_the_course_of_a_job_is_one_line_over_all_attempts() -> None:
+    course = {step: (1 if step <= 60 else 2, 1 / step) for step in range(1, 141)}
+    text = draw_course(course, 60)
+
+    assert text.plain.startswith("loss 1.0000 █")
+    assert text.plain.endswith("▁ 0.0071")
+    assert len(text.plain) == 60
+    assert {span.style for span in text.spans} == {"cyan", "green"}
+    assert draw_course({}, 60).plain == "no step yet"
+
+
+def test_endings_fit_into_80_columns() -> None:
+    endings = [
+        Ending("push", "demo-n34chin7ew4l", 55, 0, 0.009898, "8b"),
+        Ending("upload", "demo-epmtqk44yat2", 40, 13, 0.009898, "8b"),
+    ]
+    heading, push, upload = draw(draw_endings(endings))
+
+    assert heading.split() == ["STARTED", "BY", "JOB", "MACHINE", "TAKEN", "RESUMED", "AGAIN", "LOSS"]
+    assert "with a warning" in push
+    assert "13 steps" in upload
+
+
+def test_the_bill_counts_every_machine() -> None:
+    assert describe_bill([{"cost_usd": 0.0012}, {"cost_usd": 0.0013}]) == "2 machines were launched; they cost $0.0025"

@@ -1,0 +1,272 @@
+import json
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import boto3
+import pytest
+from botocore.config import Config
+from botocore.exceptions import ClientError, ConnectionClosedError
+
+from fakes.ecs_region import INSTANCE_TYPES, container
+from relaunch_local.ecs import (
+    AutoScalingGroup,
+    Clock,
+    EcsServer,
+    EcsSimulator,
+    Event,
+    Permission,
+    Purchase,
+    Script,
+    ScriptedProcesses,
+    SimulatorSettings,
+    SpotPrice,
+)
+
+
+@dataclass
+class Served:
+    """A simulator under a virtual clock, behind HTTP."""
+
+    simulator: EcsSimulator
+    server: EcsServer
+    clock: Clock
+    ecs: Any
+    ec2: Any
+    events: list[Event] = field(default_factory=list)
+
+    def advance(self, seconds: float) -> None:
+        with self.clock.lock:
+            self.clock.advance(seconds)
+
+    def control(self, name: str, arguments: dict[str, Any] | None = None) -> Any:
+        body = None if arguments is None else json.dumps(arguments).encode()
+        with urllib.request.urlopen(f"{self.server.url}/_relaunch/{name}", data=body, timeout=10) as answer:  # noqa: S310
+            return json.load(answer)
+
+
+@cache
+def session_of(access_key: str) -> Any:
+    # One session per caller: it loads the service models once.
+    return boto3.Session(access_key, "secret", region_name="us-east-1")
+
+
+def client(service: str, url: str, access_key: str = "AKIALAUNCHER") -> Any:
+    config = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=5)
+    return session_of(access_key).client(service, endpoint_url=url, config=config)
+
+
+def may(permission: Permission) -> bool:
+    return permission.access_key != "AKIASTRANGER"
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    clock = Clock()
+    prices = [SpotPrice("g5.xlarge", "us-east-1a", 0.412), SpotPrice("g5.xlarge", "us-east-1b", 0.5)]
+    offerings = {"us-east-1a": ["g5.xlarge", "m7g.large"], "us-east-1b": ["g5.xlarge"]}
+    settings = SimulatorSettings(instance_types=INSTANCE_TYPES, spot_prices=prices, offerings=offerings)
+    simulator = EcsSimulator(clock, ScriptedProcesses(clock, lambda _spec: Script(600.0)), settings, authorize=may)
+    events: list[Event] = []
+    server = EcsServer(simulator, on_event=events.append)
+    server.start()
+    ecs, ec2 = client("ecs", server.url), client("ec2", server.url)
+    ecs.create_cluster(clusterName="c")
+    with clock.lock:
+        group = AutoScalingGroup("asg", "g5.xlarge", Purchase.SPOT, ("us-east-1a",), max_size=1)
+        simulator.add_capacity_provider("g5-spot", group, cluster="c")
+    yield Served(simulator, server, clock, ecs, ec2, events)
+    ecs.close()
+    ec2.close()
+    server.close()
+
+
+def run(served: Served, **members: Any) -> str:
+    served.ecs.register_task_definition(family="train", containerDefinitions=[container()])
+    strategy = [{"capacityProvider": "g5-spot", "weight": 1}]
+    answer = served.ecs.run_task(cluster="c", taskDefinition="train", capacityProviderStrategy=strategy, **members)
+    return str(answer["tasks"][0]["taskArn"])
+
+
+def test_boto3_takes_a_task_through_its_life(served: Served) -> None:
+    arn = run(served, startedBy="job-1/1", clientToken="t")
+    served.advance(200)
+
+    running = served.ecs.describe_tasks(cluster="c", tasks=[arn])["tasks"][0]
+    (host_arn,) = served.ecs.list_container_instances(cluster="c")["containerInstanceArns"]
+    served.ecs.stop_task(cluster="c", task=arn, reason="enough")
+    served.advance(60)
+    stopped = served.ecs.describe_tasks(cluster="c", tasks=[arn])["tasks"][0]
+
+    assert running["lastStatus"] == "RUNNING"
+    assert running["containerInstanceArn"] == host_arn
+    assert running["startedAt"].timestamp() > running["createdAt"].timestamp() > 0
+    assert (stopped["stopCode"], stopped["stoppedReason"], stopped["containers"][0]["exitCode"]) == (
+        "UserInitiated",
+        "enough",
+        143,
+    )
+
+
+def test_errors_are_botocores_own_classes(served: Served) -> None:
+    with pytest.raises(served.ecs.exceptions.ClusterNotFoundException):
+        served.ecs.run_task(cluster="nope", taskDefinition="train")
+    with pytest.raises(served.ecs.exceptions.InvalidParameterException):
+        served.ecs.list_tasks(cluster="c", desiredStatus="DONE")
+    run(served, clientToken="t")
+    with pytest.raises(served.ecs.exceptions.ConflictException) as caught:
+        run(served, clientToken="t", startedBy="other")
+    assert caught.value.response["resourceIds"] == served.ecs.list_tasks(cluster="c")["taskArns"]
+
+
+def test_a_stranger_is_denied(served: Served) -> None:
+    stranger = client("ecs", served.server.url, "AKIASTRANGER")
+
+    with pytest.raises(stranger.exceptions.AccessDeniedException):
+        stranger.list_clusters()
+    with pytest.raises(ClientError, match="UnauthorizedOperation"):
+        client("ec2", served.server.url, "AKIASTRANGER").describe_instances()
+
+
+def test_ec2_answers_prices_offerings_types_and_instances(served: Served) -> None:
+    run(served)
+    served.advance(200)
+
+    history = served.ec2.describe_spot_price_history(
+        InstanceTypes=["g5.xlarge"], ProductDescriptions=["Linux/UNIX"], StartTime=served.clock.now()
+    )["SpotPriceHistory"]
+    offered = served.ec2.describe_instance_type_offerings(
+        LocationType="availability-zone", Filters=[{"Name": "instance-type", "Values": ["m7g.large"]}]
+    )["InstanceTypeOfferings"]
+    everywhere = served.ec2.describe_instance_type_offerings()["InstanceTypeOfferings"]
+    types = served.ec2.describe_instance_types(InstanceTypes=["g5.xlarge"])["InstanceTypes"]
+    zones = served.ec2.describe_availability_zones()["AvailabilityZones"]
+    spot = served.ec2.describe_instances(Filters=[{"Name": "instance-lifecycle", "Values": ["spot"]}])
+    instance = spot["Reservations"][0]["Instances"][0]
+
+    assert {(each["AvailabilityZone"], each["SpotPrice"]) for each in history} == {
+        ("us-east-1a", "0.412000"),
+        ("us-east-1b", "0.500000"),
+    }
+    assert offered == [{"InstanceType": "m7g.large", "LocationType": "availability-zone", "Location": "us-east-1a"}]
+    assert [each["InstanceType"] for each in everywhere] == ["g5.xlarge", "m7g.large"]
+    assert types[0]["GpuInfo"]["Gpus"][0]["MemoryInfo"]["SizeInMiB"] == 22_888
+    assert [each["ZoneName"] for each in zones] == ["us-east-1a", "us-east-1b"]
+    assert (instance["State"]["Name"], instance["Placement"]["AvailabilityZone"]) == ("running", "us-east-1a")
+    again = served.ec2.describe_instances(InstanceIds=[instance["InstanceId"]])
+    assert again["Reservations"][0]["Instances"][0]["LaunchTime"] == instance["LaunchTime"]
+    with pytest.raises(ClientError, match=r"InvalidInstanceID\.NotFound"):
+        served.ec2.describe_instances(InstanceIds=["i-0"])
+
+
+def test_ec2_pages(served: Served) -> None:
+    first = served.ec2.describe_spot_price_history(MaxResults=1)
+    second = served.ec2.describe_spot_price_history(MaxResults=1, NextToken=first["NextToken"])
+
+    zones = [page["SpotPriceHistory"][0]["AvailabilityZone"] for page in (first, second)]
+    assert zones == ["us-east-1a", "us-east-1b"]
+    assert not second.get("NextToken")
+
+
+def test_requests_are_kept_with_their_callers(served: Served) -> None:
+    served.ecs.list_tasks(cluster="c")
+
+    last = served.control("requests")[-1]
+
+    assert (last["service"], last["action"], last["parameters"]) == ("ecs", "ListTasks", {"cluster": "c"})
+    assert (last["access_key"], last["outcome"]) == ("AKIALAUNCHER", "ok")
+
+
+def test_scripts_interrupt_terminate_and_disconnect(served: Served) -> None:
+    run(served)
+    served.advance(200)
+    (instance,) = served.control("state")["instances"]
+    chosen = {"instance_id": instance["instance_id"]}
+
+    served.control("rebalance", chosen)
+    served.control("agent", {**chosen, "connected": False})
+    served.control("interrupt", {**chosen, "lead_seconds": 3})
+    served.advance(40)
+    state = served.control("state")
+
+    assert [each["state"] for each in state["instances"]] == ["terminated"]
+    assert [each["stopCode"] for each in state["stopped_tasks"]] == ["TerminationNotice"]
+    assert served.control("bill")[0]["terminated_at"] is not None
+    served.server.close()
+    kinds = [each["detail-type"] for each in served.events]
+    assert "EC2 Spot Instance Interruption Warning" in kinds
+    assert "EC2 Instance Rebalance Recommendation" in kinds
+
+
+def test_scripts_take_capacity_away(served: Served) -> None:
+    served.control("capacity", {"instance_type": "g5.xlarge", "purchase": "spot", "instances": 0})
+    arn = run(served)
+    served.advance(600)
+
+    assert served.ecs.describe_tasks(cluster="c", tasks=[arn])["tasks"][0]["lastStatus"] == "PROVISIONING"
+
+
+def test_scripts_make_calls_fail(served: Served) -> None:
+    served.control("fail", {"action": "ListTasks", "code": "ServerException", "times": 2})
+    served.control("fail", {"action": "ListTasks", "moment": "throttle"})
+    served.control("fail", {"action": "RunTask", "moment": "after", "drop_connection": True})
+
+    for _ in range(2):
+        with pytest.raises(served.ecs.exceptions.ServerException):
+            served.ecs.list_tasks(cluster="c")
+    with pytest.raises(ClientError, match="ThrottlingException"):
+        served.ecs.list_tasks(cluster="c")
+    with pytest.raises(ConnectionClosedError):
+        run(served)
+    assert len(served.ecs.list_tasks(cluster="c")["taskArns"]) == 1
+
+
+def test_wrong_controls_are_said_to_be_wrong(served: Served) -> None:
+    for name, arguments in (("nonsense", {}), ("interrupt", {}), ("interrupt", {"instance_id": "i-0"})):
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            served.control(name, arguments)
+        with caught.value:
+            assert caught.value.code in (400, 404)
+            assert json.load(caught.value)["error"] in ("UnknownControl", "BadArguments", "InvalidInstanceID.NotFound")
+
+
+@pytest.mark.parametrize("body", [b"{", b"[]", b'{"cluster": 7}'])
+def test_a_malformed_body_is_refused(served: Served, body: bytes) -> None:
+    headers = {"X-Amz-Target": "AmazonEC2ContainerServiceV20141113.ListTasks"}
+    request = urllib.request.Request(served.server.url, data=body, headers=headers)  # noqa: S310
+
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        urllib.request.urlopen(request, timeout=10)  # noqa: S310
+    with caught.value:
+        assert caught.value.code == 400
+
+
+def test_a_script_can_shut_the_server_down(served: Served) -> None:
+    assert served.control("shutdown", {}) == {}
+
+    assert served.server.closed.wait(10)
+
+
+def test_events_are_delivered_in_order_outside_the_lock_though_one_subscriber_fails(
+    served: Served, capsys: pytest.CaptureFixture[str]
+) -> None:
+    statuses: list[str] = []
+
+    def call_back(event: Event) -> None:
+        if event["detail-type"] == "ECS Task State Change":
+            arn = event["detail"]["taskArn"]
+            statuses.append(event["detail"]["lastStatus"])
+            served.ecs.describe_tasks(cluster="c", tasks=[arn])
+            message = "a subscriber's own trouble"
+            raise RuntimeError(message)
+
+    second = EcsServer(served.simulator, on_event=call_back)
+    second.start()
+    run(served)
+    served.advance(1_000)
+    second.close()
+
+    assert statuses == ["PROVISIONING", "PENDING", "RUNNING", "DEPROVISIONING", "STOPPED"]
+    assert capsys.readouterr().err.count("a subscriber's own trouble") >= 5

@@ -1,0 +1,183 @@
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from fakes.ecs_region import EcsWorld
+from relaunch_local.ecs import EcsError, Permission, PolicyAuthorizer
+
+CLUSTER = "arn:aws:ecs:us-east-1:111122223333:cluster/c"
+DEFINITION = "arn:aws:ecs:us-east-1:111122223333:task-definition"
+
+
+def allow(action: Any, resource: Any = "*", **others: Any) -> dict[str, Any]:
+    return {"Effect": "Allow", "Action": action, "Resource": resource, **others}
+
+
+def deny(action: Any, resource: Any = "*", **others: Any) -> dict[str, Any]:
+    return {"Effect": "Deny", "Action": action, "Resource": resource, **others}
+
+
+def is_allowed(statements: list[dict[str, Any]], action: str, resource: str = "r", **context: str) -> bool:
+    authorize = PolicyAuthorizer({"k": [{"Statement": statements}]})
+    return authorize(
+        Permission("k", action, resource, {key.replace("__", ":"): value for key, value in context.items()})
+    )
+
+
+@pytest.mark.parametrize(
+    ("statements", "expected"),
+    [
+        pytest.param([], False, id="nothing-allows"),
+        pytest.param([allow("ecs:RunTask")], True, id="allowed"),
+        pytest.param([allow("ECS:runtask")], True, id="actions-ignore-case"),
+        pytest.param([allow(["ecs:StopTask", "ecs:Run*"])], True, id="wildcard"),
+        pytest.param([allow("ecs:Run?ask")], True, id="question-mark"),
+        pytest.param([allow("ecs:*"), deny("ecs:RunTask")], False, id="deny-wins"),
+        pytest.param([allow("ecs:RunTask", "other")], False, id="other-resource"),
+        pytest.param([allow("ecs:RunTask", ["other", "r"])], True, id="one-of-resources"),
+        pytest.param([allow("ecs:RunTask", "R")], False, id="resources-heed-case"),
+        pytest.param([{"Effect": "Allow", "NotAction": "ecs:StopTask", "Resource": "*"}], True, id="not-action"),
+        pytest.param([{"Effect": "Allow", "Action": "*", "NotResource": "r"}], False, id="not-resource"),
+    ],
+)
+def test_policies_are_evaluated(statements: list[dict[str, Any]], *, expected: bool) -> None:
+    assert is_allowed(statements, "ecs:RunTask") == expected
+
+
+@pytest.mark.parametrize(
+    ("condition", "context", "expected"),
+    [
+        ({"ArnEquals": {"ecs:cluster": CLUSTER}}, {"ecs__cluster": CLUSTER}, True),
+        ({"ArnEquals": {"ecs:cluster": [CLUSTER, "x"]}}, {"ecs__cluster": CLUSTER}, True),
+        ({"ArnLike": {"ecs:cluster": "arn:aws:ecs:*:*:cluster/c"}}, {"ecs__cluster": CLUSTER}, True),
+        ({"StringEquals": {"ecs:cluster": CLUSTER}}, {"ecs__cluster": CLUSTER + "d"}, False),
+        ({"StringEquals": {"ecs:cluster": "arn:*"}}, {"ecs__cluster": CLUSTER}, False),
+        ({"StringLike": {"ecs:cluster": "*/c"}}, {"ecs__cluster": CLUSTER}, True),
+        ({"StringEquals": {"ecs:cluster": CLUSTER}}, {}, False),
+        ({"StringEqualsIfExists": {"ecs:cluster": CLUSTER}}, {}, True),
+    ],
+)
+def test_conditions_are_evaluated(condition: dict[str, Any], context: dict[str, str], *, expected: bool) -> None:
+    assert is_allowed([allow("*", Condition=condition)], "ecs:RunTask", **context) == expected
+
+
+def test_an_unknown_condition_is_not_guessed() -> None:
+    with pytest.raises(ValueError, match="DateLessThan"):
+        is_allowed([allow("*", Condition={"DateLessThan": {"aws:CurrentTime": "2026"}})], "ecs:RunTask")
+
+
+def test_an_unknown_caller_may_do_nothing() -> None:
+    assert not PolicyAuthorizer({})(Permission("k", "ecs:RunTask", "r"))
+
+
+def launcher(*statements: dict[str, Any]) -> EcsWorld:
+    world = EcsWorld(authorize=PolicyAuthorizer({"AKIATEST": [{"Statement": list(statements)}]}))
+    world.provider()
+    return world
+
+
+ON_CLUSTER = {"Condition": {"ArnEquals": {"ecs:cluster": CLUSTER}}}
+REGISTER = allow("ecs:RegisterTaskDefinition")
+RUN = allow("ecs:RunTask", f"{DEFINITION}/train:*", **ON_CLUSTER)
+
+
+def test_a_launcher_with_just_its_permissions_may_launch() -> None:
+    world = launcher(REGISTER, RUN)
+    world.register()
+    world.register("other")
+
+    assert world.run("g5-spot")["tasks"]
+    with pytest.raises(ClientError, match=r"AccessDenied.*ecs:RunTask.*other:1"):
+        world.run("g5-spot", taskDefinition="other")
+    assert len(world.simulator.clusters.get("c").tasks) == 1
+
+
+def test_another_cluster_is_denied() -> None:
+    world = launcher(REGISTER, RUN)
+    world.simulator.clusters.create({"clusterName": "d"})
+    world.register()
+
+    with pytest.raises(ClientError, match="AccessDenied"):
+        world.ecs.run_task(cluster="d", taskDefinition="train")
+
+
+def test_tags_need_a_permission_of_their_own() -> None:
+    world = launcher(REGISTER, RUN)
+    world.register()
+
+    with pytest.raises(ClientError, match="ecs:TagResource"):
+        world.run("g5-spot", tags=[{"key": "a", "value": "b"}])
+
+
+def test_tags_of_a_definition_need_it_at_registration_and_where_tasks_inherit_them() -> None:
+    tags = [{"key": "a", "value": "b"}]
+
+    with pytest.raises(ClientError, match=r"ecs:TagResource on resource: .*task-definition/train:"):
+        launcher(REGISTER, RUN).register(tags=tags)
+    world = launcher(REGISTER, RUN, allow("ecs:TagResource", f"{DEFINITION}/*"))
+    world.register(tags=tags)
+    assert world.run("g5-spot")["tasks"]
+    with pytest.raises(ClientError, match=r"ecs:TagResource on resource: .*task/c/"):
+        world.run("g5-spot", propagateTags="TASK_DEFINITION")
+
+
+def test_a_role_needs_to_be_passed_at_registration_and_at_launch() -> None:
+    role = "arn:aws:iam::111122223333:role/relaunch/trainer"
+    world = launcher(REGISTER, RUN)
+
+    with pytest.raises(ClientError, match="iam:PassRole"):
+        world.register(taskRoleArn=role)
+    world.simulator.definitions.register(
+        {"family": "train", "taskRoleArn": role, "containerDefinitions": [{"name": "m", "image": "i", "memory": 64}]},
+        registered_by="somebody",
+    )
+    with pytest.raises(ClientError, match=f"iam:PassRole on resource: {role}"):
+        world.run("g5-spot")
+
+    passing = launcher(REGISTER, RUN, allow("iam:PassRole", "arn:aws:iam::*:role/relaunch/*"))
+    passing.register(taskRoleArn=role)
+    assert passing.run("g5-spot")["tasks"]
+
+
+@pytest.mark.parametrize(
+    ("method", "request_", "resource"),
+    [
+        ("stop_task", {"cluster": "c", "task": "t"}, "arn:aws:ecs:us-east-1:111122223333:task/c/t"),
+        ("describe_tasks", {"cluster": "c", "tasks": ["t"]}, "arn:aws:ecs:us-east-1:111122223333:task/c/t"),
+        ("list_tasks", {"cluster": "c"}, "arn:aws:ecs:us-east-1:111122223333:container-instance/c/*"),
+        (
+            "describe_container_instances",
+            {"cluster": "c", "containerInstances": ["x"]},
+            "arn:aws:ecs:us-east-1:111122223333:container-instance/c/x",
+        ),
+        ("list_container_instances", {"cluster": "c"}, CLUSTER),
+        ("describe_clusters", {"clusters": ["c"]}, CLUSTER),
+        ("describe_task_definition", {"taskDefinition": "train"}, "*"),
+        ("list_tags_for_resource", {"resourceArn": CLUSTER}, CLUSTER),
+        (
+            "describe_capacity_providers",
+            {"capacityProviders": ["p"]},
+            "arn:aws:ecs:us-east-1:111122223333:capacity-provider/p",
+        ),
+    ],
+)
+def test_each_action_is_asked_for_with_its_resource(method: str, request_: dict[str, Any], resource: str) -> None:
+    asked: list[Permission] = []
+
+    def refuse_all(permission: Permission) -> bool:
+        asked.append(permission)
+        return False
+
+    world = EcsWorld(authorize=refuse_all)
+
+    with pytest.raises(ClientError, match="AccessDenied"):
+        getattr(world.ecs, method)(**request_)
+    assert [each.resource for each in asked] == [resource]
+
+
+def test_ec2_refuses_with_its_own_code() -> None:
+    world = launcher()
+
+    with pytest.raises(EcsError, match="UnauthorizedOperation"):
+        world.simulator.call_ec2("DescribeInstances", {}, access_key="AKIATEST")

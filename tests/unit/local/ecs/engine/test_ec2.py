@@ -1,0 +1,61 @@
+from datetime import timedelta
+
+import pytest
+
+from fakes.ecs_region import EcsWorld
+from relaunch_local.ecs import EcsError, SpotPrice
+from relaunch_local.ecs.engine.clock import EPOCH
+
+HOUR = timedelta(hours=1)
+PRICES = [
+    SpotPrice("g5.xlarge", "us-east-1a", 0.3, EPOCH - 5 * HOUR),
+    SpotPrice("g5.xlarge", "us-east-1a", 0.4, EPOCH - 3 * HOUR),
+    SpotPrice("g5.xlarge", "us-east-1a", 0.5, EPOCH - HOUR),
+    SpotPrice("g5.12xlarge", "us-east-1b", 2.0, EPOCH - 9 * HOUR),
+]
+
+
+@pytest.mark.parametrize(
+    ("request_", "prices"),
+    [
+        pytest.param({}, ["0.500000", "0.400000", "0.300000", "2.000000"], id="all-newest-first"),
+        pytest.param({"StartTime": EPOCH}, ["0.500000", "2.000000"], id="in-force-now"),
+        pytest.param({"StartTime": EPOCH - 2 * HOUR}, ["0.500000", "0.400000", "2.000000"], id="in-force-and-changes"),
+        pytest.param(
+            {"StartTime": EPOCH - 4 * HOUR, "EndTime": EPOCH - 2 * HOUR}, ["0.400000", "0.300000", "2.000000"]
+        ),
+        pytest.param({"StartTime": EPOCH, "AvailabilityZone": "us-east-1b"}, ["2.000000"], id="zone"),
+        pytest.param({"StartTime": EPOCH, "InstanceTypes": ["g5.xlarge"]}, ["0.500000"], id="type"),
+        pytest.param(
+            {"StartTime": EPOCH, "Filters": [{"Name": "instance-type", "Values": ["g5.12xlarge"]}]},
+            ["2.000000"],
+            id="filter",
+        ),
+        pytest.param({"ProductDescriptions": ["Windows"]}, [], id="windows"),
+    ],
+)
+def test_spot_prices_are_those_in_force_at_the_start_and_the_changes_since(
+    request_: dict[str, object], prices: list[str]
+) -> None:
+    world = EcsWorld(spot_prices=PRICES)
+
+    history = world.simulator.call_ec2("DescribeSpotPriceHistory", request_)["SpotPriceHistory"]
+
+    assert [each["SpotPrice"] for each in history] == prices
+
+
+def test_instances_are_filtered_and_an_unknown_filter_is_refused(world: EcsWorld) -> None:
+    first = world.instance()
+    world.instance("g5.12xlarge", zone="us-east-1b")
+    by_zone = {"Filters": [{"Name": "availability-zone", "Values": ["us-east-1a"]}]}
+
+    reservations = world.simulator.call_ec2("DescribeInstances", by_zone)["Reservations"]
+
+    assert [each["InstanceId"] for row in reservations for each in row["Instances"]] == [first]
+    with pytest.raises(EcsError, match="InvalidParameterValue"):
+        world.simulator.call_ec2("DescribeInstances", {"Filters": [{"Name": "colour", "Values": ["red"]}]})
+
+
+def test_an_unknown_instance_type_is_refused(world: EcsWorld) -> None:
+    with pytest.raises(EcsError, match="InvalidInstanceType"):
+        world.simulator.call_ec2("DescribeInstanceTypes", {"InstanceTypes": ["g9.huge"]})

@@ -1,0 +1,121 @@
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError, ConnectionClosedError
+
+from fakes.ecs_region import EcsWorld
+from relaunch_local.ecs import EcsError, Fault, FaultMoment
+
+
+def accepted(world: EcsWorld, times: int, **members: Any) -> int:
+    count = 0
+    codes = set()
+    for _ in range(times):
+        try:
+            world.ecs.list_tasks(cluster="c", **members)
+        except ClientError as error:
+            codes.add(error.response["Error"]["Code"])
+        else:
+            count += 1
+    assert codes <= {"ThrottlingException"}
+    return count
+
+
+def test_reading_tasks_bursts_to_100_and_goes_on_at_20_a_second(world: EcsWorld) -> None:
+    assert accepted(world, 150) == 100
+    world.clock.advance(1)
+    assert accepted(world, 30) == 20
+
+
+def test_describing_and_listing_share_a_bucket(world: EcsWorld) -> None:
+    accepted(world, 100)
+
+    with pytest.raises(ClientError, match="ThrottlingException"):
+        world.ecs.describe_tasks(cluster="c", tasks=["0" * 32])
+
+
+def test_registering_bursts_to_20_and_goes_on_at_1_a_second(world: EcsWorld) -> None:
+    for _ in range(20):
+        world.register()
+    with pytest.raises(ClientError, match="Rate exceeded"):
+        world.register()
+    world.clock.advance(1)
+    world.register()
+
+
+def test_throttling_can_be_switched_off() -> None:
+    assert accepted(EcsWorld(throttling=False), 150) == 150
+
+
+def test_a_call_can_fail_before_it_takes_effect(world: EcsWorld) -> None:
+    world.provider()
+    world.register()
+    world.simulator.faults.fail_next("RunTask", 1, Fault(FaultMoment.BEFORE))
+
+    with pytest.raises(ClientError, match="ServerException"):
+        world.run("g5-spot")
+
+    assert world.ecs.list_tasks(cluster="c")["taskArns"] == []
+    assert world.run("g5-spot")["tasks"]
+
+
+def test_a_call_can_fail_after_it_took_effect_and_a_token_finds_the_task(world: EcsWorld) -> None:
+    world.provider()
+    world.register()
+    world.simulator.faults.fail_next("RunTask", 2, Fault(FaultMoment.AFTER, drop_connection=True))
+
+    with pytest.raises(ConnectionClosedError):
+        world.run("g5-spot", clientToken="t")
+    with pytest.raises(ConnectionClosedError):
+        world.run("g5-spot", clientToken="t")
+
+    (arn,) = world.ecs.list_tasks(cluster="c")["taskArns"]
+    assert world.run_one("g5-spot", clientToken="t") == arn
+
+
+def test_a_call_can_be_throttled_on_demand(world: EcsWorld) -> None:
+    world.simulator.faults.fail_next("ListTasks", 1, Fault(FaultMoment.THROTTLE))
+
+    assert accepted(world, 2) == 1
+
+
+def test_a_scheduler_can_decide_which_calls_fail(world: EcsWorld) -> None:
+    asked: list[str] = []
+
+    def decide(action: str) -> Fault | None:
+        asked.append(action)
+        return Fault(FaultMoment.BEFORE, code="ClusterNotFoundException") if len(asked) == 2 else None
+
+    world.simulator.faults.decide = decide
+    world.ecs.list_clusters()
+    with pytest.raises(ClientError, match="ClusterNotFoundException"):
+        world.ecs.list_clusters()
+
+    assert asked == ["ListClusters", "ListClusters"]
+
+
+def test_every_request_is_recorded_with_its_caller_and_outcome(world: EcsWorld) -> None:
+    world.ecs.list_tasks(cluster="c")
+    with pytest.raises(ClientError):
+        world.ecs.list_tasks(cluster="nope")
+    with pytest.raises(EcsError):
+        world.simulator.call_ec2("Nonsense", {})
+
+    records = [
+        (each.service, each.action, each.parameters, each.access_key, each.outcome[0])
+        for each in world.simulator.requests
+    ]
+    assert records == [
+        ("ecs", "ListTasks", {"cluster": "c"}, "AKIATEST", "ok"),
+        ("ecs", "ListTasks", {"cluster": "nope"}, "AKIATEST", "ClusterNotFoundException"),
+        ("ec2", "Nonsense", {}, "", "InvalidAction"),
+    ]
+    assert world.simulator.requests[0].at == world.clock.now()
+
+
+def test_groups_launch_1000_machines_at_once_and_2_more_each_second(world: EcsWorld) -> None:
+    limits = world.simulator.limits
+
+    assert sum(limits.may_launch_machine() for _ in range(1_100)) == 1_000
+    world.clock.advance(3)
+    assert sum(limits.may_launch_machine() for _ in range(10)) == 6

@@ -1,0 +1,76 @@
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from fakes.ecs_region import EcsWorld, container
+from relaunch_local.ecs.rules.requirements import parse_cpu_units, parse_memory_mib, requirement_of
+
+
+@pytest.mark.parametrize(("text", "units"), [("256", 256), ("1 vCPU", 1_024), ("0.5vcpu", 512)])
+def test_cpu_sizes_are_units_or_vcpus(text: str, units: int) -> None:
+    assert parse_cpu_units(text) == units
+
+
+@pytest.mark.parametrize(("text", "mebibytes"), [("512", 512), ("2 GB", 2_048), ("0.5gb", 512)])
+def test_memory_sizes_are_mebibytes_or_gigabytes(text: str, mebibytes: int) -> None:
+    assert parse_memory_mib(text) == mebibytes
+
+
+@pytest.mark.parametrize("text", ["", "two", "2 TB", "-1"])
+def test_other_sizes_are_none(text: str) -> None:
+    with pytest.raises(ValueError, match="not a size"):
+        parse_memory_mib(text)
+
+
+PORTS = [{"containerPort": 80, "hostPort": 8_080}, {"containerPort": 53, "protocol": "udp"}]
+
+
+@pytest.mark.parametrize(
+    ("definition", "overrides", "expected"),
+    [
+        pytest.param({}, {}, (2_048, 3_072, {8_080}, set()), id="containers-add-up-and-reservations-count"),
+        pytest.param({"cpu": "4096", "memory": "8 GB"}, {}, (4_096, 8_192, {8_080}, set()), id="size-of-the-task"),
+        pytest.param({}, {"cpu": "512", "memory": "600"}, (512, 600, {8_080}, set()), id="size-of-the-override"),
+        pytest.param(
+            {}, {"containerOverrides": [{"name": "main", "cpu": 1, "memory": 5_000}]}, (1_025, 6_024, {8_080}, set())
+        ),
+        pytest.param({"networkMode": "host"}, {}, (2_048, 3_072, {80}, {53}), id="host-mode-takes-container-ports"),
+        pytest.param({"networkMode": "awsvpc"}, {}, (2_048, 3_072, set(), set()), id="awsvpc-takes-none"),
+    ],
+)
+def test_a_task_takes_what_its_definition_and_overrides_say(
+    definition: dict[str, Any], overrides: dict[str, Any], expected: tuple[int, int, set[int], set[int]]
+) -> None:
+    containers = [container(portMappings=PORTS), container(name="side", memory=4_096, memoryReservation=1_024)]
+
+    found = requirement_of({"containerDefinitions": containers, **definition}, overrides)
+
+    assert (found.cpu_units, found.memory_mib, set(found.tcp_ports), set(found.udp_ports)) == expected
+
+
+def test_a_size_override_that_is_none_is_refused(world: EcsWorld) -> None:
+    world.provider()
+    world.register()
+
+    with pytest.raises(ClientError, match=r"InvalidParameterException.*not a size"):
+        world.run("g5-spot", overrides={"cpu": "much"})
+
+
+@pytest.mark.parametrize("kind", ["cluster/c", "capacity-provider/g5-spot", "task-definition/train:1"])
+def test_tags_are_set_overwritten_and_removed(world: EcsWorld, kind: str) -> None:
+    world.provider()
+    world.register()
+    arn = f"arn:aws:ecs:us-east-1:111122223333:{kind}"
+
+    world.ecs.tag_resource(resourceArn=arn, tags=[{"key": "a", "value": "1"}, {"key": "b", "value": "1"}])
+    world.ecs.tag_resource(resourceArn=arn, tags=[{"key": "a", "value": "2"}])
+    world.ecs.untag_resource(resourceArn=arn, tagKeys=["b"])
+
+    assert world.ecs.list_tags_for_resource(resourceArn=arn)["tags"] == [{"key": "a", "value": "2"}]
+
+
+@pytest.mark.parametrize("kind", ["cluster/x", "capacity-provider/x", "task-definition/x:1", "task/c/x", "service/x"])
+def test_what_is_not_there_has_no_tags(world: EcsWorld, kind: str) -> None:
+    with pytest.raises(ClientError, match="ResourceNotFoundException"):
+        world.ecs.list_tags_for_resource(resourceArn=f"arn:aws:ecs:us-east-1:111122223333:{kind}")

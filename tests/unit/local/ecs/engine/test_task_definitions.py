@@ -1,0 +1,129 @@
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from fakes.ecs_region import EcsWorld, container
+from relaunch_local.ecs import Timing
+
+
+def revisions(arns: list[str]) -> list[str]:
+    return [arn.rpartition("/")[2] for arn in arns]
+
+
+def test_describing_a_family_answers_the_newest_active_revision(world: EcsWorld) -> None:
+    for _ in range(12):
+        world.register()
+    world.ecs.deregister_task_definition(taskDefinition="train:12")
+
+    assert world.ecs.describe_task_definition(taskDefinition="train")["taskDefinition"]["revision"] == 11
+    assert world.ecs.describe_task_definition(taskDefinition="train:12")["taskDefinition"]["status"] == "INACTIVE"
+
+
+def test_a_family_without_active_revision_cannot_be_described(world: EcsWorld) -> None:
+    world.register()
+    world.ecs.deregister_task_definition(taskDefinition="train:1")
+
+    with pytest.raises(ClientError, match="Unable to describe task definition"):
+        world.ecs.describe_task_definition(taskDefinition="train")
+
+
+def test_revisions_are_listed_in_the_order_of_their_numbers_page_by_page(world: EcsWorld) -> None:
+    for _ in range(12):
+        world.register()
+    world.register("train-longer")
+
+    first = world.ecs.list_task_definitions(familyPrefix="train", sort="DESC", maxResults=5)
+    second = world.ecs.list_task_definitions(
+        familyPrefix="train", sort="DESC", maxResults=100, nextToken=first["nextToken"]
+    )
+
+    assert revisions(first["taskDefinitionArns"]) == [f"train:{n}" for n in (12, 11, 10, 9, 8)]
+    assert revisions(second["taskDefinitionArns"]) == [f"train:{n}" for n in (7, 6, 5, 4, 3, 2, 1)]
+    assert "nextToken" not in second
+
+
+def test_a_number_is_not_used_twice(world: EcsWorld) -> None:
+    world.register()
+    world.ecs.deregister_task_definition(taskDefinition="train:1")
+
+    assert world.register()["revision"] == 2
+
+
+def test_inactive_revisions_are_listed_when_asked_for(world: EcsWorld) -> None:
+    world.register()
+    world.register()
+    world.ecs.deregister_task_definition(taskDefinition="train:1")
+
+    listed = world.ecs.list_task_definitions(familyPrefix="train", status="INACTIVE")["taskDefinitionArns"]
+
+    assert revisions(listed) == ["train:1"]
+    with pytest.raises(ClientError, match="inactive"):
+        world.ecs.deregister_task_definition(taskDefinition="train:1")
+
+
+def test_families_are_listed_by_prefix_and_status(world: EcsWorld) -> None:
+    world.register()
+    world.register("train-longer")
+    world.register("other")
+    world.ecs.deregister_task_definition(taskDefinition="train-longer:1")
+
+    assert world.ecs.list_task_definition_families(familyPrefix="train")["families"] == ["train", "train-longer"]
+    assert world.ecs.list_task_definition_families(familyPrefix="train", status="ACTIVE")["families"] == ["train"]
+
+
+def test_tags_come_only_when_asked_for(world: EcsWorld) -> None:
+    arn = world.register(tags=[{"key": "team", "value": "vision"}])["taskDefinitionArn"]
+
+    assert "tags" not in world.ecs.describe_task_definition(taskDefinition=arn)
+    assert world.ecs.describe_task_definition(taskDefinition=arn, include=["TAGS"])["tags"] == [
+        {"key": "team", "value": "vision"}
+    ]
+
+
+def test_an_inactive_revision_does_not_run(world: EcsWorld) -> None:
+    world.provider()
+    world.register()
+    world.ecs.deregister_task_definition(taskDefinition="train:1")
+
+    with pytest.raises(ClientError, match="TaskDefinition is inactive"):
+        world.run("g5-spot", taskDefinition="train:1")
+
+
+def test_an_inactive_revision_runs_as_long_as_deregistration_lags() -> None:
+    world = EcsWorld(timing=Timing(deregistration_lag=600.0))
+    world.provider()
+    world.register()
+    world.ecs.deregister_task_definition(taskDefinition="train:1")
+
+    assert world.run("g5-spot", taskDefinition="train:1")["tasks"]
+    world.clock.advance(600)
+    with pytest.raises(ClientError, match="TaskDefinition is inactive"):
+        world.run("g5-spot", taskDefinition="train:1")
+
+
+@pytest.mark.parametrize(
+    ("members", "attribute"),
+    [
+        ({"runtimePlatform": {"cpuArchitecture": "ARM64"}}, {"name": "ecs.cpu-architecture", "value": "arm64"}),
+        ({"networkMode": "awsvpc"}, {"name": "ecs.capability.task-eni"}),
+        (
+            {"taskRoleArn": "arn:aws:iam::111122223333:role/relaunch/r"},
+            {"name": "com.amazonaws.ecs.capability.task-iam-role"},
+        ),
+    ],
+)
+def test_a_revision_says_which_attributes_it_requires(
+    world: EcsWorld, members: dict[str, Any], attribute: dict[str, str]
+) -> None:
+    assert attribute in world.register(**members)["requiresAttributes"]
+
+
+def test_what_the_caller_changes_in_an_answer_does_not_change_the_definition(world: EcsWorld) -> None:
+    world.register("train", container(cpu=256))
+    answer = world.ecs.describe_task_definition(taskDefinition="train")["taskDefinition"]
+    answer["containerDefinitions"][0]["cpu"] = 1
+
+    again = world.ecs.describe_task_definition(taskDefinition="train")["taskDefinition"]
+
+    assert again["containerDefinitions"][0]["cpu"] == 256

@@ -1,0 +1,112 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from relaunch_local.ecs.rules.query_language import ExpressionError, Value, parse_expression
+
+INSTANCE: dict[str, Value] = {
+    "attribute:ecs.instance-type": "g5.xlarge",
+    "attribute:ecs.availability-zone": "us-east-1a",
+    "attribute:stack": "prod",
+    "attribute:cards": "4",
+    "agentConnected": True,
+    "agentVersion": "1.105.1",
+    "ec2InstanceId": "i-0abc",
+    "registeredAt": datetime(2026, 3, 1, tzinfo=UTC),
+    "runningTasksCount": 2,
+    "task:group": frozenset({"family:train", "web"}),
+}
+
+
+def holds(text: str) -> bool:
+    return parse_expression(text).holds(INSTANCE.get)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "attribute:ecs.instance-type == g5.xlarge",
+        "attribute:ecs.instance-type equals g5.xlarge",
+        "attribute:ecs.instance-type != g5.2xlarge",
+        "attribute:ecs.instance-type not_equals g5.2xlarge",
+        "attribute:ecs.instance-type in [g5.xlarge, g6.xlarge]",
+        "attribute:ecs.instance-type in ['g5.xlarge', \"g6.xlarge\"]",
+        "attribute:ecs.instance-type !in [g6.xlarge]",
+        "attribute:ecs.instance-type not_in [g6.xlarge]",
+        "attribute:ecs.instance-type =~ g5.*",
+        "attribute:ecs.instance-type =~ (g4dn|g5)\\..*",
+        "attribute:ecs.instance-type matches g[56].*",
+        "attribute:ecs.instance-type !~ p.*",
+        "attribute:ecs.instance-type not_matches p.*",
+        "attribute:stack exists",
+        "attribute:nothing !exists",
+        "attribute:nothing not_exists",
+        "attribute:nothing != anything",
+        "attribute:cards > 3",
+        "attribute:cards less_than_equal 4",
+        "runningTasksCount >= 2",
+        "runningTasksCount < 3",
+        "agentVersion > 1.9.10",
+        "agentConnected == true",
+        "ec2InstanceId in [i-0abc, i-0def]",
+        "registeredAt > 2026-02-18T18:46:10+00:00",
+        "task:group == web",
+        "not(task:group == database)",
+        "attribute:stack == prod and attribute:cards == 4",
+        "attribute:stack == test or attribute:cards == 4",
+        "attribute:stack == prod && (attribute:cards == 5 || attribute:cards == 4)",
+        "!(attribute:stack == test) and runningTasksCount == 2",
+        "attribute:stack == test and attribute:cards == 5 or agentConnected == true",
+    ],
+)
+def test_true_expressions_hold(text: str) -> None:
+    assert holds(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "attribute:ecs.instance-type == g5.xlarge2",
+        "attribute:ecs.instance-type == G5.xlarge",
+        "attribute:ecs.instance-type =~ g5",
+        "attribute:nothing == anything",
+        "attribute:nothing exists",
+        "attribute:nothing > 1",
+        "attribute:stack > 1",
+        "task:group == database",
+        "task:group != web",
+        "agentVersion < 1.9.10",
+        "attribute:stack == prod and attribute:cards == 5",
+        "not(attribute:stack == prod) or runningTasksCount == 3",
+    ],
+)
+def test_false_expressions_do_not_hold(text: str) -> None:
+    assert not holds(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("", id="empty"),
+        pytest.param("garbage", id="subject-only"),
+        pytest.param("garbage == 1", id="unknown-subject"),
+        pytest.param("attribute: == 1", id="attribute-without-name"),
+        pytest.param("attribute:a = 1", id="unknown-operator"),
+        pytest.param("attribute:a ==", id="missing-argument"),
+        pytest.param("attribute:a == 1 and", id="dangling-and"),
+        pytest.param("attribute:a == 1 attribute:b == 2", id="two-without-join"),
+        pytest.param("attribute:a in g5.xlarge", id="in-without-list"),
+        pytest.param("attribute:a in []", id="empty-list"),
+        pytest.param("attribute:a in [x", id="open-list"),
+        pytest.param("attribute:a =~ (", id="no-regular-expression"),
+        pytest.param("attribute:a =~", id="missing-pattern"),
+        pytest.param("(attribute:a == 1)", id="single-in-parentheses"),
+        pytest.param("(attribute:a == 1 and attribute:b == 2", id="open-parenthesis"),
+        pytest.param("attribute:a == 1)", id="stray-parenthesis"),
+        pytest.param("attribute:a == " + "x" * 2_000, id="too-long"),
+        pytest.param("attribute:" + "n" * 129 + " exists", id="name-too-long"),
+    ],
+)
+def test_what_is_not_in_the_language_is_refused(text: str) -> None:
+    with pytest.raises(ExpressionError):
+        parse_expression(text)

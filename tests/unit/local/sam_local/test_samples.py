@@ -1,0 +1,67 @@
+"""What `make sam-local` is made of, as far as it needs no container."""
+
+import socket
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from relaunch_local.sam_local.forwarding import forwarded
+from relaunch_local.sam_local.samples import FUNCTIONS, is_handled, samples
+from relaunch_local.stack.build import REPOSITORY
+
+
+def test_every_sample_of_an_invocation_is_invoked() -> None:
+    kinds = ("function-url.", "sqs.", "job_api.", "schedule.")
+
+    invoked = {file.name for file, _ in samples()}
+
+    assert invoked == {file.name for file in (REPOSITORY / "events").glob("*.json") if file.name.startswith(kinds)}
+    assert {function for _, function in samples()} == set(FUNCTIONS.values())
+
+
+def test_every_function_of_the_template_is_invoked() -> None:
+    template = (REPOSITORY / "template.yaml").read_text(encoding="utf-8")
+
+    declared = {name for name in FUNCTIONS.values() if f"  {name}:\n    Type: AWS::Serverless::Function" in template}
+
+    assert declared == set(FUNCTIONS.values())
+    assert template.count("Type: AWS::Serverless::Function") == len(declared)
+
+
+@pytest.mark.parametrize(
+    ("sample", "answer", "handled"),
+    [
+        ("sqs.intake.s3", {"batchItemFailures": []}, True),
+        ("sqs.intake.s3", {"batchItemFailures": [{"itemIdentifier": "1"}]}, False),
+        ("sqs.intake.s3", {"errorMessage": "no module named relaunch", "errorType": "ImportError"}, False),
+        ("function-url.github-push", {"statusCode": 202}, True),
+        ("function-url.github-push", {"statusCode": 503}, False),
+        ("job_api.show", {"error": {"code": "UnknownJob", "message": "there is no job"}}, True),
+        ("schedule.refresh-offerings", {"errorMessage": "not refreshed: instance types"}, True),
+        ("schedule.refresh-offerings", {"errorMessage": "not refreshed: instance types, zones"}, False),
+    ],
+)
+def test_an_answer_is_good_when_the_function_did_what_it_was_asked(sample: str, answer: Any, handled: bool) -> None:
+    assert is_handled(Path(f"events/{sample}.json"), answer) == handled
+
+
+def test_what_listens_on_loopback_is_reached_by_way_of_another_address() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer_once() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(connection.recv(100).upper())
+
+        answering = threading.Thread(target=answer_once)
+        answering.start()
+        with forwarded(f"http://127.0.0.1:{server.getsockname()[1]}", "127.0.0.2") as url:
+            host, _, port = url.removeprefix("http://").partition(":")
+            with socket.create_connection((host, int(port))) as client:
+                client.sendall(b"ping")
+                received = client.recv(100)
+        answering.join()
+
+    assert (host, received) == ("127.0.0.2", b"PING")

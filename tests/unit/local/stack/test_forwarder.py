@@ -1,0 +1,79 @@
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Any
+
+import pytest
+from botocore.exceptions import EndpointConnectionError
+
+from relaunch_local.stack.forwarder import Disorder, EventPump
+
+
+class RecordingTargets:
+    """Keeps what is delivered, and fails for the events it is told to."""
+
+    def __init__(self, failing: frozenset[str] = frozenset()) -> None:
+        self.delivered: list[str] = []
+        self._failing = failing
+
+    def deliver(self, event: Mapping[str, Any]) -> None:
+        if event["id"] in self._failing:
+            raise EndpointConnectionError(endpoint_url="http://127.0.0.1")
+        self.delivered.append(event["id"])
+
+
+def pumped(targets: RecordingTargets, disorder: Disorder, count: int = 20) -> list[str]:
+    with closing(EventPump(targets, disorder)) as pump:
+        for number in range(count):
+            pump.publish({"id": str(number), "detail-type": "test"})
+    return targets.delivered
+
+
+def test_events_arrive_once_and_in_order_when_nothing_is_disordered() -> None:
+    assert pumped(RecordingTargets(), Disorder()) == [str(number) for number in range(20)]
+
+
+def test_duplicated_events_arrive_twice() -> None:
+    delivered = Counter(pumped(RecordingTargets(), Disorder(duplicated=1.0)))
+
+    assert set(delivered.values()) == {2}
+    assert len(delivered) == 20
+
+
+def test_reordered_events_all_arrive_but_after_later_ones() -> None:
+    in_order = [str(number) for number in range(20)]
+
+    delivered = pumped(RecordingTargets(), Disorder(reordered=0.5, seed=7))
+
+    assert sorted(delivered) == sorted(in_order)
+    assert delivered != in_order
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_same_seed_duplicates_the_same_events(seed: int) -> None:
+    disorder = Disorder(duplicated=0.3, seed=seed)
+
+    assert pumped(RecordingTargets(), disorder) == pumped(RecordingTargets(), disorder)
+
+
+def test_an_event_that_cannot_be_delivered_does_not_stop_the_others() -> None:
+    assert pumped(RecordingTargets(frozenset({"1"})), Disorder(), count=3) == ["0", "2"]
+
+
+def test_publishing_does_not_wait_for_the_delivery() -> None:
+    released = threading.Event()
+
+    class SlowTargets(RecordingTargets):
+        def deliver(self, event: Mapping[str, Any]) -> None:
+            released.wait()
+            super().deliver(event)
+
+    targets = SlowTargets()
+    with closing(EventPump(targets)) as pump:
+        pump.publish({"id": "0", "detail-type": "test"})
+        delivered_before = list(targets.delivered)
+        released.set()
+
+    assert delivered_before == []
+    assert targets.delivered == ["0"]

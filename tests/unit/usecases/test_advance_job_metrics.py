@@ -1,0 +1,105 @@
+"""Whole lives of jobs, as the metrics see them."""
+
+from datetime import timedelta
+
+import pytest
+
+from fakes.metrics import ListMeasures
+from fakes.story import MINUTE, Story, machine, push
+from relaunch.core.lifecycle.metrics import Measure, Metric
+from relaunch.ports import TransientError
+from relaunch.usecases.submit_job import submit_event
+
+
+@pytest.fixture
+def measures() -> ListMeasures:
+    return ListMeasures()
+
+
+@pytest.fixture
+def story(measures) -> Story:
+    return Story(measures=measures)
+
+
+def test_an_interrupted_job_is_measured_from_its_event_to_its_end(story, measures):
+    job_id = story.submit()
+    story.clock.advance(timedelta(seconds=3))
+    story.deliver()
+    story.run(job_id, machine(1))
+    story.clock.advance(60 * MINUTE)
+    story.warn(machine(1).instance_id)
+    story.clock.advance(MINUTE)
+    story.end(job_id, 0)
+    story.settle()
+    story.clock.advance(4 * MINUTE)
+    story.run(job_id, machine(2))
+    story.clock.advance(60 * MINUTE)
+    story.end(job_id, 0)
+
+    assert measures.values(Metric.JOBS_ACCEPTED) == [1]
+    assert measures.values(Metric.EVENT_TO_RUN_TASK) == [3]
+    assert measures.values(Metric.TASKS_LAUNCHED) == [1, 1]
+    assert measures.values(Metric.WARNING_TO_STOP) == [0]
+    assert measures.values(Metric.INTERRUPTION_TO_RUNNING) == [300]
+    assert [each.label for each in measures.of(Metric.STOPS)] == ["interruption", "success"]
+    assert measures.of(Metric.JOBS_ENDED) == [Measure(Metric.JOBS_ENDED, label="SUCCEEDED")]
+    assert measures.values(Metric.ATTEMPTS_PER_JOB) == [2]
+
+
+def test_a_job_that_is_interrupted_again_before_it_runs_is_timed_from_the_first_time(story, measures):
+    job_id = story.launch()
+    story.clock.advance(60 * MINUTE)
+    story.lose_host(job_id)
+    story.settle()
+    story.clock.advance(5 * MINUTE)
+    story.lose_host(job_id)
+    story.settle()
+    story.clock.advance(5 * MINUTE)
+    story.run(job_id, machine(3))
+
+    assert measures.values(Metric.INTERRUPTION_TO_RUNNING) == [600]
+
+
+def test_an_event_that_comes_twice_is_accepted_once(story, measures):
+    submit_event(push(), story.world)
+    submit_event(push(), story.world)
+
+    assert measures.values(Metric.JOBS_ACCEPTED) == [1]
+    assert measures.of(Metric.EVENTS_IGNORED) == []
+
+
+def test_an_event_that_starts_nothing_is_ignored(story, measures):
+    submit_event(push(repository="acme/other"), story.world)
+
+    assert measures.recorded == [Measure(Metric.EVENTS_IGNORED)]
+
+
+def test_what_could_not_be_saved_is_not_counted(story, measures):
+    job_id = story.submit()
+    measures.recorded.clear()
+    story.jobs.fail_next(TransientError("throttled"))
+
+    with pytest.raises(TransientError):
+        story.deliver()
+
+    assert story.job(job_id).attempt is None
+    assert measures.recorded == []
+
+
+def test_a_stop_that_failed_is_timed_when_it_is_done(story, measures, monkeypatch):
+    job_id = story.launch()
+
+    def refuse(task_arn: str, reason: str) -> None:
+        raise TransientError("throttled")
+
+    with monkeypatch.context() as throttled:
+        throttled.setattr(story.tasks, "stop", refuse)
+        with pytest.raises(TransientError):
+            story.warn(machine().instance_id)
+    assert measures.values(Metric.WARNING_TO_STOP) == []
+
+    story.clock.advance(timedelta(seconds=20))
+    story.warn(machine().instance_id)
+
+    assert measures.values(Metric.WARNING_TO_STOP) == [20]
+    assert story.job(job_id).current_attempt.warned_at is not None
