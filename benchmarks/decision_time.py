@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.session import Session
 from benchmarks.tables import Table, median, percentile
-from fakes.dependencies import make_world
+from fakes.dependencies import make_dependencies
 from fakes.jobs import InMemoryJobs
 from fakes.scripted_aws import ScriptedAws
 from fakes.sources import FakeSnapshots, FakeSpotPrices
@@ -33,7 +33,7 @@ from relaunch.bootstrap import SystemClock
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.triggers.matching import IgnoredEvent
-from relaunch.ports import JobWrite, World
+from relaunch.ports import Dependencies, JobWrite
 from relaunch.settings import parse_capacity_providers
 from relaunch.usecases.launch_attempt import launch_attempt
 from relaunch.usecases.submit_job import submit_event
@@ -93,7 +93,7 @@ class Decisions:
     def __init__(self) -> None:
         self.milliseconds: dict[str, list[float]] = {stage: [] for stage in STAGES}
         self._ecs, self._sqs = ScriptedAws("ecs"), ScriptedAws("sqs")
-        self._world = _make_world(self._ecs, self._sqs)
+        self._deps = _make_dependencies(self._ecs, self._sqs)
         self._secrets = SecretRing(lambda _stage: SECRET, time.time)
         self._queued: list[str] = []
         self._run_task_at = 0.0
@@ -107,10 +107,10 @@ class Decisions:
         queued = time.perf_counter()
         for event in parse_intake_message(self._queued.pop()):
             if not isinstance(event, IgnoredEvent):
-                submit_event(event, self._world)
+                submit_event(event, self._deps)
         (message,) = self._sqs.sent("SendMessage")
         submitted = time.perf_counter()
-        launch_attempt(parse_launch_request(message["MessageBody"]), self._world)
+        launch_attempt(parse_launch_request(message["MessageBody"]), self._deps)
         launched = time.perf_counter()
         self._sqs.requests.clear()
         until_run_task = self._run_task_at - started
@@ -166,7 +166,7 @@ def measure(session: Session) -> list[Table]:
     ]
 
 
-def _make_world(ecs: ScriptedAws, sqs: ScriptedAws) -> World:
+def _make_dependencies(ecs: ScriptedAws, sqs: ScriptedAws) -> Dependencies:
     prices = {
         (name, zone): price
         for name in INSTANCE_TYPES
@@ -176,16 +176,16 @@ def _make_world(ecs: ScriptedAws, sqs: ScriptedAws) -> World:
     jobs = EncodedJobs()
     for definition in parse_definitions(DEFINITIONS.read_text(), DEFINITIONS.name, load_catalogue()):
         jobs.save_definition(replace(definition, max_running_jobs=UNLIMITED))
-    world = make_world(jobs=jobs, clock=SystemClock(), limits=StackLimits(max_running_jobs=UNLIMITED))
+    deps = make_dependencies(jobs=jobs, clock=SystemClock(), limits=StackLimits(max_running_jobs=UNLIMITED))
     return replace(
-        world,
+        deps,
         tasks=EcsTarget(ecs.client, CLUSTER),
         revisions=EcsRevisions(ecs.client),
         offerings=CapacityProviderOfferings(
             parse_capacity_providers(capacity_providers()),
             FakeSpotPrices(prices),
-            CurrentSnapshot(FakeSnapshots(), "eu-central-1", world.log),
-            world.log,
+            CurrentSnapshot(FakeSnapshots(), "eu-central-1", deps.log),
+            deps.log,
         ),
         launches=SqsLaunchQueue(sqs.client, "https://sqs.eu-central-1.amazonaws.com/111122223333/attempts"),
     )

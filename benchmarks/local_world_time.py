@@ -20,9 +20,9 @@ from benchmarks.tables import Table
 from fakes.webhook import load_event, make_request
 from relaunch.adapters.definition_file.parser import parse_definitions
 from relaunch.adapters.offerings.bundled import load_catalogue
-from relaunch.bootstrap import make_world
+from relaunch.bootstrap import make_dependencies
 from relaunch.core.jobs.job import Job, JobState
-from relaunch.ports import World
+from relaunch.ports import Dependencies
 from relaunch.settings import Settings
 from relaunch_local.stack.local_stack import LocalWorld, WorldSettings, local_world
 
@@ -38,7 +38,7 @@ def measure(_session: Session) -> list[Table]:
     with local_world(settings, lambda text: told.append((text.split(" at ")[0], time.perf_counter()))) as local:
         ready = time.perf_counter()
         with patch.dict(os.environ, local.environment()):
-            world = make_world(Settings.from_stack_outputs(local.deployment.outputs))
+            world = make_dependencies(Settings.from_stack_outputs(local.deployment.outputs))
             pushed = _carry_push(local, world)
         ending = time.perf_counter()
     ended = time.perf_counter()
@@ -59,7 +59,7 @@ def measure(_session: Session) -> list[Table]:
     ]
 
 
-def _carry_push(local: LocalWorld, world: World) -> list[tuple[str, float]]:
+def _carry_push(local: LocalWorld, world: Dependencies) -> list[tuple[str, float]]:
     for definition in parse_definitions(DEFINITIONS.read_text(), DEFINITIONS.name, load_catalogue()):
         world.definitions.save_definition(definition)
     sent_at = datetime.now(UTC)
@@ -90,7 +90,7 @@ def _send_push(local: LocalWorld) -> int:
     return status
 
 
-def _wait_until_running(world: World) -> Job:
+def _wait_until_running(world: Dependencies) -> Job:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
         jobs, _ = world.jobs.list_jobs(1)
@@ -101,6 +101,6 @@ def _wait_until_running(world: World) -> Job:
     raise NotMeasurableError(f"no job was RUNNING within {PATIENCE_SECONDS:.0f} s of the push")
 
 
-def _timeline(world: World, job_id: str) -> Any:
+def _timeline(world: Dependencies, job_id: str) -> Any:
     history = world.jobs.load_history(job_id)
     return history.timeline if history else ()

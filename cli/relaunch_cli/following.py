@@ -27,12 +27,12 @@ def follow_job(job_id: str, connection: Connection) -> Job:
 
 
 def _follow(job_id: str, connection: Connection, console: Console, tell: Callable[[Text], None]) -> Job:
-    world, shown, version = connection.world, 0, -1
+    deps, shown, version = connection.deps, 0, -1
     while True:
-        job = world.jobs.load_job(job_id) or refuse_job(world, job_id)
-        now = world.clock.now()
+        job = deps.jobs.load_job(job_id) or refuse_job(deps, job_id)
+        now = deps.clock.now()
         if job.version != version:
-            history = load_history(world, job_id)
+            history = load_history(deps, job_id)
             for entry in history.timeline[shown:]:
                 line = Text(f"{write_time(entry.at, now)}  ", style="dim").append(state_text(f"{entry.state.value:<9}"))
                 console.print(line.append("  ").append(describe_entry(entry)))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from relaunch.core.definitions.definition import JobDefinition
-    from relaunch.ports import JobHistory, World
+    from relaunch.ports import Dependencies, JobHistory
 
 _RECENT = 100
 
@@ -25,36 +25,36 @@ def connect(context: typer.Context, stack: str, region: str = "") -> Connection:
     return AwsConnection(stack, region) if given is None else given
 
 
-def load_history(world: "World", job_id: str) -> "JobHistory":
+def load_history(deps: "Dependencies", job_id: str) -> "JobHistory":
     """Load everything about a job.
 
     Raises:
         CommandError: there is no such job.
     """
-    return world.jobs.load_history(job_id) or refuse_job(world, job_id)
+    return deps.jobs.load_history(job_id) or refuse_job(deps, job_id)
 
 
-def refuse_job(world: "World", job_id: str) -> NoReturn:
+def refuse_job(deps: "Dependencies", job_id: str) -> NoReturn:
     """Say that there is no such job, and which ones there are.
 
     Raises:
         CommandError: always.
     """
-    summaries, _ = world.jobs.list_jobs(_RECENT)
+    summaries, _ = deps.jobs.list_jobs(_RECENT)
     hint = _nearest(job_id, (summary.job_id for summary in summaries)) or "`relaunch ps --all` lists all jobs"
     raise CommandError(f"there is no job {job_id!r}", hint, exit_codes.NOT_FOUND)
 
 
-def load_definition(world: "World", name: str) -> "JobDefinition":
+def load_definition(deps: "Dependencies", name: str) -> "JobDefinition":
     """Load a registered definition.
 
     Raises:
         CommandError: there is none of this name.
     """
-    definition = world.definitions.load_definition(name)
+    definition = deps.definitions.load_definition(name)
     if definition is not None:
         return definition
-    known = (each.name for each in world.definitions.list_definitions())
+    known = (each.name for each in deps.definitions.list_definitions())
     hint = _nearest(name, known) or "`relaunch definitions` lists them, `relaunch apply` registers them"
     raise CommandError(f"there is no job definition {name!r}", hint, exit_codes.NOT_FOUND)
 

@@ -13,8 +13,8 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.instance_types import nearest_names
 from relaunch.core.offerings.snapshot import SnapshotPart
 from relaunch.core.selection.offering_filters import SelectionLimits
-from relaunch.ports import OfferingSource, World
-from relaunch.usecases.load_offerings import Market, survey_market
+from relaunch.ports import Dependencies, OfferingSource
+from relaunch.usecases.load_offerings import AvailableOfferings, load_offerings
 from relaunch.usecases.plan_jobs import Plan, in_zones, plan_jobs, plan_on
 from relaunch_cli.aws.configuration import configured_region
 from relaunch_cli.aws.connection import Connection
@@ -26,7 +26,7 @@ _OFFLINE_REGION = "us-east-1"
 
 @dataclass(frozen=True)
 class Ground:
-    """Where plans are made; `world` is None offline.
+    """Where plans are made; `deps` is None offline.
 
     `has_all_types` tells that every type of the region is on offer, not only those of the stack's capacity providers.
     `name` says in a word or two which ground it is, `remark` why it is not the one that might be expected.
@@ -34,7 +34,7 @@ class Ground:
 
     at: datetime
     offerings: OfferingSource
-    world: World | None
+    deps: Dependencies | None
     has_all_types: bool
     name: str
     remark: str = ""
@@ -42,7 +42,7 @@ class Ground:
     @property
     def refreshed_parts(self) -> tuple[SnapshotPart, ...]:
         """Return what plans here also rest on, if the stack has refreshed it."""
-        if self.world is None:
+        if self.deps is None:
             return ()
         has_spot = any(each.purchase is PurchaseOption.SPOT for each in self.offerings.offerings(self.at))
         odds = (SnapshotPart.PLACEMENT_SCORES,) if has_spot and not self.has_all_types else ()
@@ -50,17 +50,17 @@ class Ground:
 
     def plan_definitions(self, definitions: Sequence[JobDefinition], zones: Sequence[str]) -> list[Plan]:
         """Plan jobs of definitions; offline nothing is known of their task definitions."""
-        if self.world is None:
-            market = in_zones(self._offline_market(), zones)
-            return [plan_on(market, definition, None) for definition in definitions]
-        return plan_jobs(definitions, self.world, zones)
+        if self.deps is None:
+            available = in_zones(self._offline_market(), zones)
+            return [plan_on(available, definition, None) for definition in definitions]
+        return plan_jobs(definitions, self.deps, zones)
 
     def plan_request(self, request: AdHocRequest, zones: Sequence[str]) -> Plan:
         """Plan a job that was described for once."""
-        if self.world is None:
+        if self.deps is None:
             return plan_on(in_zones(self._offline_market(), zones), request.definition, request.revision)
-        market = in_zones(survey_market(self.world), zones)
-        return plan_on(market, request.definition, request.revision, self.world.zone_scores)
+        available = in_zones(load_offerings(self.deps), zones)
+        return plan_on(available, request.definition, request.revision, self.deps.zone_scores)
 
     def check_zones(self, zones: Sequence[str]) -> None:
         """Refuse zones that nothing is offered in.
@@ -81,9 +81,9 @@ class Ground:
                 hint = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(known)}"
                 raise CommandError(f"nothing is offered in a zone {zone!r}", hint)
 
-    def _offline_market(self) -> Market:
+    def _offline_market(self) -> AvailableOfferings:
         limits = SelectionLimits(max_price_usd_per_hour=math.inf)
-        return Market(self.at, self.offerings.offerings(self.at), {}, limits)
+        return AvailableOfferings(self.at, self.offerings.offerings(self.at), {}, limits)
 
 
 def live_ground(connection: Connection, *, has_all_types: bool) -> Ground:
@@ -93,9 +93,9 @@ def live_ground(connection: Connection, *, has_all_types: bool) -> Ground:
         CommandError: the stack cannot be used.
         NotConnectedError: there is none to be asked.
     """
-    world = connection.all_types if has_all_types else connection.world
+    deps = connection.all_types if has_all_types else connection.deps
     name = "all types of the region" if has_all_types else "capacity providers"
-    return Ground(world.clock.now(), world.offerings, world, has_all_types, name)
+    return Ground(deps.clock.now(), deps.offerings, deps, has_all_types, name)
 
 
 def offline_ground(region: str, reason: str) -> Ground:

@@ -51,8 +51,8 @@ class PlanMaker:
         definitions = parse_file(text, file, so=_REFUSED)
         ground = self._ground()
         with progress("reading prices and revisions"):
-            if ground.world is not None:
-                registered = ground.world.definitions.list_definitions()
+            if ground.deps is not None:
+                registered = ground.deps.definitions.list_definitions()
                 definitions = parse_file(text, file, registered, so=_REFUSED)
             return ground, ground.plan_definitions(definitions, self.zones)
 
@@ -62,8 +62,8 @@ class PlanMaker:
         Raises:
             CommandError: there is no such definition, or no stack.
         """
-        world = self.connection.world
-        definition = load_definition(world, name)
+        deps = self.connection.deps
+        definition = load_definition(deps, name)
         ground = live_ground(self.connection, has_all_types=self.has_all_types)
         ground.check_zones(self.zones)
         with progress("reading prices and revisions"):

@@ -5,7 +5,7 @@ from typing import Any
 from relaunch.adapters.messages.job_api import CancelRequest, ShowRequest, SubmitRequest, describe_job, parse_request
 from relaunch.core.jobs.job import Job
 from relaunch.core.triggers.events import DirectRequest
-from relaunch.ports import PermanentError, World
+from relaunch.ports import Dependencies, PermanentError
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.submit_job import submit_request
 
@@ -14,7 +14,7 @@ class UnknownJobError(PermanentError):
     """No job has this id."""
 
 
-def answer_request(event: object, request_id: str, world: World) -> dict[str, Any]:
+def answer_request(event: object, request_id: str, deps: Dependencies) -> dict[str, Any]:
     """Answer one request: `{"job": …}`, or `{"error": {"code", "message"}}` when trying again cannot help.
 
     `request_id` is Lambda's: an asynchronous call that Lambda repeats has the same one, and so finds the same job.
@@ -26,19 +26,19 @@ def answer_request(event: object, request_id: str, world: World) -> dict[str, An
         request = parse_request(event)
         match request:
             case SubmitRequest():
-                return _submit(request, request_id, world)
+                return _submit(request, request_id, deps)
             case ShowRequest():
-                return _found(world.jobs.load_job(request.job_id), request.job_id)
+                return _found(deps.jobs.load_job(request.job_id), request.job_id)
             case CancelRequest():
-                return _found(cancel_job(request.job_id, request.reason, world), request.job_id)
+                return _found(cancel_job(request.job_id, request.reason, deps), request.job_id)
     except PermanentError as error:
         return {"error": {"code": type(error).__name__.removesuffix("Error"), "message": str(error)}}
 
 
-def _submit(request: SubmitRequest, request_id: str, world: World) -> dict[str, Any]:
+def _submit(request: SubmitRequest, request_id: str, deps: Dependencies) -> dict[str, Any]:
     identity = f"api:key:{request.idempotency_key}" if request.idempotency_key else f"api:call:{request_id}"
-    direct = DirectRequest(identity, request.definition, request.inputs, "job_api", world.clock.now())
-    submission = submit_request(direct, world)
+    direct = DirectRequest(identity, request.definition, request.inputs, "job_api", deps.clock.now())
+    submission = submit_request(direct, deps)
     return {**_found(submission.job, ""), "is_new": submission.is_new, "note": submission.note}
 
 

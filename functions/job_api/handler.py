@@ -5,10 +5,10 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from job_api.answer import answer_request
-from relaunch.bootstrap import function, measured
+from relaunch.bootstrap import function, with_metrics
 
 
-@measured
+@with_metrics
 def handle(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answer one request; an answer with `error` says what to change, an exception is worth another try."""
-    return answer_request(event, context.aws_request_id, function().world)
+    return answer_request(event, context.aws_request_id, function().deps)

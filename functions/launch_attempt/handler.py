@@ -7,15 +7,15 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from relaunch.adapters.aws.sqs.batch import handle_batch
 from relaunch.adapters.aws.sqs.launch_queue import parse_launch_request
-from relaunch.bootstrap import function, measured
+from relaunch.bootstrap import function, with_metrics
 from relaunch.usecases.launch_attempt import launch_attempt
 
 
-@measured
+@with_metrics
 def handle(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
     """Handle a batch of launch requests."""
-    return handle_batch(event, context, _launch, function().poison, function().meter("attempts"))
+    return handle_batch(event, context, _launch, function().dead_letters, function().meter("attempts"))
 
 
 def _launch(body: str) -> None:
-    launch_attempt(parse_launch_request(body), function().world)
+    launch_attempt(parse_launch_request(body), function().deps)

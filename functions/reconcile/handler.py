@@ -5,7 +5,7 @@ Once an hour it cleans up, and every ten minutes it compares the jobs with the w
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from relaunch.bootstrap import function, measured
+from relaunch.bootstrap import function, with_metrics
 from relaunch.usecases.clean_revisions import clean_revisions
 from relaunch.usecases.reconcile_jobs import reconcile_jobs
 from relaunch.usecases.sweep_cluster import is_sweep_due, sweep_cluster
@@ -14,16 +14,16 @@ from relaunch.usecases.sweep_cluster import is_sweep_due, sweep_cluster
 _SPARE_MILLISECONDS = 10_000
 
 
-@measured
+@with_metrics
 def handle(_event: object, context: LambdaContext) -> dict[str, int]:
     """Look at due jobs while there is time; then sweep, and clean up."""
-    world = function().world
-    is_sweeping = is_sweep_due(world.clock.now())
+    deps = function().deps
+    is_sweeping = is_sweep_due(deps.clock.now())
 
     def has_time() -> bool:
         return context.get_remaining_time_in_millis() > _SPARE_MILLISECONDS
 
-    looked_at = reconcile_jobs(world, has_time)
-    swept = sweep_cluster(world, has_time).tasks if is_sweeping and has_time() else 0
-    deregistered = clean_revisions(world, has_time) if has_time() else 0
+    looked_at = reconcile_jobs(deps, has_time)
+    swept = sweep_cluster(deps, has_time).tasks if is_sweeping and has_time() else 0
+    deregistered = clean_revisions(deps, has_time) if has_time() else 0
     return {"looked_at": looked_at, "deregistered": deregistered, "swept": swept}

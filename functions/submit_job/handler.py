@@ -7,23 +7,23 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from relaunch.adapters.aws.sqs.batch import handle_batch
 from relaunch.adapters.messages.intake import parse_intake_message
-from relaunch.bootstrap import function, measured
-from relaunch.core.lifecycle.metrics import Measure, Metric
+from relaunch.bootstrap import function, with_metrics
+from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.core.triggers.matching import IgnoredEvent
 from relaunch.usecases.submit_job import submit_event
 
 
-@measured
+@with_metrics
 def handle(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
     """Handle a batch of GitHub deliveries, uploads and image pushes."""
-    return handle_batch(event, context, _submit, function().poison, function().meter("intake"))
+    return handle_batch(event, context, _submit, function().dead_letters, function().meter("intake"))
 
 
 def _submit(body: str) -> None:
-    world = function().world
+    deps = function().deps
     for trigger in parse_intake_message(body):
         if isinstance(trigger, IgnoredEvent):
-            world.log.decided("ignored", reason=trigger.reason)
-            world.measures.record(Measure(Metric.EVENTS_IGNORED))
+            deps.log.decided("ignored", reason=trigger.reason)
+            deps.metrics.record(MetricDatum(Metric.EVENTS_IGNORED))
         else:
-            submit_event(trigger, world)
+            submit_event(trigger, deps)

@@ -35,7 +35,7 @@ def test_what_fails_again_once_it_was_let_go_is_avoided_twice_as_long(store: Cap
     store.remember(first)
     store.remember(replace(first, at=again_at, until=again_at + 30 * MINUTE))
     (remembered,) = store.load_capacity_memory(again_at).values()
-    assert (remembered.strikes, remembered.until) == (2, again_at + 60 * MINUTE)
+    assert (remembered.consecutive_failures, remembered.until) == (2, again_at + 60 * MINUTE)
 
 
 def test_news_of_one_event_that_come_twice_count_once(store: CapacityStore) -> None:

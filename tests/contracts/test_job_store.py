@@ -11,12 +11,12 @@ from fakes.builders import (
     make_attempt,
     make_definition,
     make_job,
-    make_placement_try,
+    make_placement,
     make_running_attempt,
     make_selection,
     make_timeline_entry,
 )
-from relaunch.core.jobs.job import Job, JobState, TryState, Waiting, WaitReason
+from relaunch.core.jobs.job import Job, JobState, PlacementState, Waiting, WaitReason
 from relaunch.core.selection.rows import explain_rows
 from relaunch.ports import JobStore, JobWrite, SlotsFullError, StaleWriteError
 
@@ -125,30 +125,30 @@ class TestSaving:
 class TestSelections:
     def test_the_selection_of_a_frozen_try_is_kept_whole(self, store: JobStore) -> None:
         selection = make_selection()
-        job = replace(create(store, make_job()), attempt=make_attempt(2, placement_try=make_placement_try(3)))
+        job = replace(create(store, make_job()), attempt=make_attempt(2, placement=make_placement(3)))
         store.save_job(JobWrite(job, selection=selection, selected_at=NOW))
         history = store.load_history(job.job_id)
         assert history is not None
         (stored,) = history.selections
-        assert (stored.attempt_number, stored.try_number, stored.selected_at) == (2, 3, NOW)
+        assert (stored.attempt_number, stored.placement_number, stored.selected_at) == (2, 3, NOW)
         assert stored.rows == explain_rows(selection)
         assert stored.filter_counts == selection.filter_counts
 
     def test_a_job_that_waits_keeps_the_latest_selection_of_its_next_try(self, store: JobStore) -> None:
         nothing = make_selection(kept=())
-        closed = make_placement_try(state=TryState.CLOSED)
+        closed = make_placement(state=PlacementState.CLOSED)
         job = create(store, make_job())
         job = store.save_job(JobWrite(job, selection=nothing, selected_at=NOW))
         job = store.save_job(JobWrite(job, selection=nothing, selected_at=NOW + HOUR))
         frozen = replace(job, attempt=make_attempt())
         job = store.save_job(JobWrite(frozen, selection=make_selection(), selected_at=NOW + 2 * HOUR))
-        job = replace(job, attempt=make_attempt(placement_try=closed))
+        job = replace(job, attempt=make_attempt(placement=closed))
         job = store.save_job(JobWrite(job, selection=nothing, selected_at=NOW + 3 * HOUR))
         job = replace(job, attempt=make_running_attempt())
         store.save_job(JobWrite(job, selection=nothing, selected_at=NOW + 4 * HOUR))
         history = store.load_history(job.job_id)
         assert history is not None
-        found = [(each.attempt_number, each.try_number, each.selected_at) for each in history.selections]
+        found = [(each.attempt_number, each.placement_number, each.selected_at) for each in history.selections]
         assert found == [(1, 1, NOW + 2 * HOUR), (1, 2, NOW + 3 * HOUR), (2, 1, NOW + 4 * HOUR)]
 
 

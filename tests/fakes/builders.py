@@ -13,10 +13,10 @@ from relaunch.core.jobs.job import (
     Attempt,
     Job,
     JobState,
-    PlacementTry,
+    Placement,
+    PlacementState,
     TimelineEntry,
     TriggerFacts,
-    TryState,
     Waiting,
     WaitReason,
 )
@@ -25,7 +25,7 @@ from relaunch.core.launches.launch import ContainerInstance, LaunchRequest, Task
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import CapacityFailure, Offering, OfferingKey
 from relaunch.core.revisions.revision import ContainerRequirement, Revision
-from relaunch.core.selection.selection import Rejection, Selection
+from relaunch.core.selection.selection import RejectedOffering, Selection
 
 NOW = datetime(2026, 3, 14, 9, 26, 53, tzinfo=UTC)
 CLUSTER = "relaunch"
@@ -138,34 +138,34 @@ def make_selection(**fields: Any) -> Selection:
     dear = make_offering("g5.48xlarge", PurchaseOption.ON_DEMAND, price_usd_per_hour=16.288)
     selection = Selection(
         kept=(make_offering(),),
-        rejected=(Rejection(dear, "price cap", "16.29 USD per hour is more than 4.00"),),
+        rejected=(RejectedOffering(dear, "price cap", "16.29 USD per hour is more than 4.00"),),
         filter_counts=(("accelerator", 2, 2), ("price cap", 2, 1)),
     )
     return replace(selection, **fields)
 
 
-def make_placement_try(number: int = 1, **fields: Any) -> PlacementTry:
+def make_placement(number: int = 1, **fields: Any) -> Placement:
     """Build a try that was just frozen."""
-    placement_try = PlacementTry(
+    placement = Placement(
         number=number,
         offering=make_offering_key(),
         capacity_provider="g5-xlarge-spot",
         price_usd_per_hour=0.40,
-        frozen_at=NOW,
+        requested_at=NOW,
     )
-    return replace(placement_try, **fields)
+    return replace(placement, **fields)
 
 
 def make_attempt(number: int = 1, **fields: Any) -> Attempt:
     """Build an attempt whose first try was just frozen."""
-    return replace(Attempt(number=number, placement_try=make_placement_try()), **fields)
+    return replace(Attempt(number=number, placement=make_placement()), **fields)
 
 
 def make_running_attempt(number: int = 1, **fields: Any) -> Attempt:
     """Build an attempt whose task runs since NOW on INSTANCE_ID."""
     attempt = Attempt(
         number=number,
-        placement_try=make_placement_try(state=TryState.PLACED, task_arn=task_arn(number)),
+        placement=make_placement(state=PlacementState.PLACED, task_arn=task_arn(number)),
         task_status="RUNNING",
         task_version=5,
         container_instance_arn=container_instance_arn(),

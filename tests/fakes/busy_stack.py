@@ -7,19 +7,19 @@ from typing import Any
 from fakes.builders import (
     make_container_instance,
     make_definition,
-    make_placement_try,
+    make_placement,
     make_running_attempt,
     make_running_job,
     make_timeline_entry,
 )
 from fakes.clock import FakeClock
-from fakes.dependencies import make_world
+from fakes.dependencies import make_dependencies
 from fakes.functions import Functions
 from fakes.jobs import InMemoryJobs
 from fakes.tasks import FakeTasks
 from fakes.webhook import EVENTS, load_event
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, InputRule, S3Trigger, Trigger
-from relaunch.core.jobs.job import TryState
+from relaunch.core.jobs.job import PlacementState
 from relaunch.core.launches.launch import TaskObservation
 from relaunch.ports import JobWrite
 
@@ -52,12 +52,12 @@ class BusyStack:
             make_definition(triggers=triggers, inputs={"learning_rate": anything, "dataset": anything})
         )
         self._run_job()
-        self.functions = Functions(make_world(jobs=self.jobs, tasks=self.tasks, clock=FakeClock(NOW)))
+        self.functions = Functions(make_dependencies(jobs=self.jobs, tasks=self.tasks, clock=FakeClock(NOW)))
 
     def _run_job(self) -> None:
-        placed = make_placement_try(state=TryState.PLACED, task_arn=TASK_ARN, frozen_at=ACCEPTED_AT)
+        placed = make_placement(state=PlacementState.PLACED, task_arn=TASK_ARN, requested_at=ACCEPTED_AT)
         attempt = make_running_attempt(
-            placement_try=placed,
+            placement=placed,
             task_version=3,
             container_instance_arn=MACHINE.arn,
             instance_id=MACHINE.instance_id,

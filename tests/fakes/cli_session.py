@@ -7,17 +7,17 @@ from datetime import datetime, timedelta
 from fakes.builders import INSTANCE_ID, make_container_instance, make_definition, make_instance_type, make_offering
 from fakes.clock import FakeClock
 from fakes.dead_letters import FakeDeadLetters
-from fakes.dependencies import make_world
+from fakes.dependencies import make_dependencies
 from fakes.jobs import InMemoryJobs
 from fakes.sources import FakeOfferings
 from fakes.tasks import FakeTasks
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.launches.launch import CapacityNews, CapacityNewsKind
+from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind
 from relaunch.core.offerings.amis import Ami, AmiKind, AmiSystem, ami_parameter
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.triggers.events import DirectRequest
-from relaunch.ports import World
+from relaunch.ports import Dependencies
 from relaunch.usecases.launch_attempt import launch_attempt
 from relaunch.usecases.observe_capacity import observe_capacity
 from relaunch.usecases.observe_task import observe_task
@@ -73,7 +73,7 @@ def in_zone(row: InstanceType, zone: str, price: float, on_demand: float) -> Off
     return make_offering(row, zone=zone, capacity_provider=None, **prices)
 
 
-class FakeOdds:
+class FakePlacementScores:
     """Implements ZoneScoreSource over zones; `asked` are the sets of types that were asked for."""
 
     def __init__(self, scores: Mapping[str, int]) -> None:
@@ -104,16 +104,16 @@ class Stage:
             ),
             in_zone(big, "us-east-1a", 9.0, 21.96),
         )
-        self.odds = FakeOdds({"us-east-1a": 9, "us-east-1b": 3, "us-east-1c": 3})
+        self.odds = FakePlacementScores({"us-east-1a": 9, "us-east-1b": 3, "us-east-1c": 3})
         self.images = FakeAmis()
         self.dead_letters = FakeDeadLetters()
         self.scenes: list[Callable[[], object]] = []
-        self.world = make_world(jobs=self.jobs, tasks=self.tasks, clock=self.clock, offerings=self.offerings)
+        self.deps = make_dependencies(jobs=self.jobs, tasks=self.tasks, clock=self.clock, offerings=self.offerings)
         self.jobs.save_definition(make_definition(max_price_usd_per_hour=4.0))
 
     @property
-    def all_types(self) -> World:
-        return replace(self.world, offerings=self.region_offerings, zone_scores=self.odds)
+    def all_types(self) -> Dependencies:
+        return replace(self.deps, offerings=self.region_offerings, zone_scores=self.odds)
 
     def amis(self, region: str) -> AmiSource:
         self.images.region = region or "us-east-1"
@@ -127,33 +127,33 @@ class Stage:
 
     def submit(self, key: str = "first") -> str:
         """Submit a job of the definition `resnet` and return its id."""
-        return submit_direct(DirectRequest(f"direct:{key}", "resnet", {}, "ada", self.clock.now()), self.world).job_id
+        return submit_direct(DirectRequest(f"direct:{key}", "resnet", {}, "ada", self.clock.now()), self.deps).job_id
 
     def launch(self, job_id: str) -> str:
         """Let the job be launched and return its task's ARN."""
         self.clock.advance(timedelta(seconds=2))
-        launch_attempt(job_id, self.world)
+        launch_attempt(job_id, self.deps)
         return self.jobs.job(job_id).current_attempt.task_arn or ""
 
     def launch_only(self, job_id: str) -> None:
         """Let a launch be tried."""
-        launch_attempt(job_id, self.world)
+        launch_attempt(job_id, self.deps)
 
     def run(self, task_arn: str) -> None:
         """Let the task run."""
         self.clock.advance(timedelta(minutes=3))
         seen = self.tasks.run(task_arn, make_container_instance(), started_at=self.clock.now())
-        observe_task(seen, self.world)
+        observe_task(seen, self.deps)
 
     def interrupt(self, task_arn: str) -> None:
         """Take the machine away two minutes after a warning."""
         self.clock.advance(timedelta(hours=2))
-        news = CapacityNews(CapacityNewsKind.INTERRUPTION_WARNING, INSTANCE_ID, at=self.clock.now())
-        observe_capacity(news, self.world)
+        news = InstanceEvent(InstanceEventKind.INTERRUPTION_WARNING, INSTANCE_ID, at=self.clock.now())
+        observe_capacity(news, self.deps)
         self.clock.advance(timedelta(seconds=40))
-        observe_task(self.tasks.end(task_arn, 143, stopped_at=self.clock.now()), self.world)
+        observe_task(self.tasks.end(task_arn, 143, stopped_at=self.clock.now()), self.deps)
 
     def finish(self, task_arn: str, exit_code: int = 0) -> None:
         """Let the program end."""
         self.clock.advance(timedelta(hours=1))
-        observe_task(self.tasks.end(task_arn, exit_code, stopped_at=self.clock.now()), self.world)
+        observe_task(self.tasks.end(task_arn, exit_code, stopped_at=self.clock.now()), self.deps)

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from fakes.builders import NOW
-from relaunch.core.messages.dead_letter import DeadLetter, DeadLetterQueue
+from relaunch.core.messages.dead_letter import DeadLetterMessage, DeadLetterQueue
 from relaunch.ports import PermanentError
 
 PAGE = 2
@@ -22,7 +22,7 @@ class FakeDeadLetters:
             DeadLetterQueue("refresh-offerings", "dead/refresh-offerings"),
             DeadLetterQueue("warnings", "dead/warnings", "live/warnings"),
         )
-        self.letters: dict[str, DeadLetter] = {}
+        self.letters: dict[str, DeadLetterMessage] = {}
         self.redriven: list[tuple[str, str]] = []
         self.hidden: set[str] = set()
         self.failure: Exception | None = None
@@ -30,11 +30,11 @@ class FakeDeadLetters:
     def queue(self, name: str) -> DeadLetterQueue:
         return next(queue for queue in self._queues if queue.name == name)
 
-    def add(self, queue: str, body: str, sent_at: datetime = NOW, **fields: Any) -> DeadLetter:
+    def add(self, queue: str, body: str, sent_at: datetime = NOW, **fields: Any) -> DeadLetterMessage:
         """Let a message be in a dead-letter queue."""
         number = len(self.letters) + 1
         message_id = fields.pop("message_id", f"{number:08x}-7b3c-4e8d-9a60-1c2b3d4e5f60")
-        letter = DeadLetter(self.queue(queue), message_id, body, sent_at, **{"receive_count": 1, **fields})
+        letter = DeadLetterMessage(self.queue(queue), message_id, body, sent_at, **{"receive_count": 1, **fields})
         self.letters[message_id] = replace(letter, receipt=f"receipt of {message_id}")
         return self.letters[message_id]
 
@@ -44,15 +44,15 @@ class FakeDeadLetters:
     def count(self, queue: DeadLetterQueue) -> int:
         return sum(letter.queue == queue for letter in self.letters.values())
 
-    def receive(self, queue: DeadLetterQueue) -> list[DeadLetter]:
+    def receive(self, queue: DeadLetterQueue) -> list[DeadLetterMessage]:
         visible = [each for each in self.letters.values() if each.queue == queue and each.message_id not in self.hidden]
         self.hidden |= {letter.message_id for letter in visible[:PAGE]}
         return visible[:PAGE]
 
-    def put_back(self, letters: Collection[DeadLetter]) -> None:
+    def put_back(self, letters: Collection[DeadLetterMessage]) -> None:
         self.hidden -= {letter.message_id for letter in letters}
 
-    def redrive(self, letter: DeadLetter) -> None:
+    def redrive(self, letter: DeadLetterMessage) -> None:
         if letter.queue.source_url is None:
             raise PermanentError(f"{letter.queue.name} has no queue")
         if self.failure:
@@ -60,6 +60,6 @@ class FakeDeadLetters:
         self.redriven.append((letter.queue.name, letter.body))
         self.drop(letter)
 
-    def drop(self, letter: DeadLetter) -> None:
+    def drop(self, letter: DeadLetterMessage) -> None:
         self.letters.pop(letter.message_id, None)
         self.hidden.discard(letter.message_id)

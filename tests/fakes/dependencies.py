@@ -7,14 +7,14 @@ from fakes.jobs import InMemoryJobs
 from fakes.registry import FakeRegistry
 from fakes.sources import FakeCheckpoints, FakeImages, FakeLaunchQueue, FakeOfferings, FakeRevisions, ListLog
 from fakes.tasks import FakeTasks
-from relaunch.ports import World
+from relaunch.ports import Dependencies
 
 
-def make_world(**overrides: Any) -> World:
+def make_dependencies(**overrides: Any) -> Dependencies:
     """Build a World of fakes; a port is replaced by naming it.
 
-    `jobs`, `definitions`, `capacity` and `upkeep` are one InMemoryJobs. A test that scripts a fake makes it first,
-    which also gives it its own type: `tasks = FakeTasks(); world = make_world(tasks=tasks)`.
+    `jobs`, `definitions`, `capacity` and `maintenance` are one InMemoryJobs. A test that scripts a fake makes it first,
+    which also gives it its own type: `tasks = FakeTasks(); world = make_dependencies(tasks=tasks)`.
     """
     jobs = overrides.get("jobs", InMemoryJobs())
     ports: dict[str, Any] = {
@@ -24,7 +24,7 @@ def make_world(**overrides: Any) -> World:
         "tasks": FakeTasks(),
         "revisions": FakeRevisions(),
         "registry": FakeRegistry(),
-        "upkeep": jobs,
+        "maintenance": jobs,
         "offerings": FakeOfferings(),
         "images": FakeImages(),
         "checkpoints": FakeCheckpoints(),
@@ -32,4 +32,4 @@ def make_world(**overrides: Any) -> World:
         "clock": FakeClock(),
         "log": ListLog(),
     }
-    return World(**{**ports, **overrides})
+    return Dependencies(**{**ports, **overrides})

@@ -17,12 +17,12 @@ from botocore.exceptions import ClientError
 from fakes.aws import refusal
 from fakes.builders import make_instance_type
 from fakes.clock import FakeClock
-from fakes.dependencies import make_world
+from fakes.dependencies import make_dependencies
 from fakes.sources import FakeSnapshots, FakeSpotPrices, ListLog
-from relaunch.adapters.aws.sqs.dead_letter_queue import PoisonQueue
-from relaunch.bootstrap import FunctionWorld
+from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
+from relaunch.bootstrap import FunctionDependencies
 from relaunch.core.offerings.instance_types import InstanceType
-from relaunch.ports import RefreshWorld, World
+from relaunch.ports import Dependencies, RefreshDependencies
 
 QUEUE_FUNCTIONS = ("submit_job", "launch_attempt", "observe_capacity", "observe_task")
 _LONGEST_MESSAGE = 1_048_576
@@ -110,9 +110,9 @@ class FakeRegion:
         return dict.fromkeys(codes, 64.0)
 
 
-def _make_refresh_world() -> RefreshWorld:
+def _make_refresh_dependencies() -> RefreshDependencies:
     region = FakeRegion()
-    return RefreshWorld(
+    return RefreshDependencies(
         region="us-east-1",
         catalogue={"g5.xlarge": make_instance_type()},
         spot_types=frozenset({"g5.xlarge"}),
@@ -131,21 +131,21 @@ def _make_refresh_world() -> RefreshWorld:
 class Functions:
     """All functions but github_webhook, which has no world: it speaks HTTP (fakes.aws_endpoint)."""
 
-    def __init__(self, world: World | None = None) -> None:
+    def __init__(self, deps: Dependencies | None = None) -> None:
         self.log = ListLog()
-        self.world = replace(world or make_world(), log=self.log)
-        self.refresh_world = _make_refresh_world()
+        self.deps = replace(deps or make_dependencies(), log=self.log)
+        self.refresh_dependencies = _make_refresh_dependencies()
         self.dead_letters = FakeDeadLetterQueue()
 
     def invoke(self, name: str, event: Any, context: FakeContext | None = None) -> Any:
         """Call a function; the answer is what the caller reads, so it must be JSON that can be sent."""
         handler: ModuleType = importlib.import_module(f"{name}.handler")
-        poison = PoisonQueue(cast("Any", self.dead_letters), "https://sqs/dead-letters", self.log)
+        dead_letters = DeadLetterSender(cast("Any", self.dead_letters), "https://sqs/dead-letters", self.log)
         with pytest.MonkeyPatch.context() as seam:
             if hasattr(handler, "function"):
-                seam.setattr(handler, "function", lambda: FunctionWorld(self.world, poison))
-            if hasattr(handler, "refresh_world"):
-                seam.setattr(handler, "refresh_world", lambda: self.refresh_world)
+                seam.setattr(handler, "function", lambda: FunctionDependencies(self.deps, dead_letters))
+            if hasattr(handler, "refresh_dependencies"):
+                seam.setattr(handler, "refresh_dependencies", lambda: self.refresh_dependencies)
             answer = handler.handle(event, context or FakeContext())
         return json.loads(json.dumps(answer, ensure_ascii=False, allow_nan=False).encode())
 

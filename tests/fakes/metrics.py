@@ -1,18 +1,18 @@
 """Metrics in a list."""
 
-from relaunch.core.lifecycle.metrics import Measure, Metric
+from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 
 
-class ListMeasures:
+class ListMetrics:
     """Implements Measures: `recorded` lists measures in order."""
 
     def __init__(self) -> None:
-        self.recorded: list[Measure] = []
+        self.recorded: list[MetricDatum] = []
 
-    def record(self, *measures: Measure) -> None:
-        self.recorded += measures
+    def record(self, *metrics: MetricDatum) -> None:
+        self.recorded += metrics
 
-    def of(self, metric: Metric) -> list[Measure]:
+    def of(self, metric: Metric) -> list[MetricDatum]:
         """Return what was recorded of one metric."""
         return [measure for measure in self.recorded if measure.metric is metric]
 

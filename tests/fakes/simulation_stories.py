@@ -139,7 +139,7 @@ def cancel(run: SeedRun) -> None:
         if error is not None:
             cloud.clock.call_later(1.0, lambda: cancel(run))
 
-    cloud.lambdas.call("job_api", lambda: cancel_job(job_id, "not needed", cloud.world), on_end)
+    cloud.lambdas.call("job_api", lambda: cancel_job(job_id, "not needed", cloud.deps), on_end)
 
 
 STORIES = (

@@ -40,7 +40,7 @@ def is_good(
     if revision:
         demands += has_room(machine, revision)
         demands += has_network(offering, definition, revision, limits)
-    return all(demands) and has_good_terms(offering, definition, revision, memory, limits)
+    return all(demands) and meets_criteria(offering, definition, revision, memory, limits)
 
 
 def has_accelerator(machine: InstanceType, definition: JobDefinition, revision: Revision | None) -> Iterable[bool]:
@@ -130,7 +130,7 @@ def has_network(
     ]
 
 
-def has_good_terms(
+def meets_criteria(
     offering: Offering,
     definition: JobDefinition,
     revision: Revision | None,

@@ -5,14 +5,14 @@ from typing import Any
 
 from fakes.builders import CLUSTER, make_container_instance, make_definition
 from fakes.clock import FakeClock
-from fakes.dependencies import make_world
+from fakes.dependencies import make_dependencies
 from fakes.jobs import InMemoryJobs
 from fakes.registry import FakeRegistry
 from fakes.sources import FakeCheckpoints, FakeImages, FakeLaunchQueue, FakeOfferings, FakeRevisions, ListLog
 from fakes.tasks import FakeTasks
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.job import Attempt, Job
-from relaunch.core.launches.launch import CapacityNews, CapacityNewsKind, ContainerInstance, TaskObservation
+from relaunch.core.launches.launch import ContainerInstance, InstanceEvent, InstanceEventKind, TaskObservation
 from relaunch.core.triggers.events import DirectRequest, GithubEvent, ImagePushed, ObjectCreated
 from relaunch.usecases.launch_attempt import launch_attempt
 from relaunch.usecases.observe_capacity import observe_capacity
@@ -61,7 +61,7 @@ class Story:
         self.log = ListLog()
         names = ("jobs", "tasks", "clock", "launches", "revisions", "offerings", "images", "checkpoints", "registry")
         own = {name: getattr(self, name) for name in (*names, "log")}
-        self.world = make_world(**{**own, **ports})
+        self.deps = make_dependencies(**{**own, **ports})
         for definition in definitions or (make_definition(),):
             self.jobs.save_definition(definition)
 
@@ -71,7 +71,7 @@ class Story:
 
     def submit(self, event: GithubEvent | ObjectCreated | ImagePushed | DirectRequest | None = None) -> str:
         """Let an event start the one job it starts; return its id."""
-        (submission,) = submit_event(event or push(), self.world)
+        (submission,) = submit_event(event or push(), self.deps)
         assert submission.job is not None, submission.note
         return submission.job.job_id
 
@@ -92,7 +92,7 @@ class Story:
         requested, self.launches.requested = self.launches.requested, []
         self.clock.advance(max((delay for _, delay in requested), default=0))
         for job_id, _ in requested:
-            launch_attempt(job_id, self.world)
+            launch_attempt(job_id, self.deps)
         return len(requested)
 
     def settle(self) -> None:
@@ -104,7 +104,7 @@ class Story:
 
     def tell(self, observation: TaskObservation) -> Job | None:
         """Deliver a task state change."""
-        return observe_task(observation, self.world)
+        return observe_task(observation, self.deps)
 
     def run(self, job_id: str, on: ContainerInstance | None = None) -> None:
         """Let the job's task run, and tell it."""
@@ -130,14 +130,14 @@ class Story:
     def warn(self, instance_id: str) -> list[Job]:
         """Deliver a spot interruption warning."""
         return observe_capacity(
-            CapacityNews(CapacityNewsKind.INTERRUPTION_WARNING, instance_id, at=self.now), self.world
+            InstanceEvent(InstanceEventKind.INTERRUPTION_WARNING, instance_id, at=self.now), self.deps
         )
 
     def change_host(self, instance_id: str, state: str) -> list[Job]:
         """Deliver a state change of an EC2 instance."""
-        return observe_capacity(CapacityNews(CapacityNewsKind.STATE_CHANGE, instance_id, state, self.now), self.world)
+        return observe_capacity(InstanceEvent(InstanceEventKind.STATE_CHANGE, instance_id, state, self.now), self.deps)
 
     def reconcile(self, after: timedelta = timedelta(0)) -> int:
         """Let time pass and look at what is due."""
         self.clock.advance(after)
-        return reconcile_jobs(self.world)
+        return reconcile_jobs(self.deps)

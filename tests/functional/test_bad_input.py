@@ -10,7 +10,7 @@ from botocore.config import Config
 
 from fakes.builders import make_definition, make_instance_type, make_offering
 from fakes.busy_stack import BusyStack
-from fakes.dependencies import make_world
+from fakes.dependencies import make_dependencies
 from fakes.functions import QUEUE_FUNCTIONS, FakeContext, Functions, make_batch
 from fakes.jobs import InMemoryJobs
 from fakes.sources import FakeLaunchQueue, FakeOfferings
@@ -32,7 +32,7 @@ class Stack:
         small = make_instance_type("g4dn.xlarge", accelerator_model="T4", gpu_memory_mib=15_360)
         self.offerings = FakeOfferings(make_offering(small), make_offering("g5.xlarge"))
         self.jobs.save_definition(make_definition(**fields))
-        self.functions = Functions(make_world(jobs=self.jobs, launches=self.launches, offerings=self.offerings))
+        self.functions = Functions(make_dependencies(jobs=self.jobs, launches=self.launches, offerings=self.offerings))
 
     def deliver(self, *messages: dict[str, Any]) -> None:
         """Deliver events to the intake queue and then every launch that they ask for."""
@@ -44,7 +44,7 @@ class Stack:
 
     def outcomes(self) -> list[str]:
         """Return what became of the events, as `relaunch events` tells it."""
-        return [event.outcome for event in self.jobs.list_events(self.functions.world.clock.now(), 100)]
+        return [event.outcome for event in self.jobs.list_events(self.functions.deps.clock.now(), 100)]
 
 
 def upload(key: str) -> dict[str, Any]:
@@ -140,7 +140,7 @@ def unreachable_aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def _forget_worlds() -> None:
     bootstrap.function.cache_clear()
-    bootstrap.refresh_world.cache_clear()
+    bootstrap.refresh_dependencies.cache_clear()
 
 
 def call_deployed(function: str, event: Any) -> Any:

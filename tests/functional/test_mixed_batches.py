@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fakes.aws import refusal
 from fakes.builders import NOW, make_container_instance, make_definition
-from fakes.dependencies import make_world
+from fakes.dependencies import make_dependencies
 from fakes.functions import Functions
 from fakes.jobs import InMemoryJobs
 from fakes.sources import FakeLaunchQueue
@@ -65,15 +65,15 @@ class Stack:
         triggers = (GithubTrigger("acme/vision", "push"), S3Trigger("acme-datasets"))
         self.jobs.save_definition(make_definition(triggers=triggers, max_running_jobs=50))
         failing_jobs = Failing(self.jobs, self.plan)
-        world = make_world(
+        deps = make_dependencies(
             jobs=failing_jobs,
             definitions=failing_jobs,
             capacity=failing_jobs,
-            upkeep=failing_jobs,
+            maintenance=failing_jobs,
             tasks=_FailingTasks(self.tasks, self.plan),
             launches=Failing(self.launches, self.plan),
         )
-        self.functions = Functions(world)
+        self.functions = Functions(deps)
 
     def deliver(self, function: str, bodies: list[str], outages: list[str]) -> None:
         """Deliver a batch, and what is left of it again, until all of it is gone."""
@@ -99,7 +99,7 @@ class Stack:
             requested, self.launches.requested = self.launches.requested, []
             if not requested:
                 return
-            self.functions.world.clock.advance(max(delay for _, delay in requested))  # type: ignore[attr-defined]
+            self.functions.deps.clock.advance(max(delay for _, delay in requested))  # type: ignore[attr-defined]
             self.deliver("launch_attempt", [launch_request(job_id) for job_id, _ in requested], [])
         raise AssertionError("launch requests go on for ever")
 
@@ -144,26 +144,26 @@ def launch_request(job_id: str) -> str:
 
 def mix(data: st.DataObject, function: str, valid: list[str]) -> tuple[list[str], set[str]]:
     """Draw a batch of valid messages, some of them twice, and poison between them; return the poison too."""
-    poison = data.draw(st.lists(st.sampled_from(POISON_EVENTS[function]), max_size=4))
-    return data.draw(st.permutations([*valid, *poison])), set(poison)
+    dead_letters = data.draw(st.lists(st.sampled_from(POISON_EVENTS[function]), max_size=4))
+    return data.draw(st.permutations([*valid, *dead_letters])), set(dead_letters)
 
 
-def expect_buried(stack: Stack, poison: set[str]) -> None:
+def expect_buried(stack: Stack, dead_letters: set[str]) -> None:
     letters = stack.functions.dead_letters.letters
-    assert {letter.body for letter in letters} == poison
+    assert {letter.body for letter in letters} == dead_letters
     assert all(letter.attributes["reason"] for letter in letters)
 
 
 @given(st.data(), CHOICES, OUTAGES)
 def test_every_event_becomes_one_job(data: st.DataObject, numbers: list[int], outages: list[str]) -> None:
     stack = Stack()
-    batch, poison = mix(data, "submit_job", [intake_message(number) for number in numbers])
+    batch, dead_letters = mix(data, "submit_job", [intake_message(number) for number in numbers])
 
     stack.deliver("submit_job", batch, outages)
 
     assert len(stack.job_ids) == len(set(numbers))
     assert {job_id for job_id, _ in stack.launches.requested} == set(stack.job_ids)
-    expect_buried(stack, poison)
+    expect_buried(stack, dead_letters)
 
 
 @given(st.data(), CHOICES, OUTAGES)
@@ -171,7 +171,7 @@ def test_every_launch_request_becomes_one_task(data: st.DataObject, numbers: lis
     stack = Stack()
     ids = stack.make_jobs()
     stack.launches.requested.clear()
-    batch, poison = mix(data, "launch_attempt", [launch_request(ids[number]) for number in numbers])
+    batch, dead_letters = mix(data, "launch_attempt", [launch_request(ids[number]) for number in numbers])
 
     stack.deliver("launch_attempt", batch, outages)
     stack.launch_all()
@@ -179,7 +179,7 @@ def test_every_launch_request_becomes_one_task(data: st.DataObject, numbers: lis
     wanted = {ids[number] for number in numbers}
     assert sorted(task.started_by for task in stack.tasks.tasks.values()) == sorted(f"{each}/1" for each in wanted)
     assert {job_id for job_id in ids if stack.jobs.job(job_id).state is JobState.LAUNCHING} == wanted
-    expect_buried(stack, poison)
+    expect_buried(stack, dead_letters)
 
 
 @given(st.data(), CHOICES, OUTAGES)
@@ -191,14 +191,14 @@ def test_every_task_state_change_is_taken_down_once(
     machine = make_container_instance()
     running = {number: stack.tasks.run(arns[number], machine) for number in set(numbers)}
     changes = [_state_change(running[number]) for number in numbers]
-    batch, poison = mix(data, "observe_task", changes)
+    batch, dead_letters = mix(data, "observe_task", changes)
 
     stack.deliver("observe_task", batch, outages)
 
     assert stack.states().count(JobState.RUNNING) == len(running)
     for seen in running.values():
         assert stack.jobs.events_of(seen.started_by.rpartition("/")[0]).count("running") == 1
-    expect_buried(stack, poison)
+    expect_buried(stack, dead_letters)
 
 
 def _state_change(seen: Any) -> str:
@@ -220,7 +220,7 @@ def test_every_warned_machine_has_its_task_stopped(data: st.DataObject, numbers:
     for number, arn in enumerate(stack.run_all()):
         machine = replace(make_container_instance(arn=f"machine-{number}"), instance_id=f"i-{number}")
         stack.deliver("observe_task", [_state_change(stack.tasks.run(arn, machine))], [])
-    batch, poison = mix(data, "observe_capacity", [_warning(f"i-{number}") for number in numbers])
+    batch, dead_letters = mix(data, "observe_capacity", [_warning(f"i-{number}") for number in numbers])
 
     stack.deliver("observe_capacity", batch, outages)
 
@@ -229,7 +229,7 @@ def test_every_warned_machine_has_its_task_stopped(data: st.DataObject, numbers:
     assert {
         stack.tasks.instances[str(stack.tasks.tasks[arn].container_instance_arn)].instance_id for arn in stopped
     } == {f"i-{number}" for number in numbers}
-    expect_buried(stack, poison)
+    expect_buried(stack, dead_letters)
 
 
 def _warning(instance_id: str) -> str:

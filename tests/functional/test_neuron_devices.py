@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from fakes.builders import make_definition, make_offering
-from fakes.dependencies import make_world
+from fakes.dependencies import make_dependencies
 from fakes.ecs_region import EcsWorld, container
 from fakes.jobs import InMemoryJobs
 from fakes.sources import FakeLaunchQueue, FakeOfferings
@@ -84,7 +84,7 @@ class NeuronCluster:
         self.ecs.script = lambda _spec: Script(runtime_seconds=None)
         self.ecs.provider("inf2", MACHINE.name, max_size=self.max_size)
         self.ecs.register("trainer", container(cpu=4_096, memory=16_384), networkMode=self.network_mode)
-        self.world = make_world(
+        self.deps = make_dependencies(
             jobs=self.jobs,
             launches=self.launches,
             clock=SimulatorClock(self.ecs),
@@ -101,7 +101,7 @@ class NeuronCluster:
     def submit(self, wish: str) -> str:
         """Ask for a job; return its id."""
         self.submitted += 1
-        return submit_direct(DirectRequest(f"test:{self.submitted}", wish), self.world).job_id
+        return submit_direct(DirectRequest(f"test:{self.submitted}", wish), self.deps).job_id
 
     def deliver(self) -> None:
         """Deliver what is queued and what ECS has to say, until there is nothing left."""
@@ -111,11 +111,11 @@ class NeuronCluster:
             if not requested and not events:
                 return
             for job_id, _ in requested:
-                launch_attempt(job_id, self.world)
+                launch_attempt(job_id, self.deps)
             for event in events:
                 observation = parse_ecs_event(_plain(event)) if event["source"] == "aws.ecs" else None
                 if isinstance(observation, TaskObservation):
-                    observe_task(observation, self.world)
+                    observe_task(observation, self.deps)
             self.check()
         raise AssertionError("the cluster does not come to rest")
 
@@ -124,7 +124,7 @@ class NeuronCluster:
         for _ in range(int(seconds // 20)):
             self.ecs.clock.advance(20)
             self.deliver()
-        reconcile_jobs(self.world)
+        reconcile_jobs(self.deps)
         self.deliver()
 
     def hosts(self) -> list[Host]:
@@ -218,7 +218,7 @@ def test_a_device_is_free_again_when_its_job_is_over() -> None:
     first = [cluster.submit("one-device") for _ in range(6)]
     cluster.deliver()
     cluster.pass_time(400)
-    cancel_job(first[2], "enough", cluster.world)
+    cancel_job(first[2], "enough", cluster.deps)
     cluster.pass_time(60)
     cluster.submit("one-device")
     cluster.deliver()
@@ -253,11 +253,11 @@ def act(cluster: NeuronCluster, chance: random.Random) -> None:
     if what < 0.45 and len(open_jobs) < 18:
         cluster.submit(chance.choice([*WISHES, "one-device", "one-device"]))
     elif what < 0.65 and open_jobs:
-        cancel_job(chance.choice(open_jobs), "enough", cluster.world)
+        cancel_job(chance.choice(open_jobs), "enough", cluster.deps)
     elif what < 0.72 and hosts:
         cluster.ecs.simulator.terminate(chance.choice(hosts).instance_id)
     elif what < 0.78:
-        clean_revisions(cluster.world)
+        clean_revisions(cluster.deps)
     cluster.deliver()
     cluster.pass_time(chance.choice([0, 20, 60, 400]))
 

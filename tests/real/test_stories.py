@@ -17,10 +17,10 @@ import pytest
 from fakes.webhook import load_event
 from relaunch.adapters.definition_file.parser import parse_definitions
 from relaunch.adapters.offerings.bundled import load_catalogue
-from relaunch.bootstrap import make_world
+from relaunch.bootstrap import make_dependencies
 from relaunch.core.jobs.job import JobState
 from relaunch.core.launches.derived_revision import DERIVED_FROM
-from relaunch.ports import JobHistory, World
+from relaunch.ports import Dependencies, JobHistory
 from relaunch.settings import Settings
 from relaunch.usecases.register_definitions import compare_definitions, register_definitions
 from relaunch_local.stack.account import CHECKPOINTS, DATASETS, LOG_GROUP
@@ -45,11 +45,11 @@ def eventually(ask: Callable[[], Answer | None]) -> Answer:
 
 
 @pytest.fixture
-def relaunch(world: LocalWorld, monkeypatch: pytest.MonkeyPatch) -> World:
+def relaunch(world: LocalWorld, monkeypatch: pytest.MonkeyPatch) -> Dependencies:
     """The use cases with the operator's own credentials, as the command runs them; the examples are registered."""
     for name, value in world.environment().items():
         monkeypatch.setenv(name, value)
-    opened = make_world(Settings.from_stack_outputs(world.deployment.outputs), boto3.Session())
+    opened = make_dependencies(Settings.from_stack_outputs(world.deployment.outputs), boto3.Session())
     text = (REPOSITORY / "examples" / "relaunch.yaml").read_text()
     definitions = parse_definitions(text, "relaunch.yaml", load_catalogue())
     changes = compare_definitions(definitions, opened.definitions.list_definitions(), prune=False)
@@ -87,22 +87,22 @@ def push(world: LocalWorld, commit: str) -> int:
         return int(response.status)
 
 
-def new_job(relaunch: World, known: set[str]) -> str:
+def new_job(relaunch: Dependencies, known: set[str]) -> str:
     """The id of the job that was not there before."""
     return eventually(lambda: next(iter(job_ids(relaunch) - known), None))
 
 
-def job_ids(relaunch: World) -> set[str]:
+def job_ids(relaunch: Dependencies) -> set[str]:
     return {summary.job_id for summary in relaunch.jobs.list_jobs(limit=100)[0]}
 
 
-def history_of(relaunch: World, job_id: str) -> JobHistory:
+def history_of(relaunch: Dependencies, job_id: str) -> JobHistory:
     history = relaunch.jobs.load_history(job_id)
     assert history is not None
     return history
 
 
-def running_on(relaunch: World, job_id: str) -> str:
+def running_on(relaunch: Dependencies, job_id: str) -> str:
     """The instance that the job's training runs on, once it has saved something."""
 
     def instance() -> str | None:
@@ -114,7 +114,7 @@ def running_on(relaunch: World, job_id: str) -> str:
     return eventually(instance)
 
 
-def outcome(relaunch: World, job_id: str) -> JobHistory:
+def outcome(relaunch: Dependencies, job_id: str) -> JobHistory:
     """The job's history, once it is over."""
 
     def over() -> JobHistory | None:
@@ -149,7 +149,7 @@ def uninterrupted_result(steps: int) -> tuple[float, str]:
 
 
 def test_a_pushed_training_that_loses_its_machine_resumes_on_another_and_ends_as_if_nothing_had_happened(
-    world: LocalWorld, relaunch: World
+    world: LocalWorld, relaunch: Dependencies
 ) -> None:
     known = job_ids(relaunch)
 
@@ -163,7 +163,7 @@ def test_a_pushed_training_that_loses_its_machine_resumes_on_another_and_ends_as
     assert history.job.state is JobState.SUCCEEDED
     first, second = history.attempts
     assert first.instance_id == instance_id
-    assert second.placement_try.offering != first.placement_try.offering
+    assert second.placement.offering != first.placement.offering
     lines = output_of(world, job_id)
     assert [line["event"] for line in lines if line["event"] in {"started", "stopped", "resumed", "finished"}] == [
         "started",
@@ -176,7 +176,7 @@ def test_a_pushed_training_that_loses_its_machine_resumes_on_another_and_ends_as
 
 
 def test_the_newest_active_revision_is_pinned_and_the_task_lands_where_it_was_meant_to(
-    world: LocalWorld, relaunch: World
+    world: LocalWorld, relaunch: Dependencies
 ) -> None:
     known = job_ids(relaunch)
 
@@ -190,7 +190,7 @@ def test_the_newest_active_revision_is_pinned_and_the_task_lands_where_it_was_me
         if each.action == "RunTask" and each.parameters["startedBy"].startswith(job_id)
     ]
     (attempt,) = history.attempts
-    instance_type = attempt.placement_try.offering.instance_type
+    instance_type = attempt.placement.offering.instance_type
     assert request["cluster"] == CLUSTER
     derived = relaunch.registry.load_definition(request["taskDefinition"])
     assert derived.tags[DERIVED_FROM].endswith(":task-definition/trainer:11")
@@ -200,7 +200,7 @@ def test_the_newest_active_revision_is_pinned_and_the_task_lands_where_it_was_me
     assert request["placementConstraints"] == [{"type": "memberOf", "expression": expression}]
 
 
-def test_a_delivery_that_github_repeats_starts_nothing_new(world: LocalWorld, relaunch: World) -> None:
+def test_a_delivery_that_github_repeats_starts_nothing_new(world: LocalWorld, relaunch: Dependencies) -> None:
     known = job_ids(relaunch)
 
     assert push(world, "c" * 40) == 202
@@ -211,7 +211,7 @@ def test_a_delivery_that_github_repeats_starts_nothing_new(world: LocalWorld, re
     assert job_ids(relaunch) - known == {job_id}
 
 
-def test_an_upload_starts_a_training_that_knows_what_was_uploaded(world: LocalWorld, relaunch: World) -> None:
+def test_an_upload_starts_a_training_that_knows_what_was_uploaded(world: LocalWorld, relaunch: Dependencies) -> None:
     known = job_ids(relaunch)
     key = "images/überblick a+b.manifest"
 

@@ -26,16 +26,14 @@ from relaunch.core.jobs.job import (
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.launches import launch_plan
 from relaunch.core.launches.launch import TaskObservation
-from relaunch.core.lifecycle import running as watching
-from relaunch.core.lifecycle import stopping
-from relaunch.core.lifecycle import table as lifecycle
+from relaunch.core.lifecycle import running, stopping, table
 from relaunch.core.lifecycle.decision import Decision, look_again, move, stop_effect
 from relaunch.core.lifecycle.events import HostEnded, HostWarned, JobEvent, TaskMissing, TaskSeen
 from relaunch.core.lifecycle.restart_policy import GiveUp, RestartAfter
 from relaunch.core.lifecycle.stopping import follow_stop
 from relaunch.core.triggers.events import TriggerEvent
 from relaunch.core.triggers.matching import Match, derive_job_id, match
-from relaunch.ports import JobWrite, World
+from relaunch.ports import Dependencies, JobWrite
 from relaunch.usecases import advance_job as advancing
 from relaunch.usecases import submit_job as submitting
 from relaunch.usecases.submit_job import Submission
@@ -77,19 +75,19 @@ def any_version(job: Job, event: TaskSeen) -> bool:
 
 
 def seen_and_not_woken(job: Job, event: TaskSeen, now: datetime, limits: StackLimits) -> Decision:
-    decided = watching.task_seen(job, event, now, limits)
+    decided = running.task_seen(job, event, now, limits)
     return decided if decided.job.state.is_final else replace(decided, job=replace(decided.job, wake_at=None))
 
 
-def apply_without_pending(job: Job, event: JobEvent, world: World) -> Job:
-    decided = lifecycle.decide(job, event, world.clock.now(), world.limits)
+def apply_without_pending(job: Job, event: JobEvent, deps: Dependencies) -> Job:
+    decided = table.decide(job, event, deps.clock.now(), deps.limits)
     if decided.is_ignored:
         return job
     effects = decided.job.pending
     unmarked = replace(decided, job=replace(decided.job, pending=()))
-    saved = world.jobs.save_job(advancing._write(job, unmarked, world))
+    saved = deps.jobs.save_job(advancing._write(job, unmarked, deps))
     for effect in effects:
-        advancing._perform(saved, effect, world)
+        advancing._perform(saved, effect, deps)
     return saved
 
 
@@ -157,9 +155,9 @@ def no_timeline(_before: Job, write: JobWrite) -> JobWrite:
 
 def without_effect(kind: EffectKind) -> Planting:
     def make(original: Callable[..., None]) -> Callable[..., None]:
-        def perform(job: Job, effect: Any, world: World) -> None:
+        def perform(job: Job, effect: Any, deps: Dependencies) -> None:
             if effect.kind is not kind:
-                original(job, effect, world)
+                original(job, effect, deps)
 
         return perform
 
@@ -178,14 +176,14 @@ def end_as_due(original: Callable[..., Decision]) -> Callable[..., Decision]:
     return end
 
 
-def submit_anew(definition: JobDefinition, event: TriggerEvent, world: World) -> Submission:
+def submit_anew(definition: JobDefinition, event: TriggerEvent, deps: Dependencies) -> Submission:
     matched = match(definition, event)
     if not isinstance(matched, Match):
         return Submission(definition.name, None, False, matched.reason)
     job_id = derive_job_id(event.identity, definition.name)
-    job, entries = submitting._accept(job_id, definition, matched, event, world)
-    world.jobs.create_job(job, entries)
-    return Submission(definition.name, advancing.act(replace(job, version=1), world), True, "started")
+    job, entries = submitting._accept(job_id, definition, matched, event, deps)
+    deps.jobs.create_job(job, entries)
+    return Submission(definition.name, advancing.act(replace(job, version=1), deps), True, "started")
 
 
 def put_job(self: InMemoryJobs, job: Job, timeline: Sequence[TimelineEntry]) -> bool:
@@ -284,8 +282,8 @@ def wait_for_pull_for_ever(original: Callable[..., Decision]) -> Callable[..., D
 
 
 def half_an_hour_for_all(attempt: Attempt, _limits: StackLimits) -> datetime:
-    chosen = attempt.placement_try
-    return (chosen.placed_at or chosen.frozen_at) + timedelta(minutes=30)
+    chosen = attempt.placement
+    return (chosen.placed_at or chosen.requested_at) + timedelta(minutes=30)
 
 
 def without_deadline(original: Callable[[Job, datetime], GiveUp | None]) -> Callable[[Job, datetime], GiveUp | None]:
@@ -296,13 +294,13 @@ def without_deadline(original: Callable[[Job, datetime], GiveUp | None]) -> Call
 
 
 def as_if_sent_for_the_first_time(original: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda job, outcome, world, **_named: original(job, outcome, world, is_first=True)
+    return lambda job, outcome, deps, **_named: original(job, outcome, deps, is_first=True)
 
 
 def only_long_overdue(original: Callable[..., None]) -> Callable[..., None]:
-    def look(job_id: str, seen: Mapping[str, TaskObservation | None], world: World) -> None:
-        job = world.jobs.load_job(job_id)
-        if job is None or job.wake_at is None or world.clock.now() - job.wake_at >= timedelta(hours=1):
-            original(job_id, seen, world)
+    def look(job_id: str, seen: Mapping[str, TaskObservation | None], deps: Dependencies) -> None:
+        job = deps.jobs.load_job(job_id)
+        if job is None or job.wake_at is None or deps.clock.now() - job.wake_at >= timedelta(hours=1):
+            original(job_id, seen, deps)
 
     return look

@@ -21,8 +21,7 @@ from relaunch.core.jobs.job import (
 from relaunch.core.launches import launch_plan
 from relaunch.core.launches.launch import LaunchRefused, PlacementFailed
 from relaunch.core.lifecycle import decision as deciding
-from relaunch.core.lifecycle import launching, restart_policy, stop_reason, stopping
-from relaunch.core.lifecycle import running as watching
+from relaunch.core.lifecycle import launching, restart_policy, running, stop_reason, stopping
 from relaunch.core.lifecycle.restart_policy import is_failure, is_interruption, out_of_time
 from relaunch.core.selection import selection
 from relaunch.usecases import advance_job as advancing
@@ -98,14 +97,14 @@ BUGS = (
     PlantedBug(
         "no-intent",
         "StopTask is sent without an intent that was written down before",
-        lambda: patched_in((watching, launching), stop_with_intent=stop_without_intent(stopping.stop_with_intent)),
+        lambda: patched_in((running, launching), stop_with_intent=stop_without_intent(stopping.stop_with_intent)),
         "every end is deserved",
         8,
     ),
     PlantedBug(
         "version-ignored",
         "news of a task count whatever their `version`",
-        lambda: guard_changed("is_news", any_version),
+        lambda: guard_changed("is_new_observation", any_version),
         "old news of a task changes nothing",
         8,
     ),
@@ -119,7 +118,7 @@ BUGS = (
     PlantedBug(
         "heartbeat-of-a-day",
         "a running job is looked at once a day",
-        changed(watching, HEARTBEAT=_DAY),
+        changed(running, HEARTBEAT=_DAY),
         "every open job is woken",
         8,
     ),
@@ -133,7 +132,7 @@ BUGS = (
     PlantedBug(
         "pending-not-finished",
         "who loads a job next does not finish what is pending",
-        lambda: patched(advancing, finish_pending=lambda job, _world: job),
+        lambda: patched(advancing, finish_pending=lambda job, _deps: job),
         "a job that can finish does finish",
         8,
     ),
@@ -175,7 +174,7 @@ BUGS = (
     PlantedBug(
         "stopping-is-stopped",
         "a task that is on its way out is taken for STOPPED",
-        changed(watching, _ENDED=watching._ENDED | watching._ENDING),
+        changed(running, _ENDED=running._ENDED | running._ENDING),
         "never two live tasks of one job",
         30,
     ),
@@ -203,7 +202,7 @@ BUGS = (
     PlantedBug(
         "never-resumes",
         "every attempt begins anew",
-        changed(launching_attempts, _resume_uri=lambda _job, _world: None),
+        changed(launching_attempts, _resume_uri=lambda _job, _deps: None),
         "an attempt resumes from the newest complete checkpoint",
         8,
     ),
@@ -294,7 +293,7 @@ BUGS = (
     PlantedBug(
         "max-runtime-ignored",
         "no job is ever out of time",
-        lambda: patched_in((watching, launching, restart_policy), out_of_time=lambda _job, _now: None),
+        lambda: patched_in((running, launching, restart_policy), out_of_time=lambda _job, _now: None),
         "a job that can finish does finish",
         8,
     ),
@@ -322,7 +321,7 @@ BUGS = (
     PlantedBug(
         "start-is-now",
         "a task starts when we hear of it, not when ECS says that it started",
-        replaced(watching, "_observed", start_seen_now),
+        replaced(running, "_observed", start_seen_now),
         "the record's cost is the bill",
         8,
     ),
@@ -331,7 +330,7 @@ BUGS = (
         "max_price_usd_per_hour rejects no offering",
         replaced(
             selection,
-            "derive_terms",
+            "derive_criteria",
             lambda original: lambda *parts: replace(original(*parts), price_cap=float("inf")),
         ),
         "price caps are kept",
@@ -340,7 +339,7 @@ BUGS = (
     PlantedBug(
         "intent-without-stop-of-frozen",
         "a task of a try that was cancelled while frozen is placed as if nothing had been said",
-        lambda: patched_in((launching, watching), stop_with_intent=placed_anyway(stopping.stop_with_intent)),
+        lambda: patched_in((launching, running), stop_with_intent=placed_anyway(stopping.stop_with_intent)),
         "what is meant to stop is asked to",
         30,
     ),
@@ -375,7 +374,7 @@ BUGS = (
     PlantedBug(
         "try-lapses-at-once",
         "a frozen try is closed as soon as it was not sent at once",
-        changed(launching_attempts, _OLDEST_TRY=timedelta(seconds=1), _SENDING_GRACE=_NOTHING),
+        changed(launching_attempts, _OLDEST_PLACEMENT=timedelta(seconds=1), _SENDING_GRACE=_NOTHING),
         "nothing is launched beside a live task",
         30,
     ),
@@ -470,14 +469,14 @@ BUGS = (
     PlantedBug(
         "start-limits-mixed-up",
         "a task without a machine has as long to start as one that pulls its image",
-        lambda: patched_in((launching, watching), start_deadline=half_an_hour_for_all),
+        lambda: patched_in((launching, running), start_deadline=half_an_hour_for_all),
         "a task without a machine is withdrawn in time",
         30,
     ),
     PlantedBug(
         "cancel-while-launching-ignored",
         "who cancels while RunTask's answer is unknown is not heard",
-        lambda: rows_dropped("cancel_frozen"),
+        lambda: rows_dropped("cancel_pending"),
         "what is cancelled ends as cancelled",
         30,
     ),
@@ -491,14 +490,14 @@ BUGS = (
     PlantedBug(
         "deadline-ignored",
         "a job's deadline passes unnoticed",
-        lambda: patched_in((watching, launching, restart_policy), out_of_time=without_deadline(out_of_time)),
+        lambda: patched_in((running, launching, restart_policy), out_of_time=without_deadline(out_of_time)),
         "nothing lives long after its deadline",
         30,
     ),
     PlantedBug(
         "strays-left-alone",
         "a task that is not its job's current one is let run",
-        lambda: rows_dropped("stop_stray_task"),
+        lambda: rows_dropped("stop_orphaned_task"),
         "a sweep finds what was given up",
         60,
     ),
@@ -512,7 +511,7 @@ BUGS = (
     PlantedBug(
         "try-never-too-old",
         "RunTask is sent again however old its client token is",
-        changed(launching_attempts, _OLDEST_TRY=_DAY),
+        changed(launching_attempts, _OLDEST_PLACEMENT=_DAY),
         "one placement try makes one task",
         60,
     ),

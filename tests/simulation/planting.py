@@ -5,11 +5,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from relaunch.core.jobs.job import Job
-from relaunch.core.lifecycle import table as lifecycle
+from relaunch.core.lifecycle import table
 from relaunch.core.lifecycle.decision import Decision, ignore
 from relaunch.core.lifecycle.events import JobEvent
 from relaunch.core.lifecycle.table import Row
-from relaunch.ports import JobWrite, World
+from relaunch.ports import Dependencies, JobWrite
 from relaunch.usecases import advance_job as advancing
 
 
@@ -58,10 +58,10 @@ def rows_dropped(action: str) -> Iterator[None]:
 
 @contextmanager
 def _table(change: Callable[[Row], Row | None]) -> Iterator[None]:
-    table = tuple(row for row in map(change, lifecycle.TABLE) if row is not None)
-    if table == lifecycle.TABLE:
+    changed = tuple(row for row in map(change, table.TABLE) if row is not None)
+    if changed == table.TABLE:
         raise LookupError("no row of the transition table was changed")
-    with patched(lifecycle, TABLE=table):
+    with patched(table, TABLE=changed):
         yield
 
 
@@ -70,8 +70,8 @@ def writes(change: Callable[[Job, JobWrite], JobWrite]) -> Iterator[None]:
     """Change what is written when a decision is saved: `change` gets the job as it was, and the write."""
     original = advancing._write
 
-    def write(before: Job, decision: Decision, world: World) -> JobWrite:
-        return change(before, original(before, decision, world))
+    def write(before: Job, decision: Decision, deps: Dependencies) -> JobWrite:
+        return change(before, original(before, decision, deps))
 
     with patched(advancing, _write=write):
         yield

@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from relaunch.core.lifecycle import table as lifecycle
+from relaunch.core.lifecycle import table
 from relaunch_local.simulation import run_seed
 from simulation.planted_bugs import BUGS, PlantedBug
 from simulation.planting import patched, rows_dropped
@@ -47,23 +47,23 @@ def test_at_least_thirty_bugs_are_planted_each_under_a_name_of_its_own() -> None
 
 
 def test_what_was_broken_is_mended_even_when_a_run_fails() -> None:
-    table, row = lifecycle.TABLE, lifecycle.Row
+    rows, row = table.TABLE, table.Row
     with pytest.raises(KeyError, match="a run failed"):
         fail_while_broken()
-    assert lifecycle.TABLE is table
-    assert lifecycle.Row is row
+    assert table.TABLE is rows
+    assert table.Row is row
 
 
 def fail_while_broken() -> None:
     """Raise while the table lacks a row and a class is gone."""
-    whole = len(lifecycle.TABLE)
-    with rows_dropped("cancel_frozen"), patched(lifecycle, Row=None):
-        assert len(lifecycle.TABLE) == whole - 1
+    whole = len(table.TABLE)
+    with rows_dropped("cancel_pending"), patched(table, Row=None):
+        assert len(table.TABLE) == whole - 1
         raise KeyError("a run failed")
 
 
 def test_a_bug_that_breaks_nothing_is_refused() -> None:
     with pytest.raises(LookupError, match="no row"), rows_dropped("an action that is not there"):
         pass
-    with pytest.raises(AttributeError), patched(lifecycle, NOT_THERE=1):
+    with pytest.raises(AttributeError), patched(table, NOT_THERE=1):
         pass

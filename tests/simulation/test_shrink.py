@@ -46,7 +46,7 @@ def test_a_seed_that_breaks_nothing_has_nothing_to_shrink() -> None:
 
 def test_a_planted_bug_is_told_with_few_faults(monkeypatch: pytest.MonkeyPatch) -> None:
     # Nothing is resumed: the first interruption of a job with a checkpoint shows it.
-    monkeypatch.setattr(launching, "_resume_uri", lambda _job, _world: None)
+    monkeypatch.setattr(launching, "_resume_uri", lambda _job, _deps: None)
     name = "an attempt resumes from the newest complete checkpoint"
     whole = next(result for seed in range(20) if breaks(name, result := run_seed(seed)))
 

@@ -81,7 +81,7 @@ def test_however_many_jobs_cannot_be_helped_the_others_are_reconciled():
     for job_id in troubled:
         tasks.denied.add(story.arn(job_id))
         with pytest.raises(PermanentError):
-            cancel_job(job_id, "not needed", story.world)
+            cancel_job(job_id, "not needed", story.deps)
     story.clock.advance(MINUTE)
     other = story.launch()
     tasks.end(story.arn(other), 0, stopped_at=story.now)
@@ -104,7 +104,7 @@ def test_a_waiting_job_that_cannot_be_helped_does_not_keep_the_image_from_its_ow
 
     story.jobs.load_job = load_job
     with pytest.raises(PermanentError, match="cannot be read"):
-        submit_event(image(), story.world)
+        submit_event(image(), story.deps)
 
     assert {each.definition for each in story.jobs.list_jobs(10)[0]} == {"pushed", "resnet"}
 
@@ -143,7 +143,7 @@ def test_a_definition_that_cannot_be_started_does_not_keep_the_event_from_the_ot
 
     story.revisions.newest_active = newest_active
     with pytest.raises(PermanentError, match="describing denied"):
-        submit_event(push(), story.world)
+        submit_event(push(), story.deps)
 
     (summary,) = story.jobs.list_jobs(10)[0]
     (event,) = story.jobs.list_events(story.now, 10)

@@ -63,13 +63,13 @@ def test_every_way_to_end_lets_the_next_one_in(ending):
     if ending == "refused":
         story.tasks.outcomes.append(LaunchRefused("ClientException"))
     first, second = story.submit(), story.submit(push("b" * 40))
-    launch_attempt(first, story.world)
+    launch_attempt(first, story.deps)
     if ending != "refused":
-        launch_attempt(second, story.world)
+        launch_attempt(second, story.deps)
         assert story.job(second).state is JobState.WAITING
         story.launches.requested.clear()
         if ending == "cancelled":
-            cancel_job(first, "not needed", story.world)
+            cancel_job(first, "not needed", story.deps)
         story.end(first, 1)
 
     story.settle()

@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from relaunch.bootstrap import emf_measures, measured
-from relaunch.core.lifecycle.metrics import Measure, Metric
-from relaunch.observability import EmfMeasures
+from relaunch.bootstrap import emf_metrics, with_metrics
+from relaunch.core.lifecycle.metrics import Metric, MetricDatum
+from relaunch.observability import EmfMetrics
 
 
 @pytest.fixture
-def measures(monkeypatch: pytest.MonkeyPatch) -> EmfMeasures:
+def metrics(monkeypatch: pytest.MonkeyPatch) -> EmfMetrics:
     monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "observe_task")
     monkeypatch.setenv("POWERTOOLS_METRICS_NAMESPACE", "Other")
-    return EmfMeasures()
+    return EmfMetrics()
 
 
 def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
@@ -31,13 +31,13 @@ def directive(dimensions: list[str], *metrics: tuple[str, str]) -> dict[str, Any
 
 
 def test_measures_are_written_once_in_one_line_per_dimension(
-    measures: EmfMeasures, capsys: pytest.CaptureFixture[str]
+    metrics: EmfMetrics, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    measures.record(Measure(Metric.TASKS_LAUNCHED), Measure(Metric.STOPS, label="unknown"))
-    measures.record(Measure(Metric.EVENT_TO_RUN_TASK, 2.71828), Measure(Metric.TASKS_LAUNCHED))
-    measures.record(Measure(Metric.STOPS, label="success"))
-    measures.flush()
-    measures.flush()
+    metrics.record(MetricDatum(Metric.TASKS_LAUNCHED), MetricDatum(Metric.STOPS, label="unknown"))
+    metrics.record(MetricDatum(Metric.EVENT_TO_RUN_TASK, 2.71828), MetricDatum(Metric.TASKS_LAUNCHED))
+    metrics.record(MetricDatum(Metric.STOPS, label="success"))
+    metrics.flush()
+    metrics.flush()
 
     assert lines(capsys) == [
         {
@@ -50,17 +50,15 @@ def test_measures_are_written_once_in_one_line_per_dimension(
     ]
 
 
-def test_nothing_recorded_is_nothing_written(measures: EmfMeasures, capsys: pytest.CaptureFixture[str]) -> None:
-    measures.flush()
+def test_nothing_recorded_is_nothing_written(metrics: EmfMetrics, capsys: pytest.CaptureFixture[str]) -> None:
+    metrics.flush()
 
     assert capsys.readouterr().out == ""
 
 
-def test_no_line_has_more_values_than_cloudwatch_takes(
-    measures: EmfMeasures, capsys: pytest.CaptureFixture[str]
-) -> None:
-    measures.record(*[Measure(Metric.QUEUE_AGE, number, "intake") for number in range(250)])
-    measures.flush()
+def test_no_line_has_more_values_than_cloudwatch_takes(metrics: EmfMetrics, capsys: pytest.CaptureFixture[str]) -> None:
+    metrics.record(*[MetricDatum(Metric.QUEUE_AGE, number, "intake") for number in range(250)])
+    metrics.flush()
 
     written = [line["QueueAge"] for line in lines(capsys)]
     assert max(len(values) for values in written) <= 100
@@ -68,9 +66,9 @@ def test_no_line_has_more_values_than_cloudwatch_takes(
 
 
 def test_a_handler_writes_its_metrics_also_when_it_fails(capsys: pytest.CaptureFixture[str]) -> None:
-    @measured
+    @with_metrics
     def handle(event: dict[str, bool], _context: object) -> str:
-        emf_measures().record(Measure(Metric.JOBS_ACCEPTED))
+        emf_metrics().record(MetricDatum(Metric.JOBS_ACCEPTED))
         if event["fails"]:
             raise RuntimeError("a bug")
         return "answer"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import boto3
 
     from relaunch.core.offerings.amis import Ami, AmiKind, AmiSystem
-    from relaunch.ports import DeadLetters, World
+    from relaunch.ports import DeadLetters, Dependencies
     from relaunch.settings import Settings
 
 
@@ -43,7 +43,7 @@ class Connection(Protocol):
     """What commands need of the outside; tests give their own."""
 
     @property
-    def world(self) -> "World":
+    def deps(self) -> "Dependencies":
         """Return the world of the stack.
 
         Raises:
@@ -53,11 +53,11 @@ class Connection(Protocol):
         ...
 
     @property
-    def all_types(self) -> "World":
+    def all_types(self) -> "Dependencies":
         """Return the world of the stack with every type of its region on offer: to plan in, not to launch.
 
         Raises:
-            CommandError: as `world`.
+            CommandError: as `deps`.
         """
         ...
 
@@ -106,18 +106,18 @@ class AwsConnection:
         return session
 
     @cached_property
-    def world(self) -> "World":
+    def deps(self) -> "Dependencies":
         settings = self._settings  # first, because bootstrap takes long to import and may be in vain
-        from relaunch.bootstrap import make_world
+        from relaunch.bootstrap import make_dependencies
 
-        return make_world(settings, self._session)
+        return make_dependencies(settings, self._session)
 
     @cached_property
-    def all_types(self) -> "World":
+    def all_types(self) -> "Dependencies":
         settings = self._settings
-        from relaunch.bootstrap import make_world
+        from relaunch.bootstrap import make_dependencies
 
-        return make_world(settings, self._session, has_all_types=True)
+        return make_dependencies(settings, self._session, has_all_types=True)
 
     @cached_property
     def _settings(self) -> "Settings":

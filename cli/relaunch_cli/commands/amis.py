@@ -46,8 +46,8 @@ def amis(
         say(dump({"images": [image_shape(each) for each in found], "misfits": misfits(machines)}))
     else:
         show_images(found)
-    for name, misfit in misfits(machines).items():
-        remark(f"{name}: {misfit}")
+    for name, rejection in misfits(machines).items():
+        remark(f"{name}: {rejection}")
     if system_notice(system):
         remark(system_notice(system))
     if not all(each.image_id for each in found):
@@ -94,9 +94,9 @@ def ask_for_images(
 
 def misfits(machines: "Sequence[InstanceType]") -> dict[str, str]:
     """Return what speaks against the recommended images, by type."""
-    from relaunch.core.offerings.amis import ami_misfit
+    from relaunch.core.offerings.amis import ami_rejection
 
-    return {machine.name: ami_misfit(machine) for machine in machines if ami_misfit(machine)}
+    return {machine.name: ami_rejection(machine) for machine in machines if ami_rejection(machine)}
 
 
 def show_images(found: "Sequence[Ami]") -> None:

@@ -16,7 +16,7 @@ from relaunch_cli.lookup import connect
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from relaunch.core.messages.dead_letter import DeadLetter
+    from relaunch.core.messages.dead_letter import DeadLetterMessage
     from relaunch.usecases.dead_letters import QueueListing
 
 commands = typer.Typer(
@@ -66,7 +66,7 @@ def show_listings(listings: "Sequence[QueueListing]", context: typer.Context, st
 
     letters = [letter for listing in listings for letter in listing.letters]
     if letters:
-        show_parts(render_letters(letters, connect(context, stack).world.clock.now()))
+        show_parts(render_letters(letters, connect(context, stack).deps.clock.now()))
     for listing in listings:
         if listing.about > len(listing.letters):
             remark(
@@ -93,7 +93,7 @@ def show(context: typer.Context, message_id: _MessageId, as_json: Json = False, 
     if as_json:
         say(dump(full_letter_shape(letter)))
         return
-    show_parts(render_letter(letter, connection.world.clock.now()))
+    show_parts(render_letter(letter, connection.deps.clock.now()))
     say(letter.body)
 
 
@@ -121,9 +121,9 @@ def redrive(
     if is_all == bool(message_ids):
         raise CommandError("name the messages, or say --all", "`relaunch dead-letters list` lists them")
     connection = connect(context, stack)
-    sent: list[DeadLetter] = []
+    sent: list[DeadLetterMessage] = []
 
-    def tell(letter: "DeadLetter") -> None:
+    def tell(letter: "DeadLetterMessage") -> None:
         sent.append(letter)
         if not as_json:
             say(f"{letter.message_id} was sent back to {letter.queue.name}")
@@ -132,7 +132,7 @@ def redrive(
         for message_id in message_ids or ():
             tell(_asked(partial(redrive_dead_letter, message_id, connection.dead_letters)))
         if is_all:
-            now = connection.world.clock.now()
+            now = connection.deps.clock.now()
             for left in _asked(lambda: redrive_all(connection.dead_letters, queue, now, tell)):
                 remark(f"{left.queue.name}: about {left.about} stay: its function has no queue to send them to")
     finally:

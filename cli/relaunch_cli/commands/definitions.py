@@ -45,19 +45,19 @@ def apply(
 
     text = read_file(file)
     parse_file(text, file, so=_REFUSED)
-    world = connect(context, stack).world
+    deps = connect(context, stack).deps
     with progress("reading the registered definitions"):
-        registered = world.definitions.list_definitions()
+        registered = deps.definitions.list_definitions()
     definitions = parse_file(text, file, registered, so=_REFUSED)
     with progress("checking revisions and offerings"):
-        plans = plan_jobs(definitions, world)
+        plans = plan_jobs(definitions, deps)
     refuse_impossible(plans, text, file)
     changes = compare_definitions(definitions, registered, prune=prune)
     for plan in plans:
         remark_notices(plan, plan.definition.name)
     if not dry_run:
         with progress("registering"):
-            register_definitions(definitions, changes, world)
+            register_definitions(definitions, changes, deps)
     show_changes(changes, plans, is_dry_run=dry_run, as_json=as_json)
 
 
@@ -112,9 +112,9 @@ def definitions(context: typer.Context, as_json: Json = False, stack: Stack = DE
     from relaunch_cli.views.json_output import definition_shape, dump
     from relaunch_cli.views.screen import progress, remark, say, show
 
-    world = connect(context, stack).world
+    deps = connect(context, stack).deps
     with progress("reading the registered definitions"):
-        registered = world.definitions.list_definitions()
+        registered = deps.definitions.list_definitions()
     if as_json:
         say(dump({"definitions": [definition_shape(each) for each in registered]}))
     elif registered:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from relaunch.core.jobs.job import Job, JobSummary
-    from relaunch.ports import JobHistory, World
+    from relaunch.ports import Dependencies, JobHistory
     from relaunch_cli.aws.connection import Connection
 
 commands = typer.Typer()
@@ -38,36 +38,36 @@ def ps(
     from relaunch_cli.views.screen import progress, say
 
     connection = connect(context, stack)
-    world = connection.world
+    deps = connection.deps
     if as_json:
-        jobs, is_cut = load_jobs(world, limit, is_all=is_all)
+        jobs, is_cut = load_jobs(deps, limit, is_all=is_all)
         say(dump({"jobs": [summary_shape(job) for job in jobs], "is_cut": is_cut}))
     elif watch:
         watch_jobs(connection, limit, is_all=is_all)
     else:
         with progress("reading jobs"):
-            jobs, is_cut = load_jobs(world, limit, is_all=is_all)
-        show_jobs(jobs, world, limit, is_cut=is_cut, is_all=is_all)
+            jobs, is_cut = load_jobs(deps, limit, is_all=is_all)
+        show_jobs(jobs, deps, limit, is_cut=is_cut, is_all=is_all)
 
 
-def load_jobs(world: "World", limit: int, *, is_all: bool) -> "tuple[list[JobSummary], bool]":
+def load_jobs(deps: "Dependencies", limit: int, *, is_all: bool) -> "tuple[list[JobSummary], bool]":
     """Load the newest jobs, all or only those that are not over; also tell whether older ones were left unread."""
     found: list[JobSummary] = []
     cursor: str | None = None
     while True:
-        page, cursor = world.jobs.list_jobs(min(_PAGE, limit - len(found)), cursor)
+        page, cursor = deps.jobs.list_jobs(min(_PAGE, limit - len(found)), cursor)
         found += page
         if cursor is None or len(found) >= limit:
             return [job for job in found if is_all or not job.state.is_final], cursor is not None
 
 
-def show_jobs(jobs: "Sequence[JobSummary]", world: "World", limit: int, *, is_cut: bool, is_all: bool) -> None:
+def show_jobs(jobs: "Sequence[JobSummary]", deps: "Dependencies", limit: int, *, is_cut: bool, is_all: bool) -> None:
     """Print the table of jobs, and what is not in it."""
     from relaunch_cli.views.jobs import render_jobs
     from relaunch_cli.views.screen import out, remark, show
 
     if jobs:
-        show(render_jobs(jobs, world.clock.now(), out().width))
+        show(render_jobs(jobs, deps.clock.now(), out().width))
     else:
         remark("no jobs" if is_all else "no open jobs; --all also shows those that are over")
     if is_cut:
@@ -81,11 +81,11 @@ def watch_jobs(connection: "Connection", limit: int, *, is_all: bool) -> None:
     from relaunch_cli.views.jobs import render_jobs
     from relaunch_cli.views.screen import out
 
-    console, world = out(), connection.world
+    console, deps = out(), connection.deps
     with Live(console=console, auto_refresh=False) as live:
         while True:
-            jobs, _ = load_jobs(world, limit, is_all=is_all)
-            live.update(render_jobs(jobs, world.clock.now(), console.width), refresh=True)
+            jobs, _ = load_jobs(deps, limit, is_all=is_all)
+            live.update(render_jobs(jobs, deps.clock.now(), console.width), refresh=True)
             connection.pause(_WATCH_SECONDS)
 
 
@@ -98,10 +98,10 @@ def show(context: typer.Context, job: JobId, as_json: Json = False, stack: Stack
     from relaunch_cli.views.jobs import render_job
     from relaunch_cli.views.json_output import dump, history_shape
 
-    world = connect(context, stack).world
+    deps = connect(context, stack).deps
     with screen.progress("reading the job"):
-        history = load_history(world, job)
-    now = world.clock.now()
+        history = load_history(deps, job)
+    now = deps.clock.now()
     if as_json:
         screen.say(dump(history_shape(history, now)))
     else:
@@ -126,10 +126,10 @@ def explain(
     from relaunch_cli.views.json_output import dump, explanation_shape
     from relaunch_cli.views.screen import progress, say
 
-    world = connect(context, stack).world
+    deps = connect(context, stack).deps
     with progress("reading the job"):
-        history = load_history(world, job)
-    now = world.clock.now()
+        history = load_history(deps, job)
+    now = deps.clock.now()
     if as_json:
         say(dump(explanation_shape(history, explain_job(history.job, now), now)))
     else:
@@ -152,8 +152,8 @@ def show_explanation(history: "JobHistory", now: "datetime", *, is_full: bool) -
     screen.show(render_timeline(history.timeline, now))
     for stored in history.selections:
         place = f"Selection of attempt {stored.attempt_number}"
-        if stored.try_number > 1:
-            place += f", placement try {stored.try_number}"
+        if stored.placement_number > 1:
+            place += f", placement try {stored.placement_number}"
         screen.show(Text(f"\n{place}, {write_moment(stored.selected_at, now)}", style="bold"))
         screen.show(render_selection(stored.rows, stored.filter_counts, width, is_full=is_full))
 
@@ -175,12 +175,12 @@ def cancel(
     from relaunch_cli.views.json_output import dump, job_shape
     from relaunch_cli.views.screen import progress, say
 
-    world = connect(context, stack).world
+    deps = connect(context, stack).deps
     with progress("cancelling"):
-        before = world.jobs.load_job(job) or refuse_job(world, job)
-        after = cancel_job(job, reason, world) or refuse_job(world, job)
+        before = deps.jobs.load_job(job) or refuse_job(deps, job)
+        after = cancel_job(job, reason, deps) or refuse_job(deps, job)
     if as_json:
-        say(dump({"state_before": before.state.value, **job_shape(after, world.clock.now())}))
+        say(dump({"state_before": before.state.value, **job_shape(after, deps.clock.now())}))
         return
     say(describe_cancel(before, after))
 
@@ -211,12 +211,12 @@ def events(
     from relaunch_cli.views.screen import progress, remark, say
     from relaunch_cli.views.screen import show as show_parts
 
-    world = connect(context, stack).world
+    deps = connect(context, stack).deps
     with progress("reading events"):
-        found = world.jobs.list_events(world.clock.now(), limit)
+        found = deps.jobs.list_events(deps.clock.now(), limit)
     if as_json:
         say(dump({"events": [event_shape(event) for event in found]}))
     elif found:
-        show_parts(render_events(found, world.clock.now()))
+        show_parts(render_events(found, deps.clock.now()))
     else:
         remark("no event has arrived: is the webhook set up, and does the bucket send its events to EventBridge?")

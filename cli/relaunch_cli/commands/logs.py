@@ -36,14 +36,14 @@ def logs(  # noqa: PLR0913, PLR0917 - a command has the options it has
     from relaunch_cli.views.screen import progress
 
     connection = connect(context, stack)
-    world = connection.world
+    deps = connection.deps
     with progress("reading the job"):
-        history = load_history(world, job)
+        history = load_history(deps, job)
     reader = JobLogs(connection.logs, container or logging_container(history), attempt)
     if follow:
-        lines = follow_logs(reader, lambda: load_history(world, job), world.clock.now, connection.pause)
+        lines = follow_logs(reader, lambda: load_history(deps, job), deps.clock.now, connection.pause)
     else:
-        lines = reader.read(history, world.clock.now())
+        lines = reader.read(history, deps.clock.now())
     print_lines(lines, history, as_json=as_json)
 
 

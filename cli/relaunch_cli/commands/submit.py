@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from relaunch.core.definitions.definition import JobDefinition
     from relaunch.core.jobs.job import Job
-    from relaunch.ports import World
+    from relaunch.ports import Dependencies
     from relaunch.usecases.submit_job import Submission
     from relaunch_cli.aws.connection import Connection
 
@@ -46,8 +46,8 @@ def submit(  # noqa: PLR0913, PLR0917 - a command has the options it has
     from relaunch_cli.views.screen import remark, say
 
     connection = connect(context, stack)
-    world = connection.world
-    submission, job = submit_to(world, definition, parse_inputs(inputs or []), key)
+    deps = connection.deps
+    submission, job = submit_to(deps, definition, parse_inputs(inputs or []), key)
     if not as_json:
         say(job.job_id)
         if not submission.is_new:
@@ -55,12 +55,14 @@ def submit(  # noqa: PLR0913, PLR0917 - a command has the options it has
     if wait:
         job = wait_for_end(job.job_id, connection)
     if as_json:
-        say(dump(job_shape(job, world.clock.now())))
+        say(dump(job_shape(job, deps.clock.now())))
     if wait or job.state.is_final:
         raise typer.Exit(exit_code_of(job))
 
 
-def submit_to(world: "World", name: str, inputs: "Mapping[str, str]", key: str | None) -> "tuple[Submission, Job]":
+def submit_to(
+    deps: "Dependencies", name: str, inputs: "Mapping[str, str]", key: str | None
+) -> "tuple[Submission, Job]":
     """Submit a job; without a key each call is a job of its own.
 
     Raises:
@@ -74,12 +76,12 @@ def submit_to(world: "World", name: str, inputs: "Mapping[str, str]", key: str |
     from relaunch_cli.views.screen import progress
 
     with progress("submitting"):
-        check_declared(load_definition(world, name), inputs)
+        check_declared(load_definition(deps, name), inputs)
         # The same key through job_api is the same request.
         identity = f"api:key:{key}" if key else f"cli:{uuid.uuid4()}"
-        request = DirectRequest(identity, name, inputs, getpass.getuser(), world.clock.now())
+        request = DirectRequest(identity, name, inputs, getpass.getuser(), deps.clock.now())
         try:
-            submission = submit_request(request, world)
+            submission = submit_request(request, deps)
         except InvalidInputsError as error:
             raise CommandError(str(error)) from error
     if submission.job is None:

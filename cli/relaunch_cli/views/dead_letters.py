@@ -7,7 +7,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from relaunch.core.messages.dead_letter import FIRST_SEEN, REASON, DeadLetter, explain_dead_letter
+from relaunch.core.messages.dead_letter import FIRST_SEEN, REASON, DeadLetterMessage, explain_dead_letter
 from relaunch_cli.views.formats import write_count, write_moment, write_time
 from relaunch_cli.views.screen import plain_table
 
@@ -15,7 +15,7 @@ _LONGEST_REASON = 160
 _ID_LENGTH = 8
 
 
-def render_letters(letters: Iterable[DeadLetter], now: datetime) -> Table:
+def render_letters(letters: Iterable[DeadLetterMessage], now: datetime) -> Table:
     """Return the table of `list`."""
     table = plain_table("ID", "QUEUE", "FIRST (UTC)", "LAST (UTC)", "WHY")
     for column in table.columns[:4]:
@@ -37,7 +37,7 @@ def shorten_reason(reason: str) -> str:
     return reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]}…"
 
 
-def render_letter(letter: DeadLetter, now: datetime) -> RenderableType:
+def render_letter(letter: DeadLetterMessage, now: datetime) -> RenderableType:
     """Return the facts of one message; its body follows."""
     cause = explain_dead_letter(letter)
     facts = Table.grid(padding=(0, 2, 0, 0))
@@ -63,7 +63,7 @@ def render_letter(letter: DeadLetter, now: datetime) -> RenderableType:
     return facts
 
 
-def letter_shape(letter: DeadLetter) -> dict[str, object]:
+def letter_shape(letter: DeadLetterMessage) -> dict[str, object]:
     """Return a message of `list`, `redrive` and `drop`."""
     cause = explain_dead_letter(letter)
     return {
@@ -76,7 +76,7 @@ def letter_shape(letter: DeadLetter) -> dict[str, object]:
     }
 
 
-def full_letter_shape(letter: DeadLetter) -> dict[str, object]:
+def full_letter_shape(letter: DeadLetterMessage) -> dict[str, object]:
     """Return the message of `show`."""
     received_at = letter.first_received_at
     return {

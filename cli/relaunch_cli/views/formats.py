@@ -55,7 +55,7 @@ def present_cost_usd(job: Job, now: datetime) -> float:
     if attempt is None or attempt.started_at is None or attempt.stop is not None:
         return job.cost_usd
     hours = (now - attempt.started_at).total_seconds() / 3600
-    return job.cost_usd + hours * attempt.placement_try.price_usd_per_hour
+    return job.cost_usd + hours * attempt.placement.price_usd_per_hour
 
 
 def write_count(count: int, thing: str) -> str:

@@ -95,14 +95,14 @@ def _attempts(attempts: Sequence[Attempt], now: datetime) -> list[RenderableType
     for column in (1, 2, 3, 4, 5):
         table.columns[column].no_wrap = True
     for attempt in attempts:
-        offering = attempt.placement_try.offering
+        offering = attempt.placement.offering
         started, stop = attempt.started_at, attempt.stop
         ran = write_span((stop.at if stop else now) - started) if started else "-"
         table.add_row(
             str(attempt.number),
             f"{offering.instance_type} {offering.purchase}",
             attempt.zone or offering.zone or "?",
-            write_price(attempt.placement_try.price_usd_per_hour),
+            write_price(attempt.placement.price_usd_per_hour),
             write_time(started, now) if started else "-",
             ran,
             _ending(attempt),

@@ -92,7 +92,7 @@ def job_shape(job: Job, now: datetime) -> Shape:
 
 def attempt_shape(attempt: Attempt) -> Shape:
     """Return one attempt."""
-    chosen, stop = attempt.placement_try, attempt.stop
+    chosen, stop = attempt.placement, attempt.stop
     return {
         "number": attempt.number,
         "placement_try": chosen.number,
@@ -134,7 +134,7 @@ def stored_selection_shape(selection: StoredSelection) -> Shape:
     """Return the selection of one placement try as it was stored."""
     return {
         "attempt": selection.attempt_number,
-        "placement_try": selection.try_number,
+        "placement_try": selection.placement_number,
         "selected_at": _time(selection.selected_at),
         "filters": filter_shapes(selection.filter_counts),
         "offerings": [dict(row) for row in selection.rows],

@@ -28,7 +28,7 @@ def print_json(plans: Sequence[Plan], ground: Ground, machine: InstanceType | No
         remark(ground.remark)
     prices = price_shapes(ground.offerings.price_origins(ground.at), ground.at)
     shapes = [_shape(each, machine) for each in plans]
-    say(dump({"plans": shapes, "prices": prices, "is_offline": ground.world is None}))
+    say(dump({"plans": shapes, "prices": prices, "is_offline": ground.deps is None}))
 
 
 def _shape(plan: Plan, machine: InstanceType | None) -> Shape:
@@ -49,7 +49,7 @@ def show_plans(
     for index, plan in enumerate(plans):
         show(*((Text(),) if index else ()), _title(plan, ground))
         _show_plan(plan, ground, machine, limit=limit, is_full=is_full)
-    if ground.world is None and any(plan.revision is None for plan in plans):
+    if ground.deps is None and any(plan.revision is None for plan in plans):
         remark("task definitions are not read offline: what they reserve is not held against machines")
     _remark_prices(ground)
     for plan in plans:
@@ -106,7 +106,7 @@ def _remark_prices(ground: Ground) -> None:
         told += "; spot prices are not known: they are at most those (<=)"
     if unknown := " and ".join(part.label for part in ground.refreshed_parts if part not in parts):
         told += f"; {unknown} are not known: refresh_offerings has not brought them lately"
-    warning = stale_prices(origins, ground.at) if ground.world is not None else ""
+    warning = stale_prices(origins, ground.at) if ground.deps is not None else ""
     for text in (told, warning):
         if text:
             remark(text)

@@ -16,17 +16,17 @@ from relaunch.adapters.aws.dynamodb.store import DynamoDbJobs
 from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.ecr_images import EcrImages
 from relaunch.adapters.aws.ecs.derived_revisions import EcsRegistry
-from relaunch.adapters.aws.ecs.rate_limiter import Pace
+from relaunch.adapters.aws.ecs.rate_limiter import RateLimiter
 from relaunch.adapters.aws.ecs.revisions import EcsRevisions
 from relaunch.adapters.aws.ecs.target import EcsTarget
-from relaunch.adapters.aws.sqs.dead_letter_queue import PoisonQueue
+from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
 from relaunch.adapters.aws.sqs.launch_queue import SqsLaunchQueue
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.adapters.offerings.capacity_providers import CapacityProviderOfferings
 from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
 from relaunch.core.messages.dead_letter import find_queues
-from relaunch.observability import EmfMeasures, PowertoolsLog, SilentLog
-from relaunch.ports import DeadLetters, DecisionLog, RefreshWorld, World
+from relaunch.observability import EmfMetrics, PowertoolsLog, SilentLog
+from relaunch.ports import DeadLetters, DecisionLog, Dependencies, RefreshDependencies
 from relaunch.settings import Settings
 
 if TYPE_CHECKING:
@@ -64,27 +64,27 @@ class LazyClient:
 
 
 @dataclass(frozen=True)
-class FunctionWorld:
+class FunctionDependencies:
     """What a function's handler needs: the world, and where its poison messages go."""
 
-    world: World
-    poison: PoisonQueue
+    deps: Dependencies
+    dead_letters: DeadLetterSender
 
     def meter(self, queue: str) -> "QueueMeter":
         """Return what measures the messages of the function's queue."""
         # Functions that have no queue of their own start without the import of batch processing.
         from relaunch.adapters.aws.sqs.batch import QueueMeter  # noqa: PLC0415
 
-        return QueueMeter(queue, self.world.measures, self.world.clock)
+        return QueueMeter(queue, self.deps.metrics, self.deps.clock)
 
 
 @cache
-def emf_measures() -> EmfMeasures:
+def emf_metrics() -> EmfMetrics:
     """Return where the functions' metrics go, made once per container."""
-    return EmfMeasures()
+    return EmfMetrics()
 
 
-def measured(handle: Handler) -> Handler:
+def with_metrics(handle: Handler) -> Handler:
     """Write the metrics of each invocation of a handler, also of one that fails."""
 
     @wraps(handle)
@@ -92,23 +92,27 @@ def measured(handle: Handler) -> Handler:
         try:
             return handle(*args)
         finally:
-            emf_measures().flush()
+            emf_metrics().flush()
 
     return cast("Handler", run)
 
 
 @cache
-def function() -> FunctionWorld:
+def function() -> FunctionDependencies:
     """Return the world of this Lambda function, made once per container from its environment."""
     settings = Settings.from_environment(os.environ)
     log = PowertoolsLog()
     clients = _Clients(boto3.Session())
-    poison = PoisonQueue(clients.lazy("sqs"), settings.dead_letter_queue_url, log, settings.max_receive_count)
-    return FunctionWorld(replace(_make_world(settings, clients, log), measures=emf_measures()), poison)
+    dead_letters = DeadLetterSender(
+        clients.lazy("sqs"), settings.dead_letter_queue_url, log, settings.max_receive_count
+    )
+    return FunctionDependencies(
+        replace(_make_dependencies(settings, clients, log), metrics=emf_metrics()), dead_letters
+    )
 
 
 @cache
-def refresh_world() -> RefreshWorld:
+def refresh_dependencies() -> RefreshDependencies:
     """Return what refreshing offerings needs, made once per container from the function's environment."""
     # No other function needs these: they start without.
     from relaunch.adapters.aws.ec2.instance_type_offerings import Ec2InstanceTypeOfferings  # noqa: PLC0415
@@ -120,7 +124,7 @@ def refresh_world() -> RefreshWorld:
     settings = Settings.from_environment(os.environ)
     clients, clock, log = _Clients(boto3.Session()), SystemClock(), PowertoolsLog()
     region = clients.region
-    return RefreshWorld(
+    return RefreshDependencies(
         region=region,
         catalogue=load_catalogue(),
         spot_types=settings.spot_types,
@@ -133,30 +137,32 @@ def refresh_world() -> RefreshWorld:
         snapshots=DynamoDbSnapshots(clients.lazy("dynamodb"), settings.table),
         clock=clock,
         log=log,
-        measures=emf_measures(),
+        metrics=emf_metrics(),
     )
 
 
-def make_world(settings: Settings, session: boto3.Session | None = None, *, has_all_types: bool = False) -> World:
+def make_dependencies(
+    settings: Settings, session: boto3.Session | None = None, *, has_all_types: bool = False
+) -> Dependencies:
     """Return the world of the command: the same use cases with the caller's own credentials.
 
     With `has_all_types` the offerings are all those of the region, not those of the stack's capacity providers: a world
     to plan in, where nothing can be launched.
     """
     clients, log = _Clients(session or boto3.Session()), SilentLog()
-    world = _make_world(settings, clients, log)
+    deps = _make_dependencies(settings, clients, log)
     if not has_all_types:
-        return world
+        return deps
     # The command alone plans for whole regions.
     from relaunch.adapters.aws.ec2.placement_scores import Ec2ZoneScores  # noqa: PLC0415
     from relaunch.adapters.offerings.regional import CurrentRegionalOfferings  # noqa: PLC0415
 
     snapshot = CurrentSnapshot(DynamoDbSnapshots(clients.lazy("dynamodb"), settings.table), clients.region, log)
-    spot_prices = Ec2SpotPrices(clients.lazy("ec2"), world.clock)
+    spot_prices = Ec2SpotPrices(clients.lazy("ec2"), deps.clock)
     return replace(
-        world,
+        deps,
         offerings=CurrentRegionalOfferings(snapshot, spot_prices, log),
-        zone_scores=Ec2ZoneScores(clients.lazy("ec2"), clients.region, world.clock, log),
+        zone_scores=Ec2ZoneScores(clients.lazy("ec2"), clients.region, deps.clock, log),
     )
 
 
@@ -186,19 +192,21 @@ class _Clients:
         return self._clients[service]
 
 
-def _make_world(settings: Settings, clients: _Clients, log: DecisionLog) -> World:
+def _make_dependencies(settings: Settings, clients: _Clients, log: DecisionLog) -> Dependencies:
     clock = SystemClock()
     jobs = DynamoDbJobs(clients.lazy("dynamodb"), settings.table)
     spot_prices = Ec2SpotPrices(clients.lazy("ec2"), clock)
     snapshot = CurrentSnapshot(DynamoDbSnapshots(clients.lazy("dynamodb"), settings.table), clients.region, log)
-    return World(
+    return Dependencies(
         jobs=jobs,
         definitions=jobs,
         capacity=jobs,
-        tasks=EcsTarget(clients.lazy("ecs"), settings.cluster, settings.subnets, settings.security_groups, Pace()),
+        tasks=EcsTarget(
+            clients.lazy("ecs"), settings.cluster, settings.subnets, settings.security_groups, RateLimiter()
+        ),
         revisions=EcsRevisions(clients.lazy("ecs"), clock),
         registry=EcsRegistry(clients.lazy("ecs"), clock),
-        upkeep=jobs,
+        maintenance=jobs,
         offerings=CapacityProviderOfferings(settings.capacity_providers, spot_prices, snapshot, log),
         images=EcrImages(clients.lazy("ecr")),
         checkpoints=S3Checkpoints(clients.lazy("s3")),

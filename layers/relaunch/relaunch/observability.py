@@ -5,7 +5,7 @@ from collections import defaultdict
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import AmazonCloudWatchEMFProvider
 
-from relaunch.core.lifecycle.metrics import NAMESPACE, Measure
+from relaunch.core.lifecycle.metrics import NAMESPACE, MetricDatum
 
 # Powertools' own keys cannot be given as extra fields.
 _RESERVED = frozenset({"message", "level", "location", "timestamp", "service", "name", "args"})
@@ -22,7 +22,7 @@ class PowertoolsLog:
         self._logger.info(decision, extra=extra)
 
 
-class EmfMeasures:
+class EmfMetrics:
     """Implements Measures: writes them to standard output at the end of an invocation, in one line per dimension.
 
     CloudWatch makes metrics of such lines of a function's log ("Specification: Embedded metric format"). powertools'
@@ -31,23 +31,23 @@ class EmfMeasures:
     """
 
     def __init__(self) -> None:
-        self._recorded: list[Measure] = []
+        self._recorded: list[MetricDatum] = []
 
-    def record(self, *measures: Measure) -> None:
-        self._recorded += measures
+    def record(self, *metrics: MetricDatum) -> None:
+        self._recorded += metrics
 
     def flush(self) -> None:
         """Write what was recorded since the last time."""
         recorded, self._recorded = self._recorded, []
-        by_dimensions: defaultdict[tuple[tuple[str, str], ...], list[Measure]] = defaultdict(list)
+        by_dimensions: defaultdict[tuple[tuple[str, str], ...], list[MetricDatum]] = defaultdict(list)
         for measure in recorded:
             by_dimensions[tuple(measure.dimensions.items())].append(measure)
-        for dimensions, measures in by_dimensions.items():
+        for dimensions, metrics in by_dimensions.items():
             # Without a service powertools adds no dimension of its own.
             provider = AmazonCloudWatchEMFProvider(namespace=NAMESPACE, service="")
             for name, value in dimensions:
                 provider.add_dimension(name, value)
-            for measure in measures:
+            for measure in metrics:
                 provider.add_metric(measure.metric, measure.unit, round(measure.value, 3))
             provider.flush_metrics()
 

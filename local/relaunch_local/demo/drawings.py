@@ -66,7 +66,7 @@ def draw_selection(selection: StoredSelection, width: int) -> RenderableType:
 
 def describe_choice(attempt: Attempt) -> str:
     """What was chosen for an attempt."""
-    chosen = attempt.placement_try
+    chosen = attempt.placement
     return f"{chosen.offering.instance_type} {chosen.offering.purchase} at ${chosen.price_usd_per_hour:.4f}/h"
 
 

@@ -117,7 +117,7 @@ def gather(stage: Stage, told: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_job(stage: Stage, job_id: str) -> dict[str, Any]:
     """A job as `relaunch explain --json` has it, and what its training wrote, by attempt."""
-    history, now = stage.world.jobs.load_history(job_id), stage.world.clock.now()
+    history, now = stage.deps.jobs.load_history(job_id), stage.deps.clock.now()
     log = stage.read_log(job_id)
     shape = explanation_shape(history, explain(history.job, now), now) if history else {"job_id": job_id}
     return {**shape, "log": {str(attempt): entries for attempt, entries in log.entries.items()}}

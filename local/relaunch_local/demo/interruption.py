@@ -5,7 +5,7 @@ import json
 from rich.text import Text
 
 from relaunch.core.jobs.job import StopKind
-from relaunch_local.demo import drawings as pictures
+from relaunch_local.demo import drawings
 from relaunch_local.demo.evidence import read_checkpoints
 from relaunch_local.demo.session import Stage
 from relaunch_local.stack.build import REPOSITORY
@@ -74,7 +74,7 @@ def show_checkpoint(stage: Stage, job_id: str, attempt: int, step: int) -> None:
     written = sorted(rows, key=lambda row: row["last_modified"])
     stage.require(bool(rows) and "manifest" in written[-1], f"the manifest of step {step} was written last")
     stage.screen.line(f"complete in {checkpoints}, the manifest last:")
-    stage.screen.show(pictures.draw_objects(written, prefix))
+    stage.screen.show(drawings.draw_objects(written, prefix))
 
 
 def terminate(stage: Stage, job_id: str, instance: str) -> int:

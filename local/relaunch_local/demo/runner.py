@@ -17,8 +17,7 @@ from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.register_definitions import compare_definitions, register_definitions
 from relaunch_cli.aws.connection import AwsConnection
 from relaunch_cli.errors import CommandError
-from relaunch_local.demo import drawings as pictures
-from relaunch_local.demo import evidence
+from relaunch_local.demo import drawings, evidence
 from relaunch_local.demo.outcome import Outcome
 from relaunch_local.demo.recorder import Witness
 from relaunch_local.demo.screen import Screen
@@ -93,10 +92,10 @@ def set_stage(local: LocalWorld, screen: Screen, speed: float) -> Stage:
         local.simulator.subscribe(witness.hear)
     patience = PATIENCE_SECONDS + SLOWEST_SECONDS / speed
     stage = Stage(local, AwsConnection(STACK), screen, witness, patience)
-    world, text = stage.world, DEFINITIONS.read_text()
+    deps, text = stage.deps, DEFINITIONS.read_text()
     definitions = parse_definitions(text, DEFINITIONS.name, load_catalogue())
-    changes = compare_definitions(definitions, world.definitions.list_definitions(), prune=False)
-    register_definitions(definitions, changes, world)
+    changes = compare_definitions(definitions, deps.definitions.list_definitions(), prune=False)
+    register_definitions(definitions, changes, deps)
     screen.line(f"relaunch apply examples/{DEFINITIONS.name}: {', '.join(' '.join(each) for each in changes)}")
     return stage
 
@@ -120,8 +119,8 @@ def act(stage: Stage, outcome: Outcome) -> None:
     outcome.result = "succeeded"
     evidence.write_evidence(gather(stage, outcome))
     stage.screen.chapter("What it came to")
-    stage.screen.show(pictures.draw_endings(outcome.endings))
-    stage.screen.line(pictures.describe_bill(evidence.read_simulator(stage.local)["bill"]))
+    stage.screen.show(drawings.draw_endings(outcome.endings))
+    stage.screen.line(drawings.describe_bill(evidence.read_simulator(stage.local)["bill"]))
 
 
 def check_leftovers(stage: Stage) -> None:

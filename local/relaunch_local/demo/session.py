@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from relaunch.ports import JobHistory, World
+from relaunch.ports import Dependencies, JobHistory
 from relaunch_cli.aws.connection import AwsConnection
 from relaunch_cli.job_logs import JobLogs
 from relaunch_local.demo.recorder import Witness
@@ -41,9 +41,9 @@ class Stage:
     _readers: dict[str, JobLogs] = field(default_factory=dict)
 
     @property
-    def world(self) -> World:
+    def deps(self) -> Dependencies:
         """The ports of the deployed stack, with the root user's credentials."""
-        return self.connection.world
+        return self.connection.deps
 
     def expect(self, what: str, look: Callable[[], Seen | None], *, is_silent: bool = False) -> Seen:
         """Look until there is something to see, and say what is waited for unless `is_silent`.
@@ -67,7 +67,7 @@ class Stage:
         """
 
         def look_at_job() -> Seen | None:
-            history = self.world.jobs.load_history(job_id)
+            history = self.deps.jobs.load_history(job_id)
             seen = None if history is None else look(history)
             if seen is None and history is not None and history.job.state.is_final:
                 raise UnmetExpectationError(
@@ -116,9 +116,9 @@ class Stage:
         """Read on in what the tasks of a job wrote."""
         log = self.logs.setdefault(job_id, TrainingLog())
         reader = self._readers.setdefault(job_id, JobLogs(self.connection.logs, CONTAINER))
-        history = self.world.jobs.load_history(job_id)
+        history = self.deps.jobs.load_history(job_id)
         if history is not None:
-            for line in reader.read(history, self.world.clock.now()):
+            for line in reader.read(history, self.deps.clock.now()):
                 log.take(line.attempt_number, line.message)
         return log
 

@@ -7,7 +7,7 @@ from rich.text import Text
 from relaunch.core.jobs.job import Attempt, JobSummary
 from relaunch.core.launches.derived_revision import DERIVED_FROM
 from relaunch.ports import JobHistory
-from relaunch_local.demo import drawings as pictures
+from relaunch_local.demo import drawings
 from relaunch_local.demo.session import Stage
 from relaunch_local.ecs import RecordedRequest
 from relaunch_local.ecs.engine.model import Host
@@ -21,7 +21,7 @@ def await_acceptance(stage: Stage, kind: str) -> str:
     """Wait for a job that was not there before; return its id."""
 
     def look() -> JobSummary | None:
-        summaries, _ = stage.world.jobs.list_jobs(len(stage.jobs) + 1)
+        summaries, _ = stage.deps.jobs.list_jobs(len(stage.jobs) + 1)
         return next((each for each in summaries if each.job_id not in stage.jobs.values()), None)
 
     job = stage.expect(f"the {kind} starts a job", look)
@@ -67,7 +67,7 @@ def show_selection(stage: Stage, job_id: str, attempt: int) -> None:
     """Show the table of which an attempt's offering is the first."""
     selection = stage.expect_job(job_id, "its selection is stored", lambda history: selection_of(history, attempt))
     show_choice(stage, job_id, attempt)
-    stage.screen.show(Text(), pictures.draw_selection(selection, stage.screen.table_width))
+    stage.screen.show(Text(), drawings.draw_selection(selection, stage.screen.table_width))
 
 
 def selection_of(history: JobHistory, attempt: int) -> Any:
@@ -83,7 +83,7 @@ def show_origin(stage: Stage, request: RecordedRequest) -> None:
     for registered in (each.parameters for each in made if each.parameters["family"] == family):
         origin = next(tag["value"] for tag in registered["tags"] if tag["key"] == DERIVED_FROM).rpartition("/")[2]
         image = registered["containerDefinitions"][0]["image"].rpartition("/")[2]
-        stage.screen.line(f"{family}:{revision} is {origin} with its image by digest: {pictures.elide(image, 30)}")
+        stage.screen.line(f"{family}:{revision} is {origin} with its image by digest: {drawings.elide(image, 30)}")
 
 
 def attempt_of(history: JobHistory, number: int) -> Attempt | None:
@@ -98,7 +98,7 @@ def show_choice(stage: Stage, job_id: str, number: int) -> None:
     )
     selection = stage.expect_job(job_id, "its selection is stored", lambda history: selection_of(history, number))
     kept = sum(row["verdict"] == "kept" for row in selection.rows)
-    chosen = Text(f"attempt {number} on ").append(pictures.describe_choice(attempt), style="bold")
+    chosen = Text(f"attempt {number} on ").append(drawings.describe_choice(attempt), style="bold")
     stage.screen.line(chosen.append(f"; {kept} fit, {len(selection.rows) - kept} do not"))
 
 
@@ -120,14 +120,14 @@ def watch_training(stage: Stage, job_id: str, attempt: int, training: Training, 
             last = log.last_step(attempt)
             if last:
                 start = f"step {last:>3}/{training.steps}  "
-                move(Text(start).append(pictures.draw_course(log.course(), stage.screen.line_width - len(start))))
+                move(Text(start).append(drawings.draw_course(log.course(), stage.screen.line_width - len(start))))
             if not stage.screen.is_live and last // PLAIN_STEPS > shown // PLAIN_STEPS:
                 shown = last
                 stage.screen.line(f"step {last:>3}/{training.steps}  loss {log.losses(attempt)[last]:.4f}")
             return True if last >= until else None
 
         stage.expect(f"step {until} of attempt {attempt}", look, is_silent=True)
-    stage.screen.line(pictures.draw_course(stage.read_log(job_id).course(), stage.screen.line_width))
+    stage.screen.line(drawings.draw_course(stage.read_log(job_id).course(), stage.screen.line_width))
 
 
 def await_relaunch(stage: Stage, job_id: str, first: RecordedRequest) -> None:

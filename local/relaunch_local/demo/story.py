@@ -9,8 +9,7 @@ from rich.text import Text
 from relaunch.core.jobs.job import JobState
 from relaunch.ports import JobHistory
 from relaunch_cli.views.jobs import render_timeline
-from relaunch_local.demo import drawings as pictures
-from relaunch_local.demo import interruption
+from relaunch_local.demo import drawings, interruption
 from relaunch_local.demo import steps as episode
 from relaunch_local.demo.delivery import deliver_push, send
 from relaunch_local.demo.outcome import Ending
@@ -39,7 +38,7 @@ def tell_push(stage: Stage, training: Training) -> Ending:
     request = episode.await_launch(stage, job_id, 1)
     episode.show_selection(stage, job_id, 1)
     screen.chapter("RunTask, as ECS received it")
-    screen.show(pictures.draw_run_task(request.parameters, screen.table_width))
+    screen.show(drawings.draw_run_task(request.parameters, screen.table_width))
     episode.show_origin(stage, request)
     screen.chapter("It trains")
     host = episode.await_running(stage, job_id, 1)
@@ -112,7 +111,7 @@ def show_timeline(stage: Stage, job_id: str) -> None:
     """Show every transition of a job."""
     history = stage.expect_job(job_id, "the job is in the table", lambda history: history)
     stage.screen.chapter(f"The timeline of {job_id}")
-    stage.screen.show(render_timeline(history.timeline, stage.world.clock.now()))
+    stage.screen.show(render_timeline(history.timeline, stage.deps.clock.now()))
 
 
 def show_states(stage: Stage, job_id: str) -> None:

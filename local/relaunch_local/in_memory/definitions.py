@@ -7,7 +7,7 @@ from relaunch.core.definitions.definition import JobDefinition, TriggerSource
 from relaunch.core.offerings.capacity_memory import remember
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, OfferingKey
 from relaunch.core.triggers.origins import trigger_origins
-from relaunch.ports import RevisionUpkeep
+from relaunch.ports import RevisionMaintenance
 
 
 class InMemoryDefinitions:
@@ -45,22 +45,22 @@ class InMemoryCapacity:
         self._failures[failure.offering] = remember(self._failures.get(failure.offering), failure)
 
 
-class InMemoryUpkeep:
-    """Implements UpkeepStore."""
+class InMemoryMaintenance:
+    """Implements MaintenanceStore."""
 
     def __init__(self) -> None:
         self._turns: dict[str, int] = {}
-        self._upkeep: RevisionUpkeep | None = None
+        self._maintenance: RevisionMaintenance | None = None
 
     def take_turn(self, name: str) -> int:
         self._turns[name] = self._turns.get(name, -1) + 1
         return self._turns[name]
 
-    def load_upkeep(self) -> RevisionUpkeep | None:
-        return self._upkeep
+    def load_maintenance(self) -> RevisionMaintenance | None:
+        return self._maintenance
 
-    def save_upkeep(self, upkeep: RevisionUpkeep) -> bool:
-        if (self._upkeep.version if self._upkeep else 0) != upkeep.version:
+    def save_maintenance(self, maintenance: RevisionMaintenance) -> bool:
+        if (self._maintenance.version if self._maintenance else 0) != maintenance.version:
             return False
-        self._upkeep = replace(upkeep, version=upkeep.version + 1)
+        self._maintenance = replace(maintenance, version=maintenance.version + 1)
         return True

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from relaunch.core.jobs.job import Attempt, Job, JobSummary, TimelineEntry
-from relaunch.core.jobs.lookup import due_at, selected_try, waited_slot
+from relaunch.core.jobs.lookup import due_at, selected_placement, waited_slot
 from relaunch.core.jobs.summary import summarize_job
 from relaunch.core.selection.rows import explain_rows
 from relaunch.ports import (
@@ -18,7 +18,7 @@ from relaunch.ports import (
     StaleWriteError,
     StoredSelection,
 )
-from relaunch_local.in_memory.definitions import InMemoryCapacity, InMemoryDefinitions, InMemoryUpkeep
+from relaunch_local.in_memory.definitions import InMemoryCapacity, InMemoryDefinitions, InMemoryMaintenance
 
 STACK_SLOT = "*"
 
@@ -31,8 +31,8 @@ class _Record:
     selections: dict[tuple[int, int], StoredSelection] = field(default_factory=dict)
 
 
-class InMemoryJobs(InMemoryDefinitions, InMemoryCapacity, InMemoryUpkeep):
-    """Implements JobStore, DefinitionStore, CapacityStore and UpkeepStore.
+class InMemoryJobs(InMemoryDefinitions, InMemoryCapacity, InMemoryMaintenance):
+    """Implements JobStore, DefinitionStore, CapacityStore and MaintenanceStore.
 
     `fail_next` makes one of the next writes fail before or after it took effect, as calls do that time out.
     """
@@ -40,7 +40,7 @@ class InMemoryJobs(InMemoryDefinitions, InMemoryCapacity, InMemoryUpkeep):
     def __init__(self) -> None:
         InMemoryDefinitions.__init__(self)
         InMemoryCapacity.__init__(self)
-        InMemoryUpkeep.__init__(self)
+        InMemoryMaintenance.__init__(self)
         self.slots: Counter[str] = Counter()
         self.writes: list[JobWrite] = []
         self.events: list[EventRecord] = []
@@ -88,10 +88,10 @@ class InMemoryJobs(InMemoryDefinitions, InMemoryCapacity, InMemoryUpkeep):
         saved = replace(job, version=job.version + 1)
         self._store(saved, write.timeline)
         if write.selection is not None and write.selected_at is not None:
-            number, try_number = selected_try(job, is_placed=bool(write.selection.kept))
+            number, placement_number = selected_placement(job, is_placed=bool(write.selection.kept))
             rows = explain_rows(write.selection)
-            record.selections[number, try_number] = StoredSelection(
-                number, try_number, write.selected_at, rows, write.selection.filter_counts
+            record.selections[number, placement_number] = StoredSelection(
+                number, placement_number, write.selected_at, rows, write.selection.filter_counts
             )
         if write.link_instance and job.attempt and job.attempt.instance_id:
             self._links[job.attempt.instance_id].append(job.job_id)

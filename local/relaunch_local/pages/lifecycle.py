@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import get_args
 
-from relaunch.core.jobs.job import EffectKind, JobState, TryState, WaitReason
+from relaunch.core.jobs.job import EffectKind, JobState, PlacementState, WaitReason
 from relaunch.core.lifecycle.events import JobEvent
 from relaunch.core.lifecycle.table import TABLE, Row
 
@@ -35,9 +35,9 @@ _WAITS = {
 }
 
 _TRIES = {
-    TryState.FROZEN: "its parameters are written down; RunTask may have been sent, and sending it again is harmless",
-    TryState.PLACED: "it has a task",
-    TryState.CLOSED: "its task has stopped, or it never had one",
+    PlacementState.PENDING: "its parameters are saved; RunTask may have been sent, and sending it again is harmless",
+    PlacementState.PLACED: "it has a task",
+    PlacementState.CLOSED: "its task has stopped, or it never had one",
 }
 
 _EFFECTS = {
@@ -52,9 +52,9 @@ _HEAD = """\
 
 <!-- Written by `python -m relaunch_local.pages.lifecycle docs/lifecycle.md` from relaunch.core.lifecycle.table. -->
 
-Everything that can happen to a job is a row of one table, `relaunch.core.lifecycle.table.TABLE`. The code runs the first
-row that matches state, event and guard; an event without a row changes nothing, and the log says so. Attempts have no
-state of their own: an attempt is its task, and the job's state says how far that has come.
+Everything that can happen to a job is a row of one table, `relaunch.core.lifecycle.table.TABLE`. The code runs the
+first row that matches state, event and guard; an event without a row changes nothing, and the log says so. Attempts
+have no state of their own: an attempt is its task, and the job's state says how far that has come.
 """
 
 _ALWAYS = """\

@@ -13,7 +13,7 @@ from relaunch.adapters.aws.sqs.launch_queue import parse_launch_request
 from relaunch.adapters.messages.body import load_message
 from relaunch.adapters.messages.intake import parse_intake_message
 from relaunch.core.triggers.matching import IgnoredEvent
-from relaunch.ports import World
+from relaunch.ports import Dependencies
 from relaunch.usecases.clean_revisions import clean_revisions
 from relaunch.usecases.launch_attempt import launch_attempt
 from relaunch.usecases.observe_capacity import observe_capacity
@@ -23,42 +23,42 @@ from relaunch.usecases.submit_job import submit_event
 from relaunch.usecases.sweep_cluster import is_sweep_due, sweep_cluster
 
 
-def submit(body: str, world: World) -> None:
+def submit(body: str, deps: Dependencies) -> None:
     """submit_job: one message of the queue intake."""
     for trigger in parse_intake_message(body):
         if not isinstance(trigger, IgnoredEvent):
-            submit_event(trigger, world)
+            submit_event(trigger, deps)
 
 
-def launch(body: str, world: World) -> None:
+def launch(body: str, deps: Dependencies) -> None:
     """launch_attempt: one message of the queue attempts."""
-    launch_attempt(parse_launch_request(body), world)
+    launch_attempt(parse_launch_request(body), deps)
 
 
-def observe_machine(body: str, world: World) -> None:
+def observe_machine(body: str, deps: Dependencies) -> None:
     """observe_capacity: one message of the queue warnings."""
     news = parse_ec2_event(load_message(body))
     if news is not None:
-        observe_capacity(news, world)
+        observe_capacity(news, deps)
 
 
-def observe_state_change(body: str, world: World) -> None:
+def observe_state_change(body: str, deps: Dependencies) -> None:
     """observe_task: one message of the queue task-changes."""
     observation = parse_ecs_event(load_message(body))
     if observation is not None:
-        observe_task(observation, world)
+        observe_task(observation, deps)
 
 
-def reconcile(world: World, has_time: Callable[[], bool]) -> None:
+def reconcile(deps: Dependencies, has_time: Callable[[], bool]) -> None:
     """reconcile: looks at due jobs while there is time; cleans up, and sweeps."""
-    is_sweeping = is_sweep_due(world.clock.now())
-    reconcile_jobs(world, has_time)
-    clean_revisions(world, has_time)
+    is_sweeping = is_sweep_due(deps.clock.now())
+    reconcile_jobs(deps, has_time)
+    clean_revisions(deps, has_time)
     if is_sweeping and has_time():
-        sweep_cluster(world, has_time)
+        sweep_cluster(deps, has_time)
 
 
-HANDLERS: Mapping[str, Callable[[str, World], Any]] = {
+HANDLERS: Mapping[str, Callable[[str, Dependencies], Any]] = {
     "submit_job": submit,
     "launch_attempt": launch,
     "observe_capacity": observe_machine,

@@ -8,7 +8,7 @@ from relaunch.usecases.sweep_cluster import is_sweep_due
 from relaunch_local.simulation.aws.account import Cloud
 from relaunch_local.simulation.checks.coverage import Transition
 from relaunch_local.simulation.checks.verdict import Verdict
-from relaunch_local.simulation.faults.capacity import Market
+from relaunch_local.simulation.faults.capacity import AvailableOfferings
 from relaunch_local.simulation.faults.chance import Injection
 from relaunch_local.simulation.faults.rare import Mishaps
 from relaunch_local.simulation.options import Options
@@ -73,7 +73,7 @@ class SeedRun:
         self.cloud = Cloud(seed, options)
         self.options = options
         self.outside = Outside(self.cloud)
-        self.market = Market(self.cloud, self.outside.cancel_somebody)
+        self.market = AvailableOfferings(self.cloud, self.outside.cancel_somebody)
         self.mishaps = Mishaps(self.cloud, self.outside.cancel_somebody)
         Schedule(self.cloud)
 
@@ -132,7 +132,7 @@ class SeedRun:
         cloud = self.cloud
         invariants = cloud.invariants
         # Rare, and what they are stopped for: that they happen at all is part of what is tried.
-        cloud.chance.happened["stray-task"] += invariants.live_strays
+        cloud.chance.happened["stray-task"] += invariants.live_orphans
         return SeedResult(
             cloud.chance.seed,
             tuple(invariants.violations),

@@ -46,7 +46,7 @@ class Outside:
         self.cancelled: set[str] = set()
         self.cancellations: dict[str, datetime] = {}
         """Since when each job that was not over is to be cancelled, and its caller knows."""
-        self.poison = 0
+        self.dead_letters = 0
         self._dice = cloud.chance.stream("outside")
         self._plan()
 
@@ -65,7 +65,7 @@ class Outside:
         for _ in range(dice.randint(0, 2)):
             self._at(dice.uniform(0.1, 1.0) * cloud.scenario.chaos_seconds, self.cancel_somebody)
         if dice.random() < 0.4:
-            self._at(dice.uniform(0.0, 1.0) * cloud.scenario.chaos_seconds, self._send_poison)
+            self._at(dice.uniform(0.0, 1.0) * cloud.scenario.chaos_seconds, self._send_dead_letter)
 
     @staticmethod
     def _definitions_of(cloud: Cloud, event: PlannedEvent) -> list[str]:
@@ -150,7 +150,7 @@ class Outside:
     def _request(self, event: PlannedEvent) -> None:
         cloud = self.cloud
         direct = DirectRequest(f"api:key:{event.token}", event.definition, {}, "job_api", cloud.clock.now())
-        cloud.lambdas.call_asynchronously("job_api", lambda: submit_direct(direct, cloud.world), event.token)
+        cloud.lambdas.call_asynchronously("job_api", lambda: submit_direct(direct, cloud.deps), event.token)
         self._accept(event)
 
     def cancel_somebody(self) -> None:
@@ -175,12 +175,12 @@ class Outside:
             elif answer is not None and (not answer.state.is_final or answer.state is JobState.CANCELLED):
                 self.cancellations.setdefault(job_id, cloud.clock.now())
 
-        cloud.lambdas.call("job_api", lambda: cancel_job(job_id, "not needed any more", cloud.world), on_end)
+        cloud.lambdas.call("job_api", lambda: cancel_job(job_id, "not needed any more", cloud.deps), on_end)
 
-    def _send_poison(self) -> None:
+    def _send_dead_letter(self) -> None:
         queue, body = self._dice.choice(_POISON)
         if self.cloud.chance.strikes("poison-message", 2.0, note=f"{queue} {body}"):
-            self.poison += 1
+            self.dead_letters += 1
             self.cloud.queues.send(queue, body)
 
     def _publish(self, source: str, detail_type: str, detail: dict[str, Any]) -> None:

@@ -32,7 +32,7 @@ def test_who_loses_a_race_loads_and_decides_again(races):
     job_id = story.launch()
     story.jobs.races = races
 
-    advance_job(job_id, lambda _job: CancelAsked("not needed"), story.world)
+    advance_job(job_id, lambda _job: CancelAsked("not needed"), story.deps)
 
     assert story.job(job_id).state is JobState.STOPPING
     assert len(story.tasks.stops) == 1
@@ -44,7 +44,7 @@ def test_who_loses_every_race_leaves_the_event_to_its_queue():
     story.jobs.races = 99
 
     with pytest.raises(StaleWriteError, match="saved by others 6 times"):
-        advance_job(job_id, lambda _job: CancelAsked("not needed"), story.world)
+        advance_job(job_id, lambda _job: CancelAsked("not needed"), story.deps)
 
 
 def test_a_write_that_took_effect_without_an_answer_is_no_second_decision():
@@ -53,9 +53,9 @@ def test_a_write_that_took_effect_without_an_answer_is_no_second_decision():
     story.jobs.fail_next(TransientError("no answer"), after_effect=True)
 
     with pytest.raises(TransientError):
-        cancel_job(job_id, "not needed", story.world)
+        cancel_job(job_id, "not needed", story.deps)
     assert story.tasks.stops == []
-    cancel_job(job_id, "not needed", story.world)
+    cancel_job(job_id, "not needed", story.deps)
 
     assert len(story.tasks.stops) == 1
     assert story.jobs.events_of(job_id).count("cancelling") == 1
@@ -66,10 +66,10 @@ def test_an_event_that_is_none_for_this_job_only_finishes_what_is_pending():
     job_id = story.launch()
     story.tasks.stop_failure = TransientError("ThrottlingException")
     with pytest.raises(TransientError):
-        cancel_job(job_id, "not needed", story.world)
+        cancel_job(job_id, "not needed", story.deps)
     assert story.tasks.stops == []
 
-    advance_job(job_id, lambda _job: None, story.world)
+    advance_job(job_id, lambda _job: None, story.deps)
 
     assert len(story.tasks.stops) == 1
     assert story.job(job_id).pending == ()
@@ -88,7 +88,7 @@ def test_effects_that_somebody_else_has_done_meanwhile_are_no_trouble():
             story.jobs.races = 1
 
     story.tasks.stop = LateCrowd(story.jobs)
-    job = advance_job(job_id, lambda _job: CancelAsked("not needed"), story.world)
+    job = advance_job(job_id, lambda _job: CancelAsked("not needed"), story.deps)
 
     assert job is not None
     assert job.state is JobState.STOPPING
@@ -102,7 +102,7 @@ def test_an_ignored_event_writes_nothing():
     writes = len(story.jobs.writes)
 
     story.tell(stopped)
-    advance_job(job_id, lambda _job: TimePassed(), story.world)
+    advance_job(job_id, lambda _job: TimePassed(), story.deps)
 
     assert len(story.jobs.writes) == writes
     assert story.log.decisions[-1] == "ignored"

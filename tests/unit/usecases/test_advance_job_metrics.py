@@ -4,24 +4,24 @@ from datetime import timedelta
 
 import pytest
 
-from fakes.metrics import ListMeasures
+from fakes.metrics import ListMetrics
 from fakes.story import MINUTE, Story, machine, push
-from relaunch.core.lifecycle.metrics import Measure, Metric
+from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.ports import TransientError
 from relaunch.usecases.submit_job import submit_event
 
 
 @pytest.fixture
-def measures() -> ListMeasures:
-    return ListMeasures()
+def metrics() -> ListMetrics:
+    return ListMetrics()
 
 
 @pytest.fixture
-def story(measures) -> Story:
-    return Story(measures=measures)
+def story(metrics) -> Story:
+    return Story(metrics=metrics)
 
 
-def test_an_interrupted_job_is_measured_from_its_event_to_its_end(story, measures):
+def test_an_interrupted_job_is_measured_from_its_event_to_its_end(story, metrics):
     job_id = story.submit()
     story.clock.advance(timedelta(seconds=3))
     story.deliver()
@@ -36,17 +36,17 @@ def test_an_interrupted_job_is_measured_from_its_event_to_its_end(story, measure
     story.clock.advance(60 * MINUTE)
     story.end(job_id, 0)
 
-    assert measures.values(Metric.JOBS_ACCEPTED) == [1]
-    assert measures.values(Metric.EVENT_TO_RUN_TASK) == [3]
-    assert measures.values(Metric.TASKS_LAUNCHED) == [1, 1]
-    assert measures.values(Metric.WARNING_TO_STOP) == [0]
-    assert measures.values(Metric.INTERRUPTION_TO_RUNNING) == [300]
-    assert [each.label for each in measures.of(Metric.STOPS)] == ["interruption", "success"]
-    assert measures.of(Metric.JOBS_ENDED) == [Measure(Metric.JOBS_ENDED, label="SUCCEEDED")]
-    assert measures.values(Metric.ATTEMPTS_PER_JOB) == [2]
+    assert metrics.values(Metric.JOBS_ACCEPTED) == [1]
+    assert metrics.values(Metric.EVENT_TO_RUN_TASK) == [3]
+    assert metrics.values(Metric.TASKS_LAUNCHED) == [1, 1]
+    assert metrics.values(Metric.WARNING_TO_STOP) == [0]
+    assert metrics.values(Metric.INTERRUPTION_TO_RUNNING) == [300]
+    assert [each.label for each in metrics.of(Metric.STOPS)] == ["interruption", "success"]
+    assert metrics.of(Metric.JOBS_ENDED) == [MetricDatum(Metric.JOBS_ENDED, label="SUCCEEDED")]
+    assert metrics.values(Metric.ATTEMPTS_PER_JOB) == [2]
 
 
-def test_a_job_that_is_interrupted_again_before_it_runs_is_timed_from_the_first_time(story, measures):
+def test_a_job_that_is_interrupted_again_before_it_runs_is_timed_from_the_first_time(story, metrics):
     job_id = story.launch()
     story.clock.advance(60 * MINUTE)
     story.lose_host(job_id)
@@ -57,36 +57,36 @@ def test_a_job_that_is_interrupted_again_before_it_runs_is_timed_from_the_first_
     story.clock.advance(5 * MINUTE)
     story.run(job_id, machine(3))
 
-    assert measures.values(Metric.INTERRUPTION_TO_RUNNING) == [600]
+    assert metrics.values(Metric.INTERRUPTION_TO_RUNNING) == [600]
 
 
-def test_an_event_that_comes_twice_is_accepted_once(story, measures):
-    submit_event(push(), story.world)
-    submit_event(push(), story.world)
+def test_an_event_that_comes_twice_is_accepted_once(story, metrics):
+    submit_event(push(), story.deps)
+    submit_event(push(), story.deps)
 
-    assert measures.values(Metric.JOBS_ACCEPTED) == [1]
-    assert measures.of(Metric.EVENTS_IGNORED) == []
-
-
-def test_an_event_that_starts_nothing_is_ignored(story, measures):
-    submit_event(push(repository="acme/other"), story.world)
-
-    assert measures.recorded == [Measure(Metric.EVENTS_IGNORED)]
+    assert metrics.values(Metric.JOBS_ACCEPTED) == [1]
+    assert metrics.of(Metric.EVENTS_IGNORED) == []
 
 
-def test_what_could_not_be_saved_is_not_counted(story, measures):
+def test_an_event_that_starts_nothing_is_ignored(story, metrics):
+    submit_event(push(repository="acme/other"), story.deps)
+
+    assert metrics.recorded == [MetricDatum(Metric.EVENTS_IGNORED)]
+
+
+def test_what_could_not_be_saved_is_not_counted(story, metrics):
     job_id = story.submit()
-    measures.recorded.clear()
+    metrics.recorded.clear()
     story.jobs.fail_next(TransientError("throttled"))
 
     with pytest.raises(TransientError):
         story.deliver()
 
     assert story.job(job_id).attempt is None
-    assert measures.recorded == []
+    assert metrics.recorded == []
 
 
-def test_a_stop_that_failed_is_timed_when_it_is_done(story, measures, monkeypatch):
+def test_a_stop_that_failed_is_timed_when_it_is_done(story, metrics, monkeypatch):
     job_id = story.launch()
 
     def refuse(task_arn: str, reason: str) -> None:
@@ -96,10 +96,10 @@ def test_a_stop_that_failed_is_timed_when_it_is_done(story, measures, monkeypatc
         throttled.setattr(story.tasks, "stop", refuse)
         with pytest.raises(TransientError):
             story.warn(machine().instance_id)
-    assert measures.values(Metric.WARNING_TO_STOP) == []
+    assert metrics.values(Metric.WARNING_TO_STOP) == []
 
     story.clock.advance(timedelta(seconds=20))
     story.warn(machine().instance_id)
 
-    assert measures.values(Metric.WARNING_TO_STOP) == [20]
+    assert metrics.values(Metric.WARNING_TO_STOP) == [20]
     assert story.job(job_id).current_attempt.warned_at is not None

@@ -14,7 +14,7 @@ def test_a_waiting_job_is_cancelled_at_once():
     story = Story()
     job_id = story.submit()
 
-    job = cancel_job(job_id, "not needed", story.world)
+    job = cancel_job(job_id, "not needed", story.deps)
 
     assert job is not None
     assert (job.state, job.reason) == (JobState.CANCELLED, "not needed")
@@ -26,7 +26,7 @@ def test_a_running_job_is_cancelled_when_its_task_has_stopped():
     story = Story()
     job_id = story.launch()
 
-    cancel_job(job_id, "not needed", story.world)
+    cancel_job(job_id, "not needed", story.deps)
     assert story.job(job_id).state is JobState.STOPPING
     assert story.tasks.stops == [(story.arn(job_id), "Relaunch: not needed")]
 
@@ -40,7 +40,7 @@ def test_a_task_that_is_placed_but_does_not_run_yet_is_stopped():
     job_id = story.submit()
     story.deliver()
 
-    cancel_job(job_id, "not needed", story.world)
+    cancel_job(job_id, "not needed", story.deps)
     story.end(job_id, None, stop_code="UserInitiated")
 
     assert story.job(job_id).state is JobState.CANCELLED
@@ -52,7 +52,7 @@ def test_a_job_cancelled_during_an_interruption_is_not_launched_again():
     job_id = story.launch()
     story.warn(machine().instance_id)
 
-    cancel_job(job_id, "not needed", story.world)
+    cancel_job(job_id, "not needed", story.deps)
     story.end(job_id, 0)
     story.settle()
 
@@ -66,11 +66,11 @@ def test_a_job_that_is_over_is_left_as_it_is():
     story.end(job_id, 0)
     over = story.job(job_id)
 
-    assert cancel_job(job_id, "too late", story.world) == over
+    assert cancel_job(job_id, "too late", story.deps) == over
 
 
 def test_an_unknown_job_cannot_be_cancelled():
-    assert cancel_job("gone", "not needed", Story().world) is None
+    assert cancel_job("gone", "not needed", Story().deps) is None
 
 
 def frozen(*, is_placed: bool) -> tuple[Story, str]:
@@ -85,7 +85,7 @@ def frozen(*, is_placed: bool) -> tuple[Story, str]:
 def test_a_task_that_turns_out_to_exist_is_found_and_stopped():
     story, job_id = frozen(is_placed=True)
 
-    cancel_job(job_id, "not needed", story.world)
+    cancel_job(job_id, "not needed", story.deps)
     story.settle()
 
     assert story.job(job_id).state is JobState.STOPPING
@@ -98,7 +98,7 @@ def test_a_task_that_turns_out_to_exist_is_found_and_stopped():
 def test_a_task_that_was_never_made_is_waited_for_as_long_as_ecs_may_take_to_list_it():
     story, job_id = frozen(is_placed=False)
     story.clock.advance(20 * MINUTE)
-    cancel_job(job_id, "not needed", story.world)
+    cancel_job(job_id, "not needed", story.deps)
 
     for _ in range(2):
         story.deliver()
@@ -114,10 +114,10 @@ def test_a_task_that_was_never_made_is_waited_for_as_long_as_ecs_may_take_to_lis
 
 def test_a_second_cancel_does_not_put_the_end_off():
     story, job_id = frozen(is_placed=False)
-    cancel_job(job_id, "not needed", story.world)
+    cancel_job(job_id, "not needed", story.deps)
     story.clock.advance(3 * MINUTE)
 
-    cancel_job(job_id, "really", story.world)
+    cancel_job(job_id, "really", story.deps)
     story.settle()
 
     assert story.job(job_id).state is JobState.CANCELLED
@@ -134,11 +134,11 @@ def test_a_cancel_while_runtask_is_being_answered_holds_whatever_the_answer(outc
 
     def cancel_meanwhile(request):
         story.tasks.launch = launch
-        cancel_job(job_id, "not needed", story.world)
+        cancel_job(job_id, "not needed", story.deps)
         return outcome or launch(request)
 
     story.tasks.launch = cancel_meanwhile
-    launch_attempt(job_id, story.world)
+    launch_attempt(job_id, story.deps)
     story.clock.advance(3 * MINUTE)
     story.settle()
     if story.job(job_id).state is JobState.STOPPING:
@@ -154,7 +154,7 @@ def test_a_cancelled_job_lets_the_next_one_in():
     second = story.submit(push("b" * 40))
     story.settle()
 
-    cancel_job(first, "not needed", story.world)
+    cancel_job(first, "not needed", story.deps)
     story.end(first, 143)
     story.settle()
 

@@ -17,7 +17,7 @@ STALE = TaskDefinition("trainer--0123456789abcdef", {"containerDefinitions": []}
 
 def clean(story: Story, after: timedelta = timedelta(0)) -> int:
     story.clock.advance(after)
-    return clean_revisions(story.world)
+    return clean_revisions(story.deps)
 
 
 def with_stale(*families: str) -> Story:
@@ -38,7 +38,7 @@ def test_what_is_used_meanwhile_has_another_day():
     story = with_stale()
     clean(story)
     job_id = story.launch()
-    used = story.attempt(job_id).placement_try.revision_arn
+    used = story.attempt(job_id).placement.revision_arn
     assert used is not None
 
     assert clean(story, DAY + HOUR) == 1
@@ -78,23 +78,23 @@ def test_a_job_whose_revision_was_deregistered_registers_it_again():
 def test_it_is_looked_at_once_an_hour():
     story = with_stale()
     clean(story)
-    looked = story.jobs.load_upkeep()
+    looked = story.jobs.load_maintenance()
 
     clean(story, HOUR / 2)
-    assert story.jobs.load_upkeep() == looked
+    assert story.jobs.load_maintenance() == looked
     clean(story, HOUR / 2)
-    assert story.jobs.load_upkeep() != looked
+    assert story.jobs.load_maintenance() != looked
 
 
 def test_of_two_calls_at_once_one_does_it(monkeypatch: pytest.MonkeyPatch):
     story = with_stale()
-    first = story.jobs.load_upkeep
+    first = story.jobs.load_maintenance
     clean(story)
     stale_read = first()
     story.clock.advance(DAY)
     clean(story)
     story.registry.register(TaskDefinition("trainer--fedcba9876543210", STALE.content, STALE.tags))
-    monkeypatch.setattr(story.jobs, "load_upkeep", lambda: stale_read)
+    monkeypatch.setattr(story.jobs, "load_maintenance", lambda: stale_read)
 
     assert clean(story, 2 * DAY) == 0
     assert story.registry.list_families() == ["trainer--fedcba9876543210"]
@@ -151,7 +151,7 @@ def test_nothing_is_deregistered_where_there_is_no_time_to_look_at_every_job():
     story.clock.advance(2 * DAY)
     answers = iter((True, False))
 
-    assert clean_revisions(story.world, lambda: next(answers)) == 0
+    assert clean_revisions(story.deps, lambda: next(answers)) == 0
 
     assert story.registry.list_families() == [STALE.family]
     assert clean(story, HOUR) == 1

@@ -6,7 +6,7 @@ import pytest
 
 from fakes.builders import NOW
 from fakes.dead_letters import FakeDeadLetters
-from relaunch.core.messages.dead_letter import DeadLetter
+from relaunch.core.messages.dead_letter import DeadLetterMessage
 from relaunch.ports import TransientError
 from relaunch.usecases.dead_letters import (
     NoSourceQueueError,
@@ -96,7 +96,7 @@ def test_all_are_redriven_but_what_has_no_queue_to_go_to(dead):
         dead.add("intake", f"message {number}")
     dead.add("warnings", "a warning")
     dead.add("reconcile", "a pass")
-    told: list[DeadLetter] = []
+    told: list[DeadLetterMessage] = []
 
     left = redrive_all(dead, "", NOW, told.append)
 
@@ -107,7 +107,7 @@ def test_all_are_redriven_but_what_has_no_queue_to_go_to(dead):
 class FailingAgain(FakeDeadLetters):
     """Every redriven message is poison and is back at once, as a new message."""
 
-    def redrive(self, letter: DeadLetter) -> None:
+    def redrive(self, letter: DeadLetterMessage) -> None:
         super().redrive(letter)
         number = len(self.redriven)
         self.add(letter.queue.name, letter.body, NOW + timedelta(seconds=1), message_id=f"{number:08x}-again")

@@ -38,7 +38,7 @@ def test_the_timeline_says_which_card_had_how_much_left():
         "ECS placed nothing: RESOURCE:GPU; 2,048 MiB of one GPU are asked for; "
         "GPU-1 of i-1: 1,024 of 15,360 MiB left, shared by 3 containers"
     ]
-    assert story.attempt(job_id).closed_tries[0].outcome == "ECS placed nothing: RESOURCE:GPU"
+    assert story.attempt(job_id).closed_placements[0].outcome == "ECS placed nothing: RESOURCE:GPU"
 
 
 def test_room_that_came_in_between_is_said():

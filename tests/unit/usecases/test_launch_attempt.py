@@ -7,7 +7,7 @@ import pytest
 from fakes.builders import make_definition, make_offering_key
 from fakes.story import MINUTE, Story, machine, push
 from relaunch.core.definitions.definition import GithubTrigger, ImageWait
-from relaunch.core.jobs.job import EffectKind, JobState, TryState, WaitReason
+from relaunch.core.jobs.job import EffectKind, JobState, PlacementState, WaitReason
 from relaunch.core.launches.launch import (
     LaunchConflict,
     LaunchDeferred,
@@ -51,8 +51,8 @@ def test_a_launch_chooses_the_cheapest_freezes_it_and_notes_its_task():
 
     job = story.job(job_id)
     assert job.state is JobState.LAUNCHING
-    assert job.current_attempt.placement_try.offering == make_offering_key()
-    assert job.current_attempt.placement_try.state is TryState.PLACED
+    assert job.current_attempt.placement.offering == make_offering_key()
+    assert job.current_attempt.placement.state is PlacementState.PLACED
     assert job.current_attempt.task_arn in story.tasks.tasks
     assert job.has_slot
     assert story.launches.requested == []
@@ -73,7 +73,7 @@ def test_a_launch_needs_one_read_of_the_job_and_two_writes():
 def test_a_job_that_is_not_there_is_nobodys():
     story = Story()
 
-    assert launch_attempt("gone", story.world) is None
+    assert launch_attempt("gone", story.deps) is None
     assert story.log.lines == [("ignored", {"job_id": "gone", "reason": "no such job"})]
 
 
@@ -88,8 +88,8 @@ def test_failures_of_placement_go_on_to_the_next_offering_in_the_same_attempt():
         "g6-xlarge-spot",
         "g5-xlarge-on-demand",
     ]
-    assert (attempt.number, attempt.placement_try.number) == (1, 3)
-    assert [each.outcome for each in attempt.closed_tries] == [
+    assert (attempt.number, attempt.placement.number) == (1, 3)
+    assert [each.outcome for each in attempt.closed_placements] == [
         "ECS placed nothing: RESOURCE:GPU",
         "ECS placed nothing: ATTRIBUTE",
     ]
@@ -259,13 +259,13 @@ def test_a_try_that_was_frozen_and_never_sent_is_sent_when_it_is_due():
     story, job_id = launching(RuntimeError("killed"))
     with pytest.raises(RuntimeError):
         story.deliver()
-    assert story.attempt(job_id).placement_try.state is TryState.FROZEN
+    assert story.attempt(job_id).placement.state is PlacementState.PENDING
 
     story.reconcile(after=5 * MINUTE)
     story.settle()
 
     assert story.arn(job_id) in story.tasks.tasks
-    assert story.attempt(job_id).placement_try.number == 1
+    assert story.attempt(job_id).placement.number == 1
     assert len(set(tokens(story))) == 1
 
 
@@ -278,13 +278,13 @@ def test_a_try_frozen_for_too_long_is_never_sent_but_looked_for_and_closed():
         story.clock.advance(step)
         story.deliver()
         assert len(story.tasks.requests) == 1
-        assert story.attempt(job_id).placement_try.state is TryState.FROZEN
+        assert story.attempt(job_id).placement.state is PlacementState.PENDING
 
     story.clock.advance(2 * MINUTE)
     story.settle()
     attempt = story.attempt(job_id)
-    assert attempt.closed_tries[0].outcome == "never sent"
-    assert (attempt.number, attempt.placement_try.number) == (1, 2)
+    assert attempt.closed_placements[0].outcome == "never sent"
+    assert (attempt.number, attempt.placement.number) == (1, 2)
     assert len(story.tasks.tasks) == 1
     assert len(set(tokens(story))) == 2
 
@@ -309,14 +309,14 @@ def test_a_task_made_by_an_answer_that_came_too_late_is_stopped():
     def launch_slowly(request):
         story.tasks.launch = launch
         story.clock.advance(53 * MINUTE)
-        launch_attempt(job_id, story.world)
+        launch_attempt(job_id, story.deps)
         story.settle()
         return launch(request)
 
     story.tasks.launch = launch_slowly
     story.deliver()
 
-    assert story.attempt(job_id).placement_try.number == 2
+    assert story.attempt(job_id).placement.number == 2
     (stray,) = set(story.tasks.tasks) - {story.arn(job_id)}
     assert [arn for arn, _ in story.tasks.stops] == [stray]
     assert "stray task" in story.jobs.events_of(job_id)
@@ -330,11 +330,11 @@ def test_a_launch_that_somebody_else_was_faster_with_is_left_to_them():
     def choose_slowly(now):
         story.offerings.offerings = offerings
         story.tasks.outcomes.append(NO_ANSWER)
-        launch_attempt(job_id, story.world)
+        launch_attempt(job_id, story.deps)
         return offerings(now)
 
     story.offerings.offerings = choose_slowly
-    job = launch_attempt(job_id, story.world)
+    job = launch_attempt(job_id, story.deps)
 
     assert job is not None
     assert job.state is JobState.LAUNCHING
@@ -359,7 +359,7 @@ def test_a_launch_that_loses_every_race_is_left_to_the_queue():
         story.jobs.fail_next(StaleWriteError("-"))
 
     with pytest.raises(StaleWriteError, match="6 times"):
-        launch_attempt(job_id, story.world)
+        launch_attempt(job_id, story.deps)
 
 
 def test_a_job_without_a_slot_waits_and_says_so():
@@ -392,11 +392,11 @@ def test_a_pause_after_a_failure_is_kept_even_when_a_launch_is_asked_for():
     job_id = story.launch()
     story.end(job_id, 1)
 
-    launch_attempt(job_id, story.world)
+    launch_attempt(job_id, story.deps)
     assert len(story.tasks.requests) == 1
 
     story.clock.advance(timedelta(seconds=26))
-    launch_attempt(job_id, story.world)
+    launch_attempt(job_id, story.deps)
     assert len(story.tasks.requests) == 2
 
 
@@ -405,7 +405,7 @@ def test_a_job_that_waits_for_its_image_is_not_launched():
     story = Story(make_definition(triggers=(trigger,)))
     job_id = story.submit()
 
-    launch_attempt(job_id, story.world)
+    launch_attempt(job_id, story.deps)
 
     assert story.job(job_id).state is JobState.WAITING
     assert story.tasks.requests == []
@@ -420,7 +420,7 @@ def test_what_is_still_to_be_done_is_done_before_the_launch():
     kinds = [effect.kind for effect in story.job(job_id).pending]
     assert kinds == [EffectKind.REMEMBER_CAPACITY, EffectKind.REQUEST_LAUNCH]
 
-    launch_attempt(job_id, story.world)
+    launch_attempt(job_id, story.deps)
 
     assert story.tasks.requests[-1].capacity_provider == "g6-xlarge-spot"
     assert story.job(job_id).pending == ()
@@ -440,7 +440,7 @@ def test_the_newest_checkpoint_is_looked_for_only_when_there_can_be_one():
 def test_a_cancelled_job_whose_launch_is_under_way_is_not_launched_again():
     story, job_id = launching(LaunchDeferred("ThrottlingException"))
     story.deliver()
-    cancel_job(job_id, "not needed", story.world)
+    cancel_job(job_id, "not needed", story.deps)
 
     story.clock.advance(3 * MINUTE)
     story.settle()

@@ -74,4 +74,4 @@ def test_the_same_share_is_sent_again_when_an_answer_got_lost():
     assert first == second
     assert first.gpu == GpuPartition(0.25)
     assert len(story.tasks.tasks) == 1
-    assert story.job(job_id).current_attempt.placement_try.gpu_partition_size == 0.25
+    assert story.job(job_id).current_attempt.placement.gpu_partition_size == 0.25

@@ -8,23 +8,23 @@ from fakes.builders import (
     make_job,
     make_offering,
     make_offering_key,
-    make_placement_try,
+    make_placement,
     make_running_attempt,
     make_running_job,
     make_timeline_entry,
 )
-from fakes.cli_session import FakeOdds
-from fakes.dependencies import make_world
+from fakes.cli_session import FakePlacementScores
+from fakes.dependencies import make_dependencies
 from fakes.jobs import InMemoryJobs
 from fakes.sources import FakeOfferings
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.jobs.job import Job, JobState, TryState
+from relaunch.core.jobs.job import Job, JobState, PlacementState
 from relaunch.core.offerings.quotas import QuotaRoom
 from relaunch.core.offerings.snapshot import Origin, SnapshotPart
 from relaunch.core.selection.expected_cost import GP3_USD_PER_GIB_MONTH
 from relaunch.ports import JobWrite, PermanentError
 from relaunch.usecases.launch_attempt import launch_attempt
-from relaunch.usecases.load_offerings import survey_market, with_odds
+from relaunch.usecases.load_offerings import load_offerings, with_placement_scores
 from relaunch.usecases.plan_jobs import plan_jobs
 
 G_SPOT = "L-3819A6DF"
@@ -54,8 +54,8 @@ class CountingJobs(InMemoryJobs):
 
 
 def start(jobs: InMemoryJobs, job_id: str, instance_type: str = "g5.xlarge") -> None:
-    placed = make_placement_try(offering=make_offering_key(instance_type), state=TryState.PLACED)
-    job = make_running_job(job_id, attempt=make_running_attempt(placement_try=placed, instance_id=f"i-{job_id}"))
+    placed = make_placement(offering=make_offering_key(instance_type), state=PlacementState.PLACED)
+    job = make_running_job(job_id, attempt=make_running_attempt(placement=placed, instance_id=f"i-{job_id}"))
     assert jobs.create_job(make_job(job_id), [make_timeline_entry()])
     jobs.save_job(JobWrite(replace(job, version=1), take_slot_limits=(999, 999)))
 
@@ -64,14 +64,14 @@ def test_memory_and_offerings_are_those_of_now() -> None:
     jobs = InMemoryJobs()
     failure = make_capacity_failure()
     jobs.remember(failure)
-    world = make_world(jobs=jobs)
+    deps = make_dependencies(jobs=jobs)
 
-    market = survey_market(world)
+    available = load_offerings(deps)
 
-    assert market.at == NOW
-    assert market.offerings == world.offerings.offerings(NOW)
-    assert market.memory == {failure.offering: failure}
-    assert market.limits == world.limits.selection
+    assert available.at == NOW
+    assert available.offerings == deps.offerings.offerings(NOW)
+    assert available.memory == {failure.offering: failure}
+    assert available.limits == deps.limits.selection
 
 
 def test_spot_offerings_of_the_types_asked_about_get_the_odds_of_their_zones() -> None:
@@ -82,9 +82,9 @@ def test_spot_offerings_of_the_types_asked_about_get_the_odds_of_their_zones() -
         make_offering("g4dn.xlarge", zone="us-east-1a"),
         make_offering("g5.xlarge", PurchaseOption.ON_DEMAND, zone="us-east-1a"),
     )
-    odds = FakeOdds({"us-east-1a": 2, "us-east-1b": 8})
+    odds = FakePlacementScores({"us-east-1a": 2, "us-east-1b": 8})
 
-    rated = with_odds(offerings, odds, {"g5.xlarge", "g6.xlarge"})
+    rated = with_placement_scores(offerings, odds, {"g5.xlarge", "g6.xlarge"})
 
     assert [offering.placement_score for offering in rated] == [2, 8, None, None, None]
     assert odds.asked == [{"g5.xlarge", "g6.xlarge"}]
@@ -92,20 +92,20 @@ def test_spot_offerings_of_the_types_asked_about_get_the_odds_of_their_zones() -
 
 def test_disks_cost_what_the_region_asks_for_them_where_that_is_known() -> None:
     offerings = FakeOfferings()
-    unknown = survey_market(make_world(offerings=offerings)).limits.gp3_usd_per_gib_month
+    unknown = load_offerings(make_dependencies(offerings=offerings)).limits.gp3_usd_per_gib_month
     offerings.refreshed = offerings.refreshed.with_part(SnapshotPart.DISK_PRICE, 0.152, Origin("AWS Price List", NOW))
 
     assert unknown == GP3_USD_PER_GIB_MONTH
-    assert survey_market(make_world(offerings=offerings)).limits.gp3_usd_per_gib_month == 0.152
+    assert load_offerings(make_dependencies(offerings=offerings)).limits.gp3_usd_per_gib_month == 0.152
 
 
 def test_quotas_as_last_refreshed_are_held_against_what_other_jobs_use() -> None:
     jobs = InMemoryJobs()
     for job_id in ("one", "two", "own"):
         start(jobs, job_id)
-    market = survey_market(make_world(jobs=jobs, offerings=offered_with(**{"3819A6DF": 11.0})), "own")
+    available = load_offerings(make_dependencies(jobs=jobs, offerings=offered_with(**{"3819A6DF": 11.0})), "own")
 
-    assert market.limits.quotas == {G_SPOT: QuotaRoom(11.0, 8.0)}
+    assert available.limits.quotas == {G_SPOT: QuotaRoom(11.0, 8.0)}
 
 
 def test_machines_of_types_that_only_the_refreshed_snapshot_knows_use_quotas_too() -> None:
@@ -115,7 +115,9 @@ def test_machines_of_types_that_only_the_refreshed_snapshot_knows_use_quotas_too
     rows = {"g99.xlarge": make_instance_type("g99.xlarge", vcpus=6)}
     offerings.refreshed = offerings.refreshed.with_part(SnapshotPart.INSTANCE_TYPES, rows, Origin("EC2", NOW))
 
-    assert survey_market(make_world(jobs=jobs, offerings=offerings)).limits.quotas == {G_SPOT: QuotaRoom(7.0, 6.0)}
+    assert load_offerings(make_dependencies(jobs=jobs, offerings=offerings)).limits.quotas == {
+        G_SPOT: QuotaRoom(7.0, 6.0)
+    }
 
 
 def test_a_job_that_cannot_be_read_keeps_no_other_from_its_launch() -> None:
@@ -129,17 +131,17 @@ def test_a_job_that_cannot_be_read_keeps_no_other_from_its_launch() -> None:
     for job_id in ("one", "two"):
         start(jobs, job_id)
 
-    market = survey_market(make_world(jobs=jobs, offerings=offered_with(**{"3819A6DF": 11.0})))
+    available = load_offerings(make_dependencies(jobs=jobs, offerings=offered_with(**{"3819A6DF": 11.0})))
 
-    assert market.limits.quotas == {G_SPOT: QuotaRoom(11.0, 4.0)}
+    assert available.limits.quotas == {G_SPOT: QuotaRoom(11.0, 4.0)}
 
 
 def test_quotas_that_are_not_known_reject_nothing_and_cost_no_read() -> None:
     jobs = CountingJobs()
 
-    market = survey_market(make_world(jobs=jobs))
+    available = load_offerings(make_dependencies(jobs=jobs))
 
-    assert market.limits.quotas == {}
+    assert available.limits.quotas == {}
     assert jobs.slot_reads == 0
 
 
@@ -149,9 +151,9 @@ def test_jobs_are_loaded_only_where_their_machines_could_use_a_quota_up() -> Non
         start(jobs, job_id)
     plenty, little = offered_with(**{"3819A6DF": 12.0}), offered_with(**{"3819A6DF": 11.0})
 
-    roomy = survey_market(make_world(jobs=jobs, offerings=plenty))
+    roomy = load_offerings(make_dependencies(jobs=jobs, offerings=plenty))
     before = jobs.loaded
-    tight = survey_market(make_world(jobs=jobs, offerings=little))
+    tight = load_offerings(make_dependencies(jobs=jobs, offerings=little))
 
     assert before == 0
     assert jobs.loaded == 2
@@ -164,9 +166,9 @@ def test_what_more_jobs_use_than_a_launch_can_read_is_left_to_ec2_to_say() -> No
     for number in range(101):
         start(jobs, f"job-{number}")
 
-    market = survey_market(make_world(jobs=jobs, offerings=offered_with(**{"3819A6DF": 11.0})))
+    available = load_offerings(make_dependencies(jobs=jobs, offerings=offered_with(**{"3819A6DF": 11.0})))
 
-    assert market.limits.quotas == {G_SPOT: QuotaRoom(11.0)}
+    assert available.limits.quotas == {G_SPOT: QuotaRoom(11.0)}
     assert jobs.loaded == 0
 
 
@@ -174,7 +176,7 @@ def test_a_quota_with_room_for_as_many_jobs_as_the_stack_allows_costs_no_read() 
     jobs = CountingJobs()
 
     for vcpus in (80.0, 79.0):
-        survey_market(make_world(jobs=jobs, offerings=offered_with(**{"3819A6DF": vcpus})))
+        load_offerings(make_dependencies(jobs=jobs, offerings=offered_with(**{"3819A6DF": vcpus})))
 
     assert jobs.slot_reads == 1
 
@@ -182,7 +184,7 @@ def test_a_quota_with_room_for_as_many_jobs_as_the_stack_allows_costs_no_read() 
 def test_a_plan_names_the_quota_to_ask_for() -> None:
     offerings = offered_with(**{"3819A6DF": 0.0, "DB2E81BA": 2.0})
 
-    (plan,) = plan_jobs([make_definition()], make_world(offerings=offerings))
+    (plan,) = plan_jobs([make_definition()], make_dependencies(offerings=offerings))
 
     assert plan.is_unsatisfiable
     assert '"Running On-Demand G and VT instances" (L-DB2E81BA)' in plan.problem
@@ -195,7 +197,7 @@ def test_a_job_whose_quota_others_use_up_waits_for_them() -> None:
     jobs.create_job(make_job("late"), [make_timeline_entry()])
     offerings = offered_with(**{"3819A6DF": 8.0, "DB2E81BA": 2.0})
 
-    job = launch_attempt("late", make_world(jobs=jobs, offerings=offerings))
+    job = launch_attempt("late", make_dependencies(jobs=jobs, offerings=offerings))
 
     assert job is not None
     assert (job.state, job.waiting and job.waiting.reason) == (JobState.WAITING, "capacity")
@@ -208,7 +210,7 @@ def test_on_demand_is_taken_where_only_the_spot_quota_is_used_up() -> None:
     start(jobs, "one")
     jobs.create_job(make_job("late"), [make_timeline_entry()])
 
-    job = launch_attempt("late", make_world(jobs=jobs, offerings=offered_with(**{"3819A6DF": 4.0})))
+    job = launch_attempt("late", make_dependencies(jobs=jobs, offerings=offered_with(**{"3819A6DF": 4.0})))
 
     assert job is not None
-    assert job.current_attempt.placement_try.offering.purchase is PurchaseOption.ON_DEMAND
+    assert job.current_attempt.placement.offering.purchase is PurchaseOption.ON_DEMAND

@@ -7,7 +7,7 @@ import pytest
 from fakes.builders import make_offering_key
 from fakes.story import MINUTE, Story, machine, push
 from relaunch.core.jobs.job import JobState, StopKind
-from relaunch.core.launches.launch import CapacityNews, CapacityNewsKind, LaunchUncertain
+from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind, LaunchUncertain
 from relaunch.ports import TransientError
 from relaunch.usecases.observe_capacity import observe_capacity
 
@@ -15,7 +15,7 @@ HERE = machine().instance_id
 
 
 def rebalance(story: Story, instance_id: str = HERE):
-    return observe_capacity(CapacityNews(CapacityNewsKind.REBALANCE_RECOMMENDATION, instance_id), story.world)
+    return observe_capacity(InstanceEvent(InstanceEventKind.REBALANCE_RECOMMENDATION, instance_id), story.deps)
 
 
 def test_machines_that_are_not_ours_are_nobodys_business():

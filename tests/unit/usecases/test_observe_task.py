@@ -13,14 +13,14 @@ from relaunch.usecases.observe_task import observe_task
 def test_other_peoples_tasks_are_nobodys(started_by):
     story = Story()
 
-    assert observe_task(make_observation("RUNNING", started_by=started_by), story.world) is None
+    assert observe_task(make_observation("RUNNING", started_by=started_by), story.deps) is None
     assert story.log.lines == []
 
 
 def test_a_task_of_no_job_is_said_to_be_none_of_ours():
     story = Story()
 
-    assert observe_task(make_observation("RUNNING", started_by="bert-00000000/7"), story.world) is None
+    assert observe_task(make_observation("RUNNING", started_by="bert-00000000/7"), story.deps) is None
     assert story.log.decisions == ["ignored"]
 
 

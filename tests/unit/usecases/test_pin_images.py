@@ -89,7 +89,7 @@ def test_of_two_machines_the_one_is_chosen_that_the_image_is_for():
 
     job_id = story.launch()
 
-    assert story.attempt(job_id).placement_try.offering.instance_type == "g5g.xlarge"
+    assert story.attempt(job_id).placement.offering.instance_type == "g5g.xlarge"
 
 
 def test_what_was_known_when_the_job_was_accepted_holds_for_every_attempt():
@@ -153,7 +153,7 @@ class TestTriggersImage:
         assert platforms_of(story, job_id) == [()]
 
         story.images.found["trainer", SHA] = ARM
-        submit_event(replace(image(), digest=DIGEST), story.world)
+        submit_event(replace(image(), digest=DIGEST), story.deps)
         story.settle()
 
         assert platforms_of(story, job_id) == [("linux/arm64",)]
@@ -190,7 +190,7 @@ class TestTriggersImage:
         story = Story(WAITS, images=FailingImages(TransientError("ECR: throttled")))
         job_id = story.submit()
 
-        submit_event(replace(image(), digest=DIGEST), story.world)
+        submit_event(replace(image(), digest=DIGEST), story.deps)
         story.settle()
 
         assert story.job(job_id).images == {"main": f"{HOME}/trainer@{DIGEST}"}
@@ -209,7 +209,7 @@ class TestTriggersImage:
         story = Story(make_definition(triggers=(GithubTrigger("acme/vision", "push"),)))
         story.images.failure = TransientError("ECR: throttled")
 
-        assert submit_event(image(), story.world) == ()
+        assert submit_event(image(), story.deps) == ()
         assert story.images.failure is not None
 
 

@@ -9,7 +9,7 @@ from fakes.sources import EVERY_PLATFORM, FakeImages, image_digest
 from fakes.story import MINUTE, SHA, Story, image, push
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, NeuronRequirement, PurchaseOption
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, ImageWait
-from relaunch.core.jobs.job import JobState, TryState
+from relaunch.core.jobs.job import JobState, PlacementState
 from relaunch.core.launches.derived_revision import DERIVED_FROM, TaskDefinition
 from relaunch.core.launches.launch import LaunchRefused, LaunchUncertain, PlacementFailed
 from relaunch.core.revisions.images import FoundImage, parse_ecr_image
@@ -101,7 +101,7 @@ class TestDigests:
         story.deliver()
 
         assert [request.revision_arn for request in story.tasks.requests] == [make_revision().arn]
-        assert story.attempt(job_id).placement_try.revision_arn is None
+        assert story.attempt(job_id).placement.revision_arn is None
         assert story.registry.register_count == 0
 
     def test_an_image_that_is_not_in_ecr_fails_the_job_at_once_and_says_which(self):
@@ -117,7 +117,7 @@ class TestDigests:
         story.images.failure = TransientError("ECR: throttled")
 
         with pytest.raises(TransientError):
-            submit_event(push(), story.world)
+            submit_event(push(), story.deps)
         assert story.job(story.submit()).state is JobState.WAITING
 
     def test_an_own_registry_that_may_not_be_read_is_not_taken_for_empty(self):
@@ -125,7 +125,7 @@ class TestDigests:
         story.images.failure = PermanentError("AccessDenied")
 
         with pytest.raises(PermanentError, match="AccessDenied"):
-            submit_event(push(), story.world)
+            submit_event(push(), story.deps)
 
     def test_an_image_of_another_account_is_pinned_where_it_may_be_looked_up(self):
         story = with_images(f"{OTHER}/base:1")
@@ -151,7 +151,7 @@ class TestTriggersImage:
         job_id = story.submit()
         assert story.job(job_id).images == {}
 
-        submit_event(replace(image(), digest=DIGEST), story.world)
+        submit_event(replace(image(), digest=DIGEST), story.deps)
         story.settle()
 
         assert images_of(run_of(story)) == [f"{HOME}/trainer@{DIGEST}"]
@@ -184,7 +184,7 @@ class TestTriggersImage:
         assert story.job(job_id).images == {"side": f"{HOME}/proxy@{image_digest('proxy', '1')}"}
 
         story.images.digests["proxy", "1"] = "sha256:0000"
-        submit_event(replace(image(), digest=DIGEST), story.world)
+        submit_event(replace(image(), digest=DIGEST), story.deps)
         story.settle()
 
         assert images_of(run_of(story)) == [
@@ -197,7 +197,7 @@ class TestTriggersImage:
         story = Story(waits)
         job_id = story.submit()
 
-        submit_event(image(repository="data"), story.world)
+        submit_event(image(repository="data"), story.deps)
         story.settle()
 
         assert f"no container runs an image of data: data:{SHA} is only waited for" in timeline(story, job_id)
@@ -220,17 +220,17 @@ class TestRegistration:
         before = story.job(job_id)
 
         with pytest.raises(TransientError):
-            launch_attempt(job_id, story.world)
+            launch_attempt(job_id, story.deps)
         assert story.job(job_id) == before
 
-        launch_attempt(job_id, story.world)
+        launch_attempt(job_id, story.deps)
         assert story.job(job_id).state is JobState.LAUNCHING
         assert len(story.tasks.requests) == 1
 
     def test_a_refused_registration_fails_the_job_with_the_words_of_ecs(self):
         story = Story()
         story.registry.failures = [PermanentError("ClientException: A host port is mapped twice.")]
-        job = launch_attempt(story.submit(), story.world)
+        job = launch_attempt(story.submit(), story.deps)
 
         assert job.state is JobState.FAILED
         assert job.reason == "ClientException: A host port is mapped twice."
@@ -242,7 +242,7 @@ class TestRegistration:
         story = Story()
         job_id = story.submit()
         story.registry.deleted.add(make_revision().arn)
-        job = launch_attempt(job_id, story.world)
+        job = launch_attempt(job_id, story.deps)
 
         assert job.state is JobState.FAILED
         assert "trainer:7 is gone: it was deleted" in job.reason
@@ -258,7 +258,7 @@ class TestRegistration:
 
         first, second = story.tasks.requests
         assert first == second
-        assert story.attempt(job_id).placement_try.state is TryState.PLACED
+        assert story.attempt(job_id).placement.state is PlacementState.PLACED
 
     def test_a_revision_that_was_deregistered_before_its_launch_is_made_again(self):
         story = Story()
@@ -287,7 +287,7 @@ class TestRegistration:
         story.deliver()
 
         assert story.job(job_id).state is JobState.LAUNCHING
-        assert story.attempt(job_id).placement_try.state is TryState.FROZEN
+        assert story.attempt(job_id).placement.state is PlacementState.PENDING
         assert "was deregistered" not in timeline(story, job_id)
 
     def test_a_refusal_for_any_other_reason_is_one(self):
@@ -355,7 +355,7 @@ class TestNeuron:
         story.deliver()
 
         assert devices_of(run_of(story)) == ["/dev/neuron3"]
-        assert story.attempt(job_id).placement_try.neuron_devices == (3,)
+        assert story.attempt(job_id).placement.neuron_devices == (3,)
         assert "Neuron device 3" in timeline(story, job_id)
 
     def test_more_than_one_device_is_the_whole_machine(self):
@@ -374,7 +374,7 @@ class TestNeuron:
         story.settle()
 
         assert [devices_of(run_of(story, number)) for number in (0, 1)] == [["/dev/neuron0"], ["/dev/neuron1"]]
-        assert story.attempt(job_id).placement_try.state is TryState.PLACED
+        assert story.attempt(job_id).placement.state is PlacementState.PLACED
         assert story.jobs.load_capacity_memory(story.now) == {}
 
     def test_when_device_after_device_is_taken_the_offering_counts_as_full(self):
@@ -411,7 +411,7 @@ class TestNeuron:
         (request,) = story.tasks.requests
         assert request.takes_all_neuron
         assert request.revision_arn == make_revision().arn
-        assert story.attempt(job_id).placement_try.takes_all_neuron
+        assert story.attempt(job_id).placement.takes_all_neuron
         assert story.registry.register_count == 0
 
     def test_devices_by_path_are_taken_out_for_managed_instances(self):

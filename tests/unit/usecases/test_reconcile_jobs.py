@@ -31,9 +31,9 @@ def test_reconciling_begins_with_the_most_overdue_and_ends_when_the_time_is_up()
     story.clock.advance(10 * MINUTE)
     answers = iter([True] * 120 + [False])
 
-    assert reconcile_jobs(story.world, lambda: next(answers)) == 120
+    assert reconcile_jobs(story.deps, lambda: next(answers)) == 120
     assert {job_id for job_id, _ in story.launches.requested} == set(ids[:120])
-    assert reconcile_jobs(story.world) == 30
+    assert reconcile_jobs(story.deps) == 30
 
 
 def test_a_launch_request_that_got_lost_is_repeated():
@@ -84,7 +84,7 @@ def test_a_task_that_is_not_placed_in_time_is_withdrawn_for_the_next_offering():
     story.end(job_id, None, container="none")
     story.settle()
     attempt = story.attempt(job_id)
-    assert (attempt.number, attempt.placement_try.number) == (1, 2)
+    assert (attempt.number, attempt.placement.number) == (1, 2)
     assert [request.capacity_provider for request in story.tasks.requests] == ["g5-xlarge-spot", "g6-xlarge-spot"]
     assert {request.environment["RELAUNCH_ATTEMPT"] for request in story.tasks.requests} == {"1"}
     assert (story.job(job_id).failures, story.job(job_id).interruptions) == (0, 0)
@@ -135,7 +135,7 @@ def test_who_loses_a_task_that_was_never_seen_to_run_resumes_from_what_it_may_ha
     story.settle()
 
     attempt = story.attempt(job_id)
-    assert (attempt.number, attempt.placement_try.resume_uri) == (2, saved)
+    assert (attempt.number, attempt.placement.resume_uri) == (2, saved)
 
 
 def test_a_task_that_is_known_again_is_not_lost():

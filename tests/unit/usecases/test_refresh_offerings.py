@@ -11,7 +11,7 @@ from fakes.sources import FakeSnapshots, FakeSpotPrices, ListLog
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.quotas import QUOTA_CODES
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, SnapshotPart
-from relaunch.ports import PermanentError, RefreshWorld, TransientError
+from relaunch.ports import PermanentError, RefreshDependencies, TransientError
 from relaunch.usecases.refresh_offerings import refresh_offerings
 
 G5, NEW = make_instance_type("g5.xlarge"), make_instance_type("g9.xlarge")
@@ -92,7 +92,7 @@ class Region:
 
     def refresh(self) -> dict[str, str]:
         return refresh_offerings(
-            RefreshWorld(
+            RefreshDependencies(
                 region="us-east-1",
                 catalogue=CATALOGUE,
                 spot_types=self.spot_types,

@@ -59,8 +59,8 @@ def test_a_later_revision_does_not_reach_an_accepted_job():
 
 def test_the_same_event_delivered_twice_is_one_job():
     story = Story()
-    first = submit_event(push(), story.world)
-    second = submit_event(push(), story.world)
+    first = submit_event(push(), story.deps)
+    second = submit_event(push(), story.deps)
 
     assert [each.is_new for each in (*first, *second)] == [True, False]
     assert first[0].job.job_id == second[0].job.job_id
@@ -72,7 +72,7 @@ def test_the_same_event_delivered_twice_is_one_job():
 def test_an_event_starts_a_job_of_each_definition_that_watches_it():
     story = Story(make_definition(), make_definition(name="bert"))
 
-    submissions = submit_event(push(), story.world)
+    submissions = submit_event(push(), story.deps)
 
     assert [each.definition for each in submissions] == ["bert", "resnet"]
     assert len({each.job.job_id for each in submissions}) == 2
@@ -97,7 +97,7 @@ def test_two_deliveries_at_the_same_time_are_one_job():
     job_id = story.submit()
     story.jobs.blind_reads = 1
 
-    (second,) = submit_event(push(), story.world)
+    (second,) = submit_event(push(), story.deps)
 
     assert not second.is_new
     assert second.job is not None
@@ -119,7 +119,7 @@ def test_two_deliveries_at_the_same_time_are_one_job():
 def test_an_event_that_starts_nothing_is_kept_with_the_reason(event, outcome):
     story = Story(make_definition(triggers=(S3Trigger("acme-datasets", "images/", ".manifest"),)))
 
-    submissions = submit_event(event, story.world)
+    submissions = submit_event(event, story.deps)
 
     assert [each.job for each in submissions] in ([], [None])
     (record,) = story.jobs.list_events(story.now, 9)
@@ -178,7 +178,7 @@ def test_a_revision_that_cannot_be_had_for_now_leaves_the_event_to_its_queue():
     story.revisions.failure = TransientError("ThrottlingException")
 
     with pytest.raises(TransientError):
-        submit_event(push(), story.world)
+        submit_event(push(), story.deps)
 
     assert story.job(story.submit()).state is JobState.WAITING
 
@@ -187,7 +187,7 @@ def test_a_function_killed_between_creating_the_job_and_asking_for_its_launch_is
     story = Story()
     story.launches.failure = TransientError("SQS is down")
     with pytest.raises(TransientError):
-        submit_event(push(), story.world)
+        submit_event(push(), story.deps)
     assert story.launches.requested == []
 
     job_id = story.submit()
@@ -199,7 +199,7 @@ def test_a_job_that_was_created_without_an_answer_is_found_again():
     story = Story()
     story.jobs.fail_next(TransientError("no answer"), after_effect=True)
     with pytest.raises(TransientError):
-        submit_event(push(), story.world)
+        submit_event(push(), story.deps)
 
     job_id = story.submit()
     story.settle()
@@ -235,12 +235,12 @@ def test_a_push_that_waits_for_its_image_is_launched_when_the_image_arrives():
     assert job.reason == f"waiting for image trainer:{SHA}"
     assert story.launches.requested == []
 
-    submit_event(image("0" * 40), story.world)
-    submit_event(image(repository="other"), story.world)
+    submit_event(image("0" * 40), story.deps)
+    submit_event(image(repository="other"), story.deps)
     assert story.launches.requested == []
 
-    submit_event(image(), story.world)
-    submit_event(image(), story.world)
+    submit_event(image(), story.deps)
+    submit_event(image(), story.deps)
     story.settle()
     assert story.job(job_id).state is JobState.LAUNCHING
     assert len(story.tasks.requests) == 1
@@ -267,12 +267,12 @@ def test_an_image_lets_jobs_go_on_and_starts_its_own():
 def test_an_image_that_arrives_after_its_job_was_cancelled_starts_nothing():
     story = Story(WAITS)
     job_id = story.submit()
-    launch_attempt(job_id, story.world)
+    launch_attempt(job_id, story.deps)
     for _ in range(15):
         story.reconcile(after=2 * MINUTE)
     assert story.job(job_id).state is JobState.FAILED
 
-    submit_event(image(), story.world)
+    submit_event(image(), story.deps)
 
     assert story.job(job_id).state is JobState.FAILED
 
@@ -280,7 +280,7 @@ def test_an_image_that_arrives_after_its_job_was_cancelled_starts_nothing():
 def test_a_direct_request_starts_a_job_with_its_inputs():
     story = Story(make_definition(inputs={"epochs": InputRule("[0-9]+", "3")}))
 
-    job = submit_direct(request(epochs="9"), story.world)
+    job = submit_direct(request(epochs="9"), story.deps)
 
     assert job.inputs == {"epochs": "9"}
     assert job.trigger.source == "direct"
@@ -290,8 +290,8 @@ def test_a_direct_request_starts_a_job_with_its_inputs():
 def test_the_same_idempotency_key_finds_the_same_job():
     story = Story()
 
-    first, second = submit_request(request(), story.world), submit_request(request(), story.world)
-    third = submit_event(request(key="k2"), story.world)
+    first, second = submit_request(request(), story.deps), submit_request(request(), story.deps)
+    third = submit_event(request(key="k2"), story.deps)
 
     assert first.job.job_id == second.job.job_id
     assert (first.is_new, second.is_new, third[0].is_new) == (True, False, True)
@@ -299,10 +299,10 @@ def test_the_same_idempotency_key_finds_the_same_job():
 
 def test_an_idempotency_key_with_other_inputs_is_refused_and_the_job_stays_as_it_is():
     story = Story(make_definition(inputs={"epochs": InputRule("[0-9]+", "3"), "seed": InputRule("[0-9]+", "0")}))
-    job = submit_direct(request(epochs="9"), story.world)
+    job = submit_direct(request(epochs="9"), story.deps)
 
     with pytest.raises(IdempotentParameterMismatchError) as error:
-        submit_direct(request(epochs="8", seed="0"), story.world)
+        submit_direct(request(epochs="8", seed="0"), story.deps)
 
     assert str(error.value) == (
         f"this idempotency key started job {job.job_id} with other inputs: epochs is '9' there, not '8'; "
@@ -313,11 +313,11 @@ def test_an_idempotency_key_with_other_inputs_is_refused_and_the_job_stays_as_it
 
 def test_a_request_that_is_repeated_after_a_default_has_changed_finds_its_job():
     story = Story(make_definition(inputs={"epochs": InputRule("[0-9]+", "3"), "seed": InputRule("[0-9]+", "0")}))
-    job = submit_direct(request(epochs="9"), story.world)
+    job = submit_direct(request(epochs="9"), story.deps)
     changed = make_definition(inputs={"epochs": InputRule("[0-9]+", "5"), "seed": InputRule("[0-9]+", "1")})
-    story.world.definitions.save_definition(changed)
+    story.deps.definitions.save_definition(changed)
 
-    assert submit_direct(request(epochs="9"), story.world).job_id == job.job_id
+    assert submit_direct(request(epochs="9"), story.deps).job_id == job.job_id
 
 
 @pytest.mark.parametrize(
@@ -329,7 +329,7 @@ def test_a_request_that_is_repeated_after_a_default_has_changed_finds_its_job():
 )
 def test_an_unknown_definition_is_told_with_the_nearest_name(name, message):
     with pytest.raises(UnknownDefinitionError) as error:
-        submit_direct(request(name), Story().world)
+        submit_direct(request(name), Story().deps)
 
     assert str(error.value) == message
 
@@ -338,7 +338,7 @@ def test_inputs_that_are_not_allowed_are_all_told():
     story = Story(make_definition(inputs={"epochs": InputRule("[0-9]+"), "seed": InputRule("[0-9]+")}))
 
     with pytest.raises(InvalidInputsError) as error:
-        submit_direct(request(epochs="many"), story.world)
+        submit_direct(request(epochs="many"), story.deps)
 
     assert "epochs" in str(error.value)
     assert "seed" in str(error.value)

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import NOW, make_job, make_observation, task_arn
-from fakes.metrics import ListMeasures
+from fakes.metrics import ListMetrics
 from fakes.story import MINUTE, Story, machine, push
 from fakes.tasks import FakeTasks
 from relaunch.core.jobs.job import EffectKind, JobState
@@ -41,8 +41,8 @@ class CountingTasks(FakeTasks):
 
 
 @pytest.fixture
-def measures() -> ListMeasures:
-    return ListMeasures()
+def metrics() -> ListMetrics:
+    return ListMetrics()
 
 
 @pytest.fixture
@@ -51,8 +51,8 @@ def tasks() -> CountingTasks:
 
 
 @pytest.fixture
-def story(measures, tasks) -> Story:
-    story = Story(measures=measures, tasks=tasks)
+def story(metrics, tasks) -> Story:
+    story = Story(metrics=metrics, tasks=tasks)
     story.tasks = tasks
     return story
 
@@ -77,9 +77,9 @@ def test_running_jobs_are_left_alone(story):
     story.clock.advance(GRACE)
     before = [story.job(job_id) for job_id in job_ids]
 
-    sweep = sweep_cluster(story.world)
+    sweep = sweep_cluster(story.deps)
 
-    assert (sweep.tasks, sweep.told, sweep.strays, sweep.is_complete) == (3, set(), set(), True)
+    assert (sweep.tasks, sweep.told, sweep.orphans, sweep.is_complete) == (3, set(), set(), True)
     assert [story.job(job_id) for job_id in job_ids] == before
     assert stops(story) == []
 
@@ -92,24 +92,24 @@ def test_the_whole_cluster_is_read_by_pages_and_no_call_is_about_one_job(story, 
     story.clock.advance(GRACE)
     tasks.page_size, tasks.page_count, tasks.single_calls = 2, 0, 0
 
-    assert sweep_cluster(story.world).tasks == 5
+    assert sweep_cluster(story.deps).tasks == 5
 
     assert tasks.page_count == 3 + 1  # five tasks, one machine
     assert tasks.single_calls == 0
 
 
-def test_a_task_of_a_job_that_is_over_is_stopped(story, measures):
+def test_a_task_of_a_job_that_is_over_is_stopped(story, metrics):
     job_id = story.launch()
     story.end(job_id, 0)
     let_live(story, f"{job_id}/1")
     story.clock.advance(GRACE)
 
-    assert sweep_cluster(story.world).strays == {STRAY}
+    assert sweep_cluster(story.deps).orphans == {STRAY}
 
     assert stops(story) == [STRAY]
     assert story.job(job_id).state is JobState.SUCCEEDED
     assert story.jobs.events_of(job_id)[-1] == "stray task"
-    assert measures.values(Metric.STRAY_TASKS) == [1]
+    assert metrics.values(Metric.ORPHANED_TASKS) == [1]
 
 
 def test_a_second_task_beside_the_current_one_is_stopped_and_the_current_one_goes_on(story):
@@ -117,7 +117,7 @@ def test_a_second_task_beside_the_current_one_is_stopped_and_the_current_one_goe
     let_live(story, f"{job_id}/1")
     story.clock.advance(GRACE)
 
-    sweep_cluster(story.world)
+    sweep_cluster(story.deps)
 
     assert stops(story) == [STRAY]
     assert story.job(job_id).state is JobState.RUNNING
@@ -131,7 +131,7 @@ def test_a_live_task_of_a_waiting_job_is_stopped(story):
     story.clock.advance(GRACE)
     assert story.job(job_id).state is JobState.WAITING
 
-    sweep_cluster(story.world)
+    sweep_cluster(story.deps)
 
     assert stops(story) == [STRAY]
 
@@ -147,9 +147,9 @@ def test_a_task_whose_answer_was_never_saved_becomes_the_current_one(story):
     story.tasks.run(arn, machine(1), created_at=story.now)
     story.clock.advance(GRACE)
 
-    sweep = sweep_cluster(story.world)
+    sweep = sweep_cluster(story.deps)
 
-    assert (sweep.told, sweep.strays) == ({arn}, set())
+    assert (sweep.told, sweep.orphans) == ({arn}, set())
     assert (story.arn(job_id), story.job(job_id).state) == (arn, JobState.RUNNING)
     assert story.jobs.load_on_instance(machine(1).instance_id) == [job_id]
     assert stops(story) == []
@@ -162,7 +162,7 @@ def test_the_machine_of_a_task_is_known_without_another_call(story, tasks):
     story.clock.advance(GRACE)
     tasks.single_calls = 0
 
-    sweep_cluster(story.world)
+    sweep_cluster(story.deps)
 
     assert story.attempt(job_id).instance_id == machine(1).instance_id
     assert tasks.single_calls == 0
@@ -173,7 +173,7 @@ def test_a_task_that_has_just_been_made_is_left_to_its_events(story):
     let_live(story, f"{job_id}/1")
     story.clock.advance(GRACE - timedelta(seconds=1))
 
-    assert sweep_cluster(story.world).strays == set()
+    assert sweep_cluster(story.deps).orphans == set()
     assert stops(story) == []
 
 
@@ -185,10 +185,10 @@ def test_a_stray_that_ends_meanwhile_is_not_stopped(story, tasks):
     tasks.end(STRAY)
     tasks.list_tasks = lambda: iter(pages)
 
-    sweep = sweep_cluster(story.world)
+    sweep = sweep_cluster(story.deps)
 
     assert tasks.described[-1] == (STRAY,)
-    assert sweep.strays == set()
+    assert sweep.orphans == set()
     assert story.jobs.events_of(job_id)[-1] == "running"
 
 
@@ -204,9 +204,9 @@ def test_what_was_seen_before_the_job_went_on_stops_nothing_that_is_current(stor
     current = story.arn(job_id)
     tasks.list_tasks = lambda: iter(old_page)
 
-    sweep = sweep_cluster(story.world)
+    sweep = sweep_cluster(story.deps)
 
-    assert sweep.strays == set()
+    assert sweep.orphans == set()
     assert current not in stops(story)
     assert story.job(job_id).state is JobState.RUNNING
 
@@ -224,11 +224,11 @@ def test_a_job_that_goes_on_between_looking_and_saving_is_looked_at_again(story,
         loads.append(wanted)
         if len(loads) == 2:  # the second look at the stray
             story.jobs.load_job = load_job
-            cancel_job(job_id, "a typo", story.world)
+            cancel_job(job_id, "a typo", story.deps)
         return job
 
     story.jobs.load_job = load_then_change
-    sweep_cluster(story.world)
+    sweep_cluster(story.deps)
 
     assert story.job(job_id).state is JobState.STOPPING
     assert sorted(stops(story)) == sorted([story.arn(job_id), STRAY])
@@ -239,24 +239,24 @@ def test_tasks_of_others_and_of_services_are_none_of_our_business(story):
     let_live(story, "ecs-svc/9223370494312345678", task_arn(81))
     story.clock.advance(GRACE)
 
-    sweep = sweep_cluster(story.world)
+    sweep = sweep_cluster(story.deps)
 
     assert (sweep.tasks, sweep.unknown, stops(story)) == (2, [], [])
 
 
-def test_a_task_of_a_job_that_is_not_in_the_table_is_named_and_left_alone(story, measures):
+def test_a_task_of_a_job_that_is_not_in_the_table_is_named_and_left_alone(story, metrics):
     let_live(story, "resnet-00000000/1")
     story.clock.advance(GRACE)
 
-    sweep = sweep_cluster(story.world)
+    sweep = sweep_cluster(story.deps)
 
     assert sweep.unknown == [STRAY]
     assert stops(story) == []
-    assert measures.values(Metric.UNKNOWN_TASKS) == [1]
+    assert metrics.values(Metric.UNKNOWN_TASKS) == [1]
     assert story.log.lines[-1][1]["unknown_tasks"] == [STRAY]
 
 
-def test_machines_without_tasks_are_named_once_they_should_be_gone(story, measures):
+def test_machines_without_tasks_are_named_once_they_should_be_gone(story, metrics):
     busy = story.launch()
     idle, fresh, draining = machine(11), machine(12), machine(13)
     for each in (idle, fresh, draining):
@@ -265,18 +265,18 @@ def test_machines_without_tasks_are_named_once_they_should_be_gone(story, measur
     story.clock.advance(IDLE_GRACE)
     story.tasks.registered_at[fresh.arn] = story.now
 
-    sweep = sweep_cluster(story.world)
+    sweep = sweep_cluster(story.deps)
 
     assert sweep.idle_machines == [idle.instance_id]
-    assert measures.values(Metric.IDLE_MACHINES) == [1]
+    assert metrics.values(Metric.IDLE_MACHINES) == [1]
     assert story.log.lines[-1][1]["idle_machines"] == [idle.instance_id]
     assert story.job(busy).state is JobState.RUNNING
 
 
-def test_a_quiet_cluster_says_so_in_its_metrics(story, measures):
-    sweep_cluster(story.world)
+def test_a_quiet_cluster_says_so_in_its_metrics(story, metrics):
+    sweep_cluster(story.deps)
 
-    assert [measures.values(each) for each in (Metric.TASKS_SWEPT, Metric.UNKNOWN_TASKS, Metric.IDLE_MACHINES)] == [
+    assert [metrics.values(each) for each in (Metric.TASKS_SWEPT, Metric.UNKNOWN_TASKS, Metric.IDLE_MACHINES)] == [
         [0],
         [0],
         [0],
@@ -290,7 +290,7 @@ def test_a_sweep_whose_time_is_up_stops_what_it_found_and_says_so(story, tasks):
     story.clock.advance(GRACE)
     tasks.page_size = 1
 
-    sweep = sweep_cluster(story.world, lambda: False)
+    sweep = sweep_cluster(story.deps, lambda: False)
 
     assert (sweep.tasks, sweep.is_complete) == (1, False)
     assert stops(story) == [task_arn(0)]
@@ -302,7 +302,7 @@ def test_a_sweep_whose_time_is_up_ends_within_a_page(story, tasks):
     let_live(story, f"{job_id}/1", task_arn(0))
     story.clock.advance(GRACE)
 
-    sweep = sweep_cluster(story.world, lambda: False)
+    sweep = sweep_cluster(story.deps, lambda: False)
 
     assert len(tasks.tasks) == 2
     assert (sweep.tasks, sweep.is_complete) == (1, False)
@@ -316,7 +316,7 @@ def test_one_jobs_trouble_does_not_keep_the_others_waiting(story, error):
     story.clock.advance(GRACE)
     story.jobs.fail_next(error)
 
-    sweep_cluster(story.world)
+    sweep_cluster(story.deps)
 
     assert len(stops(story)) == 1
     assert "postponed" in story.log.decisions
@@ -335,23 +335,23 @@ def test_what_a_dead_function_left_undone_is_done(story):
 
         dying.setattr(story.jobs, "save_job", save_and_die)
         with pytest.raises(KeyboardInterrupt):
-            cancel_job(job_id, "a typo", story.world)
+            cancel_job(job_id, "a typo", story.deps)
     assert [effect.kind for effect in story.job(job_id).pending] == [EffectKind.STOP_TASK]
 
-    sweep_cluster(story.world)
+    sweep_cluster(story.deps)
 
     assert stops(story) == [job.current_attempt.task_arn]
 
 
-def test_a_cluster_that_cannot_be_listed_is_left_to_the_next_sweep(story, tasks, measures):
+def test_a_cluster_that_cannot_be_listed_is_left_to_the_next_sweep(story, tasks, metrics):
     def refuse():
         raise TransientError("throttled")
 
     tasks.list_tasks = refuse
 
-    assert not sweep_cluster(story.world).is_complete
+    assert not sweep_cluster(story.deps).is_complete
     assert story.log.decisions == ["postponed"]
-    assert measures.recorded == []
+    assert metrics.recorded == []
 
 
 def test_a_stray_that_nobody_told_of_is_found_and_paid_for_no_longer(story):
@@ -370,7 +370,7 @@ def test_a_stray_that_nobody_told_of_is_found_and_paid_for_no_longer(story):
 
     story.tasks.tasks[late] = replace(hidden, last_status="RUNNING", version=5, created_at=NOW)
     story.clock.advance(10 * MINUTE)
-    sweep_cluster(story.world)
+    sweep_cluster(story.deps)
     story.tell(story.tasks.end(late, 143))
     story.clock.advance(60 * MINUTE)
     story.end(job_id, 0)
@@ -385,6 +385,6 @@ def test_a_job_without_an_attempt_has_no_current_task(story):
     let_live(story, "bert-5a6b7c8d/1")
     story.clock.advance(GRACE)
 
-    sweep_cluster(story.world)
+    sweep_cluster(story.deps)
 
     assert stops(story) == [STRAY]

@@ -1,7 +1,7 @@
 """What the use cases need of the world."""
 
-from relaunch.ports.cluster import RevisionRegistry, RevisionSource, RevisionUpkeep, TaskTarget, UpkeepStore
-from relaunch.ports.dependencies import RefreshWorld, World
+from relaunch.ports.cluster import MaintenanceStore, RevisionMaintenance, RevisionRegistry, RevisionSource, TaskTarget
+from relaunch.ports.dependencies import Dependencies, RefreshDependencies
 from relaunch.ports.errors import (
     NoActiveRevisionError,
     PermanentError,
@@ -23,7 +23,7 @@ from relaunch.ports.market import (
     ZoneScoreSource,
     ZoneSource,
 )
-from relaunch.ports.observation import Clock, DecisionLog, Measures, Unmeasured
+from relaunch.ports.observation import Clock, DecisionLog, Metrics, NullMetrics
 from relaunch.ports.queues import DeadLetters, LaunchQueue
 from relaunch.ports.storage import CheckpointSource, ImageSource
 
@@ -35,6 +35,7 @@ __all__ = [
     "DeadLetters",
     "DecisionLog",
     "DefinitionStore",
+    "Dependencies",
     "EventRecord",
     "ImageSource",
     "InstanceTypeSource",
@@ -42,17 +43,19 @@ __all__ = [
     "JobStore",
     "JobWrite",
     "LaunchQueue",
-    "Measures",
+    "MaintenanceStore",
+    "Metrics",
     "NoActiveRevisionError",
+    "NullMetrics",
     "OfferingSource",
     "PermanentError",
     "PriceListSource",
     "QuotaSource",
-    "RefreshWorld",
+    "RefreshDependencies",
     "RegionScoreSource",
+    "RevisionMaintenance",
     "RevisionRegistry",
     "RevisionSource",
-    "RevisionUpkeep",
     "SlotsFullError",
     "SnapshotStore",
     "SpotPriceSource",
@@ -60,9 +63,6 @@ __all__ = [
     "StoredSelection",
     "TaskTarget",
     "TransientError",
-    "Unmeasured",
-    "UpkeepStore",
-    "World",
     "ZoneScoreSource",
     "ZoneSource",
 ]

@@ -149,7 +149,7 @@ class RevisionRegistry(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class RevisionUpkeep:
+class RevisionMaintenance:
     """What is remembered between two looks at the derived revisions.
 
     `unused_since` maps families to when no open job was first seen to use them; `version` is the item's own.
@@ -160,7 +160,7 @@ class RevisionUpkeep:
     version: int = 0
 
 
-class UpkeepStore(Protocol):
+class MaintenanceStore(Protocol):
     """What must outlive a function and belongs to no job."""
 
     def take_turn(self, name: str) -> int:
@@ -170,10 +170,10 @@ class UpkeepStore(Protocol):
         """
         ...
 
-    def load_upkeep(self) -> RevisionUpkeep | None:
+    def load_maintenance(self) -> RevisionMaintenance | None:
         """Load what the last look at the derived revisions left."""
         ...
 
-    def save_upkeep(self, upkeep: RevisionUpkeep) -> bool:
-        """Save it on the condition that the stored version is `upkeep.version`; False when somebody else was first."""
+    def save_maintenance(self, maintenance: RevisionMaintenance) -> bool:
+        """Save it if the stored version is still `maintenance.version`; return whether it was saved."""
         ...

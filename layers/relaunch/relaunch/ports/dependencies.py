@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.offerings.instance_types import InstanceType
-from relaunch.ports.cluster import RevisionRegistry, RevisionSource, TaskTarget, UpkeepStore
+from relaunch.ports.cluster import MaintenanceStore, RevisionRegistry, RevisionSource, TaskTarget
 from relaunch.ports.jobs import DefinitionStore, JobStore
 from relaunch.ports.market import (
     CapacityStore,
@@ -19,13 +19,13 @@ from relaunch.ports.market import (
     ZoneScoreSource,
     ZoneSource,
 )
-from relaunch.ports.observation import Clock, DecisionLog, Measures, Unmeasured
+from relaunch.ports.observation import Clock, DecisionLog, Metrics, NullMetrics
 from relaunch.ports.queues import LaunchQueue
 from relaunch.ports.storage import CheckpointSource, ImageSource
 
 
 @dataclass(frozen=True)
-class World:
+class Dependencies:
     """Every port a use case may need; made in bootstrap, or by a test from fakes.
 
     `zone_scores` is there where every type of a region is on offer, which is in the command alone.
@@ -37,7 +37,7 @@ class World:
     tasks: TaskTarget
     revisions: RevisionSource
     registry: RevisionRegistry
-    upkeep: UpkeepStore
+    maintenance: MaintenanceStore
     offerings: OfferingSource
     images: ImageSource
     checkpoints: CheckpointSource
@@ -45,12 +45,12 @@ class World:
     clock: Clock
     log: DecisionLog
     limits: StackLimits = field(default_factory=StackLimits)
-    measures: Measures = field(default_factory=Unmeasured)
+    metrics: Metrics = field(default_factory=NullMetrics)
     zone_scores: ZoneScoreSource | None = None
 
 
 @dataclass(frozen=True)
-class RefreshWorld:
+class RefreshDependencies:
     """What refreshing the offerings of a region needs.
 
     `catalogue` has the instance types that are bundled; `spot_types` are those of the stack's spot capacity providers.
@@ -68,4 +68,4 @@ class RefreshWorld:
     snapshots: SnapshotStore
     clock: Clock
     log: DecisionLog
-    measures: Measures = field(default_factory=Unmeasured)
+    metrics: Metrics = field(default_factory=NullMetrics)

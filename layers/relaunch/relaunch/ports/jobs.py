@@ -15,7 +15,7 @@ class StoredSelection:
     """The selection table of one placement try as it was stored: `rows` are JSON-ready mappings."""
 
     attempt_number: int
-    try_number: int
+    placement_number: int
     selected_at: datetime
     rows: tuple[Mapping[str, object], ...]
     filter_counts: tuple[tuple[str, int, int], ...]

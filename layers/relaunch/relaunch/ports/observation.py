@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Protocol
 
-from relaunch.core.lifecycle.metrics import Measure
+from relaunch.core.lifecycle.metrics import MetricDatum
 
 
 class Clock(Protocol):
@@ -22,16 +22,16 @@ class DecisionLog(Protocol):
         ...
 
 
-class Measures(Protocol):
+class Metrics(Protocol):
     """Counts and times, for CloudWatch."""
 
-    def record(self, *measures: Measure) -> None:
+    def record(self, *metrics: MetricDatum) -> None:
         """Record values of metrics; nothing fails because of it."""
         ...
 
 
-class Unmeasured:
+class NullMetrics:
     """Implements Measures where nobody reads them: in the command, and in tests."""
 
-    def record(self, *measures: Measure) -> None:
+    def record(self, *metrics: MetricDatum) -> None:
         """Record nothing."""

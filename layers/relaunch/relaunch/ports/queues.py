@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
-from relaunch.core.messages.dead_letter import DeadLetter, DeadLetterQueue
+from relaunch.core.messages.dead_letter import DeadLetterMessage, DeadLetterQueue
 
 
 class LaunchQueue(Protocol):
@@ -33,15 +33,15 @@ class DeadLetters(Protocol):
         """Return about how many messages there are, those that somebody looks at included."""
         ...
 
-    def receive(self, queue: DeadLetterQueue) -> list[DeadLetter]:
+    def receive(self, queue: DeadLetterQueue) -> list[DeadLetterMessage]:
         """Receive some messages, which nobody else sees for a minute or until they are put back; none: no more."""
         ...
 
-    def put_back(self, letters: Collection[DeadLetter]) -> None:
+    def put_back(self, letters: Collection[DeadLetterMessage]) -> None:
         """Let others see these messages again."""
         ...
 
-    def redrive(self, letter: DeadLetter) -> None:
+    def redrive(self, letter: DeadLetterMessage) -> None:
         """Send a message to its source queue, then delete it here: at least once.
 
         Raises:
@@ -49,6 +49,6 @@ class DeadLetters(Protocol):
         """
         ...
 
-    def drop(self, letter: DeadLetter) -> None:
+    def drop(self, letter: DeadLetterMessage) -> None:
         """Delete a message; one that is gone is fine."""
         ...

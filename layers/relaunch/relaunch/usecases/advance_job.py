@@ -6,16 +6,16 @@ from dataclasses import replace
 from relaunch.core.jobs.job import STACK_SLOT, Effect, EffectKind, Job
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.events import JobEvent
-from relaunch.core.lifecycle.metrics import measure_decision, measure_stop
+from relaunch.core.lifecycle.metrics import decision_metrics, stop_metrics
 from relaunch.core.lifecycle.table import decide
 from relaunch.core.offerings.offering import CapacityFailure
-from relaunch.ports import JobWrite, StaleWriteError, World
+from relaunch.ports import Dependencies, JobWrite, StaleWriteError
 
 # Each loss of the race means that somebody else's write went through; this many in a row is a fault.
 _RACES = 6
 
 
-def advance_job(job_id: str, event_for: Callable[[Job], JobEvent | None], world: World) -> Job | None:
+def advance_job(job_id: str, event_for: Callable[[Job], JobEvent | None], deps: Dependencies) -> Job | None:
     """Load a job, finish what its last writer left pending, and carry the event that `event_for` makes of it into it.
 
     Returns the job as it stands then, None when there is no such job.
@@ -24,58 +24,58 @@ def advance_job(job_id: str, event_for: Callable[[Job], JobEvent | None], world:
         StaleWriteError: other writers won several races in a row; the message is to be delivered again.
     """
     for _ in range(_RACES):
-        job = world.jobs.load_job(job_id)
+        job = deps.jobs.load_job(job_id)
         if job is None:
-            world.log.decided("ignored", job_id=job_id, reason="no such job")
+            deps.log.decided("ignored", job_id=job_id, reason="no such job")
             return None
         try:
-            job = finish_pending(job, world)
+            job = finish_pending(job, deps)
             event = event_for(job)
-            return job if event is None else apply_event(job, event, world)
+            return job if event is None else apply_event(job, event, deps)
         except StaleWriteError:
             continue
     raise StaleWriteError(f"job {job_id} was saved by others {_RACES} times while it was being decided on")
 
 
-def apply_event(job: Job, event: JobEvent, world: World) -> Job:
+def apply_event(job: Job, event: JobEvent, deps: Dependencies) -> Job:
     """Decide on a loaded job, save the decision, act on it; return the job as it was saved.
 
     Raises:
         StaleWriteError: somebody saved the job since it was loaded.
         SlotsFullError: the decision needs a slot and there is none; nothing was saved.
     """
-    now = world.clock.now()
-    decision = decide(job, event, now, world.limits)
-    measures = measure_decision(job, event, decision, now)
-    _log(job, event, decision, world)
+    now = deps.clock.now()
+    decision = decide(job, event, now, deps.limits)
+    metrics = decision_metrics(job, event, decision, now)
+    _log(job, event, decision, deps)
     if decision.is_ignored:
-        world.measures.record(*measures)
+        deps.metrics.record(*metrics)
         return job
-    saved = world.jobs.save_job(_write(job, decision, world))
-    world.measures.record(*measures)
-    return act(saved, world)
+    saved = deps.jobs.save_job(_write(job, decision, deps))
+    deps.metrics.record(*metrics)
+    return act(saved, deps)
 
 
-def _write(before: Job, decision: Decision, world: World) -> JobWrite:
+def _write(before: Job, decision: Decision, deps: Dependencies) -> JobWrite:
     takes_slot = decision.take_slot and not before.has_slot
-    caps = (before.definition.max_running_jobs, world.limits.max_running_jobs)
+    caps = (before.definition.max_running_jobs, deps.limits.max_running_jobs)
     return JobWrite(
         decision.job,
         decision.timeline,
         selection=decision.selection,
-        selected_at=world.clock.now() if decision.selection is not None else None,
+        selected_at=deps.clock.now() if decision.selection is not None else None,
         take_slot_limits=caps if takes_slot else None,
         release_slot=decision.release_slot,
         link_instance=decision.link_instance,
     )
 
 
-def finish_pending(job: Job, world: World) -> Job:
+def finish_pending(job: Job, deps: Dependencies) -> Job:
     """Do what the job's last writer saved but may have died before doing."""
-    return act(job, world) if job.pending else job
+    return act(job, deps) if job.pending else job
 
 
-def act(job: Job, world: World) -> Job:
+def act(job: Job, deps: Dependencies) -> Job:
     """Do the pending effects, then say that they are done.
 
     A launch request stays pending: the launch it asks for replaces it, and a repeated one is harmless.
@@ -84,44 +84,44 @@ def act(job: Job, world: World) -> Job:
         TransientError: an effect failed; it stays pending for whoever loads the job next.
     """
     for effect in job.pending:
-        _perform(job, effect, world)
+        _perform(job, effect, deps)
     if all(effect.kind is EffectKind.REQUEST_LAUNCH for effect in job.pending):
         return job
     try:
         wake_at = None if job.state.is_final else job.wake_at
-        return world.jobs.save_job(JobWrite(replace(job, pending=(), wake_at=wake_at)))
+        return deps.jobs.save_job(JobWrite(replace(job, pending=(), wake_at=wake_at)))
     except StaleWriteError:
         # Somebody has gone on from here already and did these effects once more.
         return job
 
 
-def _perform(job: Job, effect: Effect, world: World) -> None:
+def _perform(job: Job, effect: Effect, deps: Dependencies) -> None:
     match effect.kind:
         case EffectKind.STOP_TASK:
-            world.tasks.stop(effect.task_arn, effect.reason)
-            world.measures.record(*measure_stop(job, effect, world.clock.now()))
+            deps.tasks.stop(effect.task_arn, effect.reason)
+            deps.metrics.record(*stop_metrics(job, effect, deps.clock.now()))
         case EffectKind.REQUEST_LAUNCH:
-            world.launches.request_launch(job.job_id, effect.delay_seconds)
+            deps.launches.request_launch(job.job_id, effect.delay_seconds)
         case EffectKind.REMEMBER_CAPACITY:
             if effect.offering is not None and effect.until is not None:
-                failure = CapacityFailure(effect.offering, effect.reason, world.clock.now(), effect.until)
-                world.capacity.remember(failure)
+                failure = CapacityFailure(effect.offering, effect.reason, deps.clock.now(), effect.until)
+                deps.capacity.remember(failure)
         case EffectKind.ADMIT_WAITING:
-            _admit_waiting(job, world)
+            _admit_waiting(job, deps)
 
 
-def _admit_waiting(job: Job, world: World) -> None:
+def _admit_waiting(job: Job, deps: Dependencies) -> None:
     for slot in (job.definition.name, STACK_SLOT):
         # The index is behind the table: it may still say that this very job waits, which has just been let in.
-        others = [job_id for job_id in world.jobs.load_waiting(slot, 2) if job_id != job.job_id]
+        others = [job_id for job_id in deps.jobs.load_waiting(slot, 2) if job_id != job.job_id]
         for job_id in others[:1]:
-            world.launches.request_launch(job_id)
+            deps.launches.request_launch(job_id)
 
 
-def _log(job: Job, event: JobEvent, decision: Decision, world: World) -> None:
+def _log(job: Job, event: JobEvent, decision: Decision, deps: Dependencies) -> None:
     after = decision.job
     attempt = after.attempt
-    world.log.decided(
+    deps.log.decided(
         "ignored" if decision.is_ignored else "advanced",
         job_id=job.job_id,
         event_name=type(event).__name__,
@@ -130,6 +130,6 @@ def _log(job: Job, event: JobEvent, decision: Decision, world: World) -> None:
         next_state=str(after.state),
         reason=decision.note or "; ".join(entry.detail for entry in decision.timeline),
         attempt_number=attempt.number if attempt else None,
-        offering=str(attempt.placement_try.offering) if attempt else None,
+        offering=str(attempt.placement.offering) if attempt else None,
         effects=[str(effect.kind) for effect in after.pending],
     )

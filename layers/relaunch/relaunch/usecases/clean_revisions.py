@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.revisions.revision import parse_revision_arn
-from relaunch.ports import PermanentError, RevisionUpkeep, TransientError, World
+from relaunch.ports import Dependencies, PermanentError, RevisionMaintenance, TransientError
 
 _PACE = timedelta(hours=1)
 _KEPT_UNUSED = timedelta(days=1)
@@ -15,7 +15,7 @@ _MOST_JOBS = 1000
 _FAR_AHEAD = timedelta(days=3650)
 
 
-def clean_revisions(world: World, has_time: Callable[[], bool] = lambda: True) -> int:
+def clean_revisions(deps: Dependencies, has_time: Callable[[], bool] = lambda: True) -> int:
     """Once an hour, deregister families of derived revisions that no open job has used for a day; return their number.
 
     Every open job is looked at first, while there is time: without all of them nothing is deregistered.
@@ -23,47 +23,47 @@ def clean_revisions(world: World, has_time: Callable[[], bool] = lambda: True) -
     Deregistering a revision that is needed after all costs a registration: its job finds it gone, and makes it again.
     Of two calls at once one does it. What fails is done an hour later.
     """
-    now = world.clock.now()
-    upkeep = world.upkeep.load_upkeep() or RevisionUpkeep(now)
-    if now < upkeep.next_at or not world.upkeep.save_upkeep(replace(upkeep, next_at=now + _PACE)):
+    now = deps.clock.now()
+    maintenance = deps.maintenance.load_maintenance() or RevisionMaintenance(now)
+    if now < maintenance.next_at or not deps.maintenance.save_maintenance(replace(maintenance, next_at=now + _PACE)):
         return 0
-    upkeep = replace(upkeep, next_at=now + _PACE, version=upkeep.version + 1)
+    maintenance = replace(maintenance, next_at=now + _PACE, version=maintenance.version + 1)
     try:
-        return _clean(upkeep, now, has_time, world)
+        return _clean(maintenance, now, has_time, deps)
     except (TransientError, PermanentError) as error:
-        world.log.decided("postponed", reason=f"cleaning derived revisions: {error}")
+        deps.log.decided("postponed", reason=f"cleaning derived revisions: {error}")
         return 0
 
 
-def _clean(upkeep: RevisionUpkeep, now: datetime, has_time: Callable[[], bool], world: World) -> int:
-    families = world.registry.list_families()
-    used = _families_in_use(now, has_time, world) if families else frozenset()
+def _clean(maintenance: RevisionMaintenance, now: datetime, has_time: Callable[[], bool], deps: Dependencies) -> int:
+    families = deps.registry.list_families()
+    used = _families_in_use(now, has_time, deps) if families else frozenset()
     if used is None:
-        world.log.decided("postponed", reason="cleaning derived revisions: no time to look at every open job")
+        deps.log.decided("postponed", reason="cleaning derived revisions: no time to look at every open job")
         return 0
-    unused_since = {family: upkeep.unused_since.get(family, now) for family in families if family not in used}
+    unused_since = {family: maintenance.unused_since.get(family, now) for family in families if family not in used}
     old = sorted(family for family, since in unused_since.items() if now - since >= _KEPT_UNUSED)[:_MOST_AT_ONCE]
     # Saved first: a call that fails below is repeated with what is left.
-    world.upkeep.save_upkeep(replace(upkeep, unused_since=unused_since))
+    deps.maintenance.save_maintenance(replace(maintenance, unused_since=unused_since))
     count = 0
     for family in old:
-        count += bool(world.registry.deregister_family(family))
-        world.log.decided("deregistered", reason=f"{family} was used by no open job for {_KEPT_UNUSED}")
+        count += bool(deps.registry.deregister_family(family))
+        deps.log.decided("deregistered", reason=f"{family} was used by no open job for {_KEPT_UNUSED}")
     return count
 
 
-def _families_in_use(now: datetime, has_time: Callable[[], bool], world: World) -> frozenset[str] | None:
+def _families_in_use(now: datetime, has_time: Callable[[], bool], deps: Dependencies) -> frozenset[str] | None:
     """Return the families that open jobs' attempts run, None when there are too many jobs to look at in time."""
     # Every open job is due some day.
-    open_jobs = world.jobs.load_due(now + _FAR_AHEAD, _MOST_JOBS + 1)
+    open_jobs = deps.jobs.load_due(now + _FAR_AHEAD, _MOST_JOBS + 1)
     if len(open_jobs) > _MOST_JOBS:
         return None
     used = set()
     for job_id in open_jobs:
         if not has_time():
             return None
-        job = world.jobs.load_job(job_id)
-        arn = job.attempt.placement_try.revision_arn if job is not None and job.attempt is not None else None
+        job = deps.jobs.load_job(job_id)
+        arn = job.attempt.placement.revision_arn if job is not None and job.attempt is not None else None
         parsed = parse_revision_arn(arn) if arn else None
         used |= {parsed[0]} if parsed else set()
     return frozenset(used)

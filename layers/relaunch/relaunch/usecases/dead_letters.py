@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from relaunch.core.messages.dead_letter import DeadLetter, DeadLetterQueue
+from relaunch.core.messages.dead_letter import DeadLetterMessage, DeadLetterQueue
 from relaunch.ports import DeadLetters, PermanentError
 
 _PASS = 100
@@ -29,7 +29,7 @@ class QueueListing:
 
     queue: DeadLetterQueue
     about: int
-    letters: tuple[DeadLetter, ...]
+    letters: tuple[DeadLetterMessage, ...]
 
 
 def list_dead_letters(dead_letters: DeadLetters, queue_name: str = "", limit: int = _PASS) -> list[QueueListing]:
@@ -47,7 +47,7 @@ def list_dead_letters(dead_letters: DeadLetters, queue_name: str = "", limit: in
     return listings
 
 
-def show_dead_letter(message_id: str, dead_letters: DeadLetters) -> DeadLetter:
+def show_dead_letter(message_id: str, dead_letters: DeadLetters) -> DeadLetterMessage:
     """Find a message by its id, or by how it begins, and put it back.
 
     Raises:
@@ -58,7 +58,7 @@ def show_dead_letter(message_id: str, dead_letters: DeadLetters) -> DeadLetter:
     return letter
 
 
-def redrive_dead_letter(message_id: str, dead_letters: DeadLetters) -> DeadLetter:
+def redrive_dead_letter(message_id: str, dead_letters: DeadLetters) -> DeadLetterMessage:
     """Send a message back to its queue, then delete it here; it may be sent twice, which every consumer bears.
 
     Raises:
@@ -74,7 +74,7 @@ def redrive_dead_letter(message_id: str, dead_letters: DeadLetters) -> DeadLette
 
 
 def redrive_all(
-    dead_letters: DeadLetters, queue_name: str, now: datetime, told: Callable[[DeadLetter], object]
+    dead_letters: DeadLetters, queue_name: str, now: datetime, told: Callable[[DeadLetterMessage], object]
 ) -> list[QueueListing]:
     """Send back every message that was there by `now`, and tell of each; return what was left in place.
 
@@ -94,7 +94,7 @@ def redrive_all(
 
 
 def _redrive_pass(
-    dead_letters: DeadLetters, queue: DeadLetterQueue, now: datetime, told: Callable[[DeadLetter], object]
+    dead_letters: DeadLetters, queue: DeadLetterQueue, now: datetime, told: Callable[[DeadLetterMessage], object]
 ) -> int:
     seen = _take(dead_letters, queue, _PASS)
     old = [letter for letter in seen if letter.sent_at <= now]
@@ -105,7 +105,7 @@ def _redrive_pass(
     return len(old)
 
 
-def drop_dead_letter(letter: DeadLetter, dead_letters: DeadLetters) -> None:
+def drop_dead_letter(letter: DeadLetterMessage, dead_letters: DeadLetters) -> None:
     """Delete a message for good.
 
     Raises:
@@ -123,7 +123,7 @@ def _queues(dead_letters: DeadLetters, name: str) -> Sequence[DeadLetterQueue]:
     return chosen
 
 
-def _find(message_id: str, dead_letters: DeadLetters) -> DeadLetter:
+def _find(message_id: str, dead_letters: DeadLetters) -> DeadLetterMessage:
     """Return the message whose id begins so, still hidden from others; everything else is put back."""
     seen = [letter for queue in dead_letters.queues() for letter in _take(dead_letters, queue, _MOST)]
     found = [letter for letter in seen if message_id and letter.message_id.startswith(message_id)]
@@ -137,9 +137,9 @@ def _find(message_id: str, dead_letters: DeadLetters) -> DeadLetter:
     raise UnknownDeadLetterError(f"no message {message_id!r} was found in the dead-letter queues")
 
 
-def _take(dead_letters: DeadLetters, queue: DeadLetterQueue, limit: int) -> Collection[DeadLetter]:
+def _take(dead_letters: DeadLetters, queue: DeadLetterQueue, limit: int) -> Collection[DeadLetterMessage]:
     """Receive until there is nothing more, or enough; one message that came twice counts once."""
-    taken: dict[str, DeadLetter] = {}
+    taken: dict[str, DeadLetterMessage] = {}
     while len(taken) < limit:
         page = dead_letters.receive(queue)
         if not page:

@@ -5,26 +5,26 @@ from dataclasses import replace
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches.launch import LaunchOutcome, PlacementFailed
 from relaunch.core.selection.gpu_devices import predict_share_fit
-from relaunch.core.selection.requirements import needed_share
-from relaunch.ports import PermanentError, TransientError, World
+from relaunch.core.selection.requirements import required_share
+from relaunch.ports import Dependencies, PermanentError, TransientError
 
 _NO_GPU = "RESOURCE:GPU"
 
 
-def explain_placement(outcome: LaunchOutcome, job: Job, world: World) -> LaunchOutcome:
+def explain_placement(outcome: LaunchOutcome, job: Job, deps: Dependencies) -> LaunchOutcome:
     """Return the outcome, with what ECS says of the cards where it placed no share of one; anything else unchanged.
 
     Costs two reading calls, on such a failure only. A look that fails changes nothing of what came of the launch.
     """
     if not isinstance(outcome, PlacementFailed) or _NO_GPU not in outcome.reasons:
         return outcome
-    share = needed_share(job.definition, job.revision)
-    placement_try = job.current_attempt.placement_try
-    if share is None or placement_try.gpu_partition_size < 1:
+    share = required_share(job.definition, job.revision)
+    placement = job.current_attempt.placement
+    if share is None or placement.gpu_partition_size < 1:
         return outcome
     try:
-        devices = world.tasks.find_gpus(placement_try.offering.instance_type, placement_try.capacity_provider)
+        devices = deps.tasks.find_gpus(placement.offering.instance_type, placement.capacity_provider)
     except (TransientError, PermanentError) as error:
-        world.log.decided("gpus-unknown", job_id=job.job_id, reason=str(error))
+        deps.log.decided("gpus-unknown", job_id=job.job_id, reason=str(error))
         return outcome
     return replace(outcome, detail=predict_share_fit(share, devices) or "a GPU has room by now")

@@ -11,7 +11,7 @@ from relaunch.core.offerings.offering import CapacityMemory, Offering
 from relaunch.core.offerings.quotas import Quotas
 from relaunch.core.offerings.snapshot import OfferingsSnapshot
 from relaunch.core.selection.offering_filters import SelectionLimits
-from relaunch.ports import PermanentError, World, ZoneScoreSource
+from relaunch.ports import Dependencies, PermanentError, ZoneScoreSource
 
 # Every launch reads each of them. Where more jobs run, it is EC2 that says when a quota is used up, and the capacity
 # memory that learns it.
@@ -19,7 +19,7 @@ _MOST_COUNTED = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Market:
+class AvailableOfferings:
     """What there is to choose from at `at`, and within which limits."""
 
     at: datetime
@@ -28,7 +28,7 @@ class Market:
     limits: SelectionLimits
 
 
-def survey_market(world: World, own_job_id: str = "") -> Market:
+def load_offerings(deps: Dependencies, own_job_id: str = "") -> AvailableOfferings:
     """Look at the market as it is now; `own_job_id` is the job to be launched, whose earlier machine does not count.
 
     A quota that is not known rejects nothing.
@@ -36,16 +36,16 @@ def survey_market(world: World, own_job_id: str = "") -> Market:
     Raises:
         TransientError: the table or the prices could not be read.
     """
-    now = world.clock.now()
-    memory = world.capacity.load_capacity_memory(now)
-    offerings, snapshot = world.offerings.offerings(now), world.offerings.snapshot(now)
-    limits = replace(world.limits.selection, quotas=_quotas(snapshot, offerings, own_job_id, world))
+    now = deps.clock.now()
+    memory = deps.capacity.load_capacity_memory(now)
+    offerings, snapshot = deps.offerings.offerings(now), deps.offerings.snapshot(now)
+    limits = replace(deps.limits.selection, quotas=_quotas(snapshot, offerings, own_job_id, deps))
     if snapshot.gp3_usd_per_gib_month is not None:
         limits = replace(limits, gp3_usd_per_gib_month=snapshot.gp3_usd_per_gib_month)
-    return Market(now, offerings, memory, limits)
+    return AvailableOfferings(now, offerings, memory, limits)
 
 
-def with_odds(
+def with_placement_scores(
     offerings: tuple[Offering, ...], source: ZoneScoreSource, instance_types: Collection[str]
 ) -> tuple[Offering, ...]:
     """Give spot offerings of these types the odds that EC2 gives any of the types in their zones."""
@@ -58,27 +58,27 @@ def with_odds(
     )
 
 
-def _quotas(snapshot: OfferingsSnapshot, offerings: Sequence[Offering], own_job_id: str, world: World) -> Quotas:
+def _quotas(snapshot: OfferingsSnapshot, offerings: Sequence[Offering], own_job_id: str, deps: Dependencies) -> Quotas:
     vcpus_by_code = snapshot.vcpus_by_quota
     if not vcpus_by_code:
         return {}
-    cap = world.limits.max_running_jobs
+    cap = deps.limits.max_running_jobs
     if cap and not may_be_short(vcpus_by_code, offerings, cap - 1):
         return room_of_quotas(vcpus_by_code, (), {})
-    others = [job_id for job_id in world.jobs.load_slot_holders(_MOST_COUNTED + 1) if job_id != own_job_id]
+    others = [job_id for job_id in deps.jobs.load_slot_holders(_MOST_COUNTED + 1) if job_id != own_job_id]
     if len(others) > _MOST_COUNTED or not may_be_short(vcpus_by_code, offerings, len(others)):
         return room_of_quotas(vcpus_by_code, (), {})
-    known = {**world.offerings.catalogue(), **snapshot.instance_types}
-    return room_of_quotas(vcpus_by_code, _load_readable(others, world), known)
+    known = {**deps.offerings.catalogue(), **snapshot.instance_types}
+    return room_of_quotas(vcpus_by_code, _load_readable(others, deps), known)
 
 
-def _load_readable(job_ids: Iterable[str], world: World) -> Iterator[Job]:
+def _load_readable(job_ids: Iterable[str], deps: Dependencies) -> Iterator[Job]:
     """Load jobs; one that cannot be read keeps no other from its launch."""
     for job_id in job_ids:
         try:
-            job = world.jobs.load_job(job_id)
+            job = deps.jobs.load_job(job_id)
         except PermanentError as error:
-            world.log.decided("uncounted", job_id=job_id, reason=str(error))
+            deps.log.decided("uncounted", job_id=job_id, reason=str(error))
             continue
         if job is not None:
             yield job

@@ -13,14 +13,14 @@ from relaunch.core.selection.notices import find_notices
 from relaunch.core.selection.selection import Selection, explain_rejection, select
 from relaunch.core.triggers.origins import image_repositories
 from relaunch.ports import (
+    Dependencies,
     ImageSource,
     NoActiveRevisionError,
     PermanentError,
     TransientError,
-    World,
     ZoneScoreSource,
 )
-from relaunch.usecases.load_offerings import Market, survey_market, with_odds
+from relaunch.usecases.load_offerings import AvailableOfferings, load_offerings, with_placement_scores
 from relaunch.usecases.pin_images import pin_images
 
 
@@ -46,22 +46,22 @@ class Plan:
         return (*find_notices(self.definition, self.revision, self.selection), *self.image_doubts)
 
 
-def plan_jobs(definitions: Iterable[JobDefinition], world: World, zones: Collection[str] = ()) -> list[Plan]:
+def plan_jobs(definitions: Iterable[JobDefinition], deps: Dependencies, zones: Collection[str] = ()) -> list[Plan]:
     """Hold every definition against its newest revision and the present offerings, those of `zones` if there are any.
 
     Raises:
         TransientError: a price or a revision could not be had for now.
     """
-    market = in_zones(survey_market(world), zones)
+    available = in_zones(load_offerings(deps), zones)
     plans = []
     for definition in definitions:
         try:
-            revision = world.revisions.newest_active(definition.task_definition)
+            revision = deps.revisions.newest_active(definition.task_definition)
         except NoActiveRevisionError as error:
-            plans.append(Plan(definition, market.at, None, None, str(error)))
+            plans.append(Plan(definition, available.at, None, None, str(error)))
             continue
-        revision, doubts = _look_at_images(definition, revision, world.images)
-        plans.append(replace(plan_on(market, definition, revision, world.zone_scores), image_doubts=doubts))
+        revision, doubts = _look_at_images(definition, revision, deps.images)
+        plans.append(replace(plan_on(available, definition, revision, deps.zone_scores), image_doubts=doubts))
     return plans
 
 
@@ -87,26 +87,29 @@ def _look_at_images(
 
 
 def plan_on(
-    market: Market, definition: JobDefinition, revision: Revision | None, odds: ZoneScoreSource | None = None
+    available: AvailableOfferings,
+    definition: JobDefinition,
+    revision: Revision | None,
+    score: ZoneScoreSource | None = None,
 ) -> Plan:
     """Hold a definition against a market; without a revision the machine is held against the definition alone.
 
     `odds` of zones are asked for the types that satisfy the definition: EC2 tells the odds that any one of a set can be
     launched, which for all types there are says nothing.
     """
-    selection = select(definition, revision, market.offerings, market.memory, market.at, market.limits)
+    selection = select(definition, revision, available.offerings, available.memory, available.at, available.limits)
     spot = {each.instance_type.name for each in selection.kept if each.purchase is PurchaseOption.SPOT}
-    if odds is not None and spot:
-        offerings = with_odds(market.offerings, odds, spot)
-        selection = select(definition, revision, offerings, market.memory, market.at, market.limits)
+    if score is not None and spot:
+        offerings = with_placement_scores(available.offerings, score, spot)
+        selection = select(definition, revision, offerings, available.memory, available.at, available.limits)
     problem = container_problem(definition, revision) if revision is not None and revision.containers else None
     if problem is None and selection.is_permanent:
-        return Plan(definition, market.at, revision, selection, explain_rejection(selection), True)
-    return Plan(definition, market.at, revision, selection, problem or "")
+        return Plan(definition, available.at, revision, selection, explain_rejection(selection), True)
+    return Plan(definition, available.at, revision, selection, problem or "")
 
 
-def in_zones(market: Market, zones: Collection[str]) -> Market:
+def in_zones(available: AvailableOfferings, zones: Collection[str]) -> AvailableOfferings:
     """Return the market of these zones alone; all of it when none is named."""
     if not zones:
-        return market
-    return replace(market, offerings=tuple(each for each in market.offerings if each.zone in zones))
+        return available
+    return replace(available, offerings=tuple(each for each in available.offerings if each.zone in zones))

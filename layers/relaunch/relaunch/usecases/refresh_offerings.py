@@ -4,26 +4,26 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from relaunch.core.lifecycle.metrics import Measure, Metric
+from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.core.offerings.placement_score import sizes_of_family
 from relaunch.core.offerings.quotas import QUOTA_CODES
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, SnapshotPart, offered_types, unknown_types
-from relaunch.ports import PermanentError, RefreshWorld, TransientError
+from relaunch.ports import PermanentError, RefreshDependencies, TransientError
 
 # It is called every hour, and twice again when parts failed: what was had lately is not asked for again. A quota
 # changes when AWS grants a request, and odds with the market; the rest hardly does within a day.
 _AN_HOUR, _A_DAY = timedelta(minutes=50), timedelta(hours=23)
 
 
-def refresh_offerings(world: RefreshWorld) -> dict[str, str]:
+def refresh_offerings(deps: RefreshDependencies) -> dict[str, str]:
     """Refresh the parts that are due and say what became of each; what cannot be had keeps its content and its age.
 
     Raises:
         TransientError: some part is worth another try; what could be had is stored.
         Exception: an answer had a form that nobody foresaw; what else could be had is stored.
     """
-    now = world.clock.now()
-    snapshot = _load(world)
+    now = deps.clock.now()
+    snapshot = _load(deps)
     outcomes: dict[str, str] = {}
     troubles: dict[str, Exception] = {}
     for part, (source, fresh_for, fetch) in _FETCHES.items():
@@ -32,17 +32,17 @@ def refresh_offerings(world: RefreshWorld) -> dict[str, str]:
             outcomes[part.label] = "fresh"
             continue
         try:
-            content = fetch(world, snapshot)
+            content = fetch(deps, snapshot)
         except Exception as error:  # noqa: BLE001 - whatever it is, it costs no other part; it is raised below
             outcomes[part.label] = f"kept: {error}"
-            world.log.decided("refresh-failed", part=part.label, reason=str(error))
-            world.measures.record(Measure(Metric.REFRESHES_FAILED, label=part.label))
+            deps.log.decided("refresh-failed", part=part.label, reason=str(error))
+            deps.metrics.record(MetricDatum(Metric.REFRESHES_FAILED, label=part.label))
             troubles[part.label] = error
         else:
             snapshot = snapshot.with_part(part, content, Origin(source, now))
             outcomes[part.label] = "refreshed"
-    world.snapshots.save_snapshot(snapshot)
-    world.log.decided("offerings-refreshed", region=world.region, outcomes=outcomes)
+    deps.snapshots.save_snapshot(snapshot)
+    deps.log.decided("offerings-refreshed", region=deps.region, outcomes=outcomes)
     _raise_worst(troubles)
     return outcomes
 
@@ -56,64 +56,64 @@ def _raise_worst(troubles: Mapping[str, Exception]) -> None:
         raise TransientError(f"not refreshed: {', '.join(transient)}")
 
 
-def _load(world: RefreshWorld) -> OfferingsSnapshot:
+def _load(deps: RefreshDependencies) -> OfferingsSnapshot:
     """Load the last snapshot; begin anew where there is none, or none that can be read, or another region's."""
     try:
-        stored = world.snapshots.load_snapshot()
+        stored = deps.snapshots.load_snapshot()
     except PermanentError as error:
-        world.log.decided("snapshot-unreadable", reason=str(error))
+        deps.log.decided("snapshot-unreadable", reason=str(error))
         stored = None
-    return stored if stored is not None and stored.region == world.region else OfferingsSnapshot(world.region)
+    return stored if stored is not None and stored.region == deps.region else OfferingsSnapshot(deps.region)
 
 
-def _fetch_types(world: RefreshWorld, _snapshot: OfferingsSnapshot) -> Any:
-    described = world.instance_types.instance_types()
+def _fetch_types(deps: RefreshDependencies, _snapshot: OfferingsSnapshot) -> Any:
+    described = deps.instance_types.instance_types()
     if not described:
-        raise TransientError(f"EC2 describes no instance type with an accelerator in {world.region}")
-    return unknown_types(described, world.catalogue)
+        raise TransientError(f"EC2 describes no instance type with an accelerator in {deps.region}")
+    return unknown_types(described, deps.catalogue)
 
 
-def _fetch_zones(world: RefreshWorld, snapshot: OfferingsSnapshot) -> Any:
-    return world.zones.zones([*world.catalogue, *snapshot.instance_types])
+def _fetch_zones(deps: RefreshDependencies, snapshot: OfferingsSnapshot) -> Any:
+    return deps.zones.zones([*deps.catalogue, *snapshot.instance_types])
 
 
-def _fetch_on_demand_prices(world: RefreshWorld, snapshot: OfferingsSnapshot) -> Any:
+def _fetch_on_demand_prices(deps: RefreshDependencies, snapshot: OfferingsSnapshot) -> Any:
     # The Price List has prices of types that can be launched nowhere any more.
-    return world.price_list.on_demand_prices(offered_types(snapshot, world.catalogue))
+    return deps.price_list.on_demand_prices(offered_types(snapshot, deps.catalogue))
 
 
-def _fetch_disk_price(world: RefreshWorld, _snapshot: OfferingsSnapshot) -> Any:
-    return world.price_list.gp3_price()
+def _fetch_disk_price(deps: RefreshDependencies, _snapshot: OfferingsSnapshot) -> Any:
+    return deps.price_list.gp3_price()
 
 
-def _fetch_spot_prices(world: RefreshWorld, snapshot: OfferingsSnapshot) -> Any:
+def _fetch_spot_prices(deps: RefreshDependencies, snapshot: OfferingsSnapshot) -> Any:
     # EC2 may refuse the whole request for a type that it no longer knows: only those that the region offers are named.
     if SnapshotPart.ZONES not in snapshot.origins:
         raise TransientError("the types that the region offers are not known")
     prices: dict[str, dict[str, float]] = {}
-    for (name, zone), (price, _) in world.spot_prices.spot_prices(snapshot.zones).items():
+    for (name, zone), (price, _) in deps.spot_prices.spot_prices(snapshot.zones).items():
         prices.setdefault(name, {})[zone] = price
     return prices
 
 
-def _fetch_quotas(world: RefreshWorld, _snapshot: OfferingsSnapshot) -> Any:
-    return world.quotas.vcpu_quotas(QUOTA_CODES)
+def _fetch_quotas(deps: RefreshDependencies, _snapshot: OfferingsSnapshot) -> Any:
+    return deps.quotas.vcpu_quotas(QUOTA_CODES)
 
 
-def _fetch_placement_scores(world: RefreshWorld, snapshot: OfferingsSnapshot) -> Any:
+def _fetch_placement_scores(deps: RefreshDependencies, snapshot: OfferingsSnapshot) -> Any:
     """Ask for each spot type by itself: a question that EC2 refuses says nothing of the others."""
-    known = {**world.catalogue, **snapshot.instance_types}
+    known = {**deps.catalogue, **snapshot.instance_types}
     offered = offered_types(snapshot, known)
     scores: dict[str, int] = {}
     refusal = None
-    for name in sorted(world.spot_types & known.keys()):
+    for name in sorted(deps.spot_types & known.keys()):
         sizes = sizes_of_family(name, offered)
         if name not in sizes:
             continue
         try:
-            score = world.region_scores.region_score(sizes, known[name].vcpus)
+            score = deps.region_scores.region_score(sizes, known[name].vcpus)
         except PermanentError as error:
-            world.log.decided("placement-score-refused", instance_type=name, reason=str(error))
+            deps.log.decided("placement-score-refused", instance_type=name, reason=str(error))
             refusal = error
         else:
             scores |= {name: score} if score is not None else {}
@@ -123,7 +123,7 @@ def _fetch_placement_scores(world: RefreshWorld, snapshot: OfferingsSnapshot) ->
 
 
 # In this order: which types there are decides what is asked about them.
-_FETCHES: dict[SnapshotPart, tuple[str, timedelta, Callable[[RefreshWorld, OfferingsSnapshot], Any]]] = {
+_FETCHES: dict[SnapshotPart, tuple[str, timedelta, Callable[[RefreshDependencies, OfferingsSnapshot], Any]]] = {
     SnapshotPart.INSTANCE_TYPES: ("EC2", _A_DAY, _fetch_types),
     SnapshotPart.ZONES: ("EC2", _A_DAY, _fetch_zones),
     SnapshotPart.ON_DEMAND_PRICES: ("AWS Price List", _A_DAY, _fetch_on_demand_prices),

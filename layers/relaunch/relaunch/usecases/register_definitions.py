@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.ports import World
+from relaunch.ports import Dependencies
 
 
 class Change(StrEnum):
@@ -34,12 +34,12 @@ def _compare(definition: JobDefinition, before: JobDefinition | None) -> Change:
 
 
 def register_definitions(
-    definitions: Iterable[JobDefinition], changes: Iterable[tuple[str, Change]], world: World
+    definitions: Iterable[JobDefinition], changes: Iterable[tuple[str, Change]], deps: Dependencies
 ) -> None:
     """Make the changes that `compare_definitions` found; jobs that are accepted already keep what they have."""
     by_name = {definition.name: definition for definition in definitions}
     for name, change in changes:
         if change is Change.REMOVED:
-            world.definitions.delete_definition(name)
+            deps.definitions.delete_definition(name)
         elif change is not Change.UNCHANGED:
-            world.definitions.save_definition(by_name[name])
+            deps.definitions.save_definition(by_name[name])

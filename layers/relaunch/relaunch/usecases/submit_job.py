@@ -13,17 +13,17 @@ from relaunch.core.jobs.job import (
     Waiting,
     WaitReason,
 )
-from relaunch.core.lifecycle.decision import LAUNCH_PATIENCE
+from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT
 from relaunch.core.lifecycle.events import ImageArrived
-from relaunch.core.lifecycle.launching import IMAGE_PATIENCE
-from relaunch.core.lifecycle.metrics import Measure, Metric, measure_acceptance
+from relaunch.core.lifecycle.launching import IMAGE_POLL_INTERVAL
+from relaunch.core.lifecycle.metrics import Metric, MetricDatum, acceptance_metrics
 from relaunch.core.offerings.instance_types import nearest_names
 from relaunch.core.revisions.images import FoundImage, with_platforms
 from relaunch.core.revisions.revision import Revision
 from relaunch.core.selection.containers import container_problem
 from relaunch.core.triggers.events import DirectRequest, ImagePushed, TriggerEvent, happened_at, trigger_keys
 from relaunch.core.triggers.matching import InvalidInputs, Match, NoMatch, derive_job_id, match
-from relaunch.ports import NoActiveRevisionError, PermanentError, TransientError, World
+from relaunch.ports import Dependencies, NoActiveRevisionError, PermanentError, TransientError
 from relaunch.usecases.advance_job import act, advance_job
 from relaunch.usecases.pin_images import WantedImage, pin_images
 
@@ -50,7 +50,7 @@ class Submission:
     note: str
 
 
-def submit_event(event: TriggerEvent, world: World) -> tuple[Submission, ...]:
+def submit_event(event: TriggerEvent, deps: Dependencies) -> tuple[Submission, ...]:
     """Create the jobs an event starts; the same event again finds the same jobs.
 
     An image also lets jobs go on that wait for it. What came of the event is recorded, also when it started nothing.
@@ -60,20 +60,20 @@ def submit_event(event: TriggerEvent, world: World) -> tuple[Submission, ...]:
         PermanentError: a direct request that cannot be granted.
     """
     if isinstance(event, DirectRequest):
-        return (submit_request(event, world),)
+        return (submit_request(event, deps),)
     troubles: list[PermanentError] = []
     if isinstance(event, ImagePushed):
-        _let_waiting_go_on(event, world, troubles)
+        _let_waiting_go_on(event, deps, troubles)
     source, name = trigger_keys(event)
-    found = world.definitions.find_definitions(source, name)
-    submissions = tuple(_submit_apart(definition, event, world, troubles) for definition in found)
+    found = deps.definitions.find_definitions(source, name)
+    submissions = tuple(_submit_apart(definition, event, deps, troubles) for definition in found)
     notes = [f"{each.definition}: {each.note}" for each in submissions]
     outcome = "; ".join(notes) or f"no job definition watches {source} {name}"
     job_ids = [each.job.job_id for each in submissions if each.job is not None]
-    world.jobs.record_event(event.identity, str(source), outcome, job_ids, world.clock.now())
+    deps.jobs.record_event(event.identity, str(source), outcome, job_ids, deps.clock.now())
     if not job_ids:
-        world.measures.record(Measure(Metric.EVENTS_IGNORED))
-    world.log.decided("event handled", identity=event.identity, source=str(source), reason=outcome, job_ids=job_ids)
+        deps.metrics.record(MetricDatum(Metric.EVENTS_IGNORED))
+    deps.log.decided("event handled", identity=event.identity, source=str(source), reason=outcome, job_ids=job_ids)
     if troubles:
         # Kept as a dead letter: redriven, it finds the jobs that were created, and creates the one that was not.
         raise troubles[0]
@@ -81,17 +81,17 @@ def submit_event(event: TriggerEvent, world: World) -> tuple[Submission, ...]:
 
 
 def _submit_apart(
-    definition: JobDefinition, event: TriggerEvent, world: World, troubles: list[PermanentError]
+    definition: JobDefinition, event: TriggerEvent, deps: Dependencies, troubles: list[PermanentError]
 ) -> Submission:
     """Submit to one definition; what is wrong with it for good does not keep the event from the others."""
     try:
-        return _submit(definition, event, world)
+        return _submit(definition, event, deps)
     except PermanentError as error:
         troubles.append(error)
         return Submission(definition.name, None, False, f"cannot be started: {error}")
 
 
-def submit_direct(request: DirectRequest, world: World) -> Job:
+def submit_direct(request: DirectRequest, deps: Dependencies) -> Job:
     """Create the job a caller asks for by name; the same idempotency key again finds the same job.
 
     Raises:
@@ -99,21 +99,21 @@ def submit_direct(request: DirectRequest, world: World) -> Job:
         InvalidInputsError: with every input that is wrong.
         IdempotentParameterMismatchError: with every input that differs from the job's that the key found.
     """
-    job = submit_request(request, world).job
+    job = submit_request(request, deps).job
     if job is None:
         raise PermanentError(f"the request for {request.definition} started nothing")
     return job
 
 
-def submit_request(request: DirectRequest, world: World) -> Submission:
+def submit_request(request: DirectRequest, deps: Dependencies) -> Submission:
     """Create the job of a direct request and say whether it is new; errors as in `submit_direct`."""
-    definition = world.definitions.load_definition(request.definition)
+    definition = deps.definitions.load_definition(request.definition)
     if definition is None:
-        known = [each.name for each in world.definitions.list_definitions()]
+        known = [each.name for each in deps.definitions.list_definitions()]
         near = nearest_names(request.definition, known)
         hint = f"; did you mean {' or '.join(near)}?" if near else "; register it with `relaunch apply`"
         raise UnknownDefinitionError(f"there is no job definition {request.definition!r}{hint}")
-    submission = _submit(definition, request, world)
+    submission = _submit(definition, request, deps)
     if submission.job is None:
         raise InvalidInputsError(submission.note)
     _compare_inputs(request, submission.job)
@@ -133,37 +133,37 @@ def _compare_inputs(request: DirectRequest, job: Job) -> None:
         )
 
 
-def _submit(definition: JobDefinition, event: TriggerEvent, world: World) -> Submission:
+def _submit(definition: JobDefinition, event: TriggerEvent, deps: Dependencies) -> Submission:
     matched = match(definition, event)
     if isinstance(matched, NoMatch | InvalidInputs):
         return Submission(definition.name, None, False, matched.reason)
     job_id = derive_job_id(event.identity, definition.name)
-    existing = world.jobs.load_job(job_id)
+    existing = deps.jobs.load_job(job_id)
     if existing is not None:
-        return Submission(definition.name, act(existing, world), False, f"job {job_id} is there already")
-    job, entries = _accept(job_id, definition, matched, event, world)
-    if not world.jobs.create_job(job, entries):
-        return Submission(definition.name, world.jobs.load_job(job_id), False, f"job {job_id} is there already")
-    world.log.decided("accepted", job_id=job_id, revision=job.revision.arn, reason=job.reason, state=str(job.state))
-    world.measures.record(*measure_acceptance(job))
+        return Submission(definition.name, act(existing, deps), False, f"job {job_id} is there already")
+    job, entries = _accept(job_id, definition, matched, event, deps)
+    if not deps.jobs.create_job(job, entries):
+        return Submission(definition.name, deps.jobs.load_job(job_id), False, f"job {job_id} is there already")
+    deps.log.decided("accepted", job_id=job_id, revision=job.revision.arn, reason=job.reason, state=str(job.state))
+    deps.metrics.record(*acceptance_metrics(job))
     note = "; ".join((f"started job {job_id}", *matched.notes))
-    return Submission(definition.name, act(replace(job, version=1), world), True, note)
+    return Submission(definition.name, act(replace(job, version=1), deps), True, note)
 
 
 def _accept(
-    job_id: str, definition: JobDefinition, matched: Match, event: TriggerEvent, world: World
+    job_id: str, definition: JobDefinition, matched: Match, event: TriggerEvent, deps: Dependencies
 ) -> tuple[Job, tuple[TimelineEntry, ...]]:
-    now = world.clock.now()
+    now = deps.clock.now()
     try:
-        revision = world.revisions.newest_active(definition.task_definition, happened_at(event))
+        revision = deps.revisions.newest_active(definition.task_definition, happened_at(event))
     except NoActiveRevisionError as error:
         return _refuse(_new_job(job_id, definition, matched, _no_revision(definition), now), str(error))
     job = _new_job(job_id, definition, matched, revision, now)
     problem = container_problem(definition, revision)
     if problem is not None:
         return _refuse(job, problem)
-    wanted = _wanted_image(matched, event, world)
-    pinned = pin_images(revision, wanted, world.images)
+    wanted = _wanted_image(matched, event, deps)
+    pinned = pin_images(revision, wanted, deps.images)
     if pinned.problem:
         return _refuse(job, pinned.problem)
     job = replace(job, images=pinned.images, revision=with_platforms(revision, pinned.platforms))
@@ -173,22 +173,22 @@ def _accept(
         return _wait_for_image(job, matched, now), (accepted, _entry(job, "waiting for image", ":".join(matched.image)))
     waiting = Waiting(WaitReason.LAUNCH, now, "its launch is in the attempts queue")
     pending = (Effect(EffectKind.REQUEST_LAUNCH),)
-    return replace(job, waiting=waiting, wake_at=now + LAUNCH_PATIENCE, pending=pending), (accepted,)
+    return replace(job, waiting=waiting, wake_at=now + LAUNCH_TIMEOUT, pending=pending), (accepted,)
 
 
-def _wanted_image(matched: Match, event: TriggerEvent, world: World) -> WantedImage | None:
+def _wanted_image(matched: Match, event: TriggerEvent, deps: Dependencies) -> WantedImage | None:
     """Return the image that a push waits for, or whose push started the job: that one is to be run."""
     if isinstance(event, ImagePushed):
-        return WantedImage(event.repository, event.tag, _pushed_image(event, world))
+        return WantedImage(event.repository, event.tag, _pushed_image(event, deps))
     if matched.image is None:
         return None
-    return WantedImage(*matched.image, world.images.find_image(*matched.image))
+    return WantedImage(*matched.image, deps.images.find_image(*matched.image))
 
 
-def _pushed_image(event: ImagePushed, world: World) -> FoundImage:
+def _pushed_image(event: ImagePushed, deps: Dependencies) -> FoundImage:
     """Return the image that was pushed: its digest is known, and what else ECR tells of it is no condition."""
     try:
-        found = world.images.find_image(event.repository, event.digest)
+        found = deps.images.find_image(event.repository, event.digest)
     except (PermanentError, TransientError) as error:
         return FoundImage(event.digest, unknown=str(error))
     return found or FoundImage(event.digest, unknown="it is not in ECR any more")
@@ -203,7 +203,7 @@ def _wait_for_image(job: Job, matched: Match, now: datetime) -> Job:
     repository, tag = matched.image or ("", "")
     until = now + (matched.image_timeout or timedelta(0))
     waiting = Waiting(WaitReason.IMAGE, now, f"waiting for image {repository}:{tag}", until)
-    return replace(job, waiting=waiting, reason=waiting.detail, wake_at=min(until, now + IMAGE_PATIENCE))
+    return replace(job, waiting=waiting, reason=waiting.detail, wake_at=min(until, now + IMAGE_POLL_INTERVAL))
 
 
 def _new_job(job_id: str, definition: JobDefinition, matched: Match, revision: Revision, now: datetime) -> Job:
@@ -227,13 +227,13 @@ def _entry(job: Job, event: str, detail: str) -> TimelineEntry:
     return TimelineEntry(job.accepted_at, job.state, event, detail)
 
 
-def _let_waiting_go_on(event: ImagePushed, world: World, troubles: list[PermanentError]) -> None:
-    waiting = world.jobs.load_waiting_for_image(event.repository, event.tag)
+def _let_waiting_go_on(event: ImagePushed, deps: Dependencies, troubles: list[PermanentError]) -> None:
+    waiting = deps.jobs.load_waiting_for_image(event.repository, event.tag)
     if not waiting:
         return
-    arrived = ImageArrived(event.repository, event.tag, _pushed_image(event, world))
+    arrived = ImageArrived(event.repository, event.tag, _pushed_image(event, deps))
     for job_id in waiting:
         try:
-            advance_job(job_id, lambda _job: arrived, world)
+            advance_job(job_id, lambda _job: arrived, deps)
         except PermanentError as error:
             troubles.append(error)

@@ -18,10 +18,10 @@ from datetime import datetime, timedelta
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches.launch import ContainerInstance, ContainerInstanceObservation, TaskObservation
 from relaunch.core.lifecycle.events import TaskSeen
-from relaunch.core.lifecycle.metrics import Measure, Metric
-from relaunch.core.lifecycle.orphans import is_stray
-from relaunch.core.lifecycle.table import is_news
-from relaunch.ports import PermanentError, TransientError, World
+from relaunch.core.lifecycle.metrics import Metric, MetricDatum
+from relaunch.core.lifecycle.orphans import is_orphaned
+from relaunch.core.lifecycle.table import is_new_observation
+from relaunch.ports import Dependencies, PermanentError, TransientError
 from relaunch.usecases.advance_job import advance_job
 from relaunch.usecases.observe_task import job_of
 
@@ -39,7 +39,7 @@ class Sweep:
 
     tasks: int = 0
     told: set[str] = field(default_factory=set)
-    strays: set[str] = field(default_factory=set)
+    orphans: set[str] = field(default_factory=set)
     unknown: list[str] = field(default_factory=list)
     idle_machines: list[str] = field(default_factory=list)
     is_complete: bool = True
@@ -50,36 +50,36 @@ def is_sweep_due(now: datetime) -> bool:
     return now.minute % _EVERY_MINUTES == 0
 
 
-def sweep_cluster(world: World, has_time: Callable[[], bool] = lambda: True) -> Sweep:
+def sweep_cluster(deps: Dependencies, has_time: Callable[[], bool] = lambda: True) -> Sweep:
     """Look at the whole cluster once, until `has_time` says no; one job's trouble does not keep the others waiting.
 
     A cluster that cannot be listed now is left to the next sweep.
     """
     sweep = Sweep()
     try:
-        _sweep(sweep, has_time, world)
+        _sweep(sweep, has_time, deps)
     except TransientError as error:
         sweep.is_complete = False
-        world.log.decided("postponed", reason=f"sweeping the cluster: {error}")
+        deps.log.decided("postponed", reason=f"sweeping the cluster: {error}")
         return sweep
-    _report(sweep, world)
+    _report(sweep, deps)
     return sweep
 
 
-def _sweep(sweep: Sweep, has_time: Callable[[], bool], world: World) -> None:
+def _sweep(sweep: Sweep, has_time: Callable[[], bool], deps: Dependencies) -> None:
     suspects: list[TaskObservation] = []
-    machines = _look_at_machines(sweep, world)
-    for page in world.tasks.list_tasks():
-        suspects += _look_at_tasks(page, machines, sweep, has_time, world)
+    machines = _look_at_machines(sweep, deps)
+    for page in deps.tasks.list_tasks():
+        suspects += _look_at_tasks(page, machines, sweep, has_time, deps)
         if not sweep.is_complete:
             break
-    _stop_strays(suspects, sweep, world)
+    _stop_orphans(suspects, sweep, deps)
 
 
-def _look_at_machines(sweep: Sweep, world: World) -> Mapping[str, ContainerInstance]:
-    now = world.clock.now()
+def _look_at_machines(sweep: Sweep, deps: Dependencies) -> Mapping[str, ContainerInstance]:
+    now = deps.clock.now()
     machines: dict[str, ContainerInstance] = {}
-    for page in world.tasks.list_machines():
+    for page in deps.tasks.list_machines():
         machines.update({seen.instance.arn: seen.instance for seen in page})
         sweep.idle_machines += [seen.instance.instance_id or seen.instance.arn for seen in page if _is_idle(seen, now)]
     return machines
@@ -95,24 +95,24 @@ def _look_at_tasks(
     machines: Mapping[str, ContainerInstance],
     sweep: Sweep,
     has_time: Callable[[], bool],
-    world: World,
+    deps: Dependencies,
 ) -> list[TaskObservation]:
     """Carry news into their jobs; return those that look like strays."""
     suspects: list[TaskObservation] = []
 
     def news_of(task: TaskObservation, job: Job) -> TaskSeen | None:
         event = TaskSeen(task, _new_machine(task, job, machines))
-        if is_news(job, event):
+        if is_new_observation(job, event):
             sweep.told.add(task.task_arn)
             return event
-        suspects.extend([task] if is_stray(job, event) else [])
+        suspects.extend([task] if is_orphaned(job, event) else [])
         return None
 
-    now = world.clock.now()
+    now = deps.clock.now()
     for task in tasks:
         sweep.tasks += 1
         if task.created_at is None or now - task.created_at >= GRACE:
-            _advance(task, news_of, sweep, world)
+            _advance(task, news_of, sweep, deps)
         # Not page by page: a hundred jobs may take longer than what is spared for the end of a pass.
         if not has_time():
             sweep.is_complete = False
@@ -128,42 +128,45 @@ def _new_machine(
 
 
 def _advance(
-    task: TaskObservation, event_for: Callable[[TaskObservation, Job], TaskSeen | None], sweep: Sweep, world: World
+    task: TaskObservation,
+    event_for: Callable[[TaskObservation, Job], TaskSeen | None],
+    sweep: Sweep,
+    deps: Dependencies,
 ) -> None:
     job_id = job_of(task)
     if job_id is None:
         return
     try:
-        if advance_job(job_id, lambda job: event_for(task, job), world) is None:
+        if advance_job(job_id, lambda job: event_for(task, job), deps) is None:
             sweep.unknown.append(task.task_arn)
     except (TransientError, PermanentError) as error:
-        world.log.decided("postponed", job_id=job_id, reason=f"sweeping the cluster: {error}")
+        deps.log.decided("postponed", job_id=job_id, reason=f"sweeping the cluster: {error}")
 
 
-def _stop_strays(suspects: Iterable[TaskObservation], sweep: Sweep, world: World) -> None:
+def _stop_orphans(suspects: Iterable[TaskObservation], sweep: Sweep, deps: Dependencies) -> None:
     def stop(task: TaskObservation, job: Job) -> TaskSeen | None:
         event = TaskSeen(task)
-        if not is_stray(job, event):
+        if not is_orphaned(job, event):
             return None
-        sweep.strays.add(task.task_arn)
+        sweep.orphans.add(task.task_arn)
         return event
 
-    for seen in world.tasks.describe([task.task_arn for task in suspects]).values():
+    for seen in deps.tasks.describe([task.task_arn for task in suspects]).values():
         if seen is not None:
-            _advance(seen, stop, sweep, world)
+            _advance(seen, stop, sweep, deps)
 
 
-def _report(sweep: Sweep, world: World) -> None:
-    world.measures.record(
-        Measure(Metric.TASKS_SWEPT, sweep.tasks),
-        Measure(Metric.UNKNOWN_TASKS, len(sweep.unknown)),
-        Measure(Metric.IDLE_MACHINES, len(sweep.idle_machines)),
+def _report(sweep: Sweep, deps: Dependencies) -> None:
+    deps.metrics.record(
+        MetricDatum(Metric.TASKS_SWEPT, sweep.tasks),
+        MetricDatum(Metric.UNKNOWN_TASKS, len(sweep.unknown)),
+        MetricDatum(Metric.IDLE_MACHINES, len(sweep.idle_machines)),
     )
-    world.log.decided(
+    deps.log.decided(
         "swept",
         tasks=sweep.tasks,
         told=len(sweep.told),
-        strays=sorted(sweep.strays)[:_NAMED] or None,
+        orphans=sorted(sweep.orphans)[:_NAMED] or None,
         unknown_tasks=sweep.unknown[:_NAMED] or None,
         idle_machines=sweep.idle_machines[:_NAMED] or None,
         reason=None if sweep.is_complete else "the time did not suffice for every task",

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from relaunch_local.ecs.engine.model import ProcessHandle
-from relaunch_local.ecs.processes import guard as lifeline
+from relaunch_local.ecs.processes import guard
 from relaunch_local.ecs.processes.port import LogTarget, ProcessSpec, ProcessStartError
 
 LogSink = Callable[[LogTarget | None, int, str], None]
@@ -51,7 +51,7 @@ class LocalProcesses:
         self._running: dict[int, _LocalProcess] = {}
         self._closed = False
         self._lifeline = subprocess.Popen(
-            [sys.executable, "-I", "-S", lifeline.__file__],
+            [sys.executable, "-I", "-S", guard.__file__],
             stdin=subprocess.PIPE,
             text=True,
             start_new_session=True,

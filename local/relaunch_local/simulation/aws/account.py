@@ -10,13 +10,13 @@ from relaunch.adapters.aws.checkpoints import S3Checkpoints
 from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.ecr_images import EcrImages
 from relaunch.adapters.aws.ecs.derived_revisions import EcsRegistry
-from relaunch.adapters.aws.ecs.rate_limiter import Pace
+from relaunch.adapters.aws.ecs.rate_limiter import RateLimiter
 from relaunch.adapters.aws.ecs.revisions import EcsRevisions
 from relaunch.adapters.aws.ecs.target import EcsTarget
-from relaunch.adapters.aws.sqs.dead_letter_queue import PoisonQueue
+from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
 from relaunch.adapters.aws.sqs.launch_queue import SqsLaunchQueue
 from relaunch.core.jobs.job import EffectKind, Job, TimelineEntry
-from relaunch.ports import World
+from relaunch.ports import Dependencies
 from relaunch_local.ecs import Clock, EcsSimulator, Event, InProcessClient
 from relaunch_local.in_memory.jobs import InMemoryJobs
 from relaunch_local.simulation.aws.calls import Calls
@@ -90,9 +90,9 @@ class Cloud:
         self.indexes = self.indexes_type(self.clock, self.chance)
         self.emulated = self._emulated_table() if options.dynamodb else None
         self.store: Any = self.emulated.raw if self.emulated is not None else InMemoryJobs()
-        self.world = self._world()
+        self.deps = self._deps()
         self.lambdas = self.lambdas_type(
-            self.stack, self.world, self._poison, self.queues, self.runtime, self.invariants, self._handled
+            self.stack, self.deps, self._dead_letters, self.queues, self.runtime, self.invariants, self._handled
         )
         self.pollers = {
             name: self._poller(name) for name, function in self.stack.functions.items() if function.source is not None
@@ -124,9 +124,9 @@ class Cloud:
             lambda batch, on_handled: lambdas.handle(name, batch, on_handled),
         )
 
-    def _poison(self, function: str) -> PoisonQueue:
+    def _dead_letters(self, function: str) -> DeadLetterSender:
         queue = self.stack.functions[function].dead_letter_queue
-        return PoisonQueue(self._sqs(), queue, self.world.log)
+        return DeadLetterSender(self._sqs(), queue, self.deps.log)
 
     def _sqs(self) -> Any:
         runtime = self.runtime
@@ -136,7 +136,7 @@ class Cloud:
 
         return CallingClient("sqs", ModelSqs(self.queues, lineage), self.calls)
 
-    def _world(self) -> World:
+    def _deps(self) -> Dependencies:
         clock = FunctionClock(self.runtime)
         self.delayed_ecs = DelayedEcs(
             InProcessClient(self.simulator, validate=False),
@@ -154,7 +154,7 @@ class Cloud:
         )
         spot_prices = Ec2SpotPrices(ec2, clock)
         known: dict[str, Any] = {
-            "tasks": self.per_container(lambda: EcsTarget(ecs, CLUSTER, pace=self.pace())),
+            "tasks": self.per_container(lambda: EcsTarget(ecs, CLUSTER, rate_limiter=self.rate_limiter())),
             "revisions": self.per_container(lambda: EcsRevisions(ecs, clock)),
             "offerings": SimulatedOfferings(self.scenario.providers, spot_prices, self.scenario.on_demand_usd_per_hour),
             "images": EcrImages(ecr),
@@ -166,15 +166,15 @@ class Cloud:
             "registry": self.per_container(lambda: EcsRegistry(ecs, clock)),
         }
         # Ports that this page does not name are kept in the table, as `jobs`, `definitions` and `capacity` are.
-        needed = (each for each in fields(World) if each.default is MISSING and each.default_factory is MISSING)
+        needed = (each for each in fields(Dependencies) if each.default is MISSING and each.default_factory is MISSING)
         ports = {each.name: known.get(each.name, jobs) for each in needed}
-        return World(**ports, limits=self.scenario.limits)
+        return Dependencies(**ports, limits=self.scenario.limits)
 
     def per_container(self, make: Callable[[], Any]) -> Any:
         """What every container of a function has of its own; here all share one, which is kept longest."""
         return make()
 
-    def pace(self) -> Pace | None:
+    def rate_limiter(self) -> RateLimiter | None:
         """The pace of a container's launches; a seed has too few for it to matter."""
         return None
 
@@ -208,7 +208,7 @@ class Cloud:
             was_there = known_at is not None and known_at <= since and not self.delayed_ecs.was_hidden(arn, since)
             was_skipped = self.trace.postponed_at.get(job_id, lost_at) > since
             if was_there and lost_at <= since and not was_skipped and self.invariants.is_listed(job_id, arn):
-                is_found = arn in self.invariants.strays
+                is_found = arn in self.invariants.orphans
                 self.invariants.check("a sweep finds what was given up", is_found, f"{job_id}: {arn[-6:]}")
 
     def _saved(self, job: Job, timeline: Sequence[TimelineEntry], is_new: bool) -> None:

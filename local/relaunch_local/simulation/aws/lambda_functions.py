@@ -8,8 +8,8 @@ from typing import Any, cast
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from relaunch.adapters.aws.sqs.batch import handle_batch
-from relaunch.adapters.aws.sqs.dead_letter_queue import PoisonQueue
-from relaunch.ports import PermanentError, TransientError, World
+from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
+from relaunch.ports import Dependencies, PermanentError, TransientError
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation import entrypoints as functions
 from relaunch_local.simulation.aws.runtime import Invocation, KilledError, Runtime
@@ -31,21 +31,21 @@ class Lambdas:
     def __init__(  # noqa: PLR0913, PLR0917 - the parts of the account that functions touch
         self,
         stack: Stack,
-        world: World,
-        poison: Callable[[str], PoisonQueue],
+        deps: Dependencies,
+        dead_letters: Callable[[str], DeadLetterSender],
         queues: Queues,
         runtime: Runtime,
         invariants: Invariants,
         on_handled: Callable[[str, str, datetime], None],
     ) -> None:
-        """Run functions of this stack in this world; `poison` makes the way to a function's dead letters.
+        """Run functions of this stack in this world; `dead_letters` makes the way to a function's dead letters.
 
         `on_handled` is told of each message that was handled without any error, and since when.
         """
         self._on_handled = on_handled
         self._stack = stack
-        self._world = world
-        self._poison = poison
+        self._deps = deps
+        self._dead_letters = dead_letters
         self._queues = queues
         self._runtime = runtime
         self._clock: Clock = runtime.clock
@@ -88,7 +88,7 @@ class Lambdas:
         def has_time() -> bool:
             return self._clock.now() < ends_at
 
-        self.call_asynchronously("reconcile", lambda: functions.reconcile(self._world, has_time), "a pass")
+        self.call_asynchronously("reconcile", lambda: functions.reconcile(self._deps, has_time), "a pass")
 
     def handle(self, name: str, batch: list[Message], on_handled: Callable[[set[int] | None], None]) -> None:
         """Have a batch from a queue handled; tell which message numbers failed, None for all of them."""
@@ -117,7 +117,7 @@ class Lambdas:
             invocation.current = next(indexes)
             began_at = self._clock.now()
             try:
-                answer = handler(body, self._world)
+                answer = handler(body, self._deps)
             except (TransientError, PermanentError):
                 raise
             except Exception as error:
@@ -127,7 +127,7 @@ class Lambdas:
             return answer
 
         event = {"Records": [_record(message) for message in invocation.messages]}
-        return handle_batch(event, cast("LambdaContext", None), handle_body, self._poison(name))
+        return handle_batch(event, cast("LambdaContext", None), handle_body, self._dead_letters(name))
 
     def _invoke(
         self,

@@ -31,11 +31,11 @@ _LATE_ANSWER = (
     "RunTask's answer comes a minute late at most: its task would have to be seen, end, and be followed by then"
 )
 WHY_UNREACHED: Mapping[Transition, str] = {
-    Transition("WAITING", "freeze", "FAILED"): _BUDGET,
+    Transition("WAITING", "request_placement", "FAILED"): _BUDGET,
     Transition("LAUNCHING", "task_missing", "FAILED"): _BUDGET,
     Transition("RUNNING", "task_missing", "FAILED"): _BUDGET,
     **{
-        Transition(str(state), "stop_stray_answer", str(state)): _LATE_ANSWER
+        Transition(str(state), "stop_placed_orphan", str(state)): _LATE_ANSWER
         for state in JobState
         if state is not JobState.LAUNCHING
     },

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from relaunch.core.jobs.job import Effect, EffectKind, Job, JobState, Stop, TimelineEntry, TryState, WaitReason
+from relaunch.core.jobs.job import Effect, EffectKind, Job, JobState, PlacementState, Stop, TimelineEntry, WaitReason
 from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD
 from relaunch.core.offerings.capacity_memory import LONGEST
 from relaunch_local.ecs import Clock, Event, ProcessSpec
@@ -60,9 +60,9 @@ class Invariants:
         """Tasks that ECS denied for longer than it says that it may: what becomes of them is no fault of ours."""
         self.lost: dict[str, tuple[str, datetime]] = {}
         """Denied tasks that were given up: of which job, and when."""
-        self.strays: dict[str, datetime] = {}
+        self.orphans: dict[str, datetime] = {}
         """Since when each task is known not to be its job's current one."""
-        self.live_strays = 0
+        self.live_orphans = 0
         self.tasks: dict[str, dict[str, dict[str, object]]] = defaultdict(dict)
         """By job and task: ECS's last word on each."""
         self.timelines: dict[str, list[TimelineEntry]] = defaultdict(list)
@@ -75,7 +75,7 @@ class Invariants:
         self._saved_at: dict[str, datetime] = {}
         self._done: dict[tuple[str, str], datetime] = {}
         self._pending_since: dict[str, dict[Effect, datetime]] = defaultdict(dict)
-        self._frozen_resumes: dict[tuple[str, int], set[str | None]] = defaultdict(set)
+        self._pending_resumes: dict[tuple[str, int], set[str | None]] = defaultdict(set)
 
     def check(self, name: str, holds: bool, message: str = "") -> None:
         """Count a check; keep it as a violation if it does not hold."""
@@ -100,16 +100,16 @@ class Invariants:
         for entry in timeline:
             if entry.event == "stray task":
                 arns = entry.detail.split(", ")
-                self.live_strays += sum(self.lives(job.job_id, arn) for arn in arns if arn not in self.strays)
+                self.live_orphans += sum(self.lives(job.job_id, arn) for arn in arns if arn not in self.orphans)
                 for arn in arns:
-                    self.strays.setdefault(arn, self._clock.now())
+                    self.orphans.setdefault(arn, self._clock.now())
         self._check_progress(before, job, is_new=is_new)
         self._check_end(before, job)
         self._check_due(before)
         self._saved_at[job.job_id] = self._clock.now()
         self._check_effects(job)
         self._check_wake(job)
-        self._check_try(before, job)
+        self._check_placement(before, job)
         self._account(before, job)
         self._check_slots(job)
 
@@ -145,7 +145,7 @@ class Invariants:
         resume = environment.get("RELAUNCH_RESUME_URI")
         self.check(
             "an attempt resumes from what was frozen",
-            resume in self._frozen_resumes[job_id, attempt],
+            resume in self._pending_resumes[job_id, attempt],
             f"{job_id}/{attempt} resumes from {resume}",
         )
         written = environment.get("RELAUNCH_CHECKPOINT_URI")
@@ -247,17 +247,17 @@ class Invariants:
         is_soon = job.wake_at is not None and job.wake_at - self._clock.now() <= horizon
         self.check("every open job is woken", is_soon, f"{job.job_id} is {job.state}, wake_at {job.wake_at}")
 
-    def _check_try(self, before: Job | None, job: Job) -> None:
+    def _check_placement(self, before: Job | None, job: Job) -> None:
         attempt = job.attempt
-        if attempt is None or attempt.placement_try.state is not TryState.FROZEN:
+        if attempt is None or attempt.placement.state is not PlacementState.PENDING:
             return
         known = before.attempt if before else None
-        chosen = attempt.placement_try
-        if known and (known.number, known.placement_try.number) == (attempt.number, chosen.number):
+        chosen = attempt.placement
+        if known and (known.number, known.placement.number) == (attempt.number, chosen.number):
             return
         newest = self._objects.newest.get(job.job_id) if job.definition.checkpoint_uri else None
         expected = newest.uri if newest else None
-        self._frozen_resumes[job.job_id, attempt.number].add(chosen.resume_uri)
+        self._pending_resumes[job.job_id, attempt.number].add(chosen.resume_uri)
         self.check(
             "an attempt resumes from the newest complete checkpoint",
             chosen.resume_uri == expected,
@@ -273,15 +273,15 @@ class Invariants:
         attempt = job.attempt
         if attempt is None or attempt.task_arn is None:
             return
-        if attempt.placement_try.placed_at is not None:
-            self.placed.setdefault(attempt.task_arn, attempt.placement_try.placed_at)
-        self.prices[attempt.task_arn] = attempt.placement_try.price_usd_per_hour
+        if attempt.placement.placed_at is not None:
+            self.placed.setdefault(attempt.task_arn, attempt.placement.placed_at)
+        self.prices[attempt.task_arn] = attempt.placement.price_usd_per_hour
         if attempt.stop is None or (before and before.attempt and before.attempt.stop == attempt.stop):
             return
         stops = self.stops[job.job_id]
         is_first = attempt.task_arn not in stops
         stops[attempt.task_arn] = attempt.stop
-        if attempt.task_arn in self.denied and attempt.placement_try.is_lost:
+        if attempt.task_arn in self.denied and attempt.placement.is_lost:
             self.lost[attempt.task_arn] = (job.job_id, self._clock.now())
         # Who left longer before was told of another warning: an earlier one that got lost.
         if attempt.warned_at is not None and attempt.stop.at >= attempt.warned_at - NOTICE_LEAD:

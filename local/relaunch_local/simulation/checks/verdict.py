@@ -57,7 +57,7 @@ class Verdict:
             self._check_cancelled(job)
             self._check_deadline(job)
             self._check_starts(job)
-            self._check_strays(job)
+            self._check_orphans(job)
         slots = getattr(self._cloud.store, "slots", {})
         held = {name: count for name, count in slots.items() if count}
         are_over = all(job.state.is_final for job in self._cloud.invariants.jobs.values())
@@ -74,16 +74,24 @@ class Verdict:
         self._check("no job without an event", matched == len(jobs), f"{len(jobs)} jobs, {matched} of them from events")
 
     def _check_dead_letters(self) -> None:
-        poison = 0
+        dead_letters = 0
         for letter in self._cloud.queues.dead_letters:
             if letter.queue.endswith(":given-up") or letter.queue == "ReconcileDeadLetterQueue":
                 continue  # EventBridge's, and passes of the schedule: nothing of them is lost
             is_told = letter.cause.startswith("sent there: ") and len(letter.cause) > len("sent there: ")
-            poison += is_told
+            dead_letters += is_told
             self._check("only poison is dead", is_told, f"{letter.queue}: {letter.cause}: {letter.body[:200]}")
-        self._check("all poison is dead", poison >= self._outside.poison, f"{poison} of {self._outside.poison}")
+        self._check(
+            "all poison is dead",
+            dead_letters >= self._outside.dead_letters,
+            f"{dead_letters} of {self._outside.dead_letters}",
+        )
         # A dead letter that came twice is two dead letters.
-        self._check("nothing else is dead", (poison > 0) <= (self._outside.poison > 0), f"{poison} dead letters")
+        self._check(
+            "nothing else is dead",
+            (dead_letters > 0) <= (self._outside.dead_letters > 0),
+            f"{dead_letters} dead letters",
+        )
 
     def _check_end(self, job: Job) -> None:
         is_over = job.state.is_final and not job.pending
@@ -158,7 +166,7 @@ class Verdict:
             # What ECS denied or forgot while RunTask went unanswered nobody could ever learn of.
             is_unknowable = arn in invariants.denied or arn in self._cloud.delayed_ecs.forgotten
             is_unknowable = is_unknowable or self._was_dropped(job, tasks[arn])
-            is_told = arn in stops or arn in invariants.strays or is_unknowable
+            is_told = arn in stops or arn in invariants.orphans or is_unknowable
             self._check("every stop is accounted for", is_told, f"{job.job_id}: {arn[-6:]} has no reason")
         for arn, stop in stops.items():
             wrong = self._misjudged(job, arn, stop)
@@ -252,14 +260,14 @@ class Verdict:
             waited = f"{job.job_id}: {arn[-6:]} waited {min(started_at, given_up_at) - placed_at}"
             self._check("a task that does not start is withdrawn in time", in_time, waited)
 
-    def _check_strays(self, job: Job) -> None:
+    def _check_orphans(self, job: Job) -> None:
         invariants = self._cloud.invariants
         for arn, task in invariants.tasks[job.job_id].items():
-            stopped_at, stray_at = _moment(task, "stoppedAt"), invariants.strays.get(arn)
+            stopped_at, orphan_at = _moment(task, "stoppedAt"), invariants.orphans.get(arn)
             if stopped_at is None:
                 continue
-            if stray_at is not None:
-                took = stopped_at - stray_at
+            if orphan_at is not None:
+                took = stopped_at - orphan_at
                 in_time = took <= STOP_OVERSHOOT + SWEEP_OVERSHOOT
                 self._check("a stray task stops in time", in_time, f"{job.job_id}: {arn[-6:]} {took}")
 

@@ -12,7 +12,7 @@ from relaunch_local.simulation.aws.account import Cloud
 _TOKEN_LIFE = timedelta(minutes=70)
 
 
-class Market:
+class AvailableOfferings:
     """Does something unpleasant every few minutes until the faults stop."""
 
     def __init__(self, cloud: Cloud, cancel: Callable[[], None]) -> None:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from botocore.exceptions import ClientError
 
-from relaunch.adapters.aws.ecs.rate_limiter import Pace
+from relaunch.adapters.aws.ecs.rate_limiter import RateLimiter
 from relaunch.adapters.aws.errors import is_throttled
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption, PurchasePolicy
@@ -291,7 +291,9 @@ class LoadCloud(Cloud):
         """One for each container."""
         return PerContainer(make, self.runtime)
 
-    def pace(self) -> Pace:
+    def rate_limiter(self) -> RateLimiter:
         """The pace of a container's launches, which waits on the simulated clock."""
         clock, runtime = self.clock, self.runtime
-        return Pace(lambda: clock.now().timestamp(), lambda seconds: runtime.pause(seconds, "waits for its turn"))
+        return RateLimiter(
+            lambda: clock.now().timestamp(), lambda seconds: runtime.pause(seconds, "waits for its turn")
+        )

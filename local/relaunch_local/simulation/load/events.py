@@ -62,7 +62,7 @@ class LoadEvents(Outside):
                 longest = min(_FIRST_BACKOFF_SECONDS * 2 ** self._asked[event], _LONGEST_BACKOFF_SECONDS)
                 self._at(self._dice.uniform(0.0, longest), lambda: self._request(event))
 
-        cloud.lambdas.call("job_api", lambda: submit_direct(direct, cloud.world), on_end)
+        cloud.lambdas.call("job_api", lambda: submit_direct(direct, cloud.deps), on_end)
 
     def _sign(self, payload: str) -> str:
         return hmac.new(_SECRET.encode(), payload.encode(), hashlib.sha256).hexdigest()

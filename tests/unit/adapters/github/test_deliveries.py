@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fakes.webhook import EVENTS, load_event
-from relaunch.adapters.github.payload_trimming import reduce_payload
+from relaunch.adapters.github.payload_trimming import trim_payload
 from relaunch.adapters.messages.intake import parse_intake_message
 from relaunch.core.triggers.events import GithubEvent
 from relaunch.core.triggers.matching import IgnoredEvent
@@ -128,12 +128,12 @@ def test_a_reduced_payload_reads_as_the_whole_one(path: Path) -> None:
     payload = json.loads(path.read_text(encoding="utf-8"))
     event = path.name.partition(".")[0]
 
-    assert parse(event, reduce_payload(payload)) == parse(event, payload)
+    assert parse(event, trim_payload(payload)) == parse(event, payload)
 
 
 @pytest.mark.parametrize("event", SAMPLES)
 def test_a_reduced_sample_reads_as_the_whole_one(event: str) -> None:
-    reduced = reduce_payload(SAMPLES[event])
+    reduced = trim_payload(SAMPLES[event])
 
     assert parse(event, reduced) == EXPECTED[event]
     assert len(json.dumps(reduced)) < len(json.dumps(SAMPLES[event])) / 2

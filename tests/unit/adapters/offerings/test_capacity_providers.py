@@ -49,7 +49,7 @@ def snapshot_of(part: SnapshotPart, content: object) -> OfferingsSnapshot:
     return OfferingsSnapshot("us-east-1").with_part(part, content, Origin("AWS", YESTERDAY))
 
 
-def odds_of(age: timedelta) -> OfferingsSnapshot:
+def scores_of(age: timedelta) -> OfferingsSnapshot:
     origin = Origin("EC2", NOW - age)
     return OfferingsSnapshot("us-east-1").with_part(SnapshotPart.PLACEMENT_SCORES, {"g5.xlarge": 8}, origin)
 
@@ -89,13 +89,13 @@ def test_a_spot_provider_costs_what_its_dearest_zone_costs() -> None:
 
 
 def test_a_spot_provider_has_the_refreshed_odds_of_its_type_and_on_demand_has_none() -> None:
-    spot, on_demand = Region(SPOT, ON_DEMAND, stored=odds_of(timedelta(hours=6))).offerings
+    spot, on_demand = Region(SPOT, ON_DEMAND, stored=scores_of(timedelta(hours=6))).offerings
 
     assert (spot.placement_score, on_demand.placement_score) == (8, None)
 
 
 def test_odds_of_another_part_of_the_day_are_not_known() -> None:
-    region = Region(SPOT, stored=odds_of(timedelta(hours=6, seconds=1)))
+    region = Region(SPOT, stored=scores_of(timedelta(hours=6, seconds=1)))
 
     assert region.offerings[0].placement_score is None
     assert SnapshotPart.PLACEMENT_SCORES not in region.origins
@@ -105,7 +105,7 @@ def test_odds_of_another_part_of_the_day_are_not_known() -> None:
 def test_odds_and_quotas_say_from_when_they_are() -> None:
     asked = Origin("EC2", NOW - timedelta(hours=1))
     quotas = Origin("Service Quotas", NOW - timedelta(hours=2))
-    stored = odds_of(timedelta(hours=1)).with_part(SnapshotPart.QUOTAS, {"L-3819A6DF": 8.0}, quotas)
+    stored = scores_of(timedelta(hours=1)).with_part(SnapshotPart.QUOTAS, {"L-3819A6DF": 8.0}, quotas)
 
     of_spot, of_on_demand = (Region(provider, stored=stored).origins for provider in (SPOT, ON_DEMAND))
 

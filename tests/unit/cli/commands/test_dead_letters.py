@@ -33,13 +33,13 @@ def answering(stage) -> Callable[..., Result]:
     return run
 
 
-def poison(dead: FakeDeadLetters) -> str:
+def dead_letters(dead: FakeDeadLetters) -> str:
     attributes = {"reason": LONG_REASON, "first_seen": (NOW - timedelta(hours=2)).isoformat()}
     return dead.add("intake", "no JSON", attributes=attributes).message_id
 
 
 def test_list_says_what_why_and_since_when_on_80_columns(relaunch, dead):
-    message_id = poison(dead)
+    message_id = dead_letters(dead)
     dead.add("refresh-offerings", "{}", NOW - timedelta(days=2), source_arn="arn:aws:sqs:r:1:refresh")
 
     lines = relaunch("dead-letters", "list").stdout.splitlines()
@@ -51,7 +51,7 @@ def test_list_says_what_why_and_since_when_on_80_columns(relaunch, dead):
 
 
 def test_list_as_json_has_whole_ids_and_reasons(relaunch, dead):
-    message_id = poison(dead)
+    message_id = dead_letters(dead)
 
     shape = json.loads(relaunch("dead-letters", "list", "--queue", "intake", "--json").stdout)
 
@@ -85,7 +85,7 @@ def test_no_dead_letters_is_said(relaunch):
 
 
 def test_show_has_everything_and_the_body(relaunch, dead):
-    message_id = poison(dead)
+    message_id = dead_letters(dead)
 
     text = relaunch("dead-letters", "show", message_id[:8]).stdout
     shape = json.loads(relaunch("dead-letters", "show", message_id, "--json").stdout)
@@ -112,8 +112,8 @@ def test_an_unknown_queue_ends_with_3_and_names_those_there_are(relaunch):
 
 
 def test_redrive_sends_the_named_messages_back(relaunch, dead):
-    first, second = poison(dead), poison(dead)
-    poison(dead)
+    first, second = dead_letters(dead), dead_letters(dead)
+    dead_letters(dead)
 
     result = relaunch("dead-letters", "redrive", first, second[:8])
 
@@ -122,7 +122,7 @@ def test_redrive_sends_the_named_messages_back(relaunch, dead):
 
 
 def test_redrive_all_leaves_what_has_no_queue_and_says_so(relaunch, dead):
-    poison(dead)
+    dead_letters(dead)
     dead.add("reconcile", "a pass")
 
     result = relaunch("dead-letters", "redrive", "--all", "--json")
@@ -147,7 +147,7 @@ def test_a_message_that_has_no_queue_to_go_to_is_refused(relaunch, dead):
 
 
 def test_drop_asks_first(answering, dead):
-    message_id = poison(dead)
+    message_id = dead_letters(dead)
 
     declined = answering("n\n", "drop", message_id)
     assert (declined.exit_code, len(dead.letters)) == (130, 1)
@@ -162,7 +162,7 @@ def test_drop_asks_first(answering, dead):
 
 
 def test_drop_with_yes_asks_nothing(relaunch, dead):
-    message_id = poison(dead)
+    message_id = dead_letters(dead)
 
     result = relaunch("dead-letters", "drop", message_id, "--yes", "--json")
 

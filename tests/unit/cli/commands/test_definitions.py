@@ -8,7 +8,7 @@ import pytest
 
 from fakes.builders import make_container, make_definition, make_revision
 from fakes.cli_session import Stage
-from fakes.dependencies import make_world
+from fakes.dependencies import make_dependencies
 from fakes.sources import FakeImages, FakeRevisions
 from relaunch.core.revisions.images import FoundImage
 from relaunch.ports import PermanentError, TransientError
@@ -127,7 +127,7 @@ def test_a_family_without_an_active_revision_is_refused(relaunch, file):
 
 def test_a_container_must_be_named_when_there_are_several(relaunch, stage, file):
     several = make_revision(containers=(make_container(), make_container(name="sidecar", gpu_count=0, memory_mib=128)))
-    stage.world = make_world(jobs=stage.jobs, offerings=stage.offerings, revisions=FakeRevisions(several))
+    stage.deps = make_dependencies(jobs=stage.jobs, offerings=stage.offerings, revisions=FakeRevisions(several))
 
     result = relaunch("apply", str(file))
 
@@ -279,7 +279,7 @@ class TestImages:
     @pytest.fixture
     def images(self, stage: Stage) -> FakeImages:
         images = FakeImages()
-        stage.world = replace(stage.world, images=images)
+        stage.deps = replace(stage.deps, images=images)
         return images
 
     @staticmethod

@@ -161,7 +161,7 @@ def test_a_configured_profile_without_a_region_is_no_region_either(tmp_path):
     (tmp_path / "config").write_text("[default]\noutput = json\n")
 
     with pytest.raises(NotConnectedError, match="no AWS region"):
-        _ = AwsConnection("relaunch").world
+        _ = AwsConnection("relaunch").deps
 
 
 def test_a_live_plan_refuses_a_region_that_does_not_exist():

@@ -99,7 +99,7 @@ def test_a_job_that_failed_ends_with_1(relaunch, stage):
 
 
 def test_a_job_that_was_cancelled_ends_with_130(relaunch, stage):
-    stage.scenes = [lambda: cancel_job(only_job(stage).job_id, "enough", stage.world)]
+    stage.scenes = [lambda: cancel_job(only_job(stage).job_id, "enough", stage.deps)]
 
     assert relaunch("submit", "resnet", "--wait").exit_code == 130
 

@@ -14,7 +14,7 @@ from relaunch.core.definitions.accelerator import (
 )
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, ImageWait, S3Trigger
 from relaunch.core.selection.rows import explain_rows
-from relaunch.core.selection.selection import Rejection, Selection
+from relaunch.core.selection.selection import RejectedOffering, Selection
 from relaunch_cli.views.definitions import describe_accelerator, describe_trigger
 from relaunch_cli.views.json_output import accelerator_shape, definition_shape, trigger_shape
 from relaunch_cli.views.selection import render_selection
@@ -103,9 +103,11 @@ def test_zones_and_prices_say_only_what_is_known(offering, cell):
     assert cell in selection_of(offering)
 
 
-def rejections(count: int) -> list[Rejection]:
+def rejections(count: int) -> list[RejectedOffering]:
     types = [make_instance_type(f"g5.{index}xlarge") for index in range(count)]
-    return [Rejection(make_offering(each, PurchaseOption.SPOT, zone="z"), "price-cap", "too dear") for each in types]
+    return [
+        RejectedOffering(make_offering(each, PurchaseOption.SPOT, zone="z"), "price-cap", "too dear") for each in types
+    ]
 
 
 def test_many_offerings_rejected_for_one_reason_are_counted():

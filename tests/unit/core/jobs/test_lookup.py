@@ -11,13 +11,13 @@ from fakes.builders import (
     make_attempt,
     make_definition,
     make_job,
-    make_placement_try,
+    make_placement,
     make_running_attempt,
     make_running_job,
 )
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, ImageWait, S3Trigger, TriggerSource
-from relaunch.core.jobs.job import Effect, EffectKind, JobState, TryState, Waiting, WaitReason
-from relaunch.core.jobs.lookup import due_at, selected_try, waited_slot
+from relaunch.core.jobs.job import Effect, EffectKind, JobState, PlacementState, Waiting, WaitReason
+from relaunch.core.jobs.lookup import due_at, selected_placement, waited_slot
 from relaunch.core.jobs.summary import summarize_job
 from relaunch.core.triggers.origins import image_repositories, trigger_origins
 
@@ -71,14 +71,14 @@ def test_a_job_that_is_over_waits_for_no_slot() -> None:
     ("attempt", "is_placed", "expected"),
     [
         (None, False, (1, 1)),
-        (make_attempt(2, placement_try=make_placement_try(3)), True, (2, 3)),
-        (make_attempt(2, placement_try=make_placement_try(3)), False, (2, 4)),
-        (make_attempt(2, placement_try=make_placement_try(3, state=TryState.CLOSED)), False, (2, 4)),
+        (make_attempt(2, placement=make_placement(3)), True, (2, 3)),
+        (make_attempt(2, placement=make_placement(3)), False, (2, 4)),
+        (make_attempt(2, placement=make_placement(3, state=PlacementState.CLOSED)), False, (2, 4)),
         (make_running_attempt(2), False, (3, 1)),
     ],
 )
 def test_a_selection_is_about_the_frozen_try_or_the_next(attempt: Any, is_placed: bool, expected: Any) -> None:
-    assert selected_try(make_job(attempt=attempt), is_placed=is_placed) == expected
+    assert selected_placement(make_job(attempt=attempt), is_placed=is_placed) == expected
 
 
 def test_a_summary_tells_of_the_current_attempt_when_there_is_one() -> None:

@@ -7,7 +7,7 @@ from fakes.builders import (
     make_job,
     make_offering,
     make_offering_key,
-    make_placement_try,
+    make_placement,
     make_running_attempt,
     make_running_job,
 )
@@ -21,8 +21,8 @@ CATALOGUE = {"g5.xlarge": make_instance_type("g5.xlarge"), "g5.12xlarge": LARGE}
 
 
 def running(job_id: str, instance_type: str = "g5.xlarge", *, instance_id: str | None = None) -> Job:
-    placed = make_placement_try(offering=make_offering_key(instance_type))
-    attempt = make_running_attempt(placement_try=placed, instance_id=instance_id or f"i-{job_id}")
+    placed = make_placement(offering=make_offering_key(instance_type))
+    attempt = make_running_attempt(placement=placed, instance_id=instance_id or f"i-{job_id}")
     return make_running_job(job_id, attempt=attempt)
 
 

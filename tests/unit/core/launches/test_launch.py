@@ -19,8 +19,8 @@ GUARD = "attribute:ecs.instance-type == g5.xlarge"
 
 
 @given(st.text(max_size=300), st.integers(min_value=1), st.integers(min_value=1))
-def test_client_token_keeps_to_the_limits_of_ecs(job_id: str, attempt: int, placement_try: int) -> None:
-    token = client_token(job_id, attempt, placement_try)
+def test_client_token_keeps_to_the_limits_of_ecs(job_id: str, attempt: int, placement: int) -> None:
+    token = client_token(job_id, attempt, placement)
 
     assert 0 < len(token) <= 64
     assert all(33 <= ord(character) <= 126 for character in token)

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from fakes.builders import make_attempt, make_container, make_definition, make_job, make_placement_try, make_revision
+from fakes.builders import make_attempt, make_container, make_definition, make_job, make_placement, make_revision
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement
 from relaunch.core.jobs.job import TriggerFacts
 from relaunch.core.launches.gpu_override import GpuPartition, MpsShare, WholeGpus
@@ -32,7 +32,7 @@ def test_the_request_is_made_of_the_frozen_job_alone():
 
 def test_the_same_try_gives_the_same_request_and_every_other_another_token():
     first = launching()
-    next_try = launching(attempt=make_attempt(placement_try=make_placement_try(2)))
+    next_try = launching(attempt=make_attempt(placement=make_placement(2)))
     next_attempt = launching(attempt=make_attempt(2))
     other_job = launching(job_id="resnet-other")
 
@@ -58,7 +58,7 @@ def test_where_it_is_not_clear_which_container_counts_none_is_overridden():
 
 
 def test_all_neuron_devices_are_asked_for_where_the_try_says_so():
-    frozen = make_attempt(placement_try=make_placement_try(takes_all_neuron=True))
+    frozen = make_attempt(placement=make_placement(takes_all_neuron=True))
 
     assert plan_launch(launching(attempt=frozen)).takes_all_neuron is True
     assert plan_launch(launching()).takes_all_neuron is False
@@ -80,17 +80,17 @@ SHARE = GpuRequirement(memory_mib=2_048, compute_percent=25)
     ],
 )
 def test_gpus_are_asked_for_as_the_chosen_type_has_them(accelerator, partition_size, gpu):
-    frozen = make_placement_try(gpu_partition_size=partition_size)
-    job = launching(definition=make_definition(accelerator=accelerator), attempt=make_attempt(placement_try=frozen))
+    frozen = make_placement(gpu_partition_size=partition_size)
+    job = launching(definition=make_definition(accelerator=accelerator), attempt=make_attempt(placement=frozen))
 
     assert plan_launch(job).gpu == gpu
     assert check_limits(plan_launch(job)) == ()
 
 
 def test_the_training_is_told_what_the_contract_says():
-    frozen = make_placement_try(resume_uri="s3://acme-checkpoints/resnet/resnet-1f2e3d4c/attempt-1/step-100/")
+    frozen = make_placement(resume_uri="s3://acme-checkpoints/resnet/resnet-1f2e3d4c/attempt-1/step-100/")
     job = launching(
-        attempt=make_attempt(2, placement_try=frozen),
+        attempt=make_attempt(2, placement=frozen),
         inputs={"learning-rate": "0.1", "epochs": "3"},
         definition=make_definition(environment={"SEED": "7"}),
     )

@@ -14,7 +14,7 @@ from fakes.builders import (
     make_job,
     make_observation,
     make_offering,
-    make_placement_try,
+    make_placement,
     make_running_attempt,
     make_running_job,
     make_selection,
@@ -24,10 +24,10 @@ from relaunch.core.jobs.job import (
     IntentKind,
     Job,
     JobState,
+    PlacementState,
     Stop,
     StopIntent,
     StopKind,
-    TryState,
     Waiting,
     WaitReason,
 )
@@ -50,11 +50,11 @@ from relaunch.core.lifecycle.events import (
     LaunchImpossible,
     NothingKept,
     OfferingChosen,
+    PlacementExpired,
     SlotDenied,
     TaskMissing,
     TaskSeen,
     TimePassed,
-    TryExpired,
 )
 from relaunch.core.revisions.images import FoundImage
 
@@ -64,7 +64,7 @@ ANOTHER_MACHINE = "i-0fffffffffffffff0"
 IMAGE = ("trainer", "5e07")
 DIGEST = "sha256:5e07"
 DEFINITION = make_definition(deadline=timedelta(hours=36))
-STRAY = task_arn(99)
+ORPHANED = task_arn(99)
 
 
 def _waiting(reason: WaitReason, **fields: Any) -> Job:
@@ -76,8 +76,8 @@ def _waiting(reason: WaitReason, **fields: Any) -> Job:
 def stopped_attempt(kind: StopKind = StopKind.INTERRUPTION) -> Any:
     """Build an attempt whose task ran, and stopped with ECS's version 5."""
     attempt = make_running_attempt()
-    closed = replace(attempt.placement_try, state=TryState.CLOSED)
-    return replace(attempt, placement_try=closed, task_status="STOPPED", stop=Stop(kind, NOW))
+    closed = replace(attempt.placement, state=PlacementState.CLOSED)
+    return replace(attempt, placement=closed, task_status="STOPPED", stop=Stop(kind, NOW))
 
 
 def _frozen(**fields: Any) -> Job:
@@ -86,9 +86,9 @@ def _frozen(**fields: Any) -> Job:
 
 
 def _placed() -> Job:
-    placed = make_placement_try(state=TryState.PLACED, task_arn=task_arn(), placed_at=NOW)
+    placed = make_placement(state=PlacementState.PLACED, task_arn=task_arn(), placed_at=NOW)
     attempt = make_attempt(
-        placement_try=placed,
+        placement=placed,
         task_status="PENDING",
         task_version=5,
         instance_id=INSTANCE_ID,
@@ -145,8 +145,8 @@ def _nothing(*, is_permanent: bool) -> NothingKept:
     return NothingKept(make_selection(kept=()), "nothing", is_permanent, False, None)
 
 
-def _answer(outcome: LaunchOutcome, try_number: int = 1, attempt_number: int = 1) -> LaunchAnswered:
-    return LaunchAnswered(attempt_number, try_number, outcome)
+def _answer(outcome: LaunchOutcome, placement_number: int = 1, attempt_number: int = 1) -> LaunchAnswered:
+    return LaunchAnswered(attempt_number, placement_number, outcome)
 
 
 def seen(last_status: str, **fields: Any) -> TaskSeen:
@@ -177,18 +177,18 @@ EVENTS: Mapping[str, JobEvent] = {
     "impossible": LaunchImpossible("ECS refuses the derived revision"),
     "slot-denied": SlotDenied("resnet", 5),
     "placed": _answer(TaskPlaced(task_arn())),
-    "placed-another": _answer(TaskPlaced(STRAY)),
-    "placed-late": _answer(TaskPlaced(STRAY), try_number=9),
-    "placed-before": _answer(TaskPlaced(STRAY), attempt_number=7),
+    "placed-another": _answer(TaskPlaced(ORPHANED)),
+    "placed-late": _answer(TaskPlaced(ORPHANED), placement_number=9),
+    "placed-before": _answer(TaskPlaced(ORPHANED), attempt_number=7),
     "place-failed": _answer(PlacementFailed(("RESOURCE:GPU",))),
-    "fail-late": _answer(PlacementFailed(("RESOURCE:GPU",)), try_number=9),
+    "fail-late": _answer(PlacementFailed(("RESOURCE:GPU",)), placement_number=9),
     "deferred": _answer(LaunchDeferred("ThrottlingException")),
     "refused": _answer(LaunchRefused("ClientException")),
     "conflict": _answer(LaunchConflict((task_arn(),))),
     "conflict-empty": _answer(LaunchConflict(())),
     "uncertain": _answer(LaunchUncertain("no answer")),
-    "expired": TryExpired(1, 1),
-    "expired-late": TryExpired(1, 9),
+    "expired": PlacementExpired(1, 1),
+    "expired-late": PlacementExpired(1, 9),
     "seen-pending": seen("PENDING"),
     "seen-running": seen("RUNNING"),
     "seen-old": seen("RUNNING", version=5),
@@ -197,11 +197,11 @@ EVENTS: Mapping[str, JobEvent] = {
     "seen-exit-0": seen_stopped(0),
     "seen-exit-1": seen_stopped(1),
     "seen-deleted": seen_stopped(0, last_status="DELETED"),
-    "stray": seen("RUNNING", task_arn=STRAY, started_by="resnet-1f2e3d4c/7"),
-    "stray-sibling": seen("RUNNING", task_arn=STRAY),
-    "stray-over": seen_stopped(0, task_arn=STRAY, started_by="resnet-1f2e3d4c/7"),
+    "stray": seen("RUNNING", task_arn=ORPHANED, started_by="resnet-1f2e3d4c/7"),
+    "stray-sibling": seen("RUNNING", task_arn=ORPHANED),
+    "stray-over": seen_stopped(0, task_arn=ORPHANED, started_by="resnet-1f2e3d4c/7"),
     "missing": TaskMissing(task_arn()),
-    "missing-another": TaskMissing(STRAY),
+    "missing-another": TaskMissing(ORPHANED),
     "warned": HostWarned(INSTANCE_ID, SOON),
     "warned-by-task": HostWarned(ANOTHER_MACHINE, SOON, task_arn()),
     "warned-another": HostWarned(ANOTHER_MACHINE, SOON),

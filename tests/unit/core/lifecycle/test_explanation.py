@@ -9,7 +9,7 @@ from fakes.builders import (
     make_attempt,
     make_definition,
     make_job,
-    make_placement_try,
+    make_placement,
     make_running_attempt,
     task_arn,
 )
@@ -18,10 +18,10 @@ from relaunch.core.jobs.job import (
     IntentKind,
     Job,
     JobState,
+    PlacementState,
     Stop,
     StopIntent,
     StopKind,
-    TryState,
     Waiting,
     WaitReason,
 )
@@ -148,7 +148,7 @@ def launching(**fields) -> Job:
     return make_job(**{"state": JobState.LAUNCHING, "waiting": None, "wake_at": LATER, **fields})
 
 
-PLACED = make_placement_try(state=TryState.PLACED, task_arn=task_arn())
+PLACED = make_placement(state=PlacementState.PLACED, task_arn=task_arn())
 WITHDRAWN = "if it has not started by then, it is withdrawn and another offering is tried"
 
 
@@ -162,13 +162,13 @@ WITHDRAWN = "if it has not started by then, it is withdrawn and another offering
             id="frozen",
         ),
         pytest.param(
-            launching(attempt=make_attempt(placement_try=PLACED, task_status="PENDING")),
+            launching(attempt=make_attempt(placement=PLACED, task_status="PENDING")),
             "its task to start on g5.xlarge spot (ECS says PENDING)",
             WITHDRAWN,
             id="placed",
         ),
         pytest.param(
-            launching(attempt=make_attempt(placement_try=PLACED)),
+            launching(attempt=make_attempt(placement=PLACED)),
             "its task to start on g5.xlarge spot",
             WITHDRAWN,
             id="no-news",

@@ -11,7 +11,7 @@ from fakes.builders import (
     make_instance_type,
     make_job,
     make_offering,
-    make_placement_try,
+    make_placement,
     make_running_attempt,
     make_selection,
     task_arn,
@@ -24,11 +24,11 @@ from relaunch.core.jobs.job import (
     IntentKind,
     Job,
     JobState,
-    PlacementTry,
+    Placement,
+    PlacementState,
     Stop,
     StopIntent,
     StopKind,
-    TryState,
     Waiting,
     WaitReason,
 )
@@ -49,11 +49,11 @@ from relaunch.core.lifecycle.events import (
     LaunchAnswered,
     NothingKept,
     OfferingChosen,
+    PlacementExpired,
     SlotDenied,
     TimePassed,
-    TryExpired,
 )
-from relaunch.core.lifecycle.launching import IMAGE_PATIENCE
+from relaunch.core.lifecycle.launching import IMAGE_POLL_INTERVAL
 from relaunch.core.lifecycle.table import decide
 from relaunch.core.revisions.images import FoundImage
 from unit.core.lifecycle.table_matrix import SITUATIONS
@@ -82,11 +82,11 @@ def test_the_first_launch_freezes_everything_the_request_is_made_of():
     decision = decide(SITUATIONS["w0"], chosen("s3://c/resnet/x/attempt-1/"), SOON, LIMITS)
 
     attempt = decision.job.current_attempt
-    assert (attempt.number, attempt.placement_try.number) == (1, 1)
-    assert attempt.placement_try.state is TryState.FROZEN
-    assert attempt.placement_try.frozen_at == SOON
-    assert attempt.placement_try.capacity_provider == "g5-xlarge-spot"
-    assert attempt.placement_try.resume_uri == "s3://c/resnet/x/attempt-1/"
+    assert (attempt.number, attempt.placement.number) == (1, 1)
+    assert attempt.placement.state is PlacementState.PENDING
+    assert attempt.placement.requested_at == SOON
+    assert attempt.placement.capacity_provider == "g5-xlarge-spot"
+    assert attempt.placement.resume_uri == "s3://c/resnet/x/attempt-1/"
     assert attempt.task_arn is None
     assert decision.selection is not None
     assert decision.job.pending == ()
@@ -101,12 +101,12 @@ def test_everything_that_was_prepared_is_frozen_with_the_try():
 
     attempt = after(SITUATIONS["w0"], OfferingChosen(part, make_selection(), None, prepared)).current_attempt
 
-    assert attempt.placement_try == PlacementTry(
+    assert attempt.placement == Placement(
         number=1,
         offering=part.key,
         capacity_provider="g6f-xlarge-spot",
         price_usd_per_hour=0.40,
-        frozen_at=SOON,
+        requested_at=SOON,
         revision_arn="arn:derived",
         neuron_devices=(3,),
         takes_all_neuron=True,
@@ -125,9 +125,9 @@ def test_a_neuron_job_is_told_its_devices():
 def test_an_offering_that_names_neither_provider_nor_price_is_frozen_without():
     bare = chosen(capacity_provider=None, price_usd_per_hour=None, on_demand_usd_per_hour=None)
 
-    placement_try = after(SITUATIONS["w0"], bare).current_attempt.placement_try
+    placement = after(SITUATIONS["w0"], bare).current_attempt.placement
 
-    assert (placement_try.capacity_provider, placement_try.price_usd_per_hour) == ("", 0.0)
+    assert (placement.capacity_provider, placement.price_usd_per_hour) == ("", 0.0)
 
 
 def test_a_launch_ends_what_was_said_of_the_wait():
@@ -137,20 +137,20 @@ def test_a_launch_ends_what_was_said_of_the_wait():
 def test_spot_without_a_known_price_is_reckoned_at_the_on_demand_price():
     job = after(SITUATIONS["w0"], chosen(price_usd_per_hour=None, on_demand_usd_per_hour=1.0))
 
-    assert job.current_attempt.placement_try.price_usd_per_hour == 1.0
+    assert job.current_attempt.placement.price_usd_per_hour == 1.0
 
 
 def test_an_attempt_that_never_started_keeps_its_number_and_its_closed_tries():
     earlier = make_attempt(
-        placement_try=make_placement_try(3, state=TryState.CLOSED, task_arn=task_arn(3)),
-        closed_tries=(make_placement_try(2, state=TryState.CLOSED, task_arn=task_arn(2)),),
+        placement=make_placement(3, state=PlacementState.CLOSED, task_arn=task_arn(3)),
+        closed_placements=(make_placement(2, state=PlacementState.CLOSED, task_arn=task_arn(2)),),
         stop=Stop(StopKind.NO_CAPACITY, NOW),
     )
 
     attempt = after(replace(SITUATIONS["w0"], attempt=earlier), chosen()).current_attempt
 
-    assert (attempt.number, attempt.placement_try.number) == (1, 4)
-    assert [each.task_arn for each in attempt.closed_tries] == [task_arn(2), task_arn(3)]
+    assert (attempt.number, attempt.placement.number) == (1, 4)
+    assert [each.task_arn for each in attempt.closed_placements] == [task_arn(2), task_arn(3)]
     assert attempt.stop is None
     assert attempt.task_version == 0
 
@@ -158,31 +158,31 @@ def test_an_attempt_that_never_started_keeps_its_number_and_its_closed_tries():
 def test_an_attempt_that_started_uses_its_number_up():
     attempt = after(SITUATIONS["wr"], chosen()).current_attempt
 
-    assert (attempt.number, attempt.placement_try.number) == (2, 1)
-    assert attempt.closed_tries == ()
+    assert (attempt.number, attempt.placement.number) == (2, 1)
+    assert attempt.closed_placements == ()
     assert attempt.started_at is None
     assert attempt.instance_id is None
 
 
 def test_an_attempt_whose_task_was_lost_uses_its_number_up_for_it_may_have_started():
-    tried = make_placement_try(state=TryState.CLOSED, task_arn=task_arn(), is_lost=True)
-    lost = make_attempt(placement_try=tried, stop=Stop(StopKind.HOST_LOST, NOW))
+    tried = make_placement(state=PlacementState.CLOSED, task_arn=task_arn(), is_lost=True)
+    lost = make_attempt(placement=tried, stop=Stop(StopKind.HOST_LOST, NOW))
 
     attempt = after(replace(SITUATIONS["w0"], attempt=lost), chosen()).current_attempt
 
-    assert (attempt.number, attempt.placement_try.number) == (2, 1)
-    assert attempt.closed_tries == ()
+    assert (attempt.number, attempt.placement.number) == (2, 1)
+    assert attempt.closed_placements == ()
 
 
 def test_only_the_latest_tries_are_kept_and_their_numbers_go_on():
     job = SITUATIONS["w0"]
     for _ in range(12):
         job = after(job, chosen())
-        number = job.current_attempt.placement_try.number
+        number = job.current_attempt.placement.number
         job = after(job, LaunchAnswered(1, number, PlacementFailed(("RESOURCE:GPU",))))
 
-    assert job.current_attempt.placement_try.number == 12
-    assert [each.number for each in after(job, chosen()).current_attempt.closed_tries] == list(range(5, 13))
+    assert job.current_attempt.placement.number == 12
+    assert [each.number for each in after(job, chosen()).current_attempt.closed_placements] == list(range(5, 13))
 
 
 @pytest.mark.parametrize(
@@ -195,14 +195,14 @@ def test_only_the_latest_tries_are_kept_and_their_numbers_go_on():
 )
 def test_tries_without_a_task_are_forgotten_first_for_late_news_must_find_the_try_it_is_of(with_task, kept):
     tries = [
-        make_placement_try(number, state=TryState.CLOSED, task_arn=task_arn(number) if number in with_task else None)
+        make_placement(number, state=PlacementState.CLOSED, task_arn=task_arn(number) if number in with_task else None)
         for number in range(1, 11)
     ]
-    earlier = make_attempt(placement_try=tries[-1], closed_tries=tuple(tries[:-1]))
+    earlier = make_attempt(placement=tries[-1], closed_placements=tuple(tries[:-1]))
 
     attempt = after(replace(SITUATIONS["w0"], attempt=earlier), chosen()).current_attempt
 
-    assert [each.number for each in attempt.closed_tries] == list(kept)
+    assert [each.number for each in attempt.closed_placements] == list(kept)
 
 
 def test_who_waited_for_a_slot_and_got_it_lets_the_next_one_look():
@@ -296,9 +296,9 @@ def test_who_was_let_in_and_finds_no_capacity_passes_its_slot_on():
 def test_a_placed_task_has_until_our_own_deadline_to_start():
     job = after(SITUATIONS["fz"], answered(TaskPlaced(task_arn())))
 
-    placement_try = job.current_attempt.placement_try
-    assert (placement_try.state, placement_try.task_arn) == (TryState.PLACED, task_arn())
-    assert (placement_try.placed_at, placement_try.outcome) == (SOON, "RunTask placed it")
+    placement = job.current_attempt.placement
+    assert (placement.state, placement.task_arn) == (PlacementState.PLACED, task_arn())
+    assert (placement.placed_at, placement.outcome) == (SOON, "RunTask placed it")
     assert job.wake_at == SOON + timedelta(seconds=LIMITS.provisioning_deadline_seconds)
 
 
@@ -325,8 +325,8 @@ def test_a_failed_placement_is_remembered_before_the_next_try_is_asked_for():
     assert remember.until == SOON + timedelta(minutes=15)
     assert remember.reason == "ECS placed nothing: RESOURCE:GPU, ATTRIBUTE"
     assert launch == LAUNCH
-    assert job.current_attempt.placement_try.state is TryState.CLOSED
-    assert job.current_attempt.placement_try.outcome == remember.reason
+    assert job.current_attempt.placement.state is PlacementState.CLOSED
+    assert job.current_attempt.placement.outcome == remember.reason
 
 
 def test_what_was_found_on_the_machines_is_said_in_the_timeline_only():
@@ -335,7 +335,7 @@ def test_what_was_found_on_the_machines_is_said_in_the_timeline_only():
     decision = decide(SITUATIONS["fz"], failed, SOON, LIMITS)
 
     assert decision.timeline[0].detail == "ECS placed nothing: RESOURCE:GPU; GPU-1 has 1,024 MiB left"
-    assert decision.job.current_attempt.placement_try.outcome == "ECS placed nothing: RESOURCE:GPU"
+    assert decision.job.current_attempt.placement.outcome == "ECS placed nothing: RESOURCE:GPU"
 
 
 PORTS_TAKEN = "ECS placed nothing: RESOURCE:PORTS"
@@ -357,10 +357,10 @@ def test_a_device_that_another_task_took_first_costs_the_offering_nothing_at_fir
     devices, reasons, outcomes, is_remembered
 ):
     closed = tuple(
-        make_placement_try(number, state=TryState.CLOSED, outcome=outcome)
+        make_placement(number, state=PlacementState.CLOSED, outcome=outcome)
         for number, outcome in enumerate(outcomes, start=2)
     )
-    attempt = make_attempt(placement_try=make_placement_try(neuron_devices=devices), closed_tries=closed)
+    attempt = make_attempt(placement=make_placement(neuron_devices=devices), closed_placements=closed)
 
     job = after(replace(SITUATIONS["fz"], attempt=attempt), answered(PlacementFailed(reasons)))
 
@@ -430,10 +430,10 @@ def test_a_refused_launch_fails_the_job_in_ecs_own_words():
 
 
 def test_a_try_that_was_never_sent_is_closed_and_costs_the_offering_nothing():
-    job = after(SITUATIONS["fz"], TryExpired(1, 1))
+    job = after(SITUATIONS["fz"], PlacementExpired(1, 1))
 
     assert job.pending == (LAUNCH,)
-    assert job.current_attempt.placement_try.outcome == "never sent"
+    assert job.current_attempt.placement.outcome == "never sent"
 
 
 def test_cancelling_while_runtask_may_be_under_way_writes_the_intent_down_and_looks_for_the_task():
@@ -466,9 +466,9 @@ def test_an_image_that_arrives_lets_its_job_go_on():
 @pytest.mark.parametrize(
     ("until", "wakes_at"),
     [
-        pytest.param(SOON + timedelta(minutes=25), SOON + IMAGE_PATIENCE, id="looks-again"),
+        pytest.param(SOON + timedelta(minutes=25), SOON + IMAGE_POLL_INTERVAL, id="looks-again"),
         pytest.param(SOON + timedelta(seconds=30), SOON + timedelta(seconds=30), id="not-beyond-its-limit"),
-        pytest.param(None, SOON + IMAGE_PATIENCE, id="without-a-limit"),
+        pytest.param(None, SOON + IMAGE_POLL_INTERVAL, id="without-a-limit"),
     ],
 )
 def test_a_wait_for_an_image_is_looked_at_again_in_case_its_event_got_lost(until, wakes_at):
@@ -505,8 +505,8 @@ def test_a_frozen_try_that_nobody_answered_is_sent_again():
 
 
 def provisioning(**fields) -> Job:
-    placed = make_placement_try(state=TryState.PLACED, task_arn=task_arn(), placed_at=NOW + timedelta(minutes=30))
-    return replace(SITUATIONS["fz"], attempt=make_attempt(placement_try=placed, **fields))
+    placed = make_placement(state=PlacementState.PLACED, task_arn=task_arn(), placed_at=NOW + timedelta(minutes=30))
+    return replace(SITUATIONS["fz"], attempt=make_attempt(placement=placed, **fields))
 
 
 @pytest.mark.parametrize(
@@ -537,8 +537,8 @@ def test_a_task_that_does_not_start_is_withdrawn_after_its_deadline_and_not_befo
 
 
 def test_the_reason_of_a_withdrawal_says_how_long_it_was_waited_for():
-    placed = make_placement_try(state=TryState.PLACED, task_arn=task_arn())
-    job = replace(SITUATIONS["fz"], attempt=make_attempt(placement_try=placed))
+    placed = make_placement(state=PlacementState.PLACED, task_arn=task_arn())
+    job = replace(SITUATIONS["fz"], attempt=make_attempt(placement=placed))
 
     reason = after(job, TimePassed(), now=NOW + timedelta(minutes=9)).reason
 

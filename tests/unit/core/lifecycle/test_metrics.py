@@ -12,11 +12,21 @@ from fakes.builders import (
     make_attempt,
     make_job,
     make_observation,
-    make_placement_try,
+    make_placement,
     make_running_job,
     task_arn,
 )
-from relaunch.core.jobs.job import Effect, EffectKind, IntentKind, Job, JobState, Stop, StopIntent, StopKind, TryState
+from relaunch.core.jobs.job import (
+    Effect,
+    EffectKind,
+    IntentKind,
+    Job,
+    JobState,
+    PlacementState,
+    Stop,
+    StopIntent,
+    StopKind,
+)
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.launches.launch import TaskPlaced
 from relaunch.core.lifecycle.decision import Decision
@@ -31,45 +41,45 @@ from relaunch.core.lifecycle.events import (
 )
 from relaunch.core.lifecycle.metrics import (
     METRICS,
-    Measure,
     Metric,
+    MetricDatum,
     Unit,
-    measure_acceptance,
-    measure_age,
-    measure_decision,
-    measure_stop,
+    acceptance_metrics,
+    age_metric,
+    decision_metrics,
+    stop_metrics,
 )
 from relaunch.core.lifecycle.table import decide
 
 MINUTE = timedelta(minutes=1)
 
 
-def measured(job: Job, event: JobEvent, now: Any = NOW) -> dict[Metric, Measure]:
+def measured(job: Job, event: JobEvent, now: Any = NOW) -> dict[Metric, MetricDatum]:
     """Return what the event adds, by metric."""
-    found = measure_decision(job, event, decide(job, event, now, StackLimits()), now)
+    found = decision_metrics(job, event, decide(job, event, now, StackLimits()), now)
     assert len({each.metric for each in found}) == len(found)
     return {each.metric: each for each in found}
 
 
 def frozen(**fields: Any) -> Job:
-    attempt = make_attempt(placement_try=make_placement_try(state=TryState.FROZEN, task_arn=None), **fields)
+    attempt = make_attempt(placement=make_placement(state=PlacementState.PENDING, task_arn=None), **fields)
     return make_job(state=JobState.LAUNCHING, attempt=attempt, waiting=None, accepted_at=NOW - 2 * MINUTE)
 
 
 def test_every_metric_has_a_unit_and_at_most_one_dimension() -> None:
     assert set(METRICS) == set(Metric)
-    assert Measure(Metric.STOPS, label="unknown").dimensions == {"kind": "unknown"}
-    assert Measure(Metric.JOBS_ACCEPTED).dimensions == {}
-    assert Measure(Metric.WARNING_TO_STOP).unit is Unit.SECONDS
+    assert MetricDatum(Metric.STOPS, label="unknown").dimensions == {"kind": "unknown"}
+    assert MetricDatum(Metric.JOBS_ACCEPTED).dimensions == {}
+    assert MetricDatum(Metric.WARNING_TO_STOP).unit is Unit.SECONDS
 
 
 def test_an_accepted_job_counts_and_one_that_is_refused_at_once_has_ended_too() -> None:
     refused = make_job(state=JobState.FAILED, attempt=None)
 
-    assert measure_acceptance(make_job()) == (Measure(Metric.JOBS_ACCEPTED),)
-    assert measure_acceptance(refused)[1:] == (
-        Measure(Metric.JOBS_ENDED, label="FAILED"),
-        Measure(Metric.ATTEMPTS_PER_JOB, 0),
+    assert acceptance_metrics(make_job()) == (MetricDatum(Metric.JOBS_ACCEPTED),)
+    assert acceptance_metrics(refused)[1:] == (
+        MetricDatum(Metric.JOBS_ENDED, label="FAILED"),
+        MetricDatum(Metric.ATTEMPTS_PER_JOB, 0),
     )
 
 
@@ -90,7 +100,7 @@ def test_a_task_that_is_seen_before_its_answer_is_a_launch_too() -> None:
 
 @pytest.mark.parametrize(
     "fields",
-    [{"number": 2}, {"closed_tries": (make_placement_try(state=TryState.CLOSED, task_arn=task_arn(9)),)}],
+    [{"number": 2}, {"closed_placements": (make_placement(state=PlacementState.CLOSED, task_arn=task_arn(9)),)}],
     ids=["another attempt", "another try that had a task"],
 )
 def test_later_tasks_of_a_job_are_launched_but_not_timed(fields: dict[str, Any]) -> None:
@@ -111,7 +121,7 @@ def test_news_of_a_task_that_is_known_is_no_launch() -> None:
 def test_an_attempt_that_has_no_task_yet_is_no_launch() -> None:
     chosen = Decision(make_job(state=JobState.LAUNCHING, attempt=make_attempt()))
 
-    assert measure_decision(make_job(attempt=None), TimePassed(), chosen, NOW) == ()
+    assert decision_metrics(make_job(attempt=None), TimePassed(), chosen, NOW) == ()
 
 
 def test_a_stop_counts_by_its_kind_and_an_end_by_its_state() -> None:
@@ -165,21 +175,23 @@ def test_a_job_that_goes_on_running_is_not_timed_again() -> None:
 def test_an_event_without_a_row_is_refused_under_its_name() -> None:
     job = make_job(state=JobState.SUCCEEDED, ended_at=NOW)
 
-    assert measured(job, TimePassed()) == {Metric.EVENTS_REFUSED: Measure(Metric.EVENTS_REFUSED, label="TimePassed")}
+    assert measured(job, TimePassed()) == {
+        Metric.EVENTS_REFUSED: MetricDatum(Metric.EVENTS_REFUSED, label="TimePassed")
+    }
 
 
 def test_stray_tasks_count() -> None:
     job = make_running_job()
     stray = make_observation("RUNNING", started_by=job.started_by, task_arn=task_arn(77))
 
-    assert measured(job, TaskSeen(stray)) == {Metric.STRAY_TASKS: Measure(Metric.STRAY_TASKS, 1)}
+    assert measured(job, TaskSeen(stray)) == {Metric.ORPHANED_TASKS: MetricDatum(Metric.ORPHANED_TASKS, 1)}
 
 
 def test_a_job_ends_once_whatever_is_seen_of_it_later() -> None:
     job = make_running_job(state=JobState.SUCCEEDED, ended_at=NOW)
     stray = make_observation("RUNNING", task_arn=task_arn(77))
 
-    assert measured(job, TaskSeen(stray)) == {Metric.STRAY_TASKS: Measure(Metric.STRAY_TASKS, 1)}
+    assert measured(job, TaskSeen(stray)) == {Metric.ORPHANED_TASKS: MetricDatum(Metric.ORPHANED_TASKS, 1)}
 
 
 def warned(**fields: Any) -> tuple[Job, Effect]:
@@ -190,9 +202,9 @@ def warned(**fields: Any) -> tuple[Job, Effect]:
 
 
 def test_the_stop_that_answers_a_warning_is_timed() -> None:
-    (measure,) = measure_stop(*warned(), NOW + timedelta(seconds=1))
+    (measure,) = stop_metrics(*warned(), NOW + timedelta(seconds=1))
 
-    assert measure == Measure(Metric.WARNING_TO_STOP, 5)
+    assert measure == MetricDatum(Metric.WARNING_TO_STOP, 5)
 
 
 @pytest.mark.parametrize(
@@ -201,16 +213,16 @@ def test_the_stop_that_answers_a_warning_is_timed() -> None:
     ids=["no warning", "no intent", "another intent"],
 )
 def test_a_stop_for_another_reason_is_not_timed(fields: dict[str, Any]) -> None:
-    assert measure_stop(*warned(**fields), NOW) == ()
+    assert stop_metrics(*warned(**fields), NOW) == ()
 
 
 def test_the_stop_of_another_task_and_a_repeated_stop_are_not_timed() -> None:
     job, effect = warned()
 
-    assert measure_stop(job, replace(effect, task_arn=task_arn(77)), NOW) == ()
-    assert measure_stop(job, effect, NOW + 3 * MINUTE) == ()
-    assert measure_stop(make_job(attempt=None), effect, NOW) == ()
+    assert stop_metrics(job, replace(effect, task_arn=task_arn(77)), NOW) == ()
+    assert stop_metrics(job, effect, NOW + 3 * MINUTE) == ()
+    assert stop_metrics(make_job(attempt=None), effect, NOW) == ()
 
 
 def test_clocks_that_differ_make_no_negative_times() -> None:
-    assert measure_age("intake", NOW + MINUTE, NOW) == Measure(Metric.QUEUE_AGE, 0, "intake")
+    assert age_metric("intake", NOW + MINUTE, NOW) == MetricDatum(Metric.QUEUE_AGE, 0, "intake")

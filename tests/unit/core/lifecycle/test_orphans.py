@@ -3,13 +3,13 @@ from datetime import timedelta
 
 import pytest
 
-from fakes.builders import NOW, make_placement_try, make_running_attempt, task_arn
-from relaunch.core.jobs.job import EffectKind, Job, JobState, Stop, StopKind, TryState
+from fakes.builders import NOW, make_placement, make_running_attempt, task_arn
+from relaunch.core.jobs.job import EffectKind, Job, JobState, PlacementState, Stop, StopKind
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.launches.launch import LaunchConflict, TaskPlaced
 from relaunch.core.lifecycle.events import JobEvent, LaunchAnswered
 from relaunch.core.lifecycle.table import decide
-from unit.core.lifecycle.table_matrix import SITUATIONS, STRAY, seen
+from unit.core.lifecycle.table_matrix import ORPHANED, SITUATIONS, seen
 
 SOON = NOW + timedelta(minutes=1)
 
@@ -23,27 +23,29 @@ def stopped_by(job: Job, event: JobEvent) -> list[str]:
 
 @pytest.mark.parametrize("situation", ["wr", "fz", "pl", "ru", "si", "ca"])
 def test_a_live_task_beside_the_current_one_is_stopped(situation):
-    assert stopped_by(SITUATIONS[situation], seen("RUNNING", task_arn=STRAY, started_by="resnet-1f2e3d4c/7")) == [STRAY]
+    assert stopped_by(SITUATIONS[situation], seen("RUNNING", task_arn=ORPHANED, started_by="resnet-1f2e3d4c/7")) == [
+        ORPHANED
+    ]
 
 
 def test_a_task_that_a_late_answer_tells_of_is_stopped():
-    assert stopped_by(SITUATIONS["ca"], LaunchAnswered(1, 1, TaskPlaced(STRAY))) == [STRAY]
+    assert stopped_by(SITUATIONS["ca"], LaunchAnswered(1, 1, TaskPlaced(ORPHANED))) == [ORPHANED]
 
 
 def test_of_a_late_conflict_only_the_unknown_tasks_are_stopped():
-    assert stopped_by(SITUATIONS["ru"], LaunchAnswered(1, 1, LaunchConflict((task_arn(), STRAY)))) == [STRAY]
+    assert stopped_by(SITUATIONS["ru"], LaunchAnswered(1, 1, LaunchConflict((task_arn(), ORPHANED)))) == [ORPHANED]
 
 
 def test_all_tasks_of_a_late_conflict_are_told():
-    conflict = LaunchAnswered(1, 9, LaunchConflict((STRAY, task_arn(98))))
+    conflict = LaunchAnswered(1, 9, LaunchConflict((ORPHANED, task_arn(98))))
 
     entry = decide(SITUATIONS["ru"], conflict, SOON, StackLimits()).timeline[0]
 
-    assert (entry.event, entry.detail) == ("stray task", f"{STRAY}, {task_arn(98)}")
+    assert (entry.event, entry.detail) == ("stray task", f"{ORPHANED}, {task_arn(98)}")
 
 
 def test_a_job_that_is_over_is_due_until_the_stray_is_stopped():
-    job = decide(SITUATIONS["ok"], seen("RUNNING", task_arn=STRAY), SOON, StackLimits()).job
+    job = decide(SITUATIONS["ok"], seen("RUNNING", task_arn=ORPHANED), SOON, StackLimits()).job
 
     assert job.state is JobState.SUCCEEDED
     assert job.wake_at is not None
@@ -54,11 +56,13 @@ def test_what_the_job_has_still_to_do_is_kept():
         SITUATIONS["fz"], LaunchAnswered(1, 1, LaunchConflict((task_arn(), task_arn(2)))), SOON, StackLimits()
     )
 
-    job = decide(waiting.job, seen("RUNNING", task_arn=STRAY, started_by="resnet-1f2e3d4c/7"), SOON, StackLimits()).job
+    job = decide(
+        waiting.job, seen("RUNNING", task_arn=ORPHANED, started_by="resnet-1f2e3d4c/7"), SOON, StackLimits()
+    ).job
 
     assert [(effect.task_arn, effect.reason) for effect in job.pending] == [
         (task_arn(2), "Relaunch: one launch made more than one task"),
-        (STRAY, "Relaunch: it is not the current task of its job"),
+        (ORPHANED, "Relaunch: it is not the current task of its job"),
     ]
 
 
@@ -74,7 +78,7 @@ def test_a_task_that_was_taken_for_lost_is_stopped_when_it_comes_back_as_it_was(
     lost = replace(
         running,
         stop=Stop(StopKind.HOST_LOST, NOW),
-        placement_try=replace(running.placement_try, state=TryState.CLOSED, is_lost=True),
+        placement=replace(running.placement, state=PlacementState.CLOSED, is_lost=True),
     )
 
     for situation in ("wr", "ok", "to"):
@@ -88,7 +92,7 @@ def test_old_news_of_a_stopped_task_is_no_stray():
 
 
 def test_old_news_of_an_earlier_try_is_no_stray():
-    closed = make_placement_try(state=TryState.CLOSED, task_arn=STRAY)
-    job = replace(SITUATIONS["fz"], attempt=replace(SITUATIONS["fz"].current_attempt, closed_tries=(closed,)))
+    closed = make_placement(state=PlacementState.CLOSED, task_arn=ORPHANED)
+    job = replace(SITUATIONS["fz"], attempt=replace(SITUATIONS["fz"].current_attempt, closed_placements=(closed,)))
 
-    assert decide(job, seen("PROVISIONING", task_arn=STRAY), SOON, StackLimits()).is_ignored
+    assert decide(job, seen("PROVISIONING", task_arn=ORPHANED), SOON, StackLimits()).is_ignored

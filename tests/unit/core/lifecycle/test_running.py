@@ -14,7 +14,17 @@ from fakes.builders import (
     make_running_job,
     task_arn,
 )
-from relaunch.core.jobs.job import Effect, EffectKind, IntentKind, Job, JobState, Stop, StopIntent, StopKind, TryState
+from relaunch.core.jobs.job import (
+    Effect,
+    EffectKind,
+    IntentKind,
+    Job,
+    JobState,
+    PlacementState,
+    Stop,
+    StopIntent,
+    StopKind,
+)
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.lifecycle.events import (
     CancelAsked,
@@ -84,9 +94,9 @@ def test_news_that_overtakes_runtasks_answer_is_taken_for_it():
     attempt = after(SITUATIONS["fz"], seen("PENDING")).current_attempt
 
     assert attempt.task_arn == task_arn()
-    assert attempt.placement_try.state is TryState.PLACED
-    assert attempt.placement_try.placed_at == SOON
-    assert attempt.placement_try.outcome == "task seen before RunTask's answer"
+    assert attempt.placement.state is PlacementState.PLACED
+    assert attempt.placement.placed_at == SOON
+    assert attempt.placement.outcome == "task seen before RunTask's answer"
     assert (attempt.task_version, attempt.task_status) == (6, "PENDING")
 
 
@@ -224,7 +234,7 @@ def test_a_missing_task_is_lost_only_when_it_is_missing_twice_a_grace_apart():
     assert (early.is_ignored, early.note) == (True, "missing for less than the grace")
     assert late.state is JobState.WAITING
     assert late.current_attempt.stop == Stop(StopKind.HOST_LOST, SOON, stopped_reason=UNKNOWN_TO_ECS)
-    assert late.current_attempt.placement_try.is_lost is True
+    assert late.current_attempt.placement.is_lost is True
     assert late.current_attempt.task_status == "STOPPED"
     assert late.run_seconds == 60
     assert late.interruptions == 1
@@ -259,7 +269,7 @@ def test_a_task_that_is_gone_after_our_own_stop_was_stopped_by_it(kind, intent_a
 
     assert job.state is state
     assert job.failures == 0
-    assert job.current_attempt.placement_try.is_lost is True
+    assert job.current_attempt.placement.is_lost is True
     stop = job.current_attempt.stop
     assert stop is not None
     assert (stop.at, stop.stopped_reason) == (max(SOON, intent_at), UNKNOWN_TO_ECS)

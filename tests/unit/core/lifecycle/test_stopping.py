@@ -3,15 +3,15 @@ from datetime import timedelta
 
 import pytest
 
-from fakes.builders import NOW, make_attempt, make_offering_key, make_placement_try, make_running_attempt, task_arn
+from fakes.builders import NOW, make_attempt, make_offering_key, make_placement, make_running_attempt, task_arn
 from relaunch.core.jobs.job import (
     Effect,
     EffectKind,
     IntentKind,
     Job,
     JobState,
+    PlacementState,
     StopKind,
-    TryState,
     Waiting,
     WaitReason,
 )
@@ -45,8 +45,8 @@ def test_a_stop_is_kept_with_its_attempt_in_ecs_own_words():
     assert (attempt.stop.kind, attempt.stop.exit_code, attempt.stop.at) == (StopKind.USER_ERROR, 3, SOON)
     assert attempt.stop.stop_code == "EssentialContainerExited"
     assert attempt.task_status == "STOPPED"
-    assert attempt.placement_try.state is TryState.CLOSED
-    assert attempt.placement_try.task_arn == task_arn()
+    assert attempt.placement.state is PlacementState.CLOSED
+    assert attempt.placement.task_arn == task_arn()
 
 
 def test_what_a_task_ran_is_summed_up_and_paid_for():
@@ -151,7 +151,7 @@ def test_the_last_allowed_failure_is_the_end():
 
 
 def test_a_task_without_a_stop_time_stopped_when_it_was_seen():
-    attempt = make_attempt(placement_try=make_placement_try(state=TryState.PLACED, task_arn=task_arn()))
+    attempt = make_attempt(placement=make_placement(state=PlacementState.PLACED, task_arn=task_arn()))
     job = decide(replace(SITUATIONS["pl"], attempt=attempt), seen_stopped(1, stopped_at=None), SOON, StackLimits()).job
 
     assert job.current_attempt.stop is not None

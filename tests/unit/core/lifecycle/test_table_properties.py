@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from fakes.builders import NOW, make_definition, make_job, make_offering, make_selection, task_arn
-from relaunch.core.jobs.job import EffectKind, Job, JobState, TryState
+from relaunch.core.jobs.job import EffectKind, Job, JobState, PlacementState
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.launches.launch import (
     ContainerInstance,
@@ -29,11 +29,11 @@ from relaunch.core.lifecycle.events import (
     LaunchAnswered,
     NothingKept,
     OfferingChosen,
+    PlacementExpired,
     SlotDenied,
     TaskMissing,
     TaskSeen,
     TimePassed,
-    TryExpired,
 )
 from relaunch.core.lifecycle.table import decide
 
@@ -100,7 +100,7 @@ class LifeOfAJob(RuleBasedStateMachine):
         if decision.is_ignored:
             assert decision.job is before
             return
-        if self.is_stray(decision):
+        if self.is_orphaned(decision):
             assert replace(decision.job, pending=(), wake_at=before.wake_at) == before
         if decision.take_slot and not before.has_slot:
             self.slots += 1
@@ -121,7 +121,7 @@ class LifeOfAJob(RuleBasedStateMachine):
         if self.ecs.tasks[arn].desired_status != "STOPPED":
             self.ecs.change(arn, desired_status="STOPPED", stop_code="UserInitiated")
 
-    def is_stray(self, decision: Decision) -> bool:
+    def is_orphaned(self, decision: Decision) -> bool:
         return [entry.event for entry in decision.timeline] == ["stray task"]
 
     def check_step(self, before: Job, after: Job) -> None:
@@ -157,7 +157,7 @@ class LifeOfAJob(RuleBasedStateMachine):
     @rule()
     def it_gets_to_run(self) -> None:
         self.an_offering_is_chosen()
-        if self.is_frozen() and not self.job.cancel_requested:
+        if self.is_pending() and not self.job.cancel_requested:
             self.run_task_is_sent("placed")
             self.feed(self.answers[-1])
         for _ in self.ecs.live:
@@ -172,19 +172,19 @@ class LifeOfAJob(RuleBasedStateMachine):
         self.stop_task(container_exit_codes={"main": 0})
         self.the_latest_news_arrives()
 
-    def is_frozen(self) -> bool:
+    def is_pending(self) -> bool:
         attempt = self.job.attempt
         return (
             self.job.state is JobState.LAUNCHING
             and attempt is not None
-            and attempt.placement_try.state is TryState.FROZEN
+            and attempt.placement.state is PlacementState.PENDING
         )
 
-    @precondition(lambda self: self.is_frozen() and not self.job.cancel_requested)
+    @precondition(lambda self: self.is_pending() and not self.job.cancel_requested)
     @rule(answer=st.sampled_from(["placed", "placed", "failed", "deferred", "lost", "lost-and-placed", "conflict"]))
     def run_task_is_sent(self, answer: str) -> None:
-        placement_try = self.job.current_attempt.placement_try
-        token = (self.job.current_attempt.number, placement_try.number)
+        placement = self.job.current_attempt.placement
+        token = (self.job.current_attempt.number, placement.number)
         if token not in self.ecs.tokens and answer in {"placed", "lost-and-placed", "conflict"}:
             self.ecs.place(token, self.job.started_by, self.now)
         if token not in self.ecs.tokens and answer == "failed":
@@ -206,12 +206,12 @@ class LifeOfAJob(RuleBasedStateMachine):
             self.answers.remove(answer)
         self.feed(answer)
 
-    @precondition(lambda self: self.is_frozen() and not self.answers)
+    @precondition(lambda self: self.is_pending() and not self.answers)
     @rule()
     def the_try_expires(self) -> None:
-        token = (self.job.current_attempt.number, self.job.current_attempt.placement_try.number)
+        token = (self.job.current_attempt.number, self.job.current_attempt.placement.number)
         if self.ecs.tokens.get(token) is None:
-            self.feed(TryExpired(*token))
+            self.feed(PlacementExpired(*token))
 
     @precondition(lambda self: self.ecs.live)
     @rule()
@@ -342,9 +342,9 @@ class LifeOfAJob(RuleBasedStateMachine):
     def behave(self) -> None:
         if self.job.state is JobState.WAITING:
             self.an_offering_is_chosen()
-        elif self.is_frozen() and self.job.cancel_requested and not self.ecs.live:
+        elif self.is_pending() and self.job.cancel_requested and not self.ecs.live:
             self.the_try_expires()
-        elif self.is_frozen() and not self.job.cancel_requested:
+        elif self.is_pending() and not self.job.cancel_requested:
             self.run_task_is_sent("placed")
             self.feed(self.answers.pop())
         elif self.ecs.live:

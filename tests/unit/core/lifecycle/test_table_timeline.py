@@ -7,10 +7,10 @@ import pytest
 from fakes.builders import INSTANCE_ID, task_arn
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.lifecycle.table import decide
-from unit.core.lifecycle.table_matrix import ANOTHER_MACHINE, STRAY, Cell, read_cells
+from unit.core.lifecycle.table_matrix import ANOTHER_MACHINE, ORPHANED, Cell, read_cells
 
 CELLS = [cell for cell in read_cells() if cell.expected is not None]
-NAMES = {"TASK": task_arn(), "STRAY": STRAY, "MACHINE": INSTANCE_ID, "OTHER": ANOTHER_MACHINE}
+NAMES = {"TASK": task_arn(), "STRAY": ORPHANED, "MACHINE": INSTANCE_ID, "OTHER": ANOTHER_MACHINE}
 
 # Event | situations | seconds until the next look (-: the job is over for good) | what is said, nothing in silence.
 TOLD = """

@@ -8,8 +8,8 @@ import pytest
 
 from fakes.builders import NOW
 from relaunch.core.messages.dead_letter import (
-    DeadLetter,
     DeadLetterCause,
+    DeadLetterMessage,
     DeadLetterQueue,
     GivenUpBy,
     explain_dead_letter,
@@ -19,8 +19,8 @@ from relaunch.core.messages.dead_letter import (
 QUEUE = DeadLetterQueue("intake", "dead", "live")
 
 
-def letter(body: str = "{}", **fields: Any) -> DeadLetter:
-    return DeadLetter(QUEUE, "1", body, NOW, **fields)
+def letter(body: str = "{}", **fields: Any) -> DeadLetterMessage:
+    return DeadLetterMessage(QUEUE, "1", body, NOW, **fields)
 
 
 def test_queues_are_found_among_the_outputs_with_those_they_belong_to() -> None:

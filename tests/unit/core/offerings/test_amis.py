@@ -7,8 +7,8 @@ from relaunch.core.offerings.amis import (
     AmiSystem,
     ami_absence,
     ami_kind,
-    ami_misfit,
     ami_parameter,
+    ami_rejection,
     system_notice,
 )
 
@@ -38,17 +38,17 @@ def test_every_type_that_jobs_can_use_needs_one_kind_of_image() -> None:
 
 
 def test_what_the_recommended_images_do_not_run_on_is_known() -> None:
-    misfits = {name.partition(".")[0] for name, row in load_catalogue().items() if ami_misfit(row)}
+    misfits = {name.partition(".")[0] for name, row in load_catalogue().items() if ami_rejection(row)}
 
     assert misfits == {"dl1", "dl2q", "g4ad", "g2", "p2", "g5g"}
-    assert ami_misfit(load_catalogue()["p2.xlarge"]) == (
+    assert ami_rejection(load_catalogue()["p2.xlarge"]) == (
         "its K80 needs an NVIDIA driver of the 470 branch or older, and ECS's GPU images "
         "have had newer ones since release 20230912: build an image of your own"
     )
-    assert ami_misfit(load_catalogue()["g5g.xlarge"]) == (
+    assert ami_rejection(load_catalogue()["g5g.xlarge"]) == (
         "ECS has parameters for GPU images of x86_64 only: build an image of your own"
     )
-    assert "Habana Gaudi" in ami_misfit(load_catalogue()["dl1.24xlarge"])
+    assert "Habana Gaudi" in ami_rejection(load_catalogue()["dl1.24xlarge"])
 
 
 def test_a_region_without_a_parameter_is_explained() -> None:

@@ -11,8 +11,8 @@ from relaunch.core.offerings.capacity_memory import (
     LONGEST,
     SAME_EVENT,
     forgotten_at,
+    remaining_failures,
     remember,
-    strikes_left,
 )
 from relaunch.core.offerings.offering import CapacityFailure
 
@@ -43,7 +43,7 @@ def test_failures_in_a_row_double_the_avoidance_up_to_four_hours(count: int, hou
 
 
 @pytest.mark.parametrize(
-    ("quiet", "strikes"),
+    ("quiet", "consecutive_failures"),
     [
         pytest.param(timedelta(0), 3, id="none while nothing was quiet"),
         pytest.param(FORGOTTEN_AFTER - timedelta(seconds=1), 3, id="none just before its time"),
@@ -52,10 +52,10 @@ def test_failures_in_a_row_double_the_avoidance_up_to_four_hours(count: int, hou
         pytest.param(99 * FORGOTTEN_AFTER, 0, id="never more than there are"),
     ],
 )
-def test_each_quiet_time_takes_a_strike_off(quiet: timedelta, strikes: int) -> None:
+def test_each_quiet_time_takes_a_strike_off(quiet: timedelta, consecutive_failures: int) -> None:
     memory = fail_in_a_row(3)
 
-    assert strikes_left(memory, memory.until + quiet) == strikes
+    assert remaining_failures(memory, memory.until + quiet) == consecutive_failures
 
 
 def test_after_a_long_quiet_time_a_failure_is_a_first_one_again() -> None:
@@ -64,20 +64,20 @@ def test_after_a_long_quiet_time_a_failure_is_a_first_one_again() -> None:
 
     again = remember(memory, failed(later))
 
-    assert (again.strikes, again.until) == (1, later + HALF_HOUR)
+    assert (again.consecutive_failures, again.until) == (1, later + HALF_HOUR)
 
 
 def test_while_it_is_avoided_nothing_is_forgotten() -> None:
     memory = fail_in_a_row(3)
 
-    assert strikes_left(memory, memory.at) == 3
+    assert remaining_failures(memory, memory.at) == 3
 
 
 def test_an_earlier_failure_that_is_told_late_counts_and_shortens_nothing() -> None:
     memory = failed(avoided_for=timedelta(hours=3))
     late = failed(NOW - timedelta(hours=1), timedelta(minutes=10))
 
-    assert remember(memory, late) == replace(memory, strikes=2)
+    assert remember(memory, late) == replace(memory, consecutive_failures=2)
 
 
 def test_a_failure_that_is_to_be_avoided_longer_than_the_longest_keeps_its_time() -> None:
@@ -101,7 +101,7 @@ def test_whatever_comes_the_avoidance_never_gets_shorter_nor_longer_than_the_lon
         assert memory.until >= failure.until
         assert memory.until <= max(before.until if before else NOW, failure.at + LONGEST)
         assert before is None or memory.until >= before.until
-        assert memory.strikes >= 1
+        assert memory.consecutive_failures >= 1
 
 
 @given(failures, st.integers(-4, 4))
@@ -111,12 +111,15 @@ def test_the_news_of_one_event_may_come_in_any_order_and_often(failure: Capacity
 
     told = remember(remember(failure, other), failure)
 
-    assert (told.strikes, told.until) == (1, other.until)
-    assert (told.strikes, told.until) == (remember(other, failure).strikes, remember(other, failure).until)
+    assert (told.consecutive_failures, told.until) == (1, other.until)
+    assert (told.consecutive_failures, told.until) == (
+        remember(other, failure).consecutive_failures,
+        remember(other, failure).until,
+    )
 
 
 def test_failures_are_of_one_event_until_five_minutes_lie_between_them() -> None:
     memory = fail_in_a_row(3)
 
-    assert remember(memory, failed(memory.at + SAME_EVENT - timedelta(seconds=1))).strikes == 3
-    assert remember(memory, failed(memory.at + SAME_EVENT)).strikes == 4
+    assert remember(memory, failed(memory.at + SAME_EVENT - timedelta(seconds=1))).consecutive_failures == 3
+    assert remember(memory, failed(memory.at + SAME_EVENT)).consecutive_failures == 4

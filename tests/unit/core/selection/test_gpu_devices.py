@@ -3,9 +3,9 @@ from typing import Any
 import pytest
 
 from relaunch.core.selection.gpu_devices import GpuDevice, predict_share_fit
-from relaunch.core.selection.gpu_share import ShareNeed
+from relaunch.core.selection.gpu_share import ShareRequirement
 
-SHARE = ShareNeed(2_048, 30)
+SHARE = ShareRequirement(2_048, 30)
 
 
 def device(number: int = 1, mode: str = "NVIDIA_MPS", remaining_mib: int = 1_024, **fields: Any) -> GpuDevice:
@@ -64,8 +64,8 @@ def test_a_share_that_does_not_fit_is_told_what_each_card_has_left(devices: list
 
 
 def test_other_containers_of_the_task_need_room_on_the_same_card() -> None:
-    assert predict_share_fit(ShareNeed(1_000, 30, beside_mib=24), [device()]) is None
-    assert predict_share_fit(ShareNeed(1_000, 30, beside_mib=25), [device()]) is not None
+    assert predict_share_fit(ShareRequirement(1_000, 30, beside_mib=24), [device()]) is None
+    assert predict_share_fit(ShareRequirement(1_000, 30, beside_mib=25), [device()]) is not None
 
 
 def test_the_roomiest_cards_are_named_first_and_the_rest_counted() -> None:

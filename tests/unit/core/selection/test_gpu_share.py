@@ -8,11 +8,11 @@ from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuReq
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.revisions.revision import ContainerRequirement
 from relaunch.core.selection.gpu_share import (
-    Misfit,
-    ShareNeed,
+    Rejection,
+    ShareRequirement,
     check_requirement,
     derive_share,
-    find_misfit,
+    find_share_rejection,
     share_notices,
     supports_mps,
 )
@@ -215,19 +215,21 @@ def test_the_shares_of_all_containers_come_from_one_card() -> None:
 
 
 @pytest.mark.parametrize(
-    ("need", "machine", "shortfall"),
+    ("required", "machine", "shortfall"),
     [
-        pytest.param(ShareNeed(2_048, 50), QUARTER, 0.5, id="half the compute"),
-        pytest.param(ShareNeed(11_444, 25), QUARTER, 0.5, id="half the memory"),
-        pytest.param(ShareNeed(20_000, 25, beside_mib=9_490), T4, 0.5, id="half the card, with what is beside"),
-        pytest.param(ShareNeed(2_048, 25), M60, 0.0, id="no card to speak of"),
+        pytest.param(ShareRequirement(2_048, 50), QUARTER, 0.5, id="half the compute"),
+        pytest.param(ShareRequirement(11_444, 25), QUARTER, 0.5, id="half the memory"),
+        pytest.param(ShareRequirement(20_000, 25, beside_mib=9_490), T4, 0.5, id="half the card, with what is beside"),
+        pytest.param(ShareRequirement(2_048, 25), M60, 0.0, id="no card to speak of"),
     ],
 )
-def test_a_miss_says_how_far_off_the_machine_is(need: ShareNeed, machine: InstanceType, shortfall: float) -> None:
-    misfit = find_misfit(need, machine)
+def test_a_miss_says_how_far_off_the_machine_is(
+    required: ShareRequirement, machine: InstanceType, shortfall: float
+) -> None:
+    rejection = find_share_rejection(required, machine)
 
-    assert misfit is not None
-    assert misfit.shortfall == pytest.approx(shortfall)
+    assert rejection is not None
+    assert rejection.shortfall == pytest.approx(shortfall)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +239,7 @@ def test_a_miss_says_how_far_off_the_machine_is(need: ShareNeed, machine: Instan
 def test_a_part_that_the_revision_names_is_had_on_no_other_type(machine: InstanceType, has: str) -> None:
     reason = f"the task definition asks for 0.25 of a GPU; it has {has}"
 
-    assert find_misfit(ShareNeed(0, partition=0.25), machine) == Misfit(reason)
+    assert find_share_rejection(ShareRequirement(0, partition=0.25), machine) == Rejection(reason)
 
 
 def test_a_container_without_a_gpu_is_no_obstacle() -> None:
@@ -276,13 +278,13 @@ def test_cards_are_shared_from_volta_on(capability: tuple[int, int] | None, is_s
 
 
 def test_what_is_needed_of_a_card_is_read_from_definition_and_containers() -> None:
-    assert derive_share(None, (SHARING, NO_GPU)) == ShareNeed(0, beside_mib=1_024)
-    assert derive_share(None, (PART, NO_GPU)) == ShareNeed(0, partition=0.25)
+    assert derive_share(None, (SHARING, NO_GPU)) == ShareRequirement(0, beside_mib=1_024)
+    assert derive_share(None, (PART, NO_GPU)) == ShareRequirement(0, partition=0.25)
     assert derive_share(None, ()) is None
-    assert derive_share(share(), (SHARING,)) == ShareNeed(2_048, 25, beside_mib=1_024)
+    assert derive_share(share(), (SHARING,)) == ShareRequirement(2_048, 25, beside_mib=1_024)
     assert derive_share(GpuRequirement(), (WHOLE,)) is None
     conflict = "container `metrics` asks for a share of a GPU, the job for whole ones: ECS takes one kind"
-    assert derive_share(GpuRequirement(), (SHARING,)) == ShareNeed(0, conflict=conflict)
+    assert derive_share(GpuRequirement(), (SHARING,)) == ShareRequirement(0, conflict=conflict)
 
 
 def test_what_has_no_gpu_shares_none() -> None:

@@ -7,10 +7,10 @@ import pytest
 from fakes.builders import make_instance_type
 from relaunch.core.definitions.accelerator import Interconnect
 from relaunch.core.offerings.instance_types import InstanceType
-from relaunch.core.selection.gpu_share import ShareNeed
+from relaunch.core.selection.gpu_share import ShareRequirement
 from relaunch.core.selection.instance_type_filters import (
     RESERVED_PORTS,
-    Miss,
+    Rejection,
     TypeFilter,
     check_accelerator,
     check_allow_list,
@@ -29,7 +29,7 @@ from relaunch.core.selection.instance_type_filters import (
     check_vcpu,
     format_mib,
 )
-from relaunch.core.selection.requirements import Need
+from relaunch.core.selection.requirements import Requirements
 
 MACHINE = make_instance_type("g5.xlarge", compute_capability=(8, 6), gpu_memory_mib=22_888, memory_mib=16_384)
 FOUR = make_instance_type("g5.12xlarge", gpu_count=4, logical_gpu_count=4)
@@ -44,12 +44,12 @@ AMD = make_instance_type("g4ad.xlarge", accelerator_manufacturer="AMD", accelera
 UNKNOWN = make_instance_type("c5.large", accelerator_manufacturer="", accelerator_model="")
 
 
-def missing(check: TypeFilter, machine: InstanceType, reason: str, shortfall: float = 0.0, **need: Any) -> Any:
-    return pytest.param(check, Need(**need), machine, Miss(reason, shortfall), id=reason)
+def missing(check: TypeFilter, machine: InstanceType, reason: str, shortfall: float = 0.0, **required: Any) -> Any:
+    return pytest.param(check, Requirements(**required), machine, Rejection(reason, shortfall), id=reason)
 
 
 @pytest.mark.parametrize(
-    ("check", "need", "machine", "miss"),
+    ("check", "required", "machine", "rejection"),
     [
         missing(check_manufacturer, UNKNOWN, "it is not in the catalogue of accelerated instance types"),
         missing(
@@ -77,13 +77,13 @@ def missing(check: TypeFilter, machine: InstanceType, reason: str, shortfall: fl
             0.5,
             gpu_memory_mib=45_776,
         ),
-        missing(check_share, MACHINE, "ECS takes one kind", share=ShareNeed(1, conflict="ECS takes one kind")),
+        missing(check_share, MACHINE, "ECS takes one kind", share=ShareRequirement(1, conflict="ECS takes one kind")),
         missing(
             check_share,
             MACHINE,
             "about 20,599 MiB of its GPU's 22,888 can be shared; 41,198 are asked for",
             0.5,
-            share=ShareNeed(41_198, 30),
+            share=ShareRequirement(41_198, 30),
         ),
         missing(
             check_compute_capability,
@@ -141,46 +141,52 @@ def missing(check: TypeFilter, machine: InstanceType, reason: str, shortfall: fl
     ],
 )
 def test_a_machine_that_lacks_something_is_told_what_and_how_much(
-    check: TypeFilter, need: Need, machine: InstanceType, miss: Miss
+    check: TypeFilter, required: Requirements, machine: InstanceType, rejection: Rejection
 ) -> None:
-    found = check(need, machine)
+    found = check(required, machine)
 
     assert found is not None
-    assert (found.reason, found.is_permanent, found.retry_at) == (miss.reason, True, None)
-    assert found.shortfall == pytest.approx(miss.shortfall)
+    assert (found.reason, found.is_permanent, found.retry_at) == (rejection.reason, True, None)
+    assert found.shortfall == pytest.approx(rejection.shortfall)
 
 
 @pytest.mark.parametrize(
-    ("check", "need", "machine"),
+    ("check", "required", "machine"),
     [
-        pytest.param(check_allow_list, Need(instance_types=("g6.xlarge", "g5.xlarge")), MACHINE, id="listed"),
-        pytest.param(check_accelerator, Need(is_gpu=True), EIGHTH, id="a part of a GPU is one"),
-        pytest.param(check_accelerator, Need(is_neuron=True), ONE_DEVICE, id="one device"),
-        pytest.param(check_count, Need(gpu_count=4), FOUR, id="exactly as many GPUs"),
-        pytest.param(check_model, Need(models=("L4", "a10g")), MACHINE, id="one of the models"),
-        pytest.param(check_card_memory, Need(gpu_memory_mib=24_576), MACHINE, id="24 GB for 24 GiB"),
+        pytest.param(check_allow_list, Requirements(instance_types=("g6.xlarge", "g5.xlarge")), MACHINE, id="listed"),
+        pytest.param(check_accelerator, Requirements(is_gpu=True), EIGHTH, id="a part of a GPU is one"),
+        pytest.param(check_accelerator, Requirements(is_neuron=True), ONE_DEVICE, id="one device"),
+        pytest.param(check_count, Requirements(gpu_count=4), FOUR, id="exactly as many GPUs"),
+        pytest.param(check_model, Requirements(models=("L4", "a10g")), MACHINE, id="one of the models"),
+        pytest.param(check_card_memory, Requirements(gpu_memory_mib=24_576), MACHINE, id="24 GB for 24 GiB"),
         pytest.param(
             check_card_memory,
-            Need(gpu_memory_mib=10_000),
+            Requirements(gpu_memory_mib=10_000),
             make_instance_type(gpu_memory_mib=9_300),
             id="exactly the tolerance under it",
         ),
-        pytest.param(check_compute_capability, Need(compute_capability=(8, 6)), MACHINE, id="exactly the capability"),
-        pytest.param(check_driver, Need(driver="570", target="ack"), MACHINE, id="a driver where machines tell it"),
-        pytest.param(check_driver, Need(), MACHINE, id="no driver"),
-        pytest.param(check_neuron, Need(neuron_devices=6, neuron_cores=12), INFERENTIA2, id="all devices and cores"),
-        pytest.param(check_vcpu, Need(vcpus=4.0), MACHINE, id="all vCPUs"),
-        pytest.param(check_memory, Need(memory_mib=15_472), MACHINE, id="all memory that is left"),
-        pytest.param(check_architecture, Need(architecture="X86_64"), MACHINE, id="as ECS writes it"),
-        pytest.param(check_ports, Need(host_ports=(80, 8080)), MACHINE, id="ports of its own"),
+        pytest.param(
+            check_compute_capability, Requirements(compute_capability=(8, 6)), MACHINE, id="exactly the capability"
+        ),
+        pytest.param(
+            check_driver, Requirements(driver="570", target="ack"), MACHINE, id="a driver where machines tell it"
+        ),
+        pytest.param(check_driver, Requirements(), MACHINE, id="no driver"),
+        pytest.param(
+            check_neuron, Requirements(neuron_devices=6, neuron_cores=12), INFERENTIA2, id="all devices and cores"
+        ),
+        pytest.param(check_vcpu, Requirements(vcpus=4.0), MACHINE, id="all vCPUs"),
+        pytest.param(check_memory, Requirements(memory_mib=15_472), MACHINE, id="all memory that is left"),
+        pytest.param(check_architecture, Requirements(architecture="X86_64"), MACHINE, id="as ECS writes it"),
+        pytest.param(check_ports, Requirements(host_ports=(80, 8080)), MACHINE, id="ports of its own"),
     ],
 )
-def test_a_machine_that_just_has_it_is_kept(check: TypeFilter, need: Need, machine: InstanceType) -> None:
-    assert check(need, machine) is None
+def test_a_machine_that_just_has_it_is_kept(check: TypeFilter, required: Requirements, machine: InstanceType) -> None:
+    assert check(required, machine) is None
 
 
 def test_a_card_further_away_than_the_tolerance_is_another_card() -> None:
-    found = check_card_memory(Need(gpu_memory_mib=10_000), make_instance_type(gpu_memory_mib=9_299))
+    found = check_card_memory(Requirements(gpu_memory_mib=10_000), make_instance_type(gpu_memory_mib=9_299))
 
     assert found is not None
 

@@ -9,19 +9,21 @@ from relaunch.core.selection.neuron_devices import (
     NeuronClaim,
     claim_all,
     claim_one,
-    devices_needed,
     is_whole_machine,
+    required_devices,
     wants_neuron,
 )
-from relaunch.core.selection.requirements import Need, derive_need
+from relaunch.core.selection.requirements import Requirements, derive_requirements
 
 CATALOGUE = load_catalogue()
 INF2 = CATALOGUE["inf2.24xlarge"]
 
 
-def need_of(**neuron: int) -> Need:
+def requirements_of(**neuron: int) -> Requirements:
     accelerator = AcceleratorRequirement(neuron=NeuronRequirement(**neuron))
-    return derive_need(make_definition(accelerator=accelerator), make_revision(containers=(), vcpus=4, memory_mib=4096))
+    return derive_requirements(
+        make_definition(accelerator=accelerator), make_revision(containers=(), vcpus=4, memory_mib=4096)
+    )
 
 
 def room(*taken: int, vcpus: float = 96.0, memory_mib: int = 300_000) -> MachineRoom:
@@ -44,20 +46,20 @@ def room(*taken: int, vcpus: float = 96.0, memory_mib: int = 300_000) -> Machine
     ],
 )
 def test_cores_choose_as_many_devices_as_have_them(machine, cores, devices, is_whole):
-    need = need_of(cores=cores)
+    required = requirements_of(cores=cores)
 
-    assert devices_needed(need, CATALOGUE[machine]) == devices
-    assert is_whole_machine(need, CATALOGUE[machine]) is is_whole
+    assert required_devices(required, CATALOGUE[machine]) == devices
+    assert is_whole_machine(required, CATALOGUE[machine]) is is_whole
 
 
 def test_more_than_one_device_is_the_whole_machine():
-    assert not is_whole_machine(need_of(devices=1), INF2)
-    assert is_whole_machine(need_of(devices=2), INF2)
+    assert not is_whole_machine(requirements_of(devices=1), INF2)
+    assert is_whole_machine(requirements_of(devices=2), INF2)
     assert claim_all(INF2).devices == (0, 1, 2, 3, 4, 5)
 
 
 def test_a_machine_of_one_device_is_claimed_whole_with_the_port_that_one_device_takes():
-    assert is_whole_machine(need_of(devices=1), CATALOGUE["trn1.2xlarge"])
+    assert is_whole_machine(requirements_of(devices=1), CATALOGUE["trn1.2xlarge"])
     assert claim_all(CATALOGUE["trn1.2xlarge"]) == NeuronClaim((0,))
 
 
@@ -81,40 +83,40 @@ def test_no_port_of_a_device_is_one_that_linux_or_ecs_gives_away():
 
 
 def test_without_a_machine_turns_go_round():
-    claims = [claim_one(INF2, turn, need_of(devices=1), ()).devices[0] for turn in range(8)]
+    claims = [claim_one(INF2, turn, requirements_of(devices=1), ()).devices[0] for turn in range(8)]
 
     assert claims == [0, 1, 2, 3, 4, 5, 0, 1]
 
 
 def test_a_device_that_is_free_on_a_running_machine_comes_first():
-    assert claim_one(INF2, 0, need_of(devices=1), [room(0, 1, 2, 3, 5)]).devices == (4,)
-    assert claim_one(INF2, 5, need_of(devices=1), [room(0, 1, 4, 5)]).devices == (2,)
-    assert claim_one(INF2, 3, need_of(devices=1), [room(0, 1, 2, 3, 4, 5), room(3, 4)]).devices == (5,)
+    assert claim_one(INF2, 0, requirements_of(devices=1), [room(0, 1, 2, 3, 5)]).devices == (4,)
+    assert claim_one(INF2, 5, requirements_of(devices=1), [room(0, 1, 4, 5)]).devices == (2,)
+    assert claim_one(INF2, 3, requirements_of(devices=1), [room(0, 1, 2, 3, 4, 5), room(3, 4)]).devices == (5,)
 
 
 def test_devices_of_machines_without_room_for_the_task_do_not_count():
     full = [room(0, vcpus=3.0), room(0, memory_mib=4095)]
 
-    assert claim_one(INF2, 0, need_of(devices=1), full).devices == (0,)
-    assert claim_one(INF2, 0, need_of(devices=1), [*full, room(0)]).devices == (1,)
+    assert claim_one(INF2, 0, requirements_of(devices=1), full).devices == (0,)
+    assert claim_one(INF2, 0, requirements_of(devices=1), [*full, room(0)]).devices == (1,)
 
 
 def test_exactly_the_room_of_the_task_is_enough():
     exact = [room(0, vcpus=4.0, memory_mib=4096)]
 
-    assert claim_one(INF2, 0, need_of(devices=1), exact).devices == (1,)
+    assert claim_one(INF2, 0, requirements_of(devices=1), exact).devices == (1,)
 
 
 def test_a_job_that_names_no_number_takes_one_device():
-    assert devices_needed(Need(), INF2) == 1
+    assert required_devices(Requirements(), INF2) == 1
 
 
 def test_when_every_device_is_taken_it_is_the_turn_that_decides():
-    assert claim_one(INF2, 2, need_of(devices=1), [room(0, 1, 2, 3, 4, 5)]).devices == (2,)
+    assert claim_one(INF2, 2, requirements_of(devices=1), [room(0, 1, 2, 3, 4, 5)]).devices == (2,)
 
 
 def test_who_lists_devices_or_asks_for_them_wants_them():
-    assert wants_neuron(need_of(devices=1))
-    assert wants_neuron(need_of(cores=2))
-    assert wants_neuron(Need(neuron_devices=1))
-    assert not wants_neuron(Need())
+    assert wants_neuron(requirements_of(devices=1))
+    assert wants_neuron(requirements_of(cores=2))
+    assert wants_neuron(Requirements(neuron_devices=1))
+    assert not wants_neuron(Requirements())

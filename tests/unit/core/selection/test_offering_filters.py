@@ -16,11 +16,11 @@ from fakes.builders import (
 )
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.offerings.quotas import QuotaRoom, quota_of
-from relaunch.core.selection.instance_type_filters import Miss
+from relaunch.core.selection.instance_type_filters import Rejection
 from relaunch.core.selection.offering_filters import (
+    OfferingCriteria,
     OfferingFilter,
     SelectionLimits,
-    Terms,
     check_capacity_memory,
     check_disk,
     check_network_mode,
@@ -28,20 +28,22 @@ from relaunch.core.selection.offering_filters import (
     check_purchase,
     check_quota,
     check_spot_ratio,
-    derive_terms,
+    derive_criteria,
 )
-from relaunch.core.selection.requirements import Need
+from relaunch.core.selection.requirements import Requirements
 
 SPOT, ON_DEMAND = make_offering(), make_offering(purchase=PurchaseOption.ON_DEMAND)
 MANAGED = make_offering(is_managed=True)
 QUOTA = quota_of("g5.xlarge", PurchaseOption.SPOT)
 assert QUOTA is not None
-FULL = Need(gpu_count=1)
+FULL = Requirements(gpu_count=1)
 """What leaves no room for a second such task on a machine of one GPU."""
 
 
-def terms(need: Need = FULL, memory: Any = None, limits: SelectionLimits | None = None, **definition: Any) -> Terms:
-    return derive_terms(make_definition(**definition), need, memory or {}, NOW, limits or SelectionLimits())
+def criteria(
+    required: Requirements = FULL, memory: Any = None, limits: SelectionLimits | None = None, **definition: Any
+) -> OfferingCriteria:
+    return derive_criteria(make_definition(**definition), required, memory or {}, NOW, limits or SelectionLimits())
 
 
 def quota_limits(vcpus: float, used_vcpus: float = 0.0) -> SelectionLimits:
@@ -49,32 +51,32 @@ def quota_limits(vcpus: float, used_vcpus: float = 0.0) -> SelectionLimits:
     return SelectionLimits(quotas={QUOTA.code: QuotaRoom(vcpus, used_vcpus)})
 
 
-def rejected(check: OfferingFilter, given: Terms, offering: Any, miss: Miss, name: str) -> Any:
-    return pytest.param(check, given, offering, miss, id=name)
+def rejected(check: OfferingFilter, given: OfferingCriteria, offering: Any, rejection: Rejection, name: str) -> Any:
+    return pytest.param(check, given, offering, rejection, id=name)
 
 
 @pytest.mark.parametrize(
-    ("check", "given", "offering", "miss"),
+    ("check", "given", "offering", "rejection"),
     [
         rejected(
             check_network_mode,
-            terms(Need(network_mode="awsvpc"), limits=SelectionLimits(has_subnets=False)),
+            criteria(Requirements(network_mode="awsvpc"), limits=SelectionLimits(has_subnets=False)),
             SPOT,
-            Miss("the task definition's network mode is awsvpc, and the stack has no subnets (SubnetIds)"),
+            Rejection("the task definition's network mode is awsvpc, and the stack has no subnets (SubnetIds)"),
             "awsvpc without subnets",
         ),
         rejected(
             check_network_mode,
-            terms(Need(network_mode="bridge")),
+            criteria(Requirements(network_mode="bridge")),
             MANAGED,
-            Miss("Managed Instances take network mode awsvpc or host, and the task definition's is bridge"),
+            Rejection("Managed Instances take network mode awsvpc or host, and the task definition's is bridge"),
             "bridge on Managed Instances",
         ),
         rejected(
             check_network_mode,
-            terms(Need(network_mode="awsvpc", neuron_devices=1)),
+            criteria(Requirements(network_mode="awsvpc", neuron_devices=1)),
             SPOT,
-            Miss(
+            Rejection(
                 "ECS does not count Neuron devices, and tasks of network mode awsvpc take no ports of the machine, "
                 "which would keep them apart: use bridge or host, or a capacity provider of Managed Instances"
             ),
@@ -82,30 +84,30 @@ def rejected(check: OfferingFilter, given: Terms, offering: Any, miss: Miss, nam
         ),
         rejected(
             check_disk,
-            terms(disk_gib=2_000),
+            criteria(disk_gib=2_000),
             make_offering(disk_gib=1_000),
-            Miss("its disk has 1,000 GiB; 2,000 are asked for", 0.5),
+            Rejection("its disk has 1,000 GiB; 2,000 are asked for", 0.5),
             "half the disk",
         ),
         rejected(
             check_purchase,
-            terms(purchase=PurchasePolicy.ON_DEMAND),
+            criteria(purchase=PurchasePolicy.ON_DEMAND),
             SPOT,
-            Miss("the job's purchase is on-demand"),
+            Rejection("the job's purchase is on-demand"),
             "spot where on-demand is asked for",
         ),
         rejected(
             check_quota,
-            terms(limits=quota_limits(2.0)),
+            criteria(limits=quota_limits(2.0)),
             SPOT,
-            Miss(f"it has 4 vCPU and the account's quota is 2: ask AWS for more of {QUOTA}", 0.5),
+            Rejection(f"it has 4 vCPU and the account's quota is 2: ask AWS for more of {QUOTA}", 0.5),
             "a machine larger than the quota",
         ),
         rejected(
             check_quota,
-            terms(limits=quota_limits(8.0, 6.0)),
+            criteria(limits=quota_limits(8.0, 6.0)),
             SPOT,
-            Miss(
+            Rejection(
                 f"it has 4 vCPU and other jobs use 6 of the quota's 8: wait for them, or ask AWS for more of {QUOTA}",
                 0.5,
                 is_permanent=False,
@@ -115,37 +117,37 @@ def rejected(check: OfferingFilter, given: Terms, offering: Any, miss: Miss, nam
         ),
         rejected(
             check_price_cap,
-            terms(),
+            criteria(),
             make_offering(price_usd_per_hour=None, on_demand_usd_per_hour=None),
-            Miss("its price is not known, so no price cap can be kept", is_permanent=False),
+            Rejection("its price is not known, so no price cap can be kept", is_permanent=False),
             "spot of unknown price",
         ),
         rejected(
             check_price_cap,
-            terms(),
+            criteria(),
             make_offering(purchase=PurchaseOption.ON_DEMAND, price_usd_per_hour=None, on_demand_usd_per_hour=None),
-            Miss("its price is not known, so no price cap can be kept"),
+            Rejection("its price is not known, so no price cap can be kept"),
             "on-demand of unknown price",
         ),
         rejected(
             check_price_cap,
-            terms(max_price_usd_per_hour=0.5),
+            criteria(max_price_usd_per_hour=0.5),
             ON_DEMAND,
-            Miss("it costs 1 USD per hour; the job's cap is 0.5", 0.5),
+            Rejection("it costs 1 USD per hour; the job's cap is 0.5", 0.5),
             "on-demand above the job's cap",
         ),
         rejected(
             check_price_cap,
-            terms(limits=SelectionLimits(max_price_usd_per_hour=0.2)),
+            criteria(limits=SelectionLimits(max_price_usd_per_hour=0.2)),
             SPOT,
-            Miss("it costs 0.4 USD per hour; the stack's cap is 0.2", 0.5, is_permanent=False),
+            Rejection("it costs 0.4 USD per hour; the stack's cap is 0.2", 0.5, is_permanent=False),
             "spot above the stack's cap",
         ),
         rejected(
             check_spot_ratio,
-            terms(limits=SelectionLimits(max_spot_ratio=0.48)),
+            criteria(limits=SelectionLimits(max_spot_ratio=0.48)),
             make_offering(price_usd_per_hour=0.96),
-            Miss(
+            Rejection(
                 "spot costs 96% of the on-demand price; above 48% (MaxSpotRatio) it is not worth being interrupted",
                 0.5,
                 is_permanent=False,
@@ -154,9 +156,9 @@ def rejected(check: OfferingFilter, given: Terms, offering: Any, miss: Miss, nam
         ),
         rejected(
             check_capacity_memory,
-            terms(memory={make_offering_key(): make_capacity_failure()}),
+            criteria(memory={make_offering_key(): make_capacity_failure()}),
             SPOT,
-            Miss(
+            Rejection(
                 "interrupted at 09:26 UTC; avoided until 09:56 UTC",
                 is_permanent=False,
                 retry_at=NOW + timedelta(minutes=30),
@@ -166,83 +168,98 @@ def rejected(check: OfferingFilter, given: Terms, offering: Any, miss: Miss, nam
     ],
 )
 def test_an_offering_is_rejected_in_words_and_told_whether_waiting_helps(
-    check: OfferingFilter, given: Terms, offering: Any, miss: Miss
+    check: OfferingFilter, given: OfferingCriteria, offering: Any, rejection: Rejection
 ) -> None:
     found = check(given, offering)
 
     assert found is not None
-    assert found.shortfall == pytest.approx(miss.shortfall)
-    assert replace(found, shortfall=miss.shortfall) == miss
+    assert found.shortfall == pytest.approx(rejection.shortfall)
+    assert replace(found, shortfall=rejection.shortfall) == rejection
 
 
 @pytest.mark.parametrize(
     ("check", "given", "offering"),
     [
-        pytest.param(check_network_mode, terms(Need(network_mode="awsvpc")), SPOT, id="awsvpc with subnets"),
+        pytest.param(check_network_mode, criteria(Requirements(network_mode="awsvpc")), SPOT, id="awsvpc with subnets"),
         pytest.param(
             check_network_mode,
-            terms(Need(network_mode="bridge"), limits=SelectionLimits(has_subnets=False)),
+            criteria(Requirements(network_mode="bridge"), limits=SelectionLimits(has_subnets=False)),
             SPOT,
             id="bridge without subnets",
         ),
-        pytest.param(check_network_mode, terms(Need(network_mode="awsvpc")), MANAGED, id="awsvpc, managed"),
-        pytest.param(check_network_mode, terms(Need(network_mode="host")), MANAGED, id="host, managed"),
-        pytest.param(check_network_mode, terms(Need()), MANAGED, id="a revision that is not known yet"),
-        pytest.param(check_network_mode, terms(Need(neuron_devices=1)), SPOT, id="Neuron, revision not known yet"),
+        pytest.param(check_network_mode, criteria(Requirements(network_mode="awsvpc")), MANAGED, id="awsvpc, managed"),
+        pytest.param(check_network_mode, criteria(Requirements(network_mode="host")), MANAGED, id="host, managed"),
+        pytest.param(check_network_mode, criteria(Requirements()), MANAGED, id="a revision that is not known yet"),
         pytest.param(
-            check_network_mode, terms(Need(network_mode="awsvpc", neuron_devices=1)), MANAGED, id="Neuron, managed"
+            check_network_mode, criteria(Requirements(neuron_devices=1)), SPOT, id="Neuron, revision not known yet"
         ),
         pytest.param(
-            check_network_mode, terms(Need(network_mode="bridge", neuron_devices=1)), SPOT, id="Neuron with ports"
+            check_network_mode,
+            criteria(Requirements(network_mode="awsvpc", neuron_devices=1)),
+            MANAGED,
+            id="Neuron, managed",
         ),
-        pytest.param(check_disk, terms(disk_gib=200), make_offering(disk_gib=200), id="exactly the disk"),
-        pytest.param(check_disk, terms(disk_gib=None), make_offering(disk_gib=0), id="no disk asked for"),
-        pytest.param(check_disk, terms(disk_gib=200), SPOT, id="a disk that nobody knows"),
-        pytest.param(check_quota, terms(limits=quota_limits(4.0)), SPOT, id="all of the quota"),
-        pytest.param(check_quota, terms(limits=quota_limits(8.0, 4.0)), SPOT, id="the rest of the quota"),
         pytest.param(
-            check_quota, terms(Need(), limits=quota_limits(8.0, 6.0)), SPOT, id="a machine that may be up already"
+            check_network_mode,
+            criteria(Requirements(network_mode="bridge", neuron_devices=1)),
+            SPOT,
+            id="Neuron with ports",
         ),
-        pytest.param(check_quota, terms(limits=quota_limits(2.0)), ON_DEMAND, id="a quota that is not known"),
+        pytest.param(check_disk, criteria(disk_gib=200), make_offering(disk_gib=200), id="exactly the disk"),
+        pytest.param(check_disk, criteria(disk_gib=None), make_offering(disk_gib=0), id="no disk asked for"),
+        pytest.param(check_disk, criteria(disk_gib=200), SPOT, id="a disk that nobody knows"),
+        pytest.param(check_quota, criteria(limits=quota_limits(4.0)), SPOT, id="all of the quota"),
+        pytest.param(check_quota, criteria(limits=quota_limits(8.0, 4.0)), SPOT, id="the rest of the quota"),
         pytest.param(
             check_quota,
-            terms(limits=quota_limits(2.0)),
+            criteria(Requirements(), limits=quota_limits(8.0, 6.0)),
+            SPOT,
+            id="a machine that may be up already",
+        ),
+        pytest.param(check_quota, criteria(limits=quota_limits(2.0)), ON_DEMAND, id="a quota that is not known"),
+        pytest.param(
+            check_quota,
+            criteria(limits=quota_limits(2.0)),
             make_offering(make_instance_type("m9.xlarge")),
             id="a family without a quota of its own",
         ),
-        pytest.param(check_price_cap, terms(max_price_usd_per_hour=0.4), SPOT, id="exactly the cap"),
-        pytest.param(check_spot_ratio, terms(limits=SelectionLimits(max_spot_ratio=0.4)), SPOT, id="exactly the ratio"),
-        pytest.param(check_spot_ratio, terms(), make_offering(price_usd_per_hour=None), id="spot of unknown price"),
+        pytest.param(check_price_cap, criteria(max_price_usd_per_hour=0.4), SPOT, id="exactly the cap"),
+        pytest.param(
+            check_spot_ratio, criteria(limits=SelectionLimits(max_spot_ratio=0.4)), SPOT, id="exactly the ratio"
+        ),
+        pytest.param(check_spot_ratio, criteria(), make_offering(price_usd_per_hour=None), id="spot of unknown price"),
         pytest.param(
             check_capacity_memory,
-            terms(memory={make_offering_key(): make_capacity_failure(until=NOW)}),
+            criteria(memory={make_offering_key(): make_capacity_failure(until=NOW)}),
             SPOT,
             id="what is let go just now",
         ),
         pytest.param(
             check_capacity_memory,
-            terms(memory={make_offering_key("g6.xlarge"): make_capacity_failure()}),
+            criteria(memory={make_offering_key("g6.xlarge"): make_capacity_failure()}),
             SPOT,
             id="what failed on another type",
         ),
         pytest.param(
             check_capacity_memory,
-            terms(memory={make_offering_key(): make_capacity_failure()}),
+            criteria(memory={make_offering_key(): make_capacity_failure()}),
             ON_DEMAND,
             id="what failed as spot",
         ),
     ],
 )
-def test_an_offering_that_just_meets_the_terms_is_kept(check: OfferingFilter, given: Terms, offering: Any) -> None:
+def test_an_offering_that_just_meets_the_terms_is_kept(
+    check: OfferingFilter, given: OfferingCriteria, offering: Any
+) -> None:
     assert check(given, offering) is None
 
 
 def test_terms_are_those_of_the_definition() -> None:
-    given = terms(purchase=PurchasePolicy.ON_DEMAND, disk_gib=200)
+    given = criteria(purchase=PurchasePolicy.ON_DEMAND, disk_gib=200)
 
     assert (given.policy, given.disk_gib) == (PurchasePolicy.ON_DEMAND, 200)
     assert given.purchase_options == frozenset({PurchaseOption.ON_DEMAND})
-    assert terms(disk_gib=None).disk_gib == 0
+    assert criteria(disk_gib=None).disk_gib == 0
 
 
 def test_of_several_failures_the_one_that_lasts_longest_is_told() -> None:
@@ -250,9 +267,9 @@ def test_of_several_failures_the_one_that_lasts_longest_is_told() -> None:
     everywhere = make_capacity_failure(reason="no capacity at all", until=NOW + timedelta(minutes=20))
     memory = {make_offering_key(zone="us-east-1a"): here, make_offering_key(): everywhere}
 
-    found = check_capacity_memory(terms(memory=memory), make_offering(zone="us-east-1a"))
+    found = check_capacity_memory(criteria(memory=memory), make_offering(zone="us-east-1a"))
 
-    assert found == Miss(
+    assert found == Rejection(
         "no capacity at all at 09:26 UTC; avoided until 09:46 UTC", is_permanent=False, retry_at=everywhere.until
     )
 
@@ -264,6 +281,6 @@ def test_of_several_failures_the_one_that_lasts_longest_is_told() -> None:
 def test_the_lower_price_cap_holds_and_its_owner_is_known(
     own: float | None, stack: float, cap: float, owner: str
 ) -> None:
-    given = terms(max_price_usd_per_hour=own, limits=SelectionLimits(max_price_usd_per_hour=stack))
+    given = criteria(max_price_usd_per_hour=own, limits=SelectionLimits(max_price_usd_per_hour=stack))
 
     assert (given.price_cap, given.price_cap_owner) == (cap, owner)

@@ -12,8 +12,14 @@ from relaunch.core.definitions.accelerator import (
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.revisions.revision import ContainerRequirement
-from relaunch.core.selection.gpu_share import ShareNeed
-from relaunch.core.selection.requirements import Need, derive_need, fills_machine, needed_gpus, usable_memory_mib
+from relaunch.core.selection.gpu_share import ShareRequirement
+from relaunch.core.selection.requirements import (
+    Requirements,
+    derive_requirements,
+    fills_machine,
+    required_gpus,
+    usable_memory_mib,
+)
 
 ONE_GPU = make_definition(accelerator=AcceleratorRequirement(gpu=GpuRequirement(count=1)))
 FOUR_GPUS = make_definition(accelerator=AcceleratorRequirement(gpu=GpuRequirement(count=4)))
@@ -37,7 +43,7 @@ def test_gpus_of_all_containers_are_needed_together(
 ) -> None:
     revision = None if containers is None else make_revision(containers=containers)
 
-    assert needed_gpus(definition, revision) == gpus
+    assert required_gpus(definition, revision) == gpus
 
 
 FOUR_GPUS_OF_48 = make_instance_type(gpu_count=4, vcpus=48, memory_mib=196_608)
@@ -47,34 +53,36 @@ ONE_CHIP = make_instance_type(gpu_count=0, neuron_devices=1, neuron_cores_per_de
 
 
 @pytest.mark.parametrize(
-    ("need", "machine", "fills"),
+    ("required", "machine", "fills"),
     [
-        pytest.param(Need(gpu_count=2), FOUR_GPUS_OF_48, False, id="half of the GPUs"),
-        pytest.param(Need(gpu_count=3), FOUR_GPUS_OF_48, True, id="more than half of the GPUs"),
-        pytest.param(Need(vcpus=24.0), FOUR_GPUS_OF_48, False, id="half of the vCPUs"),
-        pytest.param(Need(vcpus=24.5), FOUR_GPUS_OF_48, True, id="more than half of the vCPUs"),
+        pytest.param(Requirements(gpu_count=2), FOUR_GPUS_OF_48, False, id="half of the GPUs"),
+        pytest.param(Requirements(gpu_count=3), FOUR_GPUS_OF_48, True, id="more than half of the GPUs"),
+        pytest.param(Requirements(vcpus=24.0), FOUR_GPUS_OF_48, False, id="half of the vCPUs"),
+        pytest.param(Requirements(vcpus=24.5), FOUR_GPUS_OF_48, True, id="more than half of the vCPUs"),
         pytest.param(
-            Need(memory_mib=94_000), FOUR_GPUS_OF_48, False, id="less than half of what is left of the memory"
+            Requirements(memory_mib=94_000), FOUR_GPUS_OF_48, False, id="less than half of what is left of the memory"
         ),
-        pytest.param(Need(memory_mib=98_304), FOUR_GPUS_OF_48, True, id="half of the memory, of which some is kept"),
-        pytest.param(Need(neuron_devices=3), SIX_CHIPS, False, id="half of the devices"),
-        pytest.param(Need(neuron_devices=4), SIX_CHIPS, True, id="more than half of the devices"),
-        pytest.param(Need(neuron_cores=6), SIX_CHIPS, False, id="half of the cores"),
-        pytest.param(Need(neuron_cores=7), SIX_CHIPS, True, id="more than half of the cores"),
-        pytest.param(Need(neuron_devices=1), ONE_CHIP, True, id="the only device"),
-        pytest.param(Need(neuron_cores=1), ONE_CHIP, True, id="the only core"),
-        pytest.param(Need(memory_mib=7_736), ONE_CHIP, False, id="exactly half of what is left of the memory"),
-        pytest.param(Need(memory_mib=7_737), ONE_CHIP, True, id="more than half of what is left of the memory"),
-        pytest.param(Need(gpu_count=1), SIX_CHIPS, False, id="GPUs where there are none"),
-        pytest.param(Need(neuron_devices=1), FOUR_GPUS_OF_48, False, id="devices where there are none"),
-        pytest.param(Need(neuron_cores=1), FOUR_GPUS_OF_48, False, id="cores where there are none"),
-        pytest.param(Need(share=ShareNeed(2_048, 90), vcpus=40.0), FOUR_GPUS_OF_48, False, id="a share"),
+        pytest.param(
+            Requirements(memory_mib=98_304), FOUR_GPUS_OF_48, True, id="half of the memory, of which some is kept"
+        ),
+        pytest.param(Requirements(neuron_devices=3), SIX_CHIPS, False, id="half of the devices"),
+        pytest.param(Requirements(neuron_devices=4), SIX_CHIPS, True, id="more than half of the devices"),
+        pytest.param(Requirements(neuron_cores=6), SIX_CHIPS, False, id="half of the cores"),
+        pytest.param(Requirements(neuron_cores=7), SIX_CHIPS, True, id="more than half of the cores"),
+        pytest.param(Requirements(neuron_devices=1), ONE_CHIP, True, id="the only device"),
+        pytest.param(Requirements(neuron_cores=1), ONE_CHIP, True, id="the only core"),
+        pytest.param(Requirements(memory_mib=7_736), ONE_CHIP, False, id="exactly half of what is left of the memory"),
+        pytest.param(Requirements(memory_mib=7_737), ONE_CHIP, True, id="more than half of what is left of the memory"),
+        pytest.param(Requirements(gpu_count=1), SIX_CHIPS, False, id="GPUs where there are none"),
+        pytest.param(Requirements(neuron_devices=1), FOUR_GPUS_OF_48, False, id="devices where there are none"),
+        pytest.param(Requirements(neuron_cores=1), FOUR_GPUS_OF_48, False, id="cores where there are none"),
+        pytest.param(Requirements(share=ShareRequirement(2_048, 90), vcpus=40.0), FOUR_GPUS_OF_48, False, id="a share"),
     ],
 )
 def test_a_task_fills_a_machine_that_has_no_room_for_a_second_one(
-    need: Need, machine: InstanceType, fills: bool
+    required: Requirements, machine: InstanceType, fills: bool
 ) -> None:
-    assert fills_machine(need, machine) is fills
+    assert fills_machine(required, machine) is fills
 
 
 def test_without_a_revision_only_the_definition_is_known() -> None:
@@ -84,7 +92,7 @@ def test_without_a_revision_only_the_definition_is_known() -> None:
         )
     )
 
-    assert derive_need(definition, None) == Need(
+    assert derive_requirements(definition, None) == Requirements(
         is_gpu=True, gpu_count=2, gpu_memory_mib=24_576, models=("L4",), instance_types=("g6.12xlarge",)
     )
 
@@ -105,7 +113,7 @@ def test_everything_that_definition_and_revision_ask_for_is_needed() -> None:
     )
     definition = make_definition(accelerator=AcceleratorRequirement(gpu=gpu), target="ack")
 
-    assert derive_need(definition, revision) == Need(
+    assert derive_requirements(definition, revision) == Requirements(
         is_gpu=True,
         gpu_count=4,
         gpu_memory_mib=24_576,
@@ -125,27 +133,27 @@ def test_everything_that_definition_and_revision_ask_for_is_needed() -> None:
 
 def test_neuron_devices_and_cores_are_needed_as_the_definition_says() -> None:
     by_devices, by_cores = (
-        derive_need(make_definition(accelerator=AcceleratorRequirement(neuron=asked)), None)
+        derive_requirements(make_definition(accelerator=AcceleratorRequirement(neuron=asked)), None)
         for asked in (NeuronRequirement(devices=3), NeuronRequirement(cores=5))
     )
 
-    assert by_devices == Need(is_neuron=True, neuron_devices=3)
-    assert by_cores == Need(is_neuron=True, neuron_cores=5)
+    assert by_devices == Requirements(is_neuron=True, neuron_devices=3)
+    assert by_cores == Requirements(is_neuron=True, neuron_cores=5)
 
 
 def test_a_share_is_needed_instead_of_a_card_and_its_memory() -> None:
     share = GpuRequirement(memory_mib=2_048, compute_percent=30)
 
-    need = derive_need(make_definition(accelerator=AcceleratorRequirement(gpu=share)), None)
+    required = derive_requirements(make_definition(accelerator=AcceleratorRequirement(gpu=share)), None)
 
-    assert need == Need(is_gpu=True, share=ShareNeed(2_048, 30))
+    assert required == Requirements(is_gpu=True, share=ShareRequirement(2_048, 30))
 
 
 def test_the_larger_of_the_task_and_its_containers_is_reserved() -> None:
     containers = (make_container(memory_mib=6_000, vcpus=2.0), make_container(memory_mib=3_000, vcpus=1.0))
 
-    by_containers = derive_need(ONE_GPU, make_revision(containers=containers, memory_mib=0, vcpus=0.0))
-    by_task = derive_need(ONE_GPU, make_revision(containers=containers, memory_mib=12_000, vcpus=4.0))
+    by_containers = derive_requirements(ONE_GPU, make_revision(containers=containers, memory_mib=0, vcpus=0.0))
+    by_task = derive_requirements(ONE_GPU, make_revision(containers=containers, memory_mib=12_000, vcpus=4.0))
 
     assert (by_containers.memory_mib, by_containers.vcpus) == (9_000, 3.0)
     assert (by_task.memory_mib, by_task.vcpus) == (12_000, 4.0)
@@ -155,8 +163,8 @@ def test_devices_that_the_revision_lists_must_be_there() -> None:
     neuron = make_definition(accelerator=AcceleratorRequirement(neuron=NeuronRequirement(devices=1)))
     listing = make_container(gpu_count=0, neuron_devices=("/dev/neuron0", "/dev/neuron5", "/dev/fuse"))
 
-    assert derive_need(neuron, make_revision(containers=(listing,))).neuron_devices == 6
-    assert derive_need(neuron, make_revision(containers=(make_container(gpu_count=0),))).neuron_devices == 1
+    assert derive_requirements(neuron, make_revision(containers=(listing,))).neuron_devices == 6
+    assert derive_requirements(neuron, make_revision(containers=(make_container(gpu_count=0),))).neuron_devices == 1
 
 
 @pytest.mark.parametrize(

@@ -227,8 +227,8 @@ def test_another_offering_never_makes_the_choice_dearer(arguments: Asked, anothe
 def test_what_is_kept_is_ordered_by_expected_cost_or_else_by_price(arguments: Asked) -> None:
     selection = select(*arguments)
 
-    measures = [measure(selection, offering) for offering in selection.kept]
-    assert measures == sorted(measures)
+    metrics = [measure(selection, offering) for offering in selection.kept]
+    assert metrics == sorted(metrics)
 
 
 @steady

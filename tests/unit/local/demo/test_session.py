@@ -21,7 +21,7 @@ from relaunch_local.stack.emulator import EmulatorError
 
 
 def make_stage(history: JobHistory | None = None, patience_seconds: float = 0.0) -> Stage:
-    connection: Any = SimpleNamespace(world=SimpleNamespace(jobs=SimpleNamespace(load_history=lambda _job_id: history)))
+    connection: Any = SimpleNamespace(deps=SimpleNamespace(jobs=SimpleNamespace(load_history=lambda _job_id: history)))
     local: Any = None
     screen = Screen(Console(file=io.StringIO()))
     return Stage(local, connection, screen, Witness(list), patience_seconds)

@@ -1,7 +1,7 @@
 import re
 
 from fakes.repository import REPOSITORY
-from relaunch.core.jobs.job import EffectKind, JobState, TryState, WaitReason
+from relaunch.core.jobs.job import EffectKind, JobState, PlacementState, WaitReason
 from relaunch.core.lifecycle.table import TABLE
 from relaunch_local.pages.lifecycle import main, render_page
 
@@ -25,7 +25,7 @@ def test_every_row_of_the_table_is_a_row_of_the_page():
 def test_every_state_reason_and_effect_is_explained():
     page = render_page()
 
-    for name in (*JobState, *WaitReason, *TryState):
+    for name in (*JobState, *WaitReason, *PlacementState):
         assert f"\n| {name} | " in page
     for kind in EffectKind:
         assert f"\n  - `{kind}`: " in page

@@ -16,4 +16,4 @@ def _to_utc(moment: datetime) -> datetime:
 
 
 # ISO text in events, epoch seconds in DescribeTasks' JSON, the SDK's datetimes with the machine's own zone.
-Moment = Annotated[datetime, AfterValidator(_to_utc)]
+Timestamp = Annotated[datetime, AfterValidator(_to_utc)]

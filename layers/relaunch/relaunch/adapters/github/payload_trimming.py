@@ -37,12 +37,12 @@ _USED_FIELDS: Mapping[str, object] = {
 }
 
 
-def reduce_payload(payload: Mapping[str, object]) -> dict[str, object]:
+def trim_payload(payload: Mapping[str, object]) -> dict[str, object]:
     """Return what is used of a payload; a push keeps all its changed paths or, when they are too many, none of them."""
     reduced = _keep_fields(payload, _USED_FIELDS)
     commits = payload.get("commits")
     if isinstance(commits, list):
-        reduced["commits"] = _reduce_commits(commits)
+        reduced["commits"] = _trim_commits(commits)
     return reduced
 
 
@@ -57,7 +57,7 @@ def _keep_fields(value: Mapping[str, object], fields: Mapping[str, object]) -> d
     return kept
 
 
-def _reduce_commits(commits: list[object]) -> list[object]:
+def _trim_commits(commits: list[object]) -> list[object]:
     """Return one commit that stands for all; one without lists says that the paths are not known."""
     if not commits:
         return []

@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Mapping
 from urllib.parse import parse_qs
 
-from relaunch.adapters.github.payload_trimming import reduce_payload
+from relaunch.adapters.github.payload_trimming import trim_payload
 from relaunch.adapters.github.signature import read_digest
 
 MAX_BODY_BYTES = 6 * 1024 * 1024  # Lambda takes no larger requests; GitHub may send 25 MB
@@ -121,7 +121,7 @@ def build_message(request: Request, payload: Mapping[str, object], received_at: 
     }
     text = json.dumps(message, separators=(",", ":")) if len(request.body) <= MAX_MESSAGE_BYTES else ""
     if not text or len(text) > MAX_MESSAGE_BYTES:
-        text = json.dumps({**message, "payload": reduce_payload(payload)}, separators=(",", ":"))
+        text = json.dumps({**message, "payload": trim_payload(payload)}, separators=(",", ":"))
     return text if len(text) <= MAX_MESSAGE_BYTES else None
 
 

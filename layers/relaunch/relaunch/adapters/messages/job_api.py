@@ -139,7 +139,7 @@ def describe_job(job: Job) -> dict[str, Any]:
         ended_at=job.ended_at.isoformat() if job.ended_at else None,
         revision_arn=job.revision.arn,
         attempt=attempt.number if attempt else None,
-        offering=str(attempt.placement_try.offering) if attempt else None,
+        offering=str(attempt.placement.offering) if attempt else None,
         task_arn=attempt.task_arn if attempt else None,
         interruptions=job.interruptions,
         failures=job.failures,

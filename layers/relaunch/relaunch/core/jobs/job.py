@@ -60,19 +60,19 @@ class Waiting:
     slot: str = ""
 
 
-class TryState(StrEnum):
+class PlacementState(StrEnum):
     """How far a placement try came."""
 
-    FROZEN = "FROZEN"  # written down; RunTask may or may not have been sent
+    PENDING = "FROZEN"  # written down; RunTask may or may not have been sent
     PLACED = "PLACED"  # RunTask answered with a task
     CLOSED = "CLOSED"  # it will never have a task of its own that counts
 
 
 @dataclass(frozen=True, slots=True)
-class PlacementTry:
+class Placement:
     """One frozen set of launch parameters; sending it again with its client token is harmless.
 
-    `placed_at` is when we heard of its task, which throttling can put off for long after `frozen_at`.
+    `placed_at` is when we heard of its task, which throttling can put off for long after `requested_at`.
     `revision_arn` is the derived revision it runs, None for the job's own. `neuron_devices` are the devices that this
     one lists; `takes_all_neuron` asks ECS itself for all of them, which Managed Instances know.
     `gpu_partition_size` is that of the chosen type, 1 for whole GPUs: a share is asked for accordingly.
@@ -82,8 +82,8 @@ class PlacementTry:
     offering: OfferingKey
     capacity_provider: str
     price_usd_per_hour: float
-    frozen_at: datetime
-    state: TryState = TryState.FROZEN
+    requested_at: datetime
+    state: PlacementState = PlacementState.PENDING
     task_arn: str | None = None
     resume_uri: str | None = None
     outcome: str = ""
@@ -145,14 +145,14 @@ class Stop:
 class Attempt:
     """One try at a job that has its own task; numbered from 1.
 
-    `closed_tries` keeps the latest earlier placement tries of this attempt, newest last.
+    `closed_placements` keeps the latest earlier placement tries of this attempt, newest last.
     `task_version` is ECS's `detail.version`: older news about the task is ignored.
     `host_ended_at` is when EC2 said that the machine shuts down; `missing_since` when ECS first did not know the task.
     """
 
     number: int
-    placement_try: PlacementTry
-    closed_tries: tuple[PlacementTry, ...] = ()
+    placement: Placement
+    closed_placements: tuple[Placement, ...] = ()
     task_status: str = ""
     task_version: int = 0
     container_instance_arn: str | None = None
@@ -168,12 +168,12 @@ class Attempt:
     @property
     def task_arn(self) -> str | None:
         """Return the ARN of the task of the current placement try."""
-        return self.placement_try.task_arn
+        return self.placement.task_arn
 
     @property
     def is_spent(self) -> bool:
         """Tell whether its number is used up: by a task that started, or of which nobody knows whether it did."""
-        return self.started_at is not None or self.placement_try.is_lost
+        return self.started_at is not None or self.placement.is_lost
 
 
 class EffectKind(StrEnum):

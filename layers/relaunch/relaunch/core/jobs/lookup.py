@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from relaunch.core.jobs.job import Job, TryState, WaitReason
+from relaunch.core.jobs.job import Job, PlacementState, WaitReason
 
 
 def due_at(job: Job) -> datetime | None:
@@ -27,7 +27,7 @@ def waited_slot(job: Job) -> str | None:
     return job.waiting.slot or job.definition.name
 
 
-def selected_try(job: Job, *, is_placed: bool) -> tuple[int, int]:
+def selected_placement(job: Job, *, is_placed: bool) -> tuple[int, int]:
     """Return the (attempt, placement try) that a selection saved with the job is about.
 
     `is_placed`: something was kept, so the job's frozen try came of it; else it is about the try that would be next.
@@ -35,8 +35,8 @@ def selected_try(job: Job, *, is_placed: bool) -> tuple[int, int]:
     attempt = job.attempt
     if attempt is None:
         return 1, 1
-    if is_placed and attempt.placement_try.state is TryState.FROZEN:
-        return attempt.number, attempt.placement_try.number
+    if is_placed and attempt.placement.state is PlacementState.PENDING:
+        return attempt.number, attempt.placement.number
     if attempt.is_spent:
         return attempt.number + 1, 1
-    return attempt.number, attempt.placement_try.number + 1
+    return attempt.number, attempt.placement.number + 1

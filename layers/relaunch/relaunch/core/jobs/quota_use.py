@@ -32,7 +32,7 @@ def room_of_quotas(
     used: dict[str, float] = defaultdict(float)
     machines = {_machine_of(job): job for job in jobs if job.attempt is not None and job.state in _WITH_MACHINE}
     for job in machines.values():
-        offering = job.current_attempt.placement_try.offering
+        offering = job.current_attempt.placement.offering
         quota, row = quota_of(offering.instance_type, offering.purchase), catalogue.get(offering.instance_type)
         if quota is not None and row is not None:
             used[quota.code] += row.vcpus

@@ -14,7 +14,7 @@ def summarize_job(job: Job) -> JobSummary:
         reason=job.reason,
         waiting=job.waiting,
         attempt_number=attempt.number if attempt else 0,
-        offering=attempt.placement_try.offering if attempt else None,
+        offering=attempt.placement.offering if attempt else None,
         interruptions=job.interruptions,
         failures=job.failures,
         run_seconds=job.run_seconds,

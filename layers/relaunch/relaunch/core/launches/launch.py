@@ -129,7 +129,7 @@ class ContainerInstance:
     zone: str | None = None
 
 
-class CapacityNewsKind(StrEnum):
+class InstanceEventKind(StrEnum):
     """The kinds of news about a machine."""
 
     INTERRUPTION_WARNING = "interruption-warning"
@@ -138,10 +138,10 @@ class CapacityNewsKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class CapacityNews:
+class InstanceEvent:
     """What EC2 says of a machine: a spot warning, a rebalance recommendation, a state change."""
 
-    kind: CapacityNewsKind
+    kind: InstanceEventKind
     instance_id: str
     state: str = ""
     at: datetime | None = None
@@ -161,12 +161,12 @@ class ContainerInstanceObservation:
     registered_at: datetime | None = None
 
 
-def client_token(job_id: str, attempt: int, placement_try: int) -> str:
+def client_token(job_id: str, attempt: int, placement: int) -> str:
     """Derive the client token of a placement try: the same each time, and another one for every other try.
 
     64 hexadecimal characters: ECS takes at most 64 of ASCII 33 to 126.
     """
-    return hashlib.sha256(f"{job_id}/{attempt}/{placement_try}".encode()).hexdigest()
+    return hashlib.sha256(f"{job_id}/{attempt}/{placement}".encode()).hexdigest()
 
 
 def build_overrides(request: LaunchRequest) -> dict[str, object]:

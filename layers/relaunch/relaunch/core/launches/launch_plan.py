@@ -15,19 +15,19 @@ def plan_launch(job: Job) -> LaunchRequest:
     `attribute:ecs.instance-type == …` guards that the task lands on the type that was chosen and priced.
     """
     attempt, definition = job.current_attempt, job.definition
-    placement_try = attempt.placement_try
+    placement = attempt.placement
     return LaunchRequest(
-        revision_arn=placement_try.revision_arn or job.revision.arn,
-        capacity_provider=placement_try.capacity_provider,
-        placement_constraints=(instance_type_is(placement_try.offering.instance_type),),
+        revision_arn=placement.revision_arn or job.revision.arn,
+        capacity_provider=placement.capacity_provider,
+        placement_constraints=(instance_type_is(placement.offering.instance_type),),
         container=main_container(definition, job.revision) or "",
         command=definition.command,
         environment=training_environment(job),
         started_by=job.started_by,
-        client_token=client_token(job.job_id, attempt.number, placement_try.number),
-        gpu=choose_override(definition.accelerator.gpu, placement_try.gpu_partition_size),
+        client_token=client_token(job.job_id, attempt.number, placement.number),
+        gpu=choose_override(definition.accelerator.gpu, placement.gpu_partition_size),
         network_mode=job.revision.network_mode,
-        takes_all_neuron=placement_try.takes_all_neuron,
+        takes_all_neuron=placement.takes_all_neuron,
         own_constraint_count=job.revision.placement_constraint_count,
     )
 
@@ -44,8 +44,8 @@ def training_environment(job: Job) -> Mapping[str, str]:
     }
     if job.definition.checkpoint_uri is not None:
         environment["RELAUNCH_CHECKPOINT_URI"] = f"{job_checkpoint_uri(job)}attempt-{attempt.number}/"
-    if attempt.placement_try.resume_uri is not None:
-        environment["RELAUNCH_RESUME_URI"] = attempt.placement_try.resume_uri
+    if attempt.placement.resume_uri is not None:
+        environment["RELAUNCH_RESUME_URI"] = attempt.placement.resume_uri
     return environment
 
 

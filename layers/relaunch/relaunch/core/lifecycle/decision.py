@@ -7,7 +7,7 @@ from relaunch.core.jobs.job import Effect, EffectKind, Job, JobState, TimelineEn
 from relaunch.core.selection.selection import Selection
 
 # A job whose message got lost is looked at again after this long; longer than a message usually takes.
-LAUNCH_PATIENCE = timedelta(minutes=5)
+LAUNCH_TIMEOUT = timedelta(minutes=5)
 # How often a running task is compared with what ECS says, in case its events got lost.
 HEARTBEAT = timedelta(minutes=10)
 
@@ -95,7 +95,7 @@ def wait_for_launch(
     waiting = Waiting(
         WaitReason.BACKOFF if delay_seconds else WaitReason.LAUNCH, now, detail, now + delay if delay_seconds else None
     )
-    return wait(job, waiting, now, event=event, wake_at=now + delay + LAUNCH_PATIENCE, effects=effects)
+    return wait(job, waiting, now, event=event, wake_at=now + delay + LAUNCH_TIMEOUT, effects=effects)
 
 
 def waits_for_slot(job: Job) -> bool:
@@ -108,7 +108,7 @@ def end(job: Job, state: JobState, now: datetime, *, event: str, detail: str) ->
     ended = replace(job, ended_at=now, reason=detail, has_slot=False)
     effects = (Effect(EffectKind.ADMIT_WAITING),) if job.has_slot or waits_for_slot(job) else ()
     # A job that is over is due only as long as the slot may not have been handed on.
-    wake_at = now + LAUNCH_PATIENCE if effects else None
+    wake_at = now + LAUNCH_TIMEOUT if effects else None
     decision = move(ended, state, now, event=event, detail=detail, wake_at=wake_at, effects=effects)
     return replace(decision, release_slot=job.has_slot)
 

@@ -64,19 +64,19 @@ class LaunchAnswered:
     """RunTask was sent for a frozen placement try of an attempt; this came of it."""
 
     attempt_number: int
-    try_number: int
+    placement_number: int
     outcome: LaunchOutcome
 
 
 @dataclass(frozen=True, slots=True)
-class TryExpired:
+class PlacementExpired:
     """A frozen try is too old to be sent, or was never sent and the job is cancelled; ECS knows no task of it.
 
     Or it can be sent no more, and `reason` says why.
     """
 
     attempt_number: int
-    try_number: int
+    placement_number: int
     reason: str = "never sent"
 
 
@@ -135,7 +135,7 @@ JobEvent = (
     | LaunchImpossible
     | SlotDenied
     | LaunchAnswered
-    | TryExpired
+    | PlacementExpired
     | TaskSeen
     | TaskMissing
     | HostWarned

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchasePolicy
-from relaunch.core.jobs.job import IntentKind, Job, JobState, StopKind, TryState, Waiting, WaitReason
-from relaunch.core.lifecycle.decision import LAUNCH_PATIENCE
+from relaunch.core.jobs.job import IntentKind, Job, JobState, PlacementState, StopKind, Waiting, WaitReason
+from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT
 from relaunch.core.lifecycle.restart_policy import describe_stop, next_time_limit
 
 # A message waits for seconds; a wait this much longer than the patience of our own second look is a fault.
-_OVERDUE = 2 * LAUNCH_PATIENCE
+_OVERDUE = 2 * LAUNCH_TIMEOUT
 _AGAIN = "a job keeps the definition it was accepted with: cancel it, change the definition, apply it, submit again"
 
 
@@ -145,17 +145,17 @@ _WAITS: Mapping[WaitReason, Callable[[Job, Waiting, datetime], Explanation]] = {
 
 def _explain_launching(job: Job) -> Explanation:
     attempt = job.current_attempt
-    chosen = attempt.placement_try
+    chosen = attempt.placement
     if job.cancel_requested:
         next_step = "its task is stopped as soon as ECS tells which it is, and the job ends CANCELLED"
         return Explanation("the answer of RunTask, to cancel it", job.state_since, next_step, job.wake_at)
-    if chosen.state is TryState.FROZEN:
+    if chosen.state is PlacementState.PENDING:
         next_step = "RunTask is sent, or sent again with the same client token, which is harmless"
-        return Explanation(f"the answer of RunTask for {chosen.offering}", chosen.frozen_at, next_step, job.wake_at)
+        return Explanation(f"the answer of RunTask for {chosen.offering}", chosen.requested_at, next_step, job.wake_at)
     status = f" (ECS says {attempt.task_status})" if attempt.task_status else ""
     return Explanation(
         f"its task to start on {chosen.offering}{status}",
-        chosen.frozen_at,
+        chosen.requested_at,
         "if it has not started by then, it is withdrawn and another offering is tried",
         job.wake_at,
     )
@@ -167,7 +167,7 @@ def _explain_running(job: Job, now: datetime) -> Explanation:
     if job.definition.checkpoint_uri is None and job.definition.purchase is not PurchasePolicy.ON_DEMAND:
         advice = ("the definition has no `checkpoint`: after an interruption the training starts over",)
     return Explanation(
-        f"the training to finish; it runs on {attempt.placement_try.offering}",
+        f"the training to finish; it runs on {attempt.placement.offering}",
         attempt.started_at,
         "the job ends with its program; at its time limit it is stopped",
         next_time_limit(job, now),

@@ -15,9 +15,9 @@ from relaunch.core.jobs.job import (
     IntentKind,
     Job,
     JobState,
-    PlacementTry,
+    Placement,
+    PlacementState,
     StopIntent,
-    TryState,
     Waiting,
     WaitReason,
 )
@@ -31,7 +31,7 @@ from relaunch.core.launches.launch import (
     TaskPlaced,
 )
 from relaunch.core.lifecycle.decision import (
-    LAUNCH_PATIENCE,
+    LAUNCH_TIMEOUT,
     Decision,
     end,
     look_again,
@@ -48,9 +48,9 @@ from relaunch.core.lifecycle.events import (
     LaunchImpossible,
     NothingKept,
     OfferingChosen,
+    PlacementExpired,
     SlotDenied,
     TimePassed,
-    TryExpired,
 )
 from relaunch.core.lifecycle.restart_policy import GiveUp, out_of_time
 from relaunch.core.lifecycle.stopping import AVOID_AFTER_NO_CAPACITY, avoid, stop_with_intent, with_task
@@ -69,16 +69,16 @@ _UNCERTAIN_DELAY_SECONDS = 5
 # asking, and at a fixed pace their number would double every few minutes for as long as the trouble lasts.
 _LONGEST_REPEAT_DELAY_SECONDS = 300
 # Slots are handed on when a job ends; this look is for the case that the hand-over got lost.
-_SLOT_PATIENCE = timedelta(minutes=15)
-_CAPACITY_PATIENCE = timedelta(minutes=5)
+_SLOT_POLL_INTERVAL = timedelta(minutes=15)
+_CAPACITY_POLL_INTERVAL = timedelta(minutes=5)
 # How long the wait for an image goes without a look at ECR, in case its event got lost.
-IMAGE_PATIENCE = timedelta(minutes=2)
+IMAGE_POLL_INTERVAL = timedelta(minutes=2)
 # A task that has a machine pulls its image, which takes minutes for a training's; our choice, until it is measured.
-_STARTING_PATIENCE = timedelta(minutes=30)
+_START_TIMEOUT = timedelta(minutes=30)
 # Kept small: an attempt is one item under 4 KB.
-_KEPT_TRIES = 8
+_KEPT_PLACEMENTS = 8
 # How often in an attempt another Neuron device is tried before the offering counts as full.
-_DEVICE_TRIES = 3
+_DEVICE_PLACEMENTS = 3
 _PORTS_TAKEN = "RESOURCE:PORTS"
 
 
@@ -92,26 +92,26 @@ def image_arrived(job: Job, event: ImageArrived, now: datetime, _limits: StackLi
     return wait_for_launch(replace(job, images=images, revision=revision), now, event="image arrived", detail=detail)
 
 
-def freeze(job: Job, event: OfferingChosen, now: datetime, _limits: StackLimits) -> Decision:
+def request_placement(job: Job, event: OfferingChosen, now: datetime, _limits: StackLimits) -> Decision:
     """Write the placement try down before RunTask is sent, unless the job is out of time."""
     verdict = out_of_time(job, now)
     if verdict is not None:
         return _give_up(job, verdict, now)
     chosen = event.offering
     number, closed = _attempt_to_launch(job.attempt)
-    frozen = PlacementTry(
+    frozen = Placement(
         number=closed[-1].number + 1 if closed else 1,
         offering=chosen.key,
         capacity_provider=chosen.capacity_provider or "",
         price_usd_per_hour=chosen.expected_usd_per_hour or 0.0,
-        frozen_at=now,
+        requested_at=now,
         resume_uri=event.resume_uri,
         revision_arn=event.prepared.revision_arn,
         neuron_devices=event.prepared.neuron_devices,
         takes_all_neuron=event.prepared.takes_all_neuron,
         gpu_partition_size=chosen.instance_type.gpu_partition_size,
     )
-    attempt = Attempt(number, frozen, closed_tries=_kept_tries(closed))
+    attempt = Attempt(number, frozen, closed_placements=_kept_placements(closed))
     # Several jobs may have ended at once, each of which let the same oldest one in: pass it on.
     effects = (Effect(EffectKind.ADMIT_WAITING),) if waits_for_slot(job) else ()
     job = replace(job, attempt=attempt, has_slot=True, reason="")
@@ -121,25 +121,25 @@ def freeze(job: Job, event: OfferingChosen, now: datetime, _limits: StackLimits)
     if event.prepared.neuron_devices:
         detail += f", {NeuronClaim(event.prepared.neuron_devices)}"
     decision = move(
-        job, JobState.LAUNCHING, now, event="launching", detail=detail, wake_at=now + LAUNCH_PATIENCE, effects=effects
+        job, JobState.LAUNCHING, now, event="launching", detail=detail, wake_at=now + LAUNCH_TIMEOUT, effects=effects
     )
     return replace(decision, selection=event.selection, take_slot=True)
 
 
-def _attempt_to_launch(previous: Attempt | None) -> tuple[int, tuple[PlacementTry, ...]]:
+def _attempt_to_launch(previous: Attempt | None) -> tuple[int, tuple[Placement, ...]]:
     """Return the attempt's number and its closed tries: a number is used up by a task that may have started."""
     if previous is None:
         return 1, ()
     if previous.is_spent:
         return previous.number + 1, ()
-    return previous.number, (*previous.closed_tries, previous.placement_try)
+    return previous.number, (*previous.closed_placements, previous.placement)
 
 
-def _kept_tries(closed: tuple[PlacementTry, ...]) -> tuple[PlacementTry, ...]:
+def _kept_placements(closed: tuple[Placement, ...]) -> tuple[Placement, ...]:
     """Leave out the oldest tries without a task first: late news of a task must find the try it was of."""
-    surplus = max(len(closed) - _KEPT_TRIES, 0)
+    surplus = max(len(closed) - _KEPT_PLACEMENTS, 0)
     taskless = [each.number for each in closed[:-1] if each.task_arn is None][:surplus]
-    return tuple(each for each in closed if each.number not in taskless)[-_KEPT_TRIES:]
+    return tuple(each for each in closed if each.number not in taskless)[-_KEPT_PLACEMENTS:]
 
 
 def nothing_kept(job: Job, event: NothingKept, now: datetime, _limits: StackLimits) -> Decision:
@@ -147,7 +147,7 @@ def nothing_kept(job: Job, event: NothingKept, now: datetime, _limits: StackLimi
     if event.is_permanent:
         decision = end(job, JobState.FAILED, now, event="nothing satisfies it", detail=event.message)
         return replace(decision, selection=event.selection)
-    retry_at = max(event.retry_at or now + _CAPACITY_PATIENCE, now + timedelta(seconds=15))
+    retry_at = max(event.retry_at or now + _CAPACITY_POLL_INTERVAL, now + timedelta(seconds=15))
     if job.definition.deadline is not None:
         retry_at = min(retry_at, job.accepted_at + job.definition.deadline)
     reason = WaitReason.PRICE if event.is_price else WaitReason.CAPACITY
@@ -171,7 +171,7 @@ def slot_denied(job: Job, event: SlotDenied, now: datetime, _limits: StackLimits
     # It was let in because the stack has a slot, which its own definition does not let it take: pass it on.
     passes_on = event.slot != STACK_SLOT and job.waiting is not None and job.waiting.slot == STACK_SLOT
     effects = (Effect(EffectKind.ADMIT_WAITING),) if passes_on else ()
-    return wait(job, waiting, now, event="waiting for slot", wake_at=now + _SLOT_PATIENCE, effects=effects)
+    return wait(job, waiting, now, event="waiting for slot", wake_at=now + _SLOT_POLL_INTERVAL, effects=effects)
 
 
 def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: StackLimits) -> Decision:
@@ -185,7 +185,7 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
         case PlacementFailed(reasons, found):
             outcome = f"ECS placed nothing: {', '.join(reasons)}"
             avoid_for = None if _lost_device(job, reasons, outcome) else AVOID_AFTER_NO_CAPACITY
-            return _next_try(job, outcome, now, event="placement failed", avoid_for=avoid_for, found=found)
+            return _next_placement(job, outcome, now, event="placement failed", avoid_for=avoid_for, found=found)
         case LaunchDeferred(reason) | LaunchUncertain(reason):
             delay_seconds = _repeat_delay_seconds(job, event.outcome, now)
             return _send_again(job, reason, now, event="launch to be repeated", delay_seconds=delay_seconds)
@@ -203,7 +203,7 @@ def _repeat_delay_seconds(job: Job, outcome: LaunchDeferred | LaunchUncertain, n
     """
     waiting = outcome.waiting if isinstance(outcome, LaunchDeferred) else None
     if waiting is None:
-        age_seconds = int((now - job.current_attempt.placement_try.frozen_at).total_seconds())
+        age_seconds = int((now - job.current_attempt.placement.requested_at).total_seconds())
         least = _DEFERRED_DELAY_SECONDS if isinstance(outcome, LaunchDeferred) else _UNCERTAIN_DELAY_SECONDS
         return min(max(age_seconds // 2, least), _LONGEST_REPEAT_DELAY_SECONDS)
     mean = max(waiting // _DEFERRED_PER_SECOND, _DEFERRED_DELAY_SECONDS)
@@ -214,8 +214,8 @@ def _repeat_delay_seconds(job: Job, outcome: LaunchDeferred | LaunchUncertain, n
 def _lost_device(job: Job, reasons: tuple[str, ...], outcome: str) -> bool:
     """Tell whether another task took the one Neuron device first: another one may be free, but not for ever."""
     attempt = job.current_attempt
-    is_taken = len(attempt.placement_try.neuron_devices) == 1 and set(reasons) == {_PORTS_TAKEN}
-    return is_taken and sum(each.outcome == outcome for each in attempt.closed_tries) < _DEVICE_TRIES
+    is_taken = len(attempt.placement.neuron_devices) == 1 and set(reasons) == {_PORTS_TAKEN}
+    return is_taken and sum(each.outcome == outcome for each in attempt.closed_placements) < _DEVICE_PLACEMENTS
 
 
 def _refused(job: Job, reason: str, now: datetime) -> Decision:
@@ -240,15 +240,15 @@ def _with_stops(decision: Decision, task_arns: tuple[str, ...]) -> Decision:
 
 def start_deadline(attempt: Attempt, limits: StackLimits) -> datetime:
     """Return when a task that has not started is withdrawn: soon while it has no machine, later once it has one."""
-    placed_at = attempt.placement_try.placed_at or attempt.placement_try.frozen_at
+    placed_at = attempt.placement.placed_at or attempt.placement.requested_at
     if attempt.container_instance_arn is not None:
-        return placed_at + _STARTING_PATIENCE
+        return placed_at + _START_TIMEOUT
     return placed_at + timedelta(seconds=limits.provisioning_deadline_seconds)
 
 
 def _send_again(job: Job, reason: str, now: datetime, *, event: str, delay_seconds: int) -> Decision:
     effects = (Effect(EffectKind.REQUEST_LAUNCH, delay_seconds=delay_seconds),)
-    wake_at = now + timedelta(seconds=delay_seconds) + LAUNCH_PATIENCE
+    wake_at = now + timedelta(seconds=delay_seconds) + LAUNCH_TIMEOUT
     job = replace(job, reason=reason)
     return move(job, JobState.LAUNCHING, now, event=event, detail=reason, wake_at=wake_at, effects=effects)
 
@@ -257,22 +257,22 @@ def _cancelled(job: Job, now: datetime) -> Decision:
     return end(job, JobState.CANCELLED, now, event="cancelled", detail=job.cancel_requested)
 
 
-def _next_try(
+def _next_placement(
     job: Job, outcome: str, now: datetime, *, event: str, avoid_for: timedelta | None, found: str = ""
 ) -> Decision:
     """Close the try and launch again; `found` is said in the timeline only, for an attempt has few bytes."""
     if job.cancel_requested:
         return _cancelled(job, now)
-    closed = replace(job.current_attempt.placement_try, state=TryState.CLOSED, outcome=outcome)
-    job = replace(job, attempt=replace(job.current_attempt, placement_try=closed))
+    closed = replace(job.current_attempt.placement, state=PlacementState.CLOSED, outcome=outcome)
+    job = replace(job, attempt=replace(job.current_attempt, placement=closed))
     before = (avoid(job, outcome, now + avoid_for),) if avoid_for else ()
     detail = f"{outcome}; {found}" if found else outcome
     return wait_for_launch(job, now, event=event, detail=detail, before=before)
 
 
-def try_expired(job: Job, event: TryExpired, now: datetime, _limits: StackLimits) -> Decision:
+def placement_expired(job: Job, event: PlacementExpired, now: datetime, _limits: StackLimits) -> Decision:
     """ECS knows no task of the frozen try: close it and go on with a new one, or end a cancelled job."""
-    return _next_try(job, event.reason, now, event="try closed", avoid_for=None)
+    return _next_placement(job, event.reason, now, event="try closed", avoid_for=None)
 
 
 def cancel_waiting(job: Job, event: CancelAsked, now: datetime, _limits: StackLimits) -> Decision:
@@ -280,12 +280,12 @@ def cancel_waiting(job: Job, event: CancelAsked, now: datetime, _limits: StackLi
     return end(job, JobState.CANCELLED, now, event="cancelled", detail=event.reason)
 
 
-def cancel_frozen(job: Job, event: CancelAsked, now: datetime, _limits: StackLimits) -> Decision:
+def cancel_pending(job: Job, event: CancelAsked, now: datetime, _limits: StackLimits) -> Decision:
     """RunTask may be under way: write the intent down; the task is stopped as soon as it is known."""
     intent = StopIntent(IntentKind.CANCEL, now, event.reason)
     attempt = replace(job.current_attempt, intent=intent)
     wished = replace(job, attempt=attempt, cancel_requested=event.reason, reason=event.reason)
-    wake_at, effects = now + LAUNCH_PATIENCE, (Effect(EffectKind.REQUEST_LAUNCH),)
+    wake_at, effects = now + LAUNCH_TIMEOUT, (Effect(EffectKind.REQUEST_LAUNCH),)
     return move(wished, job.state, now, event="cancel asked", detail=event.reason, wake_at=wake_at, effects=effects)
 
 
@@ -303,14 +303,14 @@ def wake_waiting(job: Job, _event: TimePassed, now: datetime, _limits: StackLimi
         if waiting.until is not None and now >= waiting.until:
             detail = f"{waiting.detail}: it did not come until {waiting.until:%H:%M:%S} UTC"
             return end(job, JobState.FAILED, now, event="no image", detail=detail)
-        until = min(waiting.until or now + IMAGE_PATIENCE, now + IMAGE_PATIENCE)
+        until = min(waiting.until or now + IMAGE_POLL_INTERVAL, now + IMAGE_POLL_INTERVAL)
         return look_again(job, until)
     effects = (Effect(EffectKind.REQUEST_LAUNCH),)
-    wake_at = now + (_SLOT_PATIENCE if waiting is not None and waiting.slot else LAUNCH_PATIENCE)
+    wake_at = now + (_SLOT_POLL_INTERVAL if waiting is not None and waiting.slot else LAUNCH_TIMEOUT)
     return look_again(job, wake_at, effects)
 
 
-def wake_frozen(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
+def wake_pending(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
     """The try is frozen and nobody answered: have it sent again."""
     detail = "the placement try has no task yet"
     return _send_again(job, detail, now, event="launch requested", delay_seconds=0)
@@ -325,7 +325,7 @@ def wake_placed(job: Job, _event: TimePassed, now: datetime, limits: StackLimits
     deadline = start_deadline(attempt, limits)
     if now < deadline:
         return look_again(job, deadline)
-    placed_at = attempt.placement_try.placed_at or attempt.placement_try.frozen_at
+    placed_at = attempt.placement.placed_at or attempt.placement.requested_at
     reason = f"not started within {deadline - placed_at}; ECS says {attempt.task_status or 'nothing'}"
     # With a machine it is not capacity that is missing: a pull that hangs would hang on every machine, at full price.
     has_machine = attempt.container_instance_arn is not None

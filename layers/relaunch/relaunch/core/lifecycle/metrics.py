@@ -12,8 +12,8 @@ from enum import StrEnum
 from relaunch.core.jobs.job import Effect, IntentKind, Job, JobState
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.events import JobEvent
-from relaunch.core.lifecycle.orphans import STRAY
-from relaunch.core.lifecycle.stopping import STOP_PATIENCE
+from relaunch.core.lifecycle.orphans import ORPHANED
+from relaunch.core.lifecycle.stopping import STOP_TIMEOUT
 
 NAMESPACE = "Relaunch"
 """The namespace in CloudWatch."""
@@ -39,7 +39,7 @@ class Metric(StrEnum):
     ATTEMPTS_PER_JOB = "AttemptsPerJob"
     JOBS_ENDED = "JobsEnded"
     STOPS = "Stops"
-    STRAY_TASKS = "StrayTasks"
+    ORPHANED_TASKS = "OrphanedTasks"
     TASKS_SWEPT = "TasksSwept"
     UNKNOWN_TASKS = "UnknownTasks"
     IDLE_MACHINES = "IdleMachines"
@@ -68,7 +68,7 @@ METRICS: Mapping[Metric, MetricKind] = {
     Metric.ATTEMPTS_PER_JOB: MetricKind(),
     Metric.JOBS_ENDED: MetricKind(dimension="state"),
     Metric.STOPS: MetricKind(dimension="kind"),
-    Metric.STRAY_TASKS: MetricKind(),
+    Metric.ORPHANED_TASKS: MetricKind(),
     Metric.TASKS_SWEPT: MetricKind(),
     Metric.UNKNOWN_TASKS: MetricKind(),
     Metric.IDLE_MACHINES: MetricKind(),
@@ -80,7 +80,7 @@ METRICS: Mapping[Metric, MetricKind] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class MetricDatum:
     """One value of a metric; `label` is the value of its dimension, where it has one."""
 
     metric: Metric
@@ -99,26 +99,26 @@ class Measure:
         return {dimension: self.label} if dimension else {}
 
 
-def measure_acceptance(job: Job) -> tuple[Measure, ...]:
+def acceptance_metrics(job: Job) -> tuple[MetricDatum, ...]:
     """Return what a new job adds; it may have been refused at once."""
-    return (Measure(Metric.JOBS_ACCEPTED), *_ending(job))
+    return (MetricDatum(Metric.JOBS_ACCEPTED), *_ending(job))
 
 
-def measure_decision(before: Job, event: JobEvent, decision: Decision, now: datetime) -> tuple[Measure, ...]:
+def decision_metrics(before: Job, event: JobEvent, decision: Decision, now: datetime) -> tuple[MetricDatum, ...]:
     """Return what a decision about a job adds once it is saved, or was to ignore the event."""
     after = decision.job
     if decision.is_ignored:
-        return (Measure(Metric.EVENTS_REFUSED, label=type(event).__name__),)
-    measures = [*_launch(before, after, now), *_stop(before, after), *_running_again(before, after)]
-    strays = sum(entry.event == STRAY for entry in decision.timeline)
-    if strays:
-        measures.append(Measure(Metric.STRAY_TASKS, strays))
+        return (MetricDatum(Metric.EVENTS_REFUSED, label=type(event).__name__),)
+    metrics = [*_launch(before, after, now), *_stop(before, after), *_running_again(before, after)]
+    orphans = sum(entry.event == ORPHANED for entry in decision.timeline)
+    if orphans:
+        metrics.append(MetricDatum(Metric.ORPHANED_TASKS, orphans))
     if not before.state.is_final:
-        measures += _ending(after)
-    return tuple(measures)
+        metrics += _ending(after)
+    return tuple(metrics)
 
 
-def measure_stop(job: Job, effect: Effect, now: datetime) -> tuple[Measure, ...]:
+def stop_metrics(job: Job, effect: Effect, now: datetime) -> tuple[MetricDatum, ...]:
     """Return how long after EC2's warning a task was asked to stop.
 
     A stop that is repeated because STOPPED was not seen, and one that has another reason, is none of it.
@@ -127,47 +127,47 @@ def measure_stop(job: Job, effect: Effect, now: datetime) -> tuple[Measure, ...]
     if attempt is None or attempt.warned_at is None or attempt.intent is None:
         return ()
     is_answer = attempt.intent.kind is IntentKind.INTERRUPTION and attempt.task_arn == effect.task_arn
-    if not is_answer or now - attempt.intent.at >= STOP_PATIENCE:
+    if not is_answer or now - attempt.intent.at >= STOP_TIMEOUT:
         return ()
-    return (Measure(Metric.WARNING_TO_STOP, _seconds(attempt.warned_at, now)),)
+    return (MetricDatum(Metric.WARNING_TO_STOP, _seconds(attempt.warned_at, now)),)
 
 
-def measure_age(queue: str, sent_at: datetime, now: datetime) -> Measure:
+def age_metric(queue: str, sent_at: datetime, now: datetime) -> MetricDatum:
     """Return how old a message was when its function got it."""
-    return Measure(Metric.QUEUE_AGE, _seconds(sent_at, now), queue)
+    return MetricDatum(Metric.QUEUE_AGE, _seconds(sent_at, now), queue)
 
 
-def _launch(before: Job, after: Job, now: datetime) -> list[Measure]:
+def _launch(before: Job, after: Job, now: datetime) -> list[MetricDatum]:
     attempt = after.attempt
     if attempt is None or attempt.task_arn is None:
         return []
     if before.attempt is not None and before.attempt.task_arn == attempt.task_arn:
         return []
-    is_first = attempt.number == 1 and not any(each.task_arn for each in attempt.closed_tries)
-    first = [Measure(Metric.EVENT_TO_RUN_TASK, _seconds(after.accepted_at, now))] if is_first else []
-    return [Measure(Metric.TASKS_LAUNCHED), *first]
+    is_first = attempt.number == 1 and not any(each.task_arn for each in attempt.closed_placements)
+    first = [MetricDatum(Metric.EVENT_TO_RUN_TASK, _seconds(after.accepted_at, now))] if is_first else []
+    return [MetricDatum(Metric.TASKS_LAUNCHED), *first]
 
 
-def _stop(before: Job, after: Job) -> list[Measure]:
+def _stop(before: Job, after: Job) -> list[MetricDatum]:
     stop = after.attempt.stop if after.attempt else None
     was_stopped = before.attempt is not None and before.attempt.stop is not None
-    return [] if stop is None or was_stopped else [Measure(Metric.STOPS, label=stop.kind.value)]
+    return [] if stop is None or was_stopped else [MetricDatum(Metric.STOPS, label=stop.kind.value)]
 
 
-def _running_again(before: Job, after: Job) -> list[Measure]:
+def _running_again(before: Job, after: Job) -> list[MetricDatum]:
     attempt = after.attempt
     is_start = after.state is JobState.RUNNING and before.state is not JobState.RUNNING
     if not is_start or before.interrupted_at is None or attempt is None or attempt.started_at is None:
         return []
-    return [Measure(Metric.INTERRUPTION_TO_RUNNING, _seconds(before.interrupted_at, attempt.started_at))]
+    return [MetricDatum(Metric.INTERRUPTION_TO_RUNNING, _seconds(before.interrupted_at, attempt.started_at))]
 
 
-def _ending(job: Job) -> list[Measure]:
+def _ending(job: Job) -> list[MetricDatum]:
     if not job.state.is_final:
         return []
     attempt = job.attempt
     count = 0 if attempt is None else attempt.number if attempt.is_spent else attempt.number - 1
-    return [Measure(Metric.JOBS_ENDED, label=job.state.value), Measure(Metric.ATTEMPTS_PER_JOB, count)]
+    return [MetricDatum(Metric.JOBS_ENDED, label=job.state.value), MetricDatum(Metric.ATTEMPTS_PER_JOB, count)]
 
 
 def _seconds(since: datetime, until: datetime) -> float:

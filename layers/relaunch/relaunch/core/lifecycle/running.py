@@ -15,7 +15,7 @@ from relaunch.core.lifecycle.launching import start_deadline
 from relaunch.core.lifecycle.restart_policy import next_time_limit, out_of_time
 from relaunch.core.lifecycle.stopping import (
     AVOID_AFTER_INTERRUPTION,
-    STOP_PATIENCE,
+    STOP_TIMEOUT,
     avoid,
     follow_stop,
     stop_with_intent,
@@ -27,7 +27,7 @@ from relaunch.core.lifecycle.stopping import (
 # consistent, and the page of RunTask has callers look again for up to five minutes.
 MISSING_GRACE = timedelta(minutes=5)
 # ECS says within a minute or so that a task is STOPPED whose machine has ended.
-_HOST_END_PATIENCE = timedelta(minutes=1)
+_HOST_END_TIMEOUT = timedelta(minutes=1)
 # What follows RUNNING ("Amazon ECS task lifecycle"); the desired status is STOPPED by then, or soon.
 _ENDING = frozenset({"DEACTIVATING", "STOPPING", "DEPROVISIONING"})
 _ENDED = frozenset({"STOPPED", "DELETED"})
@@ -52,7 +52,7 @@ def _live(job: Job, seen: TaskObservation, now: datetime, limits: StackLimits) -
         # The reason is told once; what follows it says how far the stop has come.
         is_told = job.state is JobState.STOPPING
         detail = seen.last_status if is_told else seen.stopped_reason or seen.last_status
-        return move(job, JobState.STOPPING, now, event="task stopping", detail=detail, wake_at=now + STOP_PATIENCE)
+        return move(job, JobState.STOPPING, now, event="task stopping", detail=detail, wake_at=now + STOP_TIMEOUT)
     if seen.last_status == "RUNNING" or job.state is JobState.RUNNING:
         return _running(job, now)
     wake_at = start_deadline(job.current_attempt, limits)
@@ -104,8 +104,8 @@ def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimi
     if now - attempt.missing_since < MISSING_GRACE:
         return ignore(job, "missing for less than the grace")
     reason = "ECS does not know the task any more"
-    lost = replace(attempt.placement_try, is_lost=True)
-    job = replace(job, attempt=replace(attempt, placement_try=lost))
+    lost = replace(attempt.placement, is_lost=True)
+    job = replace(job, attempt=replace(attempt, placement=lost))
     if attempt.intent is None:
         return follow_stop(job, Stop(StopKind.HOST_LOST, attempt.missing_since, stopped_reason=reason), now)
     gone = TaskObservation(
@@ -139,7 +139,7 @@ def host_warned_late(job: Job, event: HostWarned, now: datetime, _limits: StackL
     """
     warned, reason = _warned(job, event)
     effects = (avoid(warned, reason, now + AVOID_AFTER_INTERRUPTION),)
-    return move(warned, job.state, now, event=_WARNING, detail=reason, wake_at=now + STOP_PATIENCE, effects=effects)
+    return move(warned, job.state, now, event=_WARNING, detail=reason, wake_at=now + STOP_TIMEOUT, effects=effects)
 
 
 def _warned(job: Job, event: HostWarned) -> tuple[Job, str]:
@@ -154,7 +154,7 @@ def host_ended(job: Job, event: HostEnded, now: datetime, _limits: StackLimits) 
         job, attempt=replace(job.current_attempt, host_ended_at=job.current_attempt.host_ended_at or event.at)
     )
     detail = f"{event.instance_id} is {event.instance_state}"
-    return move(noted, job.state, now, event="machine ended", detail=detail, wake_at=now + _HOST_END_PATIENCE)
+    return move(noted, job.state, now, event="machine ended", detail=detail, wake_at=now + _HOST_END_TIMEOUT)
 
 
 def cancel_task(job: Job, event: CancelAsked, now: datetime, _limits: StackLimits) -> Decision:
@@ -166,7 +166,7 @@ def cancel_task(job: Job, event: CancelAsked, now: datetime, _limits: StackLimit
 def cancel_stopping(job: Job, event: CancelAsked, now: datetime, _limits: StackLimits) -> Decision:
     """The task is on its way out already: do not launch it again."""
     wished = replace(job, cancel_requested=event.reason)
-    return move(wished, job.state, now, event="cancel asked", detail=event.reason, wake_at=now + STOP_PATIENCE)
+    return move(wished, job.state, now, event="cancel asked", detail=event.reason, wake_at=now + STOP_TIMEOUT)
 
 
 def wake_running(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
@@ -179,7 +179,7 @@ def wake_running(job: Job, _event: TimePassed, now: datetime, _limits: StackLimi
 
 def wake_stopping(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
     """STOPPED was not seen: ask for our stop again; what stops without us only needs time."""
-    intent, wake_at = job.current_attempt.intent, now + STOP_PATIENCE
+    intent, wake_at = job.current_attempt.intent, now + STOP_TIMEOUT
     if intent is None:
         return look_again(job, wake_at)
     effects = stop_effect(job, intent.detail)

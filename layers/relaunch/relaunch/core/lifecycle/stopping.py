@@ -3,7 +3,17 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from relaunch.core.jobs.job import Attempt, Effect, EffectKind, Job, JobState, Stop, StopIntent, StopKind, TryState
+from relaunch.core.jobs.job import (
+    Attempt,
+    Effect,
+    EffectKind,
+    Job,
+    JobState,
+    PlacementState,
+    Stop,
+    StopIntent,
+    StopKind,
+)
 from relaunch.core.launches.launch import TaskObservation
 from relaunch.core.lifecycle.decision import Decision, end, move, stop_effect, wait_for_launch
 from relaunch.core.lifecycle.restart_policy import GiveUp, decide_restart, is_failure, is_interruption
@@ -14,20 +24,20 @@ from relaunch.core.lifecycle.stop_reason import classify_stop
 AVOID_AFTER_INTERRUPTION = timedelta(minutes=30)
 AVOID_AFTER_NO_CAPACITY = timedelta(minutes=15)
 # StopTask is repeated when no STOPPED was seen for this long: stopTimeout is at most two minutes on EC2.
-STOP_PATIENCE = timedelta(minutes=3)
+STOP_TIMEOUT = timedelta(minutes=3)
 
 
 def avoid(job: Job, reason: str, until: datetime) -> Effect:
     """Return the effect that lets every job avoid the current offering."""
-    offering = job.current_attempt.placement_try.offering
+    offering = job.current_attempt.placement.offering
     return Effect(EffectKind.REMEMBER_CAPACITY, offering=offering, reason=reason, until=until)
 
 
 def with_task(job: Job, task_arn: str, outcome: str, now: datetime) -> Job:
     """Return the job with its current try placed as this task."""
-    frozen = job.current_attempt.placement_try
-    placed = replace(frozen, state=TryState.PLACED, task_arn=task_arn, outcome=outcome, placed_at=now)
-    return replace(job, attempt=replace(job.current_attempt, placement_try=placed), reason="")
+    frozen = job.current_attempt.placement
+    placed = replace(frozen, state=PlacementState.PLACED, task_arn=task_arn, outcome=outcome, placed_at=now)
+    return replace(job, attempt=replace(job.current_attempt, placement=placed), reason="")
 
 
 def task_stopped(job: Job, seen: TaskObservation, now: datetime) -> Decision:
@@ -66,13 +76,13 @@ def _account(job: Job, stop: Stop) -> Job:
         attempt,
         stop=stop,
         task_status="STOPPED",
-        placement_try=replace(attempt.placement_try, state=TryState.CLOSED),
+        placement=replace(attempt.placement, state=PlacementState.CLOSED),
     )
     return replace(
         job,
         attempt=attempt,
         run_seconds=job.run_seconds + ran,
-        cost_usd=job.cost_usd + ran / 3600 * attempt.placement_try.price_usd_per_hour,
+        cost_usd=job.cost_usd + ran / 3600 * attempt.placement.price_usd_per_hour,
         first_started_at=job.first_started_at or attempt.started_at,
         failures=job.failures + is_failure(stop.kind),
         interruptions=job.interruptions + is_interruption(stop.kind),
@@ -90,5 +100,5 @@ def stop_with_intent(job: Job, intent: StopIntent, now: datetime, *, event: str)
     """Write the intent down; StopTask follows once it is saved."""
     job = replace(job, attempt=replace(job.current_attempt, intent=intent), reason=intent.detail)
     effects = stop_effect(job, intent.detail)
-    wake_at = now + STOP_PATIENCE
+    wake_at = now + STOP_TIMEOUT
     return move(job, JobState.STOPPING, now, event=event, detail=intent.detail, wake_at=wake_at, effects=effects)

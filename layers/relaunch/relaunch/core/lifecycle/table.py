@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from relaunch.core.jobs.job import Job, JobState, TryState, WaitReason
+from relaunch.core.jobs.job import Job, JobState, PlacementState, WaitReason
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.lifecycle import launching
-from relaunch.core.lifecycle import orphans as strays
-from relaunch.core.lifecycle import running as watching
+from relaunch.core.lifecycle import launching, orphans, running
 from relaunch.core.lifecycle.decision import Decision, ignore
 from relaunch.core.lifecycle.events import (
     CancelAsked,
@@ -24,11 +22,11 @@ from relaunch.core.lifecycle.events import (
     LaunchImpossible,
     NothingKept,
     OfferingChosen,
+    PlacementExpired,
     SlotDenied,
     TaskMissing,
     TaskSeen,
     TimePassed,
-    TryExpired,
 )
 
 # The event's type is the row's own, which the table's `event` column guarantees and the type system cannot say.
@@ -65,25 +63,25 @@ def may_launch(job: Job, _event: JobEvent) -> bool:
     return job.waiting is None or job.waiting.reason is not WaitReason.IMAGE
 
 
-def is_frozen(job: Job, _event: JobEvent) -> bool:
+def is_pending(job: Job, _event: JobEvent) -> bool:
     """Hold when RunTask's answer is still unknown."""
-    return job.attempt is not None and job.attempt.placement_try.state is TryState.FROZEN
+    return job.attempt is not None and job.attempt.placement.state is PlacementState.PENDING
 
 
 def is_placed(job: Job, _event: JobEvent) -> bool:
     """Hold when the current try has a task."""
-    return job.attempt is not None and job.attempt.placement_try.state is TryState.PLACED
+    return job.attempt is not None and job.attempt.placement.state is PlacementState.PLACED
 
 
-def answers_current_try(job: Job, event: LaunchAnswered | TryExpired) -> bool:
+def answers_current_placement(job: Job, event: LaunchAnswered | PlacementExpired) -> bool:
     """Hold when the answer belongs to the frozen try, not to one that was closed meanwhile."""
-    if not is_frozen(job, event):
+    if not is_pending(job, event):
         return False
     attempt = job.current_attempt
-    return (attempt.number, attempt.placement_try.number) == (event.attempt_number, event.try_number)
+    return (attempt.number, attempt.placement.number) == (event.attempt_number, event.placement_number)
 
 
-def is_news(job: Job, event: TaskSeen) -> bool:
+def is_new_observation(job: Job, event: TaskSeen) -> bool:
     """Hold when the observation is of the current task and newer than what is known.
 
     Task state changes come at least once and in any order ("Handling Amazon ECS events"): `version` tells.
@@ -92,7 +90,7 @@ def is_news(job: Job, event: TaskSeen) -> bool:
     if attempt is None or attempt.stop is not None or seen.started_by != job.started_by:
         return False
     if attempt.task_arn is None:
-        return seen.task_arn not in {each.task_arn for each in attempt.closed_tries}
+        return seen.task_arn not in {each.task_arn for each in attempt.closed_placements}
     if seen.task_arn != attempt.task_arn:
         return False
     was_missing = attempt.missing_since is not None and seen.version == attempt.task_version
@@ -124,9 +122,9 @@ def is_first_cancel(job: Job, _event: CancelAsked) -> bool:
     return not job.cancel_requested
 
 
-def is_frozen_and_wanted(job: Job, event: CancelAsked) -> bool:
+def is_pending_and_wanted(job: Job, event: CancelAsked) -> bool:
     """Hold when RunTask's answer is still unknown and nobody asked before."""
-    return is_frozen(job, event) and is_first_cancel(job, event)
+    return is_pending(job, event) and is_first_cancel(job, event)
 
 
 _LETTERS = {
@@ -151,32 +149,32 @@ def _states(letters: str) -> frozenset[JobState]:
 
 TABLE: tuple[Row, ...] = (
     _row("W", ImageArrived, waits_for_it, launching.image_arrived, "W"),
-    _row("W", OfferingChosen, may_launch, launching.freeze, "Lft"),
+    _row("W", OfferingChosen, may_launch, launching.request_placement, "Lft"),
     _row("W", NothingKept, may_launch, launching.nothing_kept, "Wf"),
     _row("W", LaunchImpossible, may_launch, launching.launch_impossible, "f"),
     _row("W", SlotDenied, may_launch, launching.slot_denied, "W"),
     _row("W", CancelAsked, always, launching.cancel_waiting, "c"),
     _row("W", TimePassed, always, launching.wake_waiting, "Wft"),
-    _row("L", LaunchAnswered, answers_current_try, launching.launch_answered, "LWSfc"),
-    _row("L", TryExpired, answers_current_try, launching.try_expired, "Wc"),
-    _row("L", TaskSeen, is_news, watching.task_seen, "LRSWdfct"),
-    _row("R", TaskSeen, is_news, watching.task_seen, "RSWdfct"),
-    _row("S", TaskSeen, is_news, watching.task_seen, "SWdfct"),
-    _row("L", TaskMissing, is_own_task, watching.task_missing, "LWft"),
-    _row("R", TaskMissing, is_own_task, watching.task_missing, "RWft"),
-    _row("S", TaskMissing, is_own_task, watching.task_missing, "SWfct"),
-    _row("LR", HostWarned, is_first_warning, watching.host_warned, "S"),
-    _row("S", HostWarned, is_first_warning, watching.host_warned_late, "S"),
-    _row("LRS", HostEnded, is_own_host, watching.host_ended, ""),
-    _row("L", CancelAsked, is_frozen_and_wanted, launching.cancel_frozen, "L"),
-    _row("LR", CancelAsked, is_placed, watching.cancel_task, "S"),
-    _row("S", CancelAsked, is_first_cancel, watching.cancel_stopping, "S"),
-    _row("L", TimePassed, is_frozen, launching.wake_frozen, "L"),
+    _row("L", LaunchAnswered, answers_current_placement, launching.launch_answered, "LWSfc"),
+    _row("L", PlacementExpired, answers_current_placement, launching.placement_expired, "Wc"),
+    _row("L", TaskSeen, is_new_observation, running.task_seen, "LRSWdfct"),
+    _row("R", TaskSeen, is_new_observation, running.task_seen, "RSWdfct"),
+    _row("S", TaskSeen, is_new_observation, running.task_seen, "SWdfct"),
+    _row("L", TaskMissing, is_own_task, running.task_missing, "LWft"),
+    _row("R", TaskMissing, is_own_task, running.task_missing, "RWft"),
+    _row("S", TaskMissing, is_own_task, running.task_missing, "SWfct"),
+    _row("LR", HostWarned, is_first_warning, running.host_warned, "S"),
+    _row("S", HostWarned, is_first_warning, running.host_warned_late, "S"),
+    _row("LRS", HostEnded, is_own_host, running.host_ended, ""),
+    _row("L", CancelAsked, is_pending_and_wanted, launching.cancel_pending, "L"),
+    _row("LR", CancelAsked, is_placed, running.cancel_task, "S"),
+    _row("S", CancelAsked, is_first_cancel, running.cancel_stopping, "S"),
+    _row("L", TimePassed, is_pending, launching.wake_pending, "L"),
     _row("L", TimePassed, is_placed, launching.wake_placed, "LS"),
-    _row("R", TimePassed, always, watching.wake_running, "RS"),
-    _row("S", TimePassed, always, watching.wake_stopping, "S"),
-    _row("WLRSdfct", TaskSeen, strays.is_stray, strays.stop_stray_task, ""),
-    _row("WLRSdfct", LaunchAnswered, strays.places_stray, strays.stop_stray_answer, ""),
+    _row("R", TimePassed, always, running.wake_running, "RS"),
+    _row("S", TimePassed, always, running.wake_stopping, "S"),
+    _row("WLRSdfct", TaskSeen, orphans.is_orphaned, orphans.stop_orphaned_task, ""),
+    _row("WLRSdfct", LaunchAnswered, orphans.places_orphan, orphans.stop_placed_orphan, ""),
 )
 
 

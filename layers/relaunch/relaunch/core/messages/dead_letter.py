@@ -34,7 +34,7 @@ class DeadLetterQueue:
 
 
 @dataclass(frozen=True, slots=True)
-class DeadLetter:
+class DeadLetterMessage:
     """One message of a dead-letter queue, as ReceiveMessage gives it.
 
     `sent_at` is SentTimestamp, which a message that SQS moved keeps from its first queue. `receive_count` counts
@@ -75,7 +75,7 @@ def find_queues(outputs: Mapping[str, str]) -> tuple[DeadLetterQueue, ...]:
     return tuple(sorted(queues, key=lambda queue: queue.name))
 
 
-def explain_dead_letter(letter: DeadLetter) -> DeadLetterCause:
+def explain_dead_letter(letter: DeadLetterMessage) -> DeadLetterCause:
     """Return why a message was given up, from whatever its sender left with it."""
     if REASON in letter.attributes:
         first_at = _moment(letter.attributes.get(FIRST_SEEN))
@@ -92,7 +92,7 @@ def explain_dead_letter(letter: DeadLetter) -> DeadLetterCause:
     )
 
 
-def _undelivered(letter: DeadLetter) -> DeadLetterCause:
+def _undelivered(letter: DeadLetterMessage) -> DeadLetterCause:
     """Read the attributes of EventBridge ("Using dead-letter queues", Amazon EventBridge User Guide)."""
     given = letter.attributes
     retries = f" after {given['RETRY_ATTEMPTS']} retries" if "RETRY_ATTEMPTS" in given else ""
@@ -101,7 +101,7 @@ def _undelivered(letter: DeadLetter) -> DeadLetterCause:
     return DeadLetterCause(GivenUpBy.EVENTBRIDGE, f"not delivered{retries}: {words}", event_at, letter.sent_at)
 
 
-def _failed_call(letter: DeadLetter) -> DeadLetterCause | None:
+def _failed_call(letter: DeadLetterMessage) -> DeadLetterCause | None:
     """Read the invocation record of an OnFailure destination ("Asynchronous invocation", AWS Lambda)."""
     record = _members(letter.body)
     context, answer = record.get("requestContext"), record.get("responsePayload")

@@ -81,7 +81,7 @@ def ami_parameter(kind: AmiKind, system: AmiSystem) -> str:
     return f"{_PREFIX}/{system}/{'inf' if is_old_neuron else kind}/recommended"
 
 
-def ami_misfit(machine: InstanceType) -> str:
+def ami_rejection(machine: InstanceType) -> str:
     """Say why the recommended images do not run on a type; empty when nothing is known against them."""
     if ami_kind(machine) is None:
         maker = machine.accelerator_manufacturer

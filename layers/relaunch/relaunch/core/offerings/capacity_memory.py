@@ -28,19 +28,19 @@ def remember(before: CapacityFailure | None, failure: CapacityFailure) -> Capaci
         return failure
     later = max(before, failure, key=lambda each: each.at)
     if abs(failure.at - before.at) < SAME_EVENT:
-        return replace(later, strikes=before.strikes, until=max(before.until, failure.until))
-    strikes = min(strikes_left(before, failure.at) + 1, _MAX_STRIKES)
-    avoided_for = min((failure.until - failure.at) * 2 ** (strikes - 1), LONGEST)
+        return replace(later, consecutive_failures=before.consecutive_failures, until=max(before.until, failure.until))
+    consecutive_failures = min(remaining_failures(before, failure.at) + 1, _MAX_STRIKES)
+    avoided_for = min((failure.until - failure.at) * 2 ** (consecutive_failures - 1), LONGEST)
     until = failure.at + max(avoided_for, failure.until - failure.at)
-    return replace(later, strikes=strikes, until=max(before.until, until))
+    return replace(later, consecutive_failures=consecutive_failures, until=max(before.until, until))
 
 
-def strikes_left(failure: CapacityFailure, now: datetime) -> int:
+def remaining_failures(failure: CapacityFailure, now: datetime) -> int:
     """Return how many strikes still count: one fewer for each quiet FORGOTTEN_AFTER since the offering was let go."""
     quiet = max(now - failure.until, timedelta(0))
-    return max(failure.strikes - quiet // FORGOTTEN_AFTER, 0)
+    return max(failure.consecutive_failures - quiet // FORGOTTEN_AFTER, 0)
 
 
 def forgotten_at(failure: CapacityFailure) -> datetime:
     """Return when nothing is left to remember."""
-    return failure.until + failure.strikes * FORGOTTEN_AFTER
+    return failure.until + failure.consecutive_failures * FORGOTTEN_AFTER

@@ -96,14 +96,14 @@ class OfferingKey:
 class CapacityFailure:
     """An offering that failed or was interrupted lately; every job avoids it until `until`.
 
-    `strikes` counts failures in a row, each of which lengthened the avoidance (core.offerings.capacity_memory).
+    `consecutive_failures` lengthen the avoidance each time (core.offerings.capacity_memory).
     """
 
     offering: OfferingKey
     reason: str
     at: datetime
     until: datetime
-    strikes: int = 1
+    consecutive_failures: int = 1
 
 
 CapacityMemory = Mapping[OfferingKey, CapacityFailure]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from relaunch.core.selection.gpu_share import ShareNeed
+from relaunch.core.selection.gpu_share import ShareRequirement
 
 # A timeline entry is for people; a cluster has more cards than they read.
 _SHOWN_DEVICES = 4
@@ -42,7 +42,7 @@ class GpuDevice:
         return f"{self.gpu_id} of {self.instance_id}: {self.remaining_mib:,} of {self.total_mib:,} MiB left, {use}"
 
 
-def predict_share_fit(share: ShareNeed, devices: Sequence[GpuDevice]) -> str | None:
+def predict_share_fit(share: ShareRequirement, devices: Sequence[GpuDevice]) -> str | None:
     """Say why a share finds no room on these GPUs now, naming what each has left; None when one has room.
 
     Compute does not count: ECS places by memory alone, and `compute_percent` is a limit.

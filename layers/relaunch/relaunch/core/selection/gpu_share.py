@@ -26,7 +26,7 @@ VOLTA = (7, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class ShareNeed:
+class ShareRequirement:
     """What a task needs of one card; MiB, and percent of the card's compute.
 
     `beside_mib` is what other containers of the task take of the same card: ECS gives all of them the same one.
@@ -43,7 +43,7 @@ class ShareNeed:
 
 
 @dataclass(frozen=True, slots=True)
-class Misfit:
+class Rejection:
     """Why a machine cannot give a share, and how far off it is as a share of what is asked (0: cannot be said)."""
 
     reason: str
@@ -67,7 +67,7 @@ def check_requirement(gpu: GpuRequirement) -> tuple[str, ...]:
     return tuple(problems)
 
 
-def derive_share(gpu: GpuRequirement | None, kept: Iterable[ContainerRequirement]) -> ShareNeed | None:
+def derive_share(gpu: GpuRequirement | None, kept: Iterable[ContainerRequirement]) -> ShareRequirement | None:
     """Return what share of a card a task needs; None when none is asked for and none conflicts with what is.
 
     `kept` are the containers whose GPU requirement stays as the revision has it: all but the one that `gpu` concerns.
@@ -77,12 +77,12 @@ def derive_share(gpu: GpuRequirement | None, kept: Iterable[ContainerRequirement
     beside_mib = sum(each.gpu_share_mib for each in containers)
     if gpu is None:
         partition = max((each.gpu_partition for each in containers), default=0.0)
-        return ShareNeed(0, beside_mib=beside_mib, partition=partition) if beside_mib or partition else None
+        return ShareRequirement(0, beside_mib=beside_mib, partition=partition) if beside_mib or partition else None
     if gpu.is_share:
-        return ShareNeed(
+        return ShareRequirement(
             gpu.memory_mib or 0, gpu.compute_percent or 0, gpu.isolation, beside_mib=beside_mib, conflict=conflict
         )
-    return ShareNeed(0, conflict=conflict) if conflict else None
+    return ShareRequirement(0, conflict=conflict) if conflict else None
 
 
 def find_conflict(gpu: GpuRequirement | None, others: Iterable[ContainerRequirement]) -> str:
@@ -119,39 +119,43 @@ def supports_mps(machine: InstanceType) -> bool:
     return machine.compute_capability is None or machine.compute_capability >= VOLTA
 
 
-def find_misfit(share: ShareNeed, machine: InstanceType) -> Misfit | None:
+def find_share_rejection(share: ShareRequirement, machine: InstanceType) -> Rejection | None:
     """Say why a machine cannot give this share; None when it can."""
     if share.conflict:
-        return Misfit(share.conflict)
+        return Rejection(share.conflict)
     if share.partition and share.partition != machine.gpu_partition_size:
-        return Misfit(f"the task definition asks for {share.partition:g} of a GPU; it has {_has(machine)}")
+        return Rejection(f"the task definition asks for {share.partition:g} of a GPU; it has {_has(machine)}")
     if machine.is_fractional:
-        return _find_fraction_misfit(share, machine)
-    return _find_card_misfit(share, machine)
+        return _find_fraction_rejection(share, machine)
+    return _find_card_rejection(share, machine)
 
 
-def _find_fraction_misfit(share: ShareNeed, machine: InstanceType) -> Misfit | None:
+def _find_fraction_rejection(share: ShareRequirement, machine: InstanceType) -> Rejection | None:
     if share.beside_mib:
-        return Misfit("other containers of the task share the GPU through MPS, which a part of a GPU does not support")
+        return Rejection(
+            "other containers of the task share the GPU through MPS, which a part of a GPU does not support"
+        )
     part = machine.gpu_partition_size
     if part * 100 < share.compute_percent:
         reason = f"it has {part:g} of a GPU; {share.compute_percent} % of its compute are asked for"
-        return Misfit(reason, 1 - part * 100 / share.compute_percent)
+        return Rejection(reason, 1 - part * 100 / share.compute_percent)
     if machine.gpu_memory_mib < share.memory_mib:
         reason = f"its part of a GPU has {machine.gpu_memory_mib:,} MiB; {share.memory_mib:,} MiB are asked for"
-        return Misfit(reason, 1 - machine.gpu_memory_mib / share.memory_mib)
+        return Rejection(reason, 1 - machine.gpu_memory_mib / share.memory_mib)
     return None
 
 
-def _find_card_misfit(share: ShareNeed, machine: InstanceType) -> Misfit | None:
+def _find_card_rejection(share: ShareRequirement, machine: InstanceType) -> Rejection | None:
     if share.isolation is Isolation.REQUIRED:
-        return Misfit("it shares whole GPUs through MPS; isolation is required, which a part of a GPU has (g6f, gr6f)")
+        return Rejection(
+            "it shares whole GPUs through MPS; isolation is required, which a part of a GPU has (g6f, gr6f)"
+        )
     if not supports_mps(machine):
-        return Misfit(f"its GPU ({machine.accelerator_model}) is older than Volta: MPS keeps no limits on it")
+        return Rejection(f"its GPU ({machine.accelerator_model}) is older than Volta: MPS keeps no limits on it")
     usable, asked = usable_card_memory_mib(machine.gpu_memory_mib), share.memory_mib + share.beside_mib
     if usable < asked:
         reason = f"about {usable:,} MiB of its GPU's {machine.gpu_memory_mib:,} can be shared; {asked:,} are asked for"
-        return Misfit(reason, 1 - usable / asked)
+        return Rejection(reason, 1 - usable / asked)
     return None
 
 

@@ -8,8 +8,8 @@ from types import MappingProxyType
 
 from relaunch.core.definitions.accelerator import Interconnect
 from relaunch.core.offerings.instance_types import InstanceType, is_same_name
-from relaunch.core.selection.gpu_share import find_misfit
-from relaunch.core.selection.requirements import CARD_MEMORY_TOLERANCE, Need, usable_memory_mib
+from relaunch.core.selection.gpu_share import find_share_rejection
+from relaunch.core.selection.requirements import CARD_MEMORY_TOLERANCE, Requirements, usable_memory_mib
 
 RESERVED_PORTS = MappingProxyType(
     {22: "SSH", 2375: "Docker", 2376: "Docker", **dict.fromkeys(range(51678, 51681), "the ECS agent")}
@@ -20,7 +20,7 @@ RUN_PLATFORMS = MappingProxyType({"x86_64": ("linux/amd64", "linux/386"), "arm64
 
 
 @dataclass(frozen=True, slots=True)
-class Miss:
+class Rejection:
     """Why a filter rejects: in words for the user, and how far off as a share of what is asked (0: cannot be said).
 
     `is_permanent` tells that waiting changes nothing; `retry_at` is when the rejection ends by itself, where known.
@@ -32,152 +32,158 @@ class Miss:
     retry_at: datetime | None = None
 
 
-TypeFilter = Callable[[Need, InstanceType], Miss | None]
+TypeFilter = Callable[[Requirements, InstanceType], Rejection | None]
 
 
-def check_manufacturer(_need: Need, machine: InstanceType) -> Miss | None:
+def check_manufacturer(_required: Requirements, machine: InstanceType) -> Rejection | None:
     """Reject accelerators that are neither NVIDIA GPUs nor AWS Neuron devices."""
     if machine.is_supported:
         return None
     maker, model = machine.accelerator_manufacturer, machine.accelerator_model
     if not maker:
-        return Miss("it is not in the catalogue of accelerated instance types")
-    return Miss(f"its accelerator is {maker} {model}; only NVIDIA GPUs and AWS Neuron devices are used")
+        return Rejection("it is not in the catalogue of accelerated instance types")
+    return Rejection(f"its accelerator is {maker} {model}; only NVIDIA GPUs and AWS Neuron devices are used")
 
 
-def check_allow_list(need: Need, machine: InstanceType) -> Miss | None:
+def check_allow_list(required: Requirements, machine: InstanceType) -> Rejection | None:
     """Reject what the definition's own list of instance types leaves out."""
-    if not need.instance_types or machine.name in need.instance_types:
+    if not required.instance_types or machine.name in required.instance_types:
         return None
-    return Miss(f"not among the job's instance types ({', '.join(need.instance_types)})")
+    return Rejection(f"not among the job's instance types ({', '.join(required.instance_types)})")
 
 
-def check_accelerator(need: Need, machine: InstanceType) -> Miss | None:
+def check_accelerator(required: Requirements, machine: InstanceType) -> Rejection | None:
     """Reject the wrong kind of accelerator."""
-    if need.is_gpu and not machine.logical_gpu_count:
-        return Miss("it has no NVIDIA GPU")
-    if need.is_neuron and not machine.neuron_devices:
-        return Miss("it has no Neuron device")
+    if required.is_gpu and not machine.logical_gpu_count:
+        return Rejection("it has no NVIDIA GPU")
+    if required.is_neuron and not machine.neuron_devices:
+        return Rejection("it has no Neuron device")
     return None
 
 
-def check_count(need: Need, machine: InstanceType) -> Miss | None:
+def check_count(required: Requirements, machine: InstanceType) -> Rejection | None:
     """Reject machines with too few whole GPUs; a part of a GPU is not a whole one."""
-    if machine.gpu_count >= need.gpu_count:
+    if machine.gpu_count >= required.gpu_count:
         return None
-    shortfall = 1 - machine.gpu_count / need.gpu_count
+    shortfall = 1 - machine.gpu_count / required.gpu_count
     if machine.is_fractional:
-        return Miss(f"it has {machine.gpu_partition_size:g} of a GPU; whole ones are asked for", shortfall)
-    return Miss(f"it has {_count(machine.gpu_count, 'GPU')}; {need.gpu_count} are asked for", shortfall)
+        return Rejection(f"it has {machine.gpu_partition_size:g} of a GPU; whole ones are asked for", shortfall)
+    return Rejection(f"it has {_count(machine.gpu_count, 'GPU')}; {required.gpu_count} are asked for", shortfall)
 
 
-def check_model(need: Need, machine: InstanceType) -> Miss | None:
+def check_model(required: Requirements, machine: InstanceType) -> Rejection | None:
     """Reject other models than the definition names."""
-    if not need.models or any(is_same_name(model, machine.accelerator_model) for model in need.models):
+    if not required.models or any(is_same_name(model, machine.accelerator_model) for model in required.models):
         return None
-    return Miss(f"its GPU is {machine.accelerator_model}; asked for is {' or '.join(need.models)}")
+    return Rejection(f"its GPU is {machine.accelerator_model}; asked for is {' or '.join(required.models)}")
 
 
-def check_card_memory(need: Need, machine: InstanceType) -> Miss | None:
+def check_card_memory(required: Requirements, machine: InstanceType) -> Rejection | None:
     """Reject cards with less memory than asked, less the tolerance between GB and GiB."""
-    if machine.gpu_memory_mib >= need.gpu_memory_mib * (1 - CARD_MEMORY_TOLERANCE):
+    if machine.gpu_memory_mib >= required.gpu_memory_mib * (1 - CARD_MEMORY_TOLERANCE):
         return None
-    has, asked = format_mib(machine.gpu_memory_mib), format_mib(need.gpu_memory_mib)
-    return Miss(f"its GPU has {has} of memory; {asked} are asked for", 1 - machine.gpu_memory_mib / need.gpu_memory_mib)
+    has, asked = format_mib(machine.gpu_memory_mib), format_mib(required.gpu_memory_mib)
+    return Rejection(
+        f"its GPU has {has} of memory; {asked} are asked for", 1 - machine.gpu_memory_mib / required.gpu_memory_mib
+    )
 
 
-def check_share(need: Need, machine: InstanceType) -> Miss | None:
+def check_share(required: Requirements, machine: InstanceType) -> Rejection | None:
     """Reject machines that cannot give the share of a GPU that is asked for."""
-    misfit = find_misfit(need.share, machine) if need.share else None
-    return Miss(misfit.reason, misfit.shortfall) if misfit else None
+    rejection = find_share_rejection(required.share, machine) if required.share else None
+    return Rejection(rejection.reason, rejection.shortfall) if rejection else None
 
 
-def check_compute_capability(need: Need, machine: InstanceType) -> Miss | None:
+def check_compute_capability(required: Requirements, machine: InstanceType) -> Rejection | None:
     """Reject GPUs of a lower compute capability than asked for: bf16 begins with 8.0."""
-    asked, has = need.compute_capability, machine.compute_capability
+    asked, has = required.compute_capability, machine.compute_capability
     if asked is None or (has is not None and has >= asked):
         return None
     if has is None:
-        return Miss(f"the compute capability of its {machine.accelerator_model} is not known")
-    return Miss(f"its {machine.accelerator_model} has compute capability {_dotted(has)}; {_dotted(asked)} is asked for")
+        return Rejection(f"the compute capability of its {machine.accelerator_model} is not known")
+    return Rejection(
+        f"its {machine.accelerator_model} has compute capability {_dotted(has)}; {_dotted(asked)} is asked for"
+    )
 
 
-def check_interconnect(need: Need, machine: InstanceType) -> Miss | None:
+def check_interconnect(required: Requirements, machine: InstanceType) -> Rejection | None:
     """Reject machines without EFA, or whose GPUs are not known to be connected by NVLink, where that is asked for."""
-    if need.interconnect is Interconnect.EFA and not machine.efa_interfaces:
-        return Miss("it has no Elastic Fabric Adapter (EFA)")
-    if need.interconnect is Interconnect.NVLINK and not machine.has_nvlink:
-        return Miss("its GPUs are not known to be connected by NVLink")
+    if required.interconnect is Interconnect.EFA and not machine.efa_interfaces:
+        return Rejection("it has no Elastic Fabric Adapter (EFA)")
+    if required.interconnect is Interconnect.NVLINK and not machine.has_nvlink:
+        return Rejection("its GPUs are not known to be connected by NVLink")
     return None
 
 
-def check_driver(need: Need, _machine: InstanceType) -> Miss | None:
+def check_driver(required: Requirements, _machine: InstanceType) -> Rejection | None:
     """Reject every machine when a driver is asked for on ECS, where nobody can tell a machine's driver beforehand.
 
     The AMI brings it, and container instances register no attribute that names it ("Amazon ECS-optimized Linux AMIs").
     A placement constraint on an attribute that only some machines register would let tasks wait for ever, and keep
     managed scaling from starting any.
     """
-    if not need.driver or need.target != "ecs":
+    if not required.driver or required.target != "ecs":
         return None
-    return Miss(
-        f"driver {need.driver} is asked for, which no machine on ECS can be chosen by: its AMI brings the driver; "
+    return Rejection(
+        f"driver {required.driver} is asked for, which no machine on ECS can be chosen by: its AMI brings the driver; "
         "set the AMI of the capacity provider instead"
     )
 
 
-def check_neuron(need: Need, machine: InstanceType) -> Miss | None:
+def check_neuron(required: Requirements, machine: InstanceType) -> Rejection | None:
     """Reject machines with too few Neuron devices or cores.
 
     ECS does not count Neuron devices, so a job takes one device or the whole machine: one that needs several devices
     is content with any machine that has at least so many.
     """
-    if machine.neuron_devices < need.neuron_devices:
-        shortfall = 1 - machine.neuron_devices / need.neuron_devices
+    if machine.neuron_devices < required.neuron_devices:
+        shortfall = 1 - machine.neuron_devices / required.neuron_devices
         has = _count(machine.neuron_devices, "Neuron device")
-        return Miss(f"it has {has}; {need.neuron_devices} are asked for", shortfall)
-    if machine.neuron_cores < need.neuron_cores:
-        shortfall = 1 - machine.neuron_cores / need.neuron_cores
-        return Miss(
-            f"it has {_count(machine.neuron_cores, 'NeuronCore')}; {need.neuron_cores} are asked for", shortfall
+        return Rejection(f"it has {has}; {required.neuron_devices} are asked for", shortfall)
+    if machine.neuron_cores < required.neuron_cores:
+        shortfall = 1 - machine.neuron_cores / required.neuron_cores
+        return Rejection(
+            f"it has {_count(machine.neuron_cores, 'NeuronCore')}; {required.neuron_cores} are asked for", shortfall
         )
     return None
 
 
-def check_vcpu(need: Need, machine: InstanceType) -> Miss | None:
+def check_vcpu(required: Requirements, machine: InstanceType) -> Rejection | None:
     """Reject machines with fewer vCPUs than the revision reserves."""
-    if machine.vcpus >= need.vcpus:
+    if machine.vcpus >= required.vcpus:
         return None
-    return Miss(f"it has {machine.vcpus} vCPU; the task reserves {need.vcpus:g}", 1 - machine.vcpus / need.vcpus)
+    return Rejection(
+        f"it has {machine.vcpus} vCPU; the task reserves {required.vcpus:g}", 1 - machine.vcpus / required.vcpus
+    )
 
 
-def check_memory(need: Need, machine: InstanceType) -> Miss | None:
+def check_memory(required: Requirements, machine: InstanceType) -> Rejection | None:
     """Reject machines whose memory, less what kernel and ECS keep, is less than the revision reserves."""
     usable = usable_memory_mib(machine.memory_mib)
-    if usable >= need.memory_mib:
+    if usable >= required.memory_mib:
         return None
     reason = (
         f"about {usable:,} of its {machine.memory_mib:,} MiB are left for tasks; "
-        f"the task reserves {need.memory_mib:,} MiB"
+        f"the task reserves {required.memory_mib:,} MiB"
     )
-    return Miss(reason, 1 - usable / need.memory_mib)
+    return Rejection(reason, 1 - usable / required.memory_mib)
 
 
-def check_architecture(need: Need, machine: InstanceType) -> Miss | None:
+def check_architecture(required: Requirements, machine: InstanceType) -> Rejection | None:
     """Reject the wrong processor architecture; ECS writes X86_64 and ARM64, EC2 x86_64 and arm64."""
-    if not need.architecture or machine.architecture.casefold() == need.architecture.casefold():
+    if not required.architecture or machine.architecture.casefold() == required.architecture.casefold():
         return None
-    return Miss(f"its processor is {machine.architecture}; the task is for {need.architecture}")
+    return Rejection(f"its processor is {machine.architecture}; the task is for {required.architecture}")
 
 
-def check_image(need: Need, machine: InstanceType) -> Miss | None:
+def check_image(required: Requirements, machine: InstanceType) -> Rejection | None:
     """Reject machines that an image of the task, by what is known of it, is not for."""
     runs = RUN_PLATFORMS.get(machine.architecture)
     if runs is None:
         return None
-    for container, platforms in need.platforms:
+    for container, platforms in required.platforms:
         if not set(platforms) & set(runs):
-            return Miss(
+            return Rejection(
                 f"its processor is {machine.architecture}; the image of container {container} is for "
                 f"{' and '.join(platforms)}: build it for {runs[0]}, or have the task definition (cpuArchitecture) and "
                 "the job ask for machines of its architecture"
@@ -185,19 +191,19 @@ def check_image(need: Need, machine: InstanceType) -> Miss | None:
     return None
 
 
-def check_ports(need: Need, _machine: InstanceType) -> Miss | None:
+def check_ports(required: Requirements, _machine: InstanceType) -> Rejection | None:
     """Reject tasks that take a port of the machine twice, or one that it needs itself: no machine has room for them.
 
     Source: "hostPort" of PortMapping (Amazon ECS API Reference).
     """
-    for port in need.host_ports:
+    for port in required.host_ports:
         if port in RESERVED_PORTS:
-            return Miss(
+            return Rejection(
                 f"the task definition takes host port {port}, which {RESERVED_PORTS[port]} has on every machine"
             )
-    twice = [port for port, count in Counter(need.host_ports).items() if count > 1]
+    twice = [port for port, count in Counter(required.host_ports).items() if count > 1]
     if twice:
-        return Miss(f"the task definition takes host port {twice[0]} twice")
+        return Rejection(f"the task definition takes host port {twice[0]} twice")
     return None
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from relaunch.core.offerings.instance_types import InstanceType
-from relaunch.core.selection.requirements import Need
+from relaunch.core.selection.requirements import Requirements
 
 # Below 32768, where the ports begin that Linux gives to connections and ECS to containers without a fixed port: such a
 # port could be in use just when a task starts ("PortMapping", Amazon ECS API Reference). Kubernetes' node ports, which
@@ -53,20 +53,20 @@ class MachineRoom:
     taken_ports: frozenset[int]
 
 
-def wants_neuron(need: Need) -> bool:
+def wants_neuron(required: Requirements) -> bool:
     """Tell whether a job needs Neuron devices: its definition says so, or its task definition lists some."""
-    return need.is_neuron or need.neuron_devices > 0
+    return required.is_neuron or required.neuron_devices > 0
 
 
-def devices_needed(need: Need, machine: InstanceType) -> int:
+def required_devices(required: Requirements, machine: InstanceType) -> int:
     """Return how many devices of this machine have the devices and the cores asked for, at least one."""
     cores_per_device = machine.neuron_cores_per_device or 1
-    return max(need.neuron_devices, math.ceil(need.neuron_cores / cores_per_device), 1)
+    return max(required.neuron_devices, math.ceil(required.neuron_cores / cores_per_device), 1)
 
 
-def is_whole_machine(need: Need, machine: InstanceType) -> bool:
+def is_whole_machine(required: Requirements, machine: InstanceType) -> bool:
     """Tell whether the job takes every device: more than one are never shared out."""
-    return devices_needed(need, machine) > 1 or machine.neuron_devices == 1
+    return required_devices(required, machine) > 1 or machine.neuron_devices == 1
 
 
 def claim_all(machine: InstanceType) -> NeuronClaim:
@@ -74,7 +74,7 @@ def claim_all(machine: InstanceType) -> NeuronClaim:
     return NeuronClaim(tuple(range(machine.neuron_devices)))
 
 
-def claim_one(machine: InstanceType, turn: int, need: Need, rooms: Iterable[MachineRoom]) -> NeuronClaim:
+def claim_one(machine: InstanceType, turn: int, required: Requirements, rooms: Iterable[MachineRoom]) -> NeuronClaim:
     """Claim one device: one that is free on a running machine with room for the task, else the one whose turn it is.
 
     `turn` counts the claims on this type: jobs that wait for their first machine at the same time want different
@@ -82,7 +82,9 @@ def claim_one(machine: InstanceType, turn: int, need: Need, rooms: Iterable[Mach
     """
     order = [(turn + step) % machine.neuron_devices for step in range(machine.neuron_devices)]
     roomy = [
-        room.taken_ports for room in rooms if room.free_vcpus >= need.vcpus and room.free_memory_mib >= need.memory_mib
+        room.taken_ports
+        for room in rooms
+        if room.free_vcpus >= required.vcpus and room.free_memory_mib >= required.memory_mib
     ]
     free = (device for device in order if any(FIRST_PORT + device not in taken for taken in roomy))
     return NeuronClaim((next(free, order[0]),))

@@ -5,7 +5,7 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.revisions.revision import Revision
 from relaunch.core.selection.gpu_share import share_notices
-from relaunch.core.selection.requirements import Need, derive_need
+from relaunch.core.selection.requirements import Requirements, derive_requirements
 from relaunch.core.selection.selection import Selection
 
 # From so many expected interruptions on, work without a checkpoint is more likely lost than not: 1 - 1/e^0.7 = 0.5.
@@ -17,9 +17,9 @@ def find_notices(definition: JobDefinition, revision: Revision | None, selection
     notices = list(share_notices(definition))
     chosen = selection.chosen if selection else None
     if chosen is not None:
-        need = derive_need(definition, revision)
+        required = derive_requirements(definition, revision)
         found = (
-            _idle_accelerator(need, revision, chosen),
+            _idle_accelerator(required, revision, chosen),
             _lost_work(selection, chosen),
             _unknown_disk(definition, chosen),
         )
@@ -27,9 +27,9 @@ def find_notices(definition: JobDefinition, revision: Revision | None, selection
     return tuple(notices)
 
 
-def _idle_accelerator(need: Need, revision: Revision | None, chosen: Offering) -> str:
+def _idle_accelerator(required: Requirements, revision: Revision | None, chosen: Offering) -> str:
     """A container sees a GPU only when it asks for one: on ECS the machine's others are hidden from it."""
-    is_asked = need.is_gpu or need.is_neuron or need.gpu_count or need.share or need.neuron_devices
+    is_asked = required.is_gpu or required.is_neuron or required.gpu_count or required.share or required.neuron_devices
     if is_asked or revision is None or not revision.containers:
         return ""
     machine = chosen.instance_type

@@ -9,12 +9,12 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.offering import CapacityMemory, Offering, OfferingKey
 from relaunch.core.offerings.quotas import NO_QUOTAS, Quotas, quota_of
 from relaunch.core.selection.expected_cost import GP3_USD_PER_GIB_MONTH
-from relaunch.core.selection.instance_type_filters import Miss
+from relaunch.core.selection.instance_type_filters import Rejection
 from relaunch.core.selection.neuron_devices import NETWORK_MODES, wants_neuron
-from relaunch.core.selection.requirements import Need, fills_machine
+from relaunch.core.selection.requirements import Requirements, fills_machine
 
 # Other jobs end at times nobody knows; this is when it is worth another look.
-_QUOTA_PATIENCE = timedelta(minutes=5)
+_QUOTA_POLL_INTERVAL = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,13 @@ class SelectionLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class OfferingCriteria:
     """Everything the filters on offerings look at.
 
     `price_cap` is the lower of the definition's and the stack's.
     """
 
-    need: Need
+    required: Requirements
     policy: PurchasePolicy
     purchase_options: frozenset[PurchaseOption]
     price_cap: float
@@ -53,20 +53,20 @@ class Terms:
     limits: SelectionLimits
 
 
-def derive_terms(
-    definition: JobDefinition, need: Need, memory: CapacityMemory, now: datetime, limits: SelectionLimits
-) -> Terms:
+def derive_criteria(
+    definition: JobDefinition, required: Requirements, memory: CapacityMemory, now: datetime, limits: SelectionLimits
+) -> OfferingCriteria:
     """Read once what every offering is held against."""
     own, stack = definition.max_price_usd_per_hour, limits.max_price_usd_per_hour
     is_own = own is not None and own <= stack
-    return Terms(
-        need=need,
+    return OfferingCriteria(
+        required=required,
         policy=definition.purchase,
         purchase_options=definition.purchase.options,
         price_cap=own if own is not None and is_own else stack,
         price_cap_owner="job" if is_own else "stack",
-        network_mode=need.network_mode,
-        wants_neuron=wants_neuron(need),
+        network_mode=required.network_mode,
+        wants_neuron=wants_neuron(required),
         disk_gib=definition.disk_gib or 0,
         memory=memory,
         now=now,
@@ -76,104 +76,104 @@ def derive_terms(
 
 _MANAGED_MODES = ("awsvpc", "host")
 
-OfferingFilter = Callable[[Terms, Offering], Miss | None]
+OfferingFilter = Callable[[OfferingCriteria, Offering], Rejection | None]
 
 
-def check_network_mode(terms: Terms, offering: Offering) -> Miss | None:
+def check_network_mode(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
     """Reject what cannot run tasks of the revision's network mode, or cannot keep their Neuron devices apart.
 
     Managed Instances run tasks of network mode awsvpc and host only ("Amazon ECS Managed Instances").
     """
-    mode = terms.network_mode
-    if mode == "awsvpc" and not terms.limits.has_subnets:
-        return Miss("the task definition's network mode is awsvpc, and the stack has no subnets (SubnetIds)")
+    mode = criteria.network_mode
+    if mode == "awsvpc" and not criteria.limits.has_subnets:
+        return Rejection("the task definition's network mode is awsvpc, and the stack has no subnets (SubnetIds)")
     if mode and offering.is_managed and mode not in _MANAGED_MODES:
-        return Miss(f"Managed Instances take network mode awsvpc or host, and the task definition's is {mode}")
-    if mode and terms.wants_neuron and not offering.is_managed and mode not in NETWORK_MODES:
+        return Rejection(f"Managed Instances take network mode awsvpc or host, and the task definition's is {mode}")
+    if mode and criteria.wants_neuron and not offering.is_managed and mode not in NETWORK_MODES:
         reason = (
             f"ECS does not count Neuron devices, and tasks of network mode {mode} take no ports of the machine, which "
             "would keep them apart: use bridge or host, or a capacity provider of Managed Instances"
         )
-        return Miss(reason)
+        return Rejection(reason)
     return None
 
 
-def check_disk(terms: Terms, offering: Offering) -> Miss | None:
+def check_disk(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
     """Reject machines whose disk is known to be smaller than the definition asks; that of most is not known."""
-    if offering.disk_gib is None or offering.disk_gib >= terms.disk_gib:
+    if offering.disk_gib is None or offering.disk_gib >= criteria.disk_gib:
         return None
-    reason = f"its disk has {offering.disk_gib:,} GiB; {terms.disk_gib:,} are asked for"
-    return Miss(reason, 1 - offering.disk_gib / terms.disk_gib)
+    reason = f"its disk has {offering.disk_gib:,} GiB; {criteria.disk_gib:,} are asked for"
+    return Rejection(reason, 1 - offering.disk_gib / criteria.disk_gib)
 
 
-def check_purchase(terms: Terms, offering: Offering) -> Miss | None:
+def check_purchase(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
     """Reject purchase options the definition does not allow."""
-    if offering.purchase in terms.purchase_options:
+    if offering.purchase in criteria.purchase_options:
         return None
-    return Miss(f"the job's purchase is {terms.policy}")
+    return Rejection(f"the job's purchase is {criteria.policy}")
 
 
-def check_quota(terms: Terms, offering: Offering) -> Miss | None:
+def check_quota(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
     """Reject machines that the account's quota does not allow, by itself or beside those of other jobs.
 
     A machine with room for two such tasks may be up already, and then takes no more of the quota: what others use is
     held against machines that the task fills.
     """
-    if not terms.limits.quotas:
+    if not criteria.limits.quotas:
         return None
     quota = quota_of(offering.instance_type.name, offering.purchase)
-    room = terms.limits.quotas.get(quota.code) if quota else None
+    room = criteria.limits.quotas.get(quota.code) if quota else None
     if quota is None or room is None:
         return None
     vcpus = offering.instance_type.vcpus
     if vcpus > room.vcpus:
         reason = f"it has {vcpus} vCPU and the account's quota is {room.vcpus:g}: ask AWS for more of {quota}"
-        return Miss(reason, 1 - room.vcpus / vcpus)
-    if vcpus + room.used_vcpus <= room.vcpus or not fills_machine(terms.need, offering.instance_type):
+        return Rejection(reason, 1 - room.vcpus / vcpus)
+    if vcpus + room.used_vcpus <= room.vcpus or not fills_machine(criteria.required, offering.instance_type):
         return None
     reason = (
         f"it has {vcpus} vCPU and other jobs use {room.used_vcpus:g} of the quota's {room.vcpus:g}: "
         f"wait for them, or ask AWS for more of {quota}"
     )
-    retry_at = terms.now + _QUOTA_PATIENCE
-    return Miss(reason, 1 - (room.vcpus - room.used_vcpus) / vcpus, is_permanent=False, retry_at=retry_at)
+    retry_at = criteria.now + _QUOTA_POLL_INTERVAL
+    return Rejection(reason, 1 - (room.vcpus - room.used_vcpus) / vcpus, is_permanent=False, retry_at=retry_at)
 
 
-def check_price_cap(terms: Terms, offering: Offering) -> Miss | None:
+def check_price_cap(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
     """Reject what costs more than the definition or the stack allows; on-demand prices do not change by waiting."""
     price = offering.expected_usd_per_hour
     is_permanent = offering.purchase is PurchaseOption.ON_DEMAND
     if price is None:
-        return Miss("its price is not known, so no price cap can be kept", is_permanent=is_permanent)
-    if price <= terms.price_cap:
+        return Rejection("its price is not known, so no price cap can be kept", is_permanent=is_permanent)
+    if price <= criteria.price_cap:
         return None
-    reason = f"it costs {price:.4g} USD per hour; the {terms.price_cap_owner}'s cap is {terms.price_cap:.4g}"
-    return Miss(reason, 1 - terms.price_cap / price, is_permanent)
+    reason = f"it costs {price:.4g} USD per hour; the {criteria.price_cap_owner}'s cap is {criteria.price_cap:.4g}"
+    return Rejection(reason, 1 - criteria.price_cap / price, is_permanent)
 
 
-def check_spot_ratio(terms: Terms, offering: Offering) -> Miss | None:
+def check_spot_ratio(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
     """Reject spot that is not cheaper enough than on-demand; an unknown spot price is not judged here."""
-    ratio, limit = offering.spot_ratio, terms.limits.max_spot_ratio
+    ratio, limit = offering.spot_ratio, criteria.limits.max_spot_ratio
     if ratio is None or ratio <= limit:
         return None
     reason = (
         f"spot costs {ratio:.0%} of the on-demand price; above {limit:.0%} (MaxSpotRatio) it is not worth being "
         "interrupted"
     )
-    return Miss(reason, 1 - limit / ratio, is_permanent=False)
+    return Rejection(reason, 1 - limit / ratio, is_permanent=False)
 
 
-def check_capacity_memory(terms: Terms, offering: Offering) -> Miss | None:
+def check_capacity_memory(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
     """Reject what failed or was interrupted lately, by any job; a failure without a zone counts for every zone."""
-    if not terms.memory:
+    if not criteria.memory:
         return None
-    found = (terms.memory.get(key) for key in _keys(offering))
-    failures = [failure for failure in found if failure is not None and failure.until > terms.now]
+    found = (criteria.memory.get(key) for key in _keys(offering))
+    failures = [failure for failure in found if failure is not None and failure.until > criteria.now]
     if not failures:
         return None
     failure = max(failures, key=lambda each: each.until)
     reason = f"{failure.reason} at {failure.at:%H:%M} UTC; avoided until {failure.until:%H:%M} UTC"
-    return Miss(reason, is_permanent=False, retry_at=failure.until)
+    return Rejection(reason, is_permanent=False, retry_at=failure.until)
 
 
 # What these say of one offering holds for every other of its group.

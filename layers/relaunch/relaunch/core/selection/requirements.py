@@ -8,7 +8,7 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.revisions.main_container import main_container
 from relaunch.core.revisions.revision import ContainerRequirement, Revision
-from relaunch.core.selection.gpu_share import ShareNeed, derive_share
+from relaunch.core.selection.gpu_share import ShareRequirement, derive_share
 
 # What the kernel and the hypervisor keep of the memory that DescribeInstanceTypes reports; the ECS agent registers
 # what is left ("Reserving Amazon ECS Linux container instance memory", ECS Developer Guide). Measured on Amazon Linux
@@ -25,7 +25,7 @@ CARD_MEMORY_TOLERANCE = 0.07
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class Requirements:
     """What a machine must have; zero or empty means: nothing is asked.
 
     `gpu_count` counts whole GPUs of all containers together; `gpu_memory_mib` is per card. `share` is set instead where
@@ -46,7 +46,7 @@ class Need:
     memory_mib: int = 0
     architecture: str = ""
     network_mode: str = ""
-    share: ShareNeed | None = None
+    share: ShareRequirement | None = None
     compute_capability: tuple[int, int] | None = None
     interconnect: Interconnect | None = None
     driver: str = ""
@@ -60,21 +60,21 @@ def usable_memory_mib(memory_mib: int) -> int:
     return memory_mib - KEPT_MEMORY_MIB - math.ceil(memory_mib * KEPT_MEMORY_SHARE)
 
 
-def fills_machine(need: Need, machine: InstanceType) -> bool:
+def fills_machine(required: Requirements, machine: InstanceType) -> bool:
     """Tell whether no second task of this kind has room on the machine beside the first."""
-    if need.share is not None:
+    if required.share is not None:
         return False
     usable = usable_memory_mib(machine.memory_mib)
     return (
-        2 * need.gpu_count > machine.gpu_count > 0
-        or 2 * need.neuron_devices > machine.neuron_devices > 0
-        or 2 * need.neuron_cores > machine.neuron_cores > 0
-        or 2 * need.vcpus > machine.vcpus
-        or 2 * need.memory_mib > usable
+        2 * required.gpu_count > machine.gpu_count > 0
+        or 2 * required.neuron_devices > machine.neuron_devices > 0
+        or 2 * required.neuron_cores > machine.neuron_cores > 0
+        or 2 * required.vcpus > machine.vcpus
+        or 2 * required.memory_mib > usable
     )
 
 
-def needed_gpus(definition: JobDefinition, revision: Revision | None) -> int:
+def required_gpus(definition: JobDefinition, revision: Revision | None) -> int:
     """Return the whole GPUs of all containers together, once the definition's count has replaced its container's.
 
     Without `gpu` in the definition the revision's own count holds.
@@ -84,7 +84,7 @@ def needed_gpus(definition: JobDefinition, revision: Revision | None) -> int:
     return own + sum(each.gpu_count for each in _as_registered(definition, revision))
 
 
-def needed_share(definition: JobDefinition, revision: Revision | None) -> ShareNeed | None:
+def required_share(definition: JobDefinition, revision: Revision | None) -> ShareRequirement | None:
     """Return the share of a card the task needs, by the definition or else by the revision; None without one."""
     return derive_share(definition.accelerator.gpu, _as_registered(definition, revision))
 
@@ -99,22 +99,22 @@ def _as_registered(definition: JobDefinition, revision: Revision | None) -> tupl
     return tuple(each for each in revision.containers if each.name != counted)
 
 
-def derive_need(definition: JobDefinition, revision: Revision | None) -> Need:
+def derive_requirements(definition: JobDefinition, revision: Revision | None) -> Requirements:
     """Read definition and revision together; without a revision only the definition's needs are known."""
     accelerator = definition.accelerator
     gpu, neuron = accelerator.gpu, accelerator.neuron
-    share = needed_share(definition, revision)
-    return Need(
+    share = required_share(definition, revision)
+    return Requirements(
         is_gpu=gpu is not None or share is not None,
         is_neuron=neuron is not None,
         instance_types=tuple(name.lower() for name in accelerator.instance_types),
-        gpu_count=needed_gpus(definition, revision),
+        gpu_count=required_gpus(definition, revision),
         gpu_memory_mib=(gpu.memory_mib or 0) if gpu and not gpu.is_share else 0,
         models=gpu.models if gpu else (),
         neuron_devices=max((neuron.devices or 0) if neuron else 0, _listed_devices(revision)),
         neuron_cores=(neuron.cores or 0) if neuron else 0,
-        vcpus=_needed_vcpus(revision),
-        memory_mib=_needed_memory_mib(revision),
+        vcpus=_required_vcpus(revision),
+        memory_mib=_required_memory_mib(revision),
         architecture=revision.architecture if revision else "",
         network_mode=revision.network_mode if revision else "",
         share=share,
@@ -142,13 +142,13 @@ def _listed_devices(revision: Revision | None) -> int:
     return max(numbers, default=-1) + 1
 
 
-def _needed_vcpus(revision: Revision | None) -> float:
+def _required_vcpus(revision: Revision | None) -> float:
     if revision is None:
         return 0.0
     return max(revision.vcpus, sum(each.vcpus for each in revision.containers))
 
 
-def _needed_memory_mib(revision: Revision | None) -> int:
+def _required_memory_mib(revision: Revision | None) -> int:
     if revision is None:
         return 0
     return max(revision.memory_mib, sum(each.memory_mib for each in revision.containers))

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.selection.expected_cost import cost_of
-from relaunch.core.selection.selection import Rejection, Selection
+from relaunch.core.selection.selection import RejectedOffering, Selection
 
 
 def explain_rows(selection: Selection) -> tuple[Mapping[str, object], ...]:
@@ -53,6 +53,6 @@ def _row(offering: Offering, rank: int | None, cost: float | None) -> dict[str, 
     }
 
 
-def _rejected_row(rejection: Rejection, cost: float | None) -> dict[str, object]:
+def _rejected_row(rejection: RejectedOffering, cost: float | None) -> dict[str, object]:
     verdict = {"verdict": "rejected", "filter": rejection.filter_name, "reason": rejection.reason}
     return _row(rejection.offering, None, cost) | verdict | {"is_permanent": rejection.is_permanent}

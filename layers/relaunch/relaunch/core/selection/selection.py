@@ -11,23 +11,23 @@ from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import CapacityMemory, Offering
 from relaunch.core.revisions.revision import Revision
 from relaunch.core.selection.expected_cost import WorkAhead, cost_of, derive_work
-from relaunch.core.selection.instance_type_filters import TYPE_FILTERS, Miss
+from relaunch.core.selection.instance_type_filters import TYPE_FILTERS, Rejection
 from relaunch.core.selection.offering_filters import (
     GROUP_FILTERS,
     OFFERING_FILTERS,
+    OfferingCriteria,
     OfferingFilter,
     SelectionLimits,
-    Terms,
-    derive_terms,
+    derive_criteria,
 )
 from relaunch.core.selection.offering_table import OfferingGroup, OfferingTable, RankKey, rank_key
-from relaunch.core.selection.requirements import Need, derive_need
+from relaunch.core.selection.requirements import Requirements, derive_requirements
 
 FILTER_NAMES = tuple(name for name, _ in (*TYPE_FILTERS, *GROUP_FILTERS, *OFFERING_FILTERS))
 
 
 @dataclass(frozen=True, slots=True)
-class Rejection:
+class RejectedOffering:
     """An offering that was not kept: by which filter, and why in words for the user.
 
     `shortfall` is how far off it was, as a share of what is asked. `is_permanent`: waiting does not change it.
@@ -51,7 +51,7 @@ class Selection:
     """
 
     kept: tuple[Offering, ...]
-    rejected: tuple[Rejection, ...]
+    rejected: tuple[RejectedOffering, ...]
     filter_counts: tuple[tuple[str, int, int], ...]
     work: WorkAhead | None = None
 
@@ -82,7 +82,7 @@ class Selection:
         return min((each.retry_at for each in self.rejected if each.retry_at is not None), default=None)
 
     @property
-    def nearest_miss(self) -> Rejection | None:
+    def nearest_rejection(self) -> RejectedOffering | None:
         """Return, of those the last filter removed, the one that missed by least; the cheapest of equals.
 
         One that waiting may help is nearer than any other.
@@ -96,31 +96,31 @@ class Selection:
 class _DeferredSelection(Selection):
     """A selection that knows what was chosen, and makes the whole table when it is asked for."""
 
-    def __init__(self, sieve: "_Sieve") -> None:
-        object.__setattr__(self, "_sieve", sieve)
-        object.__setattr__(self, "work", sieve.work)
+    def __init__(self, filtering: "_Filtering") -> None:
+        object.__setattr__(self, "_filtering", filtering)
+        object.__setattr__(self, "work", filtering.work)
 
-    _sieve: "_Sieve"
+    _filtering: "_Filtering"
 
     @cached_property
     def chosen(self) -> Offering | None:
-        return self._sieve.choose()
+        return self._filtering.choose()
 
     @cached_property
     def kept(self) -> tuple[Offering, ...]:
         return self._table[0]
 
     @cached_property
-    def rejected(self) -> tuple[Rejection, ...]:
+    def rejected(self) -> tuple[RejectedOffering, ...]:
         return self._table[1]
 
     @cached_property
     def filter_counts(self) -> tuple[tuple[str, int, int], ...]:
-        return _count_by_filter(len(self._sieve.offerings), self.rejected)
+        return _count_by_filter(len(self._filtering.offerings), self.rejected)
 
     @cached_property
-    def _table(self) -> tuple[tuple[Offering, ...], tuple[Rejection, ...]]:
-        return self._sieve.sift()
+    def _table(self) -> tuple[tuple[Offering, ...], tuple[RejectedOffering, ...]]:
+        return self._filtering.sift()
 
 
 def select(
@@ -138,51 +138,55 @@ def select(
     the machines. Selecting several times from an OfferingTable saves the reading of the offerings; the table of kept
     and rejected is made when it is asked for.
     """
-    need = derive_need(definition, revision)
-    terms = derive_terms(definition, need, dict(memory), now, limits)
+    required = derive_requirements(definition, revision)
+    criteria = derive_criteria(definition, required, dict(memory), now, limits)
     table = offerings if isinstance(offerings, OfferingTable) else OfferingTable(offerings)
-    return _DeferredSelection(_Sieve(need, terms, derive_work(definition, limits.gp3_usd_per_gib_month), table))
+    return _DeferredSelection(
+        _Filtering(required, criteria, derive_work(definition, limits.gp3_usd_per_gib_month), table)
+    )
 
 
-_Filtered = tuple[str, Miss]
+_Filtered = tuple[str, Rejection]
 
 
-class _Sieve:
+class _Filtering:
     """Holds every group of offerings against the filters that judge it as one; the others judge one by one."""
 
-    def __init__(self, need: Need, terms: Terms, work: WorkAhead | None, offerings: OfferingTable) -> None:
-        self.terms, self.work, self.offerings = terms, work, offerings
+    def __init__(
+        self, required: Requirements, criteria: OfferingCriteria, work: WorkAhead | None, offerings: OfferingTable
+    ) -> None:
+        self.criteria, self.work, self.offerings = criteria, work, offerings
         self._cost = cost_of(work)
-        misses = {machine.name: _first_type_miss(need, machine) for machine in offerings.machines}
+        rejections = {machine.name: _first_type_rejection(required, machine) for machine in offerings.machines}
         self.groups = [
-            (group, misses[group[0].instance_type.name] or _first_miss(GROUP_FILTERS, terms, group[0]))
+            (group, rejections[group[0].instance_type.name] or _first_rejection(GROUP_FILTERS, criteria, group[0]))
             for group in offerings.groups
         ]
 
     def choose(self) -> Offering | None:
         """Return the best offering, which is the best of one group: within a group the order is known already."""
-        heads = (self._head(group) for group, miss in self.groups if miss is None)
+        heads = (self._head(group) for group, rejection in self.groups if rejection is None)
         return min((head for head in heads if head is not None), key=self._rank, default=None)
 
-    def sift(self) -> tuple[tuple[Offering, ...], tuple[Rejection, ...]]:
+    def sift(self) -> tuple[tuple[Offering, ...], tuple[RejectedOffering, ...]]:
         """Return every offering, as kept or as rejected."""
         kept: list[Offering] = []
-        rejected: list[Rejection] = []
+        rejected: list[RejectedOffering] = []
         for group, group_miss in self.groups:
             for offering in group:
-                miss = group_miss or _first_miss(OFFERING_FILTERS, self.terms, offering)
-                if miss is None:
+                rejection = group_miss or _first_rejection(OFFERING_FILTERS, self.criteria, offering)
+                if rejection is None:
                     kept.append(offering)
                 else:
-                    rejected.append(_reject(offering, *miss))
+                    rejected.append(_reject(offering, *rejection))
         return tuple(sorted(kept, key=self._rank)), _rank_rejections(rejected)
 
     def _head(self, group: OfferingGroup) -> Offering | None:
         """Return the best offering of a group that passes."""
         cheapest_usd_per_hour = group[0].expected_usd_per_hour
-        if cheapest_usd_per_hour is None or cheapest_usd_per_hour > self.terms.price_cap:
+        if cheapest_usd_per_hour is None or cheapest_usd_per_hour > self.criteria.price_cap:
             return None
-        return next((each for each in group if not _first_miss(OFFERING_FILTERS, self.terms, each)), None)
+        return next((each for each in group if not _first_rejection(OFFERING_FILTERS, self.criteria, each)), None)
 
     def _rank(self, offering: Offering) -> tuple[float, RankKey]:
         cost, rank = self._cost(offering), self.offerings.rank(offering)
@@ -197,40 +201,44 @@ def explain_rejection(selection: Selection) -> str:
     """
     if selection.kept:
         return ""
-    miss, name = selection.nearest_miss, selection.last_filter
-    if miss is None or name is None:
+    rejection, name = selection.nearest_rejection, selection.last_filter
+    if rejection is None or name is None:
         return "there is no offering at all: the stack names no capacity providers (CapacityProviders)"
     verdict = "nothing satisfies this job" if selection.is_permanent else "nothing is to be had right now"
     removed = sum(rejection.filter_name == name for rejection in selection.rejected)
     of = f"the last {removed} of {len(selection.rejected)} offerings" if removed > 1 else "the last offering"
-    return f"{verdict}: {name} removed {of}; the nearest was {miss.offering.key}: {miss.reason}"
+    return f"{verdict}: {name} removed {of}; the nearest was {rejection.offering.key}: {rejection.reason}"
 
 
-def _first_type_miss(need: Need, machine: InstanceType) -> _Filtered | None:
+def _first_type_rejection(required: Requirements, machine: InstanceType) -> _Filtered | None:
     for name, check in TYPE_FILTERS:
-        if miss := check(need, machine):
-            return name, miss
+        if rejection := check(required, machine):
+            return name, rejection
     return None
 
 
-def _first_miss(filters: Sequence[tuple[str, OfferingFilter]], terms: Terms, offering: Offering) -> _Filtered | None:
+def _first_rejection(
+    filters: Sequence[tuple[str, OfferingFilter]], criteria: OfferingCriteria, offering: Offering
+) -> _Filtered | None:
     for name, check in filters:
-        if miss := check(terms, offering):
-            return name, miss
+        if rejection := check(criteria, offering):
+            return name, rejection
     return None
 
 
-def _reject(offering: Offering, filter_name: str, miss: Miss) -> Rejection:
-    return Rejection(offering, filter_name, miss.reason, miss.shortfall, miss.is_permanent, miss.retry_at)
+def _reject(offering: Offering, filter_name: str, rejection: Rejection) -> RejectedOffering:
+    return RejectedOffering(
+        offering, filter_name, rejection.reason, rejection.shortfall, rejection.is_permanent, rejection.retry_at
+    )
 
 
-def _rank_rejections(rejected: list[Rejection]) -> tuple[Rejection, ...]:
+def _rank_rejections(rejected: list[RejectedOffering]) -> tuple[RejectedOffering, ...]:
     """Order rejections so that those which came furthest are first."""
     places = {name: place for place, name in enumerate(FILTER_NAMES)}
     return tuple(sorted(rejected, key=lambda each: (-places[each.filter_name], *rank_key(each.offering, 0))))
 
 
-def _count_by_filter(offered: int, rejected: Sequence[Rejection]) -> tuple[tuple[str, int, int], ...]:
+def _count_by_filter(offered: int, rejected: Sequence[RejectedOffering]) -> tuple[tuple[str, int, int], ...]:
     removed = Counter(rejection.filter_name for rejection in rejected)
     counts, left = [], offered
     for name in FILTER_NAMES:

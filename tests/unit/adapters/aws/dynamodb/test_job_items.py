@@ -17,7 +17,7 @@ from fakes.builders import (
     make_job,
     make_offering,
     make_offering_key,
-    make_placement_try,
+    make_placement,
     make_running_job,
     make_selection,
     make_timeline_entry,
@@ -31,7 +31,7 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.job import Attempt, IntentKind, Job, JobState, Stop, StopIntent, StopKind, TimelineEntry
 from relaunch.core.jobs.lookup import due_at
 from relaunch.core.jobs.summary import summarize_job
-from relaunch.core.selection.selection import Rejection
+from relaunch.core.selection.selection import RejectedOffering
 from relaunch.ports import JobWrite, PermanentError
 
 # Building a strategy for a whole job takes hypothesis a moment; that says nothing about the code under test.
@@ -96,7 +96,7 @@ def test_every_timeline_entry_comes_back_as_it_was(entry: TimelineEntry) -> None
 @thorough
 @given(any_of(Attempt), st.integers(0, 40))
 def test_every_attempt_comes_back_as_it_was_compressed_or_not(attempt: Attempt, tries: int) -> None:
-    long = replace(attempt, closed_tries=attempt.closed_tries[:1] * tries)
+    long = replace(attempt, closed_placements=attempt.closed_placements[:1] * tries)
     item = job_items.attempt_item(make_job(), long)
     assert job_items.read_attempt(item) == long
 
@@ -187,11 +187,11 @@ class TestExpiry:
 class TestSizes:
     def test_an_attempt_with_long_reasons_and_many_tries_fits_into_one_read_unit(self) -> None:
         closed = tuple(
-            make_placement_try(
+            make_placement(
                 number,
                 offering=make_offering_key(f"g{number}.48xlarge", "us-east-1a", PurchaseOption.ON_DEMAND),
                 capacity_provider=f"training-g{number}-48xlarge-on-demand",
-                frozen_at=NOW + timedelta(minutes=number),
+                requested_at=NOW + timedelta(minutes=number),
                 task_arn=task_arn(number * 7919),
                 resume_uri=f"s3://acme-checkpoints/resnet/resnet-1f2e3d4c/attempt-{number}/step-{number:07d}/",
                 outcome=f"RESOURCE:GPU, RESOURCE:MEMORY after {number} minutes in PROVISIONING",
@@ -199,13 +199,13 @@ class TestSizes:
             for number in range(1, 31)
         )
         attempt = make_attempt(
-            closed_tries=closed,
+            closed_placements=closed,
             intent=StopIntent(IntentKind.INTERRUPTION, NOW, "EC2 announced an interruption"),
             stop=Stop(StopKind.HOST_LOST, NOW, "TerminationNotice", "Host EC2 (instance i-0123) terminated. " * 6),
         )
         item = job_items.attempt_item(make_job(), attempt)
         assert size_of(item) <= 4096
-        assert job_items.read_attempt(item).closed_tries == closed
+        assert job_items.read_attempt(item).closed_placements == closed
 
     def test_a_usual_attempt_is_kept_readable(self) -> None:
         job = make_running_job()
@@ -215,7 +215,7 @@ class TestSizes:
 
     def test_a_selection_among_all_offerings_of_a_large_region_stays_under_100_kb(self) -> None:
         rejected = tuple(
-            Rejection(
+            RejectedOffering(
                 make_offering(f"g{size}.{size}xlarge", purchase, zone=f"us-east-1{zone}", price_usd_per_hour=size / 7),
                 "accelerator memory",
                 f"{size * 811} MiB per card is less than the {size * 1024} MiB that are asked for",

@@ -7,7 +7,7 @@ import pytest
 
 from fakes.repository import REPOSITORY
 from relaunch.adapters.aws.ec2.events import parse_ec2_event
-from relaunch.core.launches.launch import CapacityNews, CapacityNewsKind
+from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind
 from relaunch.ports import PermanentError
 
 EVENTS = REPOSITORY / "events"
@@ -25,8 +25,8 @@ def load(name: str) -> dict[str, Any]:
     [
         (
             "aws.ec2.spot-interruption-warning",
-            CapacityNews(
-                CapacityNewsKind.INTERRUPTION_WARNING,
+            InstanceEvent(
+                InstanceEventKind.INTERRUPTION_WARNING,
                 INSTANCE_ID,
                 "terminate",
                 datetime(2026, 11, 3, 12, 40, 58, tzinfo=UTC),
@@ -34,8 +34,8 @@ def load(name: str) -> dict[str, Any]:
         ),
         (
             "aws.ec2.rebalance-recommendation",
-            CapacityNews(
-                CapacityNewsKind.REBALANCE_RECOMMENDATION,
+            InstanceEvent(
+                InstanceEventKind.REBALANCE_RECOMMENDATION,
                 INSTANCE_ID,
                 "",
                 datetime(2026, 11, 3, 12, 20, 11, tzinfo=UTC),
@@ -43,8 +43,8 @@ def load(name: str) -> dict[str, Any]:
         ),
         (
             "aws.ec2.instance-state-change",
-            CapacityNews(
-                CapacityNewsKind.STATE_CHANGE,
+            InstanceEvent(
+                InstanceEventKind.STATE_CHANGE,
                 INSTANCE_ID,
                 "shutting-down",
                 datetime(2026, 11, 3, 12, 43, 2, tzinfo=UTC),
@@ -52,7 +52,7 @@ def load(name: str) -> dict[str, Any]:
         ),
     ],
 )
-def test_event_of_ec2_is_read(name: str, expected: CapacityNews) -> None:
+def test_event_of_ec2_is_read(name: str, expected: InstanceEvent) -> None:
     assert parse_ec2_event(load(name)) == expected
 
 
@@ -77,7 +77,7 @@ def test_only_the_detail_says_which_instance(resources: list[str] | None) -> Non
 def test_warning_keeps_what_it_announces(action: str) -> None:
     news = parse_ec2_event({"detail-type": WARNING, "detail": {"instance-id": "i-0a", "instance-action": action}})
 
-    assert news == CapacityNews(CapacityNewsKind.INTERRUPTION_WARNING, "i-0a", action)
+    assert news == InstanceEvent(InstanceEventKind.INTERRUPTION_WARNING, "i-0a", action)
 
 
 @pytest.mark.parametrize("detail_type", ["EC2 Spot Instance Request Fulfillment", "AWS API Call via CloudTrail", None])

@@ -41,18 +41,18 @@ def test_all_that_ecs_describes_can_be_registered_but_what_we_leave_out() -> Non
 
 
 def test_a_derived_revision_keeps_every_member_of_its_source() -> None:
-    world = EcsWorld()
+    deps = EcsWorld()
     main = container(
         image="trainer:latest", stopTimeout=90, ulimits=[{"name": "memlock", "softLimit": -1, "hardLimit": -1}]
     )
-    source = world.register("trainer", main, tags=[{"key": "team", "value": "vision"}], **EVERYTHING)
-    registry = EcsRegistry(world.ecs)
+    source = deps.register("trainer", main, tags=[{"key": "team", "value": "vision"}], **EVERYTHING)
+    registry = EcsRegistry(deps.ecs)
 
     arn = registry.register(
         derive(source["taskDefinitionArn"], registry.load_definition(source["taskDefinitionArn"]), CHANGES)
     )
 
-    answer = world.ecs.describe_task_definition(taskDefinition=arn, include=["TAGS"])
+    answer = deps.ecs.describe_task_definition(taskDefinition=arn, include=["TAGS"])
     described = answer["taskDefinition"]
     assert {name: described[name] for name in EVERYTHING} == EVERYTHING
     changed = [{**source["containerDefinitions"][0], "image": "trainer@sha256:5e07"}]
@@ -65,37 +65,37 @@ def test_a_derived_revision_keeps_every_member_of_its_source() -> None:
 
 
 def test_a_source_that_was_deregistered_meanwhile_is_still_read() -> None:
-    world = EcsWorld()
-    arn = world.register("trainer")["taskDefinitionArn"]
-    world.ecs.deregister_task_definition(taskDefinition=arn)
+    deps = EcsWorld()
+    arn = deps.register("trainer")["taskDefinitionArn"]
+    deps.ecs.deregister_task_definition(taskDefinition=arn)
 
-    assert EcsRegistry(world.ecs).load_definition(arn).family == "trainer"
+    assert EcsRegistry(deps.ecs).load_definition(arn).family == "trainer"
 
 
 def test_a_source_is_read_from_ecs_once() -> None:
-    world = EcsWorld()
-    arn = world.register("trainer")["taskDefinitionArn"]
-    registry = EcsRegistry(world.ecs)
+    deps = EcsWorld()
+    arn = deps.register("trainer")["taskDefinitionArn"]
+    registry = EcsRegistry(deps.ecs)
 
     assert registry.load_definition(arn) is registry.load_definition(arn)
-    assert [each.action for each in world.simulator.requests].count("DescribeTaskDefinition") == 1
+    assert [each.action for each in deps.simulator.requests].count("DescribeTaskDefinition") == 1
 
 
 def test_tags_that_aws_gave_are_not_given_again() -> None:
-    world = EcsWorld()
-    arn = world.register("trainer")["taskDefinitionArn"]
-    world.simulator.definitions.tags[arn] = [{"key": "aws:cloudformation:stack-name", "value": "x"}]
+    deps = EcsWorld()
+    arn = deps.register("trainer")["taskDefinitionArn"]
+    deps.simulator.definitions.tags[arn] = [{"key": "aws:cloudformation:stack-name", "value": "x"}]
 
-    assert EcsRegistry(world.ecs).load_definition(arn).tags == {}
+    assert EcsRegistry(deps.ecs).load_definition(arn).tags == {}
 
 
 def test_a_throttled_registration_is_transient_and_goes_through_later() -> None:
-    world = EcsWorld()
-    registry = EcsRegistry(world.ecs)
+    deps = EcsWorld()
+    registry = EcsRegistry(deps.ecs)
     definition = TaskDefinition(
         "trainer--0123456789abcdef", {"containerDefinitions": [container()]}, {DERIVED_FROM: "x"}
     )
-    world.simulator.faults.fail_next("RegisterTaskDefinition", 1, Fault(FaultMoment.THROTTLE))
+    deps.simulator.faults.fail_next("RegisterTaskDefinition", 1, Fault(FaultMoment.THROTTLE))
 
     with pytest.raises(TransientError, match="registering task definition trainer--0123456789abcdef"):
         registry.register(definition)
@@ -105,8 +105,8 @@ def test_a_throttled_registration_is_transient_and_goes_through_later() -> None:
 
 
 def test_registrations_beyond_the_burst_are_transient() -> None:
-    world = EcsWorld()
-    registry = EcsRegistry(world.ecs)
+    deps = EcsWorld()
+    registry = EcsRegistry(deps.ecs)
     outcomes = []
     for number in range(25):
         definition = TaskDefinition(
@@ -121,10 +121,10 @@ def test_registrations_beyond_the_burst_are_transient() -> None:
 
 
 def test_a_refused_registration_is_permanent_and_says_why() -> None:
-    world = EcsWorld()
+    deps = EcsWorld()
     taken = container(portMappings=[{"containerPort": FIRST_PORT, "hostPort": FIRST_PORT}])
-    arn = world.register("trainer", taken)["taskDefinitionArn"]
-    registry = EcsRegistry(world.ecs)
+    arn = deps.register("trainer", taken)["taskDefinitionArn"]
+    registry = EcsRegistry(deps.ecs)
     derived = derive(arn, registry.load_definition(arn), RevisionChanges({}, "main", NeuronClaim((0,))))
 
     with pytest.raises(PermanentError, match="host port is mapped twice"):
@@ -139,26 +139,26 @@ def test_content_that_botocore_does_not_know_is_permanent() -> None:
 
 
 def test_a_revision_that_somebody_else_deregisters_first_is_not_counted() -> None:
-    world = EcsWorld()
-    registry = EcsRegistry(world.ecs)
+    deps = EcsWorld()
+    registry = EcsRegistry(deps.ecs)
     definition = TaskDefinition(
         "trainer--0123456789abcdef", {"containerDefinitions": [container()]}, {DERIVED_FROM: "x"}
     )
     registry.register(definition)
     registry.register(definition)
     inactive = Fault(FaultMoment.BEFORE, "InvalidParameterException", "The specified task definition is inactive.")
-    world.simulator.faults.fail_next("DeregisterTaskDefinition", 1, inactive)
+    deps.simulator.faults.fail_next("DeregisterTaskDefinition", 1, inactive)
 
     assert registry.deregister_family(definition.family) == 1
 
 
 def test_a_definition_that_may_not_be_read_is_permanent_and_not_taken_for_gone() -> None:
-    world = EcsWorld()
+    deps = EcsWorld()
     denied = Fault(FaultMoment.BEFORE, "AccessDeniedException", "no identity-based policy allows it")
-    world.simulator.faults.fail_next("DescribeTaskDefinition", 1, denied)
+    deps.simulator.faults.fail_next("DescribeTaskDefinition", 1, denied)
 
     with pytest.raises(PermanentError, match="AccessDenied"):
-        EcsRegistry(world.ecs).find_active("trainer--0123456789abcdef")
+        EcsRegistry(deps.ecs).find_active("trainer--0123456789abcdef")
 
 
 class TestLaunchesOfOneDefinition:
@@ -167,20 +167,20 @@ class TestLaunchesOfOneDefinition:
     MINUTE = timedelta(minutes=1)
 
     def test_one_question_serves_all_of_a_minute(self) -> None:
-        world, clock = EcsWorld(), FakeClock(NOW)
-        registry = EcsRegistry(world.ecs, clock)
+        deps, clock = EcsWorld(), FakeClock(NOW)
+        registry = EcsRegistry(deps.ecs, clock)
         arn = registry.register(DERIVED)
-        asked = len(world.simulator.requests)
+        asked = len(deps.simulator.requests)
 
         assert {registry.find_active(DERIVED.family, self.MINUTE) for _ in range(200)} == {arn}
-        assert len(world.simulator.requests) == asked + 1
+        assert len(deps.simulator.requests) == asked + 1
         clock.advance(timedelta(seconds=61))
         registry.find_active(DERIVED.family, self.MINUTE)
-        assert len(world.simulator.requests) == asked + 2
+        assert len(deps.simulator.requests) == asked + 2
 
     def test_that_there_is_none_is_never_an_old_answer(self) -> None:
-        world = EcsWorld()
-        registry = EcsRegistry(world.ecs, FakeClock(NOW))
+        deps = EcsWorld()
+        registry = EcsRegistry(deps.ecs, FakeClock(NOW))
         assert registry.find_active(DERIVED.family, self.MINUTE) is None
 
         arn = registry.register(DERIVED)
@@ -188,12 +188,12 @@ class TestLaunchesOfOneDefinition:
         assert registry.find_active(DERIVED.family, self.MINUTE) == arn
 
     def test_who_asks_for_the_present_state_gets_it_and_so_does_everybody_after(self) -> None:
-        world = EcsWorld()
-        registry = EcsRegistry(world.ecs, FakeClock(NOW))
+        deps = EcsWorld()
+        registry = EcsRegistry(deps.ecs, FakeClock(NOW))
         arn = registry.register(DERIVED)
         assert registry.find_active(DERIVED.family, self.MINUTE) == arn
 
-        world.ecs.deregister_task_definition(taskDefinition=arn)
+        deps.ecs.deregister_task_definition(taskDefinition=arn)
 
         assert registry.find_active(DERIVED.family, self.MINUTE) == arn
         assert registry.find_active(DERIVED.family) is None

@@ -6,7 +6,7 @@ import yaml
 from fakes.builders import make_launch_request, task_arn
 from fakes.repository import REPOSITORY
 from fakes.scripted_aws import ScriptedAws
-from relaunch.adapters.aws.ecs.rate_limiter import LAUNCHERS, LAUNCHES_PER_SECOND, Pace
+from relaunch.adapters.aws.ecs.rate_limiter import LAUNCHERS, LAUNCHES_PER_SECOND, RateLimiter
 from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch_local.ecs.rules.limits import rate_of
 
@@ -29,27 +29,27 @@ def sleeper() -> Sleeper:
 
 
 @pytest.fixture
-def pace(sleeper: Sleeper) -> Pace:
-    return Pace(lambda: sleeper.now, sleeper.sleep)
+def rate_limiter(sleeper: Sleeper) -> RateLimiter:
+    return RateLimiter(lambda: sleeper.now, sleeper.sleep)
 
 
-def test_the_first_launch_of_a_container_waits_for_nothing(pace: Pace, sleeper: Sleeper) -> None:
-    pace.wait()
+def test_the_first_launch_of_a_container_waits_for_nothing(rate_limiter: RateLimiter, sleeper: Sleeper) -> None:
+    rate_limiter.wait()
 
     assert sleeper.now == 1_000.0
 
 
-def test_a_container_keeps_to_its_part_of_the_rate(pace: Pace, sleeper: Sleeper) -> None:
+def test_a_container_keeps_to_its_part_of_the_rate(rate_limiter: RateLimiter, sleeper: Sleeper) -> None:
     for _ in range(39):
-        pace.wait()
+        rate_limiter.wait()
 
     assert sleeper.now - 1_000.0 == pytest.approx(38 * LAUNCHERS / LAUNCHES_PER_SECOND)
 
 
-def test_who_took_longer_than_a_turn_does_not_wait(pace: Pace, sleeper: Sleeper) -> None:
-    pace.wait()
+def test_who_took_longer_than_a_turn_does_not_wait(rate_limiter: RateLimiter, sleeper: Sleeper) -> None:
+    rate_limiter.wait()
     sleeper.now += 5.0
-    pace.wait()
+    rate_limiter.wait()
 
     assert sleeper.now == 1_005.0
 
@@ -67,9 +67,11 @@ def test_as_many_containers_share_the_rate_as_the_template_lets_run() -> None:
     assert yaml.safe_load(line)["ScalingConfig"]["MaximumConcurrency"] == LAUNCHERS
 
 
-def test_a_container_that_ecs_throttled_gives_way_before_its_next_launch(pace: Pace, sleeper: Sleeper) -> None:
+def test_a_container_that_ecs_throttled_gives_way_before_its_next_launch(
+    rate_limiter: RateLimiter, sleeper: Sleeper
+) -> None:
     ecs = ScriptedAws("ecs")
-    target = EcsTarget(ecs.client, "relaunch", pace=pace)
+    target = EcsTarget(ecs.client, "relaunch", rate_limiter=rate_limiter)
     ecs.refuse("RunTask", "ThrottlingException", "Rate exceeded")
     ecs.answer("RunTask", tasks=[{"taskArn": task_arn()}], failures=[])
 

@@ -6,11 +6,11 @@ from relaunch.core.selection.neuron_devices import FIRST_PORT, MachineRoom
 
 def with_machine() -> tuple[EcsWorld, EcsTarget]:
     """A provider's machine with a task on it that takes a port."""
-    world = EcsWorld()
-    world.provider(max_size=1)
-    world.register("train", container(portMappings=[{"containerPort": FIRST_PORT, "hostPort": FIRST_PORT}]))
-    world.wait_for(world.run_one("g5-spot"), "RUNNING")
-    return world, EcsTarget(world.ecs, "c")
+    deps = EcsWorld()
+    deps.provider(max_size=1)
+    deps.register("train", container(portMappings=[{"containerPort": FIRST_PORT, "hostPort": FIRST_PORT}]))
+    deps.wait_for(deps.run_one("g5-spot"), "RUNNING")
+    return deps, EcsTarget(deps.ecs, "c")
 
 
 def test_room_is_what_tasks_and_the_agent_have_left() -> None:
@@ -25,12 +25,12 @@ def test_room_is_what_tasks_and_the_agent_have_left() -> None:
 
 
 def test_machines_of_other_types_and_providers_and_draining_ones_have_no_room() -> None:
-    world, target = with_machine()
+    deps, target = with_machine()
 
     assert target.find_room("g6.xlarge", "g5-spot") == []
     assert target.find_room("g5.xlarge", "another") == []
-    (host,) = world.simulator.clusters.get("c").hosts.values()
-    world.ecs.update_container_instances_state(cluster="c", containerInstances=[host.arn], status="DRAINING")
+    (host,) = deps.simulator.clusters.get("c").hosts.values()
+    deps.ecs.update_container_instances_state(cluster="c", containerInstances=[host.arn], status="DRAINING")
     assert target.find_room("g5.xlarge", "g5-spot") == []
 
 

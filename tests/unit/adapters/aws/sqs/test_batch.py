@@ -8,11 +8,11 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from fakes.builders import NOW
 from fakes.clock import FakeClock
-from fakes.metrics import ListMeasures
+from fakes.metrics import ListMetrics
 from fakes.sources import ListLog
 from relaunch.adapters.aws.sqs.batch import QueueMeter, handle_batch
-from relaunch.adapters.aws.sqs.dead_letter_queue import PoisonQueue
-from relaunch.core.lifecycle.metrics import Measure, Metric
+from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
+from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.ports import PermanentError, TransientError
 
 LAST_TRY = 5
@@ -34,14 +34,14 @@ class Consumer:
     """A function's end of a queue."""
 
     def __init__(self, last_try: int = LAST_TRY) -> None:
-        self.sqs, self.log, self.measures = SentMessages(), ListLog(), ListMeasures()
-        self.poison = PoisonQueue(self.sqs, "dead", self.log, last_try)  # type: ignore[arg-type]
-        self.meter = QueueMeter("intake", self.measures, FakeClock())
+        self.sqs, self.log, self.metrics = SentMessages(), ListLog(), ListMetrics()
+        self.dead_letters = DeadLetterSender(self.sqs, "dead", self.log, last_try)  # type: ignore[arg-type]
+        self.meter = QueueMeter("intake", self.metrics, FakeClock())
 
     def handle(self, handle_body: Callable[[str], object], *records: dict[str, Any]) -> list[str]:
         """Return the ids of the messages that are to come again."""
         context = cast("LambdaContext", None)
-        answer = handle_batch({"Records": list(records)}, context, handle_body, self.poison, self.meter)
+        answer = handle_batch({"Records": list(records)}, context, handle_body, self.dead_letters, self.meter)
         return [str(each["itemIdentifier"]) for each in answer["batchItemFailures"]]
 
 
@@ -134,7 +134,7 @@ def test_poison_that_cannot_be_sent_away_comes_again() -> None:
     consumer.sqs.send_message = refuse  # type: ignore[method-assign]
 
     assert consumer.handle(raising(PermanentError("no JSON")), record()) == ["1"]
-    assert consumer.measures.of(Metric.DEAD_LETTERED) == []
+    assert consumer.metrics.of(Metric.DEAD_LETTERED) == []
 
 
 def test_a_redriven_message_keeps_since_when_it_fails() -> None:
@@ -151,13 +151,13 @@ def test_messages_are_measured_under_the_name_of_their_queue() -> None:
 
     consumer.handle(raising(None, TransientError("throttled"), PermanentError("no")), *(record(each) for each in "123"))
 
-    assert consumer.measures.values(Metric.QUEUE_AGE) == [90, 90, 90]
-    assert consumer.measures.of(Metric.MESSAGES_FAILED) == [Measure(Metric.MESSAGES_FAILED, label="intake")]
-    assert consumer.measures.of(Metric.DEAD_LETTERED) == [Measure(Metric.DEAD_LETTERED, label="intake")]
+    assert consumer.metrics.values(Metric.QUEUE_AGE) == [90, 90, 90]
+    assert consumer.metrics.of(Metric.MESSAGES_FAILED) == [MetricDatum(Metric.MESSAGES_FAILED, label="intake")]
+    assert consumer.metrics.of(Metric.DEAD_LETTERED) == [MetricDatum(Metric.DEAD_LETTERED, label="intake")]
 
 
 def test_a_message_without_times_has_no_age_and_is_handled_all_the_same() -> None:
     consumer = Consumer()
 
     assert consumer.handle(raising(None), record(attributes={})) == []
-    assert consumer.measures.recorded == []
+    assert consumer.metrics.recorded == []

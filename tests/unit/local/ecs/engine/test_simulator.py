@@ -15,7 +15,7 @@ from relaunch_local.ecs.engine.model import Host, Task
 STEPS = 250
 
 
-def random_world(seed: int) -> tuple[EcsWorld, random.Random]:
+def random_dependencies(seed: int) -> tuple[EcsWorld, random.Random]:
     chance = random.Random(seed)  # noqa: S311
     world = EcsWorld(throttling=False, seed=seed)
 
@@ -103,7 +103,7 @@ def check(world: EcsWorld) -> None:
 
 
 def history(seed: int) -> EcsWorld:
-    world, chance = random_world(seed)
+    world, chance = random_dependencies(seed)
     for _ in range(STEPS):
         act(world, chance)
         check(world)

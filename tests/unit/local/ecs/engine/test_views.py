@@ -37,7 +37,7 @@ def problems(shape: Shape, value: Any, path: str) -> Iterator[str]:
         yield f"{path} is {value!r}, none of its values"
 
 
-def busy_world() -> EcsWorld:
+def busy_dependencies() -> EcsWorld:
     """A world in which everything has something to show."""
     world = EcsWorld(throttling=False)
     world.provider(max_size=2)
@@ -110,7 +110,7 @@ def model() -> ServiceModel:
 
 
 def test_every_answer_fits_botocores_model(model: ServiceModel) -> None:
-    world = busy_world()
+    world = busy_dependencies()
     seen = set()
 
     for action, request in calls(world):

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from relaunch.adapters.aws.dynamodb.table import Item, epoch, key, number, stamp, text
 from relaunch.core.jobs.job import Attempt, Job, JobSummary, TimelineEntry
-from relaunch.core.jobs.lookup import due_at, selected_try, waited_slot
+from relaunch.core.jobs.lookup import due_at, selected_placement, waited_slot
 from relaunch.core.jobs.summary import summarize_job
 from relaunch.core.selection.rows import explain_rows
 from relaunch.core.selection.selection import Selection
@@ -107,10 +107,12 @@ def selection_item(job: Job, selection: Selection, selected_at: datetime) -> Ite
 
     While a job waits for its next try, the table of that try is replaced each time the job looks again.
     """
-    attempt_number, try_number = selected_try(job, is_placed=bool(selection.kept))
-    stored = StoredSelection(attempt_number, try_number, selected_at, explain_rows(selection), selection.filter_counts)
+    attempt_number, placement_number = selected_placement(job, is_placed=bool(selection.kept))
+    stored = StoredSelection(
+        attempt_number, placement_number, selected_at, explain_rows(selection), selection.filter_counts
+    )
     packed = zlib.compress(_SELECTION.dump_json(stored), 9)
-    item = key(job_pk(job.job_id), f"SELECTION#{attempt_number:04d}#{try_number:02d}")
+    item = key(job_pk(job.job_id), f"SELECTION#{attempt_number:04d}#{placement_number:02d}")
     return _expiring(item | {"packed": {"B": packed}}, job)
 
 
@@ -129,7 +131,7 @@ def image_pk(repository: str, tag: str) -> str:
 def instance_item(job: Job, attempt: Attempt, instance_id: str) -> Item:
     """Return the item by which news about a machine finds the job; no task runs longer than the job may."""
     item = key(instance_pk(instance_id), job_pk(job.job_id))
-    limit = attempt.placement_try.frozen_at + job.definition.max_runtime
+    limit = attempt.placement.requested_at + job.definition.max_runtime
     return item | {"expires_at": epoch(limit + KEPT_AFTER_LIMIT)}
 
 

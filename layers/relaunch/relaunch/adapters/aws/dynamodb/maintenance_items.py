@@ -3,15 +3,15 @@
 from pydantic import TypeAdapter
 
 from relaunch.adapters.aws.dynamodb.table import JobsTable, key, number, text
-from relaunch.ports import RevisionUpkeep
+from relaunch.ports import RevisionMaintenance
 
-_UPKEEP = TypeAdapter(RevisionUpkeep)
+_UPKEEP = TypeAdapter(RevisionMaintenance)
 _PK = "UPKEEP"
 _REVISIONS = "REVISIONS"
 
 
-class UpkeepItems:
-    """Implements UpkeepStore."""
+class MaintenanceItems:
+    """Implements MaintenanceStore."""
 
     def __init__(self, table: JobsTable) -> None:
         self._table = table
@@ -19,16 +19,16 @@ class UpkeepItems:
     def take_turn(self, name: str) -> int:
         return self._table.count_up("TURN", name) - 1
 
-    def load_upkeep(self) -> RevisionUpkeep | None:
+    def load_maintenance(self) -> RevisionMaintenance | None:
         item = self._table.get(_PK, _REVISIONS)
         return None if item is None else _UPKEEP.validate_json(item["body"]["S"])
 
-    def save_upkeep(self, upkeep: RevisionUpkeep) -> bool:
-        saved = RevisionUpkeep(upkeep.next_at, upkeep.unused_since, upkeep.version + 1)
+    def save_maintenance(self, maintenance: RevisionMaintenance) -> bool:
+        saved = RevisionMaintenance(maintenance.next_at, maintenance.unused_since, maintenance.version + 1)
         item = key(_PK, _REVISIONS) | {
             "version": number(saved.version),
             "body": text(_UPKEEP.dump_json(saved).decode()),
         }
-        if not upkeep.version:
+        if not maintenance.version:
             return self._table.put(item, "attribute_not_exists(pk)")
-        return self._table.put(item, "version = :version", {":version": number(upkeep.version)})
+        return self._table.put(item, "version = :version", {":version": number(maintenance.version)})

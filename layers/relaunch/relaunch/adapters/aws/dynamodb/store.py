@@ -17,7 +17,7 @@ from relaunch.adapters.aws.dynamodb import job_items as items
 from relaunch.adapters.aws.dynamodb.capacity_items import CapacityItems
 from relaunch.adapters.aws.dynamodb.definition_items import DefinitionItems
 from relaunch.adapters.aws.dynamodb.event_items import EventItems
-from relaunch.adapters.aws.dynamodb.maintenance_items import UpkeepItems
+from relaunch.adapters.aws.dynamodb.maintenance_items import MaintenanceItems
 from relaunch.adapters.aws.dynamodb.slots import full_cap, release_slots, take_slots
 from relaunch.adapters.aws.dynamodb.table import (
     MAX_ACTIONS,
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 _TORN_READS = 4
 
 
-class DynamoDbJobs(DefinitionItems, CapacityItems, EventItems, UpkeepItems):
-    """Implements JobStore, DefinitionStore, CapacityStore and UpkeepStore.
+class DynamoDbJobs(DefinitionItems, CapacityItems, EventItems, MaintenanceItems):
+    """Implements JobStore, DefinitionStore, CapacityStore and MaintenanceStore.
 
     `pause` sleeps for some seconds between tries of a transaction that met another one.
     """

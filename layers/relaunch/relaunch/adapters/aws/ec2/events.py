@@ -9,14 +9,14 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from relaunch.adapters.aws.timestamps import Moment
-from relaunch.core.launches.launch import CapacityNews, CapacityNewsKind
+from relaunch.adapters.aws.timestamps import Timestamp
+from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind
 from relaunch.ports import PermanentError
 
 _KINDS = {
-    "EC2 Spot Instance Interruption Warning": CapacityNewsKind.INTERRUPTION_WARNING,
-    "EC2 Instance Rebalance Recommendation": CapacityNewsKind.REBALANCE_RECOMMENDATION,
-    "EC2 Instance State-change Notification": CapacityNewsKind.STATE_CHANGE,
+    "EC2 Spot Instance Interruption Warning": InstanceEventKind.INTERRUPTION_WARNING,
+    "EC2 Instance Rebalance Recommendation": InstanceEventKind.REBALANCE_RECOMMENDATION,
+    "EC2 Instance State-change Notification": InstanceEventKind.STATE_CHANGE,
 }
 
 
@@ -32,10 +32,10 @@ class _Event(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     detail: _Detail
-    time: Moment | None = None
+    time: Timestamp | None = None
 
 
-def parse_ec2_event(event: Mapping[str, object]) -> CapacityNews | None:
+def parse_ec2_event(event: Mapping[str, object]) -> InstanceEvent | None:
     """Read an EventBridge event from `aws.ec2`; None for a detail type that concerns nobody here.
 
     `state` is the new state of a state change (`shutting-down`, `terminated`…), and what a warning announces
@@ -52,4 +52,4 @@ def parse_ec2_event(event: Mapping[str, object]) -> CapacityNews | None:
     except ValidationError as exc:
         wrong = "; ".join(f"{'.'.join(str(part) for part in error['loc'])}: {error['msg']}" for error in exc.errors())
         raise PermanentError(f"reading an event from EC2: {wrong}") from exc
-    return CapacityNews(kind, seen.detail.instance_id, seen.detail.state or seen.detail.instance_action, seen.time)
+    return InstanceEvent(kind, seen.detail.instance_id, seen.detail.state or seen.detail.instance_action, seen.time)

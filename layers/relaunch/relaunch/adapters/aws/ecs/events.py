@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
-from relaunch.adapters.aws.timestamps import Moment
+from relaunch.adapters.aws.timestamps import Timestamp
 from relaunch.core.launches.launch import ContainerInstance, ContainerInstanceObservation, TaskObservation
 from relaunch.core.launches.placement_constraints import AVAILABILITY_ZONE, INSTANCE_TYPE
 from relaunch.core.selection.gpu_devices import GpuDevice
@@ -49,9 +49,9 @@ class _Task(_Payload):
     containers: tuple[_Container, ...] = ()
     container_instance_arn: str | None = None
     availability_zone: str | None = None
-    created_at: Moment | None = None
-    started_at: Moment | None = None
-    stopped_at: Moment | None = None
+    created_at: Timestamp | None = None
+    started_at: Timestamp | None = None
+    stopped_at: Timestamp | None = None
 
 
 class _Attribute(_Payload):
@@ -74,7 +74,7 @@ class _ContainerInstance(_Payload):
     status: str = ""
     running_tasks_count: int = 0
     pending_tasks_count: int = 0
-    registered_at: Moment | None = None
+    registered_at: Timestamp | None = None
     attributes: tuple[_Attribute, ...] = ()
     gpu_devices: tuple[_Gpu, ...] = ()
 

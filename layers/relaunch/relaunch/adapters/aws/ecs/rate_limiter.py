@@ -13,7 +13,7 @@ LAUNCHES_PER_SECOND = 38.0
 _YIELD_SECONDS = 3.0
 
 
-class Pace:
+class RateLimiter:
     """Keeps the launches of one container apart; after one that ECS throttled, a little longer: stops go first."""
 
     def __init__(

@@ -7,7 +7,7 @@ from botocore.exceptions import ClientError, ParamValidationError
 
 from relaunch.adapters.aws.ecs.events import observe_container_instance, observe_gpus, observe_task
 from relaunch.adapters.aws.ecs.pages import read_pages
-from relaunch.adapters.aws.ecs.rate_limiter import Pace
+from relaunch.adapters.aws.ecs.rate_limiter import RateLimiter
 from relaunch.adapters.aws.ecs.remaining_resources import read_room
 from relaunch.adapters.aws.ecs.run_task import build_run_task, outcome_of_error, outcome_of_response
 from relaunch.adapters.aws.errors import AwsError, aws_errors, error_code, is_throttled
@@ -52,9 +52,9 @@ class EcsTarget:
         cluster: str,
         subnets: Sequence[str] = (),
         security_groups: Sequence[str] = (),
-        pace: Pace | None = None,
+        rate_limiter: RateLimiter | None = None,
     ) -> None:
-        self._pace = pace
+        self._rate_limiter = rate_limiter
         self._client = client
         self._cluster = cluster
         self._subnets = tuple(subnets)
@@ -64,8 +64,8 @@ class EcsTarget:
         violations = check_limits(request)
         if violations:
             raise PermanentError(f"launching {request.started_by}: {'; '.join(violations)}")
-        if self._pace:
-            self._pace.wait()
+        if self._rate_limiter:
+            self._rate_limiter.wait()
         try:
             response = self._client.run_task(
                 **build_run_task(request, self._cluster, self._subnets, self._security_groups)
@@ -73,8 +73,8 @@ class EcsTarget:
         except ParamValidationError as error:
             raise PermanentError(f"launching {request.started_by}: {error}") from error
         except AwsError as error:
-            if self._pace and is_throttled(error):
-                self._pace.give_way()
+            if self._rate_limiter and is_throttled(error):
+                self._rate_limiter.give_way()
             return outcome_of_error(error)
         return outcome_of_response(response)
 

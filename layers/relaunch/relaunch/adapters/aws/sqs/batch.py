@@ -13,17 +13,17 @@ from aws_lambda_powertools.utilities.batch.types import PartialItemFailureRespon
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from relaunch.adapters.aws.sqs.dead_letter_queue import PoisonQueue
-from relaunch.core.lifecycle.metrics import Measure, Metric, measure_age
-from relaunch.ports import Clock, Measures, PermanentError
+from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
+from relaunch.core.lifecycle.metrics import Metric, MetricDatum, age_metric
+from relaunch.ports import Clock, Metrics, PermanentError
 
 
 class QueueMeter:
     """Measures the messages of one queue: how old they are, how many fail, how many are given up."""
 
-    def __init__(self, queue: str, measures: Measures, clock: Clock) -> None:
+    def __init__(self, queue: str, metrics: Metrics, clock: Clock) -> None:
         self._queue = queue
-        self._measures = measures
+        self._metrics = metrics
         self._clock = clock
 
     def received(self, record: SQSRecord) -> None:
@@ -31,22 +31,22 @@ class QueueMeter:
         milliseconds = record.attributes.get("SentTimestamp")
         if milliseconds:
             sent_at = datetime.fromtimestamp(int(milliseconds) / 1000, UTC)
-            self._measures.record(measure_age(self._queue, sent_at, self._clock.now()))
+            self._metrics.record(age_metric(self._queue, sent_at, self._clock.now()))
 
     def failed(self) -> None:
         """A try failed."""
-        self._measures.record(Measure(Metric.MESSAGES_FAILED, label=self._queue))
+        self._metrics.record(MetricDatum(Metric.MESSAGES_FAILED, label=self._queue))
 
     def buried(self) -> None:
         """A message went to the dead-letter queue."""
-        self._measures.record(Measure(Metric.DEAD_LETTERED, label=self._queue))
+        self._metrics.record(MetricDatum(Metric.DEAD_LETTERED, label=self._queue))
 
 
 def handle_batch(
     event: dict[str, Any],
     context: LambdaContext,
     handle_body: Callable[[str], object],
-    poison: PoisonQueue,
+    dead_letters: DeadLetterSender,
     meter: QueueMeter | None = None,
 ) -> PartialItemFailureResponse:
     """Handle every message of a batch; those that failed for now are named in the answer and delivered again.
@@ -66,10 +66,10 @@ def handle_batch(
         except Exception as error:
             if meter:
                 meter.failed()
-            reason = poison.note_failure(record, error)
+            reason = dead_letters.note_failure(record, error)
             if not reason:
                 raise
-        poison.bury(record, reason)
+        dead_letters.send(record, reason)
         if meter:
             meter.buried()
         return None

@@ -22,7 +22,7 @@ _LONGEST_REASON = 1_000
 _REFUSED = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-class PoisonQueue:
+class DeadLetterSender:
     """The function's dead-letter queue, for messages that trying again cannot help.
 
     We send them there ourselves, at once: SQS would try them maxReceiveCount times, and a message that it moves carries
@@ -45,7 +45,7 @@ class PoisonQueue:
         self._log.decided("failed", message_id=record.message_id, reason=words, receive_count=number, traceback=trace)
         return f"given up after {number} tries: {words}" if 0 < self._last_try <= number else ""
 
-    def bury(self, record: "SQSRecord", reason: str) -> None:
+    def send(self, record: "SQSRecord", reason: str) -> None:
         """Send a message there with why and since when it fails.
 
         Raises:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from relaunch.adapters.aws.errors import aws_errors
-from relaunch.core.messages.dead_letter import FIRST_SEEN, DeadLetter, DeadLetterQueue
+from relaunch.core.messages.dead_letter import FIRST_SEEN, DeadLetterMessage, DeadLetterQueue
 from relaunch.ports import PermanentError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class SqsDeadLetters:
         (self._empty.discard if count else self._empty.add)(queue.name)
         return count
 
-    def receive(self, queue: DeadLetterQueue) -> list[DeadLetter]:
+    def receive(self, queue: DeadLetterQueue) -> list[DeadLetterMessage]:
         wait_seconds = 0 if queue.name in self._empty else self._wait_seconds
         with aws_errors(f"looking at the dead letters of {queue.name}"):
             answer = self._client.receive_message(
@@ -59,15 +59,15 @@ class SqsDeadLetters:
             )
         return [_read(queue, message) for message in answer.get("Messages", ())]
 
-    def put_back(self, letters: Collection[DeadLetter]) -> None:
-        by_url: dict[str, list[DeadLetter]] = {}
+    def put_back(self, letters: Collection[DeadLetterMessage]) -> None:
+        by_url: dict[str, list[DeadLetterMessage]] = {}
         for letter in letters:
             by_url.setdefault(letter.queue.url, []).append(letter)
         for url, of_queue in by_url.items():
             for start in range(0, len(of_queue), _PAGE):
                 self._show_again(url, of_queue[start : start + _PAGE])
 
-    def _show_again(self, url: str, letters: Sequence[DeadLetter]) -> None:
+    def _show_again(self, url: str, letters: Sequence[DeadLetterMessage]) -> None:
         # Whatever fails of it is visible again in a minute.
         with aws_errors("putting dead letters back"):
             self._client.change_message_visibility_batch(
@@ -78,7 +78,7 @@ class SqsDeadLetters:
                 ],
             )
 
-    def redrive(self, letter: DeadLetter) -> None:
+    def redrive(self, letter: DeadLetterMessage) -> None:
         source_url = letter.queue.source_url
         if source_url is None:
             raise PermanentError(f"{letter.queue.name} has no queue to send message {letter.message_id} to")
@@ -89,15 +89,15 @@ class SqsDeadLetters:
             self._client.send_message(QueueUrl=source_url, MessageBody=letter.body, MessageAttributes=kept)
         self.drop(letter)
 
-    def drop(self, letter: DeadLetter) -> None:
+    def drop(self, letter: DeadLetterMessage) -> None:
         with aws_errors(f"deleting dead letter {letter.message_id} of {letter.queue.name}"):
             self._client.delete_message(QueueUrl=letter.queue.url, ReceiptHandle=letter.receipt)
 
 
-def _read(queue: DeadLetterQueue, message: Mapping[str, Any]) -> DeadLetter:
+def _read(queue: DeadLetterQueue, message: Mapping[str, Any]) -> DeadLetterMessage:
     system: Mapping[str, str] = message.get("Attributes", {})
     given = message.get("MessageAttributes", {})
-    return DeadLetter(
+    return DeadLetterMessage(
         queue,
         message["MessageId"],
         message.get("Body", ""),
