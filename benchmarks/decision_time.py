@@ -14,7 +14,6 @@ from typing import Any
 from benchmarks.session import Session
 from benchmarks.tables import Table, median, percentile
 from fakes.dependencies import make_dependencies
-from fakes.jobs import InMemoryJobs
 from fakes.scripted_aws import ScriptedAws
 from fakes.sources import FakeSnapshots, FakeSpotPrices
 from fakes.webhook import EVENTS, SECRET, make_request
@@ -32,12 +31,15 @@ from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
 from relaunch.bootstrap import SystemClock
 from relaunch.core.jobs.job import Job, TimelineEntry
 from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.triggers.matching import IgnoredEvent
-from relaunch.ports import Dependencies, JobWrite
+from relaunch.ports import Dependencies
 from relaunch.settings import parse_capacity_providers
 from relaunch.usecases.launch_attempt import launch_attempt
 from relaunch.usecases.submit_job import submit_event
 from relaunch_local.ecs import Purchase
+from relaunch_local.in_memory.definitions import InMemoryDefinitions
+from relaunch_local.in_memory.jobs import InMemoryJobs
 from relaunch_local.stack.build import REPOSITORY
 from relaunch_local.stack.training_cluster import (
     CLUSTER,
@@ -69,20 +71,20 @@ class EncodedJobs(InMemoryJobs):
         self._items: dict[str, Any] = {}
 
     def create_job(self, job: Job, timeline: Sequence[TimelineEntry]) -> bool:
-        self._encode(JobWrite(job, tuple(timeline)), replace(job, version=1))
+        self._encode(Decision(job, tuple(timeline)), replace(job, version=1))
         return super().create_job(job, timeline)
 
     def load_job(self, job_id: str) -> Job | None:
         found = self._items.get(job_id)
         return job_items.read_job(*found) if found else None
 
-    def save_job(self, write: JobWrite) -> Job:
-        saved = super().save_job(write)
-        self._encode(write, saved)
+    def save_job(self, decision: Decision) -> Job:
+        saved = super().save_job(decision)
+        self._encode(decision, saved)
         return saved
 
-    def _encode(self, write: JobWrite, job: Job) -> None:
-        items = job_items.written_items(write, job)
+    def _encode(self, decision: Decision, job: Job) -> None:
+        items = job_items.written_items(decision, job)
         attempt = next((item for item in items if item["sk"]["S"].startswith("ATTEMPT")), None)
         self._items[job.job_id] = (job_items.job_item(job, "write"), attempt)
 
@@ -173,10 +175,11 @@ def _make_dependencies(ecs: ScriptedAws, sqs: ScriptedAws) -> Dependencies:
         for zone in ZONES
         if (price := price_of(name, zone, Purchase.SPOT)) is not None
     }
-    jobs = EncodedJobs()
+    definitions = InMemoryDefinitions()
     for definition in parse_definitions(DEFINITIONS.read_text(), DEFINITIONS.name, load_catalogue()):
-        jobs.save_definition(replace(definition, max_running_jobs=UNLIMITED))
-    deps = make_dependencies(jobs=jobs, clock=SystemClock(), limits=StackLimits(max_running_jobs=UNLIMITED))
+        definitions.save_definition(replace(definition, max_running_jobs=UNLIMITED))
+    limits = StackLimits(max_running_jobs=UNLIMITED)
+    deps = make_dependencies(jobs=EncodedJobs(), definitions=definitions, clock=SystemClock(), limits=limits)
     return replace(
         deps,
         tasks=EcsTarget(ecs.client, CLUSTER),

@@ -23,10 +23,10 @@ from benchmarks.errors import NotMeasurableError
 from benchmarks.fresh_process import measure
 from benchmarks.stand_in import Exchange, StandIn, serve_stand_in
 from fakes.aws import create_jobs_table
-from relaunch.adapters.aws.dynamodb.store import DynamoDbJobs
+from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.adapters.definition_file.parser import parse_definitions
 from relaunch.adapters.offerings.bundled import load_catalogue
-from relaunch.ports import JobWrite
+from relaunch.core.lifecycle.decision import Decision
 from relaunch_local.ecs import Clock, EcsServer, EcsSimulator, Script, ScriptedProcesses
 from relaunch_local.stack.account import CHECKPOINTS, push_image
 from relaunch_local.stack.build import REPOSITORY
@@ -169,7 +169,7 @@ class _Teller:
         self._client("s3").create_bucket(Bucket=CHECKPOINTS, CreateBucketConfiguration={"LocationConstraint": REGION})
         push_image(Emulator(self.upstreams["*"]))
         for definition in parse_definitions(DEFINITIONS.read_text(), DEFINITIONS.name, load_catalogue()):
-            self._jobs.save_definition(definition)
+            self._stores.definitions.save_definition(definition)
 
     def _hand_twice(self, function: str, situation: str, event: object) -> None:
         self._hand(function, situation, event)
@@ -210,13 +210,13 @@ class _Teller:
             self._client("s3").put_object(Bucket=CHECKPOINTS, Key=f"{prefix}/{name}", Body=body.encode())
 
     def _make_due(self, job_id: str) -> None:
-        job = self._jobs.load_job(job_id)
+        job = self._stores.jobs.load_job(job_id)
         if job is not None:
-            self._jobs.save_job(JobWrite(replace(job, wake_at=datetime.now(UTC) - timedelta(seconds=1))))
+            self._stores.jobs.save_job(Decision(replace(job, wake_at=datetime.now(UTC) - timedelta(seconds=1))))
 
     @cached_property
-    def _jobs(self) -> DynamoDbJobs:
-        return DynamoDbJobs(self._client("dynamodb"), TABLE)
+    def _stores(self) -> DynamoDbStores:
+        return DynamoDbStores(self._client("dynamodb"), TABLE)
 
     @cached_property
     def _client(self) -> Callable[[str], Any]:

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from fakes.aws import aws_in_process, create_jobs_table, make_client
-from fakes.jobs import InMemoryJobs
-from relaunch.adapters.aws.dynamodb.store import DynamoDbJobs
+from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
+from relaunch_local.in_memory.stores import InMemoryStores
 
 
 @pytest.fixture(scope="module")
@@ -16,11 +16,11 @@ def dynamodb() -> Iterator[Any]:
 
 
 @pytest.fixture(params=["in memory", "DynamoDB"])
-def store(request: pytest.FixtureRequest) -> InMemoryJobs | DynamoDbJobs:
-    """The jobs table, empty: the fake and the real adapter must behave the same."""
+def stores(request: pytest.FixtureRequest) -> InMemoryStores | DynamoDbStores:
+    """The stores of an empty jobs table: the fakes and the real adapters must behave the same."""
     if request.param == "in memory":
-        return InMemoryJobs()
+        return InMemoryStores()
     client = request.getfixturevalue("dynamodb")
     table_name = f"jobs-{uuid.uuid4()}"
     create_jobs_table(client, table_name)
-    return DynamoDbJobs(client, table_name)
+    return DynamoDbStores(client, table_name)

@@ -2,12 +2,21 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
+
+import pytest
 
 from fakes.builders import NOW, make_capacity_failure, make_offering_key
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.ports import CapacityStore
 
 MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture
+def store(stores: Any) -> CapacityStore:
+    capacity: CapacityStore = stores.capacity
+    return capacity
 
 
 def test_nothing_failed_at_first(store: CapacityStore) -> None:

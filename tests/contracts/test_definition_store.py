@@ -1,5 +1,9 @@
 """What every DefinitionStore does: the fake as well as the adapter."""
 
+from typing import Any
+
+import pytest
+
 from fakes.builders import make_definition
 from relaunch.core.definitions.definition import (
     GithubTrigger,
@@ -14,6 +18,12 @@ from relaunch.ports import DefinitionStore
 PUSH = GithubTrigger("acme/vision", "push", branches=("main", "release/**"), wait_for_image=ImageWait("trainer"))
 UPLOAD = S3Trigger("acme-datasets", prefix="images/", suffix=".manifest")
 IMAGE = ImageTrigger("trainer", tag="{sha}")
+
+
+@pytest.fixture
+def store(stores: Any) -> DefinitionStore:
+    definitions: DefinitionStore = stores.definitions
+    return definitions
 
 
 def found(store: DefinitionStore, source: TriggerSource, name: str) -> list[str]:

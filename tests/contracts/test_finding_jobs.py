@@ -15,12 +15,19 @@ from fakes.builders import (
     make_running_job,
     make_timeline_entry,
 )
-from relaunch.core.jobs.job import Effect, EffectKind, Job, JobState, Waiting, WaitReason
+from relaunch.core.jobs.job import AdmitWaiting, Job, JobState, Waiting, WaitReason
 from relaunch.core.jobs.summary import summarize_job
-from relaunch.ports import EventRecord, JobStore, JobWrite, PermanentError
+from relaunch.core.lifecycle.decision import Decision
+from relaunch.ports import JobStore, PermanentError
 
 HOUR = timedelta(hours=1)
 OVER: dict[str, Any] = {"state": JobState.SUCCEEDED, "wake_at": None, "waiting": None, "ended_at": NOW + HOUR}
+
+
+@pytest.fixture
+def store(stores: Any) -> JobStore:
+    jobs: JobStore = stores.jobs
+    return jobs
 
 
 def create(store: JobStore, job: Job) -> Job:
@@ -53,18 +60,18 @@ class TestFindingJobs:
 
     def test_a_job_is_due_again_at_its_next_time_and_no_more_once_it_is_over(self, store: JobStore) -> None:
         job = create(store, make_job(wake_at=NOW))
-        job = store.save_job(JobWrite(replace(job, wake_at=NOW + HOUR)))
+        job = store.save_job(Decision(replace(job, wake_at=NOW + HOUR)))
         assert store.load_due(NOW, 10) == []
         assert store.load_due(NOW + HOUR, 10) == [job.job_id]
-        store.save_job(JobWrite(replace(job, **OVER)))
+        store.save_job(Decision(replace(job, **OVER)))
         assert store.load_due(NOW + 2 * HOUR, 10) == []
 
     def test_a_job_that_is_over_is_due_while_effects_are_pending(self, store: JobStore) -> None:
         job = create(store, make_job())
-        over = replace(job, **OVER, pending=(Effect(EffectKind.ADMIT_WAITING),))
-        job = store.save_job(JobWrite(over))
+        over = replace(job, **OVER, pending=(AdmitWaiting(),))
+        job = store.save_job(Decision(over))
         assert store.load_due(NOW + 2 * HOUR, 10) == [job.job_id]
-        store.save_job(JobWrite(replace(job, pending=())))
+        store.save_job(Decision(replace(job, pending=())))
         assert store.load_due(NOW + 2 * HOUR, 10) == []
 
     def test_jobs_wait_for_a_slot_the_oldest_first(self, store: JobStore) -> None:
@@ -79,10 +86,10 @@ class TestFindingJobs:
 
     def test_a_job_no_longer_waits_once_it_goes_on(self, store: JobStore) -> None:
         job = create(store, make_job(waiting=waiting_for("*")))
-        job = store.save_job(JobWrite(replace(job, waiting=waiting_for("resnet"))))
+        job = store.save_job(Decision(replace(job, waiting=waiting_for("resnet"))))
         assert store.load_waiting("*", 10) == []
         assert store.load_waiting("resnet", 10) == [job.job_id]
-        store.save_job(JobWrite(replace(job, state=JobState.LAUNCHING, waiting=None, attempt=make_attempt())))
+        store.save_job(Decision(replace(job, state=JobState.LAUNCHING, waiting=None, attempt=make_attempt())))
         assert store.load_waiting("resnet", 10) == []
 
     def test_a_wait_that_names_no_slot_is_for_the_definitions_own(self, store: JobStore) -> None:
@@ -98,10 +105,10 @@ class TestFindingJobs:
     def test_a_machine_finds_the_jobs_that_were_linked_to_it(self, store: JobStore) -> None:
         job = create(store, make_job())
         running = replace(job, attempt=make_running_attempt(instance_id="i-1"))
-        job = store.save_job(JobWrite(running))
+        job = store.save_job(Decision(running))
         assert store.load_on_instance("i-1") == []
-        job = store.save_job(JobWrite(job, link_instance=True))
-        store.save_job(JobWrite(job, link_instance=True))
+        job = store.save_job(Decision(job, link_instance=True))
+        store.save_job(Decision(job, link_instance=True))
         assert store.load_on_instance("i-1") == [job.job_id]
         assert store.load_on_instance("i-2") == []
 
@@ -128,7 +135,7 @@ class TestListing:
 
     def test_a_job_is_listed_as_it_is_now_also_when_it_is_over(self, store: JobStore) -> None:
         job = create(store, make_running_job(interruptions=2, failures=1, run_seconds=12.5, cost_usd=0.25))
-        over = store.save_job(JobWrite(replace(job, **OVER, reason="exit code 0")))
+        over = store.save_job(Decision(replace(job, **OVER, reason="exit code 0")))
         ((summary,), _) = store.list_jobs(10)
         assert summary == summarize_job(over)
         assert summary.offering == make_offering_key()
@@ -138,31 +145,3 @@ class TestListing:
         create(store, make_job())
         with pytest.raises(PermanentError, match="cursor"):
             store.list_jobs(10, cursor)
-
-
-class TestEvents:
-    def test_what_became_of_events_is_told_the_newest_first(self, store: JobStore) -> None:
-        records = [
-            EventRecord(f"github:push:{minutes}", "github push", "no definition watches it", (), NOW - minutes * HOUR)
-            for minutes in (30, 1, 70)
-        ]
-        for each in records:
-            store.record_event(each.identity, each.source, each.outcome, each.job_ids, each.at)
-        assert store.list_events(NOW, 10) == [records[1], records[0], records[2]]
-        assert store.list_events(NOW, 2) == [records[1], records[0]]
-
-    def test_events_of_the_same_moment_are_kept_apart(self, store: JobStore) -> None:
-        store.record_event("s3:a", "s3", "started", ["resnet-1", "bert-1"], NOW)
-        store.record_event("s3:b", "s3", "started", ["resnet-2"], NOW)
-        found = {record.identity: record.job_ids for record in store.list_events(NOW, 10)}
-        assert found == {"s3:a": ("resnet-1", "bert-1"), "s3:b": ("resnet-2",)}
-
-    def test_an_identity_may_be_as_long_as_an_object_key(self, store: JobStore) -> None:
-        identity = "s3:acme-datasets:" + "ä" * 1024
-        store.record_event(identity, "s3", "no rule matches", [], NOW)
-        assert [record.identity for record in store.list_events(NOW, 10)] == [identity]
-
-    def test_events_are_forgotten_after_eight_days(self, store: JobStore) -> None:
-        store.record_event("old", "s3", "started", [], NOW - timedelta(days=8))
-        store.record_event("recent", "s3", "started", [], NOW - timedelta(days=7, hours=23))
-        assert [record.identity for record in store.list_events(NOW, 10)] == ["recent"]

@@ -17,11 +17,18 @@ from fakes.builders import (
     make_timeline_entry,
 )
 from relaunch.core.jobs.job import Job, JobState, PlacementState, Waiting, WaitReason
+from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.selection.rows import explain_rows
-from relaunch.ports import JobStore, JobWrite, SlotsFullError, StaleWriteError
+from relaunch.ports import JobStore, SlotsFullError, StaleWriteError
 
 HOUR = timedelta(hours=1)
 OVER: dict[str, Any] = {"state": JobState.SUCCEEDED, "wake_at": None, "waiting": None, "ended_at": NOW + HOUR}
+
+
+@pytest.fixture
+def store(stores: Any) -> JobStore:
+    jobs: JobStore = stores.jobs
+    return jobs
 
 
 def create(store: JobStore, job: Job) -> Job:
@@ -63,14 +70,14 @@ class TestCreating:
             store.create_job(make_job(wake_at=None), [])
         job = create(store, make_job())
         with pytest.raises(ValueError, match="has no wake_at"):
-            store.save_job(JobWrite(replace(job, wake_at=None)))
+            store.save_job(Decision(replace(job, wake_at=None)))
 
 
 class TestSaving:
     def test_a_saved_job_has_the_next_version_and_is_loaded_with_its_attempt(self, store: JobStore) -> None:
         job = create(store, make_job())
         launching = replace(job, state=JobState.LAUNCHING, waiting=None, attempt=make_attempt())
-        saved = store.save_job(JobWrite(launching))
+        saved = store.save_job(Decision(launching))
         assert saved == replace(launching, version=2)
         assert store.load_job(job.job_id) == saved
 
@@ -78,7 +85,7 @@ class TestSaving:
         job = create(store, make_job())
         attempts = [make_running_attempt(number, zone=f"us-east-1{number}") for number in (1, 2, 3)]
         for attempt in attempts:
-            job = store.save_job(JobWrite(replace(job, attempt=attempt)))
+            job = store.save_job(Decision(replace(job, attempt=attempt)))
         assert store.load_job(job.job_id) == replace(job, attempt=attempts[2])
         history = store.load_history(job.job_id)
         assert history is not None
@@ -86,21 +93,21 @@ class TestSaving:
         assert history.attempts == tuple(attempts)
 
     def test_a_job_that_lays_its_attempt_aside_is_loaded_without_one(self, store: JobStore) -> None:
-        job = store.save_job(JobWrite(replace(create(store, make_job()), attempt=make_attempt())))
-        job = store.save_job(JobWrite(replace(job, attempt=None)))
+        job = store.save_job(Decision(replace(create(store, make_job()), attempt=make_attempt())))
+        job = store.save_job(Decision(replace(job, attempt=None)))
         assert store.load_job(job.job_id) == job
 
     def test_the_timeline_is_kept_in_order(self, store: JobStore) -> None:
         job = create(store, make_job())
         for number in range(12):
             entries = (make_timeline_entry(f"{number}a"), make_timeline_entry(f"{number}b", attempt_number=1))
-            job = store.save_job(JobWrite(job, entries))
+            job = store.save_job(Decision(job, entries))
         assert names(store, job.job_id) == ["accepted", *(f"{number}{half}" for number in range(12) for half in "ab")]
 
     def test_a_write_from_an_older_version_is_stale_and_changes_nothing(self, store: JobStore) -> None:
         job = create(store, make_job())
-        newer = store.save_job(JobWrite(replace(job, reason="the first writer's"), (make_timeline_entry("first"),)))
-        late = JobWrite(
+        newer = store.save_job(Decision(replace(job, reason="the first writer's"), (make_timeline_entry("first"),)))
+        late = Decision(
             replace(job, reason="the late writer's", attempt=make_running_attempt(), has_slot=True),
             (make_timeline_entry("late"),),
             selection=make_selection(),
@@ -114,11 +121,11 @@ class TestSaving:
         assert names(store, job.job_id) == ["accepted", "first"]
         assert store.load_on_instance("i-0123456789abcdef0") == []
         other = create(store, make_job("resnet-other"))
-        store.save_job(JobWrite(other, take_slot_limits=(1, 1)))
+        store.save_job(Decision(other, take_slot_limits=(1, 1)))
 
     def test_a_write_of_an_unknown_job_is_stale(self, store: JobStore) -> None:
         with pytest.raises(StaleWriteError):
-            store.save_job(JobWrite(make_job(version=1)))
+            store.save_job(Decision(make_job(version=1)))
         assert store.load_job(make_job().job_id) is None
 
 
@@ -126,7 +133,7 @@ class TestSelections:
     def test_the_selection_of_a_frozen_try_is_kept_whole(self, store: JobStore) -> None:
         selection = make_selection()
         job = replace(create(store, make_job()), attempt=make_attempt(2, placement=make_placement(3)))
-        store.save_job(JobWrite(job, selection=selection, selected_at=NOW))
+        store.save_job(Decision(job, selection=selection, selected_at=NOW))
         history = store.load_history(job.job_id)
         assert history is not None
         (stored,) = history.selections
@@ -138,14 +145,14 @@ class TestSelections:
         nothing = make_selection(kept=())
         closed = make_placement(state=PlacementState.CLOSED)
         job = create(store, make_job())
-        job = store.save_job(JobWrite(job, selection=nothing, selected_at=NOW))
-        job = store.save_job(JobWrite(job, selection=nothing, selected_at=NOW + HOUR))
+        job = store.save_job(Decision(job, selection=nothing, selected_at=NOW))
+        job = store.save_job(Decision(job, selection=nothing, selected_at=NOW + HOUR))
         frozen = replace(job, attempt=make_attempt())
-        job = store.save_job(JobWrite(frozen, selection=make_selection(), selected_at=NOW + 2 * HOUR))
+        job = store.save_job(Decision(frozen, selection=make_selection(), selected_at=NOW + 2 * HOUR))
         job = replace(job, attempt=make_attempt(placement=closed))
-        job = store.save_job(JobWrite(job, selection=nothing, selected_at=NOW + 3 * HOUR))
+        job = store.save_job(Decision(job, selection=nothing, selected_at=NOW + 3 * HOUR))
         job = replace(job, attempt=make_running_attempt())
-        store.save_job(JobWrite(job, selection=nothing, selected_at=NOW + 4 * HOUR))
+        store.save_job(Decision(job, selection=nothing, selected_at=NOW + 4 * HOUR))
         history = store.load_history(job.job_id)
         assert history is not None
         found = [(each.attempt_number, each.placement_number, each.selected_at) for each in history.selections]
@@ -155,7 +162,7 @@ class TestSelections:
 class TestSlots:
     def take(self, store: JobStore, job_id: str, limits: tuple[int, int], definition: str = "resnet") -> Job:
         job = create(store, make_job(job_id, definition=make_definition(name=definition)))
-        return store.save_job(JobWrite(replace(job, has_slot=True), take_slot_limits=limits))
+        return store.save_job(Decision(replace(job, has_slot=True), take_slot_limits=limits))
 
     def test_a_definition_runs_no_more_jobs_than_its_cap(self, store: JobStore) -> None:
         self.take(store, "resnet-1", (2, 9))
@@ -175,7 +182,7 @@ class TestSlots:
     def test_without_a_slot_nothing_is_written(self, store: JobStore) -> None:
         self.take(store, "resnet-1", (5, 1))
         job = create(store, make_job("resnet-2"))
-        denied = JobWrite(
+        denied = Decision(
             replace(job, attempt=make_running_attempt()),
             (make_timeline_entry("launching"),),
             take_slot_limits=(5, 1),
@@ -200,15 +207,15 @@ class TestSlots:
         assert store.load_slot_holders(9) == []
         for job_id in ("b", "a"):
             job = create(store, make_job(job_id))
-            job = store.save_job(JobWrite(replace(job, has_slot=True), take_slot_limits=(5, 5)))
+            job = store.save_job(Decision(replace(job, has_slot=True), take_slot_limits=(5, 5)))
         assert sorted(store.load_slot_holders(9)) == ["a", "b"]
         assert len(store.load_slot_holders(1)) == 1
-        store.save_job(JobWrite(replace(job, has_slot=False), release_slot=True))
+        store.save_job(Decision(replace(job, has_slot=False), release_slot=True))
         assert store.load_slot_holders(9) == ["b"]
 
     def test_a_slot_given_back_is_free(self, store: JobStore) -> None:
         job = self.take(store, "resnet-1", (1, 1))
-        store.save_job(JobWrite(replace(job, **OVER, has_slot=False), release_slot=True))
+        store.save_job(Decision(replace(job, **OVER, has_slot=False), release_slot=True))
         self.take(store, "resnet-2", (1, 1))
         with pytest.raises(SlotsFullError):
             self.take(store, "resnet-3", (1, 1))
@@ -217,8 +224,8 @@ class TestSlots:
         held = self.take(store, "resnet-1", (2, 2))
         waiting = create(store, make_job("resnet-2"))
         for stale in (
-            JobWrite(replace(held, version=held.version - 1), release_slot=True),
-            JobWrite(replace(waiting, version=0), take_slot_limits=(9, 9)),
+            Decision(replace(held, version=held.version - 1), release_slot=True),
+            Decision(replace(waiting, version=0), take_slot_limits=(9, 9)),
         ):
             with pytest.raises(StaleWriteError):
                 store.save_job(stale)
@@ -229,6 +236,6 @@ class TestSlots:
     def test_a_stale_write_is_said_to_be_stale_even_when_the_cap_is_reached(self, store: JobStore) -> None:
         self.take(store, "resnet-1", (1, 1))
         job = create(store, make_job("resnet-2"))
-        store.save_job(JobWrite(job))
+        store.save_job(Decision(job))
         with pytest.raises(StaleWriteError):
-            store.save_job(JobWrite(job, take_slot_limits=(1, 1)))
+            store.save_job(Decision(job, take_slot_limits=(1, 1)))

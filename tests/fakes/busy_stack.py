@@ -21,7 +21,7 @@ from fakes.webhook import EVENTS, load_event
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, InputRule, S3Trigger, Trigger
 from relaunch.core.jobs.job import PlacementState
 from relaunch.core.launches.launch import TaskObservation
-from relaunch.ports import JobWrite
+from relaunch.core.lifecycle.decision import Decision
 
 # When the samples of events/ were sent: the task began to run at 11:03, and its machine was taken away at 12:41.
 ACCEPTED_AT = datetime(2026, 11, 3, 11, 0, tzinfo=UTC)
@@ -48,11 +48,12 @@ class BusyStack:
             ImageTrigger("trainer"),
         )
         anything = InputRule("(?s).*", "0.1")
-        self.jobs.save_definition(
+        deps = make_dependencies(jobs=self.jobs, tasks=self.tasks, clock=FakeClock(NOW))
+        deps.definitions.save_definition(
             make_definition(triggers=triggers, inputs={"learning_rate": anything, "dataset": anything})
         )
         self._run_job()
-        self.functions = Functions(make_dependencies(jobs=self.jobs, tasks=self.tasks, clock=FakeClock(NOW)))
+        self.functions = Functions(deps)
 
     def _run_job(self) -> None:
         placed = make_placement(state=PlacementState.PLACED, task_arn=TASK_ARN, requested_at=ACCEPTED_AT)
@@ -67,7 +68,7 @@ class BusyStack:
             JOB_ID, attempt=attempt, accepted_at=ACCEPTED_AT, first_started_at=STARTED_AT, wake_at=NOW
         )
         self.jobs.create_job(job, [make_timeline_entry()])
-        self.jobs.save_job(JobWrite(self.jobs.job(JOB_ID), take_slot_limits=(5, 20), link_instance=True))
+        self.jobs.save_job(Decision(self.jobs.job(JOB_ID), take_slot_limits=(5, 20), link_instance=True))
         self.tasks.instances[MACHINE.arn] = MACHINE
         self.tasks.tasks[TASK_ARN] = TaskObservation(
             TASK_ARN, f"{JOB_ID}/1", "RUNNING", "RUNNING", version=3, container_instance_arn=MACHINE.arn

@@ -109,7 +109,7 @@ class Stage:
         self.dead_letters = FakeDeadLetters()
         self.scenes: list[Callable[[], object]] = []
         self.deps = make_dependencies(jobs=self.jobs, tasks=self.tasks, clock=self.clock, offerings=self.offerings)
-        self.jobs.save_definition(make_definition(max_price_usd_per_hour=4.0))
+        self.deps.definitions.save_definition(make_definition(max_price_usd_per_hour=4.0))
 
     @property
     def all_types(self) -> Dependencies:

@@ -7,7 +7,7 @@ from typing import Any
 
 from fakes.aws import Faults, create_jobs_table, make_client
 from fakes.builders import make_job, make_timeline_entry
-from relaunch.adapters.aws.dynamodb.store import DynamoDbJobs
+from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.core.jobs.job import Job
 
 
@@ -22,7 +22,7 @@ class ObservedTable:
         self.name = f"jobs-{uuid.uuid4()}"
         create_jobs_table(self.client, self.name)
         self.pauses: list[float] = []
-        self.store = DynamoDbJobs(self.client, self.name, self.pauses.append)
+        self.stores = DynamoDbStores(self.client, self.name, self.pauses.append)
         self.calls: Counter[str] = Counter()
         self.client.meta.events.register("before-call.dynamodb", self._count)
 
@@ -32,7 +32,7 @@ class ObservedTable:
     def create(self, job: Job | None = None) -> Job:
         """Create a job and return it as it is loaded."""
         job = job or make_job()
-        assert self.store.create_job(job, [make_timeline_entry()])
+        assert self.stores.jobs.create_job(job, [make_timeline_entry()])
         self.calls.clear()
         return replace(job, version=1)
 

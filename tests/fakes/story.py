@@ -63,7 +63,7 @@ class Story:
         own = {name: getattr(self, name) for name in (*names, "log")}
         self.deps = make_dependencies(**{**own, **ports})
         for definition in definitions or (make_definition(),):
-            self.jobs.save_definition(definition)
+            self.deps.definitions.save_definition(definition)
 
     @property
     def now(self) -> datetime:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
@@ -39,6 +39,8 @@ def any_of(kind: Any) -> st.SearchStrategy[Any]:
 def _any_of_generic(origin: Any, arguments: tuple[Any, ...]) -> st.SearchStrategy[Any]:
     if origin in {Union, types.UnionType}:
         return st.one_of([any_of(argument) for argument in arguments])
+    if origin is Literal:
+        return st.sampled_from(arguments)
     if origin is Mapping:
         return st.dictionaries(any_of(arguments[0]), any_of(arguments[1]), max_size=3)
     if origin is tuple and arguments[-1] is Ellipsis:

@@ -31,8 +31,9 @@ class Stack:
         self.jobs, self.launches = InMemoryJobs(), FakeLaunchQueue()
         small = make_instance_type("g4dn.xlarge", accelerator_model="T4", gpu_memory_mib=15_360)
         self.offerings = FakeOfferings(make_offering(small), make_offering("g5.xlarge"))
-        self.jobs.save_definition(make_definition(**fields))
-        self.functions = Functions(make_dependencies(jobs=self.jobs, launches=self.launches, offerings=self.offerings))
+        deps = make_dependencies(jobs=self.jobs, launches=self.launches, offerings=self.offerings)
+        deps.definitions.save_definition(make_definition(**fields))
+        self.functions = Functions(deps)
 
     def deliver(self, *messages: dict[str, Any]) -> None:
         """Deliver events to the intake queue and then every launch that they ask for."""
@@ -44,7 +45,7 @@ class Stack:
 
     def outcomes(self) -> list[str]:
         """Return what became of the events, as `relaunch events` tells it."""
-        return [event.outcome for event in self.jobs.list_events(self.functions.deps.clock.now(), 100)]
+        return [event.outcome for event in self.functions.deps.events.list_events(self.functions.deps.clock.now(), 100)]
 
 
 def upload(key: str) -> dict[str, Any]:

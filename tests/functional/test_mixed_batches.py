@@ -21,6 +21,7 @@ from relaunch.core.definitions.definition import GithubTrigger, S3Trigger
 from relaunch.core.jobs.job import JobState
 from relaunch.core.launches.launch import LaunchUncertain
 from relaunch.ports import TransientError
+from relaunch_local.in_memory.stores import InMemoryStores
 
 POISON_EVENTS = {
     "submit_job": ("{", "[]", '{"source": "gitlab"}', '{"source": "github", "event": "push", "payload": {}}'),
@@ -63,13 +64,10 @@ class Stack:
         self.jobs, self.tasks, self.launches = InMemoryJobs(), FakeTasks(), FakeLaunchQueue()
         self.plan: deque[str] = deque()
         triggers = (GithubTrigger("acme/vision", "push"), S3Trigger("acme-datasets"))
-        self.jobs.save_definition(make_definition(triggers=triggers, max_running_jobs=50))
-        failing_jobs = Failing(self.jobs, self.plan)
+        stores = InMemoryStores(self.jobs)
+        stores.definitions.save_definition(make_definition(triggers=triggers, max_running_jobs=50))
         deps = make_dependencies(
-            jobs=failing_jobs,
-            definitions=failing_jobs,
-            capacity=failing_jobs,
-            maintenance=failing_jobs,
+            **{name: Failing(store, self.plan) for name, store in vars(stores).items()},
             tasks=_FailingTasks(self.tasks, self.plan),
             launches=Failing(self.launches, self.plan),
         )

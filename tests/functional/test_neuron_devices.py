@@ -96,7 +96,7 @@ class NeuronCluster:
         for name, wish in WISHES.items():
             accelerator = AcceleratorRequirement(neuron=wish)
             definition = make_definition(name=name, accelerator=accelerator, max_running_jobs=30, max_failures=0)
-            self.jobs.save_definition(definition)
+            self.deps.definitions.save_definition(definition)
 
     def submit(self, wish: str) -> str:
         """Ask for a job; return its id."""

@@ -13,7 +13,7 @@ from relaunch.adapters.aws.checkpoints import S3Checkpoints
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.job import (
     Attempt,
-    EffectKind,
+    Effect,
     IntentKind,
     Job,
     JobState,
@@ -33,7 +33,7 @@ from relaunch.core.lifecycle.restart_policy import GiveUp, RestartAfter
 from relaunch.core.lifecycle.stopping import follow_stop
 from relaunch.core.triggers.events import TriggerEvent
 from relaunch.core.triggers.matching import Match, derive_job_id, match
-from relaunch.ports import Dependencies, JobWrite
+from relaunch.ports import Dependencies
 from relaunch.usecases import advance_job as advancing
 from relaunch.usecases import submit_job as submitting
 from relaunch.usecases.submit_job import Submission
@@ -131,32 +131,32 @@ def oldest_folder(original: Callable[..., Any]) -> Callable[..., Any]:
     return lambda prefix, sizes: sorted(original(prefix, sizes))[:1]
 
 
-def keep_slot(_before: Job, write: JobWrite) -> JobWrite:
-    return replace(write, release_slot=False)
+def keep_slot(_before: Job, decision: Decision) -> Decision:
+    return replace(decision, release_slot=False)
 
 
-def release_while_relaunching(before: Job, write: JobWrite) -> JobWrite:
-    is_relaunching = before.has_slot and write.job.state is JobState.WAITING
-    return replace(write, release_slot=write.release_slot or is_relaunching)
+def release_while_relaunching(before: Job, decision: Decision) -> Decision:
+    is_relaunching = before.has_slot and decision.job.state is JobState.WAITING
+    return replace(decision, release_slot=decision.release_slot or is_relaunching)
 
 
-def take_no_slot(_before: Job, write: JobWrite) -> JobWrite:
-    return replace(write, take_slot_limits=None)
+def take_no_slot(_before: Job, decision: Decision) -> Decision:
+    return replace(decision, take_slot_limits=None)
 
 
-def no_stack_cap(_before: Job, write: JobWrite) -> JobWrite:
-    limits = write.take_slot_limits
-    return replace(write, take_slot_limits=(limits[0], 1_000) if limits else None)
+def no_stack_cap(_before: Job, decision: Decision) -> Decision:
+    limits = decision.take_slot_limits
+    return replace(decision, take_slot_limits=(limits[0], 1_000) if limits else None)
 
 
-def no_timeline(_before: Job, write: JobWrite) -> JobWrite:
-    return replace(write, timeline=())
+def no_timeline(_before: Job, decision: Decision) -> Decision:
+    return replace(decision, timeline=())
 
 
-def without_effect(kind: EffectKind) -> Planting:
+def without_effect(kind: type[Effect]) -> Planting:
     def make(original: Callable[..., None]) -> Callable[..., None]:
         def perform(job: Job, effect: Any, deps: Dependencies) -> None:
-            if effect.kind is not kind:
+            if not isinstance(effect, kind):
                 original(job, effect, deps)
 
         return perform
@@ -198,10 +198,10 @@ def unconditional_create() -> Iterator[None]:
 
 
 def unconditional_save(original: Callable[..., Job]) -> Callable[..., Job]:
-    def save(self: InMemoryJobs, write: JobWrite) -> Job:
-        known = self.load_job(write.job.job_id)
+    def save(self: InMemoryJobs, decision: Decision) -> Job:
+        known = self.load_job(decision.job.job_id)
         version = known.version if known else 0
-        return original(self, replace(write, job=replace(write.job, version=version)))
+        return original(self, replace(decision, job=replace(decision.job, version=version)))
 
     return save
 
@@ -265,7 +265,7 @@ def action(name: str, replacement: Callable[..., Decision]) -> Planting:
     return lambda: action_changed(name, replacement)
 
 
-def written(change: Callable[[Job, JobWrite], JobWrite]) -> Planting:
+def written(change: Callable[[Job, Decision], Decision]) -> Planting:
     return lambda: writes(change)
 
 

@@ -13,11 +13,7 @@ from relaunch.adapters.aws.checkpoints import S3Checkpoints
 from relaunch.adapters.aws.ecs import run_task as ecs_run_task
 from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.adapters.aws.sqs import batch as sqs_batch
-from relaunch.core.jobs.job import (
-    EffectKind,
-    JobState,
-    StopKind,
-)
+from relaunch.core.jobs.job import AdmitWaiting, JobState, RememberCapacity, StopKind, StopTask
 from relaunch.core.launches import launch_plan
 from relaunch.core.launches.launch import LaunchRefused, PlacementFailed
 from relaunch.core.lifecycle import decision as deciding
@@ -244,21 +240,21 @@ BUGS = (
     PlantedBug(
         "admit-waiting-dropped",
         "a slot that is given back is offered to nobody",
-        without_effect(EffectKind.ADMIT_WAITING),
+        without_effect(AdmitWaiting),
         "an effect is done before it is forgotten",
         8,
     ),
     PlantedBug(
         "stop-task-dropped",
         "the intent is written down, and StopTask never sent",
-        without_effect(EffectKind.STOP_TASK),
+        without_effect(StopTask),
         "a warned task is asked to stop",
         8,
     ),
     PlantedBug(
         "capacity-forgotten",
         "an offering that failed is not remembered",
-        without_effect(EffectKind.REMEMBER_CAPACITY),
+        without_effect(RememberCapacity),
         "an effect is done before it is forgotten",
         8,
     ),

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from datetime import datetime
 
 from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.lifecycle import table
 from relaunch.core.lifecycle.decision import Decision, ignore
 from relaunch.core.lifecycle.events import JobEvent
 from relaunch.core.lifecycle.table import Row
-from relaunch.ports import Dependencies, JobWrite
 from relaunch.usecases import advance_job as advancing
 
 
@@ -66,14 +67,15 @@ def _table(change: Callable[[Row], Row | None]) -> Iterator[None]:
 
 
 @contextmanager
-def writes(change: Callable[[Job, JobWrite], JobWrite]) -> Iterator[None]:
-    """Change what is written when a decision is saved: `change` gets the job as it was, and the write."""
-    original = advancing._write
+def writes(change: Callable[[Job, Decision], Decision]) -> Iterator[None]:
+    """Change every decision that is saved: `change` gets the job as it was, and the decision."""
+    original = advancing.decide
 
-    def write(before: Job, decision: Decision, deps: Dependencies) -> JobWrite:
-        return change(before, original(before, decision, deps))
+    def decided(job: Job, event: JobEvent, now: datetime, limits: StackLimits) -> Decision:
+        decision = original(job, event, now, limits)
+        return decision if decision.is_ignored else change(job, decision)
 
-    with patched(advancing, _write=write):
+    with patched(advancing, decide=decided):
         yield
 
 

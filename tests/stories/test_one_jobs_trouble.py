@@ -146,7 +146,7 @@ def test_a_definition_that_cannot_be_started_does_not_keep_the_event_from_the_ot
         submit_event(push(), story.deps)
 
     (summary,) = story.jobs.list_jobs(10)[0]
-    (event,) = story.jobs.list_events(story.now, 10)
+    (event,) = story.deps.events.list_events(story.now, 10)
     assert summary.definition == "sound"
     assert "broken: cannot be started" in event.outcome
 
@@ -164,7 +164,7 @@ def test_a_task_that_never_starts_on_its_machine_is_a_failure_of_the_job_and_not
     assert job.state is JobState.FAILED
     assert job.current_attempt.stop is not None
     assert job.current_attempt.stop.kind is StopKind.NOT_STARTED
-    assert story.jobs.load_capacity_memory(story.now) == {}
+    assert story.deps.capacity.load_capacity_memory(story.now) == {}
 
 
 def test_the_interruption_budget_does_not_end_a_job_that_has_a_deadline():

@@ -10,7 +10,7 @@ from fakes.jobs import InMemoryJobs
 from fakes.story import MINUTE, Story, machine, push
 from fakes.tasks import FakeTasks
 from relaunch.core.jobs.job import IntentKind, JobState
-from relaunch.ports import JobWrite
+from relaunch.core.lifecycle.decision import Decision
 
 
 def test_a_push_is_trained_interrupted_resumed_elsewhere_and_finished():
@@ -274,6 +274,6 @@ def test_a_write_says_which_selection_it_came_of():
     story = Story()
     story.launch()
 
-    selected = [write for write in story.jobs.writes if write.selection is not None]
-    assert [type(write) for write in selected] == [JobWrite]
+    selected = [write for write in story.jobs.decisions if write.selection is not None]
+    assert [type(write) for write in selected] == [Decision]
     assert selected[0].selected_at == story.now

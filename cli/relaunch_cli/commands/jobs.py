@@ -213,7 +213,7 @@ def events(
 
     deps = connect(context, stack).deps
     with progress("reading events"):
-        found = deps.jobs.list_events(deps.clock.now(), limit)
+        found = deps.events.list_events(deps.clock.now(), limit)
     if as_json:
         say(dump({"events": [event_shape(event) for event in found]}))
     elif found:

@@ -12,7 +12,7 @@ from botocore.config import Config
 
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
 from relaunch.adapters.aws.dynamodb.snapshot_item import DynamoDbSnapshots
-from relaunch.adapters.aws.dynamodb.store import DynamoDbJobs
+from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.ecr_images import EcrImages
 from relaunch.adapters.aws.ecs.derived_revisions import EcsRegistry
@@ -194,19 +194,20 @@ class _Clients:
 
 def _make_dependencies(settings: Settings, clients: _Clients, log: DecisionLog) -> Dependencies:
     clock = SystemClock()
-    jobs = DynamoDbJobs(clients.lazy("dynamodb"), settings.table)
+    stores = DynamoDbStores(clients.lazy("dynamodb"), settings.table)
     spot_prices = Ec2SpotPrices(clients.lazy("ec2"), clock)
     snapshot = CurrentSnapshot(DynamoDbSnapshots(clients.lazy("dynamodb"), settings.table), clients.region, log)
     return Dependencies(
-        jobs=jobs,
-        definitions=jobs,
-        capacity=jobs,
+        jobs=stores.jobs,
+        definitions=stores.definitions,
+        capacity=stores.capacity,
+        events=stores.events,
         tasks=EcsTarget(
             clients.lazy("ecs"), settings.cluster, settings.subnets, settings.security_groups, RateLimiter()
         ),
         revisions=EcsRevisions(clients.lazy("ecs"), clock),
         registry=EcsRegistry(clients.lazy("ecs"), clock),
-        maintenance=jobs,
+        maintenance=stores.maintenance,
         offerings=CapacityProviderOfferings(settings.capacity_providers, spot_prices, snapshot, log),
         images=EcrImages(clients.lazy("ecr")),
         checkpoints=S3Checkpoints(clients.lazy("s3")),

@@ -1,24 +1,22 @@
-"""The jobs table in memory: versions, slots and stale writes as in the real one, to which its tests compare it."""
+"""Jobs in memory: versions, slots and stale writes as in DynamoDB, to which the contract tests compare them."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import MutableSequence, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from relaunch.core.jobs.job import Attempt, Job, JobSummary, TimelineEntry
 from relaunch.core.jobs.lookup import due_at, selected_placement, waited_slot
 from relaunch.core.jobs.summary import summarize_job
+from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.selection.rows import explain_rows
 from relaunch.ports import (
-    EventRecord,
     JobHistory,
-    JobWrite,
     PermanentError,
     SlotsFullError,
     StaleWriteError,
     StoredSelection,
 )
-from relaunch_local.in_memory.definitions import InMemoryCapacity, InMemoryDefinitions, InMemoryMaintenance
 
 STACK_SLOT = "*"
 
@@ -31,19 +29,15 @@ class _Record:
     selections: dict[tuple[int, int], StoredSelection] = field(default_factory=dict)
 
 
-class InMemoryJobs(InMemoryDefinitions, InMemoryCapacity, InMemoryMaintenance):
-    """Implements JobStore, DefinitionStore, CapacityStore and MaintenanceStore.
+class InMemoryJobs:
+    """Implements JobStore.
 
     `fail_next` makes one of the next writes fail before or after it took effect, as calls do that time out.
     """
 
     def __init__(self) -> None:
-        InMemoryDefinitions.__init__(self)
-        InMemoryCapacity.__init__(self)
-        InMemoryMaintenance.__init__(self)
         self.slots: Counter[str] = Counter()
-        self.writes: list[JobWrite] = []
-        self.events: list[EventRecord] = []
+        self.decisions: MutableSequence[Decision] = []
         self._records: dict[str, _Record] = {}
         self._links: dict[str, list[str]] = defaultdict(list)
         self._image_waits: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -77,25 +71,25 @@ class InMemoryJobs(InMemoryDefinitions, InMemoryCapacity, InMemoryMaintenance):
         record = self._records.get(job_id)
         return record.job if record else None
 
-    def save_job(self, write: JobWrite) -> Job:
-        due_at(write.job)
+    def save_job(self, decision: Decision) -> Job:
+        due_at(decision.job)
         late_error = self._fault()
-        job = write.job
+        job = decision.job
         record = self._records.get(job.job_id)
         if record is None or record.job.version != job.version:
             raise StaleWriteError(f"job {job.job_id} is no longer at version {job.version}")
-        self._move_slots(write)
+        self._move_slots(decision)
         saved = replace(job, version=job.version + 1)
-        self._store(saved, write.timeline)
-        if write.selection is not None and write.selected_at is not None:
-            number, placement_number = selected_placement(job, is_placed=bool(write.selection.kept))
-            rows = explain_rows(write.selection)
+        self._store(saved, decision.timeline)
+        if decision.selection is not None and decision.selected_at is not None:
+            number, placement_number = selected_placement(job, is_placed=bool(decision.selection.kept))
+            rows = explain_rows(decision.selection)
             record.selections[number, placement_number] = StoredSelection(
-                number, placement_number, write.selected_at, rows, write.selection.filter_counts
+                number, placement_number, decision.selected_at, rows, decision.selection.filter_counts
             )
-        if write.link_instance and job.attempt and job.attempt.instance_id:
+        if decision.link_instance and job.attempt and job.attempt.instance_id:
             self._links[job.attempt.instance_id].append(job.job_id)
-        self.writes.append(write)
+        self.decisions.append(decision)
         if late_error:
             raise late_error
         return saved
@@ -115,15 +109,15 @@ class InMemoryJobs(InMemoryDefinitions, InMemoryCapacity, InMemoryMaintenance):
             record.attempts[job.attempt.number] = job.attempt
         record.timeline.extend(timeline)
 
-    def _move_slots(self, write: JobWrite) -> None:
-        definition = write.job.definition.name
-        if write.take_slot_limits:
+    def _move_slots(self, decision: Decision) -> None:
+        definition = decision.job.definition.name
+        if decision.take_slot_limits:
             caps = (("definition", definition), ("stack", STACK_SLOT))
-            for (cap, name), limit in zip(caps, write.take_slot_limits, strict=True):
+            for (cap, name), limit in zip(caps, decision.take_slot_limits, strict=True):
                 if self.slots[name] >= limit:
                     raise SlotsFullError(cap, limit)
             self.slots.update(name for _, name in caps)
-        if write.release_slot:
+        if decision.release_slot:
             self.slots.subtract((definition, STACK_SLOT))
 
     def load_history(self, job_id: str) -> JobHistory | None:
@@ -162,13 +156,6 @@ class InMemoryJobs(InMemoryDefinitions, InMemoryCapacity, InMemoryMaintenance):
         newest = sorted(self._jobs(), key=lambda job: job.accepted_at, reverse=True)
         page = [summarize_job(job) for job in newest[start : start + limit]]
         return page, str(start + limit) if len(newest) > start + limit else None
-
-    def record_event(self, identity: str, source: str, outcome: str, job_ids: Sequence[str], at: datetime) -> None:
-        self.events.append(EventRecord(identity, source, outcome, tuple(job_ids), at))
-
-    def list_events(self, now: datetime, limit: int) -> list[EventRecord]:
-        recent = [event for event in self.events if event.at > now - timedelta(days=8)]
-        return sorted(recent, key=lambda event: event.at, reverse=True)[:limit]
 
     def _jobs(self) -> list[Job]:
         return [record.job for record in self._records.values()]

@@ -10,7 +10,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import get_args
 
-from relaunch.core.jobs.job import EffectKind, JobState, PlacementState, WaitReason
+from relaunch.core.jobs.job import (
+    AdmitWaiting,
+    JobState,
+    PlacementState,
+    RememberCapacity,
+    RequestLaunch,
+    StopTask,
+    WaitReason,
+)
 from relaunch.core.lifecycle.events import JobEvent
 from relaunch.core.lifecycle.table import TABLE, Row
 
@@ -41,10 +49,10 @@ _TRIES = {
 }
 
 _EFFECTS = {
-    EffectKind.STOP_TASK: "StopTask for one task",
-    EffectKind.REQUEST_LAUNCH: "a message in the attempts queue, perhaps delayed",
-    EffectKind.REMEMBER_CAPACITY: "let every job avoid an offering for a while",
-    EffectKind.ADMIT_WAITING: "ask for the launch of whoever waits longest for the slot that became free",
+    StopTask: "StopTask for one task",
+    RequestLaunch: "a message in the attempts queue, perhaps delayed",
+    RememberCapacity: "let every job avoid an offering for a while",
+    AdmitWaiting: "ask for the launch of whoever waits longest for the slot that became free",
 }
 
 _HEAD = """\
@@ -85,7 +93,7 @@ def _lines() -> Iterator[str]:
     heads = ("in", "on", "when", "what happens", "leads to")
     yield from _section("Transitions", heads, (_cells(row) for row in TABLE))
     yield _ALWAYS.rstrip("\n")
-    yield from (f"  - `{kind}`: {words}" for kind, words in _EFFECTS.items())
+    yield from (f"  - `{get_args(effect.__annotations__['kind'])[0]}`: {words}" for effect, words in _EFFECTS.items())
 
 
 def _diagram() -> Iterator[str]:

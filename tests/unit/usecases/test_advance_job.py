@@ -6,8 +6,9 @@ from fakes.builders import make_running_job
 from fakes.jobs import InMemoryJobs
 from fakes.story import Story
 from relaunch.core.jobs.job import JobState
+from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.events import CancelAsked, TimePassed
-from relaunch.ports import JobWrite, StaleWriteError, TransientError
+from relaunch.ports import StaleWriteError, TransientError
 from relaunch.usecases.advance_job import advance_job
 from relaunch.usecases.cancel_job import cancel_job
 
@@ -19,10 +20,10 @@ class Crowded(InMemoryJobs):
         super().__init__()
         self.races = 0
 
-    def save_job(self, write: JobWrite):
+    def save_job(self, write: Decision):
         if self.races:
             self.races -= 1
-            super().save_job(JobWrite(self.job(write.job.job_id)))
+            super().save_job(Decision(self.job(write.job.job_id)))
         return super().save_job(write)
 
 
@@ -99,12 +100,12 @@ def test_an_ignored_event_writes_nothing():
     story = Story()
     job_id = story.launch()
     stopped = story.end(job_id, 0)
-    writes = len(story.jobs.writes)
+    writes = len(story.jobs.decisions)
 
     story.tell(stopped)
     advance_job(job_id, lambda _job: TimePassed(), story.deps)
 
-    assert len(story.jobs.writes) == writes
+    assert len(story.jobs.decisions) == writes
     assert story.log.decisions[-1] == "ignored"
     assert story.log.lines[-1][1]["reason"] == "TimePassed means nothing to a job that is SUCCEEDED"
 

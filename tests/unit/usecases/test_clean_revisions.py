@@ -78,23 +78,23 @@ def test_a_job_whose_revision_was_deregistered_registers_it_again():
 def test_it_is_looked_at_once_an_hour():
     story = with_stale()
     clean(story)
-    looked = story.jobs.load_maintenance()
+    looked = story.deps.maintenance.load_maintenance()
 
     clean(story, HOUR / 2)
-    assert story.jobs.load_maintenance() == looked
+    assert story.deps.maintenance.load_maintenance() == looked
     clean(story, HOUR / 2)
-    assert story.jobs.load_maintenance() != looked
+    assert story.deps.maintenance.load_maintenance() != looked
 
 
 def test_of_two_calls_at_once_one_does_it(monkeypatch: pytest.MonkeyPatch):
     story = with_stale()
-    first = story.jobs.load_maintenance
+    first = story.deps.maintenance.load_maintenance
     clean(story)
     stale_read = first()
     story.clock.advance(DAY)
     clean(story)
     story.registry.register(TaskDefinition("trainer--fedcba9876543210", STALE.content, STALE.tags))
-    monkeypatch.setattr(story.jobs, "load_maintenance", lambda: stale_read)
+    monkeypatch.setattr(story.deps.maintenance, "load_maintenance", lambda: stale_read)
 
     assert clean(story, 2 * DAY) == 0
     assert story.registry.list_families() == ["trainer--fedcba9876543210"]

@@ -17,7 +17,7 @@ CROWDED = GpuDevice("GPU-1", "i-1", "NVIDIA_MPS", 15_360, 1_024, 3)
 
 def placing(*outcomes, accelerator=SHARE) -> tuple[Story, str]:
     story = Story()
-    story.jobs.save_definition(make_definition(accelerator=accelerator))
+    story.deps.definitions.save_definition(make_definition(accelerator=accelerator))
     story.tasks.outcomes.extend(outcomes)
     story.tasks.gpus = [CROWDED]
     return story, story.submit()

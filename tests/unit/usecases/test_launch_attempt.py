@@ -7,7 +7,7 @@ import pytest
 from fakes.builders import make_definition, make_offering_key
 from fakes.story import MINUTE, Story, machine, push
 from relaunch.core.definitions.definition import GithubTrigger, ImageWait
-from relaunch.core.jobs.job import EffectKind, JobState, PlacementState, WaitReason
+from relaunch.core.jobs.job import JobState, PlacementState, RememberCapacity, RequestLaunch, WaitReason
 from relaunch.core.launches.launch import (
     LaunchConflict,
     LaunchDeferred,
@@ -67,7 +67,7 @@ def test_a_launch_needs_one_read_of_the_job_and_two_writes():
     story.deliver()
 
     assert len(loads) == 1
-    assert len(story.jobs.writes) == 2
+    assert len(story.jobs.decisions) == 2
 
 
 def test_a_job_that_is_not_there_is_nobodys():
@@ -414,11 +414,10 @@ def test_a_job_that_waits_for_its_image_is_not_launched():
 def test_what_is_still_to_be_done_is_done_before_the_launch():
     story = Story()
     job_id = story.launch()
-    story.jobs.remember = failing_once(story.jobs.remember)
+    story.deps.capacity.remember = failing_once(story.deps.capacity.remember)
     with pytest.raises(TransientError):
         story.lose_host(job_id)
-    kinds = [effect.kind for effect in story.job(job_id).pending]
-    assert kinds == [EffectKind.REMEMBER_CAPACITY, EffectKind.REQUEST_LAUNCH]
+    assert [type(effect) for effect in story.job(job_id).pending] == [RememberCapacity, RequestLaunch]
 
     launch_attempt(job_id, story.deps)
 

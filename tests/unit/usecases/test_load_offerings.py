@@ -19,10 +19,11 @@ from fakes.jobs import InMemoryJobs
 from fakes.sources import FakeOfferings
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import Job, JobState, PlacementState
+from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.offerings.quotas import QuotaRoom
 from relaunch.core.offerings.snapshot import Origin, SnapshotPart
 from relaunch.core.selection.expected_cost import GP3_USD_PER_GIB_MONTH
-from relaunch.ports import JobWrite, PermanentError
+from relaunch.ports import PermanentError
 from relaunch.usecases.launch_attempt import launch_attempt
 from relaunch.usecases.load_offerings import load_offerings, with_placement_scores
 from relaunch.usecases.plan_jobs import plan_jobs
@@ -57,14 +58,13 @@ def start(jobs: InMemoryJobs, job_id: str, instance_type: str = "g5.xlarge") -> 
     placed = make_placement(offering=make_offering_key(instance_type), state=PlacementState.PLACED)
     job = make_running_job(job_id, attempt=make_running_attempt(placement=placed, instance_id=f"i-{job_id}"))
     assert jobs.create_job(make_job(job_id), [make_timeline_entry()])
-    jobs.save_job(JobWrite(replace(job, version=1), take_slot_limits=(999, 999)))
+    jobs.save_job(Decision(replace(job, version=1), take_slot_limits=(999, 999)))
 
 
 def test_memory_and_offerings_are_those_of_now() -> None:
-    jobs = InMemoryJobs()
     failure = make_capacity_failure()
-    jobs.remember(failure)
-    deps = make_dependencies(jobs=jobs)
+    deps = make_dependencies()
+    deps.capacity.remember(failure)
 
     available = load_offerings(deps)
 

@@ -202,7 +202,7 @@ def test_a_rebalance_recommendation_only_feeds_the_capacity_memory():
     assert [job.job_id for job in rebalance(story)] == [job_id]
 
     assert story.job(job_id) == before
-    failure = story.jobs.load_capacity_memory(story.now)[make_offering_key()]
+    failure = story.deps.capacity.load_capacity_memory(story.now)[make_offering_key()]
     assert failure.reason == f"rebalance recommendation for {HERE}"
     assert failure.until == story.now + 10 * MINUTE
 
@@ -215,4 +215,4 @@ def test_a_rebalance_recommendation_for_a_machine_the_job_has_left_is_ignored():
     story.run(job_id, machine(2))
 
     assert rebalance(story) == []
-    assert story.jobs.load_capacity_memory(story.now) == {}
+    assert story.deps.capacity.load_capacity_memory(story.now) == {}

@@ -220,7 +220,7 @@ def test_every_container_counts():
         make_container(name="side", image=f"{HOME}/side:1", gpu_count=0, vcpus=0.5, memory_mib=512),
     )
     story.revisions.active[:] = [make_revision(containers=containers)]
-    story.jobs.save_definition(make_definition(container="main"))
+    story.deps.definitions.save_definition(make_definition(container="main"))
     story.images.found["side", "1"] = ARM
     job_id = story.submit(push())
     story.deliver()

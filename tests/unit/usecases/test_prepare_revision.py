@@ -179,7 +179,7 @@ class TestTriggersImage:
 
     def test_the_other_images_of_a_waiting_job_are_those_of_its_acceptance(self):
         story = with_images(f"{HOME}/trainer:latest", f"{HOME}/proxy:1", images=FakeImages(("proxy", "1")))
-        story.jobs.save_definition(replace(WAITS, container="main"))
+        story.deps.definitions.save_definition(replace(WAITS, container="main"))
         job_id = story.submit()
         assert story.job(job_id).images == {"side": f"{HOME}/proxy@{image_digest('proxy', '1')}"}
 
@@ -375,7 +375,7 @@ class TestNeuron:
 
         assert [devices_of(run_of(story, number)) for number in (0, 1)] == [["/dev/neuron0"], ["/dev/neuron1"]]
         assert story.attempt(job_id).placement.state is PlacementState.PLACED
-        assert story.jobs.load_capacity_memory(story.now) == {}
+        assert story.deps.capacity.load_capacity_memory(story.now) == {}
 
     def test_when_device_after_device_is_taken_the_offering_counts_as_full(self):
         story = neuron_story(devices=1)
@@ -393,7 +393,7 @@ class TestNeuron:
         story.settle()
 
         assert len(story.tasks.requests) == 1
-        assert story.jobs.load_capacity_memory(story.now)
+        assert story.deps.capacity.load_capacity_memory(story.now)
 
     def test_the_whole_machine_is_not_tried_again_at_once(self):
         story = neuron_story(devices=6)

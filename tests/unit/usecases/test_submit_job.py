@@ -122,7 +122,7 @@ def test_an_event_that_starts_nothing_is_kept_with_the_reason(event, outcome):
     submissions = submit_event(event, story.deps)
 
     assert [each.job for each in submissions] in ([], [None])
-    (record,) = story.jobs.list_events(story.now, 9)
+    (record,) = story.deps.events.list_events(story.now, 9)
     assert (record.identity, record.outcome, record.job_ids) == (event.identity, outcome, ())
 
 
@@ -130,7 +130,7 @@ def test_an_event_that_starts_something_is_kept_with_its_jobs():
     story = Story()
     job_id = story.submit()
 
-    (record,) = story.jobs.list_events(story.now, 9)
+    (record,) = story.deps.events.list_events(story.now, 9)
     assert (record.source, record.outcome, record.job_ids) == (
         "github",
         f"resnet: started job {job_id}",

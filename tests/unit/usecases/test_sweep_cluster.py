@@ -9,7 +9,7 @@ from fakes.builders import NOW, make_job, make_observation, task_arn
 from fakes.metrics import ListMetrics
 from fakes.story import MINUTE, Story, machine, push
 from fakes.tasks import FakeTasks
-from relaunch.core.jobs.job import EffectKind, JobState
+from relaunch.core.jobs.job import JobState, StopTask
 from relaunch.core.launches.launch import LaunchUncertain
 from relaunch.core.lifecycle.metrics import Metric
 from relaunch.ports import PermanentError, TransientError
@@ -336,7 +336,7 @@ def test_what_a_dead_function_left_undone_is_done(story):
         dying.setattr(story.jobs, "save_job", save_and_die)
         with pytest.raises(KeyboardInterrupt):
             cancel_job(job_id, "a typo", story.deps)
-    assert [effect.kind for effect in story.job(job_id).pending] == [EffectKind.STOP_TASK]
+    assert [type(effect) for effect in story.job(job_id).pending] == [StopTask]
 
     sweep_cluster(story.deps)
 

@@ -1,31 +1,46 @@
-"""What the use cases need of the world."""
+"""What the use cases need of the outside: protocols, one file per outside party. Imports the core only."""
 
-from relaunch.ports.cluster import MaintenanceStore, RevisionMaintenance, RevisionRegistry, RevisionSource, TaskTarget
-from relaunch.ports.dependencies import Dependencies, RefreshDependencies
+from relaunch.ports.checkpoints import CheckpointSource
+from relaunch.ports.dependencies import (
+    Dependencies,
+    JobDependencies,
+    LaunchDependencies,
+    MaintenanceDependencies,
+    OfferingDependencies,
+    PlanDependencies,
+    ReconcileDependencies,
+    RefreshDependencies,
+    SubmitDependencies,
+)
+from relaunch.ports.ec2 import InstanceTypeSource, RegionScoreSource, SpotPriceSource, ZoneScoreSource, ZoneSource
 from relaunch.ports.errors import (
     NoActiveRevisionError,
     PermanentError,
+    PortError,
     SlotsFullError,
     StaleWriteError,
     TransientError,
 )
-from relaunch.ports.jobs import DefinitionStore, EventRecord, JobHistory, JobStore, JobWrite, StoredSelection
-from relaunch.ports.market import (
-    CapacityProviderOffer,
-    CapacityStore,
-    InstanceTypeSource,
-    OfferingSource,
-    PriceListSource,
-    QuotaSource,
-    RegionScoreSource,
-    SnapshotStore,
-    SpotPriceSource,
-    ZoneScoreSource,
-    ZoneSource,
-)
-from relaunch.ports.observation import Clock, DecisionLog, Metrics, NullMetrics
+from relaunch.ports.images import ImageSource
+from relaunch.ports.observability import Clock, DecisionLog, Metrics, NullMetrics
+from relaunch.ports.offerings import CapacityProviderOffer, OfferingSource
+from relaunch.ports.price_list import PriceListSource
 from relaunch.ports.queues import DeadLetters, LaunchQueue
-from relaunch.ports.storage import CheckpointSource, ImageSource
+from relaunch.ports.quotas import QuotaSource
+from relaunch.ports.stores import (
+    CapacityStore,
+    DefinitionStore,
+    EventRecord,
+    EventStore,
+    JobHistory,
+    JobStore,
+    MaintenanceStore,
+    RevisionMaintenance,
+    SnapshotStore,
+    StoredSelection,
+)
+from relaunch.ports.target import TaskTarget
+from relaunch.ports.task_definitions import RevisionRegistry, RevisionSource
 
 __all__ = [
     "CapacityProviderOffer",
@@ -37,20 +52,27 @@ __all__ = [
     "DefinitionStore",
     "Dependencies",
     "EventRecord",
+    "EventStore",
     "ImageSource",
     "InstanceTypeSource",
+    "JobDependencies",
     "JobHistory",
     "JobStore",
-    "JobWrite",
+    "LaunchDependencies",
     "LaunchQueue",
+    "MaintenanceDependencies",
     "MaintenanceStore",
     "Metrics",
     "NoActiveRevisionError",
     "NullMetrics",
+    "OfferingDependencies",
     "OfferingSource",
     "PermanentError",
+    "PlanDependencies",
+    "PortError",
     "PriceListSource",
     "QuotaSource",
+    "ReconcileDependencies",
     "RefreshDependencies",
     "RegionScoreSource",
     "RevisionMaintenance",
@@ -61,6 +83,7 @@ __all__ = [
     "SpotPriceSource",
     "StaleWriteError",
     "StoredSelection",
+    "SubmitDependencies",
     "TaskTarget",
     "TransientError",
     "ZoneScoreSource",

@@ -1,11 +1,15 @@
 """How a call of the outside world fails."""
 
 
-class TransientError(Exception):
-    """The outside world failed for now: leave the message in its queue."""
+class PortError(Exception):
+    """A call of a port failed."""
 
 
-class PermanentError(Exception):
+class TransientError(PortError):
+    """It failed for now: leave the message in its queue."""
+
+
+class PermanentError(PortError):
     """Trying again cannot help: the message goes to the dead-letter queue with this reason."""
 
 

@@ -3,19 +3,19 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from relaunch.core.jobs.job import STACK_SLOT, Effect, EffectKind, Job
+from relaunch.core.jobs.job import STACK_SLOT, AdmitWaiting, Effect, Job, RememberCapacity, RequestLaunch, StopTask
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.events import JobEvent
 from relaunch.core.lifecycle.metrics import decision_metrics, stop_metrics
 from relaunch.core.lifecycle.table import decide
 from relaunch.core.offerings.offering import CapacityFailure
-from relaunch.ports import Dependencies, JobWrite, StaleWriteError
+from relaunch.ports import JobDependencies, StaleWriteError
 
 # Each loss of the race means that somebody else's write went through; this many in a row is a fault.
 _RACES = 6
 
 
-def advance_job(job_id: str, event_for: Callable[[Job], JobEvent | None], deps: Dependencies) -> Job | None:
+def advance_job(job_id: str, event_for: Callable[[Job], JobEvent | None], deps: JobDependencies) -> Job | None:
     """Load a job, finish what its last writer left pending, and carry the event that `event_for` makes of it into it.
 
     Returns the job as it stands then, None when there is no such job.
@@ -37,7 +37,7 @@ def advance_job(job_id: str, event_for: Callable[[Job], JobEvent | None], deps: 
     raise StaleWriteError(f"job {job_id} was saved by others {_RACES} times while it was being decided on")
 
 
-def apply_event(job: Job, event: JobEvent, deps: Dependencies) -> Job:
+def apply_event(job: Job, event: JobEvent, deps: JobDependencies) -> Job:
     """Decide on a loaded job, save the decision, act on it; return the job as it was saved.
 
     Raises:
@@ -51,31 +51,17 @@ def apply_event(job: Job, event: JobEvent, deps: Dependencies) -> Job:
     if decision.is_ignored:
         deps.metrics.record(*metrics)
         return job
-    saved = deps.jobs.save_job(_write(job, decision, deps))
+    saved = deps.jobs.save_job(decision)
     deps.metrics.record(*metrics)
     return act(saved, deps)
 
 
-def _write(before: Job, decision: Decision, deps: Dependencies) -> JobWrite:
-    takes_slot = decision.take_slot and not before.has_slot
-    caps = (before.definition.max_running_jobs, deps.limits.max_running_jobs)
-    return JobWrite(
-        decision.job,
-        decision.timeline,
-        selection=decision.selection,
-        selected_at=deps.clock.now() if decision.selection is not None else None,
-        take_slot_limits=caps if takes_slot else None,
-        release_slot=decision.release_slot,
-        link_instance=decision.link_instance,
-    )
-
-
-def finish_pending(job: Job, deps: Dependencies) -> Job:
+def finish_pending(job: Job, deps: JobDependencies) -> Job:
     """Do what the job's last writer saved but may have died before doing."""
     return act(job, deps) if job.pending else job
 
 
-def act(job: Job, deps: Dependencies) -> Job:
+def act(job: Job, deps: JobDependencies) -> Job:
     """Do the pending effects, then say that they are done.
 
     A launch request stays pending: the launch it asks for replaces it, and a repeated one is harmless.
@@ -85,32 +71,31 @@ def act(job: Job, deps: Dependencies) -> Job:
     """
     for effect in job.pending:
         _perform(job, effect, deps)
-    if all(effect.kind is EffectKind.REQUEST_LAUNCH for effect in job.pending):
+    if all(isinstance(effect, RequestLaunch) for effect in job.pending):
         return job
     try:
         wake_at = None if job.state.is_final else job.wake_at
-        return deps.jobs.save_job(JobWrite(replace(job, pending=(), wake_at=wake_at)))
+        return deps.jobs.save_job(Decision(replace(job, pending=(), wake_at=wake_at)))
     except StaleWriteError:
         # Somebody has gone on from here already and did these effects once more.
         return job
 
 
-def _perform(job: Job, effect: Effect, deps: Dependencies) -> None:
-    match effect.kind:
-        case EffectKind.STOP_TASK:
+def _perform(job: Job, effect: Effect, deps: JobDependencies) -> None:
+    match effect:
+        case StopTask():
             deps.tasks.stop(effect.task_arn, effect.reason)
             deps.metrics.record(*stop_metrics(job, effect, deps.clock.now()))
-        case EffectKind.REQUEST_LAUNCH:
+        case RequestLaunch():
             deps.launches.request_launch(job.job_id, effect.delay_seconds)
-        case EffectKind.REMEMBER_CAPACITY:
-            if effect.offering is not None and effect.until is not None:
-                failure = CapacityFailure(effect.offering, effect.reason, deps.clock.now(), effect.until)
-                deps.capacity.remember(failure)
-        case EffectKind.ADMIT_WAITING:
+        case RememberCapacity():
+            failure = CapacityFailure(effect.offering, effect.reason, deps.clock.now(), effect.until)
+            deps.capacity.remember(failure)
+        case AdmitWaiting():
             _admit_waiting(job, deps)
 
 
-def _admit_waiting(job: Job, deps: Dependencies) -> None:
+def _admit_waiting(job: Job, deps: JobDependencies) -> None:
     for slot in (job.definition.name, STACK_SLOT):
         # The index is behind the table: it may still say that this very job waits, which has just been let in.
         others = [job_id for job_id in deps.jobs.load_waiting(slot, 2) if job_id != job.job_id]
@@ -118,7 +103,7 @@ def _admit_waiting(job: Job, deps: Dependencies) -> None:
             deps.launches.request_launch(job_id)
 
 
-def _log(job: Job, event: JobEvent, decision: Decision, deps: Dependencies) -> None:
+def _log(job: Job, event: JobEvent, decision: Decision, deps: JobDependencies) -> None:
     after = decision.job
     attempt = after.attempt
     deps.log.decided(
@@ -131,5 +116,5 @@ def _log(job: Job, event: JobEvent, decision: Decision, deps: Dependencies) -> N
         reason=decision.note or "; ".join(entry.detail for entry in decision.timeline),
         attempt_number=attempt.number if attempt else None,
         offering=str(attempt.placement.offering) if attempt else None,
-        effects=[str(effect.kind) for effect in after.pending],
+        effects=[effect.kind for effect in after.pending],
     )

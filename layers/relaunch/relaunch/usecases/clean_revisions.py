@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.revisions.revision import parse_revision_arn
-from relaunch.ports import Dependencies, PermanentError, RevisionMaintenance, TransientError
+from relaunch.ports import MaintenanceDependencies, PortError, RevisionMaintenance
 
 _PACE = timedelta(hours=1)
 _KEPT_UNUSED = timedelta(days=1)
@@ -15,7 +15,7 @@ _MOST_JOBS = 1000
 _FAR_AHEAD = timedelta(days=3650)
 
 
-def clean_revisions(deps: Dependencies, has_time: Callable[[], bool] = lambda: True) -> int:
+def clean_revisions(deps: MaintenanceDependencies, has_time: Callable[[], bool] = lambda: True) -> int:
     """Once an hour, deregister families of derived revisions that no open job has used for a day; return their number.
 
     Every open job is looked at first, while there is time: without all of them nothing is deregistered.
@@ -30,12 +30,14 @@ def clean_revisions(deps: Dependencies, has_time: Callable[[], bool] = lambda: T
     maintenance = replace(maintenance, next_at=now + _PACE, version=maintenance.version + 1)
     try:
         return _clean(maintenance, now, has_time, deps)
-    except (TransientError, PermanentError) as error:
+    except PortError as error:
         deps.log.decided("postponed", reason=f"cleaning derived revisions: {error}")
         return 0
 
 
-def _clean(maintenance: RevisionMaintenance, now: datetime, has_time: Callable[[], bool], deps: Dependencies) -> int:
+def _clean(
+    maintenance: RevisionMaintenance, now: datetime, has_time: Callable[[], bool], deps: MaintenanceDependencies
+) -> int:
     families = deps.registry.list_families()
     used = _families_in_use(now, has_time, deps) if families else frozenset()
     if used is None:
@@ -52,7 +54,9 @@ def _clean(maintenance: RevisionMaintenance, now: datetime, has_time: Callable[[
     return count
 
 
-def _families_in_use(now: datetime, has_time: Callable[[], bool], deps: Dependencies) -> frozenset[str] | None:
+def _families_in_use(
+    now: datetime, has_time: Callable[[], bool], deps: MaintenanceDependencies
+) -> frozenset[str] | None:
     """Return the families that open jobs' attempts run, None when there are too many jobs to look at in time."""
     # Every open job is due some day.
     open_jobs = deps.jobs.load_due(now + _FAR_AHEAD, _MOST_JOBS + 1)

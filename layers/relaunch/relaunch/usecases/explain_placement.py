@@ -6,12 +6,12 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.launches.launch import LaunchOutcome, PlacementFailed
 from relaunch.core.selection.gpu_devices import predict_share_fit
 from relaunch.core.selection.requirements import required_share
-from relaunch.ports import Dependencies, PermanentError, TransientError
+from relaunch.ports import JobDependencies, PortError
 
 _NO_GPU = "RESOURCE:GPU"
 
 
-def explain_placement(outcome: LaunchOutcome, job: Job, deps: Dependencies) -> LaunchOutcome:
+def explain_placement(outcome: LaunchOutcome, job: Job, deps: JobDependencies) -> LaunchOutcome:
     """Return the outcome, with what ECS says of the cards where it placed no share of one; anything else unchanged.
 
     Costs two reading calls, on such a failure only. A look that fails changes nothing of what came of the launch.
@@ -24,7 +24,7 @@ def explain_placement(outcome: LaunchOutcome, job: Job, deps: Dependencies) -> L
         return outcome
     try:
         devices = deps.tasks.find_gpus(placement.offering.instance_type, placement.capacity_provider)
-    except (TransientError, PermanentError) as error:
+    except PortError as error:
         deps.log.decided("gpus-unknown", job_id=job.job_id, reason=str(error))
         return outcome
     return replace(outcome, detail=predict_share_fit(share, devices) or "a GPU has room by now")

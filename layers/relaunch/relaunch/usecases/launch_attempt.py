@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 from datetime import timedelta
 
-from relaunch.core.jobs.job import STACK_SLOT, EffectKind, Job, JobState, PlacementState, WaitReason
+from relaunch.core.jobs.job import STACK_SLOT, Job, JobState, PlacementState, RequestLaunch, WaitReason
 from relaunch.core.launches.launch import LaunchDeferred, LaunchOutcome, LaunchRefused
 from relaunch.core.launches.launch_plan import plan_launch
 from relaunch.core.lifecycle.events import (
@@ -18,7 +18,7 @@ from relaunch.core.lifecycle.events import (
 )
 from relaunch.core.revisions.revision import parse_revision_arn
 from relaunch.core.selection.selection import Selection, explain_rejection, select
-from relaunch.ports import Dependencies, PermanentError, SlotsFullError, StaleWriteError, TransientError
+from relaunch.ports import LaunchDependencies, PermanentError, PortError, SlotsFullError, StaleWriteError
 from relaunch.usecases.advance_job import act, advance_job, apply_event
 from relaunch.usecases.explain_placement import explain_placement
 from relaunch.usecases.load_offerings import load_offerings
@@ -39,7 +39,7 @@ _RACES = 5
 _EARLY = timedelta(seconds=5)
 
 
-def launch_attempt(job_id: str, deps: Dependencies) -> Job | None:
+def launch_attempt(job_id: str, deps: LaunchDependencies) -> Job | None:
     """Bring a job as far towards a task as it can be brought now; called as often as one likes.
 
     Returns the job as it stands then, None when there is no such job.
@@ -55,12 +55,12 @@ def launch_attempt(job_id: str, deps: Dependencies) -> Job | None:
     raise StaleWriteError(f"job {job_id} was saved by others {_RACES + 1} times while it was being launched")
 
 
-def _bring_on(job_id: str, deps: Dependencies, *, has_lost: bool) -> Job | None:
+def _bring_on(job_id: str, deps: LaunchDependencies, *, has_lost: bool) -> Job | None:
     job = deps.jobs.load_job(job_id)
     if job is None:
         deps.log.decided("ignored", job_id=job_id, reason="no such job")
         return None
-    if any(effect.kind is not EffectKind.REQUEST_LAUNCH for effect in job.pending):
+    if any(not isinstance(effect, RequestLaunch) for effect in job.pending):
         job = act(job, deps)
     was_waiting = job.state is JobState.WAITING
     if was_waiting and _may_choose(job, deps):
@@ -73,7 +73,7 @@ def _bring_on(job_id: str, deps: Dependencies, *, has_lost: bool) -> Job | None:
     return job
 
 
-def _may_choose(job: Job, deps: Dependencies) -> bool:
+def _may_choose(job: Job, deps: LaunchDependencies) -> bool:
     waiting = job.waiting
     if waiting is None or waiting.reason is WaitReason.LAUNCH:
         return True
@@ -83,7 +83,7 @@ def _may_choose(job: Job, deps: Dependencies) -> bool:
     return not (waiting.reason is WaitReason.BACKOFF and is_early)
 
 
-def _choose(job: Job, deps: Dependencies) -> Job:
+def _choose(job: Job, deps: LaunchDependencies) -> Job:
     available = load_offerings(deps, job.job_id)
     selection = select(
         job.definition, job.revision, available.offerings, available.memory, available.at, available.limits
@@ -113,7 +113,7 @@ def _nothing_kept(selection: Selection) -> NothingKept:
     )
 
 
-def _resume_uri(job: Job, deps: Dependencies) -> str | None:
+def _resume_uri(job: Job, deps: LaunchDependencies) -> str | None:
     if job.definition.checkpoint_uri is None or job.attempt is None:
         return None
     try:
@@ -122,7 +122,7 @@ def _resume_uri(job: Job, deps: Dependencies) -> str | None:
         raise PermanentError(f"{error}; is the bucket among the stack's CheckpointBuckets?") from error
 
 
-def _send(job: Job, deps: Dependencies, *, is_first: bool) -> Job | None:
+def _send(job: Job, deps: LaunchDependencies, *, is_first: bool) -> Job | None:
     attempt = job.current_attempt
     unsendable_at = attempt.placement.requested_at + _OLDEST_PLACEMENT
     if attempt.intent is not None:
@@ -139,7 +139,7 @@ def _send(job: Job, deps: Dependencies, *, is_first: bool) -> Job | None:
 
 
 def _answer(
-    job: Job, outcome: LaunchOutcome, deps: Dependencies, *, is_first: bool
+    job: Job, outcome: LaunchOutcome, deps: LaunchDependencies, *, is_first: bool
 ) -> LaunchAnswered | PlacementExpired:
     """Make the event of an outcome; a refusal because the try's derived revision is gone only ends the try."""
     number, placement = job.current_attempt.number, job.current_attempt.placement
@@ -156,7 +156,7 @@ def _answer(
     return LaunchAnswered(number, placement.number, outcome)
 
 
-def _launch(job: Job, deps: Dependencies) -> LaunchOutcome:
+def _launch(job: Job, deps: LaunchDependencies) -> LaunchOutcome:
     try:
         outcome = deps.tasks.launch(plan_launch(job))
     except PermanentError as error:
@@ -166,15 +166,15 @@ def _launch(job: Job, deps: Dependencies) -> LaunchOutcome:
     return explain_placement(outcome, job, deps)
 
 
-def _count_requests(deps: Dependencies) -> int | None:
+def _count_requests(deps: LaunchDependencies) -> int | None:
     try:
         return deps.launches.count_requests()
-    except (TransientError, PermanentError) as error:
+    except PortError as error:
         deps.log.decided("launch requests not counted", reason=str(error))
         return None
 
 
-def _look_for_task(job: Job, is_certain: bool, deps: Dependencies) -> Job:
+def _look_for_task(job: Job, is_certain: bool, deps: LaunchDependencies) -> Job:
     """Find out whether RunTask took effect, without sending it; look again until it is certain that nobody sends it."""
     attempt = job.current_attempt
     closed = {each.task_arn for each in attempt.closed_placements}

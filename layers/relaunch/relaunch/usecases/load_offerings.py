@@ -11,7 +11,7 @@ from relaunch.core.offerings.offering import CapacityMemory, Offering
 from relaunch.core.offerings.quotas import Quotas
 from relaunch.core.offerings.snapshot import OfferingsSnapshot
 from relaunch.core.selection.offering_filters import SelectionLimits
-from relaunch.ports import Dependencies, PermanentError, ZoneScoreSource
+from relaunch.ports import OfferingDependencies, PermanentError, ZoneScoreSource
 
 # Every launch reads each of them. Where more jobs run, it is EC2 that says when a quota is used up, and the capacity
 # memory that learns it.
@@ -28,7 +28,7 @@ class AvailableOfferings:
     limits: SelectionLimits
 
 
-def load_offerings(deps: Dependencies, own_job_id: str = "") -> AvailableOfferings:
+def load_offerings(deps: OfferingDependencies, own_job_id: str = "") -> AvailableOfferings:
     """Look at the market as it is now; `own_job_id` is the job to be launched, whose earlier machine does not count.
 
     A quota that is not known rejects nothing.
@@ -58,7 +58,9 @@ def with_placement_scores(
     )
 
 
-def _quotas(snapshot: OfferingsSnapshot, offerings: Sequence[Offering], own_job_id: str, deps: Dependencies) -> Quotas:
+def _quotas(
+    snapshot: OfferingsSnapshot, offerings: Sequence[Offering], own_job_id: str, deps: OfferingDependencies
+) -> Quotas:
     vcpus_by_code = snapshot.vcpus_by_quota
     if not vcpus_by_code:
         return {}
@@ -72,7 +74,7 @@ def _quotas(snapshot: OfferingsSnapshot, offerings: Sequence[Offering], own_job_
     return room_of_quotas(vcpus_by_code, _load_readable(others, deps), known)
 
 
-def _load_readable(job_ids: Iterable[str], deps: Dependencies) -> Iterator[Job]:
+def _load_readable(job_ids: Iterable[str], deps: OfferingDependencies) -> Iterator[Job]:
     """Load jobs; one that cannot be read keeps no other from its launch."""
     for job_id in job_ids:
         try:

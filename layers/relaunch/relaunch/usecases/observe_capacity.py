@@ -6,7 +6,7 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.launches.launch import ContainerInstance, InstanceEvent, InstanceEventKind
 from relaunch.core.lifecycle.events import HostEnded, HostWarned, JobEvent, TaskSeen
 from relaunch.core.offerings.offering import CapacityFailure
-from relaunch.ports import Dependencies, PermanentError, TransientError
+from relaunch.ports import JobDependencies, PermanentError, PortError
 from relaunch.usecases.advance_job import advance_job
 from relaunch.usecases.observe_task import job_of
 
@@ -15,7 +15,7 @@ _AVOID_AFTER_REBALANCE = timedelta(minutes=10)
 _ENDED_STATES = frozenset({"shutting-down", "terminated", "stopping", "stopped"})
 
 
-def observe_capacity(news: InstanceEvent, deps: Dependencies) -> list[Job]:
+def observe_capacity(news: InstanceEvent, deps: JobDependencies) -> list[Job]:
     """Carry the news into every job with a task on the machine; return those jobs.
 
     The whole account's machines send such news: one read tells whether the machine is ours. Only for a warning, where
@@ -39,21 +39,21 @@ def observe_capacity(news: InstanceEvent, deps: Dependencies) -> list[Job]:
             return []
 
 
-def _advance(job_id: str, event: JobEvent, deps: Dependencies) -> Job | None:
+def _advance(job_id: str, event: JobEvent, deps: JobDependencies) -> Job | None:
     return advance_job(job_id, lambda _job: event, deps)
 
 
-def _warn(instance_id: str, noted: list[str], at: datetime, deps: Dependencies) -> list[Job]:
+def _warn(instance_id: str, noted: list[str], at: datetime, deps: JobDependencies) -> list[Job]:
     """Warn every job with a task on the machine; one job's trouble does not cost the others their two minutes."""
     warned: dict[str, Job] = {}
-    troubles: list[TransientError | PermanentError] = []
+    troubles: list[PortError] = []
 
     def warn(job_id: str, *events: JobEvent) -> None:
         try:
             for event in events:
                 job = _advance(job_id, event, deps)
                 warned.update({job_id: job} if job else {})
-        except (TransientError, PermanentError) as error:
+        except PortError as error:
             troubles.append(error)
 
     for job_id in noted:
@@ -70,7 +70,7 @@ def _warn(instance_id: str, noted: list[str], at: datetime, deps: Dependencies) 
     return list(warned.values())
 
 
-def _avoid_machine_of(job_id: str, instance_id: str, deps: Dependencies) -> Job | None:
+def _avoid_machine_of(job_id: str, instance_id: str, deps: JobDependencies) -> Job | None:
     job = deps.jobs.load_job(job_id)
     if job is None or job.attempt is None or job.attempt.instance_id != instance_id:
         return None

@@ -3,14 +3,14 @@
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches.launch import TaskObservation
 from relaunch.core.lifecycle.events import TaskSeen
-from relaunch.ports import Dependencies, TransientError
+from relaunch.ports import JobDependencies, TransientError
 from relaunch.usecases.advance_job import advance_job
 
 # Tasks of services are started by `ecs-svc/<number>`, which looks like one of ours; a job's id has a hash in it.
 _SERVICE = "ecs-svc"
 
 
-def observe_task(observation: TaskObservation, deps: Dependencies) -> Job | None:
+def observe_task(observation: TaskObservation, deps: JobDependencies) -> Job | None:
     """Find the job by the task's `startedBy` (`<job>/<attempt>`) and carry the observation into it.
 
     Returns the job, None when the task is nobody's: services and other people's tasks share the cluster.
@@ -27,7 +27,7 @@ def job_of(observation: TaskObservation) -> str | None:
     return job_id if job_id not in ("", _SERVICE) and attempt_number.isdigit() else None
 
 
-def task_seen(observation: TaskObservation, job: Job, deps: Dependencies) -> TaskSeen:
+def task_seen(observation: TaskObservation, job: Job, deps: JobDependencies) -> TaskSeen:
     """Make the event of an observation; the task's machine is looked up once, so that a spot warning finds the job.
 
     When ECS does not tell now (20 times a second it does), the task's next event or the next sweep asks again: news of

@@ -12,14 +12,7 @@ from relaunch.core.selection.containers import container_problem
 from relaunch.core.selection.notices import find_notices
 from relaunch.core.selection.selection import Selection, explain_rejection, select
 from relaunch.core.triggers.origins import image_repositories
-from relaunch.ports import (
-    Dependencies,
-    ImageSource,
-    NoActiveRevisionError,
-    PermanentError,
-    TransientError,
-    ZoneScoreSource,
-)
+from relaunch.ports import ImageSource, NoActiveRevisionError, PlanDependencies, PortError, ZoneScoreSource
 from relaunch.usecases.load_offerings import AvailableOfferings, load_offerings, with_placement_scores
 from relaunch.usecases.pin_images import pin_images
 
@@ -46,7 +39,7 @@ class Plan:
         return (*find_notices(self.definition, self.revision, self.selection), *self.image_doubts)
 
 
-def plan_jobs(definitions: Iterable[JobDefinition], deps: Dependencies, zones: Collection[str] = ()) -> list[Plan]:
+def plan_jobs(definitions: Iterable[JobDefinition], deps: PlanDependencies, zones: Collection[str] = ()) -> list[Plan]:
     """Hold every definition against its newest revision and the present offerings, those of `zones` if there are any.
 
     Raises:
@@ -80,7 +73,7 @@ def _look_at_images(
     ]
     try:
         pinned = pin_images(replace(revision, containers=tuple(kept)), None, images)
-    except (PermanentError, TransientError) as error:
+    except PortError as error:
         return revision, (f"the platforms of its images are not known: {error}",)
     doubts = (f"{pinned.problem}: a job would fail now",) if pinned.problem else pinned.doubts
     return with_platforms(revision, pinned.platforms), doubts

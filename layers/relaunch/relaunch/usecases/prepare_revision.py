@@ -8,14 +8,14 @@ from relaunch.core.offerings.offering import Offering
 from relaunch.core.revisions.main_container import main_container
 from relaunch.core.selection.neuron_devices import NeuronClaim, claim_all, claim_one, is_whole_machine, wants_neuron
 from relaunch.core.selection.requirements import Requirements, derive_requirements
-from relaunch.ports import Dependencies
+from relaunch.ports import LaunchDependencies
 
 # Jobs of one definition share it, and ECS tells 20 times a second what is ACTIVE. A revision that was deregistered
 # meanwhile is refused by RunTask, which ends the try.
 _ACTIVE_FOR = timedelta(minutes=1)
 
 
-def prepare_revision(job: Job, offering: Offering, deps: Dependencies) -> PreparedRevision:
+def prepare_revision(job: Job, offering: Offering, deps: LaunchDependencies) -> PreparedRevision:
     """Find or register the derived revision with the job's images by digest and its Neuron devices on this offering.
 
     A job that needs neither runs its own revision. Called again, it finds what it registered; another device may have
@@ -45,7 +45,7 @@ def prepare_revision(job: Job, offering: Offering, deps: Dependencies) -> Prepar
     return PreparedRevision(arn, devices, takes_all_neuron)
 
 
-def _claim(required: Requirements, offering: Offering, deps: Dependencies) -> NeuronClaim:
+def _claim(required: Requirements, offering: Offering, deps: LaunchDependencies) -> NeuronClaim:
     machine = offering.instance_type
     if offering.is_managed:
         # ECS gives them out itself there (resource NeuronDevice), and only all of them.

@@ -7,7 +7,7 @@ from relaunch.core.jobs.job import Job, JobState, WaitReason
 from relaunch.core.launches.launch import TaskObservation
 from relaunch.core.lifecycle.events import ImageArrived, JobEvent, TaskMissing, TimePassed
 from relaunch.core.lifecycle.table import is_new_observation
-from relaunch.ports import Dependencies, PermanentError, TransientError
+from relaunch.ports import PortError, ReconcileDependencies, TransientError
 from relaunch.usecases.advance_job import advance_job
 from relaunch.usecases.observe_task import task_seen
 
@@ -18,7 +18,7 @@ _DESCRIBED_AT_ONCE = 100
 _WITH_TASK = frozenset({JobState.LAUNCHING, JobState.RUNNING, JobState.STOPPING})
 
 
-def reconcile_jobs(deps: Dependencies, has_time: Callable[[], bool] = lambda: True) -> int:
+def reconcile_jobs(deps: ReconcileDependencies, has_time: Callable[[], bool] = lambda: True) -> int:
     """Look at every job that is due, most overdue first, while there is time; return how many were looked at.
 
     One job's trouble does not keep the others waiting, however many have it: it stays due and comes again with the
@@ -33,26 +33,26 @@ def reconcile_jobs(deps: Dependencies, has_time: Callable[[], bool] = lambda: Tr
             seen = _describe(due[position : position + _DESCRIBED_AT_ONCE], deps)
         try:
             _look(job_id, seen, deps)
-        except (TransientError, PermanentError) as error:
+        except PortError as error:
             deps.log.decided("postponed", job_id=job_id, reason=str(error))
     return len(due)
 
 
-def _describe(job_ids: Sequence[str], deps: Dependencies) -> Mapping[str, TaskObservation | None]:
+def _describe(job_ids: Sequence[str], deps: ReconcileDependencies) -> Mapping[str, TaskObservation | None]:
     """Describe the jobs' tasks; without an answer there is no news of them, but time passes all the same."""
     jobs = (_load(job_id, deps) for job_id in job_ids)
     try:
         return deps.tasks.describe([arn for job in jobs if job is not None and (arn := _task_arn(job)) is not None])
-    except (TransientError, PermanentError) as error:
+    except PortError as error:
         deps.log.decided("tasks not described", reason=str(error))
         return {}
 
 
-def _load(job_id: str, deps: Dependencies) -> Job | None:
+def _load(job_id: str, deps: ReconcileDependencies) -> Job | None:
     """Load a job; why one cannot be loaded is said when it is looked at."""
     try:
         return deps.jobs.load_job(job_id)
-    except (TransientError, PermanentError):
+    except PortError:
         return None
 
 
@@ -60,18 +60,18 @@ def _task_arn(job: Job) -> str | None:
     return job.attempt.task_arn if job.attempt is not None and job.state in _WITH_TASK else None
 
 
-def _look(job_id: str, seen: Mapping[str, TaskObservation | None], deps: Dependencies) -> None:
+def _look(job_id: str, seen: Mapping[str, TaskObservation | None], deps: ReconcileDependencies) -> None:
     told = advance_job(job_id, lambda job: _news(job, seen, deps) or _time_passed(job, deps), deps)
     if told is not None and _time_passed(told, deps):
         # The news moved nothing that was due.
         advance_job(job_id, lambda job: _time_passed(job, deps), deps)
 
 
-def _time_passed(job: Job, deps: Dependencies) -> TimePassed | None:
+def _time_passed(job: Job, deps: ReconcileDependencies) -> TimePassed | None:
     return TimePassed() if job.wake_at is not None and job.wake_at <= deps.clock.now() else None
 
 
-def _news(job: Job, seen: Mapping[str, TaskObservation | None], deps: Dependencies) -> JobEvent | None:
+def _news(job: Job, seen: Mapping[str, TaskObservation | None], deps: ReconcileDependencies) -> JobEvent | None:
     if job.waiting is not None and job.waiting.reason is WaitReason.IMAGE and job.image is not None:
         return _look_for_image(job, job.image, job.waiting.until, deps)
     arn = _task_arn(job)
@@ -85,7 +85,7 @@ def _news(job: Job, seen: Mapping[str, TaskObservation | None], deps: Dependenci
 
 
 def _look_for_image(
-    job: Job, image: tuple[str, str], until: datetime | None, deps: Dependencies
+    job: Job, image: tuple[str, str], until: datetime | None, deps: ReconcileDependencies
 ) -> ImageArrived | None:
     """Look for the image a job waits for; without an answer time passes, and the wait may end.
 
@@ -94,7 +94,7 @@ def _look_for_image(
     """
     try:
         found = deps.images.find_image(*image)
-    except (TransientError, PermanentError) as error:
+    except PortError as error:
         if isinstance(error, TransientError) and until is not None and until <= deps.clock.now():
             raise
         deps.log.decided("image not looked up", job_id=job.job_id, reason=str(error))

@@ -4,15 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.jobs.job import (
-    Effect,
-    EffectKind,
-    Job,
-    JobState,
-    TimelineEntry,
-    Waiting,
-    WaitReason,
-)
+from relaunch.core.jobs.job import Job, JobState, RequestLaunch, TimelineEntry, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT
 from relaunch.core.lifecycle.events import ImageArrived
 from relaunch.core.lifecycle.launching import IMAGE_POLL_INTERVAL
@@ -23,7 +15,7 @@ from relaunch.core.revisions.revision import Revision
 from relaunch.core.selection.containers import container_problem
 from relaunch.core.triggers.events import DirectRequest, ImagePushed, TriggerEvent, happened_at, trigger_keys
 from relaunch.core.triggers.matching import InvalidInputs, Match, NoMatch, derive_job_id, match
-from relaunch.ports import Dependencies, NoActiveRevisionError, PermanentError, TransientError
+from relaunch.ports import NoActiveRevisionError, PermanentError, PortError, SubmitDependencies
 from relaunch.usecases.advance_job import act, advance_job
 from relaunch.usecases.pin_images import WantedImage, pin_images
 
@@ -50,7 +42,7 @@ class Submission:
     note: str
 
 
-def submit_event(event: TriggerEvent, deps: Dependencies) -> tuple[Submission, ...]:
+def submit_event(event: TriggerEvent, deps: SubmitDependencies) -> tuple[Submission, ...]:
     """Create the jobs an event starts; the same event again finds the same jobs.
 
     An image also lets jobs go on that wait for it. What came of the event is recorded, also when it started nothing.
@@ -70,7 +62,7 @@ def submit_event(event: TriggerEvent, deps: Dependencies) -> tuple[Submission, .
     notes = [f"{each.definition}: {each.note}" for each in submissions]
     outcome = "; ".join(notes) or f"no job definition watches {source} {name}"
     job_ids = [each.job.job_id for each in submissions if each.job is not None]
-    deps.jobs.record_event(event.identity, str(source), outcome, job_ids, deps.clock.now())
+    deps.events.record_event(event.identity, str(source), outcome, job_ids, deps.clock.now())
     if not job_ids:
         deps.metrics.record(MetricDatum(Metric.EVENTS_IGNORED))
     deps.log.decided("event handled", identity=event.identity, source=str(source), reason=outcome, job_ids=job_ids)
@@ -81,7 +73,7 @@ def submit_event(event: TriggerEvent, deps: Dependencies) -> tuple[Submission, .
 
 
 def _submit_apart(
-    definition: JobDefinition, event: TriggerEvent, deps: Dependencies, troubles: list[PermanentError]
+    definition: JobDefinition, event: TriggerEvent, deps: SubmitDependencies, troubles: list[PermanentError]
 ) -> Submission:
     """Submit to one definition; what is wrong with it for good does not keep the event from the others."""
     try:
@@ -91,7 +83,7 @@ def _submit_apart(
         return Submission(definition.name, None, False, f"cannot be started: {error}")
 
 
-def submit_direct(request: DirectRequest, deps: Dependencies) -> Job:
+def submit_direct(request: DirectRequest, deps: SubmitDependencies) -> Job:
     """Create the job a caller asks for by name; the same idempotency key again finds the same job.
 
     Raises:
@@ -105,7 +97,7 @@ def submit_direct(request: DirectRequest, deps: Dependencies) -> Job:
     return job
 
 
-def submit_request(request: DirectRequest, deps: Dependencies) -> Submission:
+def submit_request(request: DirectRequest, deps: SubmitDependencies) -> Submission:
     """Create the job of a direct request and say whether it is new; errors as in `submit_direct`."""
     definition = deps.definitions.load_definition(request.definition)
     if definition is None:
@@ -133,7 +125,7 @@ def _compare_inputs(request: DirectRequest, job: Job) -> None:
         )
 
 
-def _submit(definition: JobDefinition, event: TriggerEvent, deps: Dependencies) -> Submission:
+def _submit(definition: JobDefinition, event: TriggerEvent, deps: SubmitDependencies) -> Submission:
     matched = match(definition, event)
     if isinstance(matched, NoMatch | InvalidInputs):
         return Submission(definition.name, None, False, matched.reason)
@@ -151,7 +143,7 @@ def _submit(definition: JobDefinition, event: TriggerEvent, deps: Dependencies) 
 
 
 def _accept(
-    job_id: str, definition: JobDefinition, matched: Match, event: TriggerEvent, deps: Dependencies
+    job_id: str, definition: JobDefinition, matched: Match, event: TriggerEvent, deps: SubmitDependencies
 ) -> tuple[Job, tuple[TimelineEntry, ...]]:
     now = deps.clock.now()
     try:
@@ -172,11 +164,11 @@ def _accept(
     if matched.image is not None and wanted is not None and wanted.found is None:
         return _wait_for_image(job, matched, now), (accepted, _entry(job, "waiting for image", ":".join(matched.image)))
     waiting = Waiting(WaitReason.LAUNCH, now, "its launch is in the attempts queue")
-    pending = (Effect(EffectKind.REQUEST_LAUNCH),)
+    pending = (RequestLaunch(),)
     return replace(job, waiting=waiting, wake_at=now + LAUNCH_TIMEOUT, pending=pending), (accepted,)
 
 
-def _wanted_image(matched: Match, event: TriggerEvent, deps: Dependencies) -> WantedImage | None:
+def _wanted_image(matched: Match, event: TriggerEvent, deps: SubmitDependencies) -> WantedImage | None:
     """Return the image that a push waits for, or whose push started the job: that one is to be run."""
     if isinstance(event, ImagePushed):
         return WantedImage(event.repository, event.tag, _pushed_image(event, deps))
@@ -185,11 +177,11 @@ def _wanted_image(matched: Match, event: TriggerEvent, deps: Dependencies) -> Wa
     return WantedImage(*matched.image, deps.images.find_image(*matched.image))
 
 
-def _pushed_image(event: ImagePushed, deps: Dependencies) -> FoundImage:
+def _pushed_image(event: ImagePushed, deps: SubmitDependencies) -> FoundImage:
     """Return the image that was pushed: its digest is known, and what else ECR tells of it is no condition."""
     try:
         found = deps.images.find_image(event.repository, event.digest)
-    except (PermanentError, TransientError) as error:
+    except PortError as error:
         return FoundImage(event.digest, unknown=str(error))
     return found or FoundImage(event.digest, unknown="it is not in ECR any more")
 
@@ -227,7 +219,7 @@ def _entry(job: Job, event: str, detail: str) -> TimelineEntry:
     return TimelineEntry(job.accepted_at, job.state, event, detail)
 
 
-def _let_waiting_go_on(event: ImagePushed, deps: Dependencies, troubles: list[PermanentError]) -> None:
+def _let_waiting_go_on(event: ImagePushed, deps: SubmitDependencies, troubles: list[PermanentError]) -> None:
     waiting = deps.jobs.load_waiting_for_image(event.repository, event.tag)
     if not waiting:
         return

@@ -21,7 +21,7 @@ from relaunch.core.lifecycle.events import TaskSeen
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.core.lifecycle.orphans import is_orphaned
 from relaunch.core.lifecycle.table import is_new_observation
-from relaunch.ports import Dependencies, PermanentError, TransientError
+from relaunch.ports import JobDependencies, PortError, TransientError
 from relaunch.usecases.advance_job import advance_job
 from relaunch.usecases.observe_task import job_of
 
@@ -50,7 +50,7 @@ def is_sweep_due(now: datetime) -> bool:
     return now.minute % _EVERY_MINUTES == 0
 
 
-def sweep_cluster(deps: Dependencies, has_time: Callable[[], bool] = lambda: True) -> Sweep:
+def sweep_cluster(deps: JobDependencies, has_time: Callable[[], bool] = lambda: True) -> Sweep:
     """Look at the whole cluster once, until `has_time` says no; one job's trouble does not keep the others waiting.
 
     A cluster that cannot be listed now is left to the next sweep.
@@ -66,7 +66,7 @@ def sweep_cluster(deps: Dependencies, has_time: Callable[[], bool] = lambda: Tru
     return sweep
 
 
-def _sweep(sweep: Sweep, has_time: Callable[[], bool], deps: Dependencies) -> None:
+def _sweep(sweep: Sweep, has_time: Callable[[], bool], deps: JobDependencies) -> None:
     suspects: list[TaskObservation] = []
     machines = _look_at_machines(sweep, deps)
     for page in deps.tasks.list_tasks():
@@ -76,7 +76,7 @@ def _sweep(sweep: Sweep, has_time: Callable[[], bool], deps: Dependencies) -> No
     _stop_orphans(suspects, sweep, deps)
 
 
-def _look_at_machines(sweep: Sweep, deps: Dependencies) -> Mapping[str, ContainerInstance]:
+def _look_at_machines(sweep: Sweep, deps: JobDependencies) -> Mapping[str, ContainerInstance]:
     now = deps.clock.now()
     machines: dict[str, ContainerInstance] = {}
     for page in deps.tasks.list_machines():
@@ -95,7 +95,7 @@ def _look_at_tasks(
     machines: Mapping[str, ContainerInstance],
     sweep: Sweep,
     has_time: Callable[[], bool],
-    deps: Dependencies,
+    deps: JobDependencies,
 ) -> list[TaskObservation]:
     """Carry news into their jobs; return those that look like strays."""
     suspects: list[TaskObservation] = []
@@ -131,7 +131,7 @@ def _advance(
     task: TaskObservation,
     event_for: Callable[[TaskObservation, Job], TaskSeen | None],
     sweep: Sweep,
-    deps: Dependencies,
+    deps: JobDependencies,
 ) -> None:
     job_id = job_of(task)
     if job_id is None:
@@ -139,11 +139,11 @@ def _advance(
     try:
         if advance_job(job_id, lambda job: event_for(task, job), deps) is None:
             sweep.unknown.append(task.task_arn)
-    except (TransientError, PermanentError) as error:
+    except PortError as error:
         deps.log.decided("postponed", job_id=job_id, reason=f"sweeping the cluster: {error}")
 
 
-def _stop_orphans(suspects: Iterable[TaskObservation], sweep: Sweep, deps: Dependencies) -> None:
+def _stop_orphans(suspects: Iterable[TaskObservation], sweep: Sweep, deps: JobDependencies) -> None:
     def stop(task: TaskObservation, job: Job) -> TaskSeen | None:
         event = TaskSeen(task)
         if not is_orphaned(job, event):
@@ -156,7 +156,7 @@ def _stop_orphans(suspects: Iterable[TaskObservation], sweep: Sweep, deps: Depen
             _advance(seen, stop, sweep, deps)
 
 
-def _report(sweep: Sweep, deps: Dependencies) -> None:
+def _report(sweep: Sweep, deps: JobDependencies) -> None:
     deps.metrics.record(
         MetricDatum(Metric.TASKS_SWEPT, sweep.tasks),
         MetricDatum(Metric.UNKNOWN_TASKS, len(sweep.unknown)),

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, fields
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +14,10 @@ from relaunch.adapters.aws.ecs.revisions import EcsRevisions
 from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
 from relaunch.adapters.aws.sqs.launch_queue import SqsLaunchQueue
-from relaunch.core.jobs.job import EffectKind, Job, TimelineEntry
+from relaunch.core.jobs.job import Job, StopTask, TimelineEntry
 from relaunch.ports import Dependencies
 from relaunch_local.ecs import Clock, EcsSimulator, Event, InProcessClient
-from relaunch_local.in_memory.jobs import InMemoryJobs
+from relaunch_local.in_memory.stores import InMemoryStores
 from relaunch_local.simulation.aws.calls import Calls
 from relaunch_local.simulation.aws.clients import CallingClient, DelayedEcs, ModelEcr, ModelS3, ModelSqs
 from relaunch_local.simulation.aws.eventbridge import EventBus
@@ -27,7 +26,7 @@ from relaunch_local.simulation.aws.offerings import SimulatedOfferings
 from relaunch_local.simulation.aws.runtime import Runtime
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.aws.sqs import Poller, Queues
-from relaunch_local.simulation.aws.table import Indexes, JobsTable
+from relaunch_local.simulation.aws.table import CalledCapacity, CalledJobs, CalledStore, Indexes
 from relaunch_local.simulation.aws.template import CLUSTER, read_stack
 from relaunch_local.simulation.aws.trainings import Trainings
 from relaunch_local.simulation.checks.invariants import Invariants
@@ -89,7 +88,7 @@ class Cloud:
         self.ecr = ModelEcr()
         self.indexes = self.indexes_type(self.clock, self.chance)
         self.emulated = self._emulated_table() if options.dynamodb else None
-        self.store: Any = self.emulated.raw if self.emulated is not None else InMemoryJobs()
+        self.stores = self.emulated.raw if self.emulated is not None else InMemoryStores()
         self.deps = self._deps()
         self.lambdas = self.lambdas_type(
             self.stack, self.deps, self._dead_letters, self.queues, self.runtime, self.invariants, self._handled
@@ -99,7 +98,7 @@ class Cloud:
         }
         provision(self.simulator, self.scenario)
         for definition in self.scenario.definitions:
-            self.store.save_definition(definition)
+            self.stores.definitions.save_definition(definition)
         self._subscribe()
         self.trace.on_swept = self._swept
 
@@ -149,9 +148,6 @@ class Cloud:
         ec2: Any = CallingClient("ec2", InProcessClient(self.simulator, "ec2", validate=False), self.calls)
         s3: Any = CallingClient("s3", ModelS3(self.objects), self.calls)
         ecr: Any = CallingClient("ecr", self.ecr, self.calls)
-        jobs = self.emulated or JobsTable(
-            self.store, self.indexes, self.calls, self._saved, self.invariants.effect_done
-        )
         spot_prices = Ec2SpotPrices(ec2, clock)
         known: dict[str, Any] = {
             "tasks": self.per_container(lambda: EcsTarget(ecs, CLUSTER, rate_limiter=self.rate_limiter())),
@@ -165,10 +161,16 @@ class Cloud:
             "limits": self.scenario.limits,
             "registry": self.per_container(lambda: EcsRegistry(ecs, clock)),
         }
-        # Ports that this page does not name are kept in the table, as `jobs`, `definitions` and `capacity` are.
-        needed = (each for each in fields(Dependencies) if each.default is MISSING and each.default_factory is MISSING)
-        ports = {each.name: known.get(each.name, jobs) for each in needed}
-        return Dependencies(**ports, limits=self.scenario.limits)
+        return Dependencies(**known, **self._stores())
+
+    def _stores(self) -> dict[str, Any]:
+        if self.emulated is not None:
+            return vars(self.emulated.stores)
+        stores: dict[str, Any] = {name: CalledStore(store, self.calls) for name, store in vars(self.stores).items()}
+        told = self.invariants.effect_done
+        stores["jobs"] = CalledJobs(self.stores.jobs, self.indexes, self.calls, self._saved, told)
+        stores["capacity"] = CalledCapacity(self.stores.capacity, self.calls, told)
+        return stores
 
     def per_container(self, make: Callable[[], Any]) -> Any:
         """What every container of a function has of its own; here all share one, which is kept longest."""
@@ -179,7 +181,7 @@ class Cloud:
         return None
 
     def _stop_asked(self, task_arn: str) -> None:
-        self.invariants.effect_done(EffectKind.STOP_TASK, task_arn)
+        self.invariants.effect_done(StopTask, task_arn)
         if self.chance.strikes("stop-races-with-exit", 0.15, note=task_arn[-6:]):
             self.trainings.exit_now(task_arn)
 

@@ -8,12 +8,15 @@ from botocore.config import Config
 from moto import mock_aws
 
 from relaunch.adapters.aws.dynamodb import job_items
-from relaunch.adapters.aws.dynamodb.store import DynamoDbJobs
-from relaunch.core.jobs.job import EffectKind
+from relaunch.adapters.aws.dynamodb.capacity import DynamoDbCapacity
+from relaunch.adapters.aws.dynamodb.jobs import DynamoDbJobs
+from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
+from relaunch.adapters.aws.dynamodb.table import JobsTable
+from relaunch.core.jobs.job import AdmitWaiting, RememberCapacity
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch_local.simulation.aws.calls import Calls
 from relaunch_local.simulation.aws.clients import CallingClient
-from relaunch_local.simulation.aws.table import Indexes, OnSaved
+from relaunch_local.simulation.aws.table import Indexes, OnEffect, OnSaved
 from relaunch_local.simulation.aws.template import REGION, read_table
 
 TABLE = "jobs"
@@ -35,18 +38,36 @@ class _WatchedClient:
         return answer
 
 
+class _ToldCapacity(DynamoDbCapacity):
+    def __init__(self, table: JobsTable, on_effect: OnEffect) -> None:
+        super().__init__(table)
+        self._on_effect = on_effect
+
+    def remember(self, failure: CapacityFailure) -> None:
+        super().remember(failure)
+        self._on_effect(RememberCapacity, str(failure.offering))
+
+
+class _ToldJobs(DynamoDbJobs):
+    def __init__(self, table: JobsTable, on_effect: OnEffect) -> None:
+        super().__init__(table)
+        self._on_effect = on_effect
+
+    def load_waiting(self, slot: str, limit: int) -> list[str]:
+        found = super().load_waiting(slot, limit)
+        self._on_effect(AdmitWaiting, slot)
+        return found
+
+
 class EmulatedTable:
     """The jobs table of one run, as a port and as it really is."""
 
-    def __init__(
-        self, calls: Calls, indexes: Indexes, on_saved: OnSaved, on_effect: Callable[[str, str], None]
-    ) -> None:
+    def __init__(self, calls: Calls, indexes: Indexes, on_saved: OnSaved, on_effect: OnEffect) -> None:
         """Make the table as the template does."""
         self._mock = mock_aws()
         self._mock.start()
         self._indexes = indexes
         self._on_saved = on_saved
-        self._on_effect = on_effect
         config = Config(retries={"total_max_attempts": 1, "mode": "standard"})
         # Named, so that no environment leads elsewhere.
         url = f"https://dynamodb.{REGION}.amazonaws.com"
@@ -54,23 +75,11 @@ class EmulatedTable:
         client.create_table(TableName=TABLE, **read_table())
         runtime = calls.runtime
         watched: Any = CallingClient("dynamodb", _WatchedClient(client, self._written), calls)
-        self.raw = DynamoDbJobs(client, TABLE, lambda _seconds: None)
-        self._adapter = DynamoDbJobs(watched, TABLE, lambda seconds: runtime.pause(seconds, "dynamodb: waits"))
-
-    def __getattr__(self, name: str) -> Any:
-        """Every method of the adapter but those below."""
-        return getattr(self._adapter, name)
-
-    def remember(self, failure: CapacityFailure) -> None:
-        """Remember a failure of capacity, and tell of it."""
-        self._adapter.remember(failure)
-        self._on_effect(EffectKind.REMEMBER_CAPACITY, str(failure.offering))
-
-    def load_waiting(self, slot: str, limit: int) -> list[str]:
-        """Load who waits for a slot, and tell of it."""
-        found = self._adapter.load_waiting(slot, limit)
-        self._on_effect(EffectKind.ADMIT_WAITING, slot)
-        return found
+        self.raw = DynamoDbStores(client, TABLE, lambda _seconds: None)
+        table = JobsTable(watched, TABLE, lambda seconds: runtime.pause(seconds, "dynamodb: waits"))
+        self.stores = DynamoDbStores(watched, TABLE, lambda seconds: runtime.pause(seconds, "dynamodb: waits"))
+        self.stores.jobs = _ToldJobs(table, on_effect)
+        self.stores.capacity = _ToldCapacity(table, on_effect)
 
     def close(self) -> None:
         """Forget the table."""
@@ -81,7 +90,7 @@ class EmulatedTable:
         body = next((item for item in put if item["sk"]["S"] == "JOB"), None)
         if body is None:
             return
-        job = self.raw.load_job(job_items.job_id_of(body["pk"]["S"]))
+        job = self.raw.jobs.load_job(job_items.job_id_of(body["pk"]["S"]))
         if job is None:
             raise LookupError(body["pk"]["S"])
         timeline = [job_items.read_timeline_entry(item) for item in put if item["sk"]["S"].startswith("TIMELINE#")]

@@ -9,7 +9,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from relaunch.adapters.aws.sqs.batch import handle_batch
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
-from relaunch.ports import Dependencies, PermanentError, TransientError
+from relaunch.ports import Dependencies, PermanentError, PortError, TransientError
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation import entrypoints as functions
 from relaunch_local.simulation.aws.runtime import Invocation, KilledError, Runtime
@@ -118,7 +118,7 @@ class Lambdas:
             began_at = self._clock.now()
             try:
                 answer = handler(body, self._deps)
-            except (TransientError, PermanentError):
+            except PortError:
                 raise
             except Exception as error:
                 self._invariants.unhandled(name, error)

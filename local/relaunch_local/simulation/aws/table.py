@@ -5,10 +5,11 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from relaunch.core.jobs.job import EffectKind, Job, TimelineEntry
+from relaunch.core.jobs.job import AdmitWaiting, Effect, Job, RememberCapacity, TimelineEntry
 from relaunch.core.jobs.lookup import due_at, waited_slot
+from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.offerings.offering import CapacityFailure
-from relaunch.ports import JobWrite, TransientError
+from relaunch.ports import TransientError
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.calls import CallErrors, Calls
 from relaunch_local.simulation.faults.chance import Chance
@@ -21,6 +22,8 @@ STORE_ERRORS = CallErrors(
 
 OnSaved = Callable[[Job, Sequence[TimelineEntry], bool], None]
 """Told of a job as it was saved, its new timeline entries, and whether it is new."""
+OnEffect = Callable[[type[Effect], str], None]
+"""Told which effect was done to what."""
 
 
 class Indexes:
@@ -64,23 +67,50 @@ class Indexes:
         return self._chance.stream("index-latency").uniform(0.0, 0.3)
 
 
-class JobsTable:
-    """Hands every call on to a store, as a call of DynamoDB."""
+class CalledStore:
+    """Makes every method of a store a call of DynamoDB."""
 
-    def __init__(
-        self, store: Any, indexes: Indexes, calls: Calls, on_saved: OnSaved, on_effect: Callable[[str, str], None]
-    ) -> None:
-        """Use this store, which is at the port's own level; `on_effect` is told which effect was done to what."""
-        self._on_effect = on_effect
+    def __init__(self, store: Any, calls: Calls) -> None:
+        """Use this store, which is at the port's own level."""
         self._store = store
-        self._indexes = indexes
         self._calls = calls
-        self._on_saved = on_saved
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Every method but those below as it is."""
+        """Every method that is not overridden."""
         method = getattr(self._store, name)
         return lambda *arguments, **named: self._call(name, lambda: method(*arguments, **named))
+
+    def _call(self, name: str, effect: Callable[[], Any]) -> Any:
+        return self._calls.perform("dynamodb", name, effect, STORE_ERRORS)
+
+
+class CalledCapacity(CalledStore):
+    """The capacity memory; `on_effect` is told what was remembered."""
+
+    def __init__(self, store: Any, calls: Calls, on_effect: OnEffect) -> None:
+        """Use this store."""
+        super().__init__(store, calls)
+        self._on_effect = on_effect
+
+    def remember(self, failure: CapacityFailure) -> None:
+        """Remember a failure of capacity."""
+
+        def effect() -> None:
+            self._store.remember(failure)
+            self._on_effect(RememberCapacity, str(failure.offering))
+
+        self._call("remember", effect)
+
+
+class CalledJobs(CalledStore):
+    """Jobs, found by indexes that are behind the table."""
+
+    def __init__(self, store: Any, indexes: Indexes, calls: Calls, on_saved: OnSaved, on_effect: OnEffect) -> None:
+        """Use this store; `on_effect` is told whose waiting jobs were looked up."""
+        super().__init__(store, calls)
+        self._indexes = indexes
+        self._on_saved = on_saved
+        self._on_effect = on_effect
 
     def create_job(self, job: Job, timeline: Sequence[TimelineEntry]) -> bool:
         """Create a job once."""
@@ -93,12 +123,12 @@ class JobsTable:
 
         return bool(self._call("create_job", _once(effect)))
 
-    def save_job(self, write: JobWrite) -> Job:
+    def save_job(self, decision: Decision) -> Job:
         """Save a job once."""
 
         def effect() -> Job:
-            saved: Job = self._store.save_job(write)
-            self._note(saved.job_id, write.timeline, is_new=False)
+            saved: Job = self._store.save_job(decision)
+            self._note(saved.job_id, decision.timeline, is_new=False)
             return saved
 
         saved: Job = self._call("save_job", _once(effect))
@@ -118,29 +148,17 @@ class JobsTable:
         """Ask the index `waiting`."""
 
         def effect() -> list[str]:
-            self._on_effect(EffectKind.ADMIT_WAITING, slot)
+            self._on_effect(AdmitWaiting, slot)
             waiting = sorted(self._indexes.waiting(slot), key=lambda job: job.accepted_at)
             return [job.job_id for job in waiting][:limit]
 
         found: list[str] = self._call("load_waiting", effect)
         return found
 
-    def remember(self, failure: CapacityFailure) -> None:
-        """Remember a failure of capacity."""
-
-        def effect() -> None:
-            self._store.remember(failure)
-            self._on_effect(EffectKind.REMEMBER_CAPACITY, str(failure.offering))
-
-        self._call("remember", effect)
-
     def _note(self, job_id: str, timeline: Sequence[TimelineEntry], *, is_new: bool) -> None:
         job = self._store.load_job(job_id)
         self._indexes.note(job)
         self._on_saved(job, timeline, is_new)
-
-    def _call(self, name: str, effect: Callable[[], Any]) -> Any:
-        return self._calls.perform("dynamodb", name, effect, STORE_ERRORS)
 
 
 def _once(effect: Callable[[], Any]) -> Callable[[], Any]:

@@ -4,7 +4,18 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from relaunch.core.jobs.job import Effect, EffectKind, Job, JobState, PlacementState, Stop, TimelineEntry, WaitReason
+from relaunch.core.jobs.job import (
+    Effect,
+    Job,
+    JobState,
+    PlacementState,
+    RememberCapacity,
+    RequestLaunch,
+    Stop,
+    StopTask,
+    TimelineEntry,
+    WaitReason,
+)
 from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD
 from relaunch.core.offerings.capacity_memory import LONGEST
 from relaunch_local.ecs import Clock, Event, ProcessSpec
@@ -73,7 +84,7 @@ class Invariants:
         self._holders, self._running = _Census(), _Census()
         """The jobs that have a slot; those that have a live task."""
         self._saved_at: dict[str, datetime] = {}
-        self._done: dict[tuple[str, str], datetime] = {}
+        self._done: dict[tuple[type[Effect], str], datetime] = {}
         self._pending_since: dict[str, dict[Effect, datetime]] = defaultdict(dict)
         self._pending_resumes: dict[tuple[str, int], set[str | None]] = defaultdict(set)
 
@@ -152,14 +163,14 @@ class Invariants:
         is_own = written is None or written.endswith(f"/{job_id}/attempt-{attempt}/")
         self.check("an attempt writes under its own prefix", is_own, f"{job_id}/{attempt} writes to {written}")
 
-    def effect_done(self, kind: str, of: str) -> None:
+    def effect_done(self, kind: type[Effect], of: str) -> None:
         """Somebody did an effect: stopped this task, remembered this offering, looked who waits for this slot."""
         self._done[kind, of] = self._clock.now()
 
     def warning_handled(self, instance_id: str, task_arns: Iterable[str]) -> None:
         """A warning was handled without any error while these tasks were on the machine."""
         for arn in task_arns:
-            is_asked = (EffectKind.STOP_TASK, arn) in self._done
+            is_asked = (StopTask, arn) in self._done
             self.check("a warned task is asked to stop", is_asked, f"{arn[-6:]} on {instance_id}")
 
     def task_made(self, started_by: str, task_arn: str, is_first: bool) -> None:
@@ -223,9 +234,9 @@ class Invariants:
         since, now = self._pending_since[job.job_id], self._clock.now()
         for effect in [each for each in since if each not in job.pending]:
             saved_at = since.pop(effect)
-            if effect.kind is EffectKind.REQUEST_LAUNCH:
+            if isinstance(effect, RequestLaunch):
                 continue
-            done_at = self._done.get((effect.kind, _object_of(effect, job)))
+            done_at = self._done.get((type(effect), _object_of(effect, job)))
             is_done = done_at is not None and done_at >= saved_at
             self.check("an effect is done before it is forgotten", is_done, f"{job.job_id}: {effect.kind}")
         for effect in job.pending:
@@ -234,8 +245,8 @@ class Invariants:
         if attempt is None or attempt.intent is None or attempt.task_arn is None or attempt.stop is not None:
             return
         self.intents.setdefault(attempt.task_arn, self._clock.now())
-        wanted = (EffectKind.STOP_TASK, attempt.task_arn)
-        is_asked = wanted in self._done or wanted in {(each.kind, each.task_arn) for each in job.pending}
+        is_pending = any(isinstance(each, StopTask) and each.task_arn == attempt.task_arn for each in job.pending)
+        is_asked = is_pending or (StopTask, attempt.task_arn) in self._done
         self.check("what is meant to stop is asked to", is_asked, f"{job.job_id}: {attempt.intent.kind}")
 
     def _check_wake(self, job: Job) -> None:
@@ -310,10 +321,10 @@ class Invariants:
 
 
 def _object_of(effect: Effect, job: Job) -> str:
-    match effect.kind:
-        case EffectKind.STOP_TASK:
+    match effect:
+        case StopTask():
             return effect.task_arn
-        case EffectKind.REMEMBER_CAPACITY:
+        case RememberCapacity():
             return str(effect.offering)
         case _:
             return job.definition.name

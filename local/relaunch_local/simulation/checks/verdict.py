@@ -58,7 +58,7 @@ class Verdict:
             self._check_deadline(job)
             self._check_starts(job)
             self._check_orphans(job)
-        slots = getattr(self._cloud.store, "slots", {})
+        slots = getattr(self._cloud.stores.jobs, "slots", {})
         held = {name: count for name, count in slots.items() if count}
         are_over = all(job.state.is_final for job in self._cloud.invariants.jobs.values())
         self._check("every slot is given back", not (held and are_over), str(held))

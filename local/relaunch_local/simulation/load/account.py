@@ -19,6 +19,7 @@ from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.lookup import waited_slot
 from relaunch.ports import CapacityProviderOffer
 from relaunch_local.ecs import InstanceShape, SimulatorSettings, Timing
+from relaunch_local.in_memory.stores import InMemoryStores
 from relaunch_local.simulation.aws.account import Cloud
 from relaunch_local.simulation.aws.calls import CallErrors, Calls
 from relaunch_local.simulation.aws.lambda_functions import Lambdas, OnEnd
@@ -263,7 +264,8 @@ class LoadCloud(Cloud):
         """Build it, and wait until the machines are there that it always has."""
         super().__init__(seed, Options(without_faults=True, scenario=scenario))
         # What was written is told to the invariants; kept, it would be most of the memory.
-        self.store.writes = deque(maxlen=0)
+        if isinstance(self.stores, InMemoryStores):
+            self.stores.jobs.decisions = deque(maxlen=0)
         hosts = self.simulator.clusters.get(CLUSTER).hosts
         self.clock.run_until(lambda: len(hosts) >= scenario.group_least)
 

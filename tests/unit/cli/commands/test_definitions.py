@@ -48,7 +48,7 @@ def test_apply_registers_and_says_what_changed(relaunch, stage, file):
     assert first.exit_code == second.exit_code == 0
     assert changes(first.stdout) == [["resnet", "replaced"], ["bert", "created"]]
     assert changes(second.stdout) == [["resnet", "unchanged"], ["bert", "unchanged"]]
-    assert [each.name for each in stage.jobs.list_definitions()] == ["bert", "resnet"]
+    assert [each.name for each in stage.deps.definitions.list_definitions()] == ["bert", "resnet"]
 
 
 def test_a_dry_run_registers_nothing(relaunch, stage, file):
@@ -61,18 +61,18 @@ def test_a_dry_run_registers_nothing(relaunch, stage, file):
             {"name": "bert", "change": "created", "notices": []},
         ],
     }
-    assert [each.name for each in stage.jobs.list_definitions()] == ["resnet"]
+    assert [each.name for each in stage.deps.definitions.list_definitions()] == ["resnet"]
 
 
 def test_prune_removes_what_the_file_does_not_have(relaunch, stage, file):
-    stage.jobs.save_definition(make_definition(name="old"))
+    stage.deps.definitions.save_definition(make_definition(name="old"))
 
     kept = relaunch("apply", str(file))
     pruned = relaunch("apply", str(file), "--prune")
 
     assert "old" not in kept.stdout
     assert "removed" in pruned.stdout
-    assert [each.name for each in stage.jobs.list_definitions()] == ["bert", "resnet"]
+    assert [each.name for each in stage.deps.definitions.list_definitions()] == ["bert", "resnet"]
 
 
 def test_every_problem_is_printed_and_nothing_is_registered(relaunch, stage, file):
@@ -85,11 +85,11 @@ def test_every_problem_is_printed_and_nothing_is_registered(relaunch, stage, fil
     assert first.startswith(f"{file}:5:33: jobs.resnet.accelerator.gpu.memory: `16GB` is not in a binary unit")
     assert second.endswith("jobs.bert.on[0].s3.prefx: unknown key `prefx`; did you mean `prefix`?")
     assert summary == f"relaunch: {file} has 2 problems: nothing was registered"
-    assert stage.jobs.load_definition("bert") is None
+    assert stage.deps.definitions.load_definition("bert") is None
 
 
 def test_an_overlap_with_a_registered_checkpoint_is_refused(relaunch, stage, file):
-    stage.jobs.save_definition(make_definition(name="writer", checkpoint_uri="s3://acme/in/deeper/"))
+    stage.deps.definitions.save_definition(make_definition(name="writer", checkpoint_uri="s3://acme/in/deeper/"))
 
     result = relaunch("apply", str(file))
 
@@ -169,11 +169,11 @@ def test_plan_of_a_file_plans_all_its_definitions_without_registering_them(relau
     result = relaunch("plan", str(file), "--json")
 
     assert [each["definition"] for each in json.loads(result.stdout)["plans"]] == ["resnet", "bert"]
-    assert stage.jobs.load_definition("bert") is None
+    assert stage.deps.definitions.load_definition("bert") is None
 
 
 def test_plan_ends_with_4_when_nothing_is_to_be_had(relaunch, stage):
-    stage.jobs.save_definition(make_definition(name="dear", max_price_usd_per_hour=0.01))
+    stage.deps.definitions.save_definition(make_definition(name="dear", max_price_usd_per_hour=0.01))
 
     result = relaunch("plan", "dear")
     shape = json.loads(relaunch("plan", "dear", "--json").stdout)["plans"][0]
@@ -188,7 +188,7 @@ def test_plan_ends_with_4_when_nothing_is_to_be_had(relaunch, stage):
 
 
 def test_plan_ends_with_3_without_an_active_revision(relaunch, stage):
-    stage.jobs.save_definition(make_definition(name="lost", task_definition="missing"))
+    stage.deps.definitions.save_definition(make_definition(name="lost", task_definition="missing"))
 
     result = relaunch("plan", "lost")
 
@@ -216,7 +216,7 @@ def test_definitions_are_listed_with_what_starts_them(relaunch, stage, file):
 
 
 def test_an_empty_stack_says_how_to_register(relaunch, stage: Stage):
-    stage.jobs.delete_definition("resnet")
+    stage.deps.definitions.delete_definition("resnet")
 
     result = relaunch("definitions")
 
@@ -299,7 +299,7 @@ class TestImages:
         assert second.startswith(f"{file}:6:3: jobs.bert: nothing satisfies this job: image removed the last 6 of 6 ")
         assert self.REJECTED in first
         assert self.REJECTED in second
-        assert stage.jobs.load_definition("bert") is None
+        assert stage.deps.definitions.load_definition("bert") is None
 
     def test_a_plan_rejects_each_machine_with_that_reason(self, relaunch, file, images):
         self.find(images, "linux/arm64")
@@ -366,4 +366,4 @@ class TestImages:
         result = relaunch("apply", str(file))
 
         assert (result.exit_code, result.stderr) == (0, "")
-        assert stage.jobs.load_definition("bert") is not None
+        assert stage.deps.definitions.load_definition("bert") is not None

@@ -119,7 +119,7 @@ def test_explain_has_the_next_step_the_timeline_and_every_selection(relaunch, st
 
 
 def test_explain_tells_a_waiting_job_what_could_be_changed(relaunch, stage):
-    stage.jobs.save_definition(make_definition(max_running_jobs=1))
+    stage.deps.definitions.save_definition(make_definition(max_running_jobs=1))
     running = stage.submit("a")
     stage.launch(running)
     waiting = stage.submit("b")
@@ -169,7 +169,7 @@ def test_cancelling_a_job_that_is_over_changes_nothing(relaunch, stage):
 
 
 def test_events_say_why_nothing_was_started(relaunch, stage):
-    stage.jobs.record_event("github:push:1", "github", "no job definition watches github acme/other", [], NOW)
+    stage.deps.events.record_event("github:push:1", "github", "no job definition watches github acme/other", [], NOW)
 
     text = relaunch("events").stdout
     shape = json.loads(relaunch("events", "--json").stdout)["events"]
@@ -184,6 +184,6 @@ def test_without_events_the_setup_is_asked_about(relaunch):
 
 
 def test_inputs_of_a_job_are_shown(relaunch, stage):
-    stage.jobs.save_definition(make_definition(inputs={"rate": InputRule("[0-9.]+", "0.1")}))
+    stage.deps.definitions.save_definition(make_definition(inputs={"rate": InputRule("[0-9.]+", "0.1")}))
 
     assert "rate=0.1" in relaunch("show", stage.submit()).stdout

@@ -12,7 +12,7 @@ from relaunch.usecases.cancel_job import cancel_job
 @pytest.fixture(autouse=True)
 def _definition(stage):
     rules = {"learning_rate": InputRule("[0-9.]+", "0.1"), "epochs": InputRule("[0-9]+", "1")}
-    stage.jobs.save_definition(make_definition(inputs=rules, max_failures=0))
+    stage.deps.definitions.save_definition(make_definition(inputs=rules, max_failures=0))
 
 
 def only_job(stage):
@@ -57,7 +57,7 @@ def test_bad_inputs_are_refused_before_a_job_is_made(relaunch, stage, arguments,
 
 
 def test_a_value_may_contain_an_equals_sign(relaunch, stage):
-    stage.jobs.save_definition(make_definition(inputs={"extra": InputRule(".*")}))
+    stage.deps.definitions.save_definition(make_definition(inputs={"extra": InputRule(".*")}))
 
     relaunch("submit", "resnet", "-i", "extra=a=b")
 
@@ -113,6 +113,6 @@ def test_ctrl_c_leaves_the_job_running_and_says_so(relaunch, stage):
 
 
 def test_a_family_without_a_revision_makes_a_job_that_failed(relaunch, stage):
-    stage.jobs.save_definition(make_definition(task_definition="missing"))
+    stage.deps.definitions.save_definition(make_definition(task_definition="missing"))
 
     assert relaunch("submit", "resnet").exit_code == 1

@@ -16,13 +16,13 @@ from fakes.builders import (
     make_running_job,
 )
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, ImageWait, S3Trigger, TriggerSource
-from relaunch.core.jobs.job import Effect, EffectKind, JobState, PlacementState, Waiting, WaitReason
+from relaunch.core.jobs.job import AdmitWaiting, JobState, PlacementState, Waiting, WaitReason
 from relaunch.core.jobs.lookup import due_at, selected_placement, waited_slot
 from relaunch.core.jobs.summary import summarize_job
 from relaunch.core.triggers.origins import image_repositories, trigger_origins
 
 OVER: dict[str, Any] = {"state": JobState.FAILED, "wake_at": None, "ended_at": NOW + timedelta(hours=1)}
-PENDING = (Effect(EffectKind.ADMIT_WAITING),)
+PENDING = (AdmitWaiting(),)
 
 
 def slot_wait(slot: str) -> Waiting:

@@ -19,16 +19,18 @@ from fakes.builders import (
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import (
     STACK_SLOT,
-    Effect,
-    EffectKind,
+    AdmitWaiting,
     IntentKind,
     Job,
     JobState,
     Placement,
     PlacementState,
+    RememberCapacity,
+    RequestLaunch,
     Stop,
     StopIntent,
     StopKind,
+    StopTask,
     Waiting,
     WaitReason,
 )
@@ -60,8 +62,8 @@ from unit.core.lifecycle.table_matrix import SITUATIONS
 
 SOON = NOW + timedelta(minutes=1)
 LIMITS = StackLimits()
-LAUNCH = Effect(EffectKind.REQUEST_LAUNCH)
-ADMIT = Effect(EffectKind.ADMIT_WAITING)
+LAUNCH = RequestLaunch()
+ADMIT = AdmitWaiting()
 
 
 def after(job: Job, *events: JobEvent, now=SOON) -> Job:
@@ -306,21 +308,21 @@ def test_a_placed_task_that_nobody_wants_any_more_is_stopped_with_the_intent_sav
     job = after(SITUATIONS["fx"], answered(TaskPlaced(task_arn())))
 
     assert job.current_attempt.intent == StopIntent(IntentKind.CANCEL, NOW, "cancel")
-    assert job.pending == (Effect(EffectKind.STOP_TASK, task_arn=task_arn(), reason="Relaunch: cancel"),)
+    assert job.pending == (StopTask(task_arn(), "Relaunch: cancel"),)
 
 
 def test_of_several_tasks_of_one_launch_only_the_first_lives():
     job = after(SITUATIONS["fz"], answered(LaunchConflict((task_arn(1), task_arn(2)))))
 
     assert job.current_attempt.task_arn == task_arn(1)
-    assert [(effect.kind, effect.task_arn) for effect in job.pending] == [(EffectKind.STOP_TASK, task_arn(2))]
+    assert [(type(effect), effect.task_arn) for effect in job.pending] == [(StopTask, task_arn(2))]
 
 
 def test_a_failed_placement_is_remembered_before_the_next_try_is_asked_for():
     job = after(SITUATIONS["fz"], answered(PlacementFailed(("RESOURCE:GPU", "ATTRIBUTE"))))
 
     remember, launch = job.pending
-    assert remember.kind is EffectKind.REMEMBER_CAPACITY
+    assert isinstance(remember, RememberCapacity)
     assert remember.offering == make_offering().key
     assert remember.until == SOON + timedelta(minutes=15)
     assert remember.reason == "ECS placed nothing: RESOURCE:GPU, ATTRIBUTE"
@@ -364,7 +366,7 @@ def test_a_device_that_another_task_took_first_costs_the_offering_nothing_at_fir
 
     job = after(replace(SITUATIONS["fz"], attempt=attempt), answered(PlacementFailed(reasons)))
 
-    assert [effect.kind for effect in job.pending[:-1]] == [EffectKind.REMEMBER_CAPACITY] * is_remembered
+    assert [type(effect) for effect in job.pending[:-1]] == [RememberCapacity] * is_remembered
     assert job.pending[-1] == LAUNCH
 
 
@@ -386,7 +388,7 @@ def test_the_same_try_is_sent_again_later_and_the_job_says_why(outcome, delays):
     assert job.current_attempt == SITUATIONS["fz"].current_attempt
     (launch,) = job.pending
     delay_seconds = launch.delay_seconds
-    assert launch == Effect(EffectKind.REQUEST_LAUNCH, delay_seconds=delay_seconds)
+    assert launch == RequestLaunch(delay_seconds)
     assert delay_seconds in delays
     assert job.reason == outcome.reason
     assert job.wake_at is not None
@@ -419,7 +421,7 @@ def test_a_launch_that_goes_unanswered_is_asked_for_ever_more_seldom(age_seconds
     # Else every message that SQS delivers twice would leave one more chain of launch requests behind.
     job = after(SITUATIONS["fz"], answered(LaunchUncertain("-")), now=NOW + timedelta(seconds=age_seconds))
 
-    assert job.pending == (Effect(EffectKind.REQUEST_LAUNCH, delay_seconds=delay_seconds),)
+    assert job.pending == (RequestLaunch(delay_seconds),)
 
 
 def test_a_refused_launch_fails_the_job_in_ecs_own_words():
@@ -533,7 +535,7 @@ def test_a_task_that_does_not_start_is_withdrawn_after_its_deadline_and_not_befo
     assert late.job.current_attempt.intent is not None
     assert late.job.current_attempt.intent.kind is kind
     assert late.timeline[0].event == "start deadline"
-    assert [effect.kind for effect in late.job.pending] == [EffectKind.STOP_TASK]
+    assert [type(effect) for effect in late.job.pending] == [StopTask]
 
 
 def test_the_reason_of_a_withdrawal_says_how_long_it_was_waited_for():
@@ -551,7 +553,7 @@ def test_a_job_out_of_time_is_not_launched_again():
     decision = decide(job, chosen(), SOON, LIMITS)
 
     assert decision.job.state is JobState.TIMED_OUT
-    assert not decision.take_slot
+    assert decision.take_slot_limits is None
     assert decision.job.reason == "its tasks have run for max_runtime, 2 days, 0:00:00"
 
 

@@ -18,7 +18,6 @@ from fakes.builders import (
 )
 from relaunch.core.jobs.job import (
     Effect,
-    EffectKind,
     IntentKind,
     Job,
     JobState,
@@ -26,6 +25,7 @@ from relaunch.core.jobs.job import (
     Stop,
     StopIntent,
     StopKind,
+    StopTask,
 )
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.launches.launch import TaskPlaced
@@ -198,7 +198,7 @@ def warned(**fields: Any) -> tuple[Job, Effect]:
     job = make_running_job()
     intent = StopIntent(IntentKind.INTERRUPTION, NOW, "warned")
     attempt = replace(job.current_attempt, **{"warned_at": NOW - timedelta(seconds=4), "intent": intent, **fields})
-    return replace(job, attempt=attempt), Effect(EffectKind.STOP_TASK, task_arn=attempt.task_arn or "")
+    return replace(job, attempt=attempt), StopTask(attempt.task_arn or "", "Relaunch: spot")
 
 
 def test_the_stop_that_answers_a_warning_is_timed() -> None:

@@ -4,7 +4,7 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import NOW, make_placement, make_running_attempt, task_arn
-from relaunch.core.jobs.job import EffectKind, Job, JobState, PlacementState, Stop, StopKind
+from relaunch.core.jobs.job import Job, JobState, PlacementState, Stop, StopKind, StopTask
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.launches.launch import LaunchConflict, TaskPlaced
 from relaunch.core.lifecycle.events import JobEvent, LaunchAnswered
@@ -18,7 +18,7 @@ def stopped_by(job: Job, event: JobEvent) -> list[str]:
     decision = decide(job, event, SOON, StackLimits())
     assert decision.job.state is job.state
     assert decision.job.attempt == job.attempt
-    return [effect.task_arn for effect in decision.job.pending if effect.kind is EffectKind.STOP_TASK]
+    return [effect.task_arn for effect in decision.job.pending if isinstance(effect, StopTask)]
 
 
 @pytest.mark.parametrize("situation", ["wr", "fz", "pl", "ru", "si", "ca"])

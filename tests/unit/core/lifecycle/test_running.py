@@ -16,14 +16,15 @@ from fakes.builders import (
 )
 from relaunch.core.jobs.job import (
     Effect,
-    EffectKind,
     IntentKind,
     Job,
     JobState,
     PlacementState,
+    RememberCapacity,
     Stop,
     StopIntent,
     StopKind,
+    StopTask,
 )
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.lifecycle.events import (
@@ -51,7 +52,7 @@ def after(job: Job, *events: JobEvent, now=SOON) -> Job:
 
 
 def stop_of(arn: str, reason: str) -> Effect:
-    return Effect(EffectKind.STOP_TASK, task_arn=arn, reason=f"Relaunch: {reason}")
+    return StopTask(arn, f"Relaunch: {reason}")
 
 
 def test_a_task_that_starts_starts_the_clocks():
@@ -167,8 +168,7 @@ def test_a_warning_saves_the_intent_stops_the_task_and_lets_every_job_avoid_the_
     assert job.current_attempt.intent == StopIntent(IntentKind.INTERRUPTION, SOON, reason)
     assert job.pending == (
         stop_of(task_arn(), reason),
-        Effect(
-            EffectKind.REMEMBER_CAPACITY,
+        RememberCapacity(
             reason=reason,
             offering=make_offering_key(),
             until=SOON + timedelta(minutes=30),
@@ -204,8 +204,7 @@ def test_a_training_that_saw_the_warning_first_and_exited_0_is_launched_again():
 
     assert warned.current_attempt.intent is None
     assert warned.pending == (
-        Effect(
-            EffectKind.REMEMBER_CAPACITY,
+        RememberCapacity(
             reason=f"spot interruption warning for {INSTANCE_ID}",
             offering=make_offering_key(),
             until=SOON + timedelta(minutes=30),
@@ -326,7 +325,7 @@ def test_a_job_out_of_time_has_its_task_stopped(situation):
 
     reason = "the deadline of 1 day, 12:00:00 after acceptance has passed"
     assert job.current_attempt.intent == StopIntent(IntentKind.TIME_OUT, NOW + timedelta(hours=36), reason)
-    assert [effect.kind for effect in job.pending] == [EffectKind.STOP_TASK]
+    assert [type(effect) for effect in job.pending] == [StopTask]
     assert after(job, seen_stopped(0, NOW + timedelta(hours=37)), now=NOW + timedelta(hours=37)).state is (
         JobState.TIMED_OUT
     )

@@ -5,12 +5,13 @@ import pytest
 
 from fakes.builders import NOW, make_attempt, make_offering_key, make_placement, make_running_attempt, task_arn
 from relaunch.core.jobs.job import (
-    Effect,
-    EffectKind,
+    AdmitWaiting,
     IntentKind,
     Job,
     JobState,
     PlacementState,
+    RememberCapacity,
+    RequestLaunch,
     StopKind,
     Waiting,
     WaitReason,
@@ -20,7 +21,7 @@ from relaunch.core.lifecycle.table import decide
 from unit.core.lifecycle.table_matrix import SITUATIONS, intent, seen_stopped
 
 SOON = NOW + timedelta(minutes=1)
-LAUNCH = Effect(EffectKind.REQUEST_LAUNCH)
+LAUNCH = RequestLaunch()
 HOST_GONE = {
     "stop_code": "TerminationNotice",
     "stopped_reason": "Host EC2 (instance i-0123456789abcdef0) terminated.",
@@ -83,7 +84,7 @@ def test_a_failure_is_launched_again_after_its_pause():
     job = stopped(SITUATIONS["ru"], 1)
 
     assert (job.failures, job.interruptions) == (1, 0)
-    assert job.pending == (Effect(EffectKind.REQUEST_LAUNCH, delay_seconds=30),)
+    assert job.pending == (RequestLaunch(30),)
     again_at = SOON + timedelta(seconds=30)
     assert job.waiting == Waiting(WaitReason.BACKOFF, SOON, job.reason, again_at)
     assert job.wake_at is not None
@@ -97,8 +98,7 @@ def test_an_offering_that_failed_is_remembered_before_the_next_launch_is_asked_f
     job = stopped(SITUATIONS["ru"], **news)
 
     remember, launch = job.pending
-    assert remember == Effect(
-        EffectKind.REMEMBER_CAPACITY,
+    assert remember == RememberCapacity(
         reason=job.reason,
         offering=make_offering_key(),
         until=SOON + timedelta(minutes=minutes),
@@ -111,7 +111,7 @@ def test_a_job_that_ends_gives_its_slot_back_and_lets_the_next_one_in():
     decision = decide(SITUATIONS["ru"], seen_stopped(0), SOON, StackLimits())
 
     assert decision.release_slot
-    assert decision.job.pending == (Effect(EffectKind.ADMIT_WAITING),)
+    assert decision.job.pending == (AdmitWaiting(),)
     assert decision.job.ended_at == SOON
     assert decision.job.wake_at is not None
     assert decision.timeline[0].event == "succeeded"

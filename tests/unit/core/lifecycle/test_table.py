@@ -45,7 +45,7 @@ def test_an_event_that_means_nothing_changes_nothing_and_says_so(cell):
     assert decision.is_ignored
     assert decision.job is cell.job
     assert decision.timeline == ()
-    assert (decision.take_slot, decision.release_slot, decision.link_instance) == (False, False, False)
+    assert (decision.take_slot_limits, decision.release_slot, decision.link_instance) == (None, False, False)
     assert type(cell.event).__name__ in decision.note
     assert cell.job.state in decision.note
 
@@ -84,9 +84,11 @@ def test_a_job_has_a_slot_from_its_first_launch_to_its_end(cell):
     decision = decide(before, cell.event, cell.now, LIMITS)
     after = decision.job
 
-    assert decision.take_slot is (before.state is JobState.WAITING and after.state is JobState.LAUNCHING)
+    is_launched = before.state is JobState.WAITING and after.state is JobState.LAUNCHING
+    limits = (before.definition.max_running_jobs, LIMITS.max_running_jobs)
+    assert decision.take_slot_limits == (limits if is_launched and not before.has_slot else None)
     assert decision.release_slot is (before.has_slot and not after.has_slot)
-    assert after.has_slot is ((before.has_slot or decision.take_slot) and not after.state.is_final)
+    assert after.has_slot is ((before.has_slot or is_launched) and not after.state.is_final)
 
 
 @pytest.mark.parametrize("cell", named(HAPPENING))

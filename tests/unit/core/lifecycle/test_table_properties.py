@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from fakes.builders import NOW, make_definition, make_job, make_offering, make_selection, task_arn
-from relaunch.core.jobs.job import EffectKind, Job, JobState, PlacementState
+from relaunch.core.jobs.job import Job, JobState, PlacementState, StopTask
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.launches.launch import (
     ContainerInstance,
@@ -102,14 +102,15 @@ class LifeOfAJob(RuleBasedStateMachine):
             return
         if self.is_orphaned(decision):
             assert replace(decision.job, pending=(), wake_at=before.wake_at) == before
-        if decision.take_slot and not before.has_slot:
+        if decision.take_slot_limits is not None:
+            assert not before.has_slot
             self.slots += 1
         if decision.release_slot:
             self.slots -= 1
         self.job = replace(decision.job, pending=())
         self.check_step(before, decision.job)
         for effect in decision.job.pending:
-            if effect.kind is EffectKind.STOP_TASK:
+            if isinstance(effect, StopTask):
                 self.ask_to_stop(effect.task_arn)
 
     def ask_to_stop(self, arn: str) -> None:

@@ -1,7 +1,8 @@
 import re
+from typing import get_args
 
 from fakes.repository import REPOSITORY
-from relaunch.core.jobs.job import EffectKind, JobState, PlacementState, WaitReason
+from relaunch.core.jobs.job import Effect, JobState, PlacementState, WaitReason
 from relaunch.core.lifecycle.table import TABLE
 from relaunch_local.pages.lifecycle import main, render_page
 
@@ -27,7 +28,8 @@ def test_every_state_reason_and_effect_is_explained():
 
     for name in (*JobState, *WaitReason, *PlacementState):
         assert f"\n| {name} | " in page
-    for kind in EffectKind:
+    for effect in get_args(Effect):
+        (kind,) = get_args(effect.__annotations__["kind"])
         assert f"\n  - `{kind}`: " in page
 
 

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from relaunch.adapters.offerings.bundled import bundled_snapshot
 from relaunch.core.offerings.snapshot import OfferingsSnapshot
-from relaunch.ports import DecisionLog, PermanentError, SnapshotStore, TransientError
+from relaunch.ports import DecisionLog, PortError, SnapshotStore
 
 # It changes once an hour at most.
 _KEPT = timedelta(minutes=15)
@@ -29,7 +29,7 @@ class CurrentSnapshot:
         bundled = bundled_snapshot(self._region)
         try:
             stored = self._store.load_snapshot()
-        except (TransientError, PermanentError) as error:
+        except PortError as error:
             self._log.decided("offerings-from-bundle", reason=str(error))
             return bundled
         if stored is None or stored.region != self._region:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Literal
 
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.offering import OfferingKey
@@ -176,29 +177,42 @@ class Attempt:
         return self.started_at is not None or self.placement.is_lost
 
 
-class EffectKind(StrEnum):
-    """What is still to be done after a save; each is harmless when done twice."""
+@dataclass(frozen=True, slots=True)
+class StopTask:
+    """Stop a task; ECS shows `reason` as its `stoppedReason`."""
 
-    STOP_TASK = "stop-task"
-    REQUEST_LAUNCH = "request-launch"
-    REMEMBER_CAPACITY = "remember-capacity"
-    ADMIT_WAITING = "admit-waiting"
+    task_arn: str
+    reason: str
+    kind: Literal["stop-task"] = "stop-task"
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
-    """One pending effect. Fields beside `kind` are set as the kind needs.
+class RequestLaunch:
+    """Send the job's id to the attempts queue, delayed by 0 to 900 seconds."""
 
-    STOP_TASK: `task_arn`, `reason`. REQUEST_LAUNCH: `delay_seconds`. REMEMBER_CAPACITY: `offering`, `reason`, `until`.
-    ADMIT_WAITING: nothing (the job's own definition).
-    """
-
-    kind: EffectKind
-    task_arn: str = ""
-    reason: str = ""
     delay_seconds: int = 0
-    offering: OfferingKey | None = None
-    until: datetime | None = None
+    kind: Literal["request-launch"] = "request-launch"
+
+
+@dataclass(frozen=True, slots=True)
+class RememberCapacity:
+    """Let every job avoid an offering until then."""
+
+    offering: OfferingKey
+    reason: str
+    until: datetime
+    kind: Literal["remember-capacity"] = "remember-capacity"
+
+
+@dataclass(frozen=True, slots=True)
+class AdmitWaiting:
+    """Request the launch of the job that has waited longest for a slot of the definition, and of the stack."""
+
+    kind: Literal["admit-waiting"] = "admit-waiting"
+
+
+Effect = StopTask | RequestLaunch | RememberCapacity | AdmitWaiting
+"""What is still to be done after a save; each is harmless when done twice. `kind` tells them apart where stored."""
 
 
 @dataclass(frozen=True, slots=True)

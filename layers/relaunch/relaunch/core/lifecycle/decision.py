@@ -3,7 +3,17 @@
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from relaunch.core.jobs.job import Effect, EffectKind, Job, JobState, TimelineEntry, Waiting, WaitReason
+from relaunch.core.jobs.job import (
+    AdmitWaiting,
+    Effect,
+    Job,
+    JobState,
+    RequestLaunch,
+    StopTask,
+    TimelineEntry,
+    Waiting,
+    WaitReason,
+)
 from relaunch.core.selection.selection import Selection
 
 # A job whose message got lost is looked at again after this long; longer than a message usually takes.
@@ -14,16 +24,20 @@ HEARTBEAT = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The job as it shall be saved, with what goes into the same write.
+    """The job as it is to be saved, with everything that goes into the same write.
 
-    The effects to be done after the save are in `job.pending`. An ignored decision changes nothing; `note` says why.
-    `action` names the row of the transition table that decided, by its action; empty when there was none.
+    The effects to be done after the save are in `job.pending`. `selection` was made at `selected_at`.
+    `take_slot_limits` (the definition's cap, the stack's cap): take a slot in both; for a job that has none.
+    `release_slot`: give both back; for a job that has them. `link_instance`: record that the current attempt runs on
+    `attempt.instance_id`. An ignored decision changes nothing; `note` says why. `action` names the row of the
+    transition table that decided, by its action; empty when there was none.
     """
 
     job: Job
     timeline: tuple[TimelineEntry, ...] = ()
     selection: Selection | None = None
-    take_slot: bool = False
+    selected_at: datetime | None = None
+    take_slot_limits: tuple[int, int] | None = None
     release_slot: bool = False
     link_instance: bool = False
     is_ignored: bool = False
@@ -90,7 +104,7 @@ def wait_for_launch(
     job: Job, now: datetime, *, event: str, detail: str, delay_seconds: int = 0, before: tuple[Effect, ...] = ()
 ) -> Decision:
     """Ask for the next launch; `before` are effects to be done first."""
-    effects = (*before, Effect(EffectKind.REQUEST_LAUNCH, delay_seconds=delay_seconds))
+    effects = (*before, RequestLaunch(delay_seconds))
     delay = timedelta(seconds=delay_seconds)
     waiting = Waiting(
         WaitReason.BACKOFF if delay_seconds else WaitReason.LAUNCH, now, detail, now + delay if delay_seconds else None
@@ -106,7 +120,7 @@ def waits_for_slot(job: Job) -> bool:
 def end(job: Job, state: JobState, now: datetime, *, event: str, detail: str) -> Decision:
     """Bring a job to its final state, give its slot back and let the next one in."""
     ended = replace(job, ended_at=now, reason=detail, has_slot=False)
-    effects = (Effect(EffectKind.ADMIT_WAITING),) if job.has_slot or waits_for_slot(job) else ()
+    effects = (AdmitWaiting(),) if job.has_slot or waits_for_slot(job) else ()
     # A job that is over is due only as long as the slot may not have been handed on.
     wake_at = now + LAUNCH_TIMEOUT if effects else None
     decision = move(ended, state, now, event=event, detail=detail, wake_at=wake_at, effects=effects)
@@ -121,4 +135,4 @@ def stop_effect(job: Job, reason: str) -> tuple[Effect, ...]:
 
 def stop_effects(task_arns: tuple[str, ...], reason: str) -> tuple[Effect, ...]:
     """Return the effects that stop these tasks; ECS shows the reason as the task's `stoppedReason`."""
-    return tuple(Effect(EffectKind.STOP_TASK, task_arn=arn, reason=f"Relaunch: {reason}") for arn in task_arns)
+    return tuple(StopTask(arn, f"Relaunch: {reason}") for arn in task_arns)

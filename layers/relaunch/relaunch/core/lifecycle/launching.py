@@ -9,14 +9,14 @@ from datetime import datetime, timedelta
 
 from relaunch.core.jobs.job import (
     STACK_SLOT,
+    AdmitWaiting,
     Attempt,
-    Effect,
-    EffectKind,
     IntentKind,
     Job,
     JobState,
     Placement,
     PlacementState,
+    RequestLaunch,
     StopIntent,
     Waiting,
     WaitReason,
@@ -92,14 +92,14 @@ def image_arrived(job: Job, event: ImageArrived, now: datetime, _limits: StackLi
     return wait_for_launch(replace(job, images=images, revision=revision), now, event="image arrived", detail=detail)
 
 
-def request_placement(job: Job, event: OfferingChosen, now: datetime, _limits: StackLimits) -> Decision:
+def request_placement(job: Job, event: OfferingChosen, now: datetime, limits: StackLimits) -> Decision:
     """Write the placement try down before RunTask is sent, unless the job is out of time."""
     verdict = out_of_time(job, now)
     if verdict is not None:
         return _give_up(job, verdict, now)
     chosen = event.offering
     number, closed = _attempt_to_launch(job.attempt)
-    frozen = Placement(
+    placement = Placement(
         number=closed[-1].number + 1 if closed else 1,
         offering=chosen.key,
         capacity_provider=chosen.capacity_provider or "",
@@ -111,11 +111,12 @@ def request_placement(job: Job, event: OfferingChosen, now: datetime, _limits: S
         takes_all_neuron=event.prepared.takes_all_neuron,
         gpu_partition_size=chosen.instance_type.gpu_partition_size,
     )
-    attempt = Attempt(number, frozen, closed_placements=_kept_placements(closed))
+    attempt = Attempt(number, placement, closed_placements=_kept_placements(closed))
     # Several jobs may have ended at once, each of which let the same oldest one in: pass it on.
-    effects = (Effect(EffectKind.ADMIT_WAITING),) if waits_for_slot(job) else ()
+    effects = (AdmitWaiting(),) if waits_for_slot(job) else ()
+    slots = None if job.has_slot else (job.definition.max_running_jobs, limits.max_running_jobs)
     job = replace(job, attempt=attempt, has_slot=True, reason="")
-    detail = f"{chosen.key} by {frozen.capacity_provider} at ${frozen.price_usd_per_hour:.4f}/h"
+    detail = f"{chosen.key} by {placement.capacity_provider} at ${placement.price_usd_per_hour:.4f}/h"
     if event.resume_uri:
         detail += f", resuming from {event.resume_uri}"
     if event.prepared.neuron_devices:
@@ -123,7 +124,7 @@ def request_placement(job: Job, event: OfferingChosen, now: datetime, _limits: S
     decision = move(
         job, JobState.LAUNCHING, now, event="launching", detail=detail, wake_at=now + LAUNCH_TIMEOUT, effects=effects
     )
-    return replace(decision, selection=event.selection, take_slot=True)
+    return replace(decision, selection=event.selection, selected_at=now, take_slot_limits=slots)
 
 
 def _attempt_to_launch(previous: Attempt | None) -> tuple[int, tuple[Placement, ...]]:
@@ -146,16 +147,16 @@ def nothing_kept(job: Job, event: NothingKept, now: datetime, _limits: StackLimi
     """No offering: fail when none ever will, else wait until one may."""
     if event.is_permanent:
         decision = end(job, JobState.FAILED, now, event="nothing satisfies it", detail=event.message)
-        return replace(decision, selection=event.selection)
+        return replace(decision, selection=event.selection, selected_at=now)
     retry_at = max(event.retry_at or now + _CAPACITY_POLL_INTERVAL, now + timedelta(seconds=15))
     if job.definition.deadline is not None:
         retry_at = min(retry_at, job.accepted_at + job.definition.deadline)
     reason = WaitReason.PRICE if event.is_price else WaitReason.CAPACITY
     waiting = Waiting(reason, now, event.message, retry_at)
     # The slot it was let in for stays free: pass it on.
-    effects = (Effect(EffectKind.ADMIT_WAITING),) if waits_for_slot(job) else ()
+    effects = (AdmitWaiting(),) if waits_for_slot(job) else ()
     decision = wait(job, waiting, now, event=f"waiting for {reason}", wake_at=retry_at, effects=effects)
-    return replace(decision, selection=event.selection)
+    return replace(decision, selection=event.selection, selected_at=now)
 
 
 def launch_impossible(job: Job, event: LaunchImpossible, now: datetime, _limits: StackLimits) -> Decision:
@@ -170,7 +171,7 @@ def slot_denied(job: Job, event: SlotDenied, now: datetime, _limits: StackLimits
     waiting = Waiting(WaitReason.SLOT, now, detail, slot=event.slot)
     # It was let in because the stack has a slot, which its own definition does not let it take: pass it on.
     passes_on = event.slot != STACK_SLOT and job.waiting is not None and job.waiting.slot == STACK_SLOT
-    effects = (Effect(EffectKind.ADMIT_WAITING),) if passes_on else ()
+    effects = (AdmitWaiting(),) if passes_on else ()
     return wait(job, waiting, now, event="waiting for slot", wake_at=now + _SLOT_POLL_INTERVAL, effects=effects)
 
 
@@ -247,7 +248,7 @@ def start_deadline(attempt: Attempt, limits: StackLimits) -> datetime:
 
 
 def _send_again(job: Job, reason: str, now: datetime, *, event: str, delay_seconds: int) -> Decision:
-    effects = (Effect(EffectKind.REQUEST_LAUNCH, delay_seconds=delay_seconds),)
+    effects = (RequestLaunch(delay_seconds),)
     wake_at = now + timedelta(seconds=delay_seconds) + LAUNCH_TIMEOUT
     job = replace(job, reason=reason)
     return move(job, JobState.LAUNCHING, now, event=event, detail=reason, wake_at=wake_at, effects=effects)
@@ -285,7 +286,7 @@ def cancel_pending(job: Job, event: CancelAsked, now: datetime, _limits: StackLi
     intent = StopIntent(IntentKind.CANCEL, now, event.reason)
     attempt = replace(job.current_attempt, intent=intent)
     wished = replace(job, attempt=attempt, cancel_requested=event.reason, reason=event.reason)
-    wake_at, effects = now + LAUNCH_TIMEOUT, (Effect(EffectKind.REQUEST_LAUNCH),)
+    wake_at, effects = now + LAUNCH_TIMEOUT, (RequestLaunch(),)
     return move(wished, job.state, now, event="cancel asked", detail=event.reason, wake_at=wake_at, effects=effects)
 
 
@@ -305,7 +306,7 @@ def wake_waiting(job: Job, _event: TimePassed, now: datetime, _limits: StackLimi
             return end(job, JobState.FAILED, now, event="no image", detail=detail)
         until = min(waiting.until or now + IMAGE_POLL_INTERVAL, now + IMAGE_POLL_INTERVAL)
         return look_again(job, until)
-    effects = (Effect(EffectKind.REQUEST_LAUNCH),)
+    effects = (RequestLaunch(),)
     wake_at = now + (_SLOT_POLL_INTERVAL if waiting is not None and waiting.slot else LAUNCH_TIMEOUT)
     return look_again(job, wake_at, effects)
 

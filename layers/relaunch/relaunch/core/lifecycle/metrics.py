@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from relaunch.core.jobs.job import Effect, IntentKind, Job, JobState
+from relaunch.core.jobs.job import IntentKind, Job, JobState, StopTask
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.events import JobEvent
 from relaunch.core.lifecycle.orphans import ORPHANED
@@ -118,7 +118,7 @@ def decision_metrics(before: Job, event: JobEvent, decision: Decision, now: date
     return tuple(metrics)
 
 
-def stop_metrics(job: Job, effect: Effect, now: datetime) -> tuple[MetricDatum, ...]:
+def stop_metrics(job: Job, effect: StopTask, now: datetime) -> tuple[MetricDatum, ...]:
     """Return how long after EC2's warning a task was asked to stop.
 
     A stop that is repeated because STOPPED was not seen, and one that has another reason, is none of it.

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from relaunch.core.jobs.job import (
     Attempt,
     Effect,
-    EffectKind,
     Job,
     JobState,
     PlacementState,
+    RememberCapacity,
     Stop,
     StopIntent,
     StopKind,
@@ -30,13 +30,14 @@ STOP_TIMEOUT = timedelta(minutes=3)
 def avoid(job: Job, reason: str, until: datetime) -> Effect:
     """Return the effect that lets every job avoid the current offering."""
     offering = job.current_attempt.placement.offering
-    return Effect(EffectKind.REMEMBER_CAPACITY, offering=offering, reason=reason, until=until)
+    return RememberCapacity(offering=offering, reason=reason, until=until)
 
 
 def with_task(job: Job, task_arn: str, outcome: str, now: datetime) -> Job:
     """Return the job with its current try placed as this task."""
-    frozen = job.current_attempt.placement
-    placed = replace(frozen, state=PlacementState.PLACED, task_arn=task_arn, outcome=outcome, placed_at=now)
+    placed = replace(
+        job.current_attempt.placement, state=PlacementState.PLACED, task_arn=task_arn, outcome=outcome, placed_at=now
+    )
     return replace(job, attempt=replace(job.current_attempt, placement=placed), reason="")
 
 

@@ -31,8 +31,9 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.job import Attempt, IntentKind, Job, JobState, Stop, StopIntent, StopKind, TimelineEntry
 from relaunch.core.jobs.lookup import due_at
 from relaunch.core.jobs.summary import summarize_job
+from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.selection.selection import RejectedOffering
-from relaunch.ports import JobWrite, PermanentError
+from relaunch.ports import PermanentError
 
 # Building a strategy for a whole job takes hypothesis a moment; that says nothing about the code under test.
 thorough = settings(
@@ -166,7 +167,7 @@ class TestIndexes:
 class TestExpiry:
     def test_everything_that_is_written_with_the_end_of_a_job_expires_ninety_days_later(self) -> None:
         job = make_running_job(state=JobState.SUCCEEDED, ended_at=NOW, wake_at=None)
-        write = JobWrite(job, (make_timeline_entry(),), selection=make_selection(), selected_at=NOW)
+        write = Decision(job, (make_timeline_entry(),), selection=make_selection(), selected_at=NOW)
         expected = {"N": str(int((NOW + timedelta(days=90)).timestamp()))}
         written = [job_items.job_item(job, "a write"), *job_items.written_items(write, job)]
         assert len(written) == 4
@@ -174,7 +175,7 @@ class TestExpiry:
 
     def test_nothing_of_an_open_job_expires(self) -> None:
         job = make_running_job()
-        write = JobWrite(job, (make_timeline_entry(),), selection=make_selection(), selected_at=NOW)
+        write = Decision(job, (make_timeline_entry(),), selection=make_selection(), selected_at=NOW)
         written = [job_items.job_item(job, "a write"), *job_items.written_items(write, job)]
         assert not any("expires_at" in item for item in written)
 

@@ -12,9 +12,10 @@ from relaunch.adapters.aws.dynamodb.table import Item, epoch, key, number, stamp
 from relaunch.core.jobs.job import Attempt, Job, JobSummary, TimelineEntry
 from relaunch.core.jobs.lookup import due_at, selected_placement, waited_slot
 from relaunch.core.jobs.summary import summarize_job
+from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.selection.rows import explain_rows
 from relaunch.core.selection.selection import Selection
-from relaunch.ports import JobWrite, PermanentError, StoredSelection
+from relaunch.ports import PermanentError, StoredSelection
 
 KEPT_AFTER_END = timedelta(days=90)
 # A job whose task is gone for longer is found by its `wake_at` alone.
@@ -140,22 +141,22 @@ def instance_pk(instance_id: str) -> str:
     return f"INSTANCE#{instance_id}"
 
 
-def written_items(write: JobWrite, job: Job) -> list[Item]:
-    """Return what goes with a JOB item in one write, `job` being the job with its new version."""
-    items = timeline_items(job, write.timeline)
+def written_items(decision: Decision, job: Job) -> list[Item]:
+    """Return what goes with a JOB item in one decision, `job` being the job with its new version."""
+    items = timeline_items(job, decision.timeline)
     if job.attempt:
         items.append(attempt_item(job, job.attempt))
-        if write.link_instance and job.attempt.instance_id:
+        if decision.link_instance and job.attempt.instance_id:
             items.append(instance_item(job, job.attempt, job.attempt.instance_id))
-    if write.selection is not None and write.selected_at is not None:
-        items.append(selection_item(job, write.selection, write.selected_at))
+    if decision.selection is not None and decision.selected_at is not None:
+        items.append(selection_item(job, decision.selection, decision.selected_at))
     return items
 
 
 def read_job(item: Mapping[str, Any], attempt: Mapping[str, Any] | None) -> Job:
     """Return the job of a JOB item and its newest ATTEMPT item.
 
-    A Query is no transaction: it may see the job before and the attempt after a write, or the other way round.
+    A Query is no transaction: it may see the job before and the attempt after a decision, or the other way round.
 
     Raises:
         TornReadError: the two are not of the same write.

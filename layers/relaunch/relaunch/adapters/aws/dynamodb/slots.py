@@ -6,7 +6,8 @@ because it changes with its job in one transaction, which the job's version lets
 """
 
 from relaunch.adapters.aws.dynamodb.table import Action, CancelledError, key, number
-from relaunch.ports import JobWrite, SlotsFullError
+from relaunch.core.lifecycle.decision import Decision
+from relaunch.ports import SlotsFullError
 
 _PK = "SLOTS"
 STACK = "*"
@@ -14,17 +15,17 @@ STACK = "*"
 _CAPS = ("definition", "stack")
 
 
-def take_slots(write: JobWrite) -> list[Action]:
+def take_slots(decision: Decision) -> list[Action]:
     """Return the actions that take a slot in both caps, or none."""
-    if write.take_slot_limits is None:
+    if decision.take_slot_limits is None:
         return []
-    caps = zip(_names(write), write.take_slot_limits, strict=True)
+    caps = zip(_names(decision), decision.take_slot_limits, strict=True)
     return [_take(name, limit) for name, limit in caps]
 
 
-def release_slots(write: JobWrite) -> list[Action]:
+def release_slots(decision: Decision) -> list[Action]:
     """Return the actions that give back the slots, or none."""
-    if not write.release_slot:
+    if not decision.release_slot:
         return []
     return [
         {
@@ -34,19 +35,19 @@ def release_slots(write: JobWrite) -> list[Action]:
                 "ExpressionAttributeValues": {":less": number(-1)},
             }
         }
-        for name in _names(write)
+        for name in _names(decision)
     ]
 
 
-def full_cap(write: JobWrite, error: CancelledError) -> SlotsFullError:
+def full_cap(decision: Decision, error: CancelledError) -> SlotsFullError:
     """Return which cap cancelled a transaction in which slots were to be taken."""
     position = min(error.failed) - 1
-    limits = write.take_slot_limits or (0, 0)
+    limits = decision.take_slot_limits or (0, 0)
     return SlotsFullError(_CAPS[position], limits[position])
 
 
-def _names(write: JobWrite) -> tuple[str, str]:
-    return write.job.definition.name, STACK
+def _names(decision: Decision) -> tuple[str, str]:
+    return decision.job.definition.name, STACK
 
 
 def _take(name: str, limit: int) -> Action:

@@ -1,4 +1,4 @@
-"""The time, and what is written down for people."""
+"""The time, the log and the metrics."""
 
 from datetime import datetime
 from typing import Protocol

@@ -12,7 +12,7 @@ _FAILURE = TypeAdapter(CapacityFailure)
 _PK = "CAPACITY"
 
 
-class CapacityItems:
+class DynamoDbCapacity:
     """Implements CapacityStore."""
 
     def __init__(self, table: JobsTable) -> None:

@@ -25,7 +25,7 @@ _PK = "DEFINITION"
 _RACES = 5
 
 
-class DefinitionItems:
+class DynamoDbDefinitions:
     """Implements DefinitionStore.
 
     A definition and its trigger entries are one transaction on the condition that nobody else replaced the definition

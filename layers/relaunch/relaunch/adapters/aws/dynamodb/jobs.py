@@ -1,23 +1,14 @@
-"""Jobs, definitions and the capacity memory in one DynamoDB table.
-
-Keys are listed in docs/architecture.md. A job is saved by one transaction and loaded by one Query.
-"""
+"""Jobs in the jobs table: saved by one transaction, loaded by one Query. Keys: docs/architecture.md."""
 
 import base64
 import binascii
 import json
-import time
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from relaunch.adapters.aws.dynamodb import job_items as items
-from relaunch.adapters.aws.dynamodb.capacity_items import CapacityItems
-from relaunch.adapters.aws.dynamodb.definition_items import DefinitionItems
-from relaunch.adapters.aws.dynamodb.event_items import EventItems
-from relaunch.adapters.aws.dynamodb.maintenance_items import MaintenanceItems
 from relaunch.adapters.aws.dynamodb.slots import full_cap, release_slots, take_slots
 from relaunch.adapters.aws.dynamodb.table import (
     MAX_ACTIONS,
@@ -32,28 +23,23 @@ from relaunch.adapters.aws.dynamodb.table import (
     text,
 )
 from relaunch.core.jobs.job import Job, JobSummary, TimelineEntry
-from relaunch.ports import JobHistory, JobWrite, PermanentError, StaleWriteError, TransientError
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
+from relaunch.core.lifecycle.decision import Decision
+from relaunch.ports import JobHistory, PermanentError, StaleWriteError, TransientError
 
 _TORN_READS = 4
 
 
-class DynamoDbJobs(DefinitionItems, CapacityItems, EventItems, MaintenanceItems):
-    """Implements JobStore, DefinitionStore, CapacityStore and MaintenanceStore.
+class DynamoDbJobs:
+    """Implements JobStore."""
 
-    `pause` sleeps for some seconds between tries of a transaction that met another one.
-    """
-
-    def __init__(self, client: "DynamoDBClient", table_name: str, pause: Callable[[float], None] = time.sleep) -> None:
-        super().__init__(JobsTable(client, table_name, pause))
+    def __init__(self, table: JobsTable) -> None:
+        self._table = table
 
     def create_job(self, job: Job, timeline: Sequence[TimelineEntry]) -> bool:
         write_id = str(uuid.uuid4())
         created = replace(job, version=1)
         actions = [put(items.job_item(created, write_id), "attribute_not_exists(pk)")]
-        actions += [put(item) for item in items.written_items(JobWrite(job, tuple(timeline)), created)]
+        actions += [put(item) for item in items.written_items(Decision(job, tuple(timeline)), created)]
         if job.image:
             actions.append(put(items.image_item(job, job.image)))
         try:
@@ -77,14 +63,14 @@ class DynamoDbJobs(DefinitionItems, CapacityItems, EventItems, MaintenanceItems)
                 continue
         raise TransientError(f"job {job_id} was written by others each time it was read")
 
-    def save_job(self, write: JobWrite) -> Job:
+    def save_job(self, decision: Decision) -> Job:
         write_id = str(uuid.uuid4())
-        job = replace(write.job, version=write.job.version + 1)
+        job = replace(decision.job, version=decision.job.version + 1)
         actions = [
-            put(items.job_item(job, write_id), "version = :version", {":version": number(write.job.version)}),
-            *take_slots(write),
-            *release_slots(write),
-            *(put(item) for item in items.written_items(write, job)),
+            put(items.job_item(job, write_id), "version = :version", {":version": number(decision.job.version)}),
+            *take_slots(decision),
+            *release_slots(decision),
+            *(put(item) for item in items.written_items(decision, job)),
         ]
         if job.state.is_final:
             self._let_expire(job)
@@ -95,8 +81,8 @@ class DynamoDbJobs(DefinitionItems, CapacityItems, EventItems, MaintenanceItems)
             if _is_ours(error, write_id):
                 return job
             if 0 in error.failed:
-                raise StaleWriteError(f"job {job.job_id} is no longer at version {write.job.version}") from error
-            raise full_cap(write, error) from error
+                raise StaleWriteError(f"job {job.job_id} is no longer at version {decision.job.version}") from error
+            raise full_cap(decision, error) from error
         return job
 
     def _let_expire(self, job: Job) -> None:

@@ -1,4 +1,4 @@
-"""What a training reads: its image and its checkpoints."""
+"""Container images in ECR."""
 
 from typing import Protocol
 
@@ -18,12 +18,4 @@ class ImageSource(Protocol):
             PermanentError: the registry may not be read.
             TransientError: throttled or unreachable.
         """
-        ...
-
-
-class CheckpointSource(Protocol):
-    """Checkpoints in S3."""
-
-    def newest_complete(self, checkpoint_uri: str, job_id: str) -> str | None:
-        """Return the URI of the job's newest complete checkpoint, None when there is none."""
         ...

@@ -19,11 +19,12 @@ from fakes.builders import (
     make_timeline_entry,
 )
 from fakes.jobs_table import ObservedTable
-from relaunch.adapters.aws.dynamodb.store import DynamoDbJobs
+from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.adapters.aws.dynamodb.table import key, put
 from relaunch.core.definitions.definition import GithubTrigger, S3Trigger, TriggerSource
 from relaunch.core.jobs.job import JobState
-from relaunch.ports import JobWrite, PermanentError, StaleWriteError
+from relaunch.core.lifecycle.decision import Decision
+from relaunch.ports import PermanentError, StaleWriteError
 
 
 @pytest.fixture(scope="module")
@@ -42,23 +43,23 @@ class TestCalls:
     def test_a_job_with_its_attempt_is_loaded_by_one_query(self, table: ObservedTable) -> None:
         job = table.create()
         for number in (1, 2, 3):
-            job = table.store.save_job(
-                JobWrite(replace(job, attempt=make_attempt(number)), (make_timeline_entry(),), make_selection(), NOW)
+            job = table.stores.jobs.save_job(
+                Decision(replace(job, attempt=make_attempt(number)), (make_timeline_entry(),), make_selection(), NOW)
             )
         table.calls.clear()
-        assert table.store.load_job(job.job_id) == job
+        assert table.stores.jobs.load_job(job.job_id) == job
         assert table.calls == {"Query": 1}
 
     def test_a_job_is_created_by_one_transaction(self, table: ObservedTable) -> None:
         table.calls.clear()
-        table.store.create_job(make_job(image=("trainer", "5e07")), [make_timeline_entry()])
+        table.stores.jobs.create_job(make_job(image=("trainer", "5e07")), [make_timeline_entry()])
         assert table.calls == {"TransactWriteItems": 1}
 
     def test_a_write_with_everything_in_it_is_one_transaction(self, table: ObservedTable) -> None:
         job = make_running_job(version=1)
         table.create(job)
-        table.store.save_job(
-            JobWrite(
+        table.stores.jobs.save_job(
+            Decision(
                 job,
                 (make_timeline_entry(), make_timeline_entry("running")),
                 selection=make_selection(),
@@ -71,24 +72,24 @@ class TestCalls:
 
     def test_the_definitions_of_an_event_are_found_by_one_query(self, table: ObservedTable) -> None:
         for name in ("resnet", "bert"):
-            table.store.save_definition(make_definition(name=name))
+            table.stores.definitions.save_definition(make_definition(name=name))
         table.calls.clear()
-        assert len(table.store.find_definitions(TriggerSource.GITHUB, "acme/vision")) == 2
+        assert len(table.stores.definitions.find_definitions(TriggerSource.GITHUB, "acme/vision")) == 2
         assert table.calls == {"Query": 1}
 
 
 class TestExpiry:
     def test_everything_of_a_job_expires_once_it_is_over(self, table: ObservedTable) -> None:
         job = table.create(make_job(image=("trainer", "5e07")))
-        write = JobWrite(replace(job, attempt=make_attempt(1)), (make_timeline_entry(),), make_selection(), NOW)
-        job = table.store.save_job(write)
+        write = Decision(replace(job, attempt=make_attempt(1)), (make_timeline_entry(),), make_selection(), NOW)
+        job = table.stores.jobs.save_job(write)
         running = replace(job, attempt=make_running_job().attempt)
-        job = table.store.save_job(JobWrite(running, take_slot_limits=(5, 5), link_instance=True))
+        job = table.stores.jobs.save_job(Decision(running, take_slot_limits=(5, 5), link_instance=True))
         assert {
             item["sk"]["S"] for item in table.items() if item["pk"]["S"].startswith("JOB") and "expires_at" in item
         } == set()
         over = replace(job, state=JobState.SUCCEEDED, wake_at=None, ended_at=NOW)
-        table.store.save_job(JobWrite(over, (make_timeline_entry("succeeded"),), release_slot=True))
+        table.stores.jobs.save_job(Decision(over, (make_timeline_entry("succeeded"),), release_slot=True))
         lasting = [item["pk"]["S"] for item in table.items() if "expires_at" not in item]
         assert set(lasting) <= {"SLOTS"}
         ends = {item["expires_at"]["N"] for item in table.items() if item["pk"]["S"].startswith("JOB")}
@@ -98,78 +99,81 @@ class TestExpiry:
         job = table.create()
         for number in range(2):
             entries = tuple(make_timeline_entry(f"{number} {line}") for line in range(60))
-            job = table.store.save_job(JobWrite(job, entries))
+            job = table.stores.jobs.save_job(Decision(job, entries))
         over = replace(job, state=JobState.FAILED, wake_at=None, ended_at=NOW)
         table.calls.clear()
-        table.store.save_job(JobWrite(over, (make_timeline_entry("failed"),)))
+        table.stores.jobs.save_job(Decision(over, (make_timeline_entry("failed"),)))
         assert table.calls == {"Query": 1, "TransactWriteItems": 3}
         assert not [item for item in table.items() if "expires_at" not in item]
 
     def test_what_has_expired_of_the_capacity_memory_is_not_read_although_it_is_there(
         self, table: ObservedTable
     ) -> None:
-        table.store.remember(make_capacity_failure())
+        table.stores.capacity.remember(make_capacity_failure())
         assert len(table.items()) == 1
-        assert table.store.load_capacity_memory(NOW + timedelta(hours=1)) == {}
+        assert table.stores.capacity.load_capacity_memory(NOW + timedelta(hours=1)) == {}
 
     def test_time_to_live_is_in_whole_seconds(self, table: ObservedTable) -> None:
-        table.store.remember(make_capacity_failure(until=NOW + timedelta(seconds=1.9)))
-        table.store.record_event("s3:a", "s3", "no rule matches", [], NOW)
+        table.stores.capacity.remember(make_capacity_failure(until=NOW + timedelta(seconds=1.9)))
+        table.stores.events.record_event("s3:a", "s3", "no rule matches", [], NOW)
         expected = {int((NOW + timedelta(hours=2)).timestamp()) + 1, int((NOW + timedelta(days=8)).timestamp())}
         assert {int(item["expires_at"]["N"]) for item in table.items()} == expected
 
 
 class TestDefinitions:
     def test_of_two_who_replace_a_definition_at_once_none_leaves_a_trigger_behind(self, table: ObservedTable) -> None:
-        table.store.save_definition(make_definition(triggers=(S3Trigger("old"),)))
-        other = DynamoDbJobs(make_client("dynamodb"), table.name)
+        table.stores.definitions.save_definition(make_definition(triggers=(S3Trigger("old"),)))
+        other = DynamoDbStores(make_client("dynamodb"), table.name)
         faults = table.faults("TransactWriteItems")
 
         def another_is_quicker() -> None:
             if faults.sent == 1:
-                other.save_definition(make_definition(triggers=(S3Trigger("theirs"),)))
+                other.definitions.save_definition(make_definition(triggers=(S3Trigger("theirs"),)))
 
         faults.on_send = another_is_quicker
-        table.store.save_definition(make_definition(triggers=(S3Trigger("ours"),)))
-        watched = {name: table.store.find_definitions(TriggerSource.S3, name) for name in ("old", "theirs", "ours")}
+        table.stores.definitions.save_definition(make_definition(triggers=(S3Trigger("ours"),)))
+        watched = {
+            name: table.stores.definitions.find_definitions(TriggerSource.S3, name)
+            for name in ("old", "theirs", "ours")
+        }
         assert [name for name, found in watched.items() if found] == ["ours"]
 
     def test_who_loses_every_race_is_told(self, table: ObservedTable) -> None:
-        table.store.save_definition(make_definition())
-        other = DynamoDbJobs(make_client("dynamodb"), table.name)
-        table.faults("TransactWriteItems").on_send = lambda: other.save_definition(make_definition())
+        table.stores.definitions.save_definition(make_definition())
+        other = DynamoDbStores(make_client("dynamodb"), table.name)
+        table.faults("TransactWriteItems").on_send = lambda: other.definitions.save_definition(make_definition())
         with pytest.raises(StaleWriteError, match="resnet"):
-            table.store.save_definition(make_definition(max_failures=9))
+            table.stores.definitions.save_definition(make_definition(max_failures=9))
 
     def test_more_origins_than_a_transaction_takes_are_refused_in_words(self, table: ObservedTable) -> None:
         triggers = tuple(S3Trigger(f"bucket-{number}") for number in range(100))
         with pytest.raises(PermanentError, match="watches 100 origins, 99 can be"):
-            table.store.save_definition(make_definition(triggers=triggers))
-        table.store.save_definition(make_definition(triggers=triggers[:99]))
-        assert table.store.find_definitions(TriggerSource.S3, "bucket-98")
+            table.stores.definitions.save_definition(make_definition(triggers=triggers))
+        table.stores.definitions.save_definition(make_definition(triggers=triggers[:99]))
+        assert table.stores.definitions.find_definitions(TriggerSource.S3, "bucket-98")
 
     def test_more_than_one_page_of_definitions_is_read(self, table: ObservedTable) -> None:
         bulky = make_definition(triggers=(GithubTrigger("acme/vision", "push", paths=("x" * 300_000,)),))
         for number in range(5):
-            table.store.save_definition(replace(bulky, name=f"resnet-{number}"))
+            table.stores.definitions.save_definition(replace(bulky, name=f"resnet-{number}"))
         table.calls.clear()
-        assert len(table.store.find_definitions(TriggerSource.GITHUB, "acme/vision")) == 5
+        assert len(table.stores.definitions.find_definitions(TriggerSource.GITHUB, "acme/vision")) == 5
         assert table.calls["Query"] > 1
-        assert len(table.store.list_definitions()) == 5
+        assert len(table.stores.definitions.list_definitions()) == 5
 
 
 def test_more_than_one_page_of_jobs_is_listed_in_order(table: ObservedTable) -> None:
     for number in range(5):
         job = make_job(f"resnet-{number}", accepted_at=NOW + timedelta(minutes=number), inputs={"x": "y" * 300_000})
         table.create(job)
-    summaries, cursor = table.store.list_jobs(5)
+    summaries, cursor = table.stores.jobs.list_jobs(5)
     assert [summary.job_id for summary in summaries] == [f"resnet-{number}" for number in (4, 3, 2, 1, 0)]
     assert cursor is None
 
 
 def test_the_index_of_capacity_failures_keeps_offerings_without_a_zone_apart(table: ObservedTable) -> None:
-    table.store.remember(make_capacity_failure(offering=make_offering_key()))
-    table.store.remember(make_capacity_failure(offering=make_offering_key(zone="us-east-1a")))
+    table.stores.capacity.remember(make_capacity_failure(offering=make_offering_key()))
+    table.stores.capacity.remember(make_capacity_failure(offering=make_offering_key(zone="us-east-1a")))
     assert {item["sk"]["S"] for item in table.items()} == {"g5.xlarge#*#spot", "g5.xlarge#us-east-1a#spot"}
 
 

@@ -16,9 +16,10 @@ from fakes.builders import (
     make_timeline_entry,
 )
 from fakes.jobs_table import ObservedTable
-from relaunch.adapters.aws.dynamodb.store import DynamoDbJobs
+from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.core.jobs.job import Job
-from relaunch.ports import JobWrite, PermanentError, SlotsFullError, StaleWriteError, TransientError
+from relaunch.core.lifecycle.decision import Decision
+from relaunch.ports import PermanentError, SlotsFullError, StaleWriteError, TransientError
 
 
 @pytest.fixture(scope="module")
@@ -46,36 +47,36 @@ class TestTimeOuts:
         job = patient.create()
         faults = patient.faults("TransactWriteItems")
         faults.after = 1
-        saved = patient.store.save_job(
-            JobWrite(replace(job, reason="ours"), (make_timeline_entry("ours"),), take_slot_limits=(1, 1))
+        saved = patient.stores.jobs.save_job(
+            Decision(replace(job, reason="ours"), (make_timeline_entry("ours"),), take_slot_limits=(1, 1))
         )
         assert faults.sent == 2
-        assert patient.store.load_job(job.job_id) == saved == replace(job, reason="ours", version=2)
-        history = patient.store.load_history(job.job_id)
+        assert patient.stores.jobs.load_job(job.job_id) == saved == replace(job, reason="ours", version=2)
+        history = patient.stores.jobs.load_history(job.job_id)
         assert history is not None
         assert [entry.event for entry in history.timeline] == ["accepted", "ours"]
 
     def test_a_creation_that_took_effect_before_it_timed_out_is_ours(self, patient: ObservedTable) -> None:
         patient.faults("TransactWriteItems").after = 1
-        assert patient.store.create_job(make_job(), [make_timeline_entry()]) is True
-        assert patient.store.load_job(make_job().job_id) == make_job(version=1)
+        assert patient.stores.jobs.create_job(make_job(), [make_timeline_entry()]) is True
+        assert patient.stores.jobs.load_job(make_job().job_id) == make_job(version=1)
 
     def test_a_save_that_somebody_followed_before_it_was_repeated_is_stale(self, patient: ObservedTable) -> None:
         job = patient.create()
         faults = patient.faults("TransactWriteItems")
         faults.after = 1
-        other = DynamoDbJobs(make_client("dynamodb"), patient.name)
+        other = DynamoDbStores(make_client("dynamodb"), patient.name)
 
         def somebody_goes_on() -> None:
             if faults.sent == 2:
-                loaded = other.load_job(job.job_id)
+                loaded = other.jobs.load_job(job.job_id)
                 assert loaded is not None
-                other.save_job(JobWrite(replace(loaded, reason="theirs")))
+                other.jobs.save_job(Decision(replace(loaded, reason="theirs")))
 
         faults.on_send = somebody_goes_on
         with pytest.raises(StaleWriteError):
-            patient.store.save_job(JobWrite(replace(job, reason="ours")))
-        assert patient.store.load_job(job.job_id) == replace(job, reason="theirs", version=3)
+            patient.stores.jobs.save_job(Decision(replace(job, reason="ours")))
+        assert patient.stores.jobs.load_job(job.job_id) == replace(job, reason="theirs", version=3)
 
     @pytest.mark.parametrize("moment", ["before", "after"])
     def test_a_save_without_an_answer_is_transient_and_a_repeat_from_the_old_version_never_writes_twice(
@@ -83,16 +84,16 @@ class TestTimeOuts:
     ) -> None:
         job = table.create()
         setattr(table.faults("TransactWriteItems"), moment, 1)
-        write = JobWrite(replace(job, reason="ours"), (make_timeline_entry("ours"),))
+        write = Decision(replace(job, reason="ours"), (make_timeline_entry("ours"),))
         with pytest.raises(TransientError, match=f"saving job {job.job_id}"):
-            table.store.save_job(write)
+            table.stores.jobs.save_job(write)
         if moment == "before":
-            assert table.store.load_job(job.job_id) == job
-            table.store.save_job(write)
+            assert table.stores.jobs.load_job(job.job_id) == job
+            table.stores.jobs.save_job(write)
         else:
             with pytest.raises(StaleWriteError):
-                table.store.save_job(write)
-        history = table.store.load_history(job.job_id)
+                table.stores.jobs.save_job(write)
+        history = table.stores.jobs.load_history(job.job_id)
         assert history is not None
         assert history.job == replace(job, reason="ours", version=2)
         assert [entry.event for entry in history.timeline] == ["accepted", "ours"]
@@ -106,8 +107,8 @@ class TestTimeOuts:
         patient.client.meta.events.register("provide-client-params.dynamodb.TransactWriteItems", remember)
         faults = patient.faults("TransactWriteItems")
         faults.on_send = refuse(*[refusal("TransactionCanceledException", "TransactionConflict", "None")] * 2)
-        patient.store.create_job(make_job(), [])
-        patient.store.create_job(make_job("resnet-2"), [])
+        patient.stores.jobs.create_job(make_job(), [])
+        patient.stores.jobs.create_job(make_job("resnet-2"), [])
         assert len(tokens) == 4
         assert len(set(tokens)) == 2
         assert all(len(token) <= 36 for token in tokens)
@@ -116,9 +117,9 @@ class TestTimeOuts:
     def test_reads_and_small_writes_without_an_answer_are_transient(self, table: ObservedTable, operation: str) -> None:
         table.faults(operation).before = 1
         calls: dict[str, Callable[[], object]] = {
-            "Query": lambda: table.store.load_job("resnet-1"),
-            "GetItem": lambda: table.store.load_definition("resnet"),
-            "PutItem": lambda: table.store.remember(make_capacity_failure()),
+            "Query": lambda: table.stores.jobs.load_job("resnet-1"),
+            "GetItem": lambda: table.stores.definitions.load_definition("resnet"),
+            "PutItem": lambda: table.stores.capacity.remember(make_capacity_failure()),
         }
         with pytest.raises(TransientError, match=r"CAPACITY|DEFINITION|JOB#resnet-1"):
             calls[operation]()
@@ -133,7 +134,7 @@ class TestRefusals:
         table.faults("TransactWriteItems").on_send = refuse(
             conflict, conflict, refusal("TransactionInProgressException")
         )
-        assert table.store.save_job(JobWrite(job)).version == 2
+        assert table.stores.jobs.save_job(Decision(job)).version == 2
         assert len(table.pauses) == 3
         assert all(0 <= pause <= 0.02 * 2**tried for tried, pause in enumerate(table.pauses))
 
@@ -142,9 +143,9 @@ class TestRefusals:
         conflict = refusal("TransactionCanceledException", "TransactionConflict")
         table.faults("TransactWriteItems").on_send = refuse(*[conflict] * 6)
         with pytest.raises(TransientError, match="in conflict with other transactions 6 times") as error:
-            table.store.save_job(JobWrite(job))
+            table.stores.jobs.save_job(Decision(job))
         assert not isinstance(error.value, StaleWriteError)
-        assert table.store.load_job(job.job_id) == job
+        assert table.stores.jobs.load_job(job.job_id) == job
 
     @pytest.mark.parametrize(
         "refused",
@@ -164,8 +165,8 @@ class TestRefusals:
         job = table.create()
         table.faults("TransactWriteItems").on_send = refuse(refused)
         with pytest.raises(TransientError, match=f"saving job {job.job_id}"):
-            table.store.save_job(JobWrite(job))
-        assert table.store.load_job(job.job_id) == job
+            table.stores.jobs.save_job(Decision(job))
+        assert table.stores.jobs.load_job(job.job_id) == job
 
     @pytest.mark.parametrize(
         "refused",
@@ -181,23 +182,23 @@ class TestRefusals:
         job = table.create()
         table.faults("TransactWriteItems").on_send = refuse(refused)
         with pytest.raises(PermanentError, match=f"saving job {job.job_id}"):
-            table.store.save_job(JobWrite(job))
+            table.stores.jobs.save_job(Decision(job))
 
     def test_a_full_cap_is_told_from_a_conflict_beside_it(self, table: ObservedTable) -> None:
         job = table.create()
         reasons = ("None", "TransactionConflict", "ConditionalCheckFailed", "None")
         table.faults("TransactWriteItems").on_send = refuse(refusal("TransactionCanceledException", *reasons))
         with pytest.raises(SlotsFullError) as full:
-            table.store.save_job(JobWrite(job, take_slot_limits=(5, 20)))
+            table.stores.jobs.save_job(Decision(job, take_slot_limits=(5, 20)))
         assert (full.value.cap, full.value.limit) == ("stack", 20)
 
 
 class TestTornReads:
     def tear(self, table: ObservedTable, job: Job) -> dict[str, Any]:
         """Leave the table as a Query may see it in the middle of somebody's transaction; return the JOB item after."""
-        before = table.store._table.get(f"JOB#{job.job_id}", "JOB")
-        table.store.save_job(JobWrite(replace(job, attempt=make_attempt(2))))
-        after = table.store._table.get(f"JOB#{job.job_id}", "JOB")
+        before = table.stores.jobs._table.get(f"JOB#{job.job_id}", "JOB")
+        table.stores.jobs.save_job(Decision(replace(job, attempt=make_attempt(2))))
+        after = table.stores.jobs._table.get(f"JOB#{job.job_id}", "JOB")
         assert before
         assert after
         table.client.put_item(TableName=table.name, Item=before)
@@ -213,7 +214,7 @@ class TestTornReads:
                 table.client.put_item(TableName=table.name, Item=after)
 
         faults.on_send = finish_the_write
-        loaded = table.store.load_job(job.job_id)
+        loaded = table.stores.jobs.load_job(job.job_id)
         assert loaded == replace(job, attempt=make_attempt(2), version=2)
         assert faults.sent == 2
 
@@ -221,6 +222,6 @@ class TestTornReads:
         job = table.create(make_running_job())
         self.tear(table, job)
         with pytest.raises(TransientError, match="each time"):
-            table.store.load_job(job.job_id)
+            table.stores.jobs.load_job(job.job_id)
         with pytest.raises(TransientError, match="each time"):
-            table.store.load_history(job.job_id)
+            table.stores.jobs.load_history(job.job_id)

@@ -1,13 +1,15 @@
-"""What is kept of jobs, their definitions and the events that start them."""
+"""The jobs table: what is kept of jobs, definitions, events, capacity and maintenance."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
 from relaunch.core.definitions.definition import JobDefinition, TriggerSource
 from relaunch.core.jobs.job import Attempt, Job, JobSummary, TimelineEntry
-from relaunch.core.selection.selection import Selection
+from relaunch.core.lifecycle.decision import Decision
+from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory
+from relaunch.core.offerings.snapshot import OfferingsSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,24 +31,6 @@ class JobHistory:
     attempts: tuple[Attempt, ...]
     timeline: tuple[TimelineEntry, ...]
     selections: tuple[StoredSelection, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class JobWrite:
-    """One atomic write of a job: the job with its current attempt, new timeline entries, and what goes with them.
-
-    `take_slot_limits` (definition's cap, stack's cap): take a slot in both or raise SlotsFullError; for a job that has
-    none. `release_slot`: give both back; for a job that has them. `link_instance`: remember that the current attempt
-    runs on `attempt.instance_id`.
-    """
-
-    job: Job
-    timeline: tuple[TimelineEntry, ...] = ()
-    selection: Selection | None = None
-    selected_at: datetime | None = None
-    take_slot_limits: tuple[int, int] | None = None
-    release_slot: bool = False
-    link_instance: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +63,8 @@ class JobStore(Protocol):
         """Load a job with its current attempt in one read."""
         ...
 
-    def save_job(self, write: JobWrite) -> Job:
-        """Save on the condition that the stored version is `write.job.version`; return the job with its new version.
+    def save_job(self, decision: Decision) -> Job:
+        """Save a decision if the stored version is still `decision.job.version`; return the job with its new version.
 
         Raises:
             StaleWriteError: somebody else saved the job since it was loaded.
@@ -120,6 +104,10 @@ class JobStore(Protocol):
         """
         ...
 
+
+class EventStore(Protocol):
+    """What became of events."""
+
     def record_event(self, identity: str, source: str, outcome: str, job_ids: Sequence[str], at: datetime) -> None:
         """Keep for eight days what became of an event, so that people can find out why it started nothing."""
         ...
@@ -150,4 +138,68 @@ class DefinitionStore(Protocol):
 
     def find_definitions(self, source: TriggerSource, name: str) -> list[JobDefinition]:
         """Return the definitions with a trigger on this origin, with one query."""
+        ...
+
+
+class CapacityStore(Protocol):
+    """The capacity memory, shared by all jobs."""
+
+    def load_capacity_memory(self, now: datetime) -> CapacityMemory:
+        """Return what failed lately and has not expired, with one read."""
+        ...
+
+    def remember(self, failure: CapacityFailure) -> None:
+        """Remember a failure on top of what is remembered of its offering (core.offerings.capacity_memory)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionMaintenance:
+    """What is remembered between two looks at the derived revisions.
+
+    `unused_since` maps families to when no open job was first seen to use them; `version` is the item's own.
+    """
+
+    next_at: datetime
+    unused_since: Mapping[str, datetime] = field(default_factory=dict)
+    version: int = 0
+
+
+class MaintenanceStore(Protocol):
+    """What must outlive a function and belongs to no job."""
+
+    def take_turn(self, name: str) -> int:
+        """Return the next number of a count that begins with 0: nobody gets the same one twice.
+
+        A call whose answer was lost may skip a number.
+        """
+        ...
+
+    def load_maintenance(self) -> RevisionMaintenance | None:
+        """Load what the last look at the derived revisions left."""
+        ...
+
+    def save_maintenance(self, maintenance: RevisionMaintenance) -> bool:
+        """Save it if the stored version is still `maintenance.version`; return whether it was saved."""
+        ...
+
+
+class SnapshotStore(Protocol):
+    """Where the refreshed offerings of the stack's region are kept."""
+
+    def load_snapshot(self) -> OfferingsSnapshot | None:
+        """Load the last one; None before the first refresh.
+
+        Raises:
+            PermanentError: it cannot be read.
+            TransientError: throttled or unreachable.
+        """
+        ...
+
+    def save_snapshot(self, snapshot: OfferingsSnapshot) -> None:
+        """Keep it in place of the last one.
+
+        Raises:
+            TransientError: throttled or unreachable.
+        """
         ...

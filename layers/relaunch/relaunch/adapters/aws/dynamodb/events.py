@@ -14,8 +14,8 @@ KEPT_DAYS = 8
 _RECORD = TypeAdapter(EventRecord)
 
 
-class EventItems:
-    """Implements the part of JobStore that remembers events."""
+class DynamoDbEvents:
+    """Implements EventStore."""
 
     def __init__(self, table: JobsTable) -> None:
         self._table = table

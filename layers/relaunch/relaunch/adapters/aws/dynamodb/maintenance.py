@@ -5,12 +5,12 @@ from pydantic import TypeAdapter
 from relaunch.adapters.aws.dynamodb.table import JobsTable, key, number, text
 from relaunch.ports import RevisionMaintenance
 
-_UPKEEP = TypeAdapter(RevisionMaintenance)
-_PK = "UPKEEP"
+_MAINTENANCE = TypeAdapter(RevisionMaintenance)
+_PK = "MAINTENANCE"
 _REVISIONS = "REVISIONS"
 
 
-class MaintenanceItems:
+class DynamoDbMaintenance:
     """Implements MaintenanceStore."""
 
     def __init__(self, table: JobsTable) -> None:
@@ -21,13 +21,13 @@ class MaintenanceItems:
 
     def load_maintenance(self) -> RevisionMaintenance | None:
         item = self._table.get(_PK, _REVISIONS)
-        return None if item is None else _UPKEEP.validate_json(item["body"]["S"])
+        return None if item is None else _MAINTENANCE.validate_json(item["body"]["S"])
 
     def save_maintenance(self, maintenance: RevisionMaintenance) -> bool:
         saved = RevisionMaintenance(maintenance.next_at, maintenance.unused_since, maintenance.version + 1)
         item = key(_PK, _REVISIONS) | {
             "version": number(saved.version),
-            "body": text(_UPKEEP.dump_json(saved).decode()),
+            "body": text(_MAINTENANCE.dump_json(saved).decode()),
         }
         if not maintenance.version:
             return self._table.put(item, "attribute_not_exists(pk)")

@@ -2,11 +2,20 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
+
+import pytest
 
 from fakes.builders import NOW
 from relaunch.ports import MaintenanceStore, RevisionMaintenance
 
 HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def store(stores: Any) -> MaintenanceStore:
+    maintenance: MaintenanceStore = stores.maintenance
+    return maintenance
 
 
 def test_turns_count_from_zero_for_each_name(store: MaintenanceStore) -> None:

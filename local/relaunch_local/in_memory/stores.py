@@ -1,0 +1,70 @@
+"""The stores of the application in memory: what tests and the simulation share."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from relaunch.core.offerings.capacity_memory import remember
+from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, OfferingKey
+from relaunch.ports import EventRecord, RevisionMaintenance
+from relaunch_local.in_memory.definitions import InMemoryDefinitions
+from relaunch_local.in_memory.jobs import InMemoryJobs
+
+
+class InMemoryCapacity:
+    """Implements CapacityStore."""
+
+    def __init__(self) -> None:
+        self._failures: dict[OfferingKey, CapacityFailure] = {}
+
+    def load_capacity_memory(self, now: datetime) -> CapacityMemory:
+        return {key: failure for key, failure in self._failures.items() if failure.until > now}
+
+    def remember(self, failure: CapacityFailure) -> None:
+        self._failures[failure.offering] = remember(self._failures.get(failure.offering), failure)
+
+
+class InMemoryMaintenance:
+    """Implements MaintenanceStore."""
+
+    def __init__(self) -> None:
+        self._turns: dict[str, int] = {}
+        self._maintenance: RevisionMaintenance | None = None
+
+    def take_turn(self, name: str) -> int:
+        self._turns[name] = self._turns.get(name, -1) + 1
+        return self._turns[name]
+
+    def load_maintenance(self) -> RevisionMaintenance | None:
+        return self._maintenance
+
+    def save_maintenance(self, maintenance: RevisionMaintenance) -> bool:
+        if (self._maintenance.version if self._maintenance else 0) != maintenance.version:
+            return False
+        self._maintenance = replace(maintenance, version=maintenance.version + 1)
+        return True
+
+
+class InMemoryEvents:
+    """Implements EventStore."""
+
+    def __init__(self) -> None:
+        self.records: list[EventRecord] = []
+
+    def record_event(self, identity: str, source: str, outcome: str, job_ids: Sequence[str], at: datetime) -> None:
+        self.records.append(EventRecord(identity, source, outcome, tuple(job_ids), at))
+
+    def list_events(self, now: datetime, limit: int) -> list[EventRecord]:
+        recent = [record for record in self.records if record.at > now - timedelta(days=8)]
+        return sorted(recent, key=lambda record: record.at, reverse=True)[:limit]
+
+
+@dataclass
+class InMemoryStores:
+    """One store per port."""
+
+    jobs: InMemoryJobs = field(default_factory=InMemoryJobs)
+    definitions: InMemoryDefinitions = field(default_factory=InMemoryDefinitions)
+    capacity: InMemoryCapacity = field(default_factory=InMemoryCapacity)
+    events: InMemoryEvents = field(default_factory=InMemoryEvents)
+    maintenance: InMemoryMaintenance = field(default_factory=InMemoryMaintenance)

@@ -1,0 +1,45 @@
+"""Stores of events: the fake and the real one."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from fakes.builders import NOW
+from relaunch.ports import EventRecord, EventStore
+
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def store(stores: Any) -> EventStore:
+    events: EventStore = stores.events
+    return events
+
+
+class TestEvents:
+    def test_what_became_of_events_is_told_the_newest_first(self, store: EventStore) -> None:
+        records = [
+            EventRecord(f"github:push:{minutes}", "github push", "no definition watches it", (), NOW - minutes * HOUR)
+            for minutes in (30, 1, 70)
+        ]
+        for each in records:
+            store.record_event(each.identity, each.source, each.outcome, each.job_ids, each.at)
+        assert store.list_events(NOW, 10) == [records[1], records[0], records[2]]
+        assert store.list_events(NOW, 2) == [records[1], records[0]]
+
+    def test_events_of_the_same_moment_are_kept_apart(self, store: EventStore) -> None:
+        store.record_event("s3:a", "s3", "started", ["resnet-1", "bert-1"], NOW)
+        store.record_event("s3:b", "s3", "started", ["resnet-2"], NOW)
+        found = {record.identity: record.job_ids for record in store.list_events(NOW, 10)}
+        assert found == {"s3:a": ("resnet-1", "bert-1"), "s3:b": ("resnet-2",)}
+
+    def test_an_identity_may_be_as_long_as_an_object_key(self, store: EventStore) -> None:
+        identity = "s3:acme-datasets:" + "ä" * 1024
+        store.record_event(identity, "s3", "no rule matches", [], NOW)
+        assert [record.identity for record in store.list_events(NOW, 10)] == [identity]
+
+    def test_events_are_forgotten_after_eight_days(self, store: EventStore) -> None:
+        store.record_event("old", "s3", "started", [], NOW - timedelta(days=8))
+        store.record_event("recent", "s3", "started", [], NOW - timedelta(days=7, hours=23))
+        assert [record.identity for record in store.list_events(NOW, 10)] == ["recent"]
