@@ -4,8 +4,8 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from job_api.answer import answer_request
 from relaunch.bootstrap import function, with_metrics
+from relaunch.entrypoints.job_api import answer_request
 
 
 @with_metrics

@@ -20,8 +20,8 @@ from fakes.clock import FakeClock
 from fakes.dependencies import make_dependencies
 from fakes.sources import FakeSnapshots, FakeSpotPrices, ListLog
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
-from relaunch.bootstrap import FunctionDependencies
 from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.ports import Dependencies, RefreshDependencies
 
 QUEUE_FUNCTIONS = ("submit_job", "launch_attempt", "observe_capacity", "observe_task")

@@ -13,7 +13,7 @@ from fakes.tasks import FakeTasks
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.job import Attempt, Job
 from relaunch.core.launches.launch import ContainerInstance, InstanceEvent, InstanceEventKind, TaskObservation
-from relaunch.core.triggers.events import DirectRequest, GithubEvent, ImagePushed, ObjectCreated
+from relaunch.core.triggers.events import DirectRequest, GithubEvent, ImagePushed, ObjectCreated, Push
 from relaunch.usecases.launch_attempt import launch_attempt
 from relaunch.usecases.observe_capacity import observe_capacity
 from relaunch.usecases.observe_task import observe_task
@@ -26,7 +26,8 @@ MINUTE = timedelta(minutes=1)
 
 def push(sha: str = SHA, repository: str = "acme/vision") -> GithubEvent:
     """Build a push to main."""
-    return GithubEvent(f"github:push:{repository}:{sha}", "push", repository, "refs/heads/main", sha, sender="ada")
+    identity = f"github:push:{repository}:{sha}"
+    return Push(identity=identity, repository=repository, ref="refs/heads/main", sha=sha, sender="ada")
 
 
 def upload(key: str = "images/1.manifest", bucket: str = "acme-datasets") -> ObjectCreated:

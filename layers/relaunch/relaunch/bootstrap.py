@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, wraps
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import boto3
 from botocore.config import Config
@@ -25,12 +25,10 @@ from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.adapters.offerings.capacity_providers import CapacityProviderOfferings
 from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
 from relaunch.core.messages.dead_letter import find_queues
+from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.observability import EmfMetrics, PowertoolsLog, SilentLog
 from relaunch.ports import DeadLetters, DecisionLog, Dependencies, RefreshDependencies
 from relaunch.settings import Settings
-
-if TYPE_CHECKING:
-    from relaunch.adapters.aws.sqs.batch import QueueMeter
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 # Short enough that a hanging call leaves a function time for another try within its own time-out.
@@ -61,21 +59,6 @@ class LazyClient:
         if self._client is None:
             self._client = self._make()
         return getattr(self._client, name)
-
-
-@dataclass(frozen=True)
-class FunctionDependencies:
-    """What a function's handler needs: the world, and where its poison messages go."""
-
-    deps: Dependencies
-    dead_letters: DeadLetterSender
-
-    def meter(self, queue: str) -> "QueueMeter":
-        """Return what measures the messages of the function's queue."""
-        # Functions that have no queue of their own start without the import of batch processing.
-        from relaunch.adapters.aws.sqs.batch import QueueMeter  # noqa: PLC0415
-
-        return QueueMeter(queue, self.deps.metrics, self.deps.clock)
 
 
 @cache

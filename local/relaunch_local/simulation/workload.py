@@ -5,11 +5,9 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from relaunch.adapters.github.webhook_request import Request, receive
-from relaunch.core.jobs.job import Job, JobState
-from relaunch.core.triggers.events import DirectRequest
-from relaunch.usecases.cancel_job import cancel_job
-from relaunch.usecases.submit_job import submit_direct
+from relaunch.core.jobs.job import JobState
+from relaunch.entrypoints.job_api import answer_request
+from relaunch.entrypoints.webhook import handle_request
 from relaunch_local.ecs.engine.region import iso
 from relaunch_local.simulation.aws.account import Cloud
 from relaunch_local.simulation.aws.template import ACCOUNT, REGION
@@ -98,14 +96,15 @@ class Outside:
             "x-github-hook-id": hook,
             "x-hub-signature-256": f"sha256={self._sign(payload)}",
         }
-        request = Request({"headers": headers, "body": payload})
+        request: dict[str, object] = {"headers": headers, "body": payload}
         sqs = cloud._sqs()  # noqa: SLF001 - the webhook's own client
 
         def enqueue(message: str) -> None:
             sqs.send_message(QueueUrl="IntakeQueue", MessageBody=message)
 
         def handle() -> None:
-            if receive(request, self._has_signed, enqueue, iso(cloud.clock.now())).status != 202:
+            answer = handle_request(request, self._has_signed, enqueue, lambda _line: None, iso(cloud.clock.now()))
+            if answer["statusCode"] != 202:
                 raise DeliveryError(delivery)
 
         def on_end(_answer: Any, error: BaseException | None) -> None:
@@ -149,8 +148,8 @@ class Outside:
 
     def _request(self, event: PlannedEvent) -> None:
         cloud = self.cloud
-        direct = DirectRequest(f"api:key:{event.token}", event.definition, {}, "job_api", cloud.clock.now())
-        cloud.lambdas.call_asynchronously("job_api", lambda: submit_direct(direct, cloud.deps), event.token)
+        request = {"action": "submit", "definition": event.definition, "idempotency_key": event.token}
+        cloud.lambdas.call_asynchronously("job_api", lambda: answer_request(request, "", cloud.deps), event.token)
         self._accept(event)
 
     def cancel_somebody(self) -> None:
@@ -169,13 +168,17 @@ class Outside:
         cloud = self.cloud
         self.cancelled.add(job_id)
 
-        def on_end(answer: Job | None, error: BaseException | None) -> None:
+        request = {"action": "cancel", "job_id": job_id, "reason": "not needed any more"}
+
+        def on_end(answer: Any, error: BaseException | None) -> None:
             if error is not None:
                 self._at(self._dice.uniform(5.0, 120.0), lambda: self._cancel(job_id))
-            elif answer is not None and (not answer.state.is_final or answer.state is JobState.CANCELLED):
+                return
+            state = JobState(answer["job"]["state"])
+            if not state.is_final or state is JobState.CANCELLED:
                 self.cancellations.setdefault(job_id, cloud.clock.now())
 
-        cloud.lambdas.call("job_api", lambda: cancel_job(job_id, "not needed any more", cloud.deps), on_end)
+        cloud.lambdas.call("job_api", lambda: answer_request(request, "", cloud.deps), on_end)
 
     def _send_dead_letter(self) -> None:
         queue, body = self._dice.choice(_POISON)

@@ -1,17 +1,19 @@
 """Lambda: functions with their time limit, batches from queues, asynchronous calls and their retries, the schedule."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, cast
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from relaunch.adapters.aws.sqs.batch import handle_batch
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
+from relaunch.entrypoints import attempts, intake, task_changes, warnings
+from relaunch.entrypoints.batches import handle_batch
+from relaunch.entrypoints.function import FunctionDependencies
+from relaunch.entrypoints.reconcile import reconcile
 from relaunch.ports import Dependencies, PermanentError, PortError, TransientError
 from relaunch_local.ecs import Clock
-from relaunch_local.simulation import entrypoints as functions
 from relaunch_local.simulation.aws.runtime import Invocation, KilledError, Runtime
 from relaunch_local.simulation.aws.sqs import Message, Queues
 from relaunch_local.simulation.aws.template import FunctionSettings, Stack
@@ -20,8 +22,12 @@ from relaunch_local.simulation.faults.chance import Chance
 
 OnEnd = Callable[[Any, BaseException | None], None]
 _CLOCK_SKEW_SECONDS = 3.0
-# reconcile stops this long before its time is up, as its handler does.
-_SPARE = timedelta(seconds=10)
+CONSUMERS: Mapping[str, tuple[str, Callable[[str, Dependencies], object]]] = {
+    "submit_job": ("intake", intake.handle_message),
+    "launch_attempt": ("attempts", attempts.handle_message),
+    "observe_capacity": ("warnings", warnings.handle_message),
+    "observe_task": ("task-changes", task_changes.handle_message),
+}
 _ASYNCHRONOUS_RETRY_SECONDS = (60.0, 120.0)
 
 
@@ -83,12 +89,12 @@ class Lambdas:
     def reconcile(self) -> None:
         """One call by the schedule; the next one is its retry."""
         settings = self._stack.functions["reconcile"]
-        ends_at = self._clock.now() + timedelta(seconds=settings.timeout_seconds) - _SPARE
+        ends_at = self._clock.now() + timedelta(seconds=settings.timeout_seconds)
 
-        def has_time() -> bool:
-            return self._clock.now() < ends_at
+        def remaining_milliseconds() -> int:
+            return int((ends_at - self._clock.now()).total_seconds() * 1000)
 
-        self.call_asynchronously("reconcile", lambda: functions.reconcile(self._deps, has_time), "a pass")
+        self.call_asynchronously("reconcile", lambda: reconcile(self._deps, remaining_milliseconds), "a pass")
 
     def handle(self, name: str, batch: list[Message], on_handled: Callable[[set[int] | None], None]) -> None:
         """Have a batch from a queue handled; tell which message numbers failed, None for all of them."""
@@ -111,13 +117,13 @@ class Lambdas:
         self._invoke(settings, lambda: self._handle(name, invocation), on_end, invocation)
 
     def _handle(self, name: str, invocation: Invocation) -> Any:
-        handler, indexes = functions.HANDLERS[name], itertools.count()
+        (queue, handler), indexes = CONSUMERS[name], itertools.count()
 
-        def handle_body(body: str) -> Any:
+        def handle_message(body: str, deps: Dependencies) -> Any:
             invocation.current = next(indexes)
             began_at = self._clock.now()
             try:
-                answer = handler(body, self._deps)
+                answer = handler(body, deps)
             except PortError:
                 raise
             except Exception as error:
@@ -127,7 +133,8 @@ class Lambdas:
             return answer
 
         event = {"Records": [_record(message) for message in invocation.messages]}
-        return handle_batch(event, cast("LambdaContext", None), handle_body, self._dead_letters(name))
+        function = FunctionDependencies(self._deps, self._dead_letters(name))
+        return handle_batch(queue, handle_message, event, cast("LambdaContext", None), function)
 
     def _invoke(
         self,

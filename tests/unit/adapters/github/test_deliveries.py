@@ -7,7 +7,15 @@ import pytest
 from fakes.webhook import EVENTS, load_event
 from relaunch.adapters.github.payload_trimming import trim_payload
 from relaunch.adapters.messages.intake import parse_intake_message
-from relaunch.core.triggers.events import GithubEvent
+from relaunch.core.triggers.events import (
+    GithubEvent,
+    Package,
+    Push,
+    Release,
+    RepositoryDispatch,
+    WorkflowDispatch,
+    WorkflowRun,
+)
 from relaunch.core.triggers.matching import IgnoredEvent
 from relaunch.ports import PermanentError
 
@@ -44,36 +52,32 @@ SAMPLES = {
     "package": PACKAGE,
 }
 EXPECTED = {
-    "push": GithubEvent(
+    "push": Push(
         identity=f"github:push:acme/vision:refs/heads/main:{BEFORE}:{SHA}",
-        event="push",
         repository="acme/vision",
         ref="refs/heads/main",
         sha=SHA,
         paths=("README.md", "train/resnet.py", "train/schedule.py"),
         sender="sara-acme",
     ),
-    "workflow_dispatch": GithubEvent(
+    "workflow_dispatch": WorkflowDispatch(
         identity="github:workflow_dispatch:acme/vision:guid-1",
-        event="workflow_dispatch",
         repository="acme/vision",
         ref="refs/heads/main",
         workflow=".github/workflows/train.yml",
         inputs={"learning_rate": "0.05", "epochs": "90"},
         sender="sara-acme",
     ),
-    "repository_dispatch": GithubEvent(
+    "repository_dispatch": RepositoryDispatch(
         identity="github:repository_dispatch:acme/vision:guid-1",
-        event="repository_dispatch",
         repository="acme/vision",
         ref="refs/heads/main",
-        dispatch_type="train",
+        event_type="train",
         inputs={"learning_rate": "0.05", "epochs": "90"},
         sender="sara-acme",
     ),
-    "workflow_run": GithubEvent(
+    "workflow_run": WorkflowRun(
         identity="github:workflow_run:acme/vision:11873640215:1:completed",
-        event="workflow_run",
         repository="acme/vision",
         ref="refs/heads/main",
         sha=SHA,
@@ -82,23 +86,21 @@ EXPECTED = {
         workflow="Build image",
         sender="sara-acme",
     ),
-    "release": GithubEvent(
+    "release": Release(
         identity="github:release:acme/vision:181402277:published",
-        event="release",
         repository="acme/vision",
         ref="refs/tags/v2.3.0",
         action="published",
         sender="sara-acme",
     ),
-    "package": GithubEvent(
+    "package": Package(
         identity="github:package:acme/vision:vision-trainer:301775902:"
         "sha256:5d0c41f2b6a87e9301d7c8be4f2a6950e1b3d4c7a8f06925be17d3409c6fa812:published",
-        event="package",
         repository="acme/vision",
         sha=SHA,
         action="published",
         package="vision-trainer",
-        package_tag="v2.3.0",
+        tag="v2.3.0",
         sender="sara-acme",
     ),
 }

@@ -15,7 +15,13 @@ from relaunch.core.triggers.events import (
     GithubEvent,
     ImagePushed,
     ObjectCreated,
+    Package,
+    Push,
+    Release,
+    RepositoryDispatch,
     TriggerEvent,
+    WorkflowDispatch,
+    WorkflowRun,
     happened_at,
     trigger_keys,
 )
@@ -23,9 +29,8 @@ from relaunch.core.triggers.matching import InvalidInputs, Match, NoMatch, deriv
 
 SHA = "4b1d8e6f02a97c35e8d0714b6a2f93c5d8e07b1a"
 OTHER = SHA[::-1]
-PUSH = GithubEvent(
+PUSH = Push(
     identity="github:push:acme/vision:refs/heads/main:a:b",
-    event="push",
     repository="acme/vision",
     ref="refs/heads/main",
     sha=SHA,
@@ -33,9 +38,8 @@ PUSH = GithubEvent(
     sender="sara",
 )
 TAG = replace(PUSH, ref="refs/tags/v1.0", has_commits=False, paths=())
-RUN = GithubEvent(
+RUN = WorkflowRun(
     identity="github:workflow_run:acme/vision:7:1:completed",
-    event="workflow_run",
     repository="acme/vision",
     ref="refs/heads/main",
     sha=SHA,
@@ -43,34 +47,30 @@ RUN = GithubEvent(
     conclusion="success",
     workflow="Build image",
 )
-WORKFLOW = GithubEvent(
+WORKFLOW = WorkflowDispatch(
     identity="github:workflow_dispatch:acme/vision:guid",
-    event="workflow_dispatch",
     repository="acme/vision",
     ref="refs/heads/main",
     workflow=".github/workflows/train.yml",
 )
-DISPATCH = GithubEvent(
+DISPATCH = RepositoryDispatch(
     identity="github:repository_dispatch:acme/vision:guid",
-    event="repository_dispatch",
     repository="acme/vision",
-    dispatch_type="train",
+    event_type="train",
 )
-RELEASE = GithubEvent(
+RELEASE = Release(
     identity="github:release:acme/vision:9:published",
-    event="release",
     repository="acme/vision",
     ref="refs/tags/v2",
     action="published",
 )
-PACKAGE = GithubEvent(
+PACKAGE = Package(
     identity="github:package:acme/vision:trainer:3:sha256:aa:published",
-    event="package",
     repository="acme/vision",
     sha=SHA,
     action="published",
     package="trainer",
-    package_tag="v2",
+    tag="v2",
 )
 UPLOAD = ObjectCreated("s3:acme-datasets:sequencer=1:images/a b.manifest", "acme-datasets", "images/a b.manifest")
 IMAGE = ImagePushed(f"ecr:trainer:{SHA}:sha256:aa", "trainer", SHA, "sha256:aa")
@@ -173,9 +173,6 @@ def test_an_event_starts_the_job_whose_trigger_it_fits(trigger: Trigger, event: 
         ),
         pytest.param(github("package"), replace(PACKAGE, action="updated"), "only published", id="package-updated"),
         pytest.param(github("package", packages=("x",)), PACKAGE, "package trainer is not x", id="other-package"),
-        pytest.param(
-            github("pull_request"), replace(PUSH, event="pull_request"), "start nothing", id="event-of-no-interest"
-        ),
         pytest.param(github("push"), RUN, "no trigger of resnet", id="other-event"),
         pytest.param(github("push"), replace(PUSH, repository="acme/other"), "no trigger", id="other-repository"),
         pytest.param(S3Trigger("other"), UPLOAD, "no trigger of resnet", id="other-bucket"),
@@ -343,18 +340,26 @@ def test_the_training_and_people_are_told_what_started_the_job(
     assert facts_of(trigger, event) == (summary, environment)
 
 
-def test_a_push_may_wait_for_the_image_of_its_commit_and_is_matched_like_any_other() -> None:
-    trigger = github("push", wait_for_image=ImageWait("trainer", "{sha}-{short_sha}", timedelta(minutes=10)))
+@pytest.mark.parametrize(
+    ("event", "has_notes"),
+    [
+        pytest.param(PUSH, False, id="push"),
+        pytest.param(replace(WORKFLOW, sha=SHA, inputs={"PATH": "/evil"}), True, id="with-inputs"),
+    ],
+)
+def test_an_event_may_wait_for_the_image_of_its_commit_and_is_matched_like_any_other(
+    event: Push | WorkflowDispatch, has_notes: bool
+) -> None:
+    trigger = github(event.name, wait_for_image=ImageWait("trainer", "{sha}-{short_sha}", timedelta(minutes=10)))
     definition = make_definition(triggers=(trigger,), inputs={"n": InputRule("[0-9]+", "5")})
-    event = replace(PUSH, inputs={"PATH": "/evil"})
 
     matched = match(definition, event)
-    unhurried = match(replace(definition, triggers=(github("push"),)), event)
+    unhurried = match(replace(definition, triggers=(github(event.name),)), event)
 
     assert isinstance(matched, Match)
     assert isinstance(unhurried, Match)
     assert matched.inputs == {"n": "5"}
-    assert matched.notes
+    assert bool(matched.notes) is has_notes
     assert matched == replace(
         unhurried, trigger=trigger, image=("trainer", f"{SHA}-4b1d8e6"), image_timeout=timedelta(minutes=10)
     )

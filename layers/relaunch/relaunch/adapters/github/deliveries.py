@@ -1,4 +1,4 @@
-"""GitHub deliveries, as github_webhook queues them, read into GithubEvent.
+"""GitHub deliveries, as github_webhook queues them, read into trigger events.
 
 An identity names the content where the content identifies itself, so that a redelivery under another delivery id is the
 same event; dispatches may legitimately repeat, and have only their delivery id.
@@ -20,7 +20,15 @@ from relaunch.adapters.github.payloads import (
     WorkflowDispatchPayload,
     WorkflowRunPayload,
 )
-from relaunch.core.triggers.events import GithubEvent
+from relaunch.core.triggers.events import (
+    GithubEvent,
+    Package,
+    Push,
+    Release,
+    RepositoryDispatch,
+    WorkflowDispatch,
+    WorkflowRun,
+)
 from relaunch.core.triggers.matching import IgnoredEvent
 from relaunch.ports import PermanentError
 
@@ -50,12 +58,11 @@ def parse_delivery(message: Mapping[str, object]) -> GithubEvent | IgnoredEvent:
         ) from error
 
 
-def _parse_push(delivery: Delivery) -> GithubEvent:
+def _parse_push(delivery: Delivery) -> Push:
     push = PushPayload.model_validate(delivery.payload)
     head = push.head_commit.id if push.head_commit else None
-    return GithubEvent(
+    return Push(
         identity=_identify("push", push.repository, push.ref, push.before, push.after),
-        event="push",
         repository=push.repository.full_name,
         ref=push.ref,
         # `after` of an annotated tag is the tag object, not the commit.
@@ -81,14 +88,13 @@ def _collect_paths(push: PushPayload) -> tuple[str, ...] | None:
     return tuple(sorted({path for paths in lists for path in paths or ()}))
 
 
-def _parse_workflow_dispatch(delivery: Delivery) -> GithubEvent | IgnoredEvent:
+def _parse_workflow_dispatch(delivery: Delivery) -> WorkflowDispatch | IgnoredEvent:
     dispatch = WorkflowDispatchPayload.model_validate(delivery.payload)
     inputs = dispatch.inputs or {}
     if OWN_DISPATCH_KEY in inputs:
         return IgnoredEvent(f"Relaunch sent this dispatch itself, for job {inputs[OWN_DISPATCH_KEY]}")
-    return GithubEvent(
+    return WorkflowDispatch(
         identity=_identify("workflow_dispatch", dispatch.repository, delivery.own_identity),
-        event="workflow_dispatch",
         repository=dispatch.repository.full_name,
         ref=dispatch.ref,
         workflow=dispatch.workflow,
@@ -97,31 +103,29 @@ def _parse_workflow_dispatch(delivery: Delivery) -> GithubEvent | IgnoredEvent:
     )
 
 
-def _parse_repository_dispatch(delivery: Delivery) -> GithubEvent | IgnoredEvent:
+def _parse_repository_dispatch(delivery: Delivery) -> RepositoryDispatch | IgnoredEvent:
     dispatch = RepositoryDispatchPayload.model_validate(delivery.payload)
     payload = dispatch.client_payload or {}
     if OWN_DISPATCH_KEY in payload:
         return IgnoredEvent(f"Relaunch sent this dispatch itself, for job {payload[OWN_DISPATCH_KEY]}")
     inputs = payload.get("inputs")
-    return GithubEvent(
+    return RepositoryDispatch(
         identity=_identify("repository_dispatch", dispatch.repository, delivery.own_identity),
-        event="repository_dispatch",
         repository=dispatch.repository.full_name,
         ref=f"refs/heads/{dispatch.branch}" if dispatch.branch else "",
-        dispatch_type=dispatch.action,
+        event_type=dispatch.action,
         inputs=_to_text(inputs) if isinstance(inputs, dict) else _to_text(payload),
         sender=dispatch.sender_login,
     )
 
 
-def _parse_workflow_run(delivery: Delivery) -> GithubEvent:
+def _parse_workflow_run(delivery: Delivery) -> WorkflowRun:
     event = WorkflowRunPayload.model_validate(delivery.payload)
     run = event.workflow_run
     # The head repository is gone (null) when a fork was deleted meanwhile.
     head = run.head_repository.full_name if run.head_repository else ""
-    return GithubEvent(
+    return WorkflowRun(
         identity=_identify("workflow_run", event.repository, run.id, str(run.run_attempt), event.action),
-        event="workflow_run",
         repository=event.repository.full_name,
         ref=f"refs/heads/{run.head_branch}" if run.head_branch else "",
         sha=run.head_sha or "",
@@ -133,12 +137,11 @@ def _parse_workflow_run(delivery: Delivery) -> GithubEvent:
     )
 
 
-def _parse_release(delivery: Delivery) -> GithubEvent:
+def _parse_release(delivery: Delivery) -> Release:
     event = ReleasePayload.model_validate(delivery.payload)
     target = event.release.target_commitish or ""
-    return GithubEvent(
+    return Release(
         identity=_identify("release", event.repository, event.release.id, event.action),
-        event="release",
         repository=event.repository.full_name,
         ref=f"refs/tags/{event.release.tag_name}" if event.release.tag_name else "",
         sha=target if _is_commit(target) else "",  # mostly it is the name of a branch
@@ -147,7 +150,7 @@ def _parse_release(delivery: Delivery) -> GithubEvent:
     )
 
 
-def _parse_package(delivery: Delivery) -> GithubEvent | IgnoredEvent:
+def _parse_package(delivery: Delivery) -> Package | IgnoredEvent:
     payload = delivery.payload
     if "package" not in payload and "registry_package" in payload:
         payload = {**payload, "package": payload["registry_package"]}
@@ -156,16 +159,15 @@ def _parse_package(delivery: Delivery) -> GithubEvent | IgnoredEvent:
         return IgnoredEvent(f"package {event.package.name} belongs to no repository")
     version = event.package.package_version or PackageVersion()
     target = version.target_oid or ""
-    return GithubEvent(
+    return Package(
         identity=_identify(
             "package", event.repository, event.package.name, version.id or "", version.version or "", event.action
         ),
-        event="package",
         repository=event.repository.full_name,
         sha=target if _is_commit(target) else "",
         action=event.action,
         package=event.package.name,
-        package_tag=_find_package_tag(version),
+        tag=_find_package_tag(version),
         sender=event.sender.login if event.sender else "",
     )
 

@@ -1,7 +1,18 @@
 """What a trigger event tells people and the training: a summary and environment variables."""
 
 from relaunch.core.jobs.job import TriggerFacts
-from relaunch.core.triggers.events import GithubEvent, ImagePushed, ObjectCreated, TriggerEvent
+from relaunch.core.triggers.events import (
+    GithubEvent,
+    ImagePushed,
+    ObjectCreated,
+    Package,
+    Push,
+    Release,
+    RepositoryDispatch,
+    TriggerEvent,
+    WorkflowDispatch,
+    WorkflowRun,
+)
 
 
 def collect_facts(event: TriggerEvent, sha: str = "") -> TriggerFacts:
@@ -20,26 +31,30 @@ def _collect_github_facts(event: GithubEvent) -> TriggerFacts:
         "RELAUNCH_GIT_REPOSITORY": event.repository,
         "RELAUNCH_GIT_REF": event.ref,
         "RELAUNCH_GIT_SHA": event.sha,
-        "RELAUNCH_PACKAGE": event.package,
-        "RELAUNCH_PACKAGE_TAG": event.package_tag,
     }
+    if isinstance(event, Package):
+        environment |= {"RELAUNCH_PACKAGE": event.package, "RELAUNCH_PACKAGE_TAG": event.tag}
     sender = f" by {event.sender}" if event.sender else ""
-    summary = f"{_summarise_github(event)} in {event.repository}{sender}"
+    summary = f"{_summarize_github(event)} in {event.repository}{sender}"
     return TriggerFacts("github", event.identity, summary, _drop_empty(environment))
 
 
-def _summarise_github(event: GithubEvent) -> str:
+def _summarize_github(event: GithubEvent) -> str:
     name = event.ref.removeprefix("refs/heads/").removeprefix("refs/tags/")
-    is_tag = event.ref.startswith("refs/tags/")
-    package = ":".join(part for part in (event.package, event.package_tag) if part)
-    summaries = {
-        "push": f"push of tag {name}" if is_tag else f"push of {event.sha[:7]} to {name}",
-        "workflow_dispatch": f"workflow {event.workflow} dispatched on {name}",
-        "workflow_run": f"workflow {event.workflow} completed on {name}",
-        "repository_dispatch": f"dispatch of {event.dispatch_type}",
-        "package": f"package {package} {event.action}",
-    }
-    return summaries.get(event.event, f"{event.event} {name} {event.action}".strip())
+    match event:
+        case Push():
+            is_tag = event.ref.startswith("refs/tags/")
+            return f"push of tag {name}" if is_tag else f"push of {event.sha[:7]} to {name}"
+        case WorkflowDispatch():
+            return f"workflow {event.workflow} dispatched on {name}"
+        case WorkflowRun():
+            return f"workflow {event.workflow} completed on {name}"
+        case RepositoryDispatch():
+            return f"dispatch of {event.event_type}"
+        case Release():
+            return f"release {name} {event.action}"
+        case Package():
+            return f"package {':'.join(part for part in (event.package, event.tag) if part)} {event.action}"
 
 
 def _collect_object_facts(event: ObjectCreated) -> TriggerFacts:

@@ -4,32 +4,38 @@ from collections.abc import Iterator
 
 from relaunch.core.definitions.definition import GithubTrigger
 from relaunch.core.definitions.filter_patterns import any_matches_filters, matches_filters
-from relaunch.core.triggers.events import GithubEvent
+from relaunch.core.triggers.events import (
+    GithubEvent,
+    Package,
+    Push,
+    Release,
+    RepositoryDispatch,
+    WorkflowDispatch,
+    WorkflowRun,
+)
 
 
 def list_github_obstacles(trigger: GithubTrigger, event: GithubEvent) -> Iterator[str]:
     """Give every reason, in words for the user, why an event of the trigger's repository and kind starts nothing."""
-    if event.is_fork:
-        yield f"the {event.event} comes from a fork of {event.repository}"
-    match event.event:
-        case "push":
+    match event:
+        case Push():
             yield from _list_push_obstacles(trigger, event)
-        case "workflow_run":
+        case WorkflowRun():
             yield from _list_workflow_run_obstacles(trigger, event)
-        case "workflow_dispatch":
+        case WorkflowDispatch():
             yield from _list_workflow_obstacles(trigger, event.workflow)
-        case "repository_dispatch":
-            yield from _list_name_obstacles("type", trigger.types, event.dispatch_type)
-        case "release" | "package":
+        case RepositoryDispatch():
+            yield from _list_name_obstacles("type", trigger.types, event.event_type)
+        case Release():
+            yield from _list_action_obstacles(event, "published")
+        case Package():
             yield from _list_action_obstacles(event, "published")
             yield from _list_name_obstacles("package", trigger.packages, event.package)
-        case _:
-            yield f"{event.event} events start nothing"
     if trigger.wait_for_image is not None and "sha}" in trigger.wait_for_image.tag and not event.sha:
-        yield f"the job would wait for the image of a commit, and this {event.event} event names none"
+        yield f"the job would wait for the image of a commit, and this {event.name} event names none"
 
 
-def _list_push_obstacles(trigger: GithubTrigger, event: GithubEvent) -> Iterator[str]:
+def _list_push_obstacles(trigger: GithubTrigger, event: Push) -> Iterator[str]:
     if event.is_deleted:
         yield f"{event.ref} was deleted"
     if event.ref.startswith("refs/tags/"):
@@ -48,7 +54,7 @@ def _list_tag_obstacles(trigger: GithubTrigger, tag: str) -> Iterator[str]:
         yield f"the tag {tag} does not match {_enumerate(trigger.tags)}"
 
 
-def _list_branch_obstacles(trigger: GithubTrigger, event: GithubEvent, branch: str) -> Iterator[str]:
+def _list_branch_obstacles(trigger: GithubTrigger, event: Push, branch: str) -> Iterator[str]:
     if trigger.tags and not trigger.branches:
         yield f"only tags are watched, and {branch} is a branch"
     if trigger.branches and not matches_filters(branch, trigger.branches):
@@ -59,7 +65,9 @@ def _list_branch_obstacles(trigger: GithubTrigger, event: GithubEvent, branch: s
         yield f"no changed path matches {_enumerate(trigger.paths)}"
 
 
-def _list_workflow_run_obstacles(trigger: GithubTrigger, event: GithubEvent) -> Iterator[str]:
+def _list_workflow_run_obstacles(trigger: GithubTrigger, event: WorkflowRun) -> Iterator[str]:
+    if event.is_fork:
+        yield f"the {event.name} comes from a fork of {event.repository}"
     yield from _list_action_obstacles(event, "completed")
     if event.conclusion != "success":
         yield f"the workflow run ended with {event.conclusion or 'no conclusion'}"
@@ -69,9 +77,9 @@ def _list_workflow_run_obstacles(trigger: GithubTrigger, event: GithubEvent) -> 
     yield from _list_workflow_obstacles(trigger, event.workflow)
 
 
-def _list_action_obstacles(event: GithubEvent, action: str) -> Iterator[str]:
+def _list_action_obstacles(event: WorkflowRun | Release | Package, action: str) -> Iterator[str]:
     if event.action != action:
-        yield f"the {event.event} was {event.action or 'changed'}, and only {action} starts a job"
+        yield f"the {event.name} was {event.action or 'changed'}, and only {action} starts a job"
 
 
 def _list_workflow_obstacles(trigger: GithubTrigger, workflow: str) -> Iterator[str]:

@@ -11,7 +11,15 @@ from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, Jo
 from relaunch.core.definitions.filter_patterns import translate_pattern
 from relaunch.core.definitions.inputs import check_inputs
 from relaunch.core.jobs.job import TriggerFacts
-from relaunch.core.triggers.events import DirectRequest, GithubEvent, ImagePushed, ObjectCreated, TriggerEvent
+from relaunch.core.triggers.events import (
+    DirectRequest,
+    GithubEvent,
+    ImagePushed,
+    ObjectCreated,
+    RepositoryDispatch,
+    TriggerEvent,
+    WorkflowDispatch,
+)
 from relaunch.core.triggers.facts import collect_facts
 from relaunch.core.triggers.github import list_github_obstacles
 
@@ -87,7 +95,7 @@ def match(definition: JobDefinition, event: TriggerEvent) -> Match | NoMatch | I
 
 
 def _accept(definition: JobDefinition, trigger: Trigger | None, event: TriggerEvent) -> Match | InvalidInputs:
-    given = event.inputs if isinstance(event, GithubEvent | DirectRequest) else {}
+    given = event.inputs if isinstance(event, WorkflowDispatch | RepositoryDispatch | DirectRequest) else {}
     checked = check_inputs(definition.inputs, given)
     if checked.errors:
         return InvalidInputs("; ".join(checked.errors), checked.errors)
@@ -103,14 +111,14 @@ def _accept(definition: JobDefinition, trigger: Trigger | None, event: TriggerEv
 def _find_obstacle(trigger: Trigger, event: GithubEvent | ObjectCreated | ImagePushed) -> str | None:
     """Return why a trigger does not match, empty when it watches something else altogether, None when it matches."""
     match (trigger, event):
-        case (GithubTrigger(), GithubEvent()):
-            if event.repository.lower() != trigger.repository.lower() or event.event != trigger.event:
-                return ""
-            return next(list_github_obstacles(trigger, event), None)
         case (S3Trigger(), ObjectCreated()):
             return _find_object_obstacle(trigger, event)
         case (ImageTrigger(), ImagePushed()):
             return _find_image_obstacle(trigger, event)
+        case (GithubTrigger(), _) if isinstance(event, GithubEvent):
+            if event.repository.lower() != trigger.repository.lower() or event.name != trigger.event:
+                return ""
+            return next(list_github_obstacles(trigger, event), None)
         case _:
             return ""
 

@@ -1,11 +1,11 @@
-"""Answers one request to job_api."""
+"""The requests to `job_api`: submit, show, cancel (docs/job_api.schema.json)."""
 
 from typing import Any
 
 from relaunch.adapters.messages.job_api import CancelRequest, ShowRequest, SubmitRequest, describe_job, parse_request
 from relaunch.core.jobs.job import Job
 from relaunch.core.triggers.events import DirectRequest
-from relaunch.ports import Dependencies, PermanentError
+from relaunch.ports import PermanentError, SubmitDependencies
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.submit_job import submit_request
 
@@ -14,7 +14,7 @@ class UnknownJobError(PermanentError):
     """No job has this id."""
 
 
-def answer_request(event: object, request_id: str, deps: Dependencies) -> dict[str, Any]:
+def answer_request(event: object, request_id: str, deps: SubmitDependencies) -> dict[str, Any]:
     """Answer one request: `{"job": …}`, or `{"error": {"code", "message"}}` when trying again cannot help.
 
     `request_id` is Lambda's: an asynchronous call that Lambda repeats has the same one, and so finds the same job.
@@ -35,7 +35,7 @@ def answer_request(event: object, request_id: str, deps: Dependencies) -> dict[s
         return {"error": {"code": type(error).__name__.removesuffix("Error"), "message": str(error)}}
 
 
-def _submit(request: SubmitRequest, request_id: str, deps: Dependencies) -> dict[str, Any]:
+def _submit(request: SubmitRequest, request_id: str, deps: SubmitDependencies) -> dict[str, Any]:
     identity = f"api:key:{request.idempotency_key}" if request.idempotency_key else f"api:call:{request_id}"
     direct = DirectRequest(identity, request.definition, request.inputs, "job_api", deps.clock.now())
     submission = submit_request(direct, deps)
