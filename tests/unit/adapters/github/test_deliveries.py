@@ -295,7 +295,7 @@ def test_a_release_names_a_commit_or_a_branch(target: str | None, sha: str) -> N
 def test_a_package_has_a_tag_or_a_version(version: dict[str, Any] | None, tag: str) -> None:
     payload = {**PACKAGE, "package": {"name": "trainer", "package_version": version}}
 
-    assert parse_event("package", payload).package_tag == tag
+    assert parse_event("package", payload).tag == tag
 
 
 def test_a_registry_package_is_a_package() -> None:

@@ -28,7 +28,7 @@ def list_github_obstacles(trigger: GithubTrigger, event: GithubEvent) -> Iterato
             yield from _list_name_obstacles("type", trigger.types, event.event_type)
         case Release():
             yield from _list_action_obstacles(event, "published")
-        case Package():
+        case _:
             yield from _list_action_obstacles(event, "published")
             yield from _list_name_obstacles("package", trigger.packages, event.package)
     if trigger.wait_for_image is not None and "sha}" in trigger.wait_for_image.tag and not event.sha:
