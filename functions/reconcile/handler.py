@@ -9,4 +9,4 @@ from relaunch.entrypoints.reconcile import reconcile
 @with_metrics
 def handle(_event: object, context: LambdaContext) -> dict[str, int]:
     """Look at due jobs; then sweep the cluster, and clean up."""
-    return reconcile(function().deps, context.get_remaining_time_in_millis)
+    return reconcile(function(), context.get_remaining_time_in_millis)

@@ -3,22 +3,25 @@
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, get_args
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Any
 
 import pytest
 
-from architecture.conftest import REPOSITORY, Template, referred
+from architecture.conftest import REPOSITORY, Template, as_list, referred
 from relaunch.core.jobs.job import JobState, StopKind
-from relaunch.core.lifecycle.events import JobEvent
 from relaunch.core.lifecycle.metrics import METRICS, NAMESPACE, Metric, Unit
+from relaunch.usecases.sweep_cluster import is_sweep_due
 
 QUEUES = {"intake", "attempts", "warnings", "task-changes"}
 SEARCH = re.compile(r"SEARCH\('\{(\w+),(\w+)\} MetricName=\"(\w+)\"', 'Sum', 300\)")
+# What an account has free of each ("Amazon CloudWatch Pricing").
+FREE_ALARMS = 10
+FREE_METRICS_OF_A_DASHBOARD = 50
 AWS_METRICS = {
-    ("AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName"),
     ("AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName"),
     ("AWS/Lambda", "Errors", "FunctionName"),
-    ("AWS/Lambda", "Invocations", "FunctionName"),
     ("AWS/Lambda", "Throttles", "FunctionName"),
     ("AWS/Lambda", "UrlRequestCount", "FunctionName"),
     ("AWS/Lambda", "Url4xxCount", "FunctionName"),
@@ -55,7 +58,6 @@ def shown(widgets: list[dict[str, Any]]) -> Iterator[tuple[str, str, str, str]]:
 def labels_of(metric: Metric) -> set[str]:
     """Return every value of a metric's dimension that the template may name."""
     return {
-        "event": {event.__name__ for event in get_args(JobEvent)},
         "state": {state.value for state in JobState if state.is_final},
         "kind": {kind.value for kind in StopKind},
         "queue": QUEUES,
@@ -82,17 +84,30 @@ def test_every_metric_that_is_emitted_is_on_the_dashboard(widgets: list[dict[str
     assert drawn == {metric.value for metric in Metric}
 
 
+def test_every_metric_is_recorded_somewhere() -> None:
+    sources = [path.read_text() for path in (REPOSITORY / "layers" / "relaunch" / "relaunch").rglob("*.py")]
+    recorded = {name for source in sources for name in re.findall(r"MetricDatum\(Metric\.(\w+)", source)}
+
+    assert recorded == {metric.name for metric in Metric}
+
+
+def test_the_dashboard_has_no_more_metrics_than_are_free(widgets: list[dict[str, Any]]) -> None:
+    # A statistic counts as a metric, and a search as all that it may find.
+    counts = [
+        1 if label or namespace != NAMESPACE else len(labels_of(Metric(metric)))
+        for namespace, metric, _, label in shown(widgets)
+    ]
+
+    assert sum(counts) <= FREE_METRICS_OF_A_DASHBOARD
+
+
 def test_queues_and_functions_are_drawn_completely(template: Template, widgets: list[dict[str, Any]]) -> None:
     drawn = set(shown(widgets))
-    dead = {queue for queue in template.queues if "DeadLetter" in queue}
 
-    for queue in template.queues:
-        metric = "ApproximateNumberOfMessagesVisible" if queue in dead else "ApproximateAgeOfOldestMessage"
-        assert ("AWS/SQS", metric, "QueueName", f"${{{queue}.QueueName}}") in drawn
+    for queue in set(template.queues) - dead_letter_queues(template):
+        assert ("AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName", f"${{{queue}.QueueName}}") in drawn
     for function in template.functions:
         assert ("AWS/Lambda", "Errors", "FunctionName", f"${{{function}}}") in drawn
-    ages = {label for _, metric, _, label in drawn if metric == Metric.QUEUE_AGE}
-    assert ages == QUEUES
 
 
 def test_times_are_drawn_by_percentiles_and_extremes_and_counts_by_sums(widgets: list[dict[str, Any]]) -> None:
@@ -133,22 +148,45 @@ def test_every_alarm_watches_a_metric_that_there_is(alarms: dict[str, Any]) -> N
             assert (alarm["Namespace"], alarm["MetricName"], dimension) in AWS_METRICS, name
 
 
-def watched(alarms: dict[str, Any], metric: str) -> set[str]:
-    """Return the queues or functions that have an alarm on this metric."""
-    return {
+def test_there_are_no_more_alarms_than_are_free(alarms: dict[str, Any]) -> None:
+    assert len(alarms) <= FREE_ALARMS
+    for name, alarm in alarms.items():
+        # An alarm on an expression is paid for each of its metrics, and one of high resolution three times.
+        assert "Metrics" not in alarm, name
+        assert alarm["Period"] >= 60, name
+
+
+def dead_letter_queues(template: Template) -> set[str]:
+    return {queue for queue in template.queues if "DeadLetter" in queue}
+
+
+def test_every_queue_has_an_alarm_on_its_age(template: Template, alarms: dict[str, Any]) -> None:
+    watched = {
         referred(each["Value"])
         for alarm in alarms.values()
-        if alarm["MetricName"] == metric
+        if alarm["MetricName"] == "ApproximateAgeOfOldestMessage"
         for each in alarm["Dimensions"]
     }
 
+    assert watched == set(template.queues) - dead_letter_queues(template)
 
-def test_every_queue_and_every_function_has_its_alarm(template: Template, alarms: dict[str, Any]) -> None:
-    dead = {queue for queue in template.queues if "DeadLetter" in queue}
 
-    assert watched(alarms, "ApproximateNumberOfMessagesVisible") == dead
-    assert watched(alarms, "ApproximateAgeOfOldestMessage") == set(template.queues) - dead
-    assert watched(alarms, "Errors") == set(template.functions)
+def test_reconcile_counts_and_may_count_what_is_in_every_dead_letter_queue_but_its_own(
+    template: Template, alarms: dict[str, Any]
+) -> None:
+    variables = template.functions["ReconcileFunction"]["Environment"]["Variables"]
+    separator, urls = variables["RELAUNCH_WATCHED_QUEUE_URLS"]["Fn::Join"]
+    allowed = [
+        referred(resource)
+        for statement in template.statements_of("ReconcileFunction")
+        if "sqs:GetQueueAttributes" in as_list(statement["Action"])
+        for resource in as_list(statement["Resource"])
+    ]
+
+    assert separator == ","
+    assert [referred(url) for url in urls] == allowed
+    assert set(allowed) == dead_letter_queues(template) - {"ReconcileDeadLetterQueue"}
+    assert alarms["DeadLettersAlarm"]["MetricName"] == Metric.DEAD_LETTERS
 
 
 def test_a_warning_is_late_when_the_training_has_less_than_its_ninety_seconds(alarms: dict[str, Any]) -> None:
@@ -159,29 +197,29 @@ def test_a_warning_is_late_when_the_training_has_less_than_its_ninety_seconds(al
     assert alarms["WarningsAgeAlarm"]["Period"] == late["Period"] == 60
 
 
-def test_a_refresh_has_failed_when_all_its_tries_have_and_the_alarm_sees_them_together(
+def test_jobs_are_overdue_when_ten_passes_in_a_row_left_some_or_did_not_come(
     template: Template, alarms: dict[str, Any]
 ) -> None:
-    (retries,) = (
-        each["MaximumRetryAttempts"]
-        for each in template.of_type("Lambda::EventInvokeConfig").values()
-        if each["FunctionName"] == {"Ref": "RefreshOfferingsFunction"}
-    )
-    failed = alarms["RefreshOfferingsErrorsAlarm"]
-    # Lambda waits a minute before the second try, and two before the third.
-    longest = (1 + retries) * template.functions["RefreshOfferingsFunction"]["Timeout"] + 60 + 120
+    overdue = alarms["JobsOverdueAlarm"]
 
-    assert (failed["Threshold"], failed["ComparisonOperator"]) == (retries, "GreaterThanThreshold")
-    # Periods begin at full hours: shorter ones part what belongs together.
-    assert longest < failed["Period"] == 3600
+    assert template.rules["ReconcileFunctionSchedule"]["ScheduleExpression"] == "rate(1 minute)"
+    assert (overdue["MetricName"], overdue["Period"], overdue["EvaluationPeriods"]) == (Metric.JOBS_OVERDUE, 60, 10)
+    assert "DatapointsToAlarm" not in overdue
+
+
+def test_what_a_sweep_finds_is_looked_at_once_per_sweep(alarms: dict[str, Any]) -> None:
+    sweeps = [minute for minute in range(60) if is_sweep_due(datetime(2026, 3, 14, 9, minute, tzinfo=UTC))]
+
+    assert {b - a for a, b in pairwise(sweeps)} == {10}
+    assert {alarms[name]["Period"] for name in ("DeadLettersAlarm", "IdleMachinesAlarm")} == {600}
 
 
 def test_alarms_tell_the_topic_if_there_is_one_and_nothing_is_alarming_about_silence(alarms: dict[str, Any]) -> None:
     for name, alarm in alarms.items():
         tells = {"Fn::If": ["HasAlarmTopic", [{"Ref": "AlarmTopicArn"}], {"Ref": "AWS::NoValue"}]}
         assert alarm["AlarmActions"] == tells, name
-        # reconcile is called every minute: its silence is what that alarm is for.
-        wanted = "breaching" if name == "ReconcileSilentAlarm" else "notBreaching"
+        # Passes and sweeps of reconcile come by the clock: their silence is as bad as what they would say.
+        wanted = "breaching" if name in ("JobsOverdueAlarm", "IdleMachinesAlarm") else "notBreaching"
         assert alarm["TreatMissingData"] == wanted, name
 
 
@@ -222,13 +260,20 @@ def test_functions_know_how_often_a_message_is_tried(template: Template) -> None
 def test_the_queues_are_named_as_their_functions_name_them() -> None:
     sources = [path.read_text() for path in (REPOSITORY / "functions").glob("*/handler.py")]
 
-    assert {name for source in sources for name in re.findall(r'\.meter\("([^"]+)"\)', source)} == QUEUES
+    assert {name for source in sources for name in re.findall(r'handle_batch\("([^"]+)", ', source)} == QUEUES
 
 
 def test_every_metric_and_every_alarm_is_explained(alarms: dict[str, Any]) -> None:
     page = (REPOSITORY / "docs" / "operations.md").read_text()
 
     assert [name for name in (*Metric, *alarms) if f"`{name}`" not in page] == []
+
+
+def test_every_alarm_has_a_row_that_says_what_it_means_and_what_to_do(alarms: dict[str, Any]) -> None:
+    page = (REPOSITORY / "docs" / "operations.md").read_text()
+    rows = re.findall(r"^\| `(\w+Alarm)` \| [^|]{20,} \| [^|]{20,} \|$", page, re.MULTILINE)
+
+    assert sorted(rows) == sorted(alarms)
 
 
 def test_the_page_explains_nothing_that_is_not_there(alarms: dict[str, Any]) -> None:

@@ -42,6 +42,8 @@ class FakeDeadLetters:
         return self._queues
 
     def count(self, queue: DeadLetterQueue) -> int:
+        if self.failure:
+            raise self.failure
         return sum(letter.queue == queue for letter in self.letters.values())
 
     def receive(self, queue: DeadLetterQueue) -> list[DeadLetterMessage]:

@@ -17,6 +17,7 @@ from botocore.exceptions import ClientError
 from fakes.aws import refusal
 from fakes.builders import make_instance_type
 from fakes.clock import FakeClock
+from fakes.dead_letters import FakeDeadLetters
 from fakes.dependencies import make_dependencies
 from fakes.sources import FakeSnapshots, FakeSpotPrices, ListLog
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
@@ -136,6 +137,7 @@ class Functions:
         self.deps = replace(deps or make_dependencies(), log=self.log)
         self.refresh_dependencies = _make_refresh_dependencies()
         self.dead_letters = FakeDeadLetterQueue()
+        self.watched = FakeDeadLetters()
 
     def invoke(self, name: str, event: Any, context: FakeContext | None = None) -> Any:
         """Call a function; the answer is what the caller reads, so it must be JSON that can be sent."""
@@ -143,7 +145,7 @@ class Functions:
         dead_letters = DeadLetterSender(cast("Any", self.dead_letters), "https://sqs/dead-letters", self.log)
         with pytest.MonkeyPatch.context() as seam:
             if hasattr(handler, "function"):
-                seam.setattr(handler, "function", lambda: FunctionDependencies(self.deps, dead_letters))
+                seam.setattr(handler, "function", lambda: FunctionDependencies(self.deps, dead_letters, self.watched))
             if hasattr(handler, "refresh_dependencies"):
                 seam.setattr(handler, "refresh_dependencies", lambda: self.refresh_dependencies)
             answer = handler.handle(event, context or FakeContext())

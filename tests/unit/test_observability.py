@@ -57,10 +57,10 @@ def test_nothing_recorded_is_nothing_written(metrics: EmfMetrics, capsys: pytest
 
 
 def test_no_line_has_more_values_than_cloudwatch_takes(metrics: EmfMetrics, capsys: pytest.CaptureFixture[str]) -> None:
-    metrics.record(*[MetricDatum(Metric.QUEUE_AGE, number, "intake") for number in range(250)])
+    metrics.record(*[MetricDatum(Metric.EVENT_TO_RUN_TASK, number) for number in range(250)])
     metrics.flush()
 
-    written = [line["QueueAge"] for line in lines(capsys)]
+    written = [line["EventToRunTask"] for line in lines(capsys)]
     assert max(len(values) for values in written) <= 100
     assert [value for values in written for value in values] == list(range(250))
 

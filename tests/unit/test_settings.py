@@ -67,3 +67,21 @@ def test_a_share_that_cannot_be_read_is_named(value):
 
 def test_the_types_on_spot_are_those_of_the_spot_providers():
     assert Settings.from_stack_outputs(OUTPUTS).spot_types == {"g5.xlarge"}
+
+
+def test_reconcile_is_told_the_queues_it_watches_and_nobody_else_is():
+    environment = {
+        "RELAUNCH_TABLE": "jobs",
+        "RELAUNCH_ATTEMPTS_QUEUE_URL": OUTPUTS["AttemptsQueueUrl"],
+        "RELAUNCH_CLUSTER": "relaunch",
+        "RELAUNCH_CAPACITY_PROVIDERS": OUTPUTS["CapacityProviders"],
+        "RELAUNCH_MAX_RUNNING_JOBS": "20",
+        "RELAUNCH_MAX_PRICE_USD_PER_HOUR": "40",
+        "RELAUNCH_MAX_SPOT_RATIO": "0.9",
+        "RELAUNCH_PROVISIONING_DEADLINE_SECONDS": "480",
+    }
+    watching = Settings.from_environment({**environment, "RELAUNCH_WATCHED_QUEUE_URLS": "https://sqs/a,https://sqs/b"})
+
+    assert watching.watched_queue_urls == ("https://sqs/a", "https://sqs/b")
+    assert Settings.from_environment(environment).watched_queue_urls == ()
+    assert Settings.from_stack_outputs(OUTPUTS).watched_queue_urls == ()

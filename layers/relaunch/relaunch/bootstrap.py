@@ -20,11 +20,12 @@ from relaunch.adapters.aws.ecs.rate_limiter import RateLimiter
 from relaunch.adapters.aws.ecs.revisions import EcsRevisions
 from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
+from relaunch.adapters.aws.sqs.dead_letters import SqsDeadLetters
 from relaunch.adapters.aws.sqs.launch_queue import SqsLaunchQueue
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.adapters.offerings.capacity_providers import CapacityProviderOfferings
 from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
-from relaunch.core.messages.dead_letter import find_queues
+from relaunch.core.messages.dead_letter import DeadLetterQueue, find_queues
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.observability import EmfMetrics, PowertoolsLog, SilentLog
 from relaunch.ports import DeadLetters, DecisionLog, Dependencies, RefreshDependencies
@@ -82,16 +83,16 @@ def with_metrics(handle: Handler) -> Handler:
 
 @cache
 def function() -> FunctionDependencies:
-    """Return the world of this Lambda function, made once per container from its environment."""
+    """Return what this Lambda function is made of, made once per container from its environment."""
     settings = Settings.from_environment(os.environ)
     log = PowertoolsLog()
     clients = _Clients(boto3.Session())
     dead_letters = DeadLetterSender(
         clients.lazy("sqs"), settings.dead_letter_queue_url, log, settings.max_receive_count
     )
-    return FunctionDependencies(
-        replace(_make_dependencies(settings, clients, log), metrics=emf_metrics()), dead_letters
-    )
+    counted = [DeadLetterQueue(url.rpartition("/")[2], url) for url in settings.watched_queue_urls]
+    deps = replace(_make_dependencies(settings, clients, log), metrics=emf_metrics())
+    return FunctionDependencies(deps, dead_letters, SqsDeadLetters(clients.lazy("sqs"), counted))
 
 
 @cache
@@ -151,9 +152,6 @@ def make_dependencies(
 
 def make_dead_letters(outputs: Mapping[str, str], session: boto3.Session) -> DeadLetters:
     """Return the dead-letter queues of a deployed stack, by its outputs."""
-    # The command alone looks at them.
-    from relaunch.adapters.aws.sqs.dead_letters import SqsDeadLetters  # noqa: PLC0415
-
     return SqsDeadLetters(_Clients(session).lazy("sqs"), find_queues(outputs))
 
 

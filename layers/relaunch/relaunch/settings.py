@@ -24,7 +24,7 @@ class Settings:
     """Where the stack's parts are, and its caps.
 
     `dead_letter_queue_url` is the function's own, `max_receive_count` how often SQS gives a message before it gives it
-    up; empty and 0 for the command.
+    up, `watched_queue_urls` the dead-letter queues that reconcile counts; empty and 0 for the command.
     """
 
     table: str
@@ -33,6 +33,7 @@ class Settings:
     capacity_providers: tuple[CapacityProviderOffer, ...]
     dead_letter_queue_url: str = ""
     max_receive_count: int = 0
+    watched_queue_urls: tuple[str, ...] = ()
     subnets: tuple[str, ...] = ()
     security_groups: tuple[str, ...] = ()
     limits: StackLimits = field(default_factory=StackLimits)
@@ -63,6 +64,7 @@ class Settings:
             "security_groups": "RELAUNCH_SECURITY_GROUPS",
             "dead_letter_queue_url": "RELAUNCH_DEAD_LETTER_QUEUE_URL",
             "max_receive_count": "RELAUNCH_MAX_RECEIVE_COUNT",
+            "watched_queue_urls": "RELAUNCH_WATCHED_QUEUE_URLS",
         }
         return cls._from_named(environment, names)
 
@@ -107,6 +109,7 @@ class Settings:
             capacity_providers=parse_capacity_providers(_required(values, names["capacity_providers"])),
             dead_letter_queue_url=values.get(names.get("dead_letter_queue_url", ""), ""),
             max_receive_count=int(values.get(names.get("max_receive_count", ""), "") or 0),
+            watched_queue_urls=_split(values.get(names.get("watched_queue_urls", ""), "")),
             subnets=subnets,
             security_groups=_split(values.get(names["security_groups"], "")),
             limits=limits,

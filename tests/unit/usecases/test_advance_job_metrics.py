@@ -43,7 +43,6 @@ def test_an_interrupted_job_is_measured_from_its_event_to_its_end(story, metrics
     assert metrics.values(Metric.INTERRUPTION_TO_RUNNING) == [300]
     assert [each.label for each in metrics.of(Metric.STOPS)] == ["interruption", "success"]
     assert metrics.of(Metric.JOBS_ENDED) == [MetricDatum(Metric.JOBS_ENDED, label="SUCCEEDED")]
-    assert metrics.values(Metric.ATTEMPTS_PER_JOB) == [2]
 
 
 def test_a_job_that_is_interrupted_again_before_it_runs_is_timed_from_the_first_time(story, metrics):

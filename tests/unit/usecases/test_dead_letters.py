@@ -6,13 +6,18 @@ import pytest
 
 from fakes.builders import NOW
 from fakes.dead_letters import FakeDeadLetters
+from fakes.dependencies import make_dependencies
+from fakes.metrics import ListMetrics
+from fakes.sources import ListLog
+from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.core.messages.dead_letter import DeadLetterMessage
-from relaunch.ports import TransientError
+from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.dead_letters import (
     NoSourceQueueError,
     UnknownDeadLetterError,
     drop_dead_letter,
     list_dead_letters,
+    measure_dead_letters,
     redrive_all,
     redrive_dead_letter,
     show_dead_letter,
@@ -43,6 +48,27 @@ def test_a_listing_goes_no_further_than_its_limit_and_knows_how_many_there_are(d
     (listing,) = list_dead_letters(dead, "intake", limit=2)
 
     assert (len(listing.letters), listing.about) == (2, 5)
+
+
+def test_what_is_in_all_queues_is_one_value_of_one_metric(dead):
+    metrics = ListMetrics()
+    measure_dead_letters(dead, make_dependencies(metrics=metrics))
+    for queue in ("intake", "warnings", "warnings"):
+        dead.add(queue, "a message")
+    measure_dead_letters(dead, make_dependencies(metrics=metrics))
+
+    assert metrics.recorded == [MetricDatum(Metric.DEAD_LETTERS, 0), MetricDatum(Metric.DEAD_LETTERS, 3)]
+
+
+@pytest.mark.parametrize("trouble", [TransientError("throttled"), PermanentError("not allowed")])
+def test_nothing_is_measured_while_sqs_does_not_say(dead, trouble):
+    metrics, log = ListMetrics(), ListLog()
+    dead.failure = trouble
+
+    measure_dead_letters(dead, make_dependencies(metrics=metrics, log=log))
+
+    assert metrics.recorded == []
+    assert log.lines == [("postponed", {"reason": str(trouble)})]
 
 
 def test_a_message_is_found_by_how_its_id_begins(dead):

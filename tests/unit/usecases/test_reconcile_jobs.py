@@ -5,9 +5,11 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import make_definition
+from fakes.metrics import ListMetrics
 from fakes.story import MINUTE, SHA, Story, machine, push
 from relaunch.core.definitions.definition import GithubTrigger, ImageWait
 from relaunch.core.jobs.job import IntentKind, JobState, StopKind
+from relaunch.core.lifecycle.metrics import Metric
 from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.reconcile_jobs import reconcile_jobs
 
@@ -22,7 +24,8 @@ def test_what_is_not_due_is_not_looked_at():
 
 
 def test_reconciling_begins_with_the_most_overdue_and_ends_when_the_time_is_up():
-    story = Story()
+    metrics = ListMetrics()
+    story = Story(metrics=metrics)
     ids = []
     for number in range(150):
         ids.append(story.submit(push(f"{number:040x}")))
@@ -34,6 +37,7 @@ def test_reconciling_begins_with_the_most_overdue_and_ends_when_the_time_is_up()
     assert reconcile_jobs(story.deps, lambda: next(answers)) == 120
     assert {job_id for job_id, _ in story.launches.requested} == set(ids[:120])
     assert reconcile_jobs(story.deps) == 30
+    assert metrics.values(Metric.JOBS_OVERDUE) == [30, 0]
 
 
 def test_a_launch_request_that_got_lost_is_repeated():
@@ -248,7 +252,8 @@ def test_a_job_that_is_over_hands_its_slot_on_even_if_its_function_was_killed():
 
 
 def test_the_trouble_of_one_job_does_not_keep_the_others_waiting():
-    story = Story()
+    metrics = ListMetrics()
+    story = Story(metrics=metrics)
     first, second = story.submit(), story.submit(push("b" * 40))
     story.launches.requested.clear()
     story.launches.failure = TransientError("SQS is down")
@@ -258,6 +263,7 @@ def test_the_trouble_of_one_job_does_not_keep_the_others_waiting():
     assert "postponed" in story.log.decisions
     assert {job_id for job_id, _ in story.launches.requested} == {second}
     assert story.jobs.load_due(story.now, 9) == [first]
+    assert metrics.values(Metric.JOBS_OVERDUE) == [1]
 
 
 @pytest.mark.parametrize("trouble", [PermanentError("it cannot be read"), TransientError("throttled")])

@@ -7,6 +7,7 @@ from aws_lambda_powertools.utilities.batch.types import PartialItemFailureRespon
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from relaunch.adapters.aws.sqs import batch
+from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.ports import Dependencies
 
@@ -18,11 +19,16 @@ def handle_batch(
     context: LambdaContext,
     function: FunctionDependencies,
 ) -> PartialItemFailureResponse:
-    """Handle every message of a batch, with metrics under the name of the queue.
+    """Handle every message of a batch, counting those that fail under the name of the queue.
 
     Raises:
         PermanentError: the event is no batch of messages.
     """
     deps = function.deps
-    meter = batch.QueueMeter(queue, deps.metrics, deps.clock)
-    return batch.handle_batch(event, context, lambda body: handle_message(body, deps), function.dead_letters, meter)
+
+    def count_failure() -> None:
+        deps.metrics.record(MetricDatum(Metric.MESSAGES_FAILED, label=queue))
+
+    return batch.handle_batch(
+        event, context, lambda body: handle_message(body, deps), function.dead_letters, count_failure
+    )

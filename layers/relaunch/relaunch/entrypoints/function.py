@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
-from relaunch.ports import Dependencies
+from relaunch.ports import DeadLetters, Dependencies
 
 
 @dataclass(frozen=True)
 class FunctionDependencies:
-    """The ports, and the function's own dead-letter queue."""
+    """The ports, the function's own dead-letter queue, and the dead-letter queues whose messages it counts."""
 
     deps: Dependencies
     dead_letters: DeadLetterSender
+    counted: DeadLetters

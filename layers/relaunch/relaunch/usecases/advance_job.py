@@ -46,13 +46,11 @@ def apply_event(job: Job, event: JobEvent, deps: JobDependencies) -> Job:
     """
     now = deps.clock.now()
     decision = decide(job, event, now, deps.limits)
-    metrics = decision_metrics(job, event, decision, now)
     _log(job, event, decision, deps)
     if decision.is_ignored:
-        deps.metrics.record(*metrics)
         return job
     saved = deps.jobs.save_job(decision)
-    deps.metrics.record(*metrics)
+    deps.metrics.record(*decision_metrics(job, decision, now))
     return act(saved, deps)
 
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.core.messages.dead_letter import DeadLetterMessage, DeadLetterQueue
-from relaunch.ports import DeadLetters, PermanentError
+from relaunch.ports import DeadLetters, MaintenanceDependencies, PermanentError, PortError
 
 _PASS = 100
 _MOST = 1_000
@@ -30,6 +31,16 @@ class QueueListing:
     queue: DeadLetterQueue
     about: int
     letters: tuple[DeadLetterMessage, ...]
+
+
+def measure_dead_letters(dead_letters: DeadLetters, deps: MaintenanceDependencies) -> None:
+    """Record about how many messages there are in all queues; nothing while SQS does not say."""
+    try:
+        count = sum(map(dead_letters.count, dead_letters.queues()))
+    except PortError as error:
+        deps.log.decided("postponed", reason=str(error))
+    else:
+        deps.metrics.record(MetricDatum(Metric.DEAD_LETTERS, count))
 
 
 def list_dead_letters(dead_letters: DeadLetters, queue_name: str = "", limit: int = _PASS) -> list[QueueListing]:

@@ -6,6 +6,7 @@ from datetime import datetime
 from relaunch.core.jobs.job import Job, JobState, WaitReason
 from relaunch.core.launches.launch import TaskObservation
 from relaunch.core.lifecycle.events import ImageArrived, JobEvent, TaskMissing, TimePassed
+from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.core.lifecycle.table import is_new_observation
 from relaunch.ports import PortError, ReconcileDependencies, TransientError
 from relaunch.usecases.advance_job import advance_job
@@ -26,16 +27,20 @@ def reconcile_jobs(deps: ReconcileDependencies, has_time: Callable[[], bool] = l
     """
     due = deps.jobs.load_due(deps.clock.now(), _MOST)
     seen: Mapping[str, TaskObservation | None] = {}
-    for position, job_id in enumerate(due):
+    looked_at = postponed = 0
+    for job_id in due:
         if not has_time():
-            return position
-        if position % _DESCRIBED_AT_ONCE == 0:
-            seen = _describe(due[position : position + _DESCRIBED_AT_ONCE], deps)
+            break
+        if looked_at % _DESCRIBED_AT_ONCE == 0:
+            seen = _describe(due[looked_at : looked_at + _DESCRIBED_AT_ONCE], deps)
+        looked_at += 1
         try:
             _look(job_id, seen, deps)
         except PortError as error:
+            postponed += 1
             deps.log.decided("postponed", job_id=job_id, reason=str(error))
-    return len(due)
+    deps.metrics.record(MetricDatum(Metric.JOBS_OVERDUE, len(due) - looked_at + postponed))
+    return looked_at
 
 
 def _describe(job_ids: Sequence[str], deps: ReconcileDependencies) -> Mapping[str, TaskObservation | None]:

@@ -36,7 +36,7 @@ def refresh_offerings(deps: RefreshDependencies) -> dict[str, str]:
         except Exception as error:  # noqa: BLE001 - whatever it is, it costs no other part; it is raised below
             outcomes[part.label] = f"kept: {error}"
             deps.log.decided("refresh-failed", part=part.label, reason=str(error))
-            deps.metrics.record(MetricDatum(Metric.REFRESHES_FAILED, label=part.label))
+            deps.metrics.record(MetricDatum(Metric.REFRESHES_FAILED))
             troubles[part.label] = error
         else:
             snapshot = snapshot.with_part(part, content, Origin(source, now))

@@ -158,7 +158,6 @@ def _stop_orphans(suspects: Iterable[TaskObservation], sweep: Sweep, deps: JobDe
 
 def _report(sweep: Sweep, deps: JobDependencies) -> None:
     deps.metrics.record(
-        MetricDatum(Metric.TASKS_SWEPT, sweep.tasks),
         MetricDatum(Metric.UNKNOWN_TASKS, len(sweep.unknown)),
         MetricDatum(Metric.IDLE_MACHINES, len(sweep.idle_machines)),
     )

@@ -13,8 +13,11 @@ from relaunch.adapters.aws.ecs.rate_limiter import RateLimiter
 from relaunch.adapters.aws.ecs.revisions import EcsRevisions
 from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
+from relaunch.adapters.aws.sqs.dead_letters import SqsDeadLetters
 from relaunch.adapters.aws.sqs.launch_queue import SqsLaunchQueue
 from relaunch.core.jobs.job import Job, StopTask, TimelineEntry
+from relaunch.core.messages.dead_letter import DeadLetterQueue
+from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.ports import Dependencies
 from relaunch_local.ecs import Clock, EcsSimulator, Event, InProcessClient
 from relaunch_local.in_memory.stores import InMemoryStores
@@ -91,7 +94,7 @@ class Cloud:
         self.stores = self.emulated.raw if self.emulated is not None else InMemoryStores()
         self.deps = self._deps()
         self.lambdas = self.lambdas_type(
-            self.stack, self.deps, self._dead_letters, self.queues, self.runtime, self.invariants, self._handled
+            self.stack, self._function, self.queues, self.runtime, self.invariants, self._handled
         )
         self.pollers = {
             name: self._poller(name) for name, function in self.stack.functions.items() if function.source is not None
@@ -123,9 +126,14 @@ class Cloud:
             lambda batch, on_handled: lambdas.handle(name, batch, on_handled),
         )
 
-    def _dead_letters(self, function: str) -> DeadLetterSender:
-        queue = self.stack.functions[function].dead_letter_queue
-        return DeadLetterSender(self._sqs(), queue, self.deps.log)
+    def _function(self, name: str) -> FunctionDependencies:
+        sqs, queue = self._sqs(), self.stack.functions[name].dead_letter_queue
+        counted = [
+            DeadLetterQueue(each, each) for each in self.stack.queues if self.stack.queues[each].is_dead_letter_queue
+        ]
+        return FunctionDependencies(
+            self.deps, DeadLetterSender(sqs, queue, self.deps.log), SqsDeadLetters(sqs, counted)
+        )
 
     def _sqs(self) -> Any:
         runtime = self.runtime

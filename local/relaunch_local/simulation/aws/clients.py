@@ -266,9 +266,14 @@ class ModelSqs:
     def get_queue_attributes(self, **parameters: Any) -> Any:
         """GetQueueAttributes: how many messages there are, those that are delayed (or in flight) apart."""
         queue = self._queues.queues[parameters["QueueUrl"]]
-        visible = len(queue.visible)
-        delayed = max(queue.open_bodies.total() - visible, 0)
-        counts = {"ApproximateNumberOfMessages": visible, "ApproximateNumberOfMessagesDelayed": delayed}
+        buried = sum(letter.queue == parameters["QueueUrl"] for letter in self._queues.dead_letters)
+        visible = len(queue.visible) + buried
+        delayed = max(queue.open_bodies.total() - len(queue.visible), 0)
+        counts = {
+            "ApproximateNumberOfMessages": visible,
+            "ApproximateNumberOfMessagesDelayed": delayed,
+            "ApproximateNumberOfMessagesNotVisible": 0,
+        }
         return {"Attributes": {name: str(counts[name]) for name in parameters["AttributeNames"]}}
 
 

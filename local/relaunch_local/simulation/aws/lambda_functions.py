@@ -7,7 +7,6 @@ from typing import Any, cast
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
 from relaunch.entrypoints import attempts, intake, task_changes, warnings
 from relaunch.entrypoints.batches import handle_batch
 from relaunch.entrypoints.function import FunctionDependencies
@@ -34,24 +33,22 @@ _ASYNCHRONOUS_RETRY_SECONDS = (60.0, 120.0)
 class Lambdas:
     """The functions of the stack."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - the parts of the account that functions touch
+    def __init__(
         self,
         stack: Stack,
-        deps: Dependencies,
-        dead_letters: Callable[[str], DeadLetterSender],
+        dependencies_of: Callable[[str], FunctionDependencies],
         queues: Queues,
         runtime: Runtime,
         invariants: Invariants,
         on_handled: Callable[[str, str, datetime], None],
     ) -> None:
-        """Run functions of this stack in this world; `dead_letters` makes the way to a function's dead letters.
+        """Run functions of this stack, each with its dependencies.
 
         `on_handled` is told of each message that was handled without any error, and since when.
         """
         self._on_handled = on_handled
         self._stack = stack
-        self._deps = deps
-        self._dead_letters = dead_letters
+        self._dependencies_of = dependencies_of
         self._queues = queues
         self._runtime = runtime
         self._clock: Clock = runtime.clock
@@ -94,7 +91,9 @@ class Lambdas:
         def remaining_milliseconds() -> int:
             return int((ends_at - self._clock.now()).total_seconds() * 1000)
 
-        self.call_asynchronously("reconcile", lambda: reconcile(self._deps, remaining_milliseconds), "a pass")
+        self.call_asynchronously(
+            "reconcile", lambda: reconcile(self._dependencies_of("reconcile"), remaining_milliseconds), "a pass"
+        )
 
     def handle(self, name: str, batch: list[Message], on_handled: Callable[[set[int] | None], None]) -> None:
         """Have a batch from a queue handled; tell which message numbers failed, None for all of them."""
@@ -133,8 +132,7 @@ class Lambdas:
             return answer
 
         event = {"Records": [_record(message) for message in invocation.messages]}
-        function = FunctionDependencies(self._deps, self._dead_letters(name))
-        return handle_batch(queue, handle_message, event, cast("LambdaContext", None), function)
+        return handle_batch(queue, handle_message, event, cast("LambdaContext", None), self._dependencies_of(name))
 
     def _invoke(
         self,

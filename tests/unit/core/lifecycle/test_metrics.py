@@ -45,7 +45,6 @@ from relaunch.core.lifecycle.metrics import (
     MetricDatum,
     Unit,
     acceptance_metrics,
-    age_metric,
     decision_metrics,
     stop_metrics,
 )
@@ -56,7 +55,7 @@ MINUTE = timedelta(minutes=1)
 
 def measured(job: Job, event: JobEvent, now: Any = NOW) -> dict[Metric, MetricDatum]:
     """Return what the event adds, by metric."""
-    found = decision_metrics(job, event, decide(job, event, now, StackLimits()), now)
+    found = decision_metrics(job, decide(job, event, now, StackLimits()), now)
     assert len({each.metric for each in found}) == len(found)
     return {each.metric: each for each in found}
 
@@ -77,10 +76,7 @@ def test_an_accepted_job_counts_and_one_that_is_refused_at_once_has_ended_too() 
     refused = make_job(state=JobState.FAILED, attempt=None)
 
     assert acceptance_metrics(make_job()) == (MetricDatum(Metric.JOBS_ACCEPTED),)
-    assert acceptance_metrics(refused)[1:] == (
-        MetricDatum(Metric.JOBS_ENDED, label="FAILED"),
-        MetricDatum(Metric.ATTEMPTS_PER_JOB, 0),
-    )
+    assert acceptance_metrics(refused)[1:] == (MetricDatum(Metric.JOBS_ENDED, label="FAILED"),)
 
 
 def test_the_first_task_of_a_job_is_timed_from_its_acceptance() -> None:
@@ -121,7 +117,7 @@ def test_news_of_a_task_that_is_known_is_no_launch() -> None:
 def test_an_attempt_that_has_no_task_yet_is_no_launch() -> None:
     chosen = Decision(make_job(state=JobState.LAUNCHING, attempt=make_attempt()))
 
-    assert decision_metrics(make_job(attempt=None), TimePassed(), chosen, NOW) == ()
+    assert decision_metrics(make_job(attempt=None), chosen, NOW) == ()
 
 
 def test_a_stop_counts_by_its_kind_and_an_end_by_its_state() -> None:
@@ -140,15 +136,14 @@ def test_a_stop_counts_by_its_kind_and_an_end_by_its_state() -> None:
 
     assert found[Metric.STOPS].label == "success"
     assert found[Metric.JOBS_ENDED].label == "SUCCEEDED"
-    assert found[Metric.ATTEMPTS_PER_JOB].value == 1
 
 
-def test_an_attempt_that_never_started_does_not_count() -> None:
+def test_a_job_that_ends_without_a_task_counts_no_stop() -> None:
     job = make_job(state=JobState.WAITING, attempt=make_attempt(3, stop=Stop(StopKind.NO_CAPACITY, NOW)))
 
     found = measured(job, CancelAsked("a typo"))
 
-    assert found[Metric.ATTEMPTS_PER_JOB].value == 2
+    assert found[Metric.JOBS_ENDED].label == "CANCELLED"
     assert Metric.STOPS not in found
 
 
@@ -172,12 +167,8 @@ def test_a_job_that_goes_on_running_is_not_timed_again() -> None:
     assert measured(job, HostEnded(INSTANCE_ID, "shutting-down", NOW)) == {}
 
 
-def test_an_event_without_a_row_is_refused_under_its_name() -> None:
-    job = make_job(state=JobState.SUCCEEDED, ended_at=NOW)
-
-    assert measured(job, TimePassed()) == {
-        Metric.EVENTS_REFUSED: MetricDatum(Metric.EVENTS_REFUSED, label="TimePassed")
-    }
+def test_an_event_without_a_row_adds_nothing() -> None:
+    assert measured(make_job(state=JobState.SUCCEEDED, ended_at=NOW), TimePassed()) == {}
 
 
 def test_stray_tasks_count() -> None:
@@ -225,4 +216,4 @@ def test_the_stop_of_another_task_and_a_repeated_stop_are_not_timed() -> None:
 
 
 def test_clocks_that_differ_make_no_negative_times() -> None:
-    assert age_metric("intake", NOW + MINUTE, NOW) == MetricDatum(Metric.QUEUE_AGE, 0, "intake")
+    assert stop_metrics(*warned(warned_at=NOW + MINUTE), NOW) == (MetricDatum(Metric.WARNING_TO_STOP, 0),)

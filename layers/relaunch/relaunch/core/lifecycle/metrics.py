@@ -11,7 +11,6 @@ from enum import StrEnum
 
 from relaunch.core.jobs.job import IntentKind, Job, JobState, StopTask
 from relaunch.core.lifecycle.decision import Decision
-from relaunch.core.lifecycle.events import JobEvent
 from relaunch.core.lifecycle.orphans import ORPHANED
 from relaunch.core.lifecycle.stopping import STOP_TIMEOUT
 
@@ -31,21 +30,18 @@ class Metric(StrEnum):
 
     JOBS_ACCEPTED = "JobsAccepted"
     EVENTS_IGNORED = "EventsIgnored"
-    EVENTS_REFUSED = "EventsRefused"
     TASKS_LAUNCHED = "TasksLaunched"
     EVENT_TO_RUN_TASK = "EventToRunTask"
     WARNING_TO_STOP = "WarningToStop"
     INTERRUPTION_TO_RUNNING = "InterruptionToRunning"
-    ATTEMPTS_PER_JOB = "AttemptsPerJob"
     JOBS_ENDED = "JobsEnded"
     STOPS = "Stops"
     ORPHANED_TASKS = "OrphanedTasks"
-    TASKS_SWEPT = "TasksSwept"
     UNKNOWN_TASKS = "UnknownTasks"
     IDLE_MACHINES = "IdleMachines"
-    QUEUE_AGE = "QueueAge"
+    JOBS_OVERDUE = "JobsOverdue"
     MESSAGES_FAILED = "MessagesFailed"
-    DEAD_LETTERED = "DeadLettered"
+    DEAD_LETTERS = "DeadLetters"
     REFRESHES_FAILED = "RefreshesFailed"
 
 
@@ -60,22 +56,19 @@ class MetricKind:
 METRICS: Mapping[Metric, MetricKind] = {
     Metric.JOBS_ACCEPTED: MetricKind(),
     Metric.EVENTS_IGNORED: MetricKind(),
-    Metric.EVENTS_REFUSED: MetricKind(dimension="event"),
     Metric.TASKS_LAUNCHED: MetricKind(),
     Metric.EVENT_TO_RUN_TASK: MetricKind(Unit.SECONDS),
     Metric.WARNING_TO_STOP: MetricKind(Unit.SECONDS),
     Metric.INTERRUPTION_TO_RUNNING: MetricKind(Unit.SECONDS),
-    Metric.ATTEMPTS_PER_JOB: MetricKind(),
     Metric.JOBS_ENDED: MetricKind(dimension="state"),
     Metric.STOPS: MetricKind(dimension="kind"),
     Metric.ORPHANED_TASKS: MetricKind(),
-    Metric.TASKS_SWEPT: MetricKind(),
     Metric.UNKNOWN_TASKS: MetricKind(),
     Metric.IDLE_MACHINES: MetricKind(),
-    Metric.QUEUE_AGE: MetricKind(Unit.SECONDS, "queue"),
+    Metric.JOBS_OVERDUE: MetricKind(),
     Metric.MESSAGES_FAILED: MetricKind(dimension="queue"),
-    Metric.DEAD_LETTERED: MetricKind(dimension="queue"),
-    Metric.REFRESHES_FAILED: MetricKind(dimension="part"),
+    Metric.DEAD_LETTERS: MetricKind(),
+    Metric.REFRESHES_FAILED: MetricKind(),
 }
 
 
@@ -104,11 +97,9 @@ def acceptance_metrics(job: Job) -> tuple[MetricDatum, ...]:
     return (MetricDatum(Metric.JOBS_ACCEPTED), *_ending(job))
 
 
-def decision_metrics(before: Job, event: JobEvent, decision: Decision, now: datetime) -> tuple[MetricDatum, ...]:
-    """Return what a decision about a job adds once it is saved, or was to ignore the event."""
+def decision_metrics(before: Job, decision: Decision, now: datetime) -> tuple[MetricDatum, ...]:
+    """Return what a decision about a job adds once it is saved."""
     after = decision.job
-    if decision.is_ignored:
-        return (MetricDatum(Metric.EVENTS_REFUSED, label=type(event).__name__),)
     metrics = [*_launch(before, after, now), *_stop(before, after), *_running_again(before, after)]
     orphans = sum(entry.event == ORPHANED for entry in decision.timeline)
     if orphans:
@@ -130,11 +121,6 @@ def stop_metrics(job: Job, effect: StopTask, now: datetime) -> tuple[MetricDatum
     if not is_answer or now - attempt.intent.at >= STOP_TIMEOUT:
         return ()
     return (MetricDatum(Metric.WARNING_TO_STOP, _seconds(attempt.warned_at, now)),)
-
-
-def age_metric(queue: str, sent_at: datetime, now: datetime) -> MetricDatum:
-    """Return how old a message was when its function got it."""
-    return MetricDatum(Metric.QUEUE_AGE, _seconds(sent_at, now), queue)
 
 
 def _launch(before: Job, after: Job, now: datetime) -> list[MetricDatum]:
@@ -163,11 +149,7 @@ def _running_again(before: Job, after: Job) -> list[MetricDatum]:
 
 
 def _ending(job: Job) -> list[MetricDatum]:
-    if not job.state.is_final:
-        return []
-    attempt = job.attempt
-    count = 0 if attempt is None else attempt.number if attempt.is_spent else attempt.number - 1
-    return [MetricDatum(Metric.JOBS_ENDED, label=job.state.value), MetricDatum(Metric.ATTEMPTS_PER_JOB, count)]
+    return [MetricDatum(Metric.JOBS_ENDED, label=job.state.value)] if job.state.is_final else []
 
 
 def _seconds(since: datetime, until: datetime) -> float:

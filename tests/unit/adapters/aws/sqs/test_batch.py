@@ -7,12 +7,9 @@ from typing import Any, cast
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from fakes.builders import NOW
-from fakes.clock import FakeClock
-from fakes.metrics import ListMetrics
 from fakes.sources import ListLog
-from relaunch.adapters.aws.sqs.batch import QueueMeter, handle_batch
+from relaunch.adapters.aws.sqs.batch import handle_batch
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
-from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.ports import PermanentError, TransientError
 
 LAST_TRY = 5
@@ -34,15 +31,17 @@ class Consumer:
     """A function's end of a queue."""
 
     def __init__(self, last_try: int = LAST_TRY) -> None:
-        self.sqs, self.log, self.metrics = SentMessages(), ListLog(), ListMetrics()
+        self.sqs, self.log, self.failures = SentMessages(), ListLog(), 0
         self.dead_letters = DeadLetterSender(self.sqs, "dead", self.log, last_try)  # type: ignore[arg-type]
-        self.meter = QueueMeter("intake", self.metrics, FakeClock())
 
     def handle(self, handle_body: Callable[[str], object], *records: dict[str, Any]) -> list[str]:
         """Return the ids of the messages that are to come again."""
         context = cast("LambdaContext", None)
-        answer = handle_batch({"Records": list(records)}, context, handle_body, self.dead_letters, self.meter)
+        answer = handle_batch({"Records": list(records)}, context, handle_body, self.dead_letters, self._count_failure)
         return [str(each["itemIdentifier"]) for each in answer["batchItemFailures"]]
+
+    def _count_failure(self) -> None:
+        self.failures += 1
 
 
 def record(message_id: str = "1", receive_count: int = 1, **fields: Any) -> dict[str, Any]:
@@ -134,7 +133,7 @@ def test_poison_that_cannot_be_sent_away_comes_again() -> None:
     consumer.sqs.send_message = refuse  # type: ignore[method-assign]
 
     assert consumer.handle(raising(PermanentError("no JSON")), record()) == ["1"]
-    assert consumer.metrics.of(Metric.DEAD_LETTERED) == []
+    assert consumer.log.decisions == []
 
 
 def test_a_redriven_message_keeps_since_when_it_fails() -> None:
@@ -146,18 +145,13 @@ def test_a_redriven_message_keeps_since_when_it_fails() -> None:
     assert consumer.sqs.sent[0]["first_seen"] == "2026-01-01T00:00:00+00:00"
 
 
-def test_messages_are_measured_under_the_name_of_their_queue() -> None:
+def test_messages_that_fail_are_counted_and_those_that_can_never_succeed_are_not() -> None:
     consumer = Consumer()
 
     consumer.handle(raising(None, TransientError("throttled"), PermanentError("no")), *(record(each) for each in "123"))
 
-    assert consumer.metrics.values(Metric.QUEUE_AGE) == [90, 90, 90]
-    assert consumer.metrics.of(Metric.MESSAGES_FAILED) == [MetricDatum(Metric.MESSAGES_FAILED, label="intake")]
-    assert consumer.metrics.of(Metric.DEAD_LETTERED) == [MetricDatum(Metric.DEAD_LETTERED, label="intake")]
+    assert consumer.failures == 1
 
 
-def test_a_message_without_times_has_no_age_and_is_handled_all_the_same() -> None:
-    consumer = Consumer()
-
-    assert consumer.handle(raising(None), record(attributes={})) == []
-    assert consumer.metrics.recorded == []
+def test_a_message_without_times_is_handled_all_the_same() -> None:
+    assert Consumer().handle(raising(None), record(attributes={})) == []

@@ -5,7 +5,6 @@ in events/sqs.*.json).
 """
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
@@ -14,32 +13,7 @@ from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
-from relaunch.core.lifecycle.metrics import Metric, MetricDatum, age_metric
-from relaunch.ports import Clock, Metrics, PermanentError
-
-
-class QueueMeter:
-    """Measures the messages of one queue: how old they are, how many fail, how many are given up."""
-
-    def __init__(self, queue: str, metrics: Metrics, clock: Clock) -> None:
-        self._queue = queue
-        self._metrics = metrics
-        self._clock = clock
-
-    def received(self, record: SQSRecord) -> None:
-        """A message came."""
-        milliseconds = record.attributes.get("SentTimestamp")
-        if milliseconds:
-            sent_at = datetime.fromtimestamp(int(milliseconds) / 1000, UTC)
-            self._metrics.record(age_metric(self._queue, sent_at, self._clock.now()))
-
-    def failed(self) -> None:
-        """A try failed."""
-        self._metrics.record(MetricDatum(Metric.MESSAGES_FAILED, label=self._queue))
-
-    def buried(self) -> None:
-        """A message went to the dead-letter queue."""
-        self._metrics.record(MetricDatum(Metric.DEAD_LETTERED, label=self._queue))
+from relaunch.ports import PermanentError
 
 
 def handle_batch(
@@ -47,9 +21,11 @@ def handle_batch(
     context: LambdaContext,
     handle_body: Callable[[str], object],
     dead_letters: DeadLetterSender,
-    meter: QueueMeter | None = None,
+    count_failure: Callable[[], None] = lambda: None,
 ) -> PartialItemFailureResponse:
     """Handle every message of a batch; those that failed for now are named in the answer and delivered again.
+
+    `count_failure` is called for each of those, and for one whose last try failed.
 
     Raises:
         PermanentError: the event is none of a queue: the function was called with something else.
@@ -57,21 +33,16 @@ def handle_batch(
     _require_batch(event)
 
     def handle_record(record: SQSRecord) -> object:
-        if meter:
-            meter.received(record)
         try:
             return handle_body(record.body)
         except PermanentError as error:
             reason = str(error)
         except Exception as error:
-            if meter:
-                meter.failed()
+            count_failure()
             reason = dead_letters.note_failure(record, error)
             if not reason:
                 raise
         dead_letters.send(record, reason)
-        if meter:
-            meter.buried()
         return None
 
     # A batch in which every message failed is a partial failure too: raising would hide which ones were poison.
