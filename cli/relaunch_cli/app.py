@@ -29,9 +29,7 @@ app = typer.Typer(
 for _command in (apply, definitions, plan, submit, ps, show, explain, logs, cancel, events, amis):
     app.command()(reports_errors(_command))
 
-_dead_letters = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Inspect, redrive or delete messages in the dead-letter queues."
-)
+_dead_letters = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Inspect and redrive failed messages.")
 _dead_letters.command("list")(reports_errors(dead_letters.list_))
 _dead_letters.command()(reports_errors(dead_letters.show))
 _dead_letters.command()(reports_errors(dead_letters.redrive))

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 def amis(
     context: typer.Context,
     types: Annotated[
-        list[str] | None, typer.Argument(metavar="[TYPE]...", help="Instance types to show images for; default: all.")
+        list[str] | None, typer.Argument(metavar="TYPE", help="Instance types to show images for; default: all.")
     ] = None,
-    region: Annotated[str, typer.Option("--region", help="AWS region; default: the one in use.")] = "",
+    region: Annotated[
+        str, typer.Option("--region", metavar="REGION", help="AWS region; default: the one in use.")
+    ] = "",
     is_old: Annotated[bool, typer.Option("--amazon-linux-2", help="Amazon Linux 2 instead of 2023.")] = False,
     as_json: Json = False,
 ) -> None:

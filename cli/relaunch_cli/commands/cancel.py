@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 def cancel(
     context: typer.Context,
     job: JobId,
-    reason: Annotated[str, typer.Option(help="Reason to record in the job's timeline.")] = "cancelled by hand",
+    reason: Annotated[
+        str, typer.Option(metavar="TEXT", help="Reason to record in the job's timeline.")
+    ] = "cancelled by hand",
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,
 ) -> None:

@@ -21,14 +21,18 @@ if TYPE_CHECKING:
     from relaunch_cli.aws.connection import Connection
 
 _Result = TypeVar("_Result")
-_Queue = Annotated[str, typer.Option("--queue", help="Only this dead-letter queue, as named by `list`.")]
+_Queue = Annotated[
+    str, typer.Option("--queue", metavar="NAME", help="Only this dead-letter queue, as named by `list`.")
+]
 _MessageId = Annotated[str, typer.Argument(metavar="ID", help="ID of the message, or its first characters.")]
 
 
 def list_(
     context: typer.Context,
     queue: _Queue = "",
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of messages per queue.")] = 100,
+    limit: Annotated[
+        int, typer.Option(metavar="N", min=1, max=1000, help="Maximum number of messages per queue.")
+    ] = 100,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,
 ) -> None:
@@ -86,7 +90,7 @@ def show(context: typer.Context, message_id: _MessageId, as_json: Json = False, 
 def redrive(
     context: typer.Context,
     message_ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="IDs of messages, or their first characters.")
+        list[str] | None, typer.Argument(metavar="ID", help="IDs of messages, or their first characters.")
     ] = None,
     is_all: Annotated[bool, typer.Option("--all", help="All messages that are in the queues now.")] = False,
     queue: _Queue = "",

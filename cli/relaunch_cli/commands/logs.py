@@ -23,8 +23,10 @@ def logs(  # noqa: PLR0913, PLR0917 - a command has the options it has
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Keep printing new lines, across relaunches, until the job ends.")
     ] = False,
-    attempt: Annotated[int | None, typer.Option(min=1, help="Only this attempt.")] = None,
-    container: Annotated[str | None, typer.Option(help="Container; default: the job's main container.")] = None,
+    attempt: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only this attempt.")] = None,
+    container: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Container; default: the job's main container.")
+    ] = None,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,
 ) -> None:

@@ -29,32 +29,25 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
     ] = None,
     gpu: Annotated[_Text, typer.Option(metavar="COUNT", help="Number of NVIDIA GPUs.")] = None,
     memory: Annotated[_Text, typer.Option(metavar="SIZE", help="Minimum memory per GPU, for example 24GiB.")] = None,
-    model: Annotated[
-        _Texts, typer.Option(metavar="MODEL", help="GPU model, for example A10G; can be given several times.")
-    ] = None,
+    model: Annotated[_Texts, typer.Option(metavar="MODEL", help="GPU model, for example A10G; repeatable.")] = None,
     compute_percent: Annotated[
-        _Text,
-        typer.Option(metavar="PERCENT", help="Share of one GPU: percentage of its compute, together with --memory."),
+        _Text, typer.Option(metavar="PERCENT", help="Share of one GPU: percent of its compute, with --memory.")
     ] = None,
     isolation: Annotated[
-        _Text, typer.Option(metavar="KIND", help="Isolation of a share: best-effort or required.")
+        _Text, typer.Option(metavar="KIND", help="Isolation of a share: best-effort, required.")
     ] = None,
     compute_capability: Annotated[
-        _Text, typer.Option(metavar="VERSION", help="Minimum compute capability, for example 8.0, or bf16.")
+        _Text, typer.Option(metavar="VERSION", help="Minimum compute capability (8.0), or bf16.")
     ] = None,
     interconnect: Annotated[_Text, typer.Option(metavar="KIND", help="Interconnect: efa or nvlink.")] = None,
     driver: Annotated[_Text, typer.Option(hidden=True)] = None,
     neuron_devices: Annotated[
-        _Text, typer.Option(metavar="COUNT", help="Number of Neuron devices (Trainium or Inferentia).")
+        _Text, typer.Option(metavar="COUNT", help="Number of Trainium or Inferentia devices.")
     ] = None,
     neuron_cores: Annotated[_Text, typer.Option(metavar="COUNT", help="Number of NeuronCores.")] = None,
-    instance_type: Annotated[
-        _Texts, typer.Option(metavar="TYPE", help="Only this instance type; can be given several times.")
-    ] = None,
+    instance_type: Annotated[_Texts, typer.Option(metavar="TYPE", help="Only this instance type; repeatable.")] = None,
     vcpus: Annotated[_Text, typer.Option(metavar="NUMBER", help="vCPUs that the task reserves.")] = None,
-    ram: Annotated[
-        _Text, typer.Option(metavar="SIZE", help="Memory that the task reserves, for example 16GiB.")
-    ] = None,
+    ram: Annotated[_Text, typer.Option(metavar="SIZE", help="Memory that the task reserves.")] = None,
     architecture: Annotated[
         _Text, typer.Option(metavar="KIND", help="Architecture of the image: x86_64 or arm64.")
     ] = None,
@@ -64,34 +57,22 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
     ] = None,
     max_price: Annotated[_Text, typer.Option(metavar="USD", help="Maximum price per instance and hour.")] = None,
     estimated_duration: Annotated[
-        _Text,
-        typer.Option(
-            metavar="TIME", help="Estimated duration of the training, for example 20h; ranks by cost to finish."
-        ),
+        _Text, typer.Option(metavar="TIME", help="Estimated duration, for example 20h; ranks by cost to finish.")
     ] = None,
     checkpoint: Annotated[
-        _Text,
-        typer.Option(
-            metavar="S3_URI", help="Location of the training's checkpoints; lowers the cost of interruptions."
-        ),
+        _Text, typer.Option(metavar="S3_URI", help="Location of checkpoints; makes interruptions cheaper.")
     ] = None,
     region: Annotated[str, typer.Option(metavar="REGION", help="AWS region; default: the one in use.")] = "",
-    zone: Annotated[
-        _Texts, typer.Option(metavar="ZONE", help="Only this Availability Zone; can be given several times.")
-    ] = None,
+    zone: Annotated[_Texts, typer.Option(metavar="ZONE", help="Only this Availability Zone; repeatable.")] = None,
     is_offline: Annotated[bool, typer.Option("--offline", help="Do not call AWS; use the bundled catalogue.")] = False,
     has_all_types: Annotated[
         bool,
-        typer.Option(
-            "--all-types", help="Consider all instance types of the region, not only the stack's capacity providers."
-        ),
+        typer.Option("--all-types", help="All instance types of the region, not only the stack's capacity providers."),
     ] = False,
     explained: Annotated[
-        str, typer.Option("--explain", metavar="TYPE", help="Explain why this instance type is not chosen.")
+        str, typer.Option("--explain", metavar="TYPE", help="Explain why this type is not chosen.")
     ] = "",
-    limit: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Maximum lines of offerings that satisfy the job; 0: all.")
-    ] = 10,
+    limit: Annotated[int, typer.Option(min=0, metavar="N", help="Maximum number of lines, 0 for all.")] = 10,
     is_full: Annotated[bool, typer.Option("--all", help="Name every offering, including rejected ones.")] = False,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,

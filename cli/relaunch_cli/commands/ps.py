@@ -21,7 +21,7 @@ _POLL_SECONDS = 2.0
 def ps(
     context: typer.Context,
     is_all: Annotated[bool, typer.Option("--all", "-a", help="Include jobs that have ended.")] = False,
-    limit: Annotated[int, typer.Option(min=1, help="Maximum number of jobs to read, newest first.")] = 200,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum number of jobs to read, newest first.")] = 200,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Refresh every two seconds until Ctrl-C.")] = False,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,

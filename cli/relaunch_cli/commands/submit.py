@@ -25,13 +25,14 @@ def submit(  # noqa: PLR0913, PLR0917 - a command has the options it has
     definition: Annotated[str, typer.Argument(metavar="DEFINITION", help="Name of a registered job definition.")],
     inputs: Annotated[
         list[str] | None,
-        typer.Option("--input", "-i", metavar="KEY=VALUE", help="Declared input; can be given several times."),
+        typer.Option("--input", "-i", metavar="KEY=VALUE", help="Declared input; repeatable."),
     ] = None,
     wait: Annotated[
         bool, typer.Option("--wait/--detach", help="Show progress until the job ends, or return at once.")
     ] = False,
     key: Annotated[
-        str | None, typer.Option(help="Idempotency key: the same key returns the same job. Default: a random one.")
+        str | None,
+        typer.Option(metavar="KEY", help="Idempotency key: the same key returns the same job. Default: a random one."),
     ] = None,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,
