@@ -1,16 +1,22 @@
-"""The `relaunch` command; `main` is its entry point."""
+"""Entry point of the `relaunch` command, and the list of its subcommands."""
 
 from typing import Annotated
 
 import typer
 
-from relaunch_cli.commands import amis as ami_command
-from relaunch_cli.commands import dead_letters as dead_letter_command
-from relaunch_cli.commands import definitions as definition_commands
-from relaunch_cli.commands import jobs as job_commands
-from relaunch_cli.commands import logs as log_command
-from relaunch_cli.commands import plan as plan_command
-from relaunch_cli.commands import submit as submit_command
+from relaunch_cli.commands import dead_letters
+from relaunch_cli.commands.amis import amis
+from relaunch_cli.commands.apply import apply
+from relaunch_cli.commands.cancel import cancel
+from relaunch_cli.commands.definitions import definitions
+from relaunch_cli.commands.events import events
+from relaunch_cli.commands.explain import explain
+from relaunch_cli.commands.logs import logs
+from relaunch_cli.commands.plan import plan
+from relaunch_cli.commands.ps import ps
+from relaunch_cli.commands.show import show
+from relaunch_cli.commands.submit import submit
+from relaunch_cli.errors import reports_errors
 
 app = typer.Typer(
     name="relaunch",
@@ -20,9 +26,15 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _group in (definition_commands, plan_command, submit_command, job_commands, log_command, ami_command):
-    app.registered_commands.extend(_group.commands.registered_commands)
-app.add_typer(dead_letter_command.commands, name="dead-letters")
+for _command in (apply, definitions, plan, submit, ps, show, explain, logs, cancel, events, amis):
+    app.command()(reports_errors(_command))
+
+_dead_letters = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Inspect and redrive failed messages.")
+_dead_letters.command("list")(reports_errors(dead_letters.list_))
+_dead_letters.command()(reports_errors(dead_letters.show))
+_dead_letters.command()(reports_errors(dead_letters.redrive))
+_dead_letters.command()(reports_errors(dead_letters.drop))
+app.add_typer(_dead_letters, name="dead-letters")
 
 
 def _show_version(is_wanted: bool) -> None:
@@ -41,8 +53,8 @@ def _relaunch(
 ) -> None:
     """Start machine-learning training on the cheapest accelerator that fits, and relaunch it until it has finished.
 
-    Exit codes: 0 ok, 1 the job failed, 2 usage or a bad definition, 3 not found, 4 nothing satisfies it (capacity or
-    quota), 5 AWS refuses or cannot be reached, 130 cancelled.
+    Exit codes: 0 success, 1 the job failed, 2 usage error or invalid definition, 3 not found, 4 no offering satisfies
+    the job (capacity or quota), 5 AWS denied the request or is unreachable, 130 cancelled.
     """
 
 

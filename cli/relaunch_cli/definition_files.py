@@ -1,4 +1,4 @@
-"""Reading definition files: everything that can be checked without AWS is checked before AWS is asked."""
+"""Reading definition files: whatever can be checked without AWS is checked before AWS is called."""
 
 # ruff: noqa: PLC0415 - each command imports what it needs, so that `relaunch --help` needs none of it
 
@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from relaunch_cli import exit_codes
 from relaunch_cli.errors import CommandError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from relaunch.core.definitions.definition import JobDefinition
-    from relaunch.usecases.plan_jobs import Plan
 
 
 def read_file(file: Path) -> str:
@@ -26,16 +24,18 @@ def read_file(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except OSError as error:
-        raise CommandError(f"{file} cannot be read: {error.strerror}", exit_code=exit_codes.USAGE) from error
+        raise CommandError(f"{file} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise CommandError(f"{file} is not UTF-8 text: {error.reason} at byte {error.start}") from error
 
 
-def parse_file(text: str, file: Path, registered: "Sequence[JobDefinition]" = (), *, so: str) -> "list[JobDefinition]":
-    """Parse a definition file, and print all its problems if there are any; `so` is what comes of them.
+def parse_file(
+    text: str, file: Path, registered: "Sequence[JobDefinition]" = (), *, consequence: str
+) -> "list[JobDefinition]":
+    """Parse a definition file; print all its problems if there are any.
 
     Raises:
-        CommandError: with the number of problems.
+        CommandError: with the number of problems and their consequence.
     """
     from relaunch.adapters.definition_file.parser import DefinitionFileError, parse_definitions
     from relaunch.adapters.offerings.bundled import load_catalogue
@@ -46,12 +46,4 @@ def parse_file(text: str, file: Path, registered: "Sequence[JobDefinition]" = ()
         for problem in error.problems:
             typer.echo(str(problem), err=True)
         count = len(error.problems)
-        raise CommandError(f"{file} has {count} problem{'s' if count > 1 else ''}: {so}") from error
-
-
-def remark_notices(plan: "Plan", name: str) -> None:
-    """Say what a team should know of a plan, under this name."""
-    from relaunch_cli.views.screen import remark
-
-    for notice in plan.notices:
-        remark(f"{name}: {notice}" if name else notice)
+        raise CommandError(f"{file} has {count} problem{'s' if count > 1 else ''}: {consequence}") from error

@@ -1,4 +1,4 @@
-"""What the tasks of a job wrote, over all attempts in order, from wherever ECS put it."""
+"""Logs of a job: those of the tasks of all its attempts, in order."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,12 +9,13 @@ if TYPE_CHECKING:
     from relaunch.core.jobs.job import Attempt
     from relaunch.ports import JobHistory
 
-# The awslogs driver sends what it has every five seconds; a stream this long after its task's end is complete.
+# The awslogs driver sends its buffer every five seconds: this long after the end of its task a stream is complete.
 DELIVERY_LAG = timedelta(seconds=15)
+_POLL_SECONDS = 2.0
 
 
 class LogEvent(NamedTuple):
-    """One line as CloudWatch Logs has it."""
+    """One log event of CloudWatch Logs."""
 
     at: datetime
     message: str
@@ -22,7 +23,7 @@ class LogEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One line with the attempt that wrote it."""
+    """One line of a job's log, with the attempt that wrote it."""
 
     attempt_number: int
     at: datetime
@@ -49,17 +50,17 @@ class LogSource(Protocol):
         """Return where this container of this revision logs.
 
         Raises:
-            CommandError: it does not log to CloudWatch Logs, or its streams cannot be told apart.
+            CommandError: it does not log to CloudWatch Logs, or its streams have no prefix.
         """
         ...
 
     def read(self, destination: LogDestination, stream: str, token: str | None) -> tuple[list[LogEvent], str | None]:
-        """Return the next lines of a stream and the token to go on from; nothing when it is not there (yet)."""
+        """Return the next events of a stream and the token to continue from; nothing while there is no stream."""
         ...
 
 
 class JobLogs:
-    """Reads on in the logs of a job's attempts; every call of `read` yields only what is new."""
+    """Reads the logs of a job's attempts; every call of `read` yields only new lines."""
 
     def __init__(self, source: LogSource, container: str, attempt_number: int | None = None) -> None:
         self._source = source
@@ -70,7 +71,7 @@ class JobLogs:
         self._destinations: dict[str, LogDestination] = {}
 
     def read(self, history: "JobHistory", now: datetime) -> Iterator[LogLine]:
-        """Yield the new lines of every attempt, in the attempts' order."""
+        """Yield the new lines of all attempts, in order."""
         for attempt in history.attempts:
             if attempt.task_arn and self._only in (None, attempt.number) and attempt.task_arn not in self._complete:
                 yield from self._read_attempt(attempt, attempt.task_arn, history.job.revision.arn)
@@ -95,11 +96,11 @@ class JobLogs:
 def follow_logs(
     logs: JobLogs, load: Callable[[], "JobHistory"], clock: Callable[[], datetime], pause: Callable[[float], None]
 ) -> Iterator[LogLine]:
-    """Yield lines as they come, over interruptions and relaunches, until the job is over and its log complete."""
+    """Yield lines as they arrive, across relaunches, until the job has ended and its log is complete."""
     while True:
         history = load()
         yield from logs.read(history, clock())
         ended_at = history.job.ended_at
         if history.job.state.is_final and (ended_at is None or clock() - ended_at > DELIVERY_LAG):
             return
-        pause(2.0)
+        pause(_POLL_SECONDS)

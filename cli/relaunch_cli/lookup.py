@@ -1,4 +1,4 @@
-"""Finding what a command names: its connection, a job, a definition; with the nearest names when there is none."""
+"""Finding what a command names: its stack, a job, a definition, an instance type; errors name the nearest one."""
 
 # ruff: noqa: PLC0415 - boto3 and our core are imported where they are needed, so that `relaunch --help` is fast
 
@@ -8,19 +8,18 @@ import typer
 
 from relaunch_cli import exit_codes
 from relaunch_cli.aws.connection import AwsConnection, Connection
-from relaunch_cli.errors import CommandError
+from relaunch_cli.errors import CommandError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from relaunch.core.definitions.definition import JobDefinition
+    from relaunch.core.offerings.instance_types import InstanceType
     from relaunch.ports import Dependencies, JobHistory
 
-_RECENT = 100
+_RECENT_JOBS = 100
 
 
 def connect(context: typer.Context, stack: str, region: str = "") -> Connection:
-    """Return the connection of a test, or else the stack's; `region` in place of the one the caller works in."""
+    """Return a connection to the stack, or the one that a test put into the context."""
     given = context.find_root().obj
     return AwsConnection(stack, region) if given is None else given
 
@@ -31,17 +30,17 @@ def load_history(deps: "Dependencies", job_id: str) -> "JobHistory":
     Raises:
         CommandError: there is no such job.
     """
-    return deps.jobs.load_history(job_id) or refuse_job(deps, job_id)
+    return deps.jobs.load_history(job_id) or raise_no_job(deps, job_id)
 
 
-def refuse_job(deps: "Dependencies", job_id: str) -> NoReturn:
-    """Say that there is no such job, and which ones there are.
+def raise_no_job(deps: "Dependencies", job_id: str) -> NoReturn:
+    """Raise the error for a job that does not exist, with the nearest of the recent jobs.
 
     Raises:
         CommandError: always.
     """
-    summaries, _ = deps.jobs.list_jobs(_RECENT)
-    hint = _nearest(job_id, (summary.job_id for summary in summaries)) or "`relaunch ps --all` lists all jobs"
+    summaries, _ = deps.jobs.list_jobs(_RECENT_JOBS)
+    hint = did_you_mean(job_id, (summary.job_id for summary in summaries)) or "`relaunch ps --all` lists all jobs"
     raise CommandError(f"there is no job {job_id!r}", hint, exit_codes.NOT_FOUND)
 
 
@@ -55,12 +54,19 @@ def load_definition(deps: "Dependencies", name: str) -> "JobDefinition":
     if definition is not None:
         return definition
     known = (each.name for each in deps.definitions.list_definitions())
-    hint = _nearest(name, known) or "`relaunch definitions` lists them, `relaunch apply` registers them"
+    hint = did_you_mean(name, known) or "`relaunch definitions` lists them, `relaunch apply` registers them"
     raise CommandError(f"there is no job definition {name!r}", hint, exit_codes.NOT_FOUND)
 
 
-def _nearest(name: str, known: "Iterable[str]") -> str:
-    from relaunch.core.offerings.instance_types import nearest_names
+def find_instance_type(name: str) -> "InstanceType":
+    """Return an instance type of the bundled catalogue.
 
-    near = nearest_names(name, known)
-    return f"did you mean {' or '.join(near)}?" if near else ""
+    Raises:
+        CommandError: there is none of this name.
+    """
+    from relaunch.adapters.offerings.bundled import load_catalogue
+
+    catalogue = load_catalogue()
+    if name not in catalogue:
+        raise CommandError(f"there is no accelerated instance type {name!r}", did_you_mean(name, catalogue))
+    return catalogue[name]

@@ -1,89 +1,180 @@
-"""Making plans: what is asked, read and checked before AWS is, then held against the ground there is."""
+"""Planning for `relaunch plan`: on the offerings of a stack, or offline on those of the bundled catalogue.
 
-from collections.abc import Mapping, Sequence
+Whatever can be checked without AWS is checked before AWS is called.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import typer
 
 from relaunch.adapters.definition_file.ad_hoc_request import AdHocRequest, AdHocRequestError, Value, parse_request
-from relaunch.adapters.offerings.bundled import load_catalogue
-from relaunch.usecases.plan_jobs import Plan
+from relaunch.adapters.offerings.bundled import UnknownRegionError, bundled_snapshot, check_region, load_catalogue
+from relaunch.adapters.offerings.regional import RegionalOfferings
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.offerings.snapshot import SnapshotPart
+from relaunch.core.selection.offering_filters import SelectionLimits
+from relaunch.ports import Dependencies, OfferingSource
+from relaunch.usecases.load_offerings import AvailableOfferings, load_offerings
+from relaunch.usecases.plan_jobs import Plan, in_zones, plan_jobs, plan_on
+from relaunch_cli.aws.configuration import configured_region
 from relaunch_cli.aws.connection import Connection
 from relaunch_cli.definition_files import parse_file, read_file
-from relaunch_cli.errors import CommandError
+from relaunch_cli.errors import CommandError, NotConnectedError, did_you_mean
 from relaunch_cli.lookup import load_definition
-from relaunch_cli.plan_basis import Ground, find_ground, live_ground
+from relaunch_cli.views.plan import PlanBasis
 from relaunch_cli.views.screen import progress
 
-Planned = tuple[Ground, list[Plan]]
-_REFUSED = "nothing was planned"
+# The region whose on-demand prices are bundled, and the one with the most types.
+_OFFLINE_REGION = "us-east-1"
+_CONSEQUENCE = "nothing was planned"
 
 
 @dataclass(frozen=True)
-class PlanMaker:
-    """Makes plans where the options of the command say; what can be wrong without AWS is found before AWS is asked."""
+class Planner:
+    """Plans jobs in some zones, or in all if `zones` is empty; `deps` is None offline.
 
-    connection: Connection
-    region: str
+    The other attributes are those of PlanBasis.
+    """
+
+    at: datetime
+    offerings: OfferingSource
+    deps: Dependencies | None
     zones: Sequence[str]
-    is_offline: bool
     has_all_types: bool
+    name: str
+    note: str = ""
 
-    def plan_request(self, options: Mapping[str, Value]) -> Planned:
-        """Plan a job that options describe.
+    def plan_definitions(self, definitions: Sequence[JobDefinition]) -> list[Plan]:
+        """Plan jobs of definitions; offline their task definitions are not read."""
+        if self.deps is not None:
+            return plan_jobs(definitions, self.deps, self.zones)
+        available = in_zones(self._bundled_offerings(), self.zones)
+        return [plan_on(available, definition, None) for definition in definitions]
 
-        Raises:
-            CommandError: the options cannot be.
-        """
-        request = parse_options(options)
-        ground = self._ground()
-        with progress("reading prices"):
-            return ground, [ground.plan_request(request, self.zones)]
+    def plan_request(self, request: AdHocRequest) -> list[Plan]:
+        """Plan a job that options describe."""
+        available = self._bundled_offerings() if self.deps is None else load_offerings(self.deps)
+        scores = None if self.deps is None else self.deps.zone_scores
+        return [plan_on(in_zones(available, self.zones), request.definition, request.revision, scores)]
 
-    def plan_file(self, file: Path) -> Planned:
-        """Plan the jobs of a file's definitions, as if it were applied.
+    def basis(self) -> PlanBasis:
+        """Return what the plans are based on."""
+        origins = self.offerings.price_origins(self.at)
+        known = {each.part for each in origins}
+        missing = tuple(part for part in self._refreshed_parts() if part not in known)
+        return PlanBasis(self.at, self.name, self.note, self.deps is None, self.has_all_types, origins, missing)
 
-        Raises:
-            CommandError: the file has problems.
-        """
-        text = read_file(file)
-        definitions = parse_file(text, file, so=_REFUSED)
-        ground = self._ground()
-        with progress("reading prices and revisions"):
-            if ground.deps is not None:
-                registered = ground.deps.definitions.list_definitions()
-                definitions = parse_file(text, file, registered, so=_REFUSED)
-            return ground, ground.plan_definitions(definitions, self.zones)
+    def _refreshed_parts(self) -> tuple[SnapshotPart, ...]:
+        """Return what the stack refreshes for plans, apart from types, zones and prices."""
+        if self.deps is None:
+            return ()
+        if not self.has_all_types and any(
+            each.purchase is PurchaseOption.SPOT for each in self.offerings.offerings(self.at)
+        ):
+            return SnapshotPart.PLACEMENT_SCORES, SnapshotPart.QUOTAS
+        return (SnapshotPart.QUOTAS,)
 
-    def plan_registered(self, name: str) -> Planned:
-        """Plan a job of a registered definition.
-
-        Raises:
-            CommandError: there is no such definition, or no stack.
-        """
-        deps = self.connection.deps
-        definition = load_definition(deps, name)
-        ground = live_ground(self.connection, has_all_types=self.has_all_types)
-        ground.check_zones(self.zones)
-        with progress("reading prices and revisions"):
-            return ground, ground.plan_definitions([definition], self.zones)
-
-    def _ground(self) -> Ground:
-        ground = find_ground(self.connection, self.region, is_offline=self.is_offline, has_all_types=self.has_all_types)
-        ground.check_zones(self.zones)
-        return ground
+    def _bundled_offerings(self) -> AvailableOfferings:
+        limits = SelectionLimits(max_price_usd_per_hour=math.inf)
+        return AvailableOfferings(self.at, self.offerings.offerings(self.at), {}, limits)
 
 
-def parse_options(options: Mapping[str, Value]) -> AdHocRequest:
-    """Read options as a job.
+def find_planner(
+    connection: Connection, region: str, zones: Sequence[str], *, is_offline: bool, has_all_types: bool
+) -> Planner:
+    """Return the planner of the stack, or the offline one if that is wanted or there is no stack to connect to.
 
     Raises:
-        CommandError: they cannot be; all problems but the last are printed.
+        CommandError: there is no such region or zone, or the stack cannot be used.
+    """
+    if is_offline:
+        planner = _offline_planner(region, zones, "--offline")
+    else:
+        try:
+            planner = _stack_planner(connection, zones, has_all_types=has_all_types)
+        except NotConnectedError as error:
+            planner = _offline_planner(region, zones, str(error))
+    _check_zones(planner)
+    return planner
+
+
+def _stack_planner(connection: Connection, zones: Sequence[str], *, has_all_types: bool) -> Planner:
+    deps = connection.all_types if has_all_types else connection.deps
+    name = "all types of the region" if has_all_types else "capacity providers"
+    return Planner(deps.clock.now(), deps.offerings, deps, zones, has_all_types, name)
+
+
+def _offline_planner(region: str, zones: Sequence[str], reason: str) -> Planner:
+    chosen = region or configured_region() or _OFFLINE_REGION
+    try:
+        check_region(chosen)
+    except UnknownRegionError as error:
+        raise CommandError(str(error)) from error
+    note = f"{reason}: planned offline, for {chosen}, from the bundled catalogue"
+    offerings = RegionalOfferings(bundled_snapshot(chosen))
+    return Planner(datetime.now(UTC), offerings, None, zones, True, f"{chosen}, bundled", note)
+
+
+def _check_zones(planner: Planner) -> None:
+    if not planner.zones:
+        return
+    known = sorted({each.zone for each in planner.offerings.offerings(planner.at) if each.zone is not None})
+    if not known:
+        raise CommandError("the stack's capacity providers choose their zones", "--zone needs --all-types here")
+    for zone in planner.zones:
+        if zone not in known:
+            hint = did_you_mean(zone, known) or f"known zones: {', '.join(known)}"
+            raise CommandError(f"nothing is offered in zone {zone!r}", hint)
+
+
+def plan_options(options: Mapping[str, Value], find: Callable[[], Planner]) -> tuple[PlanBasis, list[Plan]]:
+    """Plan a job that options describe.
+
+    Raises:
+        CommandError: the options are invalid; all problems but the last are printed.
     """
     try:
-        return parse_request(options, load_catalogue())
+        request = parse_request(options, load_catalogue())
     except AdHocRequestError as error:
         for problem in error.problems[:-1]:
             typer.secho(f"relaunch: {problem}", err=True, fg="red")
         raise CommandError(error.problems[-1]) from error
+    planner = find()
+    with progress("reading prices"):
+        plans = planner.plan_request(request)
+        return planner.basis(), plans
+
+
+def plan_file(file: Path, find: Callable[[], Planner]) -> tuple[PlanBasis, list[Plan]]:
+    """Plan the jobs of a file's definitions, as if it were applied.
+
+    Raises:
+        CommandError: the file has problems.
+    """
+    text = read_file(file)
+    definitions = parse_file(text, file, consequence=_CONSEQUENCE)
+    planner = find()
+    with progress("reading prices and revisions"):
+        if planner.deps is not None:
+            registered = planner.deps.definitions.list_definitions()
+            definitions = parse_file(text, file, registered, consequence=_CONSEQUENCE)
+        plans = planner.plan_definitions(definitions)
+        return planner.basis(), plans
+
+
+def plan_registered(name: str, connection: Connection, find: Callable[[], Planner]) -> tuple[PlanBasis, list[Plan]]:
+    """Plan a job of a registered definition.
+
+    Raises:
+        CommandError: there is no such definition, or no stack.
+    """
+    definition = load_definition(connection.deps, name)
+    planner = find()
+    with progress("reading prices and revisions"):
+        plans = planner.plan_definitions([definition])
+        return planner.basis(), plans

@@ -1,8 +1,13 @@
-"""A stack for the command: a world of fakes that lives on while somebody watches, and logs to be read."""
+"""What the command connects to in tests: a stack of fakes, or one that CloudFormation describes."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from pathlib import Path
+
+import boto3
+from typer.testing import CliRunner, Result
 
 from fakes.builders import INSTANCE_ID, make_container_instance, make_definition, make_instance_type, make_offering
 from fakes.clock import FakeClock
@@ -22,8 +27,55 @@ from relaunch.usecases.launch_attempt import launch_attempt
 from relaunch.usecases.observe_capacity import observe_capacity
 from relaunch.usecases.observe_task import observe_task
 from relaunch.usecases.submit_job import submit_direct
+from relaunch_cli.app import app
 from relaunch_cli.aws.connection import AmiSource
 from relaunch_cli.job_logs import LogDestination, LogEvent
+
+STACK_OUTPUTS = {
+    "TableName": "jobs",
+    "AttemptsQueueUrl": "https://sqs.us-east-1.amazonaws.com/1/attempts",
+    "ClusterName": "relaunch",
+    "CapacityProviders": "g5-spot=g5.xlarge/spot,g5=g5.xlarge/on-demand",
+    "MaxRunningJobs": "20",
+    "MaxPricePerHour": "40",
+    "MaxSpotRatio": "0.9",
+    "ProvisioningDeadlineSeconds": "480",
+}
+DEFINITIONS = """jobs:
+  resnet:
+    task_definition: trainer
+    container: main
+    accelerator: {gpu: {memory: 16GiB}}
+  bert:
+    task_definition: trainer
+    accelerator: {gpu: {}}
+    on: [s3: {bucket: acme, prefix: in/}]
+"""
+
+
+def create_stack(name: str, outputs: Mapping[str, str]) -> None:
+    """Create a stack with these outputs; moto must be active."""
+    template = {
+        "Resources": {"Queue": {"Type": "AWS::SQS::Queue"}},
+        "Outputs": {key: {"Value": value} for key, value in outputs.items()},
+    }
+    body = json.dumps(template if outputs else {"Resources": template["Resources"]})
+    boto3.client("cloudformation", "us-east-1").create_stack(StackName=name, TemplateBody=body)
+
+
+def rewrite(file: Path, old: str, new: str) -> None:
+    """Write DEFINITIONS to a file, with one text replaced."""
+    assert old in DEFINITIONS
+    file.write_text(DEFINITIONS.replace(old, new), encoding="utf-8")
+
+
+def invoke(*arguments: str, session: "CliSession | None" = None, columns: int = 80, answer: str = "") -> Result:
+    """Run the command in this process; without a session it connects to AWS."""
+    environment = {"COLUMNS": str(columns), "NO_COLOR": "1"}
+    result = CliRunner().invoke(app, list(arguments), obj=session, env=environment, input=answer)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
 
 
 class FakeLogs:
@@ -85,8 +137,8 @@ class FakePlacementScores:
         return self.scores
 
 
-class Stage:
-    """Implements Connection. Each pause of a watching command plays the next of `scenes`."""
+class CliSession:
+    """Implements Connection; each pause of a command calls the next function of `on_pause`."""
 
     def __init__(self) -> None:
         big = make_instance_type("p4d.24xlarge", vcpus=96, gpu_count=8, accelerator_model="A100", gpu_memory_mib=40960)
@@ -104,56 +156,61 @@ class Stage:
             ),
             in_zone(big, "us-east-1a", 9.0, 21.96),
         )
-        self.odds = FakePlacementScores({"us-east-1a": 9, "us-east-1b": 3, "us-east-1c": 3})
-        self.images = FakeAmis()
+        self.placement_scores = FakePlacementScores({"us-east-1a": 9, "us-east-1b": 3, "us-east-1c": 3})
+        self.recommended_amis = FakeAmis()
         self.dead_letters = FakeDeadLetters()
-        self.scenes: list[Callable[[], object]] = []
+        self.on_pause: list[Callable[[], object]] = []
         self.deps = make_dependencies(jobs=self.jobs, tasks=self.tasks, clock=self.clock, offerings=self.offerings)
         self.deps.definitions.save_definition(make_definition(max_price_usd_per_hour=4.0))
 
     @property
     def all_types(self) -> Dependencies:
-        return replace(self.deps, offerings=self.region_offerings, zone_scores=self.odds)
+        return replace(self.deps, offerings=self.region_offerings, zone_scores=self.placement_scores)
 
     def amis(self, region: str) -> AmiSource:
-        self.images.region = region or "us-east-1"
-        return self.images
+        self.recommended_amis.region = region or "us-east-1"
+        return self.recommended_amis
 
     def pause(self, seconds: float) -> None:
         self.clock.advance(seconds)
-        if not self.scenes:
+        if not self.on_pause:
             raise KeyboardInterrupt
-        self.scenes.pop(0)()
+        self.on_pause.pop(0)()
 
     def submit(self, key: str = "first") -> str:
         """Submit a job of the definition `resnet` and return its id."""
         return submit_direct(DirectRequest(f"direct:{key}", "resnet", {}, "ada", self.clock.now()), self.deps).job_id
 
     def launch(self, job_id: str) -> str:
-        """Let the job be launched and return its task's ARN."""
+        """Launch the job and return the ARN of its task."""
         self.clock.advance(timedelta(seconds=2))
         launch_attempt(job_id, self.deps)
         return self.jobs.job(job_id).current_attempt.task_arn or ""
 
-    def launch_only(self, job_id: str) -> None:
-        """Let a launch be tried."""
-        launch_attempt(job_id, self.deps)
-
     def run(self, task_arn: str) -> None:
-        """Let the task run."""
+        """Report the task as running."""
         self.clock.advance(timedelta(minutes=3))
         seen = self.tasks.run(task_arn, make_container_instance(), started_at=self.clock.now())
         observe_task(seen, self.deps)
 
     def interrupt(self, task_arn: str) -> None:
-        """Take the machine away two minutes after a warning."""
+        """Interrupt the task's instance: a warning, then the end of the task."""
         self.clock.advance(timedelta(hours=2))
-        news = InstanceEvent(InstanceEventKind.INTERRUPTION_WARNING, INSTANCE_ID, at=self.clock.now())
-        observe_capacity(news, self.deps)
+        warning = InstanceEvent(InstanceEventKind.INTERRUPTION_WARNING, INSTANCE_ID, at=self.clock.now())
+        observe_capacity(warning, self.deps)
         self.clock.advance(timedelta(seconds=40))
         observe_task(self.tasks.end(task_arn, 143, stopped_at=self.clock.now()), self.deps)
 
     def finish(self, task_arn: str, exit_code: int = 0) -> None:
-        """Let the program end."""
+        """Report the task as stopped with this exit code."""
         self.clock.advance(timedelta(hours=1))
         observe_task(self.tasks.end(task_arn, exit_code, stopped_at=self.clock.now()), self.deps)
+
+    def run_interrupted_job(self) -> str:
+        """Submit a job that runs again after an interruption, and return its id."""
+        job_id = self.submit()
+        first = self.launch(job_id)
+        self.run(first)
+        self.interrupt(first)
+        self.run(self.launch(job_id))
+        return job_id

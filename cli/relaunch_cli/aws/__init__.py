@@ -1,1 +1,1 @@
-"""What the command asks of AWS itself: the deployed stack, logs, the caller's configuration. Imports bootstrap."""
+"""What the command reads from AWS by itself: configuration, stack outputs, logs. Nothing in here prints."""

@@ -1,4 +1,4 @@
-"""Logs of ECS tasks in CloudWatch Logs; speaks DescribeTaskDefinition and GetLogEvents."""
+"""Logs of ECS tasks in CloudWatch Logs, by DescribeTaskDefinition and GetLogEvents."""
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,7 @@ class CloudWatchLogs:
                 logGroupName=destination.group, logStreamName=stream, startFromHead=True, **position
             )
         except client.exceptions.ResourceNotFoundException:
-            # The stream is made with the task's first line.
+            # The stream is created with the task's first line.
             return [], None
         events = [LogEvent(_time(each["timestamp"]), each["message"]) for each in answer["events"]]
         return events, answer["nextForwardToken"]
@@ -45,21 +45,21 @@ class CloudWatchLogs:
 
 
 def read_destination(revision_arn: str, container: str, configuration: Any) -> LogDestination:
-    """Read the logConfiguration of a container.
+    """Return where the logConfiguration of a container sends its log.
 
     Raises:
-        CommandError: another log driver, or no stream prefix.
+        CommandError: it has another log driver, or no stream prefix.
     """
     driver = configuration.get("logDriver", "none")
     options = configuration.get("options", {})
     shown = f"container {container} of {revision_arn.rsplit('/', 1)[-1]}"
     if driver != "awslogs" or "awslogs-group" not in options:
-        hint = "set logConfiguration to awslogs in the task definition; jobs accepted later can then be read"
+        hint = "set logConfiguration to awslogs in the task definition; it applies to jobs accepted from then on"
         raise CommandError(
             f"{shown} does not log to CloudWatch Logs (log driver: {driver})", hint, exit_codes.NOT_FOUND
         )
     if "awslogs-stream-prefix" not in options:
-        hint = "set awslogs-stream-prefix: without it streams are named by the machine's container ids"
+        hint = "set awslogs-stream-prefix: without it streams are named by Docker container IDs"
         raise CommandError(f"{shown} has no awslogs-stream-prefix", hint, exit_codes.NOT_FOUND)
     return LogDestination(options["awslogs-group"], options["awslogs-stream-prefix"], options.get("awslogs-region"))
 

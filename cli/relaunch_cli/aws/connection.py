@@ -1,4 +1,4 @@
-"""The stack a command works on: its world, its logs, and the time between two looks."""
+"""Connection to a deployed stack: its dependencies, logs and dead-letter queues."""
 
 # ruff: noqa: PLC0415 - boto3 and our core are imported where they are needed, so that `relaunch --help` is fast
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from relaunch_cli import exit_codes
 from relaunch_cli.aws.configuration import configuration_files, configured_region
-from relaunch_cli.errors import CommandError, NotConnectedError
+from relaunch_cli.errors import CREDENTIALS_HINT, REGION_HINT, CommandError, NotConnectedError, did_you_mean
 from relaunch_cli.job_logs import LogSource
 
 if TYPE_CHECKING:
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from relaunch.ports import DeadLetters, Dependencies
     from relaunch.settings import Settings
 
+_OTHER_STACK_HINT = "is it a stack of Relaunch, completely deployed, and not older than this command?"
+
 
 class AmiSource(Protocol):
-    """Machine images that ECS recommends, of one region."""
+    """Machine images that ECS recommends in one region."""
 
     @property
     def region(self) -> str:
@@ -30,31 +32,31 @@ class AmiSource(Protocol):
         ...
 
     def recommended(self, kinds: "Iterable[AmiKind]", system: "AmiSystem") -> "list[Ami]":
-        """Return an image for each kind; without an id where the region has none.
+        """Return an image for each kind, without an ID where the region has none.
 
         Raises:
-            PermanentError: the caller may not ask.
+            PermanentError: access is denied.
             TransientError: throttled or unreachable.
         """
         ...
 
 
 class Connection(Protocol):
-    """What commands need of the outside; tests give their own."""
+    """What commands need from the outside; tests have a connection of their own."""
 
     @property
     def deps(self) -> "Dependencies":
-        """Return the world of the stack.
+        """Return the dependencies of the stack's use cases.
 
         Raises:
-            CommandError: there is no such stack, or it is not Relaunch's.
+            CommandError: it is not a stack of Relaunch.
             NotConnectedError: there is no such stack, no region, or no credentials.
         """
         ...
 
     @property
     def all_types(self) -> "Dependencies":
-        """Return the world of the stack with every type of its region on offer: to plan in, not to launch.
+        """Return the same dependencies with every instance type of the region on offer: for planning only.
 
         Raises:
             CommandError: as `deps`.
@@ -63,11 +65,11 @@ class Connection(Protocol):
 
     @property
     def logs(self) -> LogSource:
-        """Return where the trainings' logs are."""
+        """Return the source of the tasks' logs."""
         ...
 
     def amis(self, region: str) -> AmiSource:
-        """Return where a region's recommended images are read; empty: the region that the caller works in.
+        """Return the source of a region's recommended images; empty: the region in use.
 
         Raises:
             CommandError: there is no such region.
@@ -79,17 +81,17 @@ class Connection(Protocol):
         """Return the stack's dead-letter queues.
 
         Raises:
-            CommandError: there is no such stack, or it is not Relaunch's.
+            CommandError: as `deps`.
         """
         ...
 
     def pause(self, seconds: float) -> None:
-        """Let time pass between two looks."""
+        """Sleep between two polls."""
         ...
 
 
 class AwsConnection:
-    """A deployed stack, with the caller's own credentials."""
+    """Implements Connection for a deployed stack, with the caller's own credentials."""
 
     def __init__(self, stack: str, region: str = "") -> None:
         self._stack = stack
@@ -107,7 +109,7 @@ class AwsConnection:
 
     @cached_property
     def deps(self) -> "Dependencies":
-        settings = self._settings  # first, because bootstrap takes long to import and may be in vain
+        settings = self._settings  # first: bootstrap takes long to import
         from relaunch.bootstrap import make_dependencies
 
         return make_dependencies(settings, self._session)
@@ -127,8 +129,8 @@ class AwsConnection:
         try:
             return Settings.from_stack_outputs(outputs)
         except InvalidSettingsError as error:
-            hint = "is it a stack of Relaunch, completely deployed, and not older than this command?"
-            raise CommandError(f"stack {self._stack!r}: {error}", hint, exit_codes.NOT_FOUND) from error
+            message = f"stack {self._stack!r}: {error}"
+            raise CommandError(message, _OTHER_STACK_HINT, exit_codes.NOT_FOUND) from error
 
     @cached_property
     def logs(self) -> LogSource:
@@ -151,8 +153,8 @@ class AwsConnection:
 
         found = make_dead_letters(self._outputs(), self._session)
         if not found.queues():
-            hint = "is it a stack of Relaunch, completely deployed, and not older than this command?"
-            raise CommandError(f"stack {self._stack!r} has no dead-letter queues", hint, exit_codes.NOT_FOUND)
+            message = f"stack {self._stack!r} has no dead-letter queues"
+            raise CommandError(message, _OTHER_STACK_HINT, exit_codes.NOT_FOUND)
         return found
 
     def pause(self, seconds: float) -> None:
@@ -166,13 +168,12 @@ class AwsConnection:
 
         if not self._session.region_name:
             raise _no_region()
-        patience = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "total_max_attempts": 2})
+        config = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "total_max_attempts": 2})
         try:
-            client = self._session.client("cloudformation", config=patience)
+            client = self._session.client("cloudformation", config=config)
             answer = client.describe_stacks(StackName=self._stack)
         except NoCredentialsError as error:
-            hint = "set AWS_PROFILE, or sign in with `aws sso login` or `aws configure`"
-            raise NotConnectedError(f"no AWS credentials: {error}", hint, exit_codes.REFUSED) from error
+            raise NotConnectedError(f"no AWS credentials: {error}", CREDENTIALS_HINT, exit_codes.REFUSED) from error
         except ClientError as error:
             # CloudFormation answers ValidationError for a stack that is not there (DescribeStacks, "Errors").
             if error.response["Error"]["Code"] != "ValidationError":
@@ -186,21 +187,16 @@ class AwsConnection:
 
 
 def _no_region() -> NotConnectedError:
-    return NotConnectedError("no AWS region is set", "set AWS_REGION, or a region in the profile", exit_codes.REFUSED)
+    return NotConnectedError("no AWS region is set", REGION_HINT, exit_codes.REFUSED)
 
 
 def _check_region(region: str, session: "boto3.Session") -> None:
-    """Refuse a region that boto3 does not know.
+    """Check that boto3 knows a region.
 
     Raises:
-        CommandError: it names the nearest ones.
+        CommandError: it does not; the hint names the nearest regions.
     """
-    from relaunch.core.offerings.instance_types import nearest_names
-
-    parts = ("aws", "aws-cn", "aws-us-gov")
-    known = [name for part in parts for name in session.get_available_regions("ssm", part)]
-    if region in known:
-        return
-    near = nearest_names(region, known)
-    hint = f"did you mean {' or '.join(near)}?" if near else ""
-    raise CommandError(f"there is no region {region!r}", hint)
+    partitions = ("aws", "aws-cn", "aws-us-gov")
+    known = [name for partition in partitions for name in session.get_available_regions("ssm", partition)]
+    if region not in known:
+        raise CommandError(f"there is no region {region!r}", did_you_mean(region, known))

@@ -1,1 +1,4 @@
-"""One module per subcommand: its arguments, and what it calls. Imports everything else of the command."""
+"""One module per subcommand: its options, and what it calls.
+
+Commands may import everything else of the package, but not each other.
+"""

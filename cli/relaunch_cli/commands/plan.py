@@ -1,101 +1,99 @@
-"""plan: where a job would run now, and why not elsewhere."""
+"""`relaunch plan`."""
 
 # ruff: noqa: PLC0415 - each command imports what it needs, so that `relaunch --help` needs none of it
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from relaunch_cli import exit_codes
-from relaunch_cli.commands.amis import find_type
-from relaunch_cli.commands.options import DEFAULT_STACK, Json, Stack
-from relaunch_cli.errors import CommandError, reported
-from relaunch_cli.lookup import connect
+from relaunch_cli.errors import CommandError
+from relaunch_cli.lookup import connect, find_instance_type
+from relaunch_cli.options import DEFAULT_STACK, Json, Stack
 
 if TYPE_CHECKING:
     from relaunch.usecases.plan_jobs import Plan
-
-commands = typer.Typer()
-_ROWS = 10
 
 _Text = str | None
 _Texts = list[str] | None
 
 
-@commands.command()
-@reported
 def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
     context: typer.Context,
     target: Annotated[
-        _Text, typer.Argument(metavar="DEFINITION|FILE", help="A registered definition, or a file of definitions.")
+        _Text,
+        typer.Argument(metavar="DEFINITION|FILE", help="Name of a registered job definition, or a definition file."),
     ] = None,
-    gpu: Annotated[_Text, typer.Option(metavar="COUNT", help="NVIDIA GPUs, all in one machine.")] = None,
-    memory: Annotated[_Text, typer.Option(metavar="SIZE", help="Least memory of each GPU, like 24GiB.")] = None,
-    model: Annotated[
-        _Texts, typer.Option(metavar="MODEL", help="GPU model, like A10G; repeat for any of more.")
-    ] = None,
+    gpu: Annotated[_Text, typer.Option(metavar="COUNT", help="Number of NVIDIA GPUs.")] = None,
+    memory: Annotated[_Text, typer.Option(metavar="SIZE", help="Minimum memory per GPU, for example 24GiB.")] = None,
+    model: Annotated[_Texts, typer.Option(metavar="MODEL", help="GPU model, for example A10G; repeatable.")] = None,
     compute_percent: Annotated[
-        _Text, typer.Option(metavar="PERCENT", help="A share of one GPU: this much of its compute, and --memory.")
+        _Text, typer.Option(metavar="PERCENT", help="Share of one GPU: percent of its compute, with --memory.")
     ] = None,
     isolation: Annotated[
-        _Text, typer.Option(metavar="KIND", help="How a share is kept apart: best-effort or required.")
+        _Text, typer.Option(metavar="KIND", help="Isolation of a share: best-effort, required.")
     ] = None,
     compute_capability: Annotated[
-        _Text, typer.Option(metavar="VERSION", help="Least compute capability, like 8.0, or bf16.")
+        _Text, typer.Option(metavar="VERSION", help="Minimum compute capability (8.0), or bf16.")
     ] = None,
-    interconnect: Annotated[_Text, typer.Option(metavar="KIND", help="efa or nvlink.")] = None,
+    interconnect: Annotated[_Text, typer.Option(metavar="KIND", help="Interconnect: efa or nvlink.")] = None,
     driver: Annotated[_Text, typer.Option(hidden=True)] = None,
-    neuron_devices: Annotated[_Text, typer.Option(metavar="COUNT", help="Trainium or Inferentia chips.")] = None,
-    neuron_cores: Annotated[_Text, typer.Option(metavar="COUNT", help="Cores of such chips.")] = None,
-    instance_type: Annotated[
-        _Texts, typer.Option(metavar="TYPE", help="Only this instance type; repeat for any of more.")
+    neuron_devices: Annotated[
+        _Text, typer.Option(metavar="COUNT", help="Number of Trainium or Inferentia devices.")
     ] = None,
-    vcpus: Annotated[_Text, typer.Option(metavar="NUMBER", help="vCPU that the task reserves.")] = None,
-    ram: Annotated[_Text, typer.Option(metavar="SIZE", help="Memory that the task reserves, like 16GiB.")] = None,
-    architecture: Annotated[_Text, typer.Option(metavar="KIND", help="What the image is for: x86_64 or arm64.")] = None,
-    disk: Annotated[_Text, typer.Option(metavar="SIZE", help="Disk of the machine, like 200GiB.")] = None,
+    neuron_cores: Annotated[_Text, typer.Option(metavar="COUNT", help="Number of NeuronCores.")] = None,
+    instance_type: Annotated[_Texts, typer.Option(metavar="TYPE", help="Only this instance type; repeatable.")] = None,
+    vcpus: Annotated[_Text, typer.Option(metavar="NUMBER", help="vCPUs that the task reserves.")] = None,
+    ram: Annotated[_Text, typer.Option(metavar="SIZE", help="Memory that the task reserves.")] = None,
+    architecture: Annotated[
+        _Text, typer.Option(metavar="KIND", help="Architecture of the image: x86_64 or arm64.")
+    ] = None,
+    disk: Annotated[_Text, typer.Option(metavar="SIZE", help="Disk size of the instance, for example 200GiB.")] = None,
     purchase: Annotated[
-        _Text, typer.Option(metavar="HOW", help="spot, on-demand or spot-then-on-demand (the default).")
+        _Text, typer.Option(metavar="OPTION", help="spot, on-demand or spot-then-on-demand (default).")
     ] = None,
-    max_price: Annotated[_Text, typer.Option(metavar="USD", help="Highest price of one machine per hour.")] = None,
+    max_price: Annotated[_Text, typer.Option(metavar="USD", help="Maximum price per instance and hour.")] = None,
     estimated_duration: Annotated[
-        _Text, typer.Option(metavar="TIME", help="How long the training takes, like 20h: ranks by cost to finish.")
+        _Text, typer.Option(metavar="TIME", help="Estimated duration, for example 20h; ranks by cost to finish.")
     ] = None,
     checkpoint: Annotated[
-        _Text, typer.Option(metavar="S3_URI", help="The training keeps checkpoints: an interruption costs little.")
+        _Text, typer.Option(metavar="S3_URI", help="Location of checkpoints; makes interruptions cheaper.")
     ] = None,
-    region: Annotated[str, typer.Option(metavar="REGION", help="Default: the one you work in.")] = "",
-    zone: Annotated[_Texts, typer.Option(metavar="ZONE", help="Only this zone; repeat for more.")] = None,
-    is_offline: Annotated[
-        bool, typer.Option("--offline", help="Ask nothing of AWS: use the bundled catalogue.")
-    ] = False,
+    region: Annotated[str, typer.Option(metavar="REGION", help="AWS region; default: the one in use.")] = "",
+    zone: Annotated[_Texts, typer.Option(metavar="ZONE", help="Only this Availability Zone; repeatable.")] = None,
+    is_offline: Annotated[bool, typer.Option("--offline", help="Do not call AWS; use the bundled catalogue.")] = False,
     has_all_types: Annotated[
-        bool, typer.Option("--all-types", help="Every type of the region, not the stack's capacity providers alone.")
+        bool,
+        typer.Option("--all-types", help="All instance types of the region, not only the stack's capacity providers."),
     ] = False,
     explained: Annotated[
-        str, typer.Option("--explain", metavar="TYPE", help="Say why this instance type is not chosen.")
+        str, typer.Option("--explain", metavar="TYPE", help="Explain why this type is not chosen.")
     ] = "",
-    limit: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Lines of what satisfies the job; 0 shows all.")
-    ] = _ROWS,
-    is_full: Annotated[bool, typer.Option("--all", help="Name every offering, rejected ones too.")] = False,
+    limit: Annotated[int, typer.Option(min=0, metavar="N", help="Maximum number of lines, 0 for all.")] = 10,
+    is_full: Annotated[bool, typer.Option("--all", help="Name every offering, including rejected ones.")] = False,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,
 ) -> None:
-    """Show where a job would run now, and why not elsewhere: a definition's, a FILE's, or one that options describe.
+    """Show where a job would run now, and why not elsewhere.
 
-    Nothing is launched. The exit status is 4 when nothing satisfies the job right now. Without credentials, region or
-    stack, files and options are planned offline: every type of the bundled catalogue, at its reference price.
+    Plans a registered definition, all definitions of a FILE, or a job that options describe. Nothing is launched. The
+    exit code is 4 if nothing satisfies the job right now.
+
+    Without credentials, region or stack, files and options are planned offline: all instance types of the bundled
+    catalogue, at its reference prices.
 
     \b
     relaunch plan --gpu 1 --memory 24GiB --model A10G --purchase spot
     relaunch plan --gpu 1 --memory 2GiB --compute-percent 30
     relaunch plan --neuron-cores 4 --explain inf2.xlarge
     """  # noqa: D301 - click's mark for lines to be left as they are
-    from relaunch_cli.planning import PlanMaker
-    from relaunch_cli.views.plan import print_json, show_plans
+    from relaunch_cli import planning
+    from relaunch_cli.views.json_output.plans import plans_json
+    from relaunch_cli.views.plan import PlanOptions, plan_notes, render_plans
+    from relaunch_cli.views.screen import print_json, print_note, print_result, stdout_console
 
     options = {
         option: value
@@ -122,45 +120,47 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
         }.items()
         if value is not None and value != []
     }
-    check_way(target, options, is_offline=is_offline)
-    machine = find_type(explained) if explained else None
-    maker = PlanMaker(connect(context, stack, region), region, zone or [], is_offline, has_all_types)
+    _check_arguments(target, options, is_offline=is_offline)
+    explained_type = find_instance_type(explained) if explained else None
+    connection = connect(context, stack, region)
+    find = partial(
+        planning.find_planner, connection, region, zone or [], is_offline=is_offline, has_all_types=has_all_types
+    )
     if options:
-        ground, plans = maker.plan_request(options)
-    elif is_file(target or ""):
-        ground, plans = maker.plan_file(Path(target or ""))
+        basis, plans = planning.plan_options(options, find)
+    elif target and not _is_file(target):
+        basis, plans = planning.plan_registered(target, connection, find)
     else:
-        ground, plans = maker.plan_registered(target or "")
+        basis, plans = planning.plan_file(Path(target or ""), find)
+    if basis.note:
+        print_note(basis.note)
     if as_json:
-        print_json(plans, ground, machine)
+        print_json(plans_json(plans, basis, explained_type))
     else:
-        show_plans(plans, ground, machine, limit=0 if is_full else limit, is_full=is_full)
-    raise typer.Exit(exit_code_of(plans))
+        shown = PlanOptions(explained_type, 0 if is_full else limit, is_full)
+        print_result(render_plans(plans, basis, shown, stdout_console().width))
+        for note in plan_notes(plans, basis):
+            print_note(note)
+    raise typer.Exit(_exit_code(plans))
 
 
-def check_way(target: str | None, options: Mapping[str, object], *, is_offline: bool) -> None:
-    """Refuse what is not exactly one of a definition, a file, and options.
-
-    Raises:
-        CommandError: it says which of them there are.
-    """
+def _check_arguments(target: str | None, options: Mapping[str, object], *, is_offline: bool) -> None:
+    """Check that exactly one of a definition, a file, and options is given."""
     if target is None and not options:
-        raise CommandError("what is to be planned?", "name a definition or a FILE, or describe a job: --gpu 1")
+        raise CommandError("nothing to plan", "name a definition or a FILE, or describe a job: --gpu 1")
     if target is not None and options:
-        raise CommandError(f"{' and '.join(options)} would describe another job than {target!r}: give one of the two")
-    if is_offline and target is not None and not is_file(target):
+        raise CommandError(f"{' and '.join(options)} cannot be combined with {target!r}")
+    if is_offline and target is not None and not _is_file(target):
         hint = "name the FILE it was registered from, or describe a job: --gpu 1"
-        raise CommandError(f"the registered definition {target!r} is in the stack, which --offline does not ask", hint)
+        raise CommandError(f"the registered definition {target!r} is in the stack, which --offline does not read", hint)
 
 
-def is_file(target: str) -> bool:
-    """Tell whether a file of definitions is meant, not a definition."""
+def _is_file(target: str) -> bool:
     file = Path(target)
     return file.suffix in {".yaml", ".yml"} or file.is_file()
 
 
-def exit_code_of(plans: "Sequence[Plan]") -> int:
-    """Return 3 when a task definition is missing, 4 when nothing satisfies a job, else 0."""
+def _exit_code(plans: "Sequence[Plan]") -> int:
     if any(each.selection is None for each in plans):
         return exit_codes.NOT_FOUND
     return exit_codes.OK if all(each.selection and each.selection.kept for each in plans) else exit_codes.UNAVAILABLE

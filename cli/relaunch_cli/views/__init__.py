@@ -1,1 +1,4 @@
-"""What the command prints: tables for people, JSON for machines. Imports the core; calls nothing."""
+"""What the command prints: tables in the modules of this package, the JSON of `--json` in `json_output`.
+
+Views import the core, the ports and the value types of use cases and adapters; they do not call AWS or use cases.
+"""

@@ -1,17 +1,20 @@
-"""Registered job definitions as a table."""
+"""Tables of job definitions."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.table import Table
 from rich.text import Text
 
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, Isolation
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, JobDefinition, Trigger
+from relaunch.usecases.plan_jobs import Plan
+from relaunch.usecases.register_definitions import Change
+from relaunch_cli.views.formatting import format_price
 from relaunch_cli.views.screen import plain_table
 
 
 def render_definitions(definitions: Iterable[JobDefinition]) -> Table:
-    """Return the registered definitions, a line per trigger."""
+    """Return the table of `definitions`, with a line per trigger."""
     table = plain_table("DEFINITION", "TASK DEFINITION", "ACCELERATOR", "STARTED BY")
     for definition in definitions:
         triggers = "\n".join(describe_trigger(trigger) for trigger in definition.triggers) or "direct calls only"
@@ -21,8 +24,20 @@ def render_definitions(definitions: Iterable[JobDefinition]) -> Table:
     return table
 
 
+def render_changes(changes: Iterable[tuple[str, Change]], plans: Iterable[Plan]) -> Table:
+    """Return the table of `apply`: what changes, and where each definition would run now."""
+    chosen = {plan.definition.name: plan.selection.chosen for plan in plans if plan.selection}
+    table = plain_table("DEFINITION", "CHANGE", "WOULD RUN NOW ON")
+    for name, change in changes:
+        offering = chosen.get(name)
+        price = offering.expected_usd_per_hour if offering else None
+        shown = f" at ${format_price(price)}/h" if price is not None else ""
+        table.add_row(name, change.value, f"{offering.key}{shown}" if offering else "nothing right now")
+    return table
+
+
 def describe_accelerator(accelerator: AcceleratorRequirement) -> str:
-    """Say in short what the machine must have."""
+    """Describe an accelerator requirement in a few words."""
     gpu, neuron = accelerator.gpu, accelerator.neuron
     parts: list[str] = []
     if gpu:
@@ -39,12 +54,17 @@ def describe_accelerator(accelerator: AcceleratorRequirement) -> str:
 
 
 def describe_trigger(trigger: Trigger) -> str:
-    """Say in short what starts a job."""
+    """Describe a trigger in a few words."""
     if isinstance(trigger, GithubTrigger):
-        names = ("branches", "tags", "paths", "workflows", "types", "packages")
-        filters = [" ".join(getattr(trigger, name)) for name in names if getattr(trigger, name)]
+        filters = "".join(f" [{' '.join(patterns)}]" for patterns in github_filters(trigger).values())
         wait = f", then image {trigger.wait_for_image.repository}" if trigger.wait_for_image else ""
-        return f"{trigger.event} {trigger.repository}" + "".join(f" [{each}]" for each in filters) + wait
+        return f"{trigger.event} {trigger.repository}{filters}{wait}"
     if isinstance(trigger, ImageTrigger):
         return f"image {trigger.repository}:{trigger.tag}"
     return f"s3://{trigger.bucket}/{trigger.prefix}*{trigger.suffix}"
+
+
+def github_filters(trigger: GithubTrigger) -> dict[str, Sequence[str]]:
+    """Return the filters that a GitHub trigger has, by their keys in a definition file."""
+    names = ("branches", "tags", "paths", "workflows", "types", "packages")
+    return {name: getattr(trigger, name) for name in names if getattr(trigger, name)}

@@ -1,13 +1,15 @@
-"""The terminal: results on standard output, progress and remarks on standard error."""
+"""Output to the terminal: results on standard output, progress and notes on standard error."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
+import typer
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-STATE_STYLES = {
+_STATE_STYLES = {
     "WAITING": "yellow",
     "LAUNCHING": "cyan",
     "RUNNING": "bold blue",
@@ -19,52 +21,73 @@ STATE_STYLES = {
 }
 
 
-def out() -> Console:
-    """Return where results go."""
+def stdout_console() -> Console:
+    """Return the console for results."""
     return Console(highlight=False, emoji=False)
 
 
-def err() -> Console:
-    """Return where progress and remarks go."""
+def stderr_console() -> Console:
+    """Return the console for progress and notes."""
     return Console(stderr=True, highlight=False, emoji=False)
 
 
-def show(*parts: RenderableType) -> None:
-    """Print parts of a result."""
-    out().print(*parts, sep="\n")
+def print_result(*parts: RenderableType) -> None:
+    """Print the parts of a result, laid out for the terminal's width."""
+    stdout_console().print(*parts, sep="\n")
 
 
-def say(text: str) -> None:
-    """Print text to be piped on: neither wrapped nor marked up."""
-    out().print(Text(text), soft_wrap=True)
+def print_text(text: str) -> None:
+    """Print a result as plain text, neither wrapped nor marked up."""
+    stdout_console().print(Text(text), soft_wrap=True)
 
 
-def remark(text: str) -> None:
-    """Say something beside the result."""
-    err().print(Text(text, style="dim"), soft_wrap=True)
+def print_json(document: object, *, indent: int | None = 2) -> None:
+    """Print a result as JSON."""
+    typer.echo(json.dumps(document, indent=indent, ensure_ascii=False))
+
+
+def print_note(text: str) -> None:
+    """Print a note to standard error."""
+    stderr_console().print(Text(text, style="dim"), soft_wrap=True)
 
 
 @contextmanager
-def progress(doing: str) -> Iterator[None]:
-    """Show what is being done while it takes long; nothing where nobody watches."""
-    console = err()
+def progress(message: str) -> Iterator[None]:
+    """Show a message with a spinner while the body runs; nothing if standard error is not a terminal."""
+    console = stderr_console()
     if not console.is_terminal:
         yield
         return
-    with console.status(Text(doing)):
+    with console.status(Text(message)):
         yield
 
 
 def state_text(state: str, note: str = "") -> Text:
-    """Return a state in its colour, with a note in brackets."""
-    text = Text(state, style=STATE_STYLES.get(state.strip(), ""))
+    """Return a job's state in its colour, with a note in brackets."""
+    text = Text(state, style=_STATE_STYLES.get(state.strip(), ""))
     return text.append(f" ({note})", style="dim") if note else text
 
 
-def plain_table(*headings: str, title: str = "") -> Table:
-    """Return a table without lines: it is read on 80 columns, and cut up with awk."""
+def plain_table(*headings: str, title: str = "", no_wrap: Collection[str] = (), right: Collection[str] = ()) -> Table:
+    """Return a table without borders, for terminals of 80 columns and for awk.
+
+    `no_wrap` and `right` are the headings of columns that are not wrapped, and of those aligned to the right.
+    """
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", title_justify="left", title_style="")
     table.title = Text(title) if title else None
     for heading in headings:
-        table.add_column(heading, overflow="fold")
+        table.add_column(
+            heading,
+            overflow="fold",
+            no_wrap=heading in no_wrap,
+            justify="right" if heading in right else "left",
+        )
+    return table
+
+
+def key_value_table() -> Table:
+    """Return a table of two columns without headings: names in bold, and their values."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
     return table

@@ -1,4 +1,4 @@
-"""A selection as two tables: what would be taken, best first, and what was rejected, by filter and reason."""
+"""Tables of a selection: the offerings that were kept, best first, and the rejected ones by filter and reason."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -8,12 +8,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from relaunch_cli.views.formats import write_count, write_price, write_share
+from relaunch_cli.views.formatting import format_count, format_percentage, format_price
 from relaunch_cli.views.screen import plain_table
 
 Row = Mapping[str, object]
-_NAMED = 6  # offerings named per reason; the rest is counted
-_REASONS = 4  # reasons named per filter; the rest is counted
+_MAX_NAMES = 6  # offerings named per reason; the others are counted
+_MAX_REASONS = 4  # reasons given per filter; the others are counted
 
 
 def render_selection(
@@ -24,9 +24,9 @@ def render_selection(
     is_full: bool = False,
     limit: int = 0,
 ) -> RenderableType:
-    """Return a selection from its rows.
+    """Return the tables of a selection's rows.
 
-    `is_full` names every rejected offering; `limit` is how many lines of kept ones are shown, 0 for all.
+    `is_full` names every rejected offering; `limit` is the number of lines of kept ones, 0 for all.
     """
     kept = [row for row in rows if row["verdict"] == "kept"]
     rejected = [row for row in rows if row["verdict"] != "kept"]
@@ -38,7 +38,7 @@ def render_selection(
 
 
 def join_zones(zones: Sequence[str]) -> str:
-    """Write zones with their region once: `us-east-1a b c`."""
+    """Join zones of one region: `us-east-1a b c`."""
     region = zones[0][:-1]
     if not all(zone[:-1] == region for zone in zones):
         return ", ".join(zones)
@@ -46,27 +46,27 @@ def join_zones(zones: Sequence[str]) -> str:
 
 
 _Line = Sequence[Row]
-"""Offerings of a type that differ in nothing but their zone."""
+"""Offerings that differ only in their zone, shown in one line."""
 
 
 def _kept_parts(kept: Sequence[Row], *, is_wide: bool, limit: int) -> list[RenderableType]:
-    lines = [list(rows) for _, rows in groupby(kept, _likeness)]
+    lines = [list(rows) for _, rows in groupby(kept, _group_key)]
     shown = lines[:limit] if limit else lines
     parts: list[RenderableType] = [_kept_table(shown, _columns(kept, is_wide=is_wide))]
     if len(shown) < len(lines):
         left = sum(len(line) for line in lines[len(shown) :])
-        parts.append(Text(f"and {write_count(left, 'offering')} more: --limit shows them", style="dim"))
+        parts.append(Text(f"and {format_count(left, 'offering')} more: see --limit", style="dim"))
     return parts
 
 
-def _likeness(row: Row) -> tuple[object, ...]:
+def _group_key(row: Row) -> tuple[object, ...]:
     keys = ("price_usd_per_hour", "expected_usd_per_hour", "placement_score", "expected_cost_usd")
     provider = row["capacity_provider"] if row["zone"] else id(row)  # without a zone every offering has its own line
     return (row["instance_type"], row["purchase"], provider, *(row.get(key) for key in keys))
 
 
 def _columns(kept: Sequence[Row], *, is_wide: bool) -> dict[str, Callable[[_Line], str]]:
-    """Return what there is to tell, by heading; what is known of none of the offerings has no column."""
+    """Return the columns by heading; without those that would be empty for every offering."""
     has_work = any(row.get("expected_cost_usd") is not None for row in kept)
     columns: dict[str, tuple[bool, Callable[[_Line], str]]] = {
         "TYPE": (True, lambda line: str(line[0]["instance_type"])),
@@ -74,25 +74,23 @@ def _columns(kept: Sequence[Row], *, is_wide: bool) -> dict[str, Callable[[_Line
         "PURCHASE": (True, lambda line: str(line[0]["purchase"])),
         "ZONE": (True, lambda line: _zones(line, is_wide=is_wide)),
         "$/H": (True, lambda line: _price(line[0])),
-        "SAVES": (any(row["saving"] for row in kept), lambda line: write_share(line[0]["saving"])),
-        "ODDS": (any(row.get("placement_score") is not None for row in kept), lambda line: _odds(line[0])),
+        "SAVES": (any(row["saving"] for row in kept), lambda line: format_percentage(line[0]["saving"])),
+        "SCORE": (any(row.get("placement_score") is not None for row in kept), lambda line: _score(line[0])),
         "TO FINISH": (has_work, lambda line: _cost(line[0])),
         "CAPACITY PROVIDER": (
             any(row["capacity_provider"] for row in kept),
             lambda line: str(line[0]["capacity_provider"] or ""),
         ),
     }
-    return {heading: write for heading, (is_known, write) in columns.items() if is_known}
+    return {heading: cell for heading, (is_known, cell) in columns.items() if is_known}
 
 
 def _kept_table(lines: Iterable[_Line], columns: Mapping[str, Callable[[_Line], str]]) -> Table:
-    table = plain_table("#", *columns)
-    for column in table.columns:
-        column.no_wrap = column.header != "CAPACITY PROVIDER"
-        if column.header in {"#", "$/H", "SAVES", "ODDS", "TO FINISH"}:
-            column.justify = "right"
+    headings = ("#", *columns)
+    no_wrap = [heading for heading in headings if heading != "CAPACITY PROVIDER"]
+    table = plain_table(*headings, no_wrap=no_wrap, right=("#", "$/H", "SAVES", "SCORE", "TO FINISH"))
     for line in lines:
-        table.add_row(str(line[0]["rank"]), *(write(line) for write in columns.values()))
+        table.add_row(str(line[0]["rank"]), *(cell(line) for cell in columns.values()))
     return table
 
 
@@ -117,20 +115,20 @@ def _provider_zones(row: Row) -> str:
 
 
 def _price(row: Row) -> str:
-    """Return the known price, else the on-demand price that spot will not exceed."""
+    """Return the price, or the on-demand price as the upper limit of an unknown spot price."""
     if row["price_usd_per_hour"] is not None:
-        return write_price(row["price_usd_per_hour"])
-    return f"<={write_price(row['expected_usd_per_hour'])}" if row["expected_usd_per_hour"] is not None else "?"
+        return format_price(row["price_usd_per_hour"])
+    return f"<={format_price(row['expected_usd_per_hour'])}" if row["expected_usd_per_hour"] is not None else "?"
 
 
-def _odds(row: Row) -> str:
-    """Return EC2's placement score, which goes to 10."""
+def _score(row: Row) -> str:
+    """Return EC2's spot placement score, 1 to 10."""
     score = row.get("placement_score")
     return "" if score is None else f"{score}/10"
 
 
 def _cost(row: Row) -> str:
-    """Return the expected cost to finish; where the work would never be done there is none at any price."""
+    """Return the expected cost to finish; `never` if the job would be interrupted too often to finish."""
     cost = row.get("expected_cost_usd")
     if isinstance(cost, int | float):
         return f"${cost:,.2f}" if row["price_usd_per_hour"] is not None else f"<=${cost:,.2f}"
@@ -145,9 +143,7 @@ def _rejected_table(rows: Sequence[Row], filter_counts: Iterable[tuple[str, int,
         offered[row["instance_type"], row["purchase"]] += 1
         if row["verdict"] != "kept":
             by_filter[str(row["filter"])][str(row["reason"])].append(row)
-    table = plain_table("FILTER", "LEFT", "REASON")
-    table.columns[0].no_wrap = True
-    table.columns[1].no_wrap = True
+    table = plain_table("FILTER", "LEFT", "REASON", no_wrap=("FILTER", "LEFT"))
     for filter_name, before, after in filter_counts:
         first = (filter_name, f"{before} → {after}")
         for reason in _reasons(by_filter.get(filter_name, {}), offered, is_full=is_full):
@@ -157,27 +153,27 @@ def _rejected_table(rows: Sequence[Row], filter_counts: Iterable[tuple[str, int,
 
 
 def _reasons(by_reason: Mapping[str, Sequence[Row]], offered: Mapping[object, int], *, is_full: bool) -> Iterable[Text]:
-    """Yield the offerings of each reason; of many reasons, those that come nearest to a choice."""
+    """Yield the offerings of each reason; of many reasons, only the first ones."""
     reasons = list(by_reason.items())
-    named = reasons if is_full or len(reasons) <= _REASONS + 1 else reasons[:_REASONS]
+    named = reasons if is_full or len(reasons) <= _MAX_REASONS + 1 else reasons[:_MAX_REASONS]
     for reason, rows in named:
         yield Text(f"{_join(_names(rows, offered), is_full=is_full)}: ").append(reason, style="dim")
     if left := [row for _, rows in reasons[len(named) :] for row in rows]:
-        yield Text(f"{len(left)} more for other reasons of this filter: --all names them", style="dim")
+        yield Text(f"{len(left)} more for other reasons of this filter: see --all", style="dim")
 
 
 def _names(rows: Sequence[Row], offered: Mapping[object, int]) -> list[str]:
-    """Name offerings as shortly as is clear: a type alone where all of several offerings of it are meant."""
+    """Return short names of offerings: the instance type alone stands for all offerings of it."""
     by_type: dict[object, list[Row]] = defaultdict(list)
     for row in rows:
         by_type[row["instance_type"]].append(row)
     names: list[str] = []
-    for instance_type, those in by_type.items():
-        if len(those) > 1 and len(those) == offered[instance_type]:
+    for instance_type, group in by_type.items():
+        if len(group) > 1 and len(group) == offered[instance_type]:
             names.append(str(instance_type))
             continue
-        for purchase in dict.fromkeys(row["purchase"] for row in those):
-            zones = [str(row["zone"] or "") for row in those if row["purchase"] == purchase]
+        for purchase in dict.fromkeys(row["purchase"] for row in group):
+            zones = [str(row["zone"] or "") for row in group if row["purchase"] == purchase]
             is_all = len(zones) > 1 and len(zones) == offered[instance_type, purchase]
             where = "" if is_all or not all(zones) else f" {join_zones(zones)}"
             names.append(f"{instance_type} {purchase}{where}")
@@ -185,5 +181,9 @@ def _names(rows: Sequence[Row], offered: Mapping[object, int]) -> list[str]:
 
 
 def _join(names: Sequence[str], *, is_full: bool) -> str:
-    shown = list(names) if is_full or len(names) <= _NAMED + 1 else [*names[:_NAMED], f"{len(names) - _NAMED} more"]
+    shown = (
+        list(names)
+        if is_full or len(names) <= _MAX_NAMES + 1
+        else [*names[:_MAX_NAMES], f"{len(names) - _MAX_NAMES} more"]
+    )
     return ", ".join(shown)

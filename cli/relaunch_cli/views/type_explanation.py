@@ -1,6 +1,6 @@
-"""Why one instance type was not chosen: every filter that it passes, and the first that it fails."""
+"""Explanation of one instance type: the filters that its offerings pass, and the first one that they fail."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.console import Group, RenderableType
@@ -9,15 +9,13 @@ from rich.text import Text
 
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.selection.selection import FILTER_NAMES
-from relaunch_cli.views.formats import write_price
-from relaunch_cli.views.selection import join_zones
-
-Row = Mapping[str, object]
+from relaunch_cli.views.formatting import format_price
+from relaunch_cli.views.selection import Row, join_zones
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of some offerings of a type, all alike; `failed` is empty where they satisfy the job."""
+    """Offerings of a type with the same outcome; `failed` is the filter that rejected them, empty if none did."""
 
     rows: tuple[Row, ...]
     passed: tuple[str, ...]
@@ -25,8 +23,8 @@ class Verdict:
     reason: str
 
     @property
-    def place(self) -> str:
-        """Say which offerings these are: `spot, on-demand in us-east-1a b`."""
+    def label(self) -> str:
+        """Return which offerings these are: `spot, on-demand in us-east-1a b`."""
         zones = [str(row["zone"]) for row in self.rows if row["zone"]]
         purchases = ", ".join(dict.fromkeys(str(row["purchase"]) for row in self.rows))
         providers = ", ".join(dict.fromkeys(str(row["capacity_provider"]) for row in self.rows if not row["zone"]))
@@ -34,7 +32,7 @@ class Verdict:
 
 
 def explain_type(rows: Sequence[Row], instance_type: str) -> list[Verdict]:
-    """Return what became of a type's offerings, those of one verdict together; empty when none is on offer."""
+    """Return the verdicts on the offerings of a type; empty if there are none."""
     found: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         if row["instance_type"] == instance_type:
@@ -46,16 +44,16 @@ def explain_type(rows: Sequence[Row], instance_type: str) -> list[Verdict]:
 
 
 def render_type(machine: InstanceType, rows: Sequence[Row], absence: str) -> RenderableType:
-    """Return the explanation of one type; `absence` says so where it has no offering."""
+    """Return the explanation of one type; `absence` is what to print if it has no offering."""
     verdicts = explain_type(rows, machine.name)
     kept = [row for row in rows if row["verdict"] == "kept"]
     is_chosen = bool(kept) and kept[0]["instance_type"] == machine.name
     verdict = "is chosen" if is_chosen else "is not chosen"
-    what = f"{machine.accelerator_count}x {machine.accelerator_model}, {machine.vcpus} vCPU, "
+    hardware = f"{machine.accelerator_count}x {machine.accelerator_model}, {machine.vcpus} vCPU, "
     title = (
         Text(machine.name, style="bold")
         .append(f" {verdict}")
-        .append(f"  {what}{machine.memory_mib / 1024:g} GiB", style="dim")
+        .append(f"  {hardware}{machine.memory_mib / 1024:g} GiB", style="dim")
     )
     if not verdicts:
         return Group(title, Text(absence))
@@ -68,44 +66,22 @@ def _verdict(verdict: Verdict, kept: Sequence[Row]) -> RenderableType:
     if verdict.failed:
         table.add_row("  fails", Text(f"{verdict.failed}: {verdict.reason}"))
     else:
-        table.add_row("  ranks", Text(_standing(verdict, kept)))
-    return Group(Text(verdict.place), table)
+        table.add_row("  ranks", Text(_rank(verdict, kept)))
+    return Group(Text(verdict.label), table)
 
 
-def _standing(verdict: Verdict, kept: Sequence[Row]) -> str:
+def _rank(verdict: Verdict, kept: Sequence[Row]) -> str:
     first, best = verdict.rows[0], kept[0]
     if first is best:
         return f"first of {len(kept)} offerings"
-    return (
-        f"{first['rank']} of {len(kept)} offerings, at {_costs(first)}; the first is {_name(best)}, at {_costs(best)}"
-    )
+    return f"{first['rank']} of {len(kept)} offerings, at {_cost(first)}; the first is {_name(best)}, at {_cost(best)}"
 
 
 def _name(row: Row) -> str:
     return f"{row['instance_type']} {row['purchase']}" + (f" {row['zone']}" if row["zone"] else "")
 
 
-def _costs(row: Row) -> str:
-    hourly = f"${write_price(row['expected_usd_per_hour'])}/h"
+def _cost(row: Row) -> str:
+    hourly = f"${format_price(row['expected_usd_per_hour'])}/h"
     cost = row["expected_cost_usd"]
     return f"{hourly} and ${cost:,.2f} to finish" if isinstance(cost, int | float) else hourly
-
-
-def type_shape(rows: Sequence[Row], instance_type: str) -> dict[str, object]:
-    """Return the explanation as a JSON-ready mapping."""
-    return {
-        "instance_type": instance_type,
-        "offerings": [
-            {
-                "purchase": row["purchase"],
-                "zone": row["zone"],
-                "capacity_provider": row["capacity_provider"],
-                "rank": row["rank"],
-                "passed": list(verdict.passed),
-                "failed": verdict.failed or None,
-                "reason": verdict.reason,
-            }
-            for verdict in explain_type(rows, instance_type)
-            for row in verdict.rows
-        ],
-    }

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from relaunch.core.lifecycle.explanation import explain
-from relaunch_cli.views.json_output import explanation_shape
+from relaunch_cli.views.json_output.jobs import explanation_json
 from relaunch_local.demo.session import Stage
 from relaunch_local.ecs.api.controls import Controls
 from relaunch_local.stack.account import CHECKPOINTS
@@ -119,7 +119,7 @@ def read_job(stage: Stage, job_id: str) -> dict[str, Any]:
     """A job as `relaunch explain --json` has it, and what its training wrote, by attempt."""
     history, now = stage.deps.jobs.load_history(job_id), stage.deps.clock.now()
     log = stage.read_log(job_id)
-    shape = explanation_shape(history, explain(history.job, now), now) if history else {"job_id": job_id}
+    shape = explanation_json(history, explain(history.job, now), now) if history else {"job_id": job_id}
     return {**shape, "log": {str(attempt): entries for attempt, entries in log.entries.items()}}
 
 

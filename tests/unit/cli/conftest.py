@@ -1,25 +1,44 @@
-"""Running the command in this process, on a stage."""
+"""The command in this process, connected to fakes, to moto, or to nothing."""
 
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from fakes.cli_session import Stage
-from relaunch_cli.app import app
-
-
-@pytest.fixture
-def stage() -> Stage:
-    return Stage()
+from fakes.cli_session import DEFINITIONS, CliSession, invoke
 
 
 @pytest.fixture
-def relaunch(stage: Stage) -> Callable[..., Result]:
-    def run(*arguments: str, columns: int = 80) -> Result:
-        result = CliRunner().invoke(app, list(arguments), obj=stage, env={"COLUMNS": str(columns), "NO_COLOR": "1"})
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        return result
+def session() -> CliSession:
+    return CliSession()
 
-    return run
+
+@pytest.fixture
+def relaunch(session: CliSession) -> Callable[..., Result]:
+    return partial(invoke, session=session)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "relaunch.yaml"
+    path.write_text(DEFINITIONS, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def _credentials(monkeypatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    for name in ("AWS_PROFILE", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+
+
+@pytest.fixture
+def _no_configuration(monkeypatch, tmp_path) -> None:
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "AWS_DEFAULT_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))

@@ -2,12 +2,8 @@
 
 import json
 
-import pytest
-
 from relaunch.core.offerings.amis import AmiKind
 from relaunch.ports import PermanentError, TransientError
-from relaunch_cli.aws.connection import AwsConnection
-from relaunch_cli.errors import CommandError
 
 
 def test_both_kinds_of_images_are_shown_with_their_parameters(relaunch):
@@ -21,10 +17,10 @@ def test_both_kinds_of_images_are_shown_with_their_parameters(relaunch):
 
 
 def test_types_decide_which_kinds_are_shown(relaunch):
-    shape = json.loads(relaunch("amis", "trn1.2xlarge", "inf2.xlarge", "--json").stdout)
+    document = json.loads(relaunch("amis", "trn1.2xlarge", "inf2.xlarge", "--json").stdout)
 
-    assert [each["kind"] for each in shape["images"]] == ["neuron"]
-    assert shape["misfits"] == {}
+    assert [each["kind"] for each in document["images"]] == ["neuron"]
+    assert document["misfits"] == {}
 
 
 def test_amazon_linux_2_is_shown_when_asked_for_with_its_end(relaunch):
@@ -40,7 +36,7 @@ def test_a_region_is_that_of_the_images(relaunch):
     assert (gpu["region"], gpu["image_id"]) == ("eu-west-1", "ami-gpu")
 
 
-def test_what_the_images_do_not_run_on_is_said(relaunch):
+def test_types_that_the_images_do_not_run_on_are_named(relaunch):
     result = relaunch("amis", "p2.xlarge", "g5g.xlarge")
 
     assert "p2.xlarge: its K80 needs an NVIDIA driver of the 470 branch" in result.stderr
@@ -54,26 +50,18 @@ def test_types_with_no_image_at_all_show_none(relaunch):
     assert "AMD Radeon Pro V520" in result.stderr
 
 
-def test_a_mistyped_type_is_named_with_the_nearest(relaunch):
-    result = relaunch("amis", "g5xlarge")
-
-    assert result.exit_code == 2
-    assert "there is no accelerated instance type 'g5xlarge'" in result.stderr
-    assert "did you mean g5.xlarge" in result.stderr
-
-
-def test_without_an_answer_of_ssm_the_parameters_are_shown_and_how_to_use_them(relaunch, stage):
-    stage.images.failure = TransientError("SSM cannot be reached")
+def test_without_an_answer_of_ssm_the_parameters_are_shown_and_how_to_use_them(relaunch, session):
+    session.recommended_amis.failure = TransientError("SSM cannot be reached")
 
     result = relaunch("amis")
 
     assert result.exit_code == 3
     assert "amazon-linux-2023/gpu/recommended" in result.stdout
-    assert "SSM does not answer now; a launch template that names the parameter" in result.stderr
+    assert "SSM does not answer now; a launch template that refers to the parameter" in result.stderr
 
 
-def test_a_region_without_an_image_ends_with_3(relaunch, stage):
-    stage.images.missing = {AmiKind.NEURON}
+def test_a_region_without_an_image_ends_with_3(relaunch, session):
+    session.recommended_amis.missing = {AmiKind.NEURON}
 
     result = relaunch("amis", "--region", "me-south-1")
 
@@ -81,13 +69,7 @@ def test_a_region_without_an_image_ends_with_3(relaunch, stage):
     assert "neuron: ECS publishes Neuron images in 17 regions, and me-south-1 is none of them" in result.stderr
 
 
-def test_a_refusal_is_no_outage(relaunch, stage):
-    stage.images.failure = PermanentError("reading the recommended images: AccessDenied")
+def test_denied_access_is_not_an_outage(relaunch, session):
+    session.recommended_amis.failure = PermanentError("reading the recommended images: AccessDenied")
 
     assert relaunch("amis").exit_code == 5
-
-
-@pytest.mark.parametrize("region", ["eu-wset-1", "nowhere"])
-def test_a_region_that_is_none_is_refused_before_anything_is_asked(region):
-    with pytest.raises(CommandError, match=f"there is no region '{region}'"):
-        AwsConnection("relaunch").amis(region)

@@ -1,36 +1,19 @@
 """dead-letters."""
 
 import json
-from collections.abc import Callable
 from datetime import timedelta
 
-import boto3
 import pytest
-from typer.testing import CliRunner, Result
 
-from fakes.aws import aws_in_process
 from fakes.builders import NOW
 from fakes.dead_letters import FakeDeadLetters
-from relaunch_cli.app import app
-from relaunch_cli.aws.connection import AwsConnection
-from relaunch_cli.errors import CommandError
 
 LONG_REASON = "the message is not JSON: Expecting value: line 1 column 1 (char 0); " * 5
 
 
 @pytest.fixture
-def dead(stage) -> FakeDeadLetters:
-    return stage.dead_letters
-
-
-@pytest.fixture
-def answering(stage) -> Callable[..., Result]:
-    """Run the command with an answer on its standard input."""
-
-    def run(answer: str, *arguments: str) -> Result:
-        return CliRunner().invoke(app, ["dead-letters", *arguments], obj=stage, input=answer, env={"COLUMNS": "80"})
-
-    return run
+def dead(session) -> FakeDeadLetters:
+    return session.dead_letters
 
 
 def dead_letters(dead: FakeDeadLetters) -> str:
@@ -38,13 +21,13 @@ def dead_letters(dead: FakeDeadLetters) -> str:
     return dead.add("intake", "no JSON", attributes=attributes).message_id
 
 
-def test_list_says_what_why_and_since_when_on_80_columns(relaunch, dead):
+def test_list_fits_80_columns(relaunch, dead):
     message_id = dead_letters(dead)
     dead.add("refresh-offerings", "{}", NOW - timedelta(days=2), source_arn="arn:aws:sqs:r:1:refresh")
 
     lines = relaunch("dead-letters", "list").stdout.splitlines()
 
-    assert lines[0].split() == ["ID", "QUEUE", "FIRST", "(UTC)", "LAST", "(UTC)", "WHY"]
+    assert lines[0].split() == ["ID", "QUEUE", "FIRST", "(UTC)", "LAST", "(UTC)", "REASON"]
     assert lines[1].split()[:4] == [message_id[:8], "intake", "07:26:53", "09:26:53"]
     assert any(line.split()[1:5] == ["refresh-offerings", "03-12", "09:26", "?"] for line in lines)
     assert max(len(line.rstrip()) for line in lines) <= 80
@@ -53,10 +36,10 @@ def test_list_says_what_why_and_since_when_on_80_columns(relaunch, dead):
 def test_list_as_json_has_whole_ids_and_reasons(relaunch, dead):
     message_id = dead_letters(dead)
 
-    shape = json.loads(relaunch("dead-letters", "list", "--queue", "intake", "--json").stdout)
+    document = json.loads(relaunch("dead-letters", "list", "--queue", "intake", "--json").stdout)
 
-    assert shape["queues"] == [{"queue": "intake", "about": 1, "seen": 1}]
-    assert shape["messages"] == [
+    assert document["queues"] == [{"queue": "intake", "about": 1, "seen": 1}]
+    assert document["messages"] == [
         {
             "message_id": message_id,
             "queue": "intake",
@@ -72,28 +55,26 @@ def test_a_listing_that_is_not_complete_says_that_sqs_gives_samples(relaunch, de
     for number in range(5):
         dead.add("intake", str(number))
 
-    assert (
-        "intake: SQS showed 2 of about 5; it gives samples" in relaunch("dead-letters", "list", "--limit", "2").stderr
-    )
+    assert "intake: SQS returned 2 of about 5 messages" in relaunch("dead-letters", "list", "--limit", "2").stderr
 
 
-def test_no_dead_letters_is_said(relaunch):
+def test_no_dead_letter_messages(relaunch):
     result = relaunch("dead-letters", "list")
 
     assert (result.exit_code, result.stdout) == (0, "")
-    assert "no dead letters" in result.stderr
+    assert "no dead-letter messages" in result.stderr
 
 
 def test_show_has_everything_and_the_body(relaunch, dead):
     message_id = dead_letters(dead)
 
     text = relaunch("dead-letters", "show", message_id[:8]).stdout
-    shape = json.loads(relaunch("dead-letters", "show", message_id, "--json").stdout)
+    document = json.loads(relaunch("dead-letters", "show", message_id, "--json").stdout)
 
     assert text.splitlines()[0].split() == ["Message", message_id]
     assert text.splitlines()[-1] == "no JSON"
     assert "07:26:53 UTC (2h00m ago)" in text
-    assert (shape["body"], shape["attributes"]["reason"]) == ("no JSON", LONG_REASON)
+    assert (document["body"], document["attributes"]["reason"]) == ("no JSON", LONG_REASON)
 
 
 @pytest.mark.parametrize("command", ["show", "redrive", "drop"])
@@ -137,7 +118,7 @@ def test_redrive_wants_ids_or_all_but_not_both(relaunch, arguments):
     assert relaunch("dead-letters", "redrive", *arguments).exit_code == 2
 
 
-def test_a_message_that_has_no_queue_to_go_to_is_refused(relaunch, dead):
+def test_a_message_without_a_source_queue_is_refused(relaunch, dead):
     message_id = dead.add("reconcile", "a pass").message_id
 
     result = relaunch("dead-letters", "redrive", message_id)
@@ -146,15 +127,15 @@ def test_a_message_that_has_no_queue_to_go_to_is_refused(relaunch, dead):
     assert "has no queue" in result.stderr
 
 
-def test_drop_asks_first(answering, dead):
+def test_drop_asks_first(relaunch, dead):
     message_id = dead_letters(dead)
 
-    declined = answering("n\n", "drop", message_id)
+    declined = relaunch("dead-letters", "drop", message_id, answer="n\n")
     assert (declined.exit_code, len(dead.letters)) == (130, 1)
-    unanswered = answering("", "drop", message_id)
+    unanswered = relaunch("dead-letters", "drop", message_id, answer="")
     assert (unanswered.exit_code, len(dead.letters)) == (2, 1)
     assert "--yes" in unanswered.stderr
-    confirmed = answering("y\n", "drop", message_id)
+    confirmed = relaunch("dead-letters", "drop", message_id, answer="y\n")
 
     assert (confirmed.exit_code, dead.letters) == (0, {})
     assert f"Delete {message_id} of intake" in confirmed.stderr
@@ -168,18 +149,3 @@ def test_drop_with_yes_asks_nothing(relaunch, dead):
 
     assert json.loads(result.stdout)["dropped"]["message_id"] == message_id
     assert (result.stderr, dead.letters) == ("", {})
-
-
-def test_a_stack_names_its_dead_letter_queues_in_its_outputs(monkeypatch):
-    with aws_in_process():
-        monkeypatch.setenv("AWS_REGION", "us-east-1")
-        output = {"Resources": {"Queue": {"Type": "AWS::SQS::Queue"}}}
-        named = {"Outputs": {"IntakeDeadLetterQueueUrl": {"Value": {"Ref": "Queue"}}}}
-        cloudformation = boto3.client("cloudformation", "us-east-1")
-        cloudformation.create_stack(StackName="relaunch", TemplateBody=json.dumps({**output, **named}))
-        cloudformation.create_stack(StackName="other", TemplateBody=json.dumps(output))
-
-        (queue,) = AwsConnection("relaunch").dead_letters.queues()
-        assert (queue.name, queue.source_url) == ("intake", None)
-        with pytest.raises(CommandError, match="has no dead-letter queues"):
-            _ = AwsConnection("other").dead_letters

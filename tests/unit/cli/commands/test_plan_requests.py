@@ -5,8 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from relaunch_cli.views.type_explanation import explain_type
-
 
 def flat(text: str) -> str:
     return " ".join(text.split())
@@ -48,37 +46,37 @@ def test_an_estimated_duration_tells_what_it_costs_to_finish(relaunch):
     assert "TO FINISH" not in relaunch("plan", "--gpu", "1").stdout
 
 
-def test_all_types_are_those_of_the_region_zone_by_zone_with_odds(relaunch, stage):
+def test_all_types_are_those_of_the_region_zone_by_zone_with_placement_scores(relaunch, session):
     result = relaunch("plan", "--gpu", "1", "--purchase", "spot", "--all-types", columns=120)
 
     lines = [line.split() for line in result.stdout.splitlines()[1:]]
-    assert lines[0] == ["#", "TYPE", "ACCELERATOR", "PURCHASE", "ZONE", "$/H", "SAVES", "ODDS"]
+    assert lines[0] == ["#", "TYPE", "ACCELERATOR", "PURCHASE", "ZONE", "$/H", "SAVES", "SCORE"]
     assert lines[1][5:] == ["spot", "us-east-1b", "c", "0.1600", "70%", "3/10"]
     assert lines[2][5:] == ["spot", "us-east-1a", "0.2100", "60%", "9/10"]
     assert "all types of the region" in result.stdout
 
 
-def test_the_odds_of_a_capacity_provider_are_shown_and_stored_with_the_attempt(relaunch, stage):
-    stage.offerings.available = tuple(
+def test_the_placement_score_of_a_capacity_provider_is_shown_and_stored_with_the_attempt(relaunch, session):
+    session.offerings.available = tuple(
         replace(each, placement_score=7) if str(each.key) == "g5.xlarge spot" else each
-        for each in stage.offerings.available
+        for each in session.offerings.available
     )
-    job_id = stage.submit()
-    stage.launch(job_id)
+    job_id = session.submit()
+    session.launch(job_id)
 
     planned, explained = relaunch("plan", "--gpu", "1", columns=120), relaunch("explain", job_id, columns=120)
     (selection,) = json.loads(relaunch("explain", job_id, "--json").stdout)["selections"]
 
-    assert "60%  7/10  g5-xlarge-spot" in planned.stdout
-    assert "60%  7/10  g5-xlarge-spot" in explained.stdout
+    assert "60%   7/10  g5-xlarge-spot" in planned.stdout
+    assert "60%   7/10  g5-xlarge-spot" in explained.stdout
     scores = {row["capacity_provider"]: row["placement_score"] for row in selection["offerings"]}
     assert (scores["g5-xlarge-spot"], scores["g6-xlarge-spot"]) == (7, None)
 
 
-def test_odds_are_asked_for_the_types_that_satisfy_the_job(relaunch, stage):
+def test_placement_scores_are_requested_for_the_types_that_satisfy_the_job(relaunch, session):
     relaunch("plan", "--gpu", "1", "--max-price", "1", "--all-types")
 
-    assert stage.odds.asked == [{"g4dn.xlarge"}]
+    assert session.placement_scores.asked == [{"g4dn.xlarge"}]
 
 
 def test_a_registered_definition_is_planned_on_all_types_too(relaunch):
@@ -97,8 +95,8 @@ def test_only_the_named_zones_are_looked_at(relaunch):
     ("arguments", "message"),
     [
         (("--zone", "us-east-1a"), "the stack's capacity providers choose their zones"),
-        (("--all-types", "--zone", "us-east-1d"), "nothing is offered in a zone 'us-east-1d' did you mean us-east-1a"),
-        (("--all-types", "--zone", "elsewhere"), "'elsewhere' known are us-east-1a, us-east-1b, us-east-1c"),
+        (("--all-types", "--zone", "us-east-1d"), "nothing is offered in zone 'us-east-1d' did you mean us-east-1a"),
+        (("--all-types", "--zone", "elsewhere"), "'elsewhere' known zones: us-east-1a, us-east-1b, us-east-1c"),
     ],
 )
 def test_a_zone_that_cannot_be_had_is_refused(relaunch, arguments, message):
@@ -112,16 +110,16 @@ def test_lines_beyond_the_limit_are_counted(relaunch):
     result = relaunch("plan", "--gpu", "1", "--limit", "2")
     everything = relaunch("plan", "--gpu", "1", "--limit", "0")
 
-    assert "and 4 offerings more: --limit shows them" in result.stdout
+    assert "and 4 offerings more: see --limit" in result.stdout
     assert len(result.stdout.splitlines()) == 5
     assert len(everything.stdout.splitlines()) == 8
 
 
 def test_a_request_as_json_has_no_definition_but_what_was_asked(relaunch):
-    shape = json.loads(relaunch("plan", "--model", "A10G", "--compute-capability", "bf16", "--json").stdout)
+    document = json.loads(relaunch("plan", "--model", "A10G", "--compute-capability", "bf16", "--json").stdout)
 
-    plan = shape["plans"][0]
-    assert (shape["is_offline"], plan["definition"], plan["task_definition"]) == (False, None, None)
+    plan = document["plans"][0]
+    assert (document["is_offline"], plan["definition"], plan["task_definition"]) == (False, None, None)
     assert plan["accelerator"]["gpu"] == {
         "count": 1,
         "memory_mib": None,
@@ -133,7 +131,7 @@ def test_a_request_as_json_has_no_definition_but_what_was_asked(relaunch):
     }
 
 
-def test_a_share_says_what_sharing_means(relaunch):
+def test_a_share_has_notices_on_sharing(relaunch):
     result = relaunch("plan", "--memory", "2GiB", "--compute-percent", "30")
 
     assert result.exit_code == 0
@@ -141,54 +139,13 @@ def test_a_share_says_what_sharing_means(relaunch):
     assert "ad-hoc" not in result.stderr
 
 
-def test_nothing_that_satisfies_it_ends_with_4_and_says_which_filter_removed_the_last(relaunch):
+def test_an_unsatisfiable_plan_ends_with_4_and_names_the_last_filter(relaunch):
     result = relaunch("plan", "--gpu", "16")
 
     assert result.exit_code == 4
     assert "nothing satisfies this job: count removed the last 6 of 6 offerings; the nearest was p4d.24xlarge" in flat(
         result.stdout
     )
-
-
-def test_a_type_that_was_not_chosen_is_explained(relaunch):
-    result = relaunch("plan", "--gpu", "1", "--memory", "24GiB", "--explain", "g4dn.xlarge")
-
-    text = flat(result.stdout)
-    assert result.exit_code == 0
-    assert "g4dn.xlarge is not chosen 1x T4, 4 vCPU, 16 GiB" in text
-    assert (
-        "spot on g4dn-xlarge-spot passes manufacturer, allow-list, accelerator, count, model fails memory-per" in text
-    )
-    assert "its GPU has 15 GiB of memory; 24 GiB are asked for" in text
-
-
-def test_a_type_that_would_do_is_explained_by_what_is_before_it(relaunch):
-    text = flat(relaunch("plan", "--gpu", "1", "--purchase", "spot", "--explain", "g6.xlarge").stdout)
-
-    assert "spot on g6-xlarge-spot passes every filter ranks 3 of 3 offerings, at $0.4500/h" in text
-    assert "the first is g4dn.xlarge spot, at $0.1600/h" in text
-    assert "on-demand on g6-xlarge-on-demand passes" in text
-    assert "fails purchase: the job's purchase is spot" in text
-
-
-def test_the_chosen_type_is_said_to_be_chosen(relaunch):
-    text = flat(relaunch("plan", "--gpu", "1", "--purchase", "spot", "--explain", "g4dn.xlarge").stdout)
-
-    assert "g4dn.xlarge is chosen" in text
-    assert "ranks first of 3 offerings" in text
-
-
-def test_a_type_without_an_offering_is_said_to_have_none(relaunch):
-    result = relaunch("plan", "--gpu", "1", "--explain", "p5.48xlarge")
-
-    assert "no capacity provider of the stack has it; --all-types" in flat(result.stdout)
-
-
-def test_an_unknown_type_to_explain_names_the_nearest(relaunch):
-    result = relaunch("plan", "--gpu", "1", "--explain", "g5xlarge")
-
-    assert result.exit_code == 2
-    assert "did you mean g5.xlarge" in result.stderr
 
 
 def test_an_explanation_as_json_lists_what_each_offering_passed(relaunch):
@@ -203,16 +160,12 @@ def test_an_explanation_as_json_lists_what_each_offering_passed(relaunch):
     assert rejected["passed"] == kept["passed"][: kept["passed"].index("purchase")]
 
 
-def test_a_type_that_is_nowhere_has_no_verdict():
-    assert explain_type([], "g5.xlarge") == []
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "what is to be planned?"),
-        (("resnet", "--gpu", "1"), "--gpu would describe another job than 'resnet'"),
-        (("resnet", "--offline"), "the registered definition 'resnet' is in the stack, which --offline does not ask"),
+        ((), "nothing to plan"),
+        (("resnet", "--gpu", "1"), "--gpu cannot be combined with 'resnet'"),
+        (("resnet", "--offline"), "the registered definition 'resnet' is in the stack, which --offline does not read"),
     ],
 )
 def test_what_is_planned_must_be_clear(relaunch, arguments, message):

@@ -10,22 +10,22 @@ from relaunch.usecases.cancel_job import cancel_job
 
 
 @pytest.fixture(autouse=True)
-def _definition(stage):
+def _definition(session):
     rules = {"learning_rate": InputRule("[0-9.]+", "0.1"), "epochs": InputRule("[0-9]+", "1")}
-    stage.deps.definitions.save_definition(make_definition(inputs=rules, max_failures=0))
+    session.deps.definitions.save_definition(make_definition(inputs=rules, max_failures=0))
 
 
-def only_job(stage):
-    (summary,), _ = stage.jobs.list_jobs(10)
-    return stage.jobs.job(summary.job_id)
+def only_job(session):
+    (summary,), _ = session.jobs.list_jobs(10)
+    return session.jobs.job(summary.job_id)
 
 
-def test_submit_prints_the_id_alone(relaunch, stage):
+def test_submit_prints_the_id_alone(relaunch, session):
     result = relaunch("submit", "resnet", "-i", "learning_rate=0.2", "--input", "epochs=3")
 
     assert result.exit_code == 0
-    assert result.stdout == f"{only_job(stage).job_id}\n"
-    assert only_job(stage).inputs == {"learning_rate": "0.2", "epochs": "3"}
+    assert result.stdout == f"{only_job(session).job_id}\n"
+    assert only_job(session).inputs == {"learning_rate": "0.2", "epochs": "3"}
 
 
 def test_every_call_is_a_job_of_its_own_unless_a_key_says_otherwise(relaunch):
@@ -38,7 +38,7 @@ def test_every_call_is_a_job_of_its_own_unless_a_key_says_otherwise(relaunch):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "text"),
     [
         (("-i", "learning_rate"), "'learning_rate' is not KEY=VALUE"),
         (("-i", "=1"), "'=1' is not KEY=VALUE"),
@@ -48,34 +48,34 @@ def test_every_call_is_a_job_of_its_own_unless_a_key_says_otherwise(relaunch):
         (("-i", "epochs=many"), "does not match"),
     ],
 )
-def test_bad_inputs_are_refused_before_a_job_is_made(relaunch, stage, arguments, words):
+def test_bad_inputs_are_refused_before_a_job_is_made(relaunch, session, arguments, text):
     result = relaunch("submit", "resnet", *arguments)
 
     assert result.exit_code == 2
-    assert words in result.stderr
-    assert stage.jobs.list_jobs(10)[0] == []
+    assert text in result.stderr
+    assert session.jobs.list_jobs(10)[0] == []
 
 
-def test_a_value_may_contain_an_equals_sign(relaunch, stage):
-    stage.deps.definitions.save_definition(make_definition(inputs={"extra": InputRule(".*")}))
+def test_a_value_may_contain_an_equals_sign(relaunch, session):
+    session.deps.definitions.save_definition(make_definition(inputs={"extra": InputRule(".*")}))
 
     relaunch("submit", "resnet", "-i", "extra=a=b")
 
-    assert only_job(stage).inputs == {"extra": "a=b"}
+    assert only_job(session).inputs == {"extra": "a=b"}
 
 
-def scenes(stage, exit_code: int = 0):
+def job_steps(session, exit_code: int = 0):
     """Let the job that is watched be launched, run and end, a step per look."""
     task = []
     return [
-        lambda: task.append(stage.launch(only_job(stage).job_id)),
-        lambda: stage.run(task[0]),
-        lambda: stage.finish(task[0], exit_code),
+        lambda: task.append(session.launch(only_job(session).job_id)),
+        lambda: session.run(task[0]),
+        lambda: session.finish(task[0], exit_code),
     ]
 
 
-def test_waiting_shows_every_step_and_ends_with_the_job(relaunch, stage):
-    stage.scenes = scenes(stage)
+def test_waiting_shows_every_step_and_ends_with_the_job(relaunch, session):
+    session.on_pause = job_steps(session)
 
     result = relaunch("submit", "resnet", "--wait")
 
@@ -89,8 +89,8 @@ def test_waiting_shows_every_step_and_ends_with_the_job(relaunch, stage):
     ]
 
 
-def test_a_job_that_failed_ends_with_1(relaunch, stage):
-    stage.scenes = scenes(stage, exit_code=1)
+def test_a_job_that_failed_ends_with_1(relaunch, session):
+    session.on_pause = job_steps(session, exit_code=1)
 
     result = relaunch("submit", "resnet", "--wait", "--json")
 
@@ -98,21 +98,21 @@ def test_a_job_that_failed_ends_with_1(relaunch, stage):
     assert json.loads(result.stdout)["state"] == "FAILED"
 
 
-def test_a_job_that_was_cancelled_ends_with_130(relaunch, stage):
-    stage.scenes = [lambda: cancel_job(only_job(stage).job_id, "enough", stage.deps)]
+def test_a_job_that_was_cancelled_ends_with_130(relaunch, session):
+    session.on_pause = [lambda: cancel_job(only_job(session).job_id, "enough", session.deps)]
 
     assert relaunch("submit", "resnet", "--wait").exit_code == 130
 
 
-def test_ctrl_c_leaves_the_job_running_and_says_so(relaunch, stage):
+def test_ctrl_c_leaves_the_job_running_and_says_so(relaunch, session):
     result = relaunch("submit", "resnet", "--wait")
 
     assert result.exit_code == 130
-    assert "the job goes on without you" in result.stderr
-    assert not only_job(stage).state.is_final
+    assert "the job keeps running" in result.stderr
+    assert not only_job(session).state.is_final
 
 
-def test_a_family_without_a_revision_makes_a_job_that_failed(relaunch, stage):
-    stage.deps.definitions.save_definition(make_definition(task_definition="missing"))
+def test_a_family_without_a_revision_makes_a_job_that_failed(relaunch, session):
+    session.deps.definitions.save_definition(make_definition(task_definition="missing"))
 
     assert relaunch("submit", "resnet").exit_code == 1

@@ -6,7 +6,7 @@ import pytest
 from fakes.builders import NOW
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.snapshot import Origin, PriceOrigin, SnapshotPart
-from relaunch_cli.views.price_ages import describe_prices
+from relaunch_cli.views.price_origins import describe_prices
 
 
 def test_a_plan_says_where_its_prices_are_from_and_how_old_they_are(relaunch):
@@ -16,9 +16,9 @@ def test_a_plan_says_where_its_prices_are_from_and_how_old_they_are(relaunch):
     assert "warning" not in result.stderr
 
 
-def test_a_plan_warns_of_stale_prices(relaunch, stage):
+def test_a_plan_warns_of_stale_prices(relaunch, session):
     bundled = Origin("us-east-1, bundled", NOW - timedelta(days=124))
-    stage.offerings.origins = (PriceOrigin(SnapshotPart.ON_DEMAND_PRICES, bundled),)
+    session.offerings.origins = (PriceOrigin(SnapshotPart.ON_DEMAND_PRICES, bundled),)
 
     result = relaunch("plan", "resnet")
 
@@ -26,9 +26,9 @@ def test_a_plan_warns_of_stale_prices(relaunch, stage):
     assert "warning: on-demand prices are more than three days old" in result.stderr
 
 
-def test_a_plan_says_how_old_quotas_and_odds_are(relaunch, stage):
+def test_a_plan_says_how_old_quotas_and_placement_scores_are(relaunch, session):
     read = NOW - timedelta(minutes=40)
-    stage.offerings.origins += (
+    session.offerings.origins += (
         PriceOrigin(SnapshotPart.PLACEMENT_SCORES, Origin("EC2", read)),
         PriceOrigin(SnapshotPart.QUOTAS, Origin("Service Quotas", read)),
     )
@@ -42,23 +42,23 @@ def test_a_plan_says_how_old_quotas_and_odds_are(relaunch, stage):
 @pytest.mark.parametrize(
     ("options", "unknown"),
     [((), "placement scores and quotas"), (("--all-types",), "quotas")],
-    ids=["capacity providers", "zones tell their own odds"],
+    ids=["capacity providers", "zones have scores of their own"],
 )
 def test_a_plan_says_which_of_them_are_not_known(relaunch, options, unknown):
     result = relaunch("plan", "resnet", *options)
 
-    assert f"; {unknown} are not known: refresh_offerings has not brought them lately" in result.stderr
+    assert f"; {unknown} are not known: refresh_offerings has not refreshed them lately" in result.stderr
 
 
-def test_odds_are_not_missed_where_nothing_is_bought_on_spot(relaunch, stage):
-    stage.offerings.available = tuple(
-        each for each in stage.offerings.available if each.purchase is PurchaseOption.ON_DEMAND
+def test_placement_scores_are_not_missing_without_spot_offerings(relaunch, session):
+    session.offerings.available = tuple(
+        each for each in session.offerings.available if each.purchase is PurchaseOption.ON_DEMAND
     )
 
     assert "; quotas are not known" in relaunch("plan", "resnet").stderr
 
 
-def test_nothing_is_said_of_them_offline(relaunch):
+def test_quotas_are_not_mentioned_offline(relaunch):
     assert "quotas" not in relaunch("plan", "--gpu", "1", "--offline").stderr
 
 
@@ -75,7 +75,7 @@ def test_a_plan_as_json_has_the_prices_origins(relaunch):
 
 
 @pytest.mark.parametrize(
-    ("age", "words"),
+    ("age", "text"),
     [
         (timedelta(minutes=14), "now"),
         (timedelta(minutes=15), "15 minutes old"),
@@ -85,7 +85,7 @@ def test_a_plan_as_json_has_the_prices_origins(relaunch):
         (timedelta(hours=48), "2 days old"),
     ],
 )
-def test_an_age_has_one_unit(age, words):
+def test_an_age_has_one_unit(age, text):
     origin = PriceOrigin(SnapshotPart.SPOT_PRICES, Origin("EC2", NOW - age))
 
-    assert describe_prices([origin], NOW) == f"spot prices of EC2, {words}"
+    assert describe_prices([origin], NOW) == f"spot prices of EC2, {text}"

@@ -1,0 +1,48 @@
+"""`relaunch cancel`."""
+
+# ruff: noqa: PLC0415 - each command imports what it needs, so that `relaunch --help` needs none of it
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from relaunch_cli.lookup import connect, raise_no_job
+from relaunch_cli.options import DEFAULT_STACK, JobId, Json, Stack
+
+if TYPE_CHECKING:
+    from relaunch.core.jobs.job import Job
+
+
+def cancel(
+    context: typer.Context,
+    job: JobId,
+    reason: Annotated[
+        str, typer.Option(metavar="TEXT", help="Reason to record in the job's timeline.")
+    ] = "cancelled by hand",
+    as_json: Json = False,
+    stack: Stack = DEFAULT_STACK,
+) -> None:
+    """Cancel a job.
+
+    A running task receives SIGTERM and has time to save a checkpoint; the job is not launched again.
+    """
+    from relaunch.usecases.cancel_job import cancel_job
+    from relaunch_cli.views.json_output.jobs import job_json
+    from relaunch_cli.views.screen import print_json, print_text, progress
+
+    deps = connect(context, stack).deps
+    with progress("cancelling"):
+        before = deps.jobs.load_job(job) or raise_no_job(deps, job)
+        after = cancel_job(job, reason, deps) or raise_no_job(deps, job)
+    if as_json:
+        print_json({"state_before": before.state.value, **job_json(after, deps.clock.now())})
+    else:
+        print_text(_describe(before, after))
+
+
+def _describe(before: "Job", after: "Job") -> str:
+    if before.state.is_final:
+        return f"{after.job_id} has already ended: {after.state}"
+    if after.state.is_final:
+        return f"{after.job_id} was {before.state} and is {after.state} now"
+    return f"{after.job_id} was {before.state}: its task is being stopped, then the job is CANCELLED"

@@ -1,0 +1,73 @@
+"""`relaunch ps`."""
+
+# ruff: noqa: PLC0415 - each command imports what it needs, so that `relaunch --help` needs none of it
+
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from relaunch_cli.lookup import connect
+from relaunch_cli.options import DEFAULT_STACK, Json, Stack
+
+if TYPE_CHECKING:
+    from relaunch.core.jobs.job import JobSummary
+    from relaunch.ports import Dependencies
+    from relaunch_cli.aws.connection import Connection
+
+_PAGE_SIZE = 100
+_POLL_SECONDS = 2.0
+
+
+def ps(
+    context: typer.Context,
+    is_all: Annotated[bool, typer.Option("--all", "-a", help="Include jobs that have ended.")] = False,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum number of jobs to read, newest first.")] = 200,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Refresh every two seconds until Ctrl-C.")] = False,
+    as_json: Json = False,
+    stack: Stack = DEFAULT_STACK,
+) -> None:
+    """List jobs, newest first."""
+    from relaunch_cli.views.jobs import render_jobs
+    from relaunch_cli.views.json_output.jobs import summary_json
+    from relaunch_cli.views.screen import print_json, print_note, print_result, progress, stdout_console
+
+    connection = connect(context, stack)
+    deps = connection.deps
+    if watch and not as_json:
+        _watch(connection, limit, is_all=is_all)
+    with progress("reading jobs"):
+        jobs, is_cut = _load_jobs(deps, limit, is_all=is_all)
+    if as_json:
+        print_json({"jobs": [summary_json(job) for job in jobs], "is_cut": is_cut})
+        return
+    if jobs:
+        print_result(render_jobs(jobs, deps.clock.now(), stdout_console().width))
+    else:
+        print_note("no jobs" if is_all else "no open jobs; --all includes jobs that have ended")
+    if is_cut:
+        print_note(f"only the newest {limit} jobs were read: see --limit")
+
+
+def _load_jobs(deps: "Dependencies", limit: int, *, is_all: bool) -> "tuple[list[JobSummary], bool]":
+    """Return the newest jobs, all or only those that have not ended, and whether older ones were left unread."""
+    found: list[JobSummary] = []
+    cursor: str | None = None
+    while True:
+        page, cursor = deps.jobs.list_jobs(min(_PAGE_SIZE, limit - len(found)), cursor)
+        found += page
+        if cursor is None or len(found) >= limit:
+            return [job for job in found if is_all or not job.state.is_final], cursor is not None
+
+
+def _watch(connection: "Connection", limit: int, *, is_all: bool) -> NoReturn:
+    from rich.live import Live
+
+    from relaunch_cli.views.jobs import render_jobs
+    from relaunch_cli.views.screen import stdout_console
+
+    console, deps = stdout_console(), connection.deps
+    with Live(console=console, auto_refresh=False) as live:
+        while True:
+            jobs, _ = _load_jobs(deps, limit, is_all=is_all)
+            live.update(render_jobs(jobs, deps.clock.now(), console.width), refresh=True)
+            connection.pause(_POLL_SECONDS)

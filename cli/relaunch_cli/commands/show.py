@@ -1,0 +1,25 @@
+"""`relaunch show`."""
+
+# ruff: noqa: PLC0415 - each command imports what it needs, so that `relaunch --help` needs none of it
+
+import typer
+
+from relaunch_cli.lookup import connect, load_history
+from relaunch_cli.options import DEFAULT_STACK, JobId, Json, Stack
+
+
+def show(context: typer.Context, job: JobId, as_json: Json = False, stack: Stack = DEFAULT_STACK) -> None:
+    """Show a job and its attempts."""
+    from relaunch.core.lifecycle.explanation import explain
+    from relaunch_cli.views.jobs import render_job
+    from relaunch_cli.views.json_output.jobs import history_json
+    from relaunch_cli.views.screen import print_json, print_result, progress
+
+    deps = connect(context, stack).deps
+    with progress("reading the job"):
+        history = load_history(deps, job)
+    now = deps.clock.now()
+    if as_json:
+        print_json(history_json(history, now))
+    else:
+        print_result(render_job(history, explain(history.job, now), now))

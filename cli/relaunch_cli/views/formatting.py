@@ -1,0 +1,68 @@
+"""Formatting of times, durations, money and counts."""
+
+import re
+from datetime import datetime, timedelta
+
+from relaunch.core.jobs.job import Job
+
+_TASK_ARN = re.compile(r"arn:aws[a-z-]*:ecs:[^\s:]*:\d*:task/\S*?([0-9a-f]{32})")
+
+
+def format_duration(duration: timedelta) -> str:
+    """Format a duration with its two largest units: `3d04h`, `2h05m`, `4m10s`, `12s`."""
+    seconds = max(int(duration.total_seconds()), 0)
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    if days:
+        return f"{days}d{hours % 24:02}h"
+    if hours:
+        return f"{hours}h{minutes % 60:02}m"
+    if minutes:
+        return f"{minutes}m{seconds % 60:02}s"
+    return f"{seconds}s"
+
+
+def format_time(at: datetime, now: datetime) -> str:
+    """Format a time in UTC, with its date unless that is today's."""
+    return f"{at:%H:%M:%S}" if at.date() == now.date() else f"{at:%m-%d %H:%M}"
+
+
+def format_timestamp(at: datetime, now: datetime) -> str:
+    """Format a time in UTC with its distance from now: `09:31:53 UTC (in 5m00s)`."""
+    distance = f"in {format_duration(at - now)}" if at > now else f"{format_duration(now - at)} ago"
+    return f"{format_time(at, now)} UTC ({distance})"
+
+
+def format_cost(usd: float) -> str:
+    """Format an amount of money; a dash for none."""
+    if usd <= 0:
+        return "-"
+    return f"${usd:.2f}" if usd < 1000 else f"${usd:,.0f}"
+
+
+def format_price(usd_per_hour: object) -> str:
+    """Format a price per hour; `?` if it is not known."""
+    return f"{usd_per_hour:.4f}" if isinstance(usd_per_hour, int | float) else "?"
+
+
+def format_percentage(fraction: object) -> str:
+    """Format a fraction as a percentage; empty if it is not known."""
+    return f"{fraction:.0%}" if isinstance(fraction, int | float) else ""
+
+
+def cost_so_far_usd(job: Job, now: datetime) -> float:
+    """Return what the tasks of a job have cost so far, the running one included, at the prices of their placements."""
+    attempt = job.attempt
+    if attempt is None or attempt.started_at is None or attempt.stop is not None:
+        return job.cost_usd
+    hours = (now - attempt.started_at).total_seconds() / 3600
+    return job.cost_usd + hours * attempt.placement.price_usd_per_hour
+
+
+def format_count(count: int, noun: str) -> str:
+    """Format a count: `1 failure`, `2 failures`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def shorten_task_arns(text: str) -> str:
+    """Replace the ARNs of tasks by their IDs, which fit on a terminal."""
+    return _TASK_ARN.sub(r"\1", text)

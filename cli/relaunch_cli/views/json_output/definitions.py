@@ -1,0 +1,81 @@
+"""Job definitions."""
+
+from collections.abc import Iterable
+
+from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement
+from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, JobDefinition, Trigger
+from relaunch.usecases.plan_jobs import Plan
+from relaunch.usecases.register_definitions import Change
+from relaunch_cli.views.definitions import github_filters
+from relaunch_cli.views.json_output.values import JsonObject, json_seconds
+
+
+def changes_json(changes: Iterable[tuple[str, Change]], plans: Iterable[Plan], *, is_dry_run: bool) -> JsonObject:
+    """Return the document of `apply`."""
+    notices = {plan.definition.name: list(plan.notices) for plan in plans}
+    documents = [{"name": name, "change": change.value, "notices": notices.get(name, [])} for name, change in changes]
+    return {"is_dry_run": is_dry_run, "definitions": documents}
+
+
+def definition_json(definition: JobDefinition) -> JsonObject:
+    """Return a definition of `definitions`."""
+    return {
+        "name": definition.name,
+        "task_definition": definition.task_definition,
+        "container": definition.container,
+        "on": [trigger_json(trigger) for trigger in definition.triggers],
+        "inputs": {
+            name: {"pattern": each.pattern, "default": each.default} for name, each in definition.inputs.items()
+        },
+        "command": list(definition.command),
+        "environment": dict(definition.environment),
+        "accelerator": accelerator_json(definition.accelerator),
+        "disk_gib": definition.disk_gib,
+        "purchase": definition.purchase.value,
+        "checkpoint": definition.checkpoint_uri,
+        "estimated_duration_seconds": json_seconds(definition.estimated_duration),
+        "deadline_seconds": json_seconds(definition.deadline),
+        "max_runtime_seconds": json_seconds(definition.max_runtime),
+        "max_running_jobs": definition.max_running_jobs,
+        "max_failures": definition.max_failures,
+        "max_price_per_hour": definition.max_price_usd_per_hour,
+        "target": definition.target,
+    }
+
+
+def accelerator_json(accelerator: AcceleratorRequirement) -> JsonObject:
+    """Return an accelerator requirement."""
+    gpu, neuron = accelerator.gpu, accelerator.neuron
+    return {
+        "gpu": _gpu_json(gpu) if gpu else None,
+        "neuron": {"devices": neuron.devices, "cores": neuron.cores} if neuron else None,
+        "instance_types": list(accelerator.instance_types),
+    }
+
+
+def _gpu_json(gpu: GpuRequirement) -> JsonObject:
+    capability = gpu.compute_capability
+    return {
+        "count": gpu.count,
+        "memory_mib": gpu.memory_mib,
+        "models": list(gpu.models),
+        "compute_percent": gpu.compute_percent,
+        "isolation": gpu.isolation.value if gpu.is_share else None,
+        "compute_capability": ".".join(map(str, capability)) if capability else None,
+        "interconnect": gpu.interconnect.value if gpu.interconnect else None,
+    }
+
+
+def trigger_json(trigger: Trigger) -> JsonObject:
+    """Return a trigger by its source."""
+    if isinstance(trigger, GithubTrigger):
+        github: JsonObject = {"repository": trigger.repository, "event": trigger.event}
+        github |= {name: list(patterns) for name, patterns in github_filters(trigger).items()}
+        wait = trigger.wait_for_image
+        if wait:
+            timeout = wait.timeout.total_seconds()
+            github["wait_for_image"] = {"repository": wait.repository, "tag": wait.tag, "timeout_seconds": timeout}
+        return {"github": github}
+    if isinstance(trigger, ImageTrigger):
+        return {"image": {"repository": trigger.repository, "tag": trigger.tag}}
+    return {"s3": {"bucket": trigger.bucket, "prefix": trigger.prefix, "suffix": trigger.suffix}}

@@ -1,0 +1,157 @@
+"""Jobs, their logs, and events."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from relaunch.core.jobs.job import Attempt, Job, JobSummary, TimelineEntry, Waiting
+from relaunch.core.lifecycle.explanation import Explanation
+from relaunch.ports import EventRecord, JobHistory, StoredSelection
+from relaunch_cli.job_logs import LogLine
+from relaunch_cli.views.formatting import cost_so_far_usd
+from relaunch_cli.views.json_output.values import JsonObject, json_time
+
+
+def summary_json(summary: JobSummary) -> JsonObject:
+    """Return a job of `ps`."""
+    return {
+        "job_id": summary.job_id,
+        "definition": summary.definition,
+        "state": summary.state.value,
+        "reason": summary.reason,
+        "waiting": _waiting_json(summary.waiting),
+        "attempt": summary.attempt_number,
+        "offering": str(summary.offering) if summary.offering else None,
+        "interruptions": summary.interruptions,
+        "failures": summary.failures,
+        "run_seconds": summary.run_seconds,
+        "cost_usd": summary.cost_usd,
+        "trigger": summary.trigger,
+        "accepted_at": json_time(summary.accepted_at),
+        "ended_at": json_time(summary.ended_at),
+    }
+
+
+def job_json(job: Job, now: datetime) -> JsonObject:
+    """Return a job of `submit`, `cancel` and `show`; `run_seconds` and `cost_usd` include the running task."""
+    return {
+        "job_id": job.job_id,
+        "definition": job.definition.name,
+        "state": job.state.value,
+        "state_since": json_time(job.state_since),
+        "reason": job.reason,
+        "waiting": _waiting_json(job.waiting),
+        "task_definition": job.revision.arn,
+        "inputs": dict(job.inputs),
+        "image": ":".join(job.image) if job.image else None,
+        "trigger": {"source": job.trigger.source, "summary": job.trigger.summary},
+        "attempt": _attempt_json(job.attempt) if job.attempt else None,
+        "interruptions": job.interruptions,
+        "failures": job.failures,
+        "run_seconds": job.run_time(now).total_seconds(),
+        "cost_usd": cost_so_far_usd(job, now),
+        "cancel_requested": job.cancel_requested or None,
+        "accepted_at": json_time(job.accepted_at),
+        "ended_at": json_time(job.ended_at),
+    }
+
+
+def history_json(history: JobHistory, now: datetime) -> JsonObject:
+    """Return the document of `show`."""
+    attempts = [_attempt_json(attempt) for attempt in history.attempts]
+    return {**job_json(history.job, now), "attempts": attempts}
+
+
+def explanation_json(history: JobHistory, explanation: Explanation, now: datetime) -> JsonObject:
+    """Return the document of `explain`."""
+    return {
+        **history_json(history, now),
+        "explanation": {
+            "waiting_for": explanation.waiting_for or None,
+            "since": json_time(explanation.since),
+            "next_step": explanation.next_step,
+            "next_at": json_time(explanation.next_at),
+            "advice": list(explanation.advice),
+        },
+        "timeline": [_timeline_entry_json(entry) for entry in history.timeline],
+        "selections": [_selection_json(selection) for selection in history.selections],
+    }
+
+
+def event_json(event: EventRecord) -> JsonObject:
+    """Return an event of `events`."""
+    return {
+        "at": json_time(event.at),
+        "source": event.source,
+        "identity": event.identity,
+        "outcome": event.outcome,
+        "job_ids": list(event.job_ids),
+    }
+
+
+def log_line_json(line: LogLine) -> JsonObject:
+    """Return one line of `logs`; each is a document of its own."""
+    return {"attempt": line.attempt_number, "at": json_time(line.at), "message": line.message}
+
+
+def _waiting_json(waiting: Waiting | None) -> JsonObject | None:
+    if waiting is None:
+        return None
+    return {
+        "for": waiting.reason.value,
+        "since": json_time(waiting.since),
+        "until": json_time(waiting.until),
+        "detail": waiting.detail,
+    }
+
+
+def _attempt_json(attempt: Attempt) -> JsonObject:
+    chosen, stop = attempt.placement, attempt.stop
+    return {
+        "number": attempt.number,
+        "placement_try": chosen.number,
+        "instance_type": chosen.offering.instance_type,
+        "purchase": chosen.offering.purchase.value,
+        "zone": attempt.zone or chosen.offering.zone,
+        "capacity_provider": chosen.capacity_provider,
+        "price_usd_per_hour": chosen.price_usd_per_hour,
+        "task_arn": attempt.task_arn,
+        "task_status": attempt.task_status or None,
+        "instance_id": attempt.instance_id,
+        "resume_uri": chosen.resume_uri,
+        "started_at": json_time(attempt.started_at),
+        "warned_at": json_time(attempt.warned_at),
+        "stop": None
+        if stop is None
+        else {
+            "kind": stop.kind.value,
+            "at": json_time(stop.at),
+            "exit_code": stop.exit_code,
+            "stop_code": stop.stop_code,
+            "stopped_reason": stop.stopped_reason,
+        },
+    }
+
+
+def _timeline_entry_json(entry: TimelineEntry) -> JsonObject:
+    return {
+        "at": json_time(entry.at),
+        "state": entry.state.value,
+        "event": entry.event,
+        "detail": entry.detail,
+        "attempt": entry.attempt_number,
+    }
+
+
+def _selection_json(selection: StoredSelection) -> JsonObject:
+    return {
+        "attempt": selection.attempt_number,
+        "placement_try": selection.placement_number,
+        "selected_at": json_time(selection.selected_at),
+        "filters": filters_json(selection.filter_counts),
+        "offerings": [dict(row) for row in selection.rows],
+    }
+
+
+def filters_json(counts: Iterable[tuple[str, int, int]]) -> list[JsonObject]:
+    """Return how many offerings there were before and after each filter."""
+    return [{"filter": name, "before": before, "after": after} for name, before, after in counts]

@@ -1,0 +1,67 @@
+"""Plans, the prices they are based on, and the explanation of one instance type."""
+
+from collections.abc import Mapping, Sequence
+
+from relaunch.adapters.definition_file.ad_hoc_request import NAME
+from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.core.selection.rows import explain_rows
+from relaunch.core.selection.selection import explain_rejection
+from relaunch.usecases.plan_jobs import Plan
+from relaunch_cli.views.json_output.definitions import accelerator_json
+from relaunch_cli.views.json_output.jobs import filters_json
+from relaunch_cli.views.json_output.values import JsonObject, json_time
+from relaunch_cli.views.plan import PlanBasis
+from relaunch_cli.views.type_explanation import explain_type
+
+
+def plans_json(plans: Sequence[Plan], basis: PlanBasis, explained: InstanceType | None) -> JsonObject:
+    """Return the document of `plan`; `explained` is the instance type to explain."""
+    prices = [
+        {
+            "prices": each.part.label,
+            "source": each.origin.source,
+            "at": json_time(each.origin.at),
+            "is_stale": each.origin.is_stale(basis.at),
+        }
+        for each in basis.origins
+    ]
+    return {"plans": [_plan_json(plan, explained) for plan in plans], "prices": prices, "is_offline": basis.is_offline}
+
+
+def _plan_json(plan: Plan, explained: InstanceType | None) -> JsonObject:
+    selection, is_named = plan.selection, plan.definition.name != NAME
+    rows = explain_rows(selection) if selection else ()
+    rejection = explain_rejection(selection) if selection else ""
+    document: JsonObject = {
+        "definition": plan.definition.name if is_named else None,
+        "task_definition": plan.revision.arn if plan.revision and is_named else None,
+        "at": json_time(plan.at),
+        "is_satisfiable": bool(selection and selection.kept),
+        "problem": plan.problem or rejection or None,
+        "notices": list(plan.notices),
+        "accelerator": accelerator_json(plan.definition.accelerator),
+        "filters": filters_json(selection.filter_counts) if selection else [],
+        "offerings": [dict(row) for row in rows],
+    }
+    if explained is not None and selection is not None:
+        document["explained"] = _explained_json(rows, explained.name)
+    return document
+
+
+def _explained_json(rows: Sequence[Mapping[str, object]], instance_type: str) -> JsonObject:
+    return {
+        "instance_type": instance_type,
+        "offerings": [
+            {
+                "purchase": row["purchase"],
+                "zone": row["zone"],
+                "capacity_provider": row["capacity_provider"],
+                "rank": row["rank"],
+                "passed": list(verdict.passed),
+                "failed": verdict.failed or None,
+                "reason": verdict.reason,
+            }
+            for verdict in explain_type(rows, instance_type)
+            for row in verdict.rows
+        ],
+    }

@@ -1,0 +1,79 @@
+"""Connecting to a stack: regions, credentials, outputs."""
+
+import pytest
+from moto import mock_aws
+
+from fakes.aws import aws_in_process
+from fakes.cli_session import STACK_OUTPUTS, create_stack, invoke
+from relaunch_cli.aws.connection import AwsConnection
+from relaunch_cli.errors import CommandError, NotConnectedError
+
+
+@pytest.mark.usefixtures("_credentials")
+def test_a_missing_stack_is_named_with_its_region():
+    with mock_aws():
+        result = invoke("ps", "--stack", "other")
+
+    assert result.exit_code == 3
+    assert "there is no stack 'other' in us-east-1" in result.stderr
+    assert "RELAUNCH_STACK" in result.stderr
+
+
+@pytest.mark.usefixtures("_credentials")
+def test_a_stack_of_something_else_is_refused(monkeypatch):
+    monkeypatch.setenv("RELAUNCH_STACK", "shop")
+    with mock_aws():
+        create_stack("shop", {})
+        result = invoke("ps")
+
+    assert result.exit_code == 3
+    assert "stack 'shop': setting" in result.stderr
+    assert "is it a stack of Relaunch" in result.stderr
+
+
+@pytest.mark.usefixtures("_credentials")
+def test_without_a_region_the_variable_to_set_is_named(monkeypatch):
+    monkeypatch.delenv("AWS_REGION")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
+
+    result = invoke("ps")
+
+    assert result.exit_code == 5
+    assert "set AWS_REGION" in result.stderr
+
+
+@pytest.mark.usefixtures("_credentials")
+def test_a_missing_table_is_not_found():
+    with mock_aws():
+        create_stack("relaunch", STACK_OUTPUTS)
+        result = invoke("ps")
+
+    assert result.exit_code == 3
+    assert "relaunch: Query: " in result.stderr
+    assert "check the stack, the region and the account" in result.stderr
+
+
+@pytest.mark.usefixtures("_no_configuration")
+def test_a_configured_profile_without_a_region_is_no_region_either(tmp_path):
+    (tmp_path / "config").write_text("[default]\noutput = json\n")
+
+    with pytest.raises(NotConnectedError, match="no AWS region"):
+        _ = AwsConnection("relaunch").deps
+
+
+@pytest.mark.parametrize("region", ["eu-wset-1", "nowhere"])
+def test_an_unknown_region_is_refused_before_aws_is_called(region):
+    with pytest.raises(CommandError, match=f"there is no region '{region}'"):
+        AwsConnection("relaunch").amis(region)
+
+
+def test_a_stack_names_its_dead_letter_queues_in_its_outputs(monkeypatch):
+    with aws_in_process():
+        monkeypatch.setenv("AWS_REGION", "us-east-1")
+        create_stack("relaunch", {"IntakeDeadLetterQueueUrl": "https://sqs.us-east-1.amazonaws.com/1/intake-dead"})
+        create_stack("other", {})
+
+        (queue,) = AwsConnection("relaunch").dead_letters.queues()
+        assert (queue.name, queue.source_url) == ("intake", None)
+        with pytest.raises(CommandError, match="has no dead-letter queues"):
+            _ = AwsConnection("other").dead_letters

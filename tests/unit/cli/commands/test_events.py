@@ -1,0 +1,20 @@
+"""events."""
+
+import json
+
+from fakes.builders import NOW
+
+
+def test_events_say_why_nothing_was_started(relaunch, session):
+    session.deps.events.record_event("github:push:1", "github", "no job definition watches github acme/other", [], NOW)
+
+    text = relaunch("events").stdout
+    document = json.loads(relaunch("events", "--json").stdout)["events"]
+
+    assert "no job definition watches github acme/other" in " ".join(text.split())
+    assert document[0]["identity"] == "github:push:1"
+    assert document[0]["job_ids"] == []
+
+
+def test_without_events_the_setup_is_suggested(relaunch):
+    assert "is the webhook set up" in relaunch("events").stderr

@@ -1,0 +1,35 @@
+"""explain."""
+
+import json
+
+from fakes.builders import NOW, make_definition
+from relaunch.usecases.launch_attempt import launch_attempt
+
+
+def test_explain_has_the_next_step_the_timeline_and_every_selection(relaunch, session):
+    job_id = session.run_interrupted_job()
+
+    text = relaunch("explain", job_id).stdout
+    document = json.loads(relaunch("explain", job_id, "--json").stdout)
+
+    assert "Waits for      the training to finish; it runs on g5.xlarge spot" in text
+    assert "Selection of attempt 1" in text
+    assert "Selection of attempt 2" in text
+    assert "capacity-memory  5 → 4  g4dn.xlarge spot: the machine was taken away" in text
+    assert [entry["state"] for entry in document["timeline"]][-1] == "RUNNING"
+    assert document["timeline"][0]["at"] == NOW.isoformat()
+    assert [each["attempt"] for each in document["selections"]] == [1, 2]
+    assert document["explanation"]["advice"] == []
+
+
+def test_explain_lists_what_the_owner_of_a_waiting_job_can_change(relaunch, session):
+    session.deps.definitions.save_definition(make_definition(max_running_jobs=1))
+    running = session.submit("a")
+    session.launch(running)
+    waiting = session.submit("b")
+    launch_attempt(waiting, session.deps)
+
+    text = " ".join(relaunch("explain", waiting).stdout.split())
+
+    assert "Waits for a free slot: definition resnet has no free slot of its 1" in text
+    assert "You could cancel a job that is not needed" in text

@@ -1,0 +1,22 @@
+"""JSON of job definitions."""
+
+from datetime import timedelta
+
+from fakes.builders import make_definition
+from relaunch.core.definitions.accelerator import AcceleratorRequirement, NeuronRequirement
+from relaunch_cli.views.json_output.definitions import accelerator_json, definition_json
+
+
+def test_an_accelerator_has_every_key():
+    assert accelerator_json(AcceleratorRequirement(neuron=NeuronRequirement(cores=4))) == {
+        "gpu": None,
+        "neuron": {"devices": None, "cores": 4},
+        "instance_types": [],
+    }
+
+
+def test_durations_of_a_definition_are_seconds():
+    document = definition_json(make_definition(deadline=timedelta(hours=36)))
+
+    assert (document["deadline_seconds"], document["estimated_duration_seconds"]) == (129600, None)
+    assert document["max_runtime_seconds"] == 172800

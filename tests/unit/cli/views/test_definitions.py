@@ -1,0 +1,50 @@
+"""Accelerators and triggers in a few text."""
+
+from datetime import timedelta
+
+import pytest
+
+from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement
+from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, ImageWait, S3Trigger
+from relaunch_cli.views.definitions import describe_accelerator, describe_trigger
+from relaunch_cli.views.json_output.definitions import trigger_json
+
+WAIT = ImageWait("trainer", "{sha}", timedelta(minutes=5))
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "text"),
+    [
+        (AcceleratorRequirement(gpu=GpuRequirement(2, 24576, ("A10G", "L4"))), "2x GPU A10G/L4 24GiB"),
+        (AcceleratorRequirement(neuron=NeuronRequirement(devices=2)), "2 Neuron devices"),
+        (AcceleratorRequirement(neuron=NeuronRequirement(cores=4)), "4 Neuron cores"),
+        (AcceleratorRequirement(gpu=GpuRequirement(), instance_types=("g5.xlarge",)), "1x GPU; g5.xlarge"),
+    ],
+)
+def test_accelerators_are_described_in_short(accelerator, text):
+    assert describe_accelerator(accelerator) == text
+
+
+@pytest.mark.parametrize(
+    ("trigger", "text", "document"),
+    [
+        (
+            GithubTrigger("a/b", "push", branches=("main", "v*"), paths=("x/**",), wait_for_image=WAIT),
+            "push a/b [main v*] [x/**], then image trainer",
+            {
+                "github": {
+                    "repository": "a/b",
+                    "event": "push",
+                    "branches": ["main", "v*"],
+                    "paths": ["x/**"],
+                    "wait_for_image": {"repository": "trainer", "tag": "{sha}", "timeout_seconds": 300},
+                }
+            },
+        ),
+        (ImageTrigger("t", "{sha}"), "image t:{sha}", {"image": {"repository": "t", "tag": "{sha}"}}),
+        (S3Trigger("b", "p/", ".x"), "s3://b/p/*.x", {"s3": {"bucket": "b", "prefix": "p/", "suffix": ".x"}}),
+    ],
+)
+def test_triggers_are_described_in_short_and_as_json(trigger, text, document):
+    assert describe_trigger(trigger) == text
+    assert trigger_json(trigger) == document

@@ -1,0 +1,65 @@
+"""Times, spans and money as people read them."""
+
+from datetime import timedelta
+
+import pytest
+
+from fakes.builders import NOW, make_running_attempt, make_running_job
+from relaunch.core.jobs.job import Stop, StopKind
+from relaunch_cli.views.formatting import (
+    cost_so_far_usd,
+    format_cost,
+    format_count,
+    format_duration,
+    format_percentage,
+    format_price,
+    format_time,
+    format_timestamp,
+    shorten_task_arns,
+)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0s"), (-5, "0s"), (59, "59s"), (61, "1m01s"), (3600, "1h00m"), (7 * 3600 + 65, "7h01m"), (90000, "1d01h")],
+)
+def test_durations_show_their_two_largest_units(seconds, text):
+    assert format_duration(timedelta(seconds=seconds)) == text
+
+
+def test_times_of_another_day_show_the_day():
+    assert format_time(NOW, NOW + timedelta(hours=1)) == "09:26:53"
+    assert format_time(NOW, NOW + timedelta(days=1)) == "03-14 09:26"
+
+
+def test_timestamps_show_their_distance_from_now():
+    assert format_timestamp(NOW, NOW + timedelta(minutes=5)) == "09:26:53 UTC (5m00s ago)"
+    assert format_timestamp(NOW + timedelta(minutes=5), NOW) == "09:31:53 UTC (in 5m00s)"
+
+
+@pytest.mark.parametrize(("usd", "text"), [(0, "-"), (0.4, "$0.40"), (999.5, "$999.50"), (12345.6, "$12,346")])
+def test_costs(usd, text):
+    assert format_cost(usd) == text
+
+
+def test_unknown_prices_and_percentages():
+    assert (format_price(None), format_price(0.4)) == ("?", "0.4000")
+    assert (format_percentage(None), format_percentage(0.6)) == ("", "60%")
+
+
+def test_counts_have_their_plural():
+    assert (format_count(1, "failure"), format_count(0, "failure")) == ("1 failure", "0 failures")
+
+
+def test_arns_of_tasks_are_replaced_by_their_ids():
+    arn = "arn:aws:ecs:us-east-1:111122223333:task/relaunch/00000000000000000000000000000001"
+
+    assert shorten_task_arns(f"task placed: {arn}") == "task placed: 00000000000000000000000000000001"
+
+
+def test_the_cost_so_far_includes_the_running_task():
+    job = make_running_job(cost_usd=1.0)
+
+    assert cost_so_far_usd(job, NOW + timedelta(hours=2)) == pytest.approx(1.8)
+    stopped = make_running_job(cost_usd=1.0, attempt=make_running_attempt(stop=Stop(StopKind.SUCCESS, NOW)))
+    assert cost_so_far_usd(stopped, NOW + timedelta(hours=2)) == 1.0

@@ -1,0 +1,52 @@
+"""Tables of a selection."""
+
+import pytest
+from rich.console import Console, RenderableType
+
+from fakes.builders import make_instance_type, make_offering
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.selection.rows import explain_rows
+from relaunch.core.selection.selection import RejectedOffering, Selection
+from relaunch_cli.views.selection import render_selection
+
+
+def text_of(renderable: RenderableType, width: int = 80) -> str:
+    console = Console(width=width, color_system=None)
+    with console.capture() as captured:
+        console.print(renderable)
+    return captured.get()
+
+
+def selection_of(*offerings, rejected=()) -> str:
+    count = len(offerings) + len(rejected)
+    selection = Selection(offerings, rejected, (("price-cap", count, len(offerings)),))
+    return text_of(render_selection(explain_rows(selection), selection.filter_counts, 80))
+
+
+@pytest.mark.parametrize(
+    ("offering", "cell"),
+    [
+        (make_offering(zone="us-east-1a"), "us-east-1a"),
+        (make_offering(zones=("us-east-1a",)), "us-east-1a"),
+        (make_offering(zones=("us-east-1a", "us-east-1b")), "2 zones"),
+        (make_offering(price_usd_per_hour=None), "<=1.0000"),
+        (make_offering(price_usd_per_hour=None, on_demand_usd_per_hour=None), "?"),
+    ],
+)
+def test_zones_and_prices_say_only_what_is_known(offering, cell):
+    assert cell in selection_of(offering)
+
+
+def rejections(count: int) -> list[RejectedOffering]:
+    types = [make_instance_type(f"g5.{index}xlarge") for index in range(count)]
+    return [
+        RejectedOffering(make_offering(each, PurchaseOption.SPOT, zone="z"), "price-cap", "too dear") for each in types
+    ]
+
+
+def test_many_offerings_rejected_for_one_reason_are_counted():
+    assert "g5.5xlarge spot z, 3 more: too dear" in " ".join(selection_of(rejected=rejections(9)).split())
+
+
+def test_one_too_many_is_named_rather_than_counted():
+    assert "g5.6xlarge spot z: too dear" in " ".join(selection_of(rejected=rejections(7)).split())
