@@ -9,12 +9,13 @@ from typing import Any
 import yaml
 
 from benchmarks.fresh_process import aws_environment
-from relaunch_local.stack.build import BUILD, built_application
+from relaunch_local.stack.build import BUILD, REPOSITORY, built_application
 from relaunch_local.stack.emulator import ACCOUNT
 from relaunch_local.stack.training_cluster import CLUSTER, capacity_providers
 
 TABLE = "relaunch-jobs"
 SECRET = "relaunch-webhook"  # noqa: S105 - its name
+HANDLERS = REPOSITORY / "benchmarks" / "handlers"
 
 HANDLE = """
 import json
@@ -26,7 +27,7 @@ class Context:
     def get_remaining_time_in_millis(self):
         return 30000
 event = json.load(open({event!r}))
-from {package}.handler import handle
+from {module} import handle
 answer = handle(event, Context())
 assert not answer.get("batchItemFailures") and not answer.get("error"), answer
 """
@@ -56,11 +57,16 @@ def folders(package: str) -> tuple[str, ...]:
     return tuple(str(folder) for folder in (BUILD / logical_id(package), *layers))
 
 
+def handler_module(package: str) -> str:
+    """Return the module whose `handle` is called: the function's own, but for reconcile, which looks at the clock."""
+    return "between_sweeps" if package == "reconcile" else f"{package}.handler"
+
+
 def environment(package: str, url: str, bundle: Path) -> dict[str, str]:
     """Return the variables of the function, as the template sets them, with AWS at `url`."""
     queues = f"{url}/{ACCOUNT}"
     return {
-        **aws_environment(url, str(bundle), *folders(package)),
+        **aws_environment(url, str(bundle), *folders(package), str(HANDLERS)),
         "RELAUNCH_TABLE": TABLE,
         "RELAUNCH_INTAKE_QUEUE_URL": f"{queues}/intake",
         "RELAUNCH_ATTEMPTS_QUEUE_URL": f"{queues}/attempts",
@@ -83,4 +89,4 @@ def handling(package: str, event: object, folder: Path) -> str:
     """Return code that lets the function handle an event, and that fails when the function says that it could not."""
     file = folder / "event.json"
     file.write_text(json.dumps(event))
-    return HANDLE.format(package=package, event=str(file))
+    return HANDLE.format(package=package, module=handler_module(package), event=str(file))

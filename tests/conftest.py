@@ -1,19 +1,47 @@
-"""How many examples property tests try: `HYPOTHESIS_PROFILE=thorough` tries twenty times as many."""
+"""What every test finds: the same environment whoever runs it, and property tests that try the same each time."""
 
+import functools
 import os
+import time
 
-from hypothesis import Phase, settings
+import botocore.session
+import pytest
+from hypothesis import HealthCheck, Phase, settings
 
-# The machine that the tests run on may be slow: no example has a deadline.
-settings.register_profile("usual", deadline=None)
-settings.register_profile("thorough", deadline=None, max_examples=2_000)
-# Where errors are planted: few examples, the same each time, and no effort to make the failing one small.
+# A slow or busy machine is no error: neither an example nor the making of examples has a deadline.
 settings.register_profile(
-    "mutation",
-    deadline=None,
-    max_examples=25,
-    derandomize=True,
-    database=None,
-    phases=[Phase.explicit, Phase.generate],
+    "usual", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
+usual = settings.get_profile("usual")
+settings.register_profile("thorough", usual, derandomize=False, max_examples=2_000)
+# Where errors are planted: few examples, and no effort to make the failing one small.
+settings.register_profile("mutation", usual, max_examples=25, phases=[Phase.explicit, Phase.generate])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
+
+# What a shell says of its user's account, language, terminal and time, and what Lambda says to a function.
+PERSONAL = (
+    *("AWS_", "BOTO", "CLICOLOR", "COLUMNS", "FORCE_COLOR", "LANG", "LC_", "LINES", "NO_COLOR", "POWERTOOLS_"),
+    *("RELAUNCH_", "TERM", "TZ", "_X_AMZN_"),
+)
+KEPT = "RELAUNCH_REFERENCE_DATA"
+GIVEN = {
+    "AWS_CONFIG_FILE": os.devnull,
+    "AWS_EC2_METADATA_DISABLED": "true",
+    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    "COLUMNS": "80",
+    "LANG": "C.UTF-8",
+    # Nobody's: what takes local time for UTC is wrong on every machine, not only on those far from London.
+    "TZ": "XXX-05:37",
+}
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Replace what the environment says before any test is imported; the processes that tests start inherit it."""
+    for name in [name for name in os.environ if name.startswith(PERSONAL) and name != KEPT]:
+        del os.environ[name]
+    # Processes import what is tested, and not what happens to be installed.
+    path = os.pathsep.join(map(str, session.config.getini("pythonpath")))
+    os.environ.update(GIVEN, PYTHONPATH=path)
+    time.tzset()
+    # Each session of boto3 reads its services' models anew, which is most of what making a client takes.
+    botocore.session.create_loader = functools.cache(botocore.session.create_loader)

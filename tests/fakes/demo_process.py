@@ -58,10 +58,11 @@ def guarded_folder(number: int) -> Path | None:
     return Path(words[words.index("--folder") + 1]) if "--folder" in words else None
 
 
-def is_listening(port: int) -> bool:
-    """Whether anybody listens on this port of loopback."""
-    rows = (line.split() for line in (PROC / "net" / "tcp").read_text().splitlines()[1:])
-    return any(row[1] == f"0100007F:{port:04X}" and row[3] == LISTENING for row in rows)
+def listeners() -> set[tuple[int, str]]:
+    """Who listens on loopback: port and socket; a port is soon somebody else's, a socket never is."""
+    rows = [line.split() for line in (PROC / "net" / "tcp").read_text().splitlines()[1:]]
+    listening = [row for row in rows if row[1].startswith("0100007F:") and row[3] == LISTENING]
+    return {(int(row[1].partition(":")[2], 16), row[9]) for row in listening}
 
 
 @dataclass
@@ -72,6 +73,7 @@ class DemoProcess:
     lines: list[str] = field(default_factory=list)
     started: set[Started] = field(default_factory=set)
     folders: set[Path] = field(default_factory=set)
+    listeners: set[tuple[int, str]] = field(default_factory=set)
     errors: str = ""
 
     def read_until(self, text: str) -> None:
@@ -86,8 +88,10 @@ class DemoProcess:
     def look(self) -> None:
         """Remember what it has started by now."""
         now = descendants(self.process.pid)
-        self.folders |= {folder for each in now - self.started if (folder := guarded_folder(each.number))}
+        # All of them each time: one that was only just forked has the words of its parent until it has become a guard.
+        self.folders |= {folder for each in now if (folder := guarded_folder(each.number))}
         self.started |= now
+        self.listeners |= listeners()
 
     def interrupt(self) -> None:
         """Press Ctrl-C."""
@@ -123,7 +127,7 @@ class DemoProcess:
         return [
             *(f"process {each.number}" for each in self.started if each.is_alive),
             *(f"folder {each}" for each in self.folders if each.exists()),
-            *(f"port {each}" for each in self.ports if is_listening(each)),
+            *(f"port {port}" for port, _ in self.listeners & listeners() if port in self.ports),
         ]
 
 

@@ -25,7 +25,7 @@ from relaunch.core.triggers.events import GithubEvent
 
 PUSH = json.dumps(load_event("github.push")).encode()
 # The handler of one container answers all examples, as it would.
-in_one_container = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+in_one_container = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ def world(built: str) -> Iterator[LocalWorld]:
     """One deployment for the whole run; a third of the events arrives twice, a third after later ones."""
     assert built
     settings = WorldSettings(
-        training=Training(steps=100, step_delay_seconds=0.03, checkpoint_every=10),
+        training=Training(steps=200, step_delay_seconds=0.03, checkpoint_every=10),
         disorder=Disorder(duplicated=0.3, reordered=0.3, seed=1),
     )
     with local_world(settings) as opened:

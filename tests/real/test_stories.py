@@ -28,7 +28,7 @@ from relaunch_local.stack.build import REPOSITORY
 from relaunch_local.stack.local_stack import LocalWorld
 from relaunch_local.stack.training_cluster import CLUSTER
 
-PATIENCE_SECONDS = 90.0
+PATIENCE_SECONDS = 300.0
 PAUSE_SECONDS = 0.1
 
 
@@ -114,6 +114,14 @@ def running_on(relaunch: Dependencies, job_id: str) -> str:
     return eventually(instance)
 
 
+def start_observing(world: LocalWorld) -> None:
+    """Bring up the function that answers warnings with a warning of somebody else's machine: trainings are short."""
+    event = load_event("aws.ec2.spot-interruption-warning")
+    instance_id = event["detail"]["instance-id"]
+    world.publish(event)
+    eventually(lambda: any(instance_id in str(each.parameters) for each in list(world.simulator.requests)) or None)
+
+
 def outcome(relaunch: Dependencies, job_id: str) -> JobHistory:
     """The job's history, once it is over."""
 
@@ -151,6 +159,7 @@ def uninterrupted_result(steps: int) -> tuple[float, str]:
 def test_a_pushed_training_that_loses_its_machine_resumes_on_another_and_ends_as_if_nothing_had_happened(
     world: LocalWorld, relaunch: Dependencies
 ) -> None:
+    start_observing(world)
     known = job_ids(relaunch)
 
     assert push(world, "a" * 40) == 202

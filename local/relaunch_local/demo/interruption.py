@@ -10,10 +10,6 @@ from relaunch_local.demo.evidence import read_checkpoints
 from relaunch_local.demo.session import Stage
 from relaunch_local.stack.build import REPOSITORY
 
-WARNING_SECONDS = 6.0
-"""How long ahead a warning comes, in seconds as we live them; on AWS it is 120."""
-EC2_WARNING_SECONDS = 120
-
 WARNING = REPOSITORY / "events" / "aws.ec2.spot-interruption-warning.json"
 
 
@@ -38,11 +34,9 @@ def warn(stage: Stage, job_id: str, instance: str) -> None:
     """Let EC2 warn of the interruption of a job's machine, and watch what Relaunch does."""
     simulator = stage.local.simulator
     with simulator.clock.lock:
-        simulator.interrupt(instance, lead_seconds=WARNING_SECONDS * simulator.clock.speed)
+        simulator.interrupt(instance)
     stage.witness.note("warning", instance_id=instance, job_id=job_id)
-    stage.screen.line(
-        Text(f"EC2: {instance} goes in {WARNING_SECONDS:.0f} s (on AWS: {EC2_WARNING_SECONDS})", style="bold yellow")
-    )
+    stage.screen.line(Text(f"EC2: {instance} goes in two minutes", style="bold yellow"))
     task = stage.expect_job(job_id, "its task is known", lambda history: history.attempts[0].task_arn)
     stop = stage.expect_request("StopTask", "StopTask for its task", lambda request: request["task"] == task)
     stored = stage.expect(

@@ -26,7 +26,7 @@ ROOT_SECRET: Final = "test"  # noqa: S105 - everybody's
 
 EMULATOR_LOG = "emulator.log"
 
-START_SECONDS = 60.0
+START_SECONDS = 300.0
 PORT_ATTEMPTS = 5
 POLL_SECONDS = 0.05
 

@@ -4,13 +4,13 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import boto3
 
-from relaunch_local.ecs import EcsServer, EcsSimulator, PolicyAuthorizer, WallClock
+from relaunch_local.ecs import EcsServer, EcsSimulator, PolicyAuthorizer, Timing, WallClock
 from relaunch_local.stack.account import CHECKPOINTS, DATASETS, provision_account
 from relaunch_local.stack.callers import Callers
 from relaunch_local.stack.container_logs import ContainerLogs
@@ -29,7 +29,6 @@ from relaunch_local.stack.training_cluster import (
 Report = Callable[[str], None]
 
 SIMULATED_SERVICES = frozenset({"ecs", "ec2"})
-MINIMUM_DEADLINE_SECONDS = 5
 MEMORY = Path("/dev/shm")  # noqa: S108 - Linux's file system in memory; only our own new folder in it is used
 ROOM_BYTES = 4 * 2**30
 
@@ -39,11 +38,11 @@ class WorldSettings:
     """What the local world is like."""
 
     speed: float = 40.0
-    """How much faster than on AWS machines come and go: a warning is given 120 seconds divided by this ahead."""
+    """How much faster than on AWS machines come and go."""
     training: Training = field(default_factory=Training)
     disorder: Disorder = field(default_factory=Disorder)
     provisioning_deadline_seconds: float = 480.0
-    """As the template's parameter, which is given this divided by the speed."""
+    """As the template's parameter: functions start no faster than on AWS."""
     parameters: Mapping[str, str] = field(default_factory=dict)
     """More parameters for the template, or other values."""
 
@@ -140,7 +139,8 @@ def running_simulator(settings: WorldSettings, callers: Callers, containers: Con
     """Run the ECS simulator on the wall clock and on a port of its own."""
     clock = WallClock(speed=settings.speed)
     authorize = PolicyAuthorizer(callers.policies_of)
-    server = EcsServer(EcsSimulator(clock, containers, simulator_settings(), authorize=authorize))
+    simulated = replace(simulator_settings(), timing=lived_timing(settings.speed))
+    server = EcsServer(EcsSimulator(clock, containers, simulated, authorize=authorize))
     clock.start()
     server.start()
     try:
@@ -150,14 +150,19 @@ def running_simulator(settings: WorldSettings, callers: Callers, containers: Con
         clock.stop()
 
 
+def lived_timing(speed: float) -> Timing:
+    """Return the region's delays, with those undivided in which functions and trainings do something: they are real."""
+    as_on_aws = Timing()
+    return Timing(stop_timeout=as_on_aws.stop_timeout * speed, warning_lead=as_on_aws.warning_lead * speed)
+
+
 def template_parameters(settings: WorldSettings) -> dict[str, str]:
     """The template's parameters in the local world."""
-    deadline = max(MINIMUM_DEADLINE_SECONDS, round(settings.provisioning_deadline_seconds / settings.speed))
     return {
         "ClusterName": CLUSTER,
         "CapacityProviders": capacity_providers(),
         "CheckpointBuckets": f"{CHECKPOINTS},{DATASETS}",
-        "ProvisioningDeadlineSeconds": str(deadline),
+        "ProvisioningDeadlineSeconds": str(round(settings.provisioning_deadline_seconds)),
         "TableDeletionPolicy": "Delete",
         "PointInTimeRecovery": "false",
         **settings.parameters,

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-STOP_SECONDS = 5.0
+STOP_SECONDS = 60.0
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import pytest
 from fakes.repository import REPOSITORY
 
 EXAMPLES = REPOSITORY / "examples"
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 300
 
 Event = dict[str, Any]
 

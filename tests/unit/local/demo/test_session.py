@@ -122,6 +122,7 @@ def test_the_users_aws_settings_and_proxies_are_kept_away_and_given_back(monkeyp
     with without_aws_settings():
         assert "AWS_PROFILE" not in os.environ
         assert "https_proxy" not in os.environ
+        assert (os.environ["AWS_CONFIG_FILE"], os.environ["AWS_SHARED_CREDENTIALS_FILE"]) == (os.devnull, os.devnull)
         os.environ["AWS_REGION"] = "eu-central-1"
 
     assert os.environ["AWS_PROFILE"] == "production"

@@ -28,7 +28,7 @@ from relaunch_local.ecs import (
     WallClock,
 )
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 300.0
 WAITING = "import time; print('ready', flush=True); time.sleep(60)"
 SAVING = textwrap.dedent(
     """

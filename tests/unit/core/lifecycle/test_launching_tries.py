@@ -1,0 +1,147 @@
+from dataclasses import replace
+
+import pytest
+
+from fakes.builders import (
+    NOW,
+    make_attempt,
+    make_instance_type,
+    make_offering,
+    make_placement,
+    make_selection,
+    task_arn,
+)
+from relaunch.core.jobs.job import Placement, PlacementState, Stop, StopKind
+from relaunch.core.launches.derived_revision import PreparedRevision
+from relaunch.core.launches.launch import PlacementFailed
+from relaunch.core.lifecycle.events import LaunchAnswered, OfferingChosen
+from relaunch.core.lifecycle.table import decide
+from unit.core.lifecycle.launched import LIMITS, SOON, after, chosen
+from unit.core.lifecycle.table_matrix import SITUATIONS
+
+
+def test_the_first_launch_freezes_everything_the_request_is_made_of():
+    decision = decide(SITUATIONS["w0"], chosen("s3://c/resnet/x/attempt-1/"), SOON, LIMITS)
+
+    attempt = decision.job.current_attempt
+    assert (attempt.number, attempt.placement.number) == (1, 1)
+    assert attempt.placement.state is PlacementState.PENDING
+    assert attempt.placement.requested_at == SOON
+    assert attempt.placement.capacity_provider == "g5-xlarge-spot"
+    assert attempt.placement.resume_uri == "s3://c/resnet/x/attempt-1/"
+    assert attempt.task_arn is None
+    assert decision.selection is not None
+    assert decision.job.pending == ()
+    assert decision.timeline[0].detail == (
+        "g5.xlarge spot by g5-xlarge-spot at $0.4000/h, resuming from s3://c/resnet/x/attempt-1/"
+    )
+
+
+def test_everything_that_was_prepared_is_frozen_with_the_try():
+    part = make_offering(make_instance_type("g6f.xlarge", gpu_partition_size=0.125))
+    prepared = PreparedRevision("arn:derived", (3,), takes_all_neuron=True)
+
+    attempt = after(SITUATIONS["w0"], OfferingChosen(part, make_selection(), None, prepared)).current_attempt
+
+    assert attempt.placement == Placement(
+        number=1,
+        offering=part.key,
+        capacity_provider="g6f-xlarge-spot",
+        price_usd_per_hour=0.40,
+        requested_at=SOON,
+        revision_arn="arn:derived",
+        neuron_devices=(3,),
+        takes_all_neuron=True,
+        gpu_partition_size=0.125,
+    )
+
+
+def test_a_neuron_job_is_told_its_devices():
+    chosen_devices = OfferingChosen(make_offering(), make_selection(), None, PreparedRevision(None, (3,)))
+
+    entry = decide(SITUATIONS["w0"], chosen_devices, SOON, LIMITS).timeline[0]
+
+    assert entry.detail == "g5.xlarge spot by g5-xlarge-spot at $0.4000/h, Neuron device 3"
+
+
+def test_an_offering_that_names_neither_provider_nor_price_is_frozen_without():
+    bare = chosen(capacity_provider=None, price_usd_per_hour=None, on_demand_usd_per_hour=None)
+
+    placement = after(SITUATIONS["w0"], bare).current_attempt.placement
+
+    assert (placement.capacity_provider, placement.price_usd_per_hour) == ("", 0.0)
+
+
+def test_a_launch_ends_what_was_said_of_the_wait():
+    assert after(replace(SITUATIONS["wc"], reason="nothing is to be had right now"), chosen()).reason == ""
+
+
+def test_spot_without_a_known_price_is_reckoned_at_the_on_demand_price():
+    job = after(SITUATIONS["w0"], chosen(price_usd_per_hour=None, on_demand_usd_per_hour=1.0))
+
+    assert job.current_attempt.placement.price_usd_per_hour == 1.0
+
+
+def test_an_attempt_that_never_started_keeps_its_number_and_its_closed_tries():
+    earlier = make_attempt(
+        placement=make_placement(3, state=PlacementState.CLOSED, task_arn=task_arn(3)),
+        closed_placements=(make_placement(2, state=PlacementState.CLOSED, task_arn=task_arn(2)),),
+        stop=Stop(StopKind.NO_CAPACITY, NOW),
+    )
+
+    attempt = after(replace(SITUATIONS["w0"], attempt=earlier), chosen()).current_attempt
+
+    assert (attempt.number, attempt.placement.number) == (1, 4)
+    assert [each.task_arn for each in attempt.closed_placements] == [task_arn(2), task_arn(3)]
+    assert attempt.stop is None
+    assert attempt.task_version == 0
+
+
+def test_an_attempt_that_started_uses_its_number_up():
+    attempt = after(SITUATIONS["wr"], chosen()).current_attempt
+
+    assert (attempt.number, attempt.placement.number) == (2, 1)
+    assert attempt.closed_placements == ()
+    assert attempt.started_at is None
+    assert attempt.instance_id is None
+
+
+def test_an_attempt_whose_task_was_lost_uses_its_number_up_for_it_may_have_started():
+    tried = make_placement(state=PlacementState.CLOSED, task_arn=task_arn(), is_lost=True)
+    lost = make_attempt(placement=tried, stop=Stop(StopKind.HOST_LOST, NOW))
+
+    attempt = after(replace(SITUATIONS["w0"], attempt=lost), chosen()).current_attempt
+
+    assert (attempt.number, attempt.placement.number) == (2, 1)
+    assert attempt.closed_placements == ()
+
+
+def test_only_the_latest_tries_are_kept_and_their_numbers_go_on():
+    job = SITUATIONS["w0"]
+    for _ in range(12):
+        job = after(job, chosen())
+        number = job.current_attempt.placement.number
+        job = after(job, LaunchAnswered(1, number, PlacementFailed(("RESOURCE:GPU",))))
+
+    assert job.current_attempt.placement.number == 12
+    assert [each.number for each in after(job, chosen()).current_attempt.closed_placements] == list(range(5, 13))
+
+
+@pytest.mark.parametrize(
+    ("with_task", "kept"),
+    [
+        pytest.param((1, 2), [1, 2, 5, 6, 7, 8, 9, 10], id="old-tries-that-had-a-task"),
+        pytest.param(range(1, 10), range(3, 11), id="all-but-the-last-had-a-task"),
+        pytest.param(range(1, 11), range(3, 11), id="all-had-a-task"),
+    ],
+)
+def test_tries_without_a_task_are_forgotten_first_for_late_news_must_find_the_try_it_is_of(with_task, kept):
+    tries = [
+        make_placement(number, state=PlacementState.CLOSED, task_arn=task_arn(number) if number in with_task else None)
+        for number in range(1, 11)
+    ]
+    earlier = make_attempt(placement=tries[-1], closed_placements=tuple(tries[:-1]))
+
+    attempt = after(replace(SITUATIONS["w0"], attempt=earlier), chosen()).current_attempt
+
+    assert [each.number for each in attempt.closed_placements] == list(kept)

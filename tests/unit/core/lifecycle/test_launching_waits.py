@@ -1,0 +1,150 @@
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from fakes.builders import NOW, make_definition, make_job, make_selection
+from relaunch.core.jobs.job import STACK_SLOT, JobState, Waiting, WaitReason
+from relaunch.core.lifecycle.events import ImageArrived, NothingKept, SlotDenied, TimePassed
+from relaunch.core.lifecycle.launching import IMAGE_POLL_INTERVAL
+from relaunch.core.lifecycle.table import decide
+from relaunch.core.revisions.images import FoundImage
+from unit.core.lifecycle.launched import ADMIT, LAUNCH, LIMITS, SOON, after, chosen
+from unit.core.lifecycle.table_matrix import SITUATIONS
+
+
+def test_who_waited_for_a_slot_and_got_it_lets_the_next_one_look():
+    assert after(SITUATIONS["ws"], chosen()).pending == (ADMIT,)
+
+
+@pytest.mark.parametrize(
+    ("waited_for", "denied_by", "effects"),
+    [
+        pytest.param(STACK_SLOT, "resnet", (ADMIT,), id="the-stack-has-one-but-not-its-definition"),
+        pytest.param("resnet", STACK_SLOT, (), id="its-definition-has-one-but-not-the-stack"),
+        pytest.param("resnet", "resnet", (), id="still-none"),
+    ],
+)
+def test_a_slot_that_a_job_cannot_use_is_passed_on(waited_for, denied_by, effects):
+    waiting = Waiting(WaitReason.SLOT, NOW, "", slot=waited_for)
+
+    assert after(replace(SITUATIONS["ws"], waiting=waiting), SlotDenied(denied_by, 5)).pending == effects
+
+
+@pytest.mark.parametrize(
+    ("slot", "detail"),
+    [
+        ("resnet", "definition resnet has no free slot of its 5 (max_running_jobs)"),
+        (STACK_SLOT, "the stack has no free slot of its 5 (max_running_jobs)"),
+    ],
+)
+def test_a_denied_slot_is_said_to_be_waited_for(slot, detail):
+    job = after(SITUATIONS["w0"], SlotDenied(slot, 5))
+
+    assert job.waiting == Waiting(WaitReason.SLOT, SOON, detail, slot=slot)
+    assert job.reason == detail
+    assert not job.has_slot
+    assert job.wake_at == SOON + timedelta(minutes=15)
+
+
+def test_who_goes_on_waiting_for_the_same_does_so_since_then_without_another_line():
+    first = decide(SITUATIONS["w0"], SlotDenied("resnet", 5), NOW, LIMITS)
+    again = decide(first.job, SlotDenied("resnet", 6), SOON, LIMITS)
+
+    assert len(first.timeline) == 1
+    assert again.timeline == ()
+    assert again.job.waiting is not None
+    assert again.job.waiting.since == NOW
+    assert "of its 6" in again.job.waiting.detail
+
+
+def test_nothing_that_ever_satisfies_it_fails_the_job_with_the_reason():
+    event = NothingKept(make_selection(kept=()), "price-cap removed the last offering", True, False, None)
+
+    decision = decide(SITUATIONS["w0"], event, SOON, LIMITS)
+
+    assert decision.job.reason == "price-cap removed the last offering"
+    assert decision.selection is event.selection
+
+
+@pytest.mark.parametrize(
+    ("is_price", "retry_in", "reason", "wakes_in"),
+    [
+        pytest.param(False, timedelta(minutes=20), WaitReason.CAPACITY, timedelta(minutes=20), id="memory-expires"),
+        pytest.param(False, timedelta(seconds=1), WaitReason.CAPACITY, timedelta(seconds=15), id="not-in-a-hurry"),
+        pytest.param(True, None, WaitReason.PRICE, timedelta(minutes=5), id="prices-change-when-they-will"),
+    ],
+)
+def test_nothing_for_now_is_waited_for(is_price, retry_in, reason, wakes_in):
+    retry_at = SOON + retry_in if retry_in else None
+    event = NothingKept(make_selection(kept=()), "none", False, is_price, retry_at)
+
+    decision = decide(SITUATIONS["w0"], event, SOON, LIMITS)
+
+    assert decision.job.waiting == Waiting(reason, SOON, "none", SOON + wakes_in)
+    assert decision.job.wake_at == SOON + wakes_in
+    assert decision.selection is event.selection
+
+
+def test_a_wait_for_capacity_ends_with_the_deadline_at_the_latest():
+    job = make_job(definition=make_definition(deadline=timedelta(minutes=3)))
+    event = NothingKept(make_selection(kept=()), "none", False, False, SOON + timedelta(hours=1))
+
+    assert after(job, event).wake_at == NOW + timedelta(minutes=3)
+    assert after(make_job(), event).wake_at == SOON + timedelta(hours=1)
+
+
+def test_who_was_let_in_and_finds_no_capacity_passes_its_slot_on():
+    event = NothingKept(make_selection(kept=()), "none", False, False, None)
+
+    assert after(SITUATIONS["ws"], event).pending == (ADMIT,)
+    assert after(SITUATIONS["w0"], event).pending == ()
+
+
+def test_an_image_that_arrives_lets_its_job_go_on():
+    found = FoundImage("sha256:5e07", ("linux/arm64",))
+    job = after(SITUATIONS["wi"], ImageArrived("trainer", "5e07", found))
+
+    assert job.waiting is not None
+    assert job.waiting.reason is WaitReason.LAUNCH
+    assert job.pending == (LAUNCH,)
+    assert job.reason == "image trainer:5e07 is there; main runs trainer:5e07 (sha256:5e07) for linux/arm64"
+    assert job.images == {"main": "111122223333.dkr.ecr.us-east-1.amazonaws.com/trainer@sha256:5e07"}
+    assert [each.platforms for each in job.revision.containers] == [("linux/arm64",)]
+
+
+@pytest.mark.parametrize(
+    ("until", "wakes_at"),
+    [
+        pytest.param(SOON + timedelta(minutes=25), SOON + IMAGE_POLL_INTERVAL, id="looks-again"),
+        pytest.param(SOON + timedelta(seconds=30), SOON + timedelta(seconds=30), id="not-beyond-its-limit"),
+        pytest.param(None, SOON + IMAGE_POLL_INTERVAL, id="without-a-limit"),
+    ],
+)
+def test_a_wait_for_an_image_is_looked_at_again_in_case_its_event_got_lost(until, wakes_at):
+    job = make_job(waiting=Waiting(WaitReason.IMAGE, NOW, "waiting for image trainer:5e07", until))
+
+    decision = decide(job, TimePassed(), SOON, LIMITS)
+
+    assert decision.job.wake_at == wakes_at
+    assert decision.timeline == ()
+
+
+def test_an_image_that_does_not_come_in_time_fails_the_job():
+    job = make_job(waiting=Waiting(WaitReason.IMAGE, NOW, "waiting for image trainer:5e07", SOON))
+
+    decision = decide(job, TimePassed(), SOON, LIMITS)
+
+    assert (decision.job.state, decision.job.ended_at) == (JobState.FAILED, SOON)
+    assert decision.job.reason == "waiting for image trainer:5e07: it did not come until 09:27:53 UTC"
+    assert decision.timeline[0].event == "no image"
+
+
+@pytest.mark.parametrize(("situation", "minutes"), [("w0", 5), ("wc", 5), ("wb", 5), ("ws", 15)], ids=str)
+def test_waiting_jobs_are_launched_when_they_are_woken(situation, minutes):
+    decision = decide(SITUATIONS[situation], TimePassed(), SOON, LIMITS)
+
+    assert decision.job.pending == (LAUNCH,)
+    assert decision.job.wake_at == SOON + timedelta(minutes=minutes)
+    assert decision.job.waiting == SITUATIONS[situation].waiting
+    assert decision.timeline == ()
