@@ -85,7 +85,7 @@ def apply_without_pending(job: Job, event: JobEvent, deps: Dependencies) -> Job:
         return job
     effects = decided.job.pending
     unmarked = replace(decided, job=replace(decided.job, pending=()))
-    saved = deps.jobs.save_job(advancing._write(job, unmarked, deps))
+    saved = deps.jobs.save_job(unmarked)
     for effect in effects:
         advancing._perform(saved, effect, deps)
     return saved
