@@ -8,7 +8,6 @@ from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuReq
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.revisions.revision import ContainerRequirement
 from relaunch.core.selection.gpu_share import (
-    Rejection,
     ShareRequirement,
     check_requirement,
     derive_share,
@@ -17,6 +16,7 @@ from relaunch.core.selection.gpu_share import (
     supports_mps,
 )
 from relaunch.core.selection.offering_filters import SelectionLimits
+from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.selection import Selection, select
 
 A10G = make_instance_type("g5.xlarge")
@@ -88,7 +88,7 @@ def selected(
 )
 def test_what_no_share_can_be_is_said_and_never_selected(gpu: GpuRequirement, problem: str) -> None:
     assert check_requirement(gpu) == (problem,)
-    assert problem in selected(gpu, A10G).rejected[0].reason
+    assert problem in selected(gpu, A10G).rejected[0].rejection.reason
 
 
 def test_everything_that_is_wrong_with_a_share_is_told_at_once() -> None:
@@ -164,10 +164,10 @@ def test_a_machine_that_can_give_the_share_is_kept(gpu: GpuRequirement, machine:
 def test_a_machine_that_cannot_give_the_share_is_rejected_for_good(
     gpu: GpuRequirement, machine: InstanceType, reason: str
 ) -> None:
-    (rejection,) = selected(gpu, machine).rejected
+    (rejected,) = selected(gpu, machine).rejected
 
-    assert (rejection.filter_name, rejection.is_permanent) == ("share", True)
-    assert rejection.reason == reason
+    assert (rejected.filter_name, rejected.rejection.is_permanent) == ("share", True)
+    assert rejected.rejection.reason == reason
 
 
 @pytest.mark.parametrize(
@@ -199,9 +199,9 @@ def test_a_machine_that_cannot_give_the_share_is_rejected_for_good(
 def test_all_containers_of_a_task_must_ask_for_gpus_the_same_way(
     gpu: GpuRequirement, other: ContainerRequirement, reason: str
 ) -> None:
-    (rejection,) = selected(gpu, A10G, containers=(MAIN, other)).rejected
+    (rejected,) = selected(gpu, A10G, containers=(MAIN, other)).rejected
 
-    assert rejection.reason == f"container `metrics` asks for {reason}"
+    assert rejected.rejection.reason == f"container `metrics` asks for {reason}"
 
 
 def test_the_shares_of_all_containers_come_from_one_card() -> None:
@@ -209,7 +209,7 @@ def test_the_shares_of_all_containers_come_from_one_card() -> None:
 
     assert selected(share(memory_mib=13_721), T4, containers=beside).kept
     assert not selected(share(memory_mib=13_722), T4, containers=beside).kept
-    assert selected(share(), QUARTER, containers=beside).rejected[0].reason == (
+    assert selected(share(), QUARTER, containers=beside).rejected[0].rejection.reason == (
         "other containers of the task share the GPU through MPS, which a part of a GPU does not support"
     )
 

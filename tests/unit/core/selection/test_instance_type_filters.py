@@ -10,7 +10,6 @@ from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.selection.gpu_share import ShareRequirement
 from relaunch.core.selection.instance_type_filters import (
     RESERVED_PORTS,
-    Rejection,
     TypeFilter,
     check_accelerator,
     check_allow_list,
@@ -29,6 +28,7 @@ from relaunch.core.selection.instance_type_filters import (
     check_vcpu,
     format_mib,
 )
+from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.requirements import Requirements
 
 MACHINE = make_instance_type("g5.xlarge", compute_capability=(8, 6), gpu_memory_mib=22_888, memory_mib=16_384)

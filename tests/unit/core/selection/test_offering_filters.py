@@ -16,7 +16,6 @@ from fakes.builders import (
 )
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.offerings.quotas import QuotaRoom, quota_of
-from relaunch.core.selection.instance_type_filters import Rejection
 from relaunch.core.selection.offering_filters import (
     OfferingCriteria,
     OfferingFilter,
@@ -30,6 +29,7 @@ from relaunch.core.selection.offering_filters import (
     check_spot_ratio,
     derive_criteria,
 )
+from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.requirements import Requirements
 
 SPOT, ON_DEMAND = make_offering(), make_offering(purchase=PurchaseOption.ON_DEMAND)

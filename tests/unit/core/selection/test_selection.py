@@ -287,9 +287,9 @@ def test_a_machine_that_lacks_something_is_rejected_for_good_and_told_why(
 ) -> None:
     selection = selected(definition, offered(machine), revision=revision)
 
-    (rejection,) = selection.rejected
-    assert (selection.kept, rejection.filter_name) == ((), filter_name)
-    assert reason in rejection.reason
+    (rejected,) = selection.rejected
+    assert (selection.kept, rejected.filter_name) == ((), filter_name)
+    assert reason in rejected.rejection.reason
     assert selection.is_permanent
     assert selection.last_filter == filter_name
 
@@ -359,7 +359,7 @@ def test_awsvpc_needs_subnets() -> None:
     bridged = selected(ONE_GPU, offered(A10G), has_subnets=False)
 
     assert (without.last_filter, without.is_permanent) == ("network-mode", True)
-    assert "SubnetIds" in without.rejected[0].reason
+    assert "SubnetIds" in without.rejected[0].rejection.reason
     assert selected(ONE_GPU, offered(A10G), revision=awsvpc, has_subnets=True).kept
     assert bridged.kept
 
@@ -371,9 +371,9 @@ def test_a_disk_that_is_known_to_be_too_small_is_rejected_and_one_that_is_not_kn
     selection = selected(replace(ONE_GPU, disk_gib=200), small, enough, unknown)
 
     assert set(selection.kept) == {enough, unknown}
-    (rejection,) = selection.rejected
-    assert (rejection.offering, rejection.filter_name) == (small, "disk")
-    assert rejection.reason == "its disk has 100 GiB; 200 are asked for"
+    (rejected,) = selection.rejected
+    assert (rejected.offering, rejected.filter_name) == (small, "disk")
+    assert rejected.rejection.reason == "its disk has 100 GiB; 200 are asked for"
     assert selected(ONE_GPU, small).kept
     assert selected(replace(ONE_GPU, disk_gib=200), small).is_permanent
 
@@ -400,8 +400,8 @@ def test_the_lower_of_the_two_price_caps_holds_and_is_named() -> None:
     by_definition = selected(replace(ONE_GPU, max_price_usd_per_hour=0.5), offering)
     by_stack = selected(replace(ONE_GPU, max_price_usd_per_hour=9.0), offering, max_price_usd_per_hour=0.7)
 
-    assert "1 USD per hour; the job's cap is 0.5" in by_definition.rejected[0].reason
-    assert "the stack's cap is 0.7" in by_stack.rejected[0].reason
+    assert "1 USD per hour; the job's cap is 0.5" in by_definition.rejected[0].rejection.reason
+    assert "the stack's cap is 0.7" in by_stack.rejected[0].rejection.reason
     assert selected(replace(ONE_GPU, max_price_usd_per_hour=1.0), offering).kept
 
 
@@ -418,7 +418,7 @@ def test_a_dear_spot_price_may_fall_but_an_on_demand_price_does_not() -> None:
 def test_an_offering_without_any_price_cannot_keep_a_cap() -> None:
     selection = selected(ONE_GPU, offered(A10G, price_usd_per_hour=None, on_demand_usd_per_hour=None))
 
-    assert "not known" in selection.rejected[0].reason
+    assert "not known" in selection.rejected[0].rejection.reason
     assert selection.last_filter == "price-cap"
 
 
@@ -429,7 +429,7 @@ def test_spot_that_is_hardly_cheaper_is_rejected_until_its_price_falls() -> None
     selection = selected(ONE_GPU, dear)
 
     assert (selection.last_filter, selection.is_permanent) == ("spot-ratio", False)
-    assert "95% of the on-demand price" in selection.rejected[0].reason
+    assert "95% of the on-demand price" in selection.rejected[0].rejection.reason
     assert selected(ONE_GPU, just_cheap_enough).kept
     assert selected(ONE_GPU, dear, max_spot_ratio=1.0).kept
 
@@ -453,7 +453,7 @@ def test_what_failed_lately_is_avoided_until_its_time_is_over() -> None:
     later = select(ONE_GPU, REVISION, (spot,), memory, failure.until, SelectionLimits())
 
     assert now.kept == (on_demand,)
-    assert "interrupted at 09:26 UTC; avoided until 09:56 UTC" in now.rejected[0].reason
+    assert "interrupted at 09:26 UTC; avoided until 09:56 UTC" in now.rejected[0].rejection.reason
     assert later.kept == (spot,)
 
 
@@ -604,7 +604,7 @@ def test_a_quota_smaller_than_the_machine_rejects_it_for_good_and_is_named() -> 
     selection = selected(ONE_GPU, offered(FOUR_A10G, SPOT), quotas={"L-3819A6DF": QuotaRoom(32)})
 
     assert (selection.last_filter, selection.is_permanent) == ("quota", True)
-    assert selection.rejected[0].reason == (
+    assert selection.rejected[0].rejection.reason == (
         "it has 48 vCPU and the account's quota is 32: ask AWS for more of "
         '"All G and VT Spot Instance Requests" (L-3819A6DF)'
     )
@@ -617,7 +617,7 @@ def test_a_quota_that_other_jobs_use_up_is_worth_waiting_for() -> None:
 
     assert (selection.last_filter, selection.is_permanent) == ("quota", False)
     assert selection.retry_at == NOW + timedelta(minutes=5)
-    assert "it has 4 vCPU and other jobs use 6 of the quota's 8" in selection.rejected[0].reason
+    assert "it has 4 vCPU and other jobs use 6 of the quota's 8" in selection.rejected[0].rejection.reason
 
 
 @pytest.mark.parametrize(
@@ -748,12 +748,12 @@ def test_rows_are_json_with_the_chosen_first_and_the_furthest_rejected_next() ->
         "reason": "",
         "is_permanent": None,
     }
-    (rejection,) = selected(needing_gpu(memory_mib=24 * 1024), offered(T4)).rejected
+    (rejected,) = selected(needing_gpu(memory_mib=24 * 1024), offered(T4)).rejected
     assert rows[2] == explain_rows(selected(ONE_GPU, offered(T4)))[0] | {
         "rank": None,
         "verdict": "rejected",
         "filter": "memory-per-card",
-        "reason": rejection.reason,
+        "reason": rejected.rejection.reason,
         "is_permanent": True,
     }
 

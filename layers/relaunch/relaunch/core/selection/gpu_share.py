@@ -13,6 +13,7 @@ from relaunch.core.definitions.accelerator import GpuRequirement, Isolation
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.revisions.revision import ContainerRequirement
+from relaunch.core.selection.rejection import Rejection
 
 # What ECS can hand out of a card is what its agent registered, which is less than the card's nominal memory: a T4 of
 # 16,384 MiB shows 15,360, and 15,109 under older drivers (92 %). Counting on too little only takes a larger card;
@@ -40,14 +41,6 @@ class ShareRequirement:
     beside_mib: int = 0
     partition: float = 0.0
     conflict: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Rejection:
-    """Why a machine cannot give a share, and how far off it is as a share of what is asked (0: cannot be said)."""
-
-    reason: str
-    shortfall: float = 0.0
 
 
 def check_requirement(gpu: GpuRequirement) -> tuple[str, ...]:

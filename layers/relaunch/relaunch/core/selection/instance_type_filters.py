@@ -2,13 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
 from types import MappingProxyType
 
 from relaunch.core.definitions.accelerator import Interconnect
 from relaunch.core.offerings.instance_types import InstanceType, is_same_name
 from relaunch.core.selection.gpu_share import find_share_rejection
+from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.requirements import CARD_MEMORY_TOLERANCE, Requirements, usable_memory_mib
 
 RESERVED_PORTS = MappingProxyType(
@@ -17,19 +16,6 @@ RESERVED_PORTS = MappingProxyType(
 # What machines run, by EC2's name of their architecture and by the names of images' platforms (OCI Image Format
 # Specification); the first of each is the usual one.
 RUN_PLATFORMS = MappingProxyType({"x86_64": ("linux/amd64", "linux/386"), "arm64": ("linux/arm64", "linux/arm")})
-
-
-@dataclass(frozen=True, slots=True)
-class Rejection:
-    """Why a filter rejects: in words for the user, and how far off as a share of what is asked (0: cannot be said).
-
-    `is_permanent` tells that waiting changes nothing; `retry_at` is when the rejection ends by itself, where known.
-    """
-
-    reason: str
-    shortfall: float = 0.0
-    is_permanent: bool = True
-    retry_at: datetime | None = None
 
 
 TypeFilter = Callable[[Requirements, InstanceType], Rejection | None]
@@ -90,8 +76,7 @@ def check_card_memory(required: Requirements, machine: InstanceType) -> Rejectio
 
 def check_share(required: Requirements, machine: InstanceType) -> Rejection | None:
     """Reject machines that cannot give the share of a GPU that is asked for."""
-    rejection = find_share_rejection(required.share, machine) if required.share else None
-    return Rejection(rejection.reason, rejection.shortfall) if rejection else None
+    return find_share_rejection(required.share, machine) if required.share else None
 
 
 def check_compute_capability(required: Requirements, machine: InstanceType) -> Rejection | None:

@@ -9,8 +9,8 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.offering import CapacityMemory, Offering, OfferingKey
 from relaunch.core.offerings.quotas import NO_QUOTAS, Quotas, quota_of
 from relaunch.core.selection.expected_cost import GP3_USD_PER_GIB_MONTH
-from relaunch.core.selection.instance_type_filters import Rejection
 from relaunch.core.selection.neuron_devices import NETWORK_MODES, wants_neuron
+from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.requirements import Requirements, fills_machine
 
 # Other jobs end at times nobody knows; this is when it is worth another look.

@@ -21,7 +21,7 @@ def explain_rows(selection: Selection) -> tuple[Mapping[str, object], ...]:
     """
     cost = cost_of(selection.work)
     kept = [_row(each, rank, cost(each)) for rank, each in enumerate(selection.kept, start=1)]
-    return (*kept, *(_rejected_row(rejection, cost(rejection.offering)) for rejection in selection.rejected))
+    return (*kept, *(_rejected_row(each, cost(each.offering)) for each in selection.rejected))
 
 
 def _row(offering: Offering, rank: int | None, cost: float | None) -> dict[str, object]:
@@ -53,6 +53,10 @@ def _row(offering: Offering, rank: int | None, cost: float | None) -> dict[str, 
     }
 
 
-def _rejected_row(rejection: RejectedOffering, cost: float | None) -> dict[str, object]:
-    verdict = {"verdict": "rejected", "filter": rejection.filter_name, "reason": rejection.reason}
-    return _row(rejection.offering, None, cost) | verdict | {"is_permanent": rejection.is_permanent}
+def _rejected_row(rejected: RejectedOffering, cost: float | None) -> dict[str, object]:
+    return _row(rejected.offering, None, cost) | {
+        "verdict": "rejected",
+        "filter": rejected.filter_name,
+        "reason": rejected.rejection.reason,
+        "is_permanent": rejected.rejection.is_permanent,
+    }

@@ -11,7 +11,7 @@ from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import CapacityMemory, Offering
 from relaunch.core.revisions.revision import Revision
 from relaunch.core.selection.expected_cost import WorkAhead, cost_of, derive_work
-from relaunch.core.selection.instance_type_filters import TYPE_FILTERS, Rejection
+from relaunch.core.selection.instance_type_filters import TYPE_FILTERS
 from relaunch.core.selection.offering_filters import (
     GROUP_FILTERS,
     OFFERING_FILTERS,
@@ -21,6 +21,7 @@ from relaunch.core.selection.offering_filters import (
     derive_criteria,
 )
 from relaunch.core.selection.offering_table import OfferingGroup, OfferingTable, RankKey, rank_key
+from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.requirements import Requirements, derive_requirements
 
 FILTER_NAMES = tuple(name for name, _ in (*TYPE_FILTERS, *GROUP_FILTERS, *OFFERING_FILTERS))
@@ -28,18 +29,11 @@ FILTER_NAMES = tuple(name for name, _ in (*TYPE_FILTERS, *GROUP_FILTERS, *OFFERI
 
 @dataclass(frozen=True, slots=True)
 class RejectedOffering:
-    """An offering that was not kept: by which filter, and why in words for the user.
-
-    `shortfall` is how far off it was, as a share of what is asked. `is_permanent`: waiting does not change it.
-    `retry_at`: when it ends by itself, where that is known.
-    """
+    """An offering, the name of the first filter that rejected it, and the rejection."""
 
     offering: Offering
     filter_name: str
-    reason: str
-    shortfall: float = 0.0
-    is_permanent: bool = True
-    retry_at: datetime | None = None
+    rejection: Rejection
 
 
 @dataclass(frozen=True)
@@ -69,7 +63,7 @@ class Selection:
     @property
     def is_permanent(self) -> bool:
         """Tell whether nothing was kept and waiting will not change that."""
-        return self.chosen is None and all(rejection.is_permanent for rejection in self.rejected)
+        return self.chosen is None and all(each.rejection.is_permanent for each in self.rejected)
 
     @property
     def retry_at(self) -> datetime | None:
@@ -79,7 +73,8 @@ class Selection:
         """
         if self.chosen is not None:
             return None
-        return min((each.retry_at for each in self.rejected if each.retry_at is not None), default=None)
+        times = (each.rejection.retry_at for each in self.rejected)
+        return min((retry_at for retry_at in times if retry_at is not None), default=None)
 
     @property
     def nearest_rejection(self) -> RejectedOffering | None:
@@ -87,9 +82,11 @@ class Selection:
 
         One that waiting may help is nearer than any other.
         """
-        last = [rejection for rejection in self.rejected if rejection.filter_name == self.last_filter]
+        last = [each for each in self.rejected if each.filter_name == self.last_filter]
         return min(
-            last, key=lambda each: (each.is_permanent, each.shortfall, *rank_key(each.offering, 0)), default=None
+            last,
+            key=lambda each: (each.rejection.is_permanent, each.rejection.shortfall, *rank_key(each.offering, 0)),
+            default=None,
         )
 
 
@@ -172,13 +169,13 @@ class _Filtering:
         """Return every offering, as kept or as rejected."""
         kept: list[Offering] = []
         rejected: list[RejectedOffering] = []
-        for group, group_miss in self.groups:
+        for group, group_rejection in self.groups:
             for offering in group:
-                rejection = group_miss or _first_rejection(OFFERING_FILTERS, self.criteria, offering)
+                rejection = group_rejection or _first_rejection(OFFERING_FILTERS, self.criteria, offering)
                 if rejection is None:
                     kept.append(offering)
                 else:
-                    rejected.append(_reject(offering, *rejection))
+                    rejected.append(RejectedOffering(offering, *rejection))
         return tuple(sorted(kept, key=self._rank)), _rank_rejections(rejected)
 
     def _head(self, group: OfferingGroup) -> Offering | None:
@@ -201,13 +198,13 @@ def explain_rejection(selection: Selection) -> str:
     """
     if selection.kept:
         return ""
-    rejection, name = selection.nearest_rejection, selection.last_filter
-    if rejection is None or name is None:
+    nearest, name = selection.nearest_rejection, selection.last_filter
+    if nearest is None or name is None:
         return "there is no offering at all: the stack names no capacity providers (CapacityProviders)"
     verdict = "nothing satisfies this job" if selection.is_permanent else "nothing is to be had right now"
-    removed = sum(rejection.filter_name == name for rejection in selection.rejected)
+    removed = sum(each.filter_name == name for each in selection.rejected)
     of = f"the last {removed} of {len(selection.rejected)} offerings" if removed > 1 else "the last offering"
-    return f"{verdict}: {name} removed {of}; the nearest was {rejection.offering.key}: {rejection.reason}"
+    return f"{verdict}: {name} removed {of}; the nearest was {nearest.offering.key}: {nearest.rejection.reason}"
 
 
 def _first_type_rejection(required: Requirements, machine: InstanceType) -> _Filtered | None:
@@ -226,12 +223,6 @@ def _first_rejection(
     return None
 
 
-def _reject(offering: Offering, filter_name: str, rejection: Rejection) -> RejectedOffering:
-    return RejectedOffering(
-        offering, filter_name, rejection.reason, rejection.shortfall, rejection.is_permanent, rejection.retry_at
-    )
-
-
 def _rank_rejections(rejected: list[RejectedOffering]) -> tuple[RejectedOffering, ...]:
     """Order rejections so that those which came furthest are first."""
     places = {name: place for place, name in enumerate(FILTER_NAMES)}
@@ -239,7 +230,7 @@ def _rank_rejections(rejected: list[RejectedOffering]) -> tuple[RejectedOffering
 
 
 def _count_by_filter(offered: int, rejected: Sequence[RejectedOffering]) -> tuple[tuple[str, int, int], ...]:
-    removed = Counter(rejection.filter_name for rejection in rejected)
+    removed = Counter(each.filter_name for each in rejected)
     counts, left = [], offered
     for name in FILTER_NAMES:
         counts.append((name, left, left - removed[name]))

@@ -31,6 +31,7 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.job import Attempt, IntentKind, Job, JobState, Stop, StopIntent, StopKind, TimelineEntry
 from relaunch.core.jobs.lookup import due_at
 from relaunch.core.jobs.summary import summarize_job
+from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.selection import RejectedOffering
 from relaunch.ports import JobWrite, PermanentError
 
@@ -218,7 +219,7 @@ class TestSizes:
             RejectedOffering(
                 make_offering(f"g{size}.{size}xlarge", purchase, zone=f"us-east-1{zone}", price_usd_per_hour=size / 7),
                 "accelerator memory",
-                f"{size * 811} MiB per card is less than the {size * 1024} MiB that are asked for",
+                Rejection(f"{size * 811} MiB per card is less than the {size * 1024} MiB that are asked for"),
             )
             for size in range(1, 201)
             for zone in "abcdef"
