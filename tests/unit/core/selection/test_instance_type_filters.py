@@ -17,7 +17,6 @@ from relaunch.core.selection.instance_type_filters import (
     check_card_memory,
     check_compute_capability,
     check_count,
-    check_driver,
     check_interconnect,
     check_manufacturer,
     check_memory,
@@ -104,13 +103,6 @@ def missing(check: TypeFilter, machine: InstanceType, reason: str, shortfall: fl
             "its GPUs are not known to be connected by NVLink",
             interconnect=Interconnect.NVLINK,
         ),
-        missing(
-            check_driver,
-            MACHINE,
-            "driver 570 is asked for, which no machine on ECS can be chosen by: its AMI brings the driver; "
-            "set the AMI of the capacity provider instead",
-            driver="570",
-        ),
         missing(check_neuron, MACHINE, "it has no Neuron devices; 1 are asked for", 1.0, neuron_devices=1),
         missing(check_neuron, ONE_DEVICE, "it has 1 Neuron device; 2 are asked for", 0.5, neuron_devices=2),
         missing(check_neuron, ONE_DEVICE, "it has 1 NeuronCore; 2 are asked for", 0.5, neuron_cores=2),
@@ -168,10 +160,6 @@ def test_a_machine_that_lacks_something_is_told_what_and_how_much(
         pytest.param(
             check_compute_capability, Requirements(compute_capability=(8, 6)), MACHINE, id="exactly the capability"
         ),
-        pytest.param(
-            check_driver, Requirements(driver="570", target="ack"), MACHINE, id="a driver where machines tell it"
-        ),
-        pytest.param(check_driver, Requirements(), MACHINE, id="no driver"),
         pytest.param(
             check_neuron, Requirements(neuron_devices=6, neuron_cores=12), INFERENTIA2, id="all devices and cores"
         ),

@@ -239,9 +239,6 @@ def offered(machine: InstanceType, purchase: PurchaseOption = ON_DEMAND, **field
             needing_gpu(interconnect=Interconnect.NVLINK), REVISION, FOUR_A10G, "interconnect", "NVLink", id="no NVLink"
         ),
         pytest.param(
-            needing_gpu(driver="570"), REVISION, A10G, "driver", "set the AMI of the capacity provider", id="a driver"
-        ),
-        pytest.param(
             ONE_GPU,
             make_revision(containers=(make_container(host_ports=(8080, 51_679)),)),
             A10G,
@@ -334,9 +331,6 @@ def test_a_machine_that_lacks_something_is_rejected_for_good_and_told_why(
         ),
         pytest.param(
             needing_gpu(interconnect=Interconnect.NVLINK), REVISION, replace(A10G, has_nvlink=True), id="NVLink"
-        ),
-        pytest.param(
-            replace(needing_gpu(driver="570"), target="ack"), REVISION, A10G, id="a driver where machines tell it"
         ),
         pytest.param(
             ONE_GPU, make_revision(containers=(make_container(host_ports=(80, 8080)),)), A10G, id="ports of its own"

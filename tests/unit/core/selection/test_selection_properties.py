@@ -25,7 +25,7 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, Offering, OfferingKey
 from relaunch.core.offerings.quotas import QuotaRoom
 from relaunch.core.revisions.revision import Revision
-from relaunch.core.selection.expected_cost import expected_cost
+from relaunch.core.selection.expected_cost import cost_of
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.core.selection.offering_table import OfferingTable
 from relaunch.core.selection.rows import explain_rows
@@ -50,7 +50,6 @@ gpus = st.builds(
     models=st.sampled_from(((), (), ("A10G", "l4"), ("T4",), ("rtx pro 6000",))),
     compute_capability=st.sampled_from((None, None, None, (7, 5), (8, 0), (12, 0))),
     interconnect=st.sampled_from((None, None, None, *Interconnect)),
-    driver=st.sampled_from((None,) * 9 + ("570",)),
 )
 shares = st.builds(
     GpuRequirement,
@@ -308,5 +307,5 @@ def measure(selection: Selection, offering: Offering | None) -> float:
     if offering is None:
         return math.inf
     price = offering.expected_usd_per_hour or math.inf
-    cost = expected_cost(selection.work, offering)
+    cost = cost_of(selection.work)(offering)
     return price if cost is None else cost

@@ -44,8 +44,6 @@ OPTIONS: Mapping[str, KeyPath] = MappingProxyType(
     }
 )
 """The options that are keys of a job definition, and where those stand in it."""
-RESERVATIONS = ("--vcpus", "--ram", "--architecture")
-"""The options that say what a task definition says otherwise."""
 
 # What a file would have read as a number; anything else stays text, and the models say what they want instead.
 _WHOLE, _NUMBER = re.compile(r"[-+]?[0-9]{1,18}"), re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)")

@@ -11,7 +11,7 @@ from relaunch.adapters.definition_file.values import KnownHardware, suggest
 from relaunch.adapters.definition_file.yaml_document import DefinitionProblem, Document, read_document
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.trigger_overlaps import Overlap, find_overlaps
-from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.core.offerings.instance_types import InstanceType, known_models
 
 
 class DefinitionFileError(Exception):
@@ -52,8 +52,7 @@ def definition_line(text: str, name: str) -> int:
 
 def known_hardware(catalogue: Mapping[str, InstanceType]) -> KnownHardware:
     """Return the names that definitions may use: those of the catalogue."""
-    gpu_models = (row.accelerator_model for row in catalogue.values() if row.gpu_count or row.logical_gpu_count)
-    return KnownHardware(frozenset(catalogue), frozenset(gpu_models))
+    return KnownHardware(frozenset(catalogue), frozenset(known_models(catalogue)))
 
 
 def _parse_jobs(document: Document, known: KnownHardware) -> list[JobDefinition]:

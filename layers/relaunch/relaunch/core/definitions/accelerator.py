@@ -47,7 +47,6 @@ class GpuRequirement:
     With `compute_percent` a share of one card is asked for: `memory_mib` of its memory and at most this part of its
     compute. Without it whole cards are, and `memory_mib` is the least a card must have. `models` names any acceptable
     card (`A10G`, `L4`…), empty means any. `compute_capability` is the least acceptable one ((8, 0) has bf16).
-    `driver` is the NVIDIA driver's version prefix (`570`, `570.133`).
     """
 
     count: int = 1
@@ -57,7 +56,6 @@ class GpuRequirement:
     isolation: Isolation = Isolation.BEST_EFFORT
     compute_capability: tuple[int, int] | None = None
     interconnect: Interconnect | None = None
-    driver: str | None = None
 
     @property
     def is_share(self) -> bool:

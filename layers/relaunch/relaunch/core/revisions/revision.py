@@ -20,7 +20,6 @@ class ContainerRequirement:
 
     name: str
     image: str
-    is_essential: bool = True
     gpu_count: int = 0
     memory_mib: int = 0
     vcpus: float = 0.0

@@ -100,10 +100,5 @@ def cost_of(work: WorkAhead | None) -> CostOf:
     return cost
 
 
-def expected_cost(work: WorkAhead | None, offering: Offering) -> float | None:
-    """Return the expected cost to finish on one offering."""
-    return cost_of(work)(offering)
-
-
 def _hours(time: timedelta) -> float:
     return time / timedelta(hours=1)

@@ -100,21 +100,6 @@ def check_interconnect(required: Requirements, machine: InstanceType) -> Rejecti
     return None
 
 
-def check_driver(required: Requirements, _machine: InstanceType) -> Rejection | None:
-    """Reject every machine when a driver is asked for on ECS, where nobody can tell a machine's driver beforehand.
-
-    The AMI brings it, and container instances register no attribute that names it ("Amazon ECS-optimized Linux AMIs").
-    A placement constraint on an attribute that only some machines register would let tasks wait for ever, and keep
-    managed scaling from starting any.
-    """
-    if not required.driver or required.target != "ecs":
-        return None
-    return Rejection(
-        f"driver {required.driver} is asked for, which no machine on ECS can be chosen by: its AMI brings the driver; "
-        "set the AMI of the capacity provider instead"
-    )
-
-
 def check_neuron(required: Requirements, machine: InstanceType) -> Rejection | None:
     """Reject machines with too few Neuron devices or cores.
 
@@ -202,7 +187,6 @@ TYPE_FILTERS: tuple[tuple[str, TypeFilter], ...] = (
     ("share", check_share),
     ("compute-capability", check_compute_capability),
     ("interconnect", check_interconnect),
-    ("driver", check_driver),
     ("neuron", check_neuron),
     ("vcpu", check_vcpu),
     ("memory", check_memory),

@@ -49,8 +49,6 @@ class Requirements:
     share: ShareRequirement | None = None
     compute_capability: tuple[int, int] | None = None
     interconnect: Interconnect | None = None
-    driver: str = ""
-    target: str = "ecs"
     host_ports: tuple[int, ...] = ()
     platforms: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
@@ -120,8 +118,6 @@ def derive_requirements(definition: JobDefinition, revision: Revision | None) ->
         share=share,
         compute_capability=gpu.compute_capability if gpu else None,
         interconnect=gpu.interconnect if gpu else None,
-        driver=(gpu.driver or "") if gpu else "",
-        target=definition.target,
         host_ports=_taken_ports(revision),
         platforms=tuple((each.name, each.platforms) for each in _containers(revision) if each.platforms),
     )

@@ -179,7 +179,6 @@ def test_everything_that_placing_needs_is_read() -> None:
         ContainerRequirement(
             name="main",
             image="trainer:latest",
-            is_essential=True,
             gpu_count=2,
             memory_mib=12288,
             vcpus=3.0,
@@ -206,7 +205,6 @@ def test_task_without_a_size_asks_for_the_sum_of_its_containers() -> None:
     revision = read_revision(described)
 
     assert (revision.vcpus, revision.memory_mib) == (1.5, 2304)
-    assert [container.is_essential for container in revision.containers] == [True, False]
 
 
 @pytest.mark.parametrize(

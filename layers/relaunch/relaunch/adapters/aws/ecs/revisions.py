@@ -123,7 +123,6 @@ def _container(container: Mapping[str, Any], network_mode: str) -> ContainerRequ
     return ContainerRequirement(
         name=container["name"],
         image=container.get("image", ""),
-        is_essential=container.get("essential", True),
         memory_mib=container.get("memory") or container.get("memoryReservation") or 0,
         vcpus=(container.get("cpu") or 0) / CPU_UNITS_PER_VCPU,
         host_ports=_host_ports(container.get("portMappings") or (), network_mode),
