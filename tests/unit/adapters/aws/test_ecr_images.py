@@ -173,7 +173,9 @@ class TestOneImage:
             pytest.param(b"<html>", "its configuration cannot be read: Invalid JSON", id="not JSON"),
             pytest.param(b"[]", "its configuration cannot be read: Input should be an object", id="no object"),
             pytest.param(
-                {"architecture": 8}, "its configuration cannot be read: Input should be a valid", id="no word"
+                {"architecture": 8},
+                "its configuration cannot be read: architecture: Input should be a valid",
+                id="no word",
             ),
             pytest.param({"architecture": "amd64"}, "it names none", id="no system"),
             pytest.param({}, "it names none", id="another kind of artifact"),
@@ -219,8 +221,8 @@ class TestOtherAnswers:
         [
             ({"schemaVersion": 1, "architecture": "amd64"}, "its manifest is neither an index nor that of an image"),
             ("not JSON", "its manifest cannot be read: Invalid JSON"),
-            ({"manifests": "many"}, "its manifest cannot be read: Input should be a valid"),
-            ({"config": {}}, "its manifest cannot be read: Field required"),
+            ({"manifests": "many"}, "its manifest cannot be read: manifests: Input should be a valid"),
+            ({"config": {}}, "its manifest cannot be read: config.digest: Field required"),
         ],
     )
     def test_an_unknown_kind_of_manifest_leaves_the_platform_unknown(self, registry, manifest, reason):

@@ -13,6 +13,7 @@ from botocore.exceptions import ClientError
 from pydantic import BaseModel, ValidationError
 
 from relaunch.adapters.aws.errors import AwsError, aws_errors, error_code
+from relaunch.adapters.validation import describe_errors
 from relaunch.core.revisions.images import FoundImage
 from relaunch.ports import PermanentError, TransientError
 
@@ -152,7 +153,7 @@ def _read(model: type[_Model], text: str | bytes, what: str) -> _Model:
     try:
         return model.model_validate_json(text)
     except ValidationError as error:
-        raise _NotToldError(f"{what} cannot be read: {error.errors()[0]['msg']}") from error
+        raise _NotToldError(f"{what} cannot be read: {describe_errors(error)}") from error
 
 
 def _explain_absence(failures: Sequence["ImageFailureTypeDef"], doing: str) -> None:

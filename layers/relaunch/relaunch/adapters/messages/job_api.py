@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from relaunch.adapters.validation import describe_errors
 from relaunch.core.jobs.job import Job, JobState
 from relaunch.ports import PermanentError
 
@@ -122,8 +123,7 @@ def parse_request(event: object) -> SubmitRequest | ShowRequest | CancelRequest:
     try:
         return _REQUEST.validate_python(event)
     except ValidationError as error:
-        wrong = "; ".join(f"{_place(each['loc'])}: {each['msg']}" for each in error.errors())
-        raise InvalidRequestError(wrong) from error
+        raise InvalidRequestError(describe_errors(error)) from error
 
 
 def describe_job(job: Job) -> dict[str, Any]:
@@ -145,10 +145,6 @@ def describe_job(job: Job) -> dict[str, Any]:
         failures=job.failures,
         cost_usd=round(job.cost_usd, 4),
     ).model_dump(mode="json")
-
-
-def _place(location: tuple[int | str, ...]) -> str:
-    return ".".join(str(part) for part in location) or "the request"
 
 
 def published_schema() -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from relaunch.adapters.aws.timestamps import Timestamp
+from relaunch.adapters.validation import describe_errors
 from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind
 from relaunch.ports import PermanentError
 
@@ -49,7 +50,6 @@ def parse_ec2_event(event: Mapping[str, object]) -> InstanceEvent | None:
         return None
     try:
         seen = _Event.model_validate(event)
-    except ValidationError as exc:
-        wrong = "; ".join(f"{'.'.join(str(part) for part in error['loc'])}: {error['msg']}" for error in exc.errors())
-        raise PermanentError(f"reading an event from EC2: {wrong}") from exc
+    except ValidationError as error:
+        raise PermanentError(f"reading an event from EC2: {describe_errors(error)}") from error
     return InstanceEvent(kind, seen.detail.instance_id, seen.detail.state or seen.detail.instance_action, seen.time)

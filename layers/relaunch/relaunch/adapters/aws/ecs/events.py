@@ -13,6 +13,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from relaunch.adapters.aws.timestamps import Timestamp
+from relaunch.adapters.validation import describe_errors
 from relaunch.core.launches.launch import ContainerInstance, ContainerInstanceObservation, TaskObservation
 from relaunch.core.launches.placement_constraints import AVAILABILITY_ZONE, INSTANCE_TYPE
 from relaunch.core.selection.gpu_devices import GpuDevice
@@ -92,8 +93,8 @@ def parse_ecs_event(event: Mapping[str, object]) -> TaskObservation | None:
     """
     try:
         envelope = _Envelope.model_validate(event)
-    except ValidationError as exc:
-        raise PermanentError(f"reading an event from ECS: {_what_is_wrong(exc)}") from exc
+    except ValidationError as error:
+        raise PermanentError(f"reading an event from ECS: {describe_errors(error)}") from error
     return observe_task(envelope.detail) if envelope.detail_type == TASK_STATE_CHANGE else None
 
 
@@ -105,8 +106,8 @@ def observe_task(task: Mapping[str, object]) -> TaskObservation:
     """
     try:
         seen = _Task.model_validate(task)
-    except ValidationError as exc:
-        raise PermanentError(f"reading a task of ECS: {_what_is_wrong(exc)}") from exc
+    except ValidationError as error:
+        raise PermanentError(f"reading a task of ECS: {describe_errors(error)}") from error
     return TaskObservation(
         task_arn=seen.task_arn,
         started_by=seen.started_by or "",
@@ -165,9 +166,5 @@ def observe_gpus(machine: Mapping[str, object]) -> list[GpuDevice]:
 def _read_container_instance(machine: Mapping[str, object]) -> _ContainerInstance:
     try:
         return _ContainerInstance.model_validate(machine)
-    except ValidationError as exc:
-        raise PermanentError(f"reading a container instance of ECS: {_what_is_wrong(exc)}") from exc
-
-
-def _what_is_wrong(exc: ValidationError) -> str:
-    return "; ".join(f"{'.'.join(str(part) for part in error['loc'])}: {error['msg']}" for error in exc.errors())
+    except ValidationError as error:
+        raise PermanentError(f"reading a container instance of ECS: {describe_errors(error)}") from error
