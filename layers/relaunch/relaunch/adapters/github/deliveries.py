@@ -20,6 +20,7 @@ from relaunch.adapters.github.payloads import (
     WorkflowDispatchPayload,
     WorkflowRunPayload,
 )
+from relaunch.adapters.validation import describe_errors
 from relaunch.core.triggers.events import GithubEvent
 from relaunch.core.triggers.matching import IgnoredEvent
 from relaunch.ports import PermanentError
@@ -42,11 +43,9 @@ def parse_delivery(message: Mapping[str, object]) -> GithubEvent | IgnoredEvent:
             return IgnoredEvent(f"{delivery.event} events start nothing")
         return parse(delivery)
     except ValidationError as error:
-        faults = ", ".join(
-            f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}" for fault in error.errors()[:3]
-        )
         raise PermanentError(
-            f"the body of GitHub delivery {message.get('delivery')} is not that of a {message.get('event')}: {faults}"
+            f"the body of GitHub delivery {message.get('delivery')} is not that of a {message.get('event')}: "
+            f"{describe_errors(error)}"
         ) from error
 
 

@@ -122,7 +122,7 @@ def test_a_job_that_another_version_wrote_in_words_unknown_here_cannot_be_read()
     item = job_items.job_item(make_job("resnet-1f2e"), "a write")
     item["body"]["S"] = item["body"]["S"].replace('"state":"WAITING"', '"state":"PONDERING"')
 
-    with pytest.raises(PermanentError, match=r"job resnet-1f2e cannot be read: .*\n.*state\n.*PONDERING"):
+    with pytest.raises(PermanentError, match="job resnet-1f2e cannot be read: state: Input should be 'WAITING', "):
         job_items.read_job(item, None)
 
 
