@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from relaunch.core.revisions.revision import NEURON_DEVICE_PATH
 from relaunch.core.selection.neuron_devices import NeuronClaim
 
 DERIVED_FROM = "relaunch:derived-from"
@@ -21,7 +22,6 @@ MAX_FAMILY_LENGTH = 255
 MAX_TAGS = 50
 _HASH_LENGTH = 16
 _DERIVED_FAMILY = re.compile(rf"(?P<source>[A-Za-z0-9_-]+)--[0-9a-f]{{{_HASH_LENGTH}}}")
-_NEURON_DEVICE = re.compile(r"/dev/neuron[0-9]+")
 _NEURON_RESOURCE = "NeuronDevice"
 
 
@@ -98,7 +98,7 @@ def _give_devices(container: dict[str, Any], claim: NeuronClaim, *, is_main: boo
     """Put the claimed devices where Neuron devices are listed, and into the main container with their ports."""
     linux = dict(container.get("linuxParameters") or {})
     listed = list(linux.get("devices") or ())
-    others = [device for device in listed if not _NEURON_DEVICE.fullmatch(str(device.get("hostPath", "")))]
+    others = [device for device in listed if not NEURON_DEVICE_PATH.fullmatch(str(device.get("hostPath", "")))]
     if is_main or len(others) < len(listed):
         claimed = [{"hostPath": path, "containerPath": path, "permissions": ["read", "write"]} for path in claim.paths]
         if others + claimed or "devices" in linux:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 ACTIVE = "ACTIVE"
 
+NEURON_DEVICE_PATH = re.compile(r"/dev/neuron(?P<number>[0-9]+)")
 _REVISION_ARN = re.compile(r"(?:arn:[^:]+:ecs:[^:]*:[^:]*:task-definition/)?(?P<family>[^:/]+):(?P<revision>[0-9]+)")
 
 

@@ -7,7 +7,7 @@ from relaunch.core.definitions.accelerator import Interconnect
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.revisions.main_container import main_container
-from relaunch.core.revisions.revision import ContainerRequirement, Revision
+from relaunch.core.revisions.revision import NEURON_DEVICE_PATH, ContainerRequirement, Revision
 from relaunch.core.selection.gpu_share import ShareRequirement, derive_share
 
 # What the kernel and the hypervisor keep of the memory that DescribeInstanceTypes reports; the ECS agent registers
@@ -132,10 +132,9 @@ def _taken_ports(revision: Revision | None) -> tuple[int, ...]:
 
 
 def _listed_devices(revision: Revision | None) -> int:
-    """Return how many Neuron devices there must be for every `/dev/neuronN` the revision lists; they count from 0."""
-    paths = [path for each in _containers(revision) for path in each.neuron_devices]
-    numbers = [int(path.removeprefix("/dev/neuron")) for path in paths if path.removeprefix("/dev/neuron").isdigit()]
-    return max(numbers, default=-1) + 1
+    """Return how many Neuron devices a machine needs to have every `/dev/neuronN` of the revision; N starts at 0."""
+    paths = (NEURON_DEVICE_PATH.fullmatch(path) for each in _containers(revision) for path in each.neuron_devices)
+    return max((int(path["number"]) for path in paths if path), default=-1) + 1
 
 
 def _required_vcpus(revision: Revision | None) -> float:

@@ -13,14 +13,20 @@ from botocore.exceptions import ClientError
 from relaunch.adapters.aws.ecs.pages import read_pages
 from relaunch.adapters.aws.errors import aws_errors, error_code
 from relaunch.core.launches.derived_revision import is_derived_family
-from relaunch.core.revisions.revision import ACTIVE, ContainerRequirement, Revision, RevisionRow, rank_revisions
+from relaunch.core.revisions.revision import (
+    ACTIVE,
+    NEURON_DEVICE_PATH,
+    ContainerRequirement,
+    Revision,
+    RevisionRow,
+    rank_revisions,
+)
 from relaunch.ports import Clock, NoActiveRevisionError, TransientError
 
 if TYPE_CHECKING:
     from mypy_boto3_ecs import ECSClient
 
 CPU_UNITS_PER_VCPU = 1024
-_NEURON_DEVICE = re.compile(r"/dev/neuron[0-9]+")
 _PART_OF_A_GPU = re.compile(r"0?\.[0-9]+")
 _SIZE = re.compile(r"(?i)\s*([0-9]+(?:\.[0-9]+)?)\s*(vcpu|gb)?\s*")
 # Revisions that were deregistered between being listed and being described.
@@ -127,7 +133,7 @@ def _container(container: Mapping[str, Any], network_mode: str) -> ContainerRequ
         vcpus=(container.get("cpu") or 0) / CPU_UNITS_PER_VCPU,
         host_ports=_host_ports(container.get("portMappings") or (), network_mode),
         neuron_devices=tuple(
-            device["hostPath"] for device in devices if _NEURON_DEVICE.fullmatch(device.get("hostPath", ""))
+            device["hostPath"] for device in devices if NEURON_DEVICE_PATH.fullmatch(device.get("hostPath", ""))
         ),
         **_gpus(container.get("resourceRequirements") or ()),
     )
