@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 from pydantic import JsonValue, ValidationError
 
+from relaunch.adapters.github.payload_trimming import MAX_LISTED_COMMITS
 from relaunch.adapters.github.payloads import (
     Delivery,
     PackagePayload,
@@ -25,7 +26,6 @@ from relaunch.core.triggers.events import GithubEvent
 from relaunch.core.triggers.matching import IgnoredEvent
 from relaunch.ports import PermanentError
 
-MAX_COMMITS_TOLD = 2048  # GitHub lists no more commits of one push: there may be others
 OWN_DISPATCH_KEY = "relaunch_job_id"  # in what Relaunch itself dispatches, so that no job starts itself again
 _NO_COMMIT = "0" * 40
 
@@ -72,7 +72,7 @@ def _collect_paths(push: PushPayload) -> tuple[str, ...] | None:
     The commits of a new branch or a forced push are not the difference to what was there before.
     """
     commits = push.commits or []
-    if push.created or push.forced or len(commits) >= MAX_COMMITS_TOLD:
+    if push.created or push.forced or len(commits) >= MAX_LISTED_COMMITS:
         return None
     lists = [paths for commit in commits for paths in (commit.added, commit.modified, commit.removed)]
     if None in lists:

@@ -6,7 +6,7 @@ Every import here is paid at each cold start of github_webhook.
 import json
 from collections.abc import Mapping
 
-MAX_COMMITS_TOLD = 2048  # GitHub lists no more commits of one push: there may be others
+MAX_LISTED_COMMITS = 2048  # the most that GitHub lists of one push; there may be more
 MAX_PATHS_BYTES = 800_000  # all changed paths together, as JSON
 _REPOSITORY: Mapping[str, object] = {"full_name": True}
 _PACKAGE: Mapping[str, object] = {
@@ -68,6 +68,6 @@ def _trim_commits(commits: list[object]) -> list[object]:
             if not isinstance(listed, list):
                 return [{}]
             paths.update(str(path) for path in listed)
-    if len(commits) >= MAX_COMMITS_TOLD or sum(len(json.dumps(path)) + 1 for path in paths) > MAX_PATHS_BYTES:
+    if len(commits) >= MAX_LISTED_COMMITS or sum(len(json.dumps(path)) + 1 for path in paths) > MAX_PATHS_BYTES:
         return [{}]
     return [{"added": sorted(paths), "modified": [], "removed": []}]
