@@ -289,7 +289,7 @@ class TestFetching:
         assert fetch_blob(f"{url}/blob") == b"blob"
 
     def test_no_more_is_read_than_shows_that_it_is_too_large(self, url, monkeypatch):
-        monkeypatch.setattr(ecr_images, "_LARGEST_BLOB_BYTES", 2)
+        monkeypatch.setattr(ecr_images, "_MAX_BLOB_BYTES", 2)
 
         assert fetch_blob(f"{url}/blob") == b"blo"
 

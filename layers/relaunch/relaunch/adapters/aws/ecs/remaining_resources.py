@@ -1,4 +1,4 @@
-"""What is left of a container instance, as DescribeContainerInstances answers it (`remainingResources`)."""
+"""The remaining resources of a container instance (`remainingResources` of DescribeContainerInstances)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from relaunch.core.selection.neuron_devices import MachineRoom
 
 
 def read_room(machine: Mapping[str, Any]) -> MachineRoom:
-    """Read the free vCPUs and memory, and the host ports that tasks and the agent have taken."""
+    """Parse the remaining vCPUs and memory, and the host ports used by tasks and the agent."""
     remaining = {each.get("name"): each for each in machine.get("remainingResources") or ()}
     taken = remaining.get("PORTS", {}).get("stringSetValue") or ()
     return MachineRoom(
