@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fakes.builders import make_definition, make_offering
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.offerings.interruption_rate import usual_interruptions_per_hour
+from relaunch.core.offerings.interruption_rate import estimated_interruptions_per_hour
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.selection.expected_cost import GP3_USD_PER_GIB_MONTH, WorkAhead, cost_of, derive_work
 
@@ -105,7 +105,7 @@ def test_spot_of_an_unknown_market_pays_only_where_little_is_lost(
 def test_an_unknown_rate_is_reckoned_as_is_usual_for_the_type() -> None:
     ahead = work(5)
 
-    assert cost_of(ahead)(spot(1.0)) == cost_of(ahead)(spot(1.0, usual_interruptions_per_hour("g5.xlarge")))
+    assert cost_of(ahead)(spot(1.0)) == cost_of(ahead)(spot(1.0, estimated_interruptions_per_hour("g5.xlarge")))
 
 
 @given(works, prices, st.integers(1, 10), st.integers(1, 10))

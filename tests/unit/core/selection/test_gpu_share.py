@@ -219,7 +219,9 @@ def test_the_shares_of_all_containers_come_from_one_card() -> None:
     [
         pytest.param(ShareRequirement(2_048, 50), QUARTER, 0.5, id="half the compute"),
         pytest.param(ShareRequirement(11_444, 25), QUARTER, 0.5, id="half the memory"),
-        pytest.param(ShareRequirement(20_000, 25, beside_mib=9_490), T4, 0.5, id="half the card, with what is beside"),
+        pytest.param(
+            ShareRequirement(20_000, 25, other_containers_mib=9_490), T4, 0.5, id="half the card, with what is beside"
+        ),
         pytest.param(ShareRequirement(2_048, 25), M60, 0.0, id="no card to speak of"),
     ],
 )
@@ -278,10 +280,10 @@ def test_cards_are_shared_from_volta_on(capability: tuple[int, int] | None, is_s
 
 
 def test_what_is_needed_of_a_card_is_read_from_definition_and_containers() -> None:
-    assert derive_share(None, (SHARING, NO_GPU)) == ShareRequirement(0, beside_mib=1_024)
+    assert derive_share(None, (SHARING, NO_GPU)) == ShareRequirement(0, other_containers_mib=1_024)
     assert derive_share(None, (PART, NO_GPU)) == ShareRequirement(0, partition=0.25)
     assert derive_share(None, ()) is None
-    assert derive_share(share(), (SHARING,)) == ShareRequirement(2_048, 25, beside_mib=1_024)
+    assert derive_share(share(), (SHARING,)) == ShareRequirement(2_048, 25, other_containers_mib=1_024)
     assert derive_share(GpuRequirement(), (WHOLE,)) is None
     conflict = "container `metrics` asks for a share of a GPU, the job for whole ones: ECS takes one kind"
     assert derive_share(GpuRequirement(), (SHARING,)) == ShareRequirement(0, conflict=conflict)

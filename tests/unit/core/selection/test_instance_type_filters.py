@@ -14,9 +14,9 @@ from relaunch.core.selection.instance_type_filters import (
     check_accelerator,
     check_allow_list,
     check_architecture,
-    check_card_memory,
     check_compute_capability,
     check_count,
+    check_gpu_memory,
     check_interconnect,
     check_manufacturer,
     check_memory,
@@ -70,7 +70,7 @@ def missing(check: TypeFilter, machine: InstanceType, reason: str, shortfall: fl
         missing(check_count, INFERENTIA2, "it has no GPUs; 1 are asked for", 1.0, gpu_count=1),
         missing(check_model, MACHINE, "its GPU is A10G; asked for is L4 or L40S", models=("L4", "L40S")),
         missing(
-            check_card_memory,
+            check_gpu_memory,
             MACHINE,
             "its GPU has 22,888 MiB of memory; 45,776 MiB are asked for",
             0.5,
@@ -150,9 +150,9 @@ def test_a_machine_that_lacks_something_is_told_what_and_how_much(
         pytest.param(check_accelerator, Requirements(is_neuron=True), ONE_DEVICE, id="one device"),
         pytest.param(check_count, Requirements(gpu_count=4), FOUR, id="exactly as many GPUs"),
         pytest.param(check_model, Requirements(models=("L4", "a10g")), MACHINE, id="one of the models"),
-        pytest.param(check_card_memory, Requirements(gpu_memory_mib=24_576), MACHINE, id="24 GB for 24 GiB"),
+        pytest.param(check_gpu_memory, Requirements(gpu_memory_mib=24_576), MACHINE, id="24 GB for 24 GiB"),
         pytest.param(
-            check_card_memory,
+            check_gpu_memory,
             Requirements(gpu_memory_mib=10_000),
             make_instance_type(gpu_memory_mib=9_300),
             id="exactly the tolerance under it",
@@ -174,7 +174,7 @@ def test_a_machine_that_just_has_it_is_kept(check: TypeFilter, required: Require
 
 
 def test_a_card_further_away_than_the_tolerance_is_another_card() -> None:
-    found = check_card_memory(Requirements(gpu_memory_mib=10_000), make_instance_type(gpu_memory_mib=9_299))
+    found = check_gpu_memory(Requirements(gpu_memory_mib=10_000), make_instance_type(gpu_memory_mib=9_299))
 
     assert found is not None
 

@@ -15,7 +15,7 @@ from fakes.builders import (
     make_offering_key,
 )
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
-from relaunch.core.offerings.quotas import QuotaRoom, quota_of
+from relaunch.core.offerings.quotas import QuotaUsage, quota_of
 from relaunch.core.selection.offering_filters import (
     OfferingCriteria,
     OfferingFilter,
@@ -48,7 +48,7 @@ def criteria(
 
 def quota_limits(vcpus: float, used_vcpus: float = 0.0) -> SelectionLimits:
     assert QUOTA is not None
-    return SelectionLimits(quotas={QUOTA.code: QuotaRoom(vcpus, used_vcpus)})
+    return SelectionLimits(quotas={QUOTA.code: QuotaUsage(vcpus, used_vcpus)})
 
 
 def rejected(check: OfferingFilter, given: OfferingCriteria, offering: Any, rejection: Rejection, name: str) -> Any:

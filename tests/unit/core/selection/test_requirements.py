@@ -16,7 +16,7 @@ from relaunch.core.selection.gpu_share import ShareRequirement
 from relaunch.core.selection.requirements import (
     Requirements,
     derive_requirements,
-    fills_machine,
+    fills_instance,
     required_gpus,
     usable_memory_mib,
 )
@@ -82,7 +82,7 @@ ONE_CHIP = make_instance_type(gpu_count=0, neuron_devices=1, neuron_cores_per_de
 def test_a_task_fills_a_machine_that_has_no_room_for_a_second_one(
     required: Requirements, machine: InstanceType, fills: bool
 ) -> None:
-    assert fills_machine(required, machine) is fills
+    assert fills_instance(required, machine) is fills
 
 
 def test_without_a_revision_only_the_definition_is_known() -> None:

@@ -26,7 +26,7 @@ from relaunch.core.definitions.accelerator import (
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import CapacityMemory, Offering
-from relaunch.core.offerings.quotas import QuotaRoom
+from relaunch.core.offerings.quotas import QuotaUsage
 from relaunch.core.revisions.images import with_platforms
 from relaunch.core.revisions.revision import Revision
 from relaunch.core.selection.offering_filters import SelectionLimits
@@ -595,7 +595,7 @@ def test_of_a_table_that_was_made_elsewhere_the_first_is_the_chosen_one() -> Non
 
 
 def test_a_quota_smaller_than_the_machine_rejects_it_for_good_and_is_named() -> None:
-    selection = selected(ONE_GPU, offered(FOUR_A10G, SPOT), quotas={"L-3819A6DF": QuotaRoom(32)})
+    selection = selected(ONE_GPU, offered(FOUR_A10G, SPOT), quotas={"L-3819A6DF": QuotaUsage(32)})
 
     assert (selection.last_filter, selection.is_permanent) == ("quota", True)
     assert selection.rejected[0].rejection.reason == (
@@ -605,7 +605,7 @@ def test_a_quota_smaller_than_the_machine_rejects_it_for_good_and_is_named() -> 
 
 
 def test_a_quota_that_other_jobs_use_up_is_worth_waiting_for() -> None:
-    full = {"L-3819A6DF": QuotaRoom(8, used_vcpus=6)}
+    full = {"L-3819A6DF": QuotaUsage(8, used_vcpus=6)}
 
     selection = selected(ONE_GPU, offered(A10G, SPOT), quotas=full)
 
@@ -618,19 +618,19 @@ def test_a_quota_that_other_jobs_use_up_is_worth_waiting_for() -> None:
     ("offering", "quotas"),
     [
         pytest.param(offered(A10G, SPOT), {}, id="unknown"),
-        pytest.param(offered(A10G, SPOT), {"L-3819A6DF": QuotaRoom(4)}, id="just enough"),
-        pytest.param(offered(A10G, SPOT), {"L-3819A6DF": QuotaRoom(8, 4)}, id="just enough beside others"),
-        pytest.param(offered(A10G, ON_DEMAND), {"L-3819A6DF": QuotaRoom(0)}, id="that of the other purchase option"),
+        pytest.param(offered(A10G, SPOT), {"L-3819A6DF": QuotaUsage(4)}, id="just enough"),
+        pytest.param(offered(A10G, SPOT), {"L-3819A6DF": QuotaUsage(8, 4)}, id="just enough beside others"),
+        pytest.param(offered(A10G, ON_DEMAND), {"L-3819A6DF": QuotaUsage(0)}, id="that of the other purchase option"),
         pytest.param(
-            offered(FOUR_A10G, SPOT), {"L-3819A6DF": QuotaRoom(48, 48)}, id="used by machines with room for this task"
+            offered(FOUR_A10G, SPOT), {"L-3819A6DF": QuotaUsage(48, 48)}, id="used by machines with room for this task"
         ),
         pytest.param(
-            offered(make_instance_type("x5.xlarge"), SPOT), {"L-3819A6DF": QuotaRoom(0)}, id="a family without one"
+            offered(make_instance_type("x5.xlarge"), SPOT), {"L-3819A6DF": QuotaUsage(0)}, id="a family without one"
         ),
     ],
 )
 def test_a_quota_that_is_large_enough_or_unknown_rejects_nothing(
-    offering: Offering, quotas: dict[str, QuotaRoom]
+    offering: Offering, quotas: dict[str, QuotaUsage]
 ) -> None:
     assert selected(ONE_GPU, offering, quotas=quotas).kept == (offering,)
 

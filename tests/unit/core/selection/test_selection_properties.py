@@ -23,7 +23,7 @@ from relaunch.core.definitions.accelerator import (
 )
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, Offering, OfferingKey
-from relaunch.core.offerings.quotas import QuotaRoom
+from relaunch.core.offerings.quotas import QuotaUsage
 from relaunch.core.revisions.revision import Revision
 from relaunch.core.selection.expected_cost import cost_of
 from relaunch.core.selection.offering_filters import SelectionLimits
@@ -163,7 +163,7 @@ limit_values = st.builds(
     has_subnets=st.booleans(),
     quotas=st.dictionaries(
         st.sampled_from(("L-3819A6DF", "L-DB2E81BA", "L-7212CCBC", "L-6B0D517C", "L-1945791B")),
-        st.builds(QuotaRoom, st.sampled_from((0, 8, 48, 200)), st.sampled_from((0, 4, 150))),
+        st.builds(QuotaUsage, st.sampled_from((0, 8, 48, 200)), st.sampled_from((0, 4, 150))),
     ),
 )
 asked = st.tuples(

@@ -34,7 +34,7 @@ _BAND_OF_TYPE = MappingProxyType(
 )
 
 
-def usual_interruptions_per_hour(instance_type: str) -> float:
+def estimated_interruptions_per_hour(instance_type: str) -> float:
     """Return the expected interruptions per hour of a spot instance; an unknown type has the highest rate."""
     band = _BAND_OF_TYPE.get(instance_type)
     return SCARCE_PER_HOUR if band is None else _RATES[band]

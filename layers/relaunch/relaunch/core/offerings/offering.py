@@ -6,8 +6,8 @@ from datetime import datetime
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.instance_types import InstanceType
-from relaunch.core.offerings.interruption_rate import usual_interruptions_per_hour
-from relaunch.core.offerings.placement_score import share_of_usual_interruptions
+from relaunch.core.offerings.interruption_rate import estimated_interruptions_per_hour
+from relaunch.core.offerings.placement_score import interruption_rate_factor
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ class Offering:
             return 0.0
         if self.interruptions_per_hour is not None:
             return self.interruptions_per_hour
-        usual = usual_interruptions_per_hour(self.instance_type.name)
+        usual = estimated_interruptions_per_hour(self.instance_type.name)
         # The score of a zone is that of all requested types together, which says nothing about a scarce one among them.
-        return usual if self.zone else usual * share_of_usual_interruptions(self.placement_score)
+        return usual if self.zone else usual * interruption_rate_factor(self.placement_score)
 
     @property
     def saving(self) -> float | None:

@@ -8,7 +8,7 @@ for its own number of vCPUs, and for the region, since an Auto Scaling group can
 
 from collections.abc import Iterable
 
-FEWEST_TYPES = 3
+MIN_TYPES = 3
 """With fewer instance types the score is always low (Limitations, "Spot placement score")."""
 
 WORST_SCORE, BEST_SCORE = 1, 10
@@ -23,10 +23,10 @@ def sizes_of_family(instance_type: str, offered: Iterable[str]) -> tuple[str, ..
     """Return the offered types of the type's family, sorted; empty if there are too few of them for a score."""
     family = instance_type.partition(".")[0]
     sizes = tuple(sorted(name for name in offered if name.partition(".")[0] == family))
-    return sizes if len(sizes) >= FEWEST_TYPES else ()
+    return sizes if len(sizes) >= MIN_TYPES else ()
 
 
-def share_of_usual_interruptions(score: int | None) -> float:
+def interruption_rate_factor(score: int | None) -> float:
     """Return the factor for the usual interruption rate: 1 at the worst score or without a score."""
     if score is None:
         return 1.0

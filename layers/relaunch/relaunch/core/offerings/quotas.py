@@ -25,14 +25,14 @@ class Quota:
 
 
 @dataclass(frozen=True, slots=True)
-class QuotaRoom:
+class QuotaUsage:
     """The vCPUs of a quota, and how many of them the instances of open jobs use."""
 
     vcpus: float
     used_vcpus: float = 0.0
 
 
-Quotas = Mapping[str, QuotaRoom]
+Quotas = Mapping[str, QuotaUsage]
 """Quotas by code."""
 
 NO_QUOTAS: Quotas = MappingProxyType({})

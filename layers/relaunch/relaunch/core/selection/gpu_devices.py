@@ -42,12 +42,12 @@ class GpuDevice:
         return f"{self.gpu_id} of {self.instance_id}: {self.remaining_mib:,} of {self.total_mib:,} MiB left, {use}"
 
 
-def predict_share_fit(share: ShareRequirement, devices: Sequence[GpuDevice]) -> str | None:
+def explain_missing_share(share: ShareRequirement, devices: Sequence[GpuDevice]) -> str | None:
     """Return why a share does not fit on any of these GPUs now, with what each has left; None if it fits.
 
     Only memory is compared: ECS does not reserve compute, `compute_percent` is a limit.
     """
-    required = share.memory_mib + share.beside_mib
+    required = share.memory_mib + share.other_containers_mib
     if any(_fits(device, required) for device in devices):
         return None
     wanted = f"{required:,} MiB of one GPU are asked for"

@@ -30,15 +30,15 @@ VOLTA = (7, 0)
 class ShareRequirement:
     """The share of a GPU that a task requires, in MiB and percent of the GPU's compute.
 
-    `beside_mib` is the memory of other containers of the task, which ECS places on the same GPU. `partition` is the
-    fraction of a GPU in the revision itself (`value` `0.25`), 0 if there is none. `conflict` is the reason why ECS
-    would reject the task on any instance, empty if it would not.
+    `other_containers_mib` is the memory of other containers of the task, which ECS places on the same GPU. `partition`
+    is the fraction of a GPU in the revision itself (`value` `0.25`), 0 if there is none. `conflict` is the reason why
+    ECS would reject the task on any instance, empty if it would not.
     """
 
     memory_mib: int
     compute_percent: int = 0
     isolation: Isolation = Isolation.BEST_EFFORT
-    beside_mib: int = 0
+    other_containers_mib: int = 0
     partition: float = 0.0
     conflict: str = ""
 
@@ -69,13 +69,21 @@ def derive_share(gpu: GpuRequirement | None, kept: Iterable[ContainerRequirement
     """
     containers = tuple(kept)
     conflict = find_conflict(gpu, containers)
-    beside_mib = sum(each.gpu_share_mib for each in containers)
+    other_containers_mib = sum(each.gpu_share_mib for each in containers)
     if gpu is None:
         partition = max((each.gpu_partition for each in containers), default=0.0)
-        return ShareRequirement(0, beside_mib=beside_mib, partition=partition) if beside_mib or partition else None
+        return (
+            ShareRequirement(0, other_containers_mib=other_containers_mib, partition=partition)
+            if other_containers_mib or partition
+            else None
+        )
     if gpu.is_share:
         return ShareRequirement(
-            gpu.memory_mib or 0, gpu.compute_percent or 0, gpu.isolation, beside_mib=beside_mib, conflict=conflict
+            gpu.memory_mib or 0,
+            gpu.compute_percent or 0,
+            gpu.isolation,
+            other_containers_mib=other_containers_mib,
+            conflict=conflict,
         )
     return ShareRequirement(0, conflict=conflict) if conflict else None
 
@@ -126,7 +134,7 @@ def find_share_rejection(share: ShareRequirement, machine: InstanceType) -> Reje
 
 
 def _check_partition(share: ShareRequirement, machine: InstanceType) -> Rejection | None:
-    if share.beside_mib:
+    if share.other_containers_mib:
         return Rejection(
             "other containers of the task share the GPU through MPS, which a part of a GPU does not support"
         )
@@ -147,7 +155,7 @@ def _check_mps(share: ShareRequirement, machine: InstanceType) -> Rejection | No
         )
     if not supports_mps(machine):
         return Rejection(f"its GPU ({machine.accelerator_model}) is older than Volta: MPS keeps no limits on it")
-    usable, required = usable_gpu_memory_mib(machine.gpu_memory_mib), share.memory_mib + share.beside_mib
+    usable, required = usable_gpu_memory_mib(machine.gpu_memory_mib), share.memory_mib + share.other_containers_mib
     if usable < required:
         reason = (
             f"about {usable:,} MiB of its GPU's {machine.gpu_memory_mib:,} can be shared; {required:,} are asked for"

@@ -65,7 +65,7 @@ def check_model(required: Requirements, machine: InstanceType) -> Rejection | No
     return Rejection(f"its GPU is {machine.accelerator_model}; asked for is {' or '.join(required.models)}")
 
 
-def check_card_memory(required: Requirements, machine: InstanceType) -> Rejection | None:
+def check_gpu_memory(required: Requirements, machine: InstanceType) -> Rejection | None:
     """Reject GPUs with less memory than required, with a tolerance for GB and GiB."""
     if machine.gpu_memory_mib >= required.gpu_memory_mib * (1 - GPU_MEMORY_TOLERANCE):
         return None
@@ -184,7 +184,7 @@ TYPE_FILTERS: tuple[tuple[str, TypeFilter], ...] = (
     ("accelerator", check_accelerator),
     ("count", check_count),
     ("model", check_model),
-    ("memory-per-card", check_card_memory),
+    ("memory-per-card", check_gpu_memory),
     ("share", check_share),
     ("compute-capability", check_compute_capability),
     ("interconnect", check_interconnect),

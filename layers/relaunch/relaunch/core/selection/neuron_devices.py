@@ -44,15 +44,15 @@ class NeuronClaim:
 
 
 @dataclass(frozen=True, slots=True)
-class MachineRoom:
+class RemainingResources:
     """The remaining vCPUs and memory of a container instance, and its used host ports."""
 
-    free_vcpus: float
-    free_memory_mib: int
-    taken_ports: frozenset[int]
+    vcpus: float
+    memory_mib: int
+    used_ports: frozenset[int]
 
 
-def wants_neuron(required: Requirements) -> bool:
+def requires_neuron(required: Requirements) -> bool:
     """Return whether a job requires Neuron devices, by its definition or its task definition."""
     return required.is_neuron or required.neuron_devices > 0
 
@@ -63,7 +63,7 @@ def required_devices(required: Requirements, machine: InstanceType) -> int:
     return max(required.neuron_devices, math.ceil(required.neuron_cores / cores_per_device), 1)
 
 
-def is_whole_machine(required: Requirements, machine: InstanceType) -> bool:
+def claims_all_devices(required: Requirements, machine: InstanceType) -> bool:
     """Return whether the job claims all devices: it does if it needs more than one."""
     return required_devices(required, machine) > 1 or machine.neuron_devices == 1
 
@@ -73,17 +73,19 @@ def claim_all(machine: InstanceType) -> NeuronClaim:
     return NeuronClaim(tuple(range(machine.neuron_devices)))
 
 
-def claim_one(machine: InstanceType, turn: int, required: Requirements, rooms: Iterable[MachineRoom]) -> NeuronClaim:
+def claim_one(
+    machine: InstanceType, turn: int, required: Requirements, instances: Iterable[RemainingResources]
+) -> NeuronClaim:
     """Claim a device that is free on a container instance with room for the task, else the next one in turn.
 
     `turn` counts the claims on this type, so that jobs waiting for the first instance claim different devices of it
     instead of one instance each.
     """
     order = [(turn + step) % machine.neuron_devices for step in range(machine.neuron_devices)]
-    taken_ports = [
-        room.taken_ports
-        for room in rooms
-        if room.free_vcpus >= required.vcpus and room.free_memory_mib >= required.memory_mib
+    used_ports = [
+        remaining.used_ports
+        for remaining in instances
+        if remaining.vcpus >= required.vcpus and remaining.memory_mib >= required.memory_mib
     ]
-    free = (device for device in order if any(FIRST_PORT + device not in taken for taken in taken_ports))
+    free = (device for device in order if any(FIRST_PORT + device not in used for used in used_ports))
     return NeuronClaim((next(free, order[0]),))

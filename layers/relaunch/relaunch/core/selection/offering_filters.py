@@ -9,9 +9,9 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.offering import CapacityMemory, Offering, OfferingKey
 from relaunch.core.offerings.quotas import NO_QUOTAS, Quotas, quota_of
 from relaunch.core.selection.expected_cost import GP3_USD_PER_GIB_MONTH
-from relaunch.core.selection.neuron_devices import NETWORK_MODES, wants_neuron
+from relaunch.core.selection.neuron_devices import NETWORK_MODES, requires_neuron
 from relaunch.core.selection.rejection import Rejection
-from relaunch.core.selection.requirements import Requirements, fills_machine
+from relaunch.core.selection.requirements import Requirements, fills_instance
 
 # When other jobs release vCPUs is not known.
 _QUOTA_POLL_INTERVAL = timedelta(minutes=5)
@@ -46,7 +46,7 @@ class OfferingCriteria:
     price_cap: float
     price_cap_owner: str
     network_mode: str
-    wants_neuron: bool
+    requires_neuron: bool
     disk_gib: int
     memory: CapacityMemory
     now: datetime
@@ -66,7 +66,7 @@ def derive_criteria(
         price_cap=own if own is not None and is_own else stack,
         price_cap_owner="job" if is_own else "stack",
         network_mode=required.network_mode,
-        wants_neuron=wants_neuron(required),
+        requires_neuron=requires_neuron(required),
         disk_gib=definition.disk_gib or 0,
         memory=memory,
         now=now,
@@ -89,7 +89,7 @@ def check_network_mode(criteria: OfferingCriteria, offering: Offering) -> Reject
         return Rejection("the task definition's network mode is awsvpc, and the stack has no subnets (SubnetIds)")
     if mode and offering.is_managed and mode not in _MANAGED_MODES:
         return Rejection(f"Managed Instances take network mode awsvpc or host, and the task definition's is {mode}")
-    if mode and criteria.wants_neuron and not offering.is_managed and mode not in NETWORK_MODES:
+    if mode and criteria.requires_neuron and not offering.is_managed and mode not in NETWORK_MODES:
         reason = (
             f"ECS does not count Neuron devices, and tasks of network mode {mode} take no ports of the machine, which "
             "would keep them apart: use bridge or host, or a capacity provider of Managed Instances"
@@ -122,21 +122,21 @@ def check_quota(criteria: OfferingCriteria, offering: Offering) -> Rejection | N
     if not criteria.limits.quotas:
         return None
     quota = quota_of(offering.instance_type.name, offering.purchase)
-    room = criteria.limits.quotas.get(quota.code) if quota else None
-    if quota is None or room is None:
+    usage = criteria.limits.quotas.get(quota.code) if quota else None
+    if quota is None or usage is None:
         return None
     vcpus = offering.instance_type.vcpus
-    if vcpus > room.vcpus:
-        reason = f"it has {vcpus} vCPU and the account's quota is {room.vcpus:g}: ask AWS for more of {quota}"
-        return Rejection(reason, 1 - room.vcpus / vcpus)
-    if vcpus + room.used_vcpus <= room.vcpus or not fills_machine(criteria.required, offering.instance_type):
+    if vcpus > usage.vcpus:
+        reason = f"it has {vcpus} vCPU and the account's quota is {usage.vcpus:g}: ask AWS for more of {quota}"
+        return Rejection(reason, 1 - usage.vcpus / vcpus)
+    if vcpus + usage.used_vcpus <= usage.vcpus or not fills_instance(criteria.required, offering.instance_type):
         return None
     reason = (
-        f"it has {vcpus} vCPU and other jobs use {room.used_vcpus:g} of the quota's {room.vcpus:g}: "
+        f"it has {vcpus} vCPU and other jobs use {usage.used_vcpus:g} of the quota's {usage.vcpus:g}: "
         f"wait for them, or ask AWS for more of {quota}"
     )
     retry_at = criteria.now + _QUOTA_POLL_INTERVAL
-    return Rejection(reason, 1 - (room.vcpus - room.used_vcpus) / vcpus, is_permanent=False, retry_at=retry_at)
+    return Rejection(reason, 1 - (usage.vcpus - usage.used_vcpus) / vcpus, is_permanent=False, retry_at=retry_at)
 
 
 def check_price_cap(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:

@@ -56,7 +56,7 @@ def usable_memory_mib(memory_mib: int) -> int:
     return memory_mib - RESERVED_MEMORY_MIB - math.ceil(memory_mib * RESERVED_MEMORY_FRACTION)
 
 
-def fills_machine(required: Requirements, machine: InstanceType) -> bool:
+def fills_instance(required: Requirements, machine: InstanceType) -> bool:
     """Return whether the instance type has no room for two tasks with these requirements."""
     if required.share is not None:
         return False

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from relaunch.adapters.aws.errors import AwsError, aws_errors
-from relaunch.core.offerings.placement_score import FEWEST_TYPES
+from relaunch.core.offerings.placement_score import MIN_TYPES
 from relaunch.ports import Clock, DecisionLog
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Ec2ZoneScores:
 
     def zone_scores(self, instance_types: Iterable[str]) -> Mapping[str, int]:
         wanted = frozenset(instance_types)
-        if len(wanted) < FEWEST_TYPES:
+        if len(wanted) < MIN_TYPES:
             return _NO_SCORES
         now = self._clock.now()
         if wanted not in self._kept or now - self._kept[wanted][0] >= MAX_AGE:

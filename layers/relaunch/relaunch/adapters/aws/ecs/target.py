@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError, ParamValidationError
 from relaunch.adapters.aws.ecs.events import observe_container_instance, observe_gpus, observe_task
 from relaunch.adapters.aws.ecs.pages import read_pages
 from relaunch.adapters.aws.ecs.rate_limiter import RateLimiter
-from relaunch.adapters.aws.ecs.remaining_resources import read_room
+from relaunch.adapters.aws.ecs.remaining_resources import read_remaining_resources
 from relaunch.adapters.aws.ecs.run_task import build_run_task, outcome_of_error, outcome_of_response
 from relaunch.adapters.aws.errors import AwsError, aws_errors, error_code, is_throttled
 from relaunch.core.launches.launch import (
@@ -21,7 +21,7 @@ from relaunch.core.launches.launch import (
 )
 from relaunch.core.launches.placement_constraints import ec2_instance_is, instance_type_is
 from relaunch.core.selection.gpu_devices import GpuDevice
-from relaunch.core.selection.neuron_devices import MachineRoom
+from relaunch.core.selection.neuron_devices import RemainingResources
 from relaunch.ports import PermanentError, TransientError
 
 if TYPE_CHECKING:
@@ -128,8 +128,8 @@ class EcsTarget:
     def find_gpus(self, instance_type: str, capacity_provider: str) -> list[GpuDevice]:
         return [gpu for machine in self._machines(instance_type, capacity_provider) for gpu in observe_gpus(machine)]
 
-    def find_room(self, instance_type: str, capacity_provider: str) -> list[MachineRoom]:
-        return [read_room(machine) for machine in self._machines(instance_type, capacity_provider)]
+    def find_remaining_resources(self, instance_type: str, capacity_provider: str) -> list[RemainingResources]:
+        return [read_remaining_resources(machine) for machine in self._machines(instance_type, capacity_provider)]
 
     def _machines(self, instance_type: str, capacity_provider: str) -> list[Mapping[str, Any]]:
         machine_filter = instance_type_is(instance_type)
