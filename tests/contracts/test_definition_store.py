@@ -1,4 +1,4 @@
-"""What every DefinitionStore does: the fake as well as the adapter."""
+"""The behaviour of DefinitionStore: the fake and the adapter."""
 
 from fakes.builders import make_definition
 from relaunch.core.definitions.definition import (

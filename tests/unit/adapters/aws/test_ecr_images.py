@@ -1,4 +1,4 @@
-"""Reading what ECR tells of an image: answers as AWS gives them, held against botocore's model by its stubber."""
+"""Images in ECR: responses of AWS, validated by botocore's stubber."""
 
 import http.client
 import json

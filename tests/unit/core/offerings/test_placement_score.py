@@ -24,7 +24,7 @@ def test_the_best_market_is_taken_to_interrupt_half_as_often_as_the_worst_and_as
     assert interruption_rate_factor(score) == pytest.approx(share)
 
 
-def test_odds_calm_the_usual_rate_of_a_type() -> None:
+def test_a_better_score_reduces_the_usual_rate_of_a_type() -> None:
     usual = estimated_interruptions_per_hour("trn1.32xlarge")
 
     assert make_offering("trn1.32xlarge").interruption_rate == usual
@@ -37,7 +37,7 @@ def test_a_zones_score_is_not_reckoned_with_for_it_is_that_of_all_types_that_wer
     assert make_offering(zone="us-east-1a", placement_score=10).interruption_rate == usual
 
 
-def test_odds_change_nothing_of_a_rate_that_is_known_nor_of_on_demand() -> None:
+def test_a_score_changes_neither_a_known_rate_nor_that_of_on_demand() -> None:
     measured = make_offering(interruptions_per_hour=0.3, placement_score=10)
     on_demand = make_offering(purchase=PurchaseOption.ON_DEMAND, placement_score=1)
 

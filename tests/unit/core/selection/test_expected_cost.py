@@ -109,7 +109,7 @@ def test_an_unknown_rate_is_reckoned_as_is_usual_for_the_type() -> None:
 
 
 @given(works, prices, st.integers(1, 10), st.integers(1, 10))
-def test_better_odds_never_cost_more_and_never_more_than_unknown_ones(
+def test_a_better_score_never_costs_more_and_never_more_than_an_unknown_one(
     ahead: WorkAhead, price: float, one: int, other: int
 ) -> None:
     low, high = sorted((one, other))

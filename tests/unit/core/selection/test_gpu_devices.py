@@ -68,7 +68,7 @@ def test_other_containers_of_the_task_need_room_on_the_same_card() -> None:
     assert explain_missing_share(ShareRequirement(1_000, 30, other_containers_mib=25), [device()]) is not None
 
 
-def test_the_roomiest_cards_are_named_first_and_the_rest_counted() -> None:
+def test_the_gpus_with_most_memory_left_are_named_first_and_the_rest_counted() -> None:
     cards = [device(number, remaining_mib=100 * number) for number in range(1, 8)]
     dedicated = device(9, mode="DEDICATED", remaining_mib=15_360, container_count=1)
 

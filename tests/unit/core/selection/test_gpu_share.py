@@ -225,7 +225,7 @@ def test_the_shares_of_all_containers_come_from_one_card() -> None:
         pytest.param(ShareRequirement(2_048, 25), M60, 0.0, id="no card to speak of"),
     ],
 )
-def test_a_miss_says_how_far_off_the_machine_is(
+def test_a_rejection_has_the_shortfall_of_the_instance_type(
     required: ShareRequirement, machine: InstanceType, shortfall: float
 ) -> None:
     rejection = find_share_rejection(required, machine)

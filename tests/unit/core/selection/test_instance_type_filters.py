@@ -1,4 +1,4 @@
-"""Each filter on instance types by itself: what it says of a machine, how far off it is, and where it begins."""
+"""Each filter on instance types: its rejections with their shortfall, and its limits."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Each filter on the terms of an offering by itself: what it says, whether waiting helps, and where it begins."""
+"""Each filter on offerings: its rejections, whether they are permanent, and its limits."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -37,7 +37,7 @@ MANAGED = make_offering(is_managed=True)
 QUOTA = quota_of("g5.xlarge", PurchaseOption.SPOT)
 assert QUOTA is not None
 FULL = Requirements(gpu_count=1)
-"""What leaves no room for a second such task on a machine of one GPU."""
+"""Requirements that leave no room for a second such task on an instance with one GPU."""
 
 
 def criteria(

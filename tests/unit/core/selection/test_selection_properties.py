@@ -1,4 +1,4 @@
-"""Selection over the bundled catalogue, against a slow checker that shares no code with the filters."""
+"""Selection from the bundled catalogue, compared with an independent, slow implementation of the filters."""
 
 import math
 from dataclasses import replace

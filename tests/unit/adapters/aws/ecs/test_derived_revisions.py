@@ -1,4 +1,4 @@
-"""Registration in detail: nothing of the source is lost, and every refusal of ECS means what it means."""
+"""Registration of derived revisions: the whole source is kept, and each error of ECS is classified."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Launches of all containers together stay below what ECS takes, and stops go first."""
+"""The launches of all function instances stay below the rate of ECS, and stops are not throttled."""
 
 import pytest
 import yaml

@@ -24,7 +24,7 @@ def test_remaining_resources_exclude_those_of_tasks_and_the_agent() -> None:
     assert FIRST_PORT + 1 not in remaining.used_ports
 
 
-def test_machines_of_other_types_and_providers_and_draining_ones_have_no_room() -> None:
+def test_instances_of_other_types_and_providers_and_draining_ones_are_ignored() -> None:
     deps, target = with_machine()
 
     assert target.find_remaining_resources("g6.xlarge", "g5-spot") == []

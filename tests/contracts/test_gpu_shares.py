@@ -1,4 +1,4 @@
-"""Shares of GPUs by EcsTarget before the simulator: where they go, and what is told of the cards."""
+"""Shares of GPUs with EcsTarget and the simulator: their placement, and the reported GPUs."""
 
 from collections.abc import Iterator
 from dataclasses import replace
