@@ -166,9 +166,9 @@ class TestOneImage:
     @pytest.mark.parametrize(
         ("blob", "reason"),
         [
-            pytest.param(TimeoutError("timed out"), "its configuration cannot be had: timed out", id="late"),
-            pytest.param(OSError("HTTP Error 403: Forbidden"), "cannot be had: HTTP Error 403: Forbidden", id="403"),
-            pytest.param(http.client.IncompleteRead(b"{"), "cannot be had: IncompleteRead", id="cut off"),
+            pytest.param(TimeoutError("timed out"), "its configuration cannot be loaded: timed out", id="late"),
+            pytest.param(OSError("HTTP Error 403: Forbidden"), "cannot be loaded: HTTP Error 403: Forbidden", id="403"),
+            pytest.param(http.client.IncompleteRead(b"{"), "cannot be loaded: IncompleteRead", id="cut off"),
             pytest.param(b"x" * 1_048_577, "larger than 1,048,576 bytes", id="too large"),
             pytest.param(b"<html>", "its configuration cannot be read: Invalid JSON", id="not JSON"),
             pytest.param(b"[]", "its configuration cannot be read: Input should be an object", id="no object"),
@@ -205,7 +205,7 @@ class TestOneImage:
         found = registry.find()
 
         assert (found.digest, found.platforms) == (DIGEST, ())
-        assert found.unknown.startswith(f"its configuration cannot be had: An error occurred ({code})")
+        assert found.unknown.startswith(f"its configuration cannot be loaded: An error occurred ({code})")
 
     def test_nothing_is_fetched_but_over_https(self, registry):
         registry.answer_image(SINGLE)

@@ -486,7 +486,7 @@ def test_one_offering_worth_waiting_for_keeps_a_job_waiting() -> None:
     )
 
     assert not selection.is_permanent
-    assert explain_rejection(selection).startswith("nothing is to be had right now: capacity-memory removed the last")
+    assert explain_rejection(selection).startswith("nothing is available right now: capacity-memory removed the last")
 
 
 def test_equal_prices_are_ordered_by_zones_then_by_name() -> None:

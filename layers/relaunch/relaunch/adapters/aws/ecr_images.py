@@ -142,7 +142,7 @@ class EcrImages:
                 raise _UnknownPlatformsError("ECR gives no HTTPS URL of its configuration")
             blob = self._fetch(url)
         except (*AwsError, OSError, http.client.HTTPException) as error:
-            raise _UnknownPlatformsError(f"its configuration cannot be had: {error}") from error
+            raise _UnknownPlatformsError(f"its configuration cannot be loaded: {error}") from error
         if len(blob) > _MAX_BLOB_BYTES:
             raise _UnknownPlatformsError(f"its configuration is larger than {_MAX_BLOB_BYTES:,} bytes")
         return blob

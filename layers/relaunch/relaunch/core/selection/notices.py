@@ -50,8 +50,8 @@ def _lost_work(selection: Selection | None, chosen: Offering) -> str:
     if expected < _LIKELY_INTERRUPTIONS:
         return ""
     return (
-        f"{chosen.key} is reckoned to be interrupted {expected:.1f} times in the time the work takes, "
-        "which begins anew each time: give a `checkpoint`"
+        f"{chosen.key} is expected to be interrupted {expected:.1f} times in the time the work takes, "
+        "which starts over each time: give a `checkpoint`"
     )
 
 

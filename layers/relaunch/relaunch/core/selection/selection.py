@@ -200,7 +200,7 @@ def explain_rejection(selection: Selection) -> str:
     nearest, name = selection.nearest_rejection, selection.last_filter
     if nearest is None or name is None:
         return "there is no offering at all: the stack names no capacity providers (CapacityProviders)"
-    verdict = "nothing satisfies this job" if selection.is_permanent else "nothing is to be had right now"
+    verdict = "nothing satisfies this job" if selection.is_permanent else "nothing is available right now"
     removed = sum(each.filter_name == name for each in selection.rejected)
     of = f"the last {removed} of {len(selection.rejected)} offerings" if removed > 1 else "the last offering"
     return f"{verdict}: {name} removed {of}; the nearest was {nearest.offering.key}: {nearest.rejection.reason}"

@@ -46,7 +46,7 @@ class Ec2SpotPrices:
         try:
             prices = _newest_per_zone(self._entries(wanted, now))
         except (BotoCoreError, ClientError) as error:
-            message = f"spot prices of {', '.join(sorted(wanted))} cannot be had: {error}"
+            message = f"spot prices of {', '.join(sorted(wanted))} cannot be loaded: {error}"
             self._failure = (now, message)
             raise TransientError(message) from error
         self._failure = None
