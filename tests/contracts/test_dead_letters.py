@@ -1,4 +1,4 @@
-"""What DeadLetters does: the fake as well as the adapter before SQS."""
+"""The behaviour of DeadLetters: the fake and the adapter for SQS."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What every DefinitionStore does: the fake as well as the adapter."""
+"""The behaviour of DefinitionStore: the fake and the adapter."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How every JobStore finds and lists jobs: the fake as well as the adapter."""
+"""How a JobStore finds and lists jobs: the fake and the adapter."""
 
 from dataclasses import replace
 from datetime import timedelta

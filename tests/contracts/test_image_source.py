@@ -1,4 +1,4 @@
-"""What every ImageSource does: the fake as well as the adapter."""
+"""The behaviour of ImageSource: the fake and the adapter."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What every JobStore does: the fake as well as the adapter."""
+"""The behaviour of JobStore: the fake and the adapter."""
 
 from dataclasses import replace
 from datetime import timedelta

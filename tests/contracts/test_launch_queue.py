@@ -1,4 +1,4 @@
-"""What every LaunchQueue does: the fake as well as the adapter."""
+"""The behaviour of LaunchQueue: the fake and the adapter."""
 
 from collections.abc import Callable, Iterator
 

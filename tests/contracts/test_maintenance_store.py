@@ -1,4 +1,4 @@
-"""What every MaintenanceStore does: the fake as well as the adapter."""
+"""The behaviour of MaintenanceStore: the fake and the adapter."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What every RevisionRegistry does: the fake, and the adapter before the ECS simulator."""
+"""The behaviour of RevisionRegistry: the fake, and the adapter with the ECS simulator."""
 
 from collections.abc import Iterator
 from typing import Any

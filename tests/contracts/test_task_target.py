@@ -1,4 +1,4 @@
-"""What every TaskTarget does; a new target runs this list unchanged."""
+"""The behaviour of TaskTarget, for every implementation."""
 
 from collections.abc import Iterator
 from dataclasses import replace

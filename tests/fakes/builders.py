@@ -25,6 +25,7 @@ from relaunch.core.launches.launch import ContainerInstance, LaunchRequest, Task
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import CapacityFailure, Offering, OfferingKey
 from relaunch.core.revisions.revision import ContainerRequirement, Revision
+from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.selection import RejectedOffering, Selection
 
 NOW = datetime(2026, 3, 14, 9, 26, 53, tzinfo=UTC)
@@ -138,7 +139,7 @@ def make_selection(**fields: Any) -> Selection:
     dear = make_offering("g5.48xlarge", PurchaseOption.ON_DEMAND, price_usd_per_hour=16.288)
     selection = Selection(
         kept=(make_offering(),),
-        rejected=(RejectedOffering(dear, "price cap", "16.29 USD per hour is more than 4.00"),),
+        rejected=(RejectedOffering(dear, "price cap", Rejection("16.29 USD per hour is more than 4.00")),),
         filter_counts=(("accelerator", 2, 2), ("price cap", 2, 1)),
     )
     return replace(selection, **fields)

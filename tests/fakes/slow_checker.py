@@ -52,7 +52,6 @@ def has_accelerator(machine: InstanceType, definition: JobDefinition, revision: 
         yield machine.accelerator_manufacturer == "NVIDIA"
         names = [model.lower().replace(" ", "") for model in wanted.gpu.models]
         yield not names or machine.accelerator_model.lower().replace(" ", "") in names
-        yield wanted.gpu.driver is None
         least = wanted.gpu.compute_capability
         yield least is None or (machine.compute_capability or (0, 0)) >= least
         yield wanted.gpu.interconnect != "efa" or machine.efa_interfaces > 0

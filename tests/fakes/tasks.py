@@ -19,7 +19,7 @@ from relaunch.core.launches.launch import (
     check_limits,
 )
 from relaunch.core.selection.gpu_devices import GpuDevice
-from relaunch.core.selection.neuron_devices import MachineRoom
+from relaunch.core.selection.neuron_devices import RemainingResources
 from relaunch.ports import PermanentError
 
 Item = TypeVar("Item")
@@ -43,7 +43,7 @@ class FakeTasks:
         self.tasks: dict[str, TaskObservation] = {}
         self.instances: dict[str, ContainerInstance] = {}
         self.gpus: list[GpuDevice] | Exception = []
-        self.room: dict[tuple[str, str], list[MachineRoom]] = {}
+        self.room: dict[tuple[str, str], list[RemainingResources]] = {}
         self.page_size = 100
         self.page_count = 0
         self.machine_statuses: dict[str, str] = {}
@@ -155,7 +155,7 @@ class FakeTasks:
             raise self.gpus
         return list(self.gpus)
 
-    def find_room(self, instance_type: str, capacity_provider: str) -> list[MachineRoom]:
+    def find_remaining_resources(self, instance_type: str, capacity_provider: str) -> list[RemainingResources]:
         return list(self.room.get((instance_type, capacity_provider), ()))
 
     def find_container_instance(self, container_instance_arn: str) -> ContainerInstance | None:

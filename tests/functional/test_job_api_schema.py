@@ -118,8 +118,8 @@ def test_samples_keep_the_schema_and_are_answered_by_it(action: str) -> None:
         pytest.param({"action": "submit", "definition": "resnt"}, "UnknownDefinition", "resnet", id="definition"),
         pytest.param({"action": "show", "job_id": "resnet-0"}, "UnknownJob", "resnet-0", id="job"),
         pytest.param({"action": "cancel", "job_id": "resnet-0"}, "UnknownJob", "resnet-0", id="job-to-cancel"),
-        pytest.param("submit", "InvalidRequest", "the request: ", id="text"),
-        pytest.param(None, "InvalidRequest", "the request: ", id="nothing"),
+        pytest.param("submit", "InvalidRequest", "Input should be a valid dictionary", id="text"),
+        pytest.param(None, "InvalidRequest", "Input should be a valid dictionary", id="nothing"),
     ],
 )
 def test_a_refusal_says_what_is_wrong(request_: Any, code: str, words: str) -> None:

@@ -106,17 +106,17 @@ def lost_with_host(job: Job, event: HostEnded, now: datetime, _limits: StackLimi
 
 
 @contextmanager
-def any_folder() -> Iterator[None]:
+def any_step() -> Iterator[None]:
     with ExitStack() as stack:
-        stack.enter_context(patched(checkpoints, _folders=folders_of_anything, _is_complete=lambda *_parts: True))
+        stack.enter_context(patched(checkpoints, _steps=steps_of_anything, _is_complete=lambda *_parts: True))
         stack.enter_context(patched(S3Checkpoints, _read=lambda *_parts: b""))
         yield
 
 
-def folders_of_anything(job_prefix: str, sizes: Mapping[str, int]) -> Iterator[Any]:
+def steps_of_anything(job_prefix: str, sizes: Mapping[str, int]) -> Iterator[Any]:
     for key in sizes:
         if match := re.fullmatch(r"(attempt-(\d+)/step-(\d+)/).*", key.removeprefix(job_prefix)):
-            yield checkpoints._Folder(int(match[3]), int(match[2]), job_prefix + match[1])
+            yield checkpoints._Step(int(match[3]), int(match[2]), job_prefix + match[1])
 
 
 def of_any_job(self: Any, checkpoint_uri: str, _job_id: str) -> str | None:
@@ -127,7 +127,7 @@ def of_any_job(self: Any, checkpoint_uri: str, _job_id: str) -> str | None:
     return f"s3://{bucket}/{newest.removesuffix('manifest.json')}" if newest else None
 
 
-def oldest_folder(original: Callable[..., Any]) -> Callable[..., Any]:
+def oldest_step(original: Callable[..., Any]) -> Callable[..., Any]:
     return lambda prefix, sizes: sorted(original(prefix, sizes))[:1]
 
 

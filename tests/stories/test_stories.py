@@ -218,7 +218,7 @@ def test_when_every_offering_is_avoided_the_job_waits_and_is_launched_when_the_m
 
     job = story.job(job_id)
     assert job.state is JobState.WAITING
-    assert job.reason.startswith("nothing is to be had right now: capacity-memory removed the last 4 of 4 offerings")
+    assert job.reason.startswith("nothing is available right now: capacity-memory removed the last 4 of 4 offerings")
     assert job.wake_at == story.now + 30 * MINUTE
 
     story.reconcile(after=30 * MINUTE)

@@ -1,4 +1,4 @@
-"""What the functions tell: one structured line per decision, and metrics in CloudWatch's embedded metric format."""
+"""Structured logs, and metrics in the CloudWatch embedded metric format (EMF)."""
 
 from collections import defaultdict
 
@@ -7,12 +7,12 @@ from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import Ama
 
 from relaunch.core.lifecycle.metrics import NAMESPACE, MetricDatum
 
-# Powertools' own keys cannot be given as extra fields.
+# Keys of powertools' Logger and of LogRecord, which cannot be extra fields.
 _RESERVED = frozenset({"message", "level", "location", "timestamp", "service", "name", "args"})
 
 
 class PowertoolsLog:
-    """Implements DecisionLog over powertools' Logger; nothing secret and no environment ever gets in here."""
+    """Implements DecisionLog with powertools' Logger."""
 
     def __init__(self) -> None:
         self._logger = Logger()
@@ -23,11 +23,10 @@ class PowertoolsLog:
 
 
 class EmfMetrics:
-    """Implements Measures: writes them to standard output at the end of an invocation, in one line per dimension.
+    """Implements Metrics: writes them to standard output at the end of an invocation, one line per set of dimensions.
 
-    CloudWatch makes metrics of such lines of a function's log ("Specification: Embedded metric format"). powertools'
-    own class Metrics would add the function's name as a dimension, and a metric that several functions count could
-    then have no alarm.
+    CloudWatch extracts the metrics from the log ("Specification: Embedded metric format"). powertools' class Metrics
+    would add the function name as a dimension, so that an alarm could not cover several functions.
     """
 
     def __init__(self) -> None:
@@ -37,23 +36,23 @@ class EmfMetrics:
         self._recorded += metrics
 
     def flush(self) -> None:
-        """Write what was recorded since the last time."""
+        """Write the metrics recorded since the last flush."""
         recorded, self._recorded = self._recorded, []
         by_dimensions: defaultdict[tuple[tuple[str, str], ...], list[MetricDatum]] = defaultdict(list)
-        for measure in recorded:
-            by_dimensions[tuple(measure.dimensions.items())].append(measure)
+        for metric in recorded:
+            by_dimensions[tuple(metric.dimensions.items())].append(metric)
         for dimensions, metrics in by_dimensions.items():
-            # Without a service powertools adds no dimension of its own.
+            # With an empty service powertools adds no dimension.
             provider = AmazonCloudWatchEMFProvider(namespace=NAMESPACE, service="")
             for name, value in dimensions:
                 provider.add_dimension(name, value)
-            for measure in metrics:
-                provider.add_metric(measure.metric, measure.unit, round(measure.value, 3))
+            for metric in metrics:
+                provider.add_metric(metric.metric, metric.unit, round(metric.value, 3))
             provider.flush_metrics()
 
 
 class SilentLog:
-    """Implements DecisionLog for the command, whose own output says what was done."""
+    """Implements DecisionLog without output, for the command."""
 
     def decided(self, decision: str, **facts: object) -> None:
-        """Say nothing."""
+        """Do nothing."""

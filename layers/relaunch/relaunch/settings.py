@@ -1,4 +1,4 @@
-"""The stack's settings, read from the functions' environment or from the outputs of the deployed stack."""
+"""The settings of a stack, from the environment of its functions or from the outputs of the stack."""
 
 import re
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _CAPACITY_PROVIDER = re.compile(
 
 
 class InvalidSettingsError(ValueError):
-    """A setting is missing or cannot be read; the message names it."""
+    """A setting is missing or invalid; the message contains its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +40,16 @@ class Settings:
 
     @property
     def spot_types(self) -> frozenset[str]:
-        """Return the instance types that capacity providers have on spot."""
+        """Return the instance types of the spot capacity providers."""
         spot = (each for each in self.capacity_providers if each.purchase is PurchaseOption.SPOT)
         return frozenset(each.instance_type for each in spot)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
-        """Read the variables that template.yaml gives to every function.
+        """Read the environment variables that template.yaml sets for all functions.
 
         Raises:
-            InvalidSettingsError: a variable is missing or cannot be read.
+            InvalidSettingsError: a variable is missing or invalid.
         """
         names = {
             "table": "RELAUNCH_TABLE",
@@ -70,10 +70,10 @@ class Settings:
 
     @classmethod
     def from_stack_outputs(cls, outputs: Mapping[str, str]) -> "Settings":
-        """Read the outputs of a deployed stack.
+        """Read the outputs of a stack.
 
         Raises:
-            InvalidSettingsError: an output is missing or cannot be read: the stack is not Relaunch's, or an older one.
+            InvalidSettingsError: an output is missing or invalid: the stack is another application or an older version.
         """
         names = {
             "table": "TableName",
@@ -117,13 +117,13 @@ class Settings:
 
 
 def parse_capacity_providers(text: str) -> tuple[CapacityProviderOffer, ...]:
-    """Read `name=instance-type/purchase,…`, the form of the stack's parameter CapacityProviders.
+    """Parse `name=instance-type/purchase,…`, the format of the stack parameter CapacityProviders.
 
-    `/managed-instances` after the purchase says that ECS Managed Instances are behind the provider, and `/200GiB` at
-    the end which root volume its machines have.
+    `/managed-instances` after the purchase option is for a capacity provider of ECS Managed Instances, and `/200GiB` at
+    the end is the size of the root volume.
 
     Raises:
-        InvalidSettingsError: with the entry that cannot be read.
+        InvalidSettingsError: an entry is invalid.
     """
     return tuple(_parse_capacity_provider(entry) for entry in _split(text))
 

@@ -20,7 +20,7 @@ from fakes.sources import FakeOfferings
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import Job, JobState, PlacementState
 from relaunch.core.lifecycle.decision import Decision
-from relaunch.core.offerings.quotas import QuotaRoom
+from relaunch.core.offerings.quotas import QuotaUsage
 from relaunch.core.offerings.snapshot import Origin, SnapshotPart
 from relaunch.core.selection.expected_cost import GP3_USD_PER_GIB_MONTH
 from relaunch.ports import PermanentError
@@ -105,7 +105,7 @@ def test_quotas_as_last_refreshed_are_held_against_what_other_jobs_use() -> None
         start(jobs, job_id)
     available = load_offerings(make_dependencies(jobs=jobs, offerings=offered_with(**{"3819A6DF": 11.0})), "own")
 
-    assert available.limits.quotas == {G_SPOT: QuotaRoom(11.0, 8.0)}
+    assert available.limits.quotas == {G_SPOT: QuotaUsage(11.0, 8.0)}
 
 
 def test_machines_of_types_that_only_the_refreshed_snapshot_knows_use_quotas_too() -> None:
@@ -116,7 +116,7 @@ def test_machines_of_types_that_only_the_refreshed_snapshot_knows_use_quotas_too
     offerings.refreshed = offerings.refreshed.with_part(SnapshotPart.INSTANCE_TYPES, rows, Origin("EC2", NOW))
 
     assert load_offerings(make_dependencies(jobs=jobs, offerings=offerings)).limits.quotas == {
-        G_SPOT: QuotaRoom(7.0, 6.0)
+        G_SPOT: QuotaUsage(7.0, 6.0)
     }
 
 
@@ -133,7 +133,7 @@ def test_a_job_that_cannot_be_read_keeps_no_other_from_its_launch() -> None:
 
     available = load_offerings(make_dependencies(jobs=jobs, offerings=offered_with(**{"3819A6DF": 11.0})))
 
-    assert available.limits.quotas == {G_SPOT: QuotaRoom(11.0, 4.0)}
+    assert available.limits.quotas == {G_SPOT: QuotaUsage(11.0, 4.0)}
 
 
 def test_quotas_that_are_not_known_reject_nothing_and_cost_no_read() -> None:
@@ -157,8 +157,8 @@ def test_jobs_are_loaded_only_where_their_machines_could_use_a_quota_up() -> Non
 
     assert before == 0
     assert jobs.loaded == 2
-    assert roomy.limits.quotas == {G_SPOT: QuotaRoom(12.0)}
-    assert tight.limits.quotas == {G_SPOT: QuotaRoom(11.0, 8.0)}
+    assert roomy.limits.quotas == {G_SPOT: QuotaUsage(12.0)}
+    assert tight.limits.quotas == {G_SPOT: QuotaUsage(11.0, 8.0)}
 
 
 def test_what_more_jobs_use_than_a_launch_can_read_is_left_to_ec2_to_say() -> None:
@@ -168,7 +168,7 @@ def test_what_more_jobs_use_than_a_launch_can_read_is_left_to_ec2_to_say() -> No
 
     available = load_offerings(make_dependencies(jobs=jobs, offerings=offered_with(**{"3819A6DF": 11.0})))
 
-    assert available.limits.quotas == {G_SPOT: QuotaRoom(11.0)}
+    assert available.limits.quotas == {G_SPOT: QuotaUsage(11.0)}
     assert jobs.loaded == 0
 
 

@@ -107,14 +107,14 @@ def test_what_was_known_when_the_job_was_accepted_holds_for_every_attempt():
 
 def test_an_image_whose_platform_ecr_does_not_tell_keeps_the_job_off_nothing_and_is_said_so():
     story = Story()
-    story.images.found["trainer", "latest"] = FoundImage(DIGEST, (), "its configuration cannot be had: timed out")
+    story.images.found["trainer", "latest"] = FoundImage(DIGEST, (), "its configuration cannot be loaded: timed out")
 
     job_id = story.launch()
 
     assert story.job(job_id).state is JobState.RUNNING
     assert (
         "main runs trainer:latest (sha256:5e5e5e5e5e5e), "
-        "whose platform is not known: its configuration cannot be had: timed out" in said_of(story, job_id)
+        "whose platform is not known: its configuration cannot be loaded: timed out" in said_of(story, job_id)
     )
 
 

@@ -13,7 +13,7 @@ from relaunch.core.jobs.job import JobState, PlacementState
 from relaunch.core.launches.derived_revision import DERIVED_FROM, TaskDefinition
 from relaunch.core.launches.launch import LaunchRefused, LaunchUncertain, PlacementFailed
 from relaunch.core.revisions.images import FoundImage, parse_ecr_image
-from relaunch.core.selection.neuron_devices import FIRST_PORT, MachineRoom
+from relaunch.core.selection.neuron_devices import FIRST_PORT, RemainingResources
 from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.launch_attempt import launch_attempt
 from relaunch.usecases.submit_job import submit_event
@@ -350,7 +350,7 @@ class TestNeuron:
     def test_a_device_that_is_free_on_a_running_machine_is_taken(self):
         story = neuron_story(cores=2)
         taken = frozenset(FIRST_PORT + number for number in (0, 1, 2, 4, 5))
-        story.tasks.room["inf2.24xlarge", "inf2-24xlarge-spot"] = [MachineRoom(90.0, 300_000, taken)]
+        story.tasks.room["inf2.24xlarge", "inf2-24xlarge-spot"] = [RemainingResources(90.0, 300_000, taken)]
         job_id = story.submit()
         story.deliver()
 

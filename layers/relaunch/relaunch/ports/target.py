@@ -11,7 +11,7 @@ from relaunch.core.launches.launch import (
     TaskObservation,
 )
 from relaunch.core.selection.gpu_devices import GpuDevice
-from relaunch.core.selection.neuron_devices import MachineRoom
+from relaunch.core.selection.neuron_devices import RemainingResources
 
 
 class TaskTarget(Protocol):
@@ -71,7 +71,7 @@ class TaskTarget(Protocol):
         """
         ...
 
-    def find_room(self, instance_type: str, capacity_provider: str) -> list[MachineRoom]:
+    def find_remaining_resources(self, instance_type: str, capacity_provider: str) -> list[RemainingResources]:
         """Return what is left of the provider's ACTIVE machines of this type, at most a hundred.
 
         Raises:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches.launch import LaunchOutcome, PlacementFailed
-from relaunch.core.selection.gpu_devices import predict_share_fit
+from relaunch.core.selection.gpu_devices import explain_missing_share
 from relaunch.core.selection.requirements import required_share
 from relaunch.ports import JobDependencies, PortError
 
@@ -27,4 +27,4 @@ def explain_placement(outcome: LaunchOutcome, job: Job, deps: JobDependencies) -
     except PortError as error:
         deps.log.decided("gpus-unknown", job_id=job.job_id, reason=str(error))
         return outcome
-    return replace(outcome, detail=predict_share_fit(share, devices) or "a GPU has room by now")
+    return replace(outcome, detail=explain_missing_share(share, devices) or "a GPU has room by now")

@@ -6,7 +6,13 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.launches.derived_revision import PreparedRevision, RevisionChanges, derive, derives_nothing
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.revisions.main_container import main_container
-from relaunch.core.selection.neuron_devices import NeuronClaim, claim_all, claim_one, is_whole_machine, wants_neuron
+from relaunch.core.selection.neuron_devices import (
+    NeuronClaim,
+    claim_all,
+    claim_one,
+    claims_all_devices,
+    requires_neuron,
+)
 from relaunch.core.selection.requirements import Requirements, derive_requirements
 from relaunch.ports import LaunchDependencies
 
@@ -27,7 +33,9 @@ def prepare_revision(job: Job, offering: Offering, deps: LaunchDependencies) -> 
     """
     required = derive_requirements(job.definition, job.revision)
     claim = (
-        _claim(required, offering, deps) if wants_neuron(required) and offering.instance_type.neuron_devices else None
+        _claim(required, offering, deps)
+        if requires_neuron(required) and offering.instance_type.neuron_devices
+        else None
     )
     changes = RevisionChanges(job.images, main_container(job.definition, job.revision) or "", claim)
     devices = claim.devices if claim else ()
@@ -50,7 +58,9 @@ def _claim(required: Requirements, offering: Offering, deps: LaunchDependencies)
     if offering.is_managed:
         # ECS gives them out itself there (resource NeuronDevice), and only all of them.
         return NeuronClaim(())
-    if is_whole_machine(required, machine):
+    if claims_all_devices(required, machine):
         return claim_all(machine)
     turn = deps.maintenance.take_turn(machine.name)
-    return claim_one(machine, turn, required, deps.tasks.find_room(machine.name, offering.capacity_provider or ""))
+    return claim_one(
+        machine, turn, required, deps.tasks.find_remaining_resources(machine.name, offering.capacity_provider or "")
+    )

@@ -1,4 +1,4 @@
-"""Which of a job's checkpoints the next attempt resumes from."""
+"""The checkpoint from which the next attempt resumes."""
 
 import json
 from collections.abc import Iterator

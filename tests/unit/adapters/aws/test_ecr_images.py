@@ -1,4 +1,4 @@
-"""Reading what ECR tells of an image: answers as AWS gives them, held against botocore's model by its stubber."""
+"""Images in ECR: responses of AWS, validated by botocore's stubber."""
 
 import http.client
 import json
@@ -166,14 +166,16 @@ class TestOneImage:
     @pytest.mark.parametrize(
         ("blob", "reason"),
         [
-            pytest.param(TimeoutError("timed out"), "its configuration cannot be had: timed out", id="late"),
-            pytest.param(OSError("HTTP Error 403: Forbidden"), "cannot be had: HTTP Error 403: Forbidden", id="403"),
-            pytest.param(http.client.IncompleteRead(b"{"), "cannot be had: IncompleteRead", id="cut off"),
+            pytest.param(TimeoutError("timed out"), "its configuration cannot be loaded: timed out", id="late"),
+            pytest.param(OSError("HTTP Error 403: Forbidden"), "cannot be loaded: HTTP Error 403: Forbidden", id="403"),
+            pytest.param(http.client.IncompleteRead(b"{"), "cannot be loaded: IncompleteRead", id="cut off"),
             pytest.param(b"x" * 1_048_577, "larger than 1,048,576 bytes", id="too large"),
             pytest.param(b"<html>", "its configuration cannot be read: Invalid JSON", id="not JSON"),
             pytest.param(b"[]", "its configuration cannot be read: Input should be an object", id="no object"),
             pytest.param(
-                {"architecture": 8}, "its configuration cannot be read: Input should be a valid", id="no word"
+                {"architecture": 8},
+                "its configuration cannot be read: architecture: Input should be a valid",
+                id="no word",
             ),
             pytest.param({"architecture": "amd64"}, "it names none", id="no system"),
             pytest.param({}, "it names none", id="another kind of artifact"),
@@ -203,7 +205,7 @@ class TestOneImage:
         found = registry.find()
 
         assert (found.digest, found.platforms) == (DIGEST, ())
-        assert found.unknown.startswith(f"its configuration cannot be had: An error occurred ({code})")
+        assert found.unknown.startswith(f"its configuration cannot be loaded: An error occurred ({code})")
 
     def test_nothing_is_fetched_but_over_https(self, registry):
         registry.answer_image(SINGLE)
@@ -219,8 +221,8 @@ class TestOtherAnswers:
         [
             ({"schemaVersion": 1, "architecture": "amd64"}, "its manifest is neither an index nor that of an image"),
             ("not JSON", "its manifest cannot be read: Invalid JSON"),
-            ({"manifests": "many"}, "its manifest cannot be read: Input should be a valid"),
-            ({"config": {}}, "its manifest cannot be read: Field required"),
+            ({"manifests": "many"}, "its manifest cannot be read: manifests: Input should be a valid"),
+            ({"config": {}}, "its manifest cannot be read: config.digest: Field required"),
         ],
     )
     def test_an_unknown_kind_of_manifest_leaves_the_platform_unknown(self, registry, manifest, reason):
@@ -287,7 +289,7 @@ class TestFetching:
         assert fetch_blob(f"{url}/blob") == b"blob"
 
     def test_no_more_is_read_than_shows_that_it_is_too_large(self, url, monkeypatch):
-        monkeypatch.setattr(ecr_images, "_LARGEST_BLOB_BYTES", 2)
+        monkeypatch.setattr(ecr_images, "_MAX_BLOB_BYTES", 2)
 
         assert fetch_blob(f"{url}/blob") == b"blo"
 

@@ -1,4 +1,4 @@
-"""Which errors of AWS are tried again."""
+"""The AWS errors that are transient."""
 
 import pytest
 from botocore.exceptions import (

@@ -1,4 +1,4 @@
-"""Options become a job by the models of a definition file, and their problems are said in its words."""
+"""Options are validated by the models of a definition file, with messages in terms of options."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""What is said of a bad definition file: every problem at once, each at its place and in words that help."""
+"""Invalid definition files: all problems at once, each with its position and a helpful message."""
 
 # ruff: noqa: E501 - one case a line, with the whole message
 

@@ -1,4 +1,4 @@
-"""What a good definition file becomes."""
+"""Valid definition files."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The published JSON Schema says what the parser says."""
+"""The published JSON Schema accepts the same definitions as the parser."""
 
 import json
 

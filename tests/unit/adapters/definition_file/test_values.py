@@ -1,4 +1,4 @@
-"""Sizes and durations, read and written."""
+"""Parsing and formatting of sizes and durations."""
 
 from datetime import timedelta
 

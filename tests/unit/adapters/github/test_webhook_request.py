@@ -1,4 +1,4 @@
-"""Each pitfall that other receivers fell into is a test here."""
+"""Webhook requests, including known pitfalls of other receivers."""
 
 import base64
 import json

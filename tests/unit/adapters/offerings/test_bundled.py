@@ -17,7 +17,7 @@ from relaunch.adapters.offerings.bundled import (
 )
 from relaunch.core.offerings.instance_types import InstanceType, known_models
 from relaunch.core.offerings.snapshot import SnapshotPart
-from relaunch.core.selection.instance_type_filters import check_card_memory
+from relaunch.core.selection.instance_type_filters import check_gpu_memory
 from relaunch.core.selection.requirements import Requirements
 
 # GiB per card as its maker and EC2's product pages say it, by model and the MiB that DescribeInstanceTypes reports.
@@ -51,7 +51,7 @@ REFERENCE = Path(os.environ.get("RELAUNCH_REFERENCE_DATA", REPOSITORY.parent / "
 
 
 def accepts(row: InstanceType, gib: int) -> bool:
-    return check_card_memory(Requirements(is_gpu=True, gpu_memory_mib=gib * 1024), row) is None
+    return check_gpu_memory(Requirements(is_gpu=True, gpu_memory_mib=gib * 1024), row) is None
 
 
 @pytest.mark.parametrize("row", GPU_TYPES, ids=lambda row: row.name)

@@ -1,4 +1,4 @@
-"""The catalogue against what AWS's own pages say of the same types."""
+"""The catalogue compared with tables published by AWS."""
 
 import pytest
 

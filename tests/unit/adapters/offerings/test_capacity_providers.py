@@ -88,13 +88,13 @@ def test_a_spot_provider_costs_what_its_dearest_zone_costs() -> None:
     assert region.origins[SnapshotPart.SPOT_PRICES] == Origin("EC2", NOW)
 
 
-def test_a_spot_provider_has_the_refreshed_odds_of_its_type_and_on_demand_has_none() -> None:
+def test_a_spot_provider_has_the_refreshed_score_of_its_type_and_on_demand_has_none() -> None:
     spot, on_demand = Region(SPOT, ON_DEMAND, stored=scores_of(timedelta(hours=6))).offerings
 
     assert (spot.placement_score, on_demand.placement_score) == (8, None)
 
 
-def test_odds_of_another_part_of_the_day_are_not_known() -> None:
+def test_outdated_placement_scores_are_unknown() -> None:
     region = Region(SPOT, stored=scores_of(timedelta(hours=6, seconds=1)))
 
     assert region.offerings[0].placement_score is None
@@ -102,7 +102,7 @@ def test_odds_of_another_part_of_the_day_are_not_known() -> None:
     assert region.source.snapshot(NOW).placement_scores == {}
 
 
-def test_odds_and_quotas_say_from_when_they_are() -> None:
+def test_placement_scores_and_quotas_have_their_origins() -> None:
     asked = Origin("EC2", NOW - timedelta(hours=1))
     quotas = Origin("Service Quotas", NOW - timedelta(hours=2))
     stored = scores_of(timedelta(hours=1)).with_part(SnapshotPart.QUOTAS, {"L-3819A6DF": 8.0}, quotas)

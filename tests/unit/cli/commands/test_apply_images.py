@@ -60,7 +60,7 @@ class TestImages:
         assert (result.exit_code, result.stderr) == (0, "")
 
     def test_an_image_whose_platform_is_not_known_is_accepted_with_a_notice(self, relaunch, file, images):
-        self.find(images, unknown="its configuration cannot be had: timed out")
+        self.find(images, unknown="its configuration cannot be loaded: timed out")
 
         result = relaunch("apply", str(file))
 

@@ -5,6 +5,7 @@ from rich.console import Console, RenderableType
 
 from fakes.builders import make_instance_type, make_offering
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.rows import explain_rows
 from relaunch.core.selection.selection import RejectedOffering, Selection
 from relaunch_cli.views.selection import render_selection
@@ -40,7 +41,8 @@ def test_zones_and_prices_say_only_what_is_known(offering, cell):
 def rejections(count: int) -> list[RejectedOffering]:
     types = [make_instance_type(f"g5.{index}xlarge") for index in range(count)]
     return [
-        RejectedOffering(make_offering(each, PurchaseOption.SPOT, zone="z"), "price-cap", "too dear") for each in types
+        RejectedOffering(make_offering(each, PurchaseOption.SPOT, zone="z"), "price-cap", Rejection("too dear"))
+        for each in types
     ]
 
 

@@ -13,7 +13,7 @@ from fakes.builders import (
 )
 from relaunch.core.jobs.job import Job, JobState
 from relaunch.core.jobs.quota_use import may_be_short, room_of_quotas
-from relaunch.core.offerings.quotas import QuotaRoom
+from relaunch.core.offerings.quotas import QuotaUsage
 
 G_SPOT, G_ON_DEMAND, P_SPOT = "L-3819A6DF", "L-DB2E81BA", "L-7212CCBC"
 LARGE = make_instance_type("g5.12xlarge", vcpus=48)
@@ -30,15 +30,15 @@ def test_each_machine_of_an_open_job_uses_its_vcpus() -> None:
     jobs = [running("one"), running("two"), running("three", "g5.12xlarge")]
 
     assert room_of_quotas({G_SPOT: 64.0, G_ON_DEMAND: 8.0}, jobs, CATALOGUE) == {
-        G_SPOT: QuotaRoom(64.0, 56.0),
-        G_ON_DEMAND: QuotaRoom(8.0, 0.0),
+        G_SPOT: QuotaUsage(64.0, 56.0),
+        G_ON_DEMAND: QuotaUsage(8.0, 0.0),
     }
 
 
 def test_two_jobs_on_one_machine_use_it_once() -> None:
     jobs = [running("one", instance_id="i-1"), running("two", instance_id="i-1")]
 
-    assert room_of_quotas({G_SPOT: 64.0}, jobs, CATALOGUE) == {G_SPOT: QuotaRoom(64.0, 4.0)}
+    assert room_of_quotas({G_SPOT: 64.0}, jobs, CATALOGUE) == {G_SPOT: QuotaUsage(64.0, 4.0)}
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_two_jobs_on_one_machine_use_it_once() -> None:
     ],
 )
 def test_a_job_uses_a_machine_while_it_has_one(job: Job, used: float) -> None:
-    assert room_of_quotas({G_SPOT: 64.0}, [job], CATALOGUE) == {G_SPOT: QuotaRoom(64.0, used)}
+    assert room_of_quotas({G_SPOT: 64.0}, [job], CATALOGUE) == {G_SPOT: QuotaUsage(64.0, used)}
 
 
 @pytest.mark.parametrize(

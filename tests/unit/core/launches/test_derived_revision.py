@@ -105,7 +105,7 @@ def test_tags_are_copied_beside_our_own():
     assert derived.tags == {"team": "vision", DERIVED_FROM: ARN}
 
 
-def test_of_fifty_tags_one_makes_room_for_ours():
+def test_of_fifty_tags_the_last_one_is_left_out_for_ours():
     tags = {f"t{number:02}": "x" for number in range(50)}
 
     derived = derive(ARN, source(tags=tags), RevisionChanges(PINNED))
@@ -114,7 +114,7 @@ def test_of_fifty_tags_one_makes_room_for_ours():
     assert derived.tags[DERIVED_FROM] == ARN
 
 
-def test_where_ours_is_among_fifty_tags_none_makes_room():
+def test_where_ours_is_among_fifty_tags_none_is_left_out():
     tags = {DERIVED_FROM: "something older", **{f"t{number:02}": "x" for number in range(49)}}
 
     assert derive(ARN, source(tags=tags), RevisionChanges(PINNED)).tags == {**tags, DERIVED_FROM: ARN}

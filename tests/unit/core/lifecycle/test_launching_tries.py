@@ -73,7 +73,7 @@ def test_an_offering_that_names_neither_provider_nor_price_is_frozen_without():
 
 
 def test_a_launch_ends_what_was_said_of_the_wait():
-    assert after(replace(SITUATIONS["wc"], reason="nothing is to be had right now"), chosen()).reason == ""
+    assert after(replace(SITUATIONS["wc"], reason="nothing is available right now"), chosen()).reason == ""
 
 
 def test_spot_without_a_known_price_is_reckoned_at_the_on_demand_price():

@@ -1,4 +1,4 @@
-"""Which dead-letter queues there are, and why a message is in one."""
+"""The dead-letter queues of a stack, and the reasons of their messages."""
 
 import json
 from datetime import UTC, datetime, timedelta

@@ -52,7 +52,7 @@ def test_failures_in_a_row_double_the_avoidance_up_to_four_hours(count: int, hou
         pytest.param(99 * FORGOTTEN_AFTER, 0, id="never more than there are"),
     ],
 )
-def test_each_quiet_time_takes_a_strike_off(quiet: timedelta, consecutive_failures: int) -> None:
+def test_each_period_without_a_failure_reduces_their_number_by_one(quiet: timedelta, consecutive_failures: int) -> None:
     memory = fail_in_a_row(3)
 
     assert remaining_failures(memory, memory.until + quiet) == consecutive_failures
@@ -105,7 +105,7 @@ def test_whatever_comes_the_avoidance_never_gets_shorter_nor_longer_than_the_lon
 
 
 @given(failures, st.integers(-4, 4))
-def test_the_news_of_one_event_may_come_in_any_order_and_often(failure: CapacityFailure, minutes: int) -> None:
+def test_the_events_of_one_failure_may_come_in_any_order_and_often(failure: CapacityFailure, minutes: int) -> None:
     other = replace(failure, at=failure.at + timedelta(minutes=minutes), until=failure.until + timedelta(minutes=1))
     assert abs(other.at - failure.at) < SAME_EVENT
 

@@ -1,7 +1,7 @@
 import pytest
 
 from relaunch.adapters.offerings.bundled import load_catalogue
-from relaunch.core.offerings.interruption_rate import SCARCE_PER_HOUR, usual_interruptions_per_hour
+from relaunch.core.offerings.interruption_rate import SCARCE_PER_HOUR, estimated_interruptions_per_hour
 
 
 @pytest.mark.parametrize(
@@ -16,11 +16,11 @@ from relaunch.core.offerings.interruption_rate import SCARCE_PER_HOUR, usual_int
     ],
 )
 def test_calmer_types_are_reckoned_with_less(instance_type: str, per_hour: float) -> None:
-    assert usual_interruptions_per_hour(instance_type) == pytest.approx(per_hour, abs=1e-4)
+    assert estimated_interruptions_per_hour(instance_type) == pytest.approx(per_hour, abs=1e-4)
 
 
 def test_every_type_has_a_rate_and_none_more_than_a_scarce_market() -> None:
-    rates = {name: usual_interruptions_per_hour(name) for name in load_catalogue()}
+    rates = {name: estimated_interruptions_per_hour(name) for name in load_catalogue()}
 
     assert all(0 < rate <= SCARCE_PER_HOUR for rate in rates.values())
     assert len({name for name, rate in rates.items() if rate < SCARCE_PER_HOUR}) == 11

@@ -2,8 +2,8 @@ import pytest
 
 from fakes.builders import make_offering
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.offerings.interruption_rate import usual_interruptions_per_hour
-from relaunch.core.offerings.placement_score import share_of_usual_interruptions, sizes_of_family
+from relaunch.core.offerings.interruption_rate import estimated_interruptions_per_hour
+from relaunch.core.offerings.placement_score import interruption_rate_factor, sizes_of_family
 
 OFFERED = ["g5.xlarge", "g6.xlarge", "g5.48xlarge", "g5g.xlarge", "g5.2xlarge", "p4d.24xlarge", "g6.2xlarge"]
 
@@ -21,23 +21,23 @@ def test_of_a_family_with_fewer_than_three_sizes_nothing_is_asked_because_it_alw
 def test_the_best_market_is_taken_to_interrupt_half_as_often_as_the_worst_and_as_an_unknown_one(
     score: int | None, share: float
 ) -> None:
-    assert share_of_usual_interruptions(score) == pytest.approx(share)
+    assert interruption_rate_factor(score) == pytest.approx(share)
 
 
-def test_odds_calm_the_usual_rate_of_a_type() -> None:
-    usual = usual_interruptions_per_hour("trn1.32xlarge")
+def test_a_better_score_reduces_the_usual_rate_of_a_type() -> None:
+    usual = estimated_interruptions_per_hour("trn1.32xlarge")
 
     assert make_offering("trn1.32xlarge").interruption_rate == usual
     assert make_offering("trn1.32xlarge", placement_score=10).interruption_rate == pytest.approx(usual / 2)
 
 
 def test_a_zones_score_is_not_reckoned_with_for_it_is_that_of_all_types_that_were_asked_about() -> None:
-    usual = usual_interruptions_per_hour("g5.xlarge")
+    usual = estimated_interruptions_per_hour("g5.xlarge")
 
     assert make_offering(zone="us-east-1a", placement_score=10).interruption_rate == usual
 
 
-def test_odds_change_nothing_of_a_rate_that_is_known_nor_of_on_demand() -> None:
+def test_a_score_changes_neither_a_known_rate_nor_that_of_on_demand() -> None:
     measured = make_offering(interruptions_per_hour=0.3, placement_score=10)
     on_demand = make_offering(purchase=PurchaseOption.ON_DEMAND, placement_score=1)
 

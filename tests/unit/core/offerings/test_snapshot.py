@@ -54,7 +54,7 @@ def test_a_part_that_is_known_to_be_empty_stays_empty() -> None:
         pytest.param(SnapshotPart.PLACEMENT_SCORES, {"g5.xlarge": 9}, timedelta(hours=6), id="odds"),
     ],
 )
-def test_quotas_and_odds_that_are_too_old_are_not_known_and_prices_stay(
+def test_outdated_quotas_and_placement_scores_are_unknown_and_prices_stay(
     part: SnapshotPart, content: dict[str, float], limit: timedelta
 ) -> None:
     priced = OfferingsSnapshot("us-east-1").with_part(SnapshotPart.ON_DEMAND_PRICES, {"g5.xlarge": 1.1}, EC2)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from fakes.builders import make_definition, make_offering
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.offerings.interruption_rate import usual_interruptions_per_hour
+from relaunch.core.offerings.interruption_rate import estimated_interruptions_per_hour
 from relaunch.core.offerings.offering import Offering
-from relaunch.core.selection.expected_cost import GP3_USD_PER_GIB_MONTH, WorkAhead, derive_work, expected_cost
+from relaunch.core.selection.expected_cost import GP3_USD_PER_GIB_MONTH, WorkAhead, cost_of, derive_work
 
 START, TAIL = 8 / 60, 0.25
 durations = st.integers(1, 60 * 100).map(lambda minutes: timedelta(minutes=minutes))
@@ -28,8 +28,8 @@ def spot(price: float, rate: float | None = None, score: int | None = None) -> O
     return make_offering(price_usd_per_hour=price, interruptions_per_hour=rate, placement_score=score)
 
 
-def cost_of(ahead: WorkAhead, price: float, rate: float) -> float:
-    cost = expected_cost(ahead, spot(price, rate))
+def spot_cost(ahead: WorkAhead, price: float, rate: float) -> float:
+    cost = cost_of(ahead)(spot(price, rate))
     assert cost is not None
     return cost
 
@@ -40,11 +40,11 @@ def on_demand(price: float) -> Offering:
 
 def test_without_interruptions_start_work_and_idle_tail_are_paid_for_once() -> None:
     assert work(10).paid_hours(0) == pytest.approx(START + 10 + TAIL)
-    assert expected_cost(work(10), on_demand(2.0)) == pytest.approx(2 * (START + 10 + TAIL))
+    assert cost_of(work(10))(on_demand(2.0)) == pytest.approx(2 * (START + 10 + TAIL))
 
 
 def test_the_disk_is_paid_for_as_long_as_the_machine() -> None:
-    cost = expected_cost(replace(work(10, disk_gib=500), gp3_usd_per_gib_month=0.146), on_demand(2.0))
+    cost = cost_of(replace(work(10, disk_gib=500), gp3_usd_per_gib_month=0.146))(on_demand(2.0))
 
     assert cost == pytest.approx((START + 10 + TAIL) * (2 + 500 * 0.0002))
 
@@ -97,7 +97,7 @@ def test_spot_of_an_unknown_market_pays_only_where_little_is_lost(
     hours: float, has_checkpoint: bool, ratio: float, cheaper: str
 ) -> None:
     ahead = work(hours, has_checkpoint=has_checkpoint)
-    costs = {str(each.purchase): expected_cost(ahead, each) for each in (spot(ratio), on_demand(1.0))}
+    costs = {str(each.purchase): cost_of(ahead)(each) for each in (spot(ratio), on_demand(1.0))}
 
     assert min(costs, key=lambda name: costs[name] or math.inf) == cheaper
 
@@ -105,15 +105,15 @@ def test_spot_of_an_unknown_market_pays_only_where_little_is_lost(
 def test_an_unknown_rate_is_reckoned_as_is_usual_for_the_type() -> None:
     ahead = work(5)
 
-    assert expected_cost(ahead, spot(1.0)) == expected_cost(ahead, spot(1.0, usual_interruptions_per_hour("g5.xlarge")))
+    assert cost_of(ahead)(spot(1.0)) == cost_of(ahead)(spot(1.0, estimated_interruptions_per_hour("g5.xlarge")))
 
 
 @given(works, prices, st.integers(1, 10), st.integers(1, 10))
-def test_better_odds_never_cost_more_and_never_more_than_unknown_ones(
+def test_a_better_score_never_costs_more_and_never_more_than_an_unknown_one(
     ahead: WorkAhead, price: float, one: int, other: int
 ) -> None:
     low, high = sorted((one, other))
-    unlikely, likely, unknown = (expected_cost(ahead, spot(price, score=score)) for score in (low, high, None))
+    unlikely, likely, unknown = (cost_of(ahead)(spot(price, score=score)) for score in (low, high, None))
 
     assert likely is not None
     assert unlikely is not None
@@ -137,8 +137,8 @@ def test_without_duration_or_price_there_is_no_cost() -> None:
     unpriced = make_offering(price_usd_per_hour=None, on_demand_usd_per_hour=None)
 
     assert derive_work(make_definition()) is None
-    assert expected_cost(None, spot(1.0)) is None
-    assert expected_cost(work(1), unpriced) is None
+    assert cost_of(None)(spot(1.0)) is None
+    assert cost_of(work(1))(unpriced) is None
 
 
 def test_the_work_is_read_from_the_definition() -> None:
@@ -152,14 +152,14 @@ def test_the_work_is_read_from_the_definition() -> None:
 def test_a_higher_price_never_costs_less(ahead: WorkAhead, rate: float, one: float, other: float) -> None:
     low, high = sorted((one, other))
 
-    assert cost_of(ahead, low, rate) <= cost_of(ahead, high, rate)
+    assert spot_cost(ahead, low, rate) <= spot_cost(ahead, high, rate)
 
 
 @given(works, rates, rates, prices)
 def test_more_interruptions_never_cost_less(ahead: WorkAhead, one: float, other: float, price: float) -> None:
     low, high = sorted((one, other))
 
-    assert cost_of(ahead, price, low) <= cost_of(ahead, price, high) * (1 + 1e-9)
+    assert spot_cost(ahead, price, low) <= spot_cost(ahead, price, high) * (1 + 1e-9)
 
 
 @given(durations, durations, st.booleans(), rates, prices)
@@ -168,8 +168,8 @@ def test_more_work_never_costs_less(
 ) -> None:
     short, long = sorted((one, other))
 
-    assert cost_of(WorkAhead(short, has_checkpoint), price, rate) <= (
-        cost_of(WorkAhead(long, has_checkpoint), price, rate) * (1 + 1e-9)
+    assert spot_cost(WorkAhead(short, has_checkpoint), price, rate) <= (
+        spot_cost(WorkAhead(long, has_checkpoint), price, rate) * (1 + 1e-9)
     )
 
 
@@ -177,4 +177,4 @@ def test_more_work_never_costs_less(
 def test_checkpoints_never_make_it_dearer(duration: timedelta, rate: float, price: float) -> None:
     with_them, without = WorkAhead(duration, has_checkpoint=True), WorkAhead(duration, has_checkpoint=False)
 
-    assert cost_of(with_them, price, rate) <= cost_of(without, price, rate) * (1 + 1e-9)
+    assert spot_cost(with_them, price, rate) <= spot_cost(without, price, rate) * (1 + 1e-9)

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from relaunch.core.selection.gpu_devices import GpuDevice, predict_share_fit
+from relaunch.core.selection.gpu_devices import GpuDevice, explain_missing_share
 from relaunch.core.selection.gpu_share import ShareRequirement
 
 SHARE = ShareRequirement(2_048, 30)
@@ -23,7 +23,7 @@ def device(number: int = 1, mode: str = "NVIDIA_MPS", remaining_mib: int = 1_024
     ],
 )
 def test_a_share_fits_where_one_card_has_enough_left(devices: list[GpuDevice]) -> None:
-    assert predict_share_fit(SHARE, devices) is None
+    assert explain_missing_share(SHARE, devices) is None
 
 
 @pytest.mark.parametrize(
@@ -57,22 +57,22 @@ def test_a_share_fits_where_one_card_has_enough_left(devices: list[GpuDevice]) -
     ],
 )
 def test_a_share_that_does_not_fit_is_told_what_each_card_has_left(devices: list[GpuDevice], reason: str) -> None:
-    found = predict_share_fit(SHARE, devices)
+    found = explain_missing_share(SHARE, devices)
 
     assert found is not None
     assert f"{found}; ".startswith(f"2,048 MiB of one GPU are asked for; {reason}")
 
 
 def test_other_containers_of_the_task_need_room_on_the_same_card() -> None:
-    assert predict_share_fit(ShareRequirement(1_000, 30, beside_mib=24), [device()]) is None
-    assert predict_share_fit(ShareRequirement(1_000, 30, beside_mib=25), [device()]) is not None
+    assert explain_missing_share(ShareRequirement(1_000, 30, other_containers_mib=24), [device()]) is None
+    assert explain_missing_share(ShareRequirement(1_000, 30, other_containers_mib=25), [device()]) is not None
 
 
-def test_the_roomiest_cards_are_named_first_and_the_rest_counted() -> None:
+def test_the_gpus_with_most_memory_left_are_named_first_and_the_rest_counted() -> None:
     cards = [device(number, remaining_mib=100 * number) for number in range(1, 8)]
     dedicated = device(9, mode="DEDICATED", remaining_mib=15_360, container_count=1)
 
-    found = predict_share_fit(SHARE, [*cards, dedicated])
+    found = explain_missing_share(SHARE, [*cards, dedicated])
 
     assert found is not None
     assert [part.split()[0] for part in found.split("; ")[1:-1]] == ["GPU-7", "GPU-6", "GPU-5", "GPU-4"]
@@ -81,7 +81,7 @@ def test_the_roomiest_cards_are_named_first_and_the_rest_counted() -> None:
 
 @pytest.mark.parametrize(("count", "ending"), [(4, "containers"), (5, "; and 1 more with no more room")])
 def test_four_cards_are_shown(count: int, ending: str) -> None:
-    found = predict_share_fit(SHARE, [device(number) for number in range(count)])
+    found = explain_missing_share(SHARE, [device(number) for number in range(count)])
 
     assert found is not None
     assert found.endswith(ending)

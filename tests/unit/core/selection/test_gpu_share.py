@@ -8,7 +8,6 @@ from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuReq
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.revisions.revision import ContainerRequirement
 from relaunch.core.selection.gpu_share import (
-    Rejection,
     ShareRequirement,
     check_requirement,
     derive_share,
@@ -17,6 +16,7 @@ from relaunch.core.selection.gpu_share import (
     supports_mps,
 )
 from relaunch.core.selection.offering_filters import SelectionLimits
+from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.selection import Selection, select
 
 A10G = make_instance_type("g5.xlarge")
@@ -88,7 +88,7 @@ def selected(
 )
 def test_what_no_share_can_be_is_said_and_never_selected(gpu: GpuRequirement, problem: str) -> None:
     assert check_requirement(gpu) == (problem,)
-    assert problem in selected(gpu, A10G).rejected[0].reason
+    assert problem in selected(gpu, A10G).rejected[0].rejection.reason
 
 
 def test_everything_that_is_wrong_with_a_share_is_told_at_once() -> None:
@@ -164,10 +164,10 @@ def test_a_machine_that_can_give_the_share_is_kept(gpu: GpuRequirement, machine:
 def test_a_machine_that_cannot_give_the_share_is_rejected_for_good(
     gpu: GpuRequirement, machine: InstanceType, reason: str
 ) -> None:
-    (rejection,) = selected(gpu, machine).rejected
+    (rejected,) = selected(gpu, machine).rejected
 
-    assert (rejection.filter_name, rejection.is_permanent) == ("share", True)
-    assert rejection.reason == reason
+    assert (rejected.filter_name, rejected.rejection.is_permanent) == ("share", True)
+    assert rejected.rejection.reason == reason
 
 
 @pytest.mark.parametrize(
@@ -199,9 +199,9 @@ def test_a_machine_that_cannot_give_the_share_is_rejected_for_good(
 def test_all_containers_of_a_task_must_ask_for_gpus_the_same_way(
     gpu: GpuRequirement, other: ContainerRequirement, reason: str
 ) -> None:
-    (rejection,) = selected(gpu, A10G, containers=(MAIN, other)).rejected
+    (rejected,) = selected(gpu, A10G, containers=(MAIN, other)).rejected
 
-    assert rejection.reason == f"container `metrics` asks for {reason}"
+    assert rejected.rejection.reason == f"container `metrics` asks for {reason}"
 
 
 def test_the_shares_of_all_containers_come_from_one_card() -> None:
@@ -209,7 +209,7 @@ def test_the_shares_of_all_containers_come_from_one_card() -> None:
 
     assert selected(share(memory_mib=13_721), T4, containers=beside).kept
     assert not selected(share(memory_mib=13_722), T4, containers=beside).kept
-    assert selected(share(), QUARTER, containers=beside).rejected[0].reason == (
+    assert selected(share(), QUARTER, containers=beside).rejected[0].rejection.reason == (
         "other containers of the task share the GPU through MPS, which a part of a GPU does not support"
     )
 
@@ -219,11 +219,13 @@ def test_the_shares_of_all_containers_come_from_one_card() -> None:
     [
         pytest.param(ShareRequirement(2_048, 50), QUARTER, 0.5, id="half the compute"),
         pytest.param(ShareRequirement(11_444, 25), QUARTER, 0.5, id="half the memory"),
-        pytest.param(ShareRequirement(20_000, 25, beside_mib=9_490), T4, 0.5, id="half the card, with what is beside"),
+        pytest.param(
+            ShareRequirement(20_000, 25, other_containers_mib=9_490), T4, 0.5, id="half the card, with what is beside"
+        ),
         pytest.param(ShareRequirement(2_048, 25), M60, 0.0, id="no card to speak of"),
     ],
 )
-def test_a_miss_says_how_far_off_the_machine_is(
+def test_a_rejection_has_the_shortfall_of_the_instance_type(
     required: ShareRequirement, machine: InstanceType, shortfall: float
 ) -> None:
     rejection = find_share_rejection(required, machine)
@@ -278,10 +280,10 @@ def test_cards_are_shared_from_volta_on(capability: tuple[int, int] | None, is_s
 
 
 def test_what_is_needed_of_a_card_is_read_from_definition_and_containers() -> None:
-    assert derive_share(None, (SHARING, NO_GPU)) == ShareRequirement(0, beside_mib=1_024)
+    assert derive_share(None, (SHARING, NO_GPU)) == ShareRequirement(0, other_containers_mib=1_024)
     assert derive_share(None, (PART, NO_GPU)) == ShareRequirement(0, partition=0.25)
     assert derive_share(None, ()) is None
-    assert derive_share(share(), (SHARING,)) == ShareRequirement(2_048, 25, beside_mib=1_024)
+    assert derive_share(share(), (SHARING,)) == ShareRequirement(2_048, 25, other_containers_mib=1_024)
     assert derive_share(GpuRequirement(), (WHOLE,)) is None
     conflict = "container `metrics` asks for a share of a GPU, the job for whole ones: ECS takes one kind"
     assert derive_share(GpuRequirement(), (SHARING,)) == ShareRequirement(0, conflict=conflict)

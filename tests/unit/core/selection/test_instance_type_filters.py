@@ -1,4 +1,4 @@
-"""Each filter on instance types by itself: what it says of a machine, how far off it is, and where it begins."""
+"""Each filter on instance types: its rejections with their shortfall, and its limits."""
 
 from typing import Any
 
@@ -10,15 +10,13 @@ from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.selection.gpu_share import ShareRequirement
 from relaunch.core.selection.instance_type_filters import (
     RESERVED_PORTS,
-    Rejection,
     TypeFilter,
     check_accelerator,
     check_allow_list,
     check_architecture,
-    check_card_memory,
     check_compute_capability,
     check_count,
-    check_driver,
+    check_gpu_memory,
     check_interconnect,
     check_manufacturer,
     check_memory,
@@ -29,6 +27,7 @@ from relaunch.core.selection.instance_type_filters import (
     check_vcpu,
     format_mib,
 )
+from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.requirements import Requirements
 
 MACHINE = make_instance_type("g5.xlarge", compute_capability=(8, 6), gpu_memory_mib=22_888, memory_mib=16_384)
@@ -71,7 +70,7 @@ def missing(check: TypeFilter, machine: InstanceType, reason: str, shortfall: fl
         missing(check_count, INFERENTIA2, "it has no GPUs; 1 are asked for", 1.0, gpu_count=1),
         missing(check_model, MACHINE, "its GPU is A10G; asked for is L4 or L40S", models=("L4", "L40S")),
         missing(
-            check_card_memory,
+            check_gpu_memory,
             MACHINE,
             "its GPU has 22,888 MiB of memory; 45,776 MiB are asked for",
             0.5,
@@ -103,13 +102,6 @@ def missing(check: TypeFilter, machine: InstanceType, reason: str, shortfall: fl
             FOUR,
             "its GPUs are not known to be connected by NVLink",
             interconnect=Interconnect.NVLINK,
-        ),
-        missing(
-            check_driver,
-            MACHINE,
-            "driver 570 is asked for, which no machine on ECS can be chosen by: its AMI brings the driver; "
-            "set the AMI of the capacity provider instead",
-            driver="570",
         ),
         missing(check_neuron, MACHINE, "it has no Neuron devices; 1 are asked for", 1.0, neuron_devices=1),
         missing(check_neuron, ONE_DEVICE, "it has 1 Neuron device; 2 are asked for", 0.5, neuron_devices=2),
@@ -158,9 +150,9 @@ def test_a_machine_that_lacks_something_is_told_what_and_how_much(
         pytest.param(check_accelerator, Requirements(is_neuron=True), ONE_DEVICE, id="one device"),
         pytest.param(check_count, Requirements(gpu_count=4), FOUR, id="exactly as many GPUs"),
         pytest.param(check_model, Requirements(models=("L4", "a10g")), MACHINE, id="one of the models"),
-        pytest.param(check_card_memory, Requirements(gpu_memory_mib=24_576), MACHINE, id="24 GB for 24 GiB"),
+        pytest.param(check_gpu_memory, Requirements(gpu_memory_mib=24_576), MACHINE, id="24 GB for 24 GiB"),
         pytest.param(
-            check_card_memory,
+            check_gpu_memory,
             Requirements(gpu_memory_mib=10_000),
             make_instance_type(gpu_memory_mib=9_300),
             id="exactly the tolerance under it",
@@ -168,10 +160,6 @@ def test_a_machine_that_lacks_something_is_told_what_and_how_much(
         pytest.param(
             check_compute_capability, Requirements(compute_capability=(8, 6)), MACHINE, id="exactly the capability"
         ),
-        pytest.param(
-            check_driver, Requirements(driver="570", target="ack"), MACHINE, id="a driver where machines tell it"
-        ),
-        pytest.param(check_driver, Requirements(), MACHINE, id="no driver"),
         pytest.param(
             check_neuron, Requirements(neuron_devices=6, neuron_cores=12), INFERENTIA2, id="all devices and cores"
         ),
@@ -186,7 +174,7 @@ def test_a_machine_that_just_has_it_is_kept(check: TypeFilter, required: Require
 
 
 def test_a_card_further_away_than_the_tolerance_is_another_card() -> None:
-    found = check_card_memory(Requirements(gpu_memory_mib=10_000), make_instance_type(gpu_memory_mib=9_299))
+    found = check_gpu_memory(Requirements(gpu_memory_mib=10_000), make_instance_type(gpu_memory_mib=9_299))
 
     assert found is not None
 

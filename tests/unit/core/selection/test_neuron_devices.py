@@ -5,13 +5,13 @@ from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, NeuronRequirement
 from relaunch.core.selection.neuron_devices import (
     FIRST_PORT,
-    MachineRoom,
     NeuronClaim,
+    RemainingResources,
     claim_all,
     claim_one,
-    is_whole_machine,
+    claims_all_devices,
     required_devices,
-    wants_neuron,
+    requires_neuron,
 )
 from relaunch.core.selection.requirements import Requirements, derive_requirements
 
@@ -26,8 +26,8 @@ def requirements_of(**neuron: int) -> Requirements:
     )
 
 
-def room(*taken: int, vcpus: float = 96.0, memory_mib: int = 300_000) -> MachineRoom:
-    return MachineRoom(vcpus, memory_mib, frozenset({22, 51678, *(FIRST_PORT + device for device in taken)}))
+def room(*taken: int, vcpus: float = 96.0, memory_mib: int = 300_000) -> RemainingResources:
+    return RemainingResources(vcpus, memory_mib, frozenset({22, 51678, *(FIRST_PORT + device for device in taken)}))
 
 
 @pytest.mark.parametrize(
@@ -49,17 +49,17 @@ def test_cores_choose_as_many_devices_as_have_them(machine, cores, devices, is_w
     required = requirements_of(cores=cores)
 
     assert required_devices(required, CATALOGUE[machine]) == devices
-    assert is_whole_machine(required, CATALOGUE[machine]) is is_whole
+    assert claims_all_devices(required, CATALOGUE[machine]) is is_whole
 
 
 def test_more_than_one_device_is_the_whole_machine():
-    assert not is_whole_machine(requirements_of(devices=1), INF2)
-    assert is_whole_machine(requirements_of(devices=2), INF2)
+    assert not claims_all_devices(requirements_of(devices=1), INF2)
+    assert claims_all_devices(requirements_of(devices=2), INF2)
     assert claim_all(INF2).devices == (0, 1, 2, 3, 4, 5)
 
 
 def test_a_machine_of_one_device_is_claimed_whole_with_the_port_that_one_device_takes():
-    assert is_whole_machine(requirements_of(devices=1), CATALOGUE["trn1.2xlarge"])
+    assert claims_all_devices(requirements_of(devices=1), CATALOGUE["trn1.2xlarge"])
     assert claim_all(CATALOGUE["trn1.2xlarge"]) == NeuronClaim((0,))
 
 
@@ -116,7 +116,7 @@ def test_when_every_device_is_taken_it_is_the_turn_that_decides():
 
 
 def test_who_lists_devices_or_asks_for_them_wants_them():
-    assert wants_neuron(requirements_of(devices=1))
-    assert wants_neuron(requirements_of(cores=2))
-    assert wants_neuron(Requirements(neuron_devices=1))
-    assert not wants_neuron(Requirements())
+    assert requires_neuron(requirements_of(devices=1))
+    assert requires_neuron(requirements_of(cores=2))
+    assert requires_neuron(Requirements(neuron_devices=1))
+    assert not requires_neuron(Requirements())

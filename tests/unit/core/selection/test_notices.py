@@ -111,8 +111,8 @@ def test_work_that_spot_will_likely_lose_is_warned_of(fields: dict[str, Any], co
 
     assert len(notices) == count
     assert set(notices) <= {
-        "g5.xlarge spot is reckoned to be interrupted 1.2 times in the time the work takes, "
-        "which begins anew each time: give a `checkpoint`"
+        "g5.xlarge spot is expected to be interrupted 1.2 times in the time the work takes, "
+        "which starts over each time: give a `checkpoint`"
     }
 
 

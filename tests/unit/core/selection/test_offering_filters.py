@@ -1,4 +1,4 @@
-"""Each filter on the terms of an offering by itself: what it says, whether waiting helps, and where it begins."""
+"""Each filter on offerings: its rejections, whether they are permanent, and its limits."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -15,8 +15,7 @@ from fakes.builders import (
     make_offering_key,
 )
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
-from relaunch.core.offerings.quotas import QuotaRoom, quota_of
-from relaunch.core.selection.instance_type_filters import Rejection
+from relaunch.core.offerings.quotas import QuotaUsage, quota_of
 from relaunch.core.selection.offering_filters import (
     OfferingCriteria,
     OfferingFilter,
@@ -30,6 +29,7 @@ from relaunch.core.selection.offering_filters import (
     check_spot_ratio,
     derive_criteria,
 )
+from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.requirements import Requirements
 
 SPOT, ON_DEMAND = make_offering(), make_offering(purchase=PurchaseOption.ON_DEMAND)
@@ -37,7 +37,7 @@ MANAGED = make_offering(is_managed=True)
 QUOTA = quota_of("g5.xlarge", PurchaseOption.SPOT)
 assert QUOTA is not None
 FULL = Requirements(gpu_count=1)
-"""What leaves no room for a second such task on a machine of one GPU."""
+"""Requirements that leave no room for a second such task on an instance with one GPU."""
 
 
 def criteria(
@@ -48,7 +48,7 @@ def criteria(
 
 def quota_limits(vcpus: float, used_vcpus: float = 0.0) -> SelectionLimits:
     assert QUOTA is not None
-    return SelectionLimits(quotas={QUOTA.code: QuotaRoom(vcpus, used_vcpus)})
+    return SelectionLimits(quotas={QUOTA.code: QuotaUsage(vcpus, used_vcpus)})
 
 
 def rejected(check: OfferingFilter, given: OfferingCriteria, offering: Any, rejection: Rejection, name: str) -> Any:

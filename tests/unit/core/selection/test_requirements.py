@@ -16,7 +16,7 @@ from relaunch.core.selection.gpu_share import ShareRequirement
 from relaunch.core.selection.requirements import (
     Requirements,
     derive_requirements,
-    fills_machine,
+    fills_instance,
     required_gpus,
     usable_memory_mib,
 )
@@ -25,7 +25,7 @@ ONE_GPU = make_definition(accelerator=AcceleratorRequirement(gpu=GpuRequirement(
 FOUR_GPUS = make_definition(accelerator=AcceleratorRequirement(gpu=GpuRequirement(count=4)))
 NO_COUNT = make_definition(accelerator=AcceleratorRequirement(instance_types=("g5.xlarge",)))
 MAIN = make_container(name="main", gpu_count=1)
-SIDECAR = make_container(name="metrics", gpu_count=2, is_essential=False)
+SIDECAR = make_container(name="metrics", gpu_count=2)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ ONE_CHIP = make_instance_type(gpu_count=0, neuron_devices=1, neuron_cores_per_de
 def test_a_task_fills_a_machine_that_has_no_room_for_a_second_one(
     required: Requirements, machine: InstanceType, fills: bool
 ) -> None:
-    assert fills_machine(required, machine) is fills
+    assert fills_instance(required, machine) is fills
 
 
 def test_without_a_revision_only_the_definition_is_known() -> None:
@@ -104,14 +104,13 @@ def test_everything_that_definition_and_revision_ask_for_is_needed() -> None:
         models=("A100",),
         compute_capability=(8, 0),
         interconnect=Interconnect.NVLINK,
-        driver="570",
     )
     main = replace(MAIN, host_ports=(80,), platforms=("linux/amd64",), memory_mib=1_024, vcpus=1.0)
     metrics = replace(SIDECAR, host_ports=(9_100, 9_101), memory_mib=512, vcpus=0.5)
     revision = make_revision(
         containers=(main, metrics), architecture="ARM64", network_mode="host", memory_mib=0, vcpus=0.0
     )
-    definition = make_definition(accelerator=AcceleratorRequirement(gpu=gpu), target="ack")
+    definition = make_definition(accelerator=AcceleratorRequirement(gpu=gpu))
 
     assert derive_requirements(definition, revision) == Requirements(
         is_gpu=True,
@@ -124,8 +123,6 @@ def test_everything_that_definition_and_revision_ask_for_is_needed() -> None:
         network_mode="host",
         compute_capability=(8, 0),
         interconnect=Interconnect.NVLINK,
-        driver="570",
-        target="ack",
         host_ports=(80, 9_100, 9_101),
         platforms=(("main", ("linux/amd64",)),),
     )

@@ -137,12 +137,12 @@ def test_rows_are_json_with_the_chosen_first_and_the_furthest_rejected_next() ->
         "reason": "",
         "is_permanent": None,
     }
-    (rejection,) = selected(needing_gpu(memory_mib=24 * 1024), offered(T4)).rejected
+    (rejected,) = selected(needing_gpu(memory_mib=24 * 1024), offered(T4)).rejected
     assert rows[2] == explain_rows(selected(ONE_GPU, offered(T4)))[0] | {
         "rank": None,
         "verdict": "rejected",
         "filter": "memory-per-card",
-        "reason": rejection.reason,
+        "reason": rejected.rejection.reason,
         "is_permanent": True,
     }
 

@@ -178,9 +178,6 @@ from unit.core.selection.offered import (
             needing_gpu(interconnect=Interconnect.NVLINK), REVISION, FOUR_A10G, "interconnect", "NVLink", id="no NVLink"
         ),
         pytest.param(
-            needing_gpu(driver="570"), REVISION, A10G, "driver", "set the AMI of the capacity provider", id="a driver"
-        ),
-        pytest.param(
             ONE_GPU,
             make_revision(containers=(make_container(host_ports=(8080, 51_679)),)),
             A10G,
@@ -226,9 +223,9 @@ def test_a_machine_that_lacks_something_is_rejected_for_good_and_told_why(
 ) -> None:
     selection = selected(definition, offered(machine), revision=revision)
 
-    (rejection,) = selection.rejected
-    assert (selection.kept, rejection.filter_name) == ((), filter_name)
-    assert reason in rejection.reason
+    (rejected,) = selection.rejected
+    assert (selection.kept, rejected.filter_name) == ((), filter_name)
+    assert reason in rejected.rejection.reason
     assert selection.is_permanent
     assert selection.last_filter == filter_name
 
@@ -275,9 +272,6 @@ def test_a_machine_that_lacks_something_is_rejected_for_good_and_told_why(
             needing_gpu(interconnect=Interconnect.NVLINK), REVISION, replace(A10G, has_nvlink=True), id="NVLink"
         ),
         pytest.param(
-            replace(needing_gpu(driver="570"), target="ack"), REVISION, A10G, id="a driver where machines tell it"
-        ),
-        pytest.param(
             ONE_GPU, make_revision(containers=(make_container(host_ports=(80, 8080)),)), A10G, id="ports of its own"
         ),
         pytest.param(ONE_GPU, None, ARM, id="no revision yet, so no architecture"),
@@ -298,7 +292,7 @@ def test_awsvpc_needs_subnets() -> None:
     bridged = selected(ONE_GPU, offered(A10G), has_subnets=False)
 
     assert (without.last_filter, without.is_permanent) == ("network-mode", True)
-    assert "SubnetIds" in without.rejected[0].reason
+    assert "SubnetIds" in without.rejected[0].rejection.reason
     assert selected(ONE_GPU, offered(A10G), revision=awsvpc, has_subnets=True).kept
     assert bridged.kept
 
@@ -310,8 +304,8 @@ def test_a_disk_that_is_known_to_be_too_small_is_rejected_and_one_that_is_not_kn
     selection = selected(replace(ONE_GPU, disk_gib=200), small, enough, unknown)
 
     assert set(selection.kept) == {enough, unknown}
-    (rejection,) = selection.rejected
-    assert (rejection.offering, rejection.filter_name) == (small, "disk")
-    assert rejection.reason == "its disk has 100 GiB; 200 are asked for"
+    (rejected,) = selection.rejected
+    assert (rejected.offering, rejected.filter_name) == (small, "disk")
+    assert rejected.rejection.reason == "its disk has 100 GiB; 200 are asked for"
     assert selected(ONE_GPU, small).kept
     assert selected(replace(ONE_GPU, disk_gib=200), small).is_permanent

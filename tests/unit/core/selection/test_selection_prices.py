@@ -28,8 +28,8 @@ def test_the_lower_of_the_two_price_caps_holds_and_is_named() -> None:
     by_definition = selected(replace(ONE_GPU, max_price_usd_per_hour=0.5), offering)
     by_stack = selected(replace(ONE_GPU, max_price_usd_per_hour=9.0), offering, max_price_usd_per_hour=0.7)
 
-    assert "1 USD per hour; the job's cap is 0.5" in by_definition.rejected[0].reason
-    assert "the stack's cap is 0.7" in by_stack.rejected[0].reason
+    assert "1 USD per hour; the job's cap is 0.5" in by_definition.rejected[0].rejection.reason
+    assert "the stack's cap is 0.7" in by_stack.rejected[0].rejection.reason
     assert selected(replace(ONE_GPU, max_price_usd_per_hour=1.0), offering).kept
 
 
@@ -46,7 +46,7 @@ def test_a_dear_spot_price_may_fall_but_an_on_demand_price_does_not() -> None:
 def test_an_offering_without_any_price_cannot_keep_a_cap() -> None:
     selection = selected(ONE_GPU, offered(A10G, price_usd_per_hour=None, on_demand_usd_per_hour=None))
 
-    assert "not known" in selection.rejected[0].reason
+    assert "not known" in selection.rejected[0].rejection.reason
     assert selection.last_filter == "price-cap"
 
 
@@ -57,7 +57,7 @@ def test_spot_that_is_hardly_cheaper_is_rejected_until_its_price_falls() -> None
     selection = selected(ONE_GPU, dear)
 
     assert (selection.last_filter, selection.is_permanent) == ("spot-ratio", False)
-    assert "95% of the on-demand price" in selection.rejected[0].reason
+    assert "95% of the on-demand price" in selection.rejected[0].rejection.reason
     assert selected(ONE_GPU, just_cheap_enough).kept
     assert selected(ONE_GPU, dear, max_spot_ratio=1.0).kept
 

@@ -4,7 +4,7 @@ import pytest
 
 from fakes.builders import NOW, make_capacity_failure, make_instance_type, make_offering_key
 from relaunch.core.offerings.offering import Offering
-from relaunch.core.offerings.quotas import QuotaRoom
+from relaunch.core.offerings.quotas import QuotaUsage
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.core.selection.selection import explain_rejection, select
 from unit.core.selection.offered import (
@@ -30,7 +30,7 @@ def test_what_failed_lately_is_avoided_until_its_time_is_over() -> None:
     later = select(ONE_GPU, REVISION, (spot,), memory, failure.until, SelectionLimits())
 
     assert now.kept == (on_demand,)
-    assert "interrupted at 09:26 UTC; avoided until 09:56 UTC" in now.rejected[0].reason
+    assert "interrupted at 09:26 UTC; avoided until 09:56 UTC" in now.rejected[0].rejection.reason
     assert later.kept == (spot,)
 
 
@@ -69,45 +69,45 @@ def test_one_offering_worth_waiting_for_keeps_a_job_waiting() -> None:
     )
 
     assert not selection.is_permanent
-    assert explain_rejection(selection).startswith("nothing is to be had right now: capacity-memory removed the last")
+    assert explain_rejection(selection).startswith("nothing is available right now: capacity-memory removed the last")
 
 
 def test_a_quota_smaller_than_the_machine_rejects_it_for_good_and_is_named() -> None:
-    selection = selected(ONE_GPU, offered(FOUR_A10G, SPOT), quotas={"L-3819A6DF": QuotaRoom(32)})
+    selection = selected(ONE_GPU, offered(FOUR_A10G, SPOT), quotas={"L-3819A6DF": QuotaUsage(32)})
 
     assert (selection.last_filter, selection.is_permanent) == ("quota", True)
-    assert selection.rejected[0].reason == (
+    assert selection.rejected[0].rejection.reason == (
         "it has 48 vCPU and the account's quota is 32: ask AWS for more of "
         '"All G and VT Spot Instance Requests" (L-3819A6DF)'
     )
 
 
 def test_a_quota_that_other_jobs_use_up_is_worth_waiting_for() -> None:
-    full = {"L-3819A6DF": QuotaRoom(8, used_vcpus=6)}
+    full = {"L-3819A6DF": QuotaUsage(8, used_vcpus=6)}
 
     selection = selected(ONE_GPU, offered(A10G, SPOT), quotas=full)
 
     assert (selection.last_filter, selection.is_permanent) == ("quota", False)
     assert selection.retry_at == NOW + timedelta(minutes=5)
-    assert "it has 4 vCPU and other jobs use 6 of the quota's 8" in selection.rejected[0].reason
+    assert "it has 4 vCPU and other jobs use 6 of the quota's 8" in selection.rejected[0].rejection.reason
 
 
 @pytest.mark.parametrize(
     ("offering", "quotas"),
     [
         pytest.param(offered(A10G, SPOT), {}, id="unknown"),
-        pytest.param(offered(A10G, SPOT), {"L-3819A6DF": QuotaRoom(4)}, id="just enough"),
-        pytest.param(offered(A10G, SPOT), {"L-3819A6DF": QuotaRoom(8, 4)}, id="just enough beside others"),
-        pytest.param(offered(A10G, ON_DEMAND), {"L-3819A6DF": QuotaRoom(0)}, id="that of the other purchase option"),
+        pytest.param(offered(A10G, SPOT), {"L-3819A6DF": QuotaUsage(4)}, id="just enough"),
+        pytest.param(offered(A10G, SPOT), {"L-3819A6DF": QuotaUsage(8, 4)}, id="just enough beside others"),
+        pytest.param(offered(A10G, ON_DEMAND), {"L-3819A6DF": QuotaUsage(0)}, id="that of the other purchase option"),
         pytest.param(
-            offered(FOUR_A10G, SPOT), {"L-3819A6DF": QuotaRoom(48, 48)}, id="used by machines with room for this task"
+            offered(FOUR_A10G, SPOT), {"L-3819A6DF": QuotaUsage(48, 48)}, id="used by machines with room for this task"
         ),
         pytest.param(
-            offered(make_instance_type("x5.xlarge"), SPOT), {"L-3819A6DF": QuotaRoom(0)}, id="a family without one"
+            offered(make_instance_type("x5.xlarge"), SPOT), {"L-3819A6DF": QuotaUsage(0)}, id="a family without one"
         ),
     ],
 )
 def test_a_quota_that_is_large_enough_or_unknown_rejects_nothing(
-    offering: Offering, quotas: dict[str, QuotaRoom]
+    offering: Offering, quotas: dict[str, QuotaUsage]
 ) -> None:
     assert selected(ONE_GPU, offering, quotas=quotas).kept == (offering,)

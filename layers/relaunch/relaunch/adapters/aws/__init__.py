@@ -1,1 +1,1 @@
-"""Adapters over AWS services, one package or module per service. Imports ports and the core, nothing of github/."""
+"""Adapters for AWS services. Imports ports and the core."""

@@ -1,4 +1,4 @@
-"""Recommended images by the public parameters of ECS in SSM's Parameter Store."""
+"""Recommended AMIs from the public parameters of ECS in SSM Parameter Store."""
 
 import json
 from collections.abc import Iterable
@@ -22,31 +22,31 @@ class SsmAmis:
         wanted = {kind: ami_parameter(kind, system) for kind in kinds}
         names = [name for parameter in wanted.values() for name in (parameter, f"{parameter}/image_id")]
         with aws_errors(f"reading the recommended images of {self.region}"):
-            # GetParameters takes ten names, and there are two kinds with two names each.
+            # GetParameters takes up to ten names; there are at most four.
             answer = self._client.get_parameters(Names=names)
         values = {each["Name"]: each["Value"] for each in answer["Parameters"]}
         return [self._read(kind, system, parameter, values) for kind, parameter in wanted.items()]
 
     def _read(self, kind: AmiKind, system: AmiSystem, parameter: str, values: dict[str, str]) -> Ami:
-        told = _read_value(values.get(parameter, ""))
+        members = _read_value(values.get(parameter, ""))
         return Ami(
             kind=kind,
             system=system,
             region=self.region,
             parameter=parameter,
-            image_id=told.get("image_id") or values.get(f"{parameter}/image_id"),
-            image_name=told.get("image_name"),
-            agent_version=told.get("ecs_agent_version"),
-            runtime_version=told.get("ecs_runtime_version"),
-            # No parameter has told of drivers yet.
-            driver_version=next((told[key] for key in sorted(told) if "driver" in key), None),
+            image_id=members.get("image_id") or values.get(f"{parameter}/image_id"),
+            image_name=members.get("image_name"),
+            agent_version=members.get("ecs_agent_version"),
+            runtime_version=members.get("ecs_runtime_version"),
+            # No parameter has the driver version yet.
+            driver_version=next((members[key] for key in sorted(members) if "driver" in key), None),
         )
 
 
 def _read_value(value: str) -> dict[str, Any]:
-    """Read the parameter's JSON; nothing when it is none, for the image's own parameter is there beside it."""
+    """Return the members of a JSON object; empty for other values, because the AMI ID has its own parameter too."""
     try:
-        told = json.loads(value)
+        members = json.loads(value)
     except ValueError:
         return {}
-    return told if isinstance(told, dict) else {}
+    return members if isinstance(members, dict) else {}

@@ -1,8 +1,8 @@
-"""Checkpoints in S3: which one of a job's is the newest that is complete.
+"""Checkpoints in S3: the latest complete one of a job.
 
 An attempt writes `<checkpoint>/<job>/attempt-N/step-NNNNNNN/`, the objects first and `manifest.json` last. The manifest
 is `{"format": 1, "step": …, "attempt": …, "objects": [{"key": …, "size": …, "sha256": …}], …}`, keys relative to its
-folder, sizes in bytes. See examples/train/checkpoint.py, which writes them.
+prefix, sizes in bytes. examples/train/checkpoint.py writes them.
 """
 
 import json
@@ -27,8 +27,8 @@ _URI = re.compile(r"s3://(?P<bucket>[^/]+)/(?P<prefix>.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class _Folder:
-    """A folder of a step that has a manifest; ordered from old to new."""
+class _Step:
+    """The prefix of a step with a manifest; ordered from old to new."""
 
     step: int
     attempt: int
@@ -42,22 +42,22 @@ class S3Checkpoints:
         self._client = client
 
     def newest_complete(self, checkpoint_uri: str, job_id: str) -> str | None:
-        """Return the URI of the step folder with the highest step, then the highest attempt, that is complete.
+        """Return the URI of the complete checkpoint with the highest step, then the highest attempt.
 
-        Complete means that the manifest is there and every object it names has the named size in the listing.
+        A checkpoint is complete if it has a manifest and the listing contains all its objects in their full size.
 
         Raises:
             TransientError: throttled or unreachable.
-            PermanentError: the URI is none of S3, or the bucket cannot be read.
+            PermanentError: the URI is invalid, or the bucket cannot be read.
         """
         bucket, prefix = _split(checkpoint_uri)
         job_prefix = f"{prefix}{job_id}/"
         with aws_errors(f"looking for checkpoints in s3://{bucket}/{job_prefix}"):
             sizes = dict(self._list(bucket, job_prefix))
-            for folder in sorted(_folders(job_prefix, sizes), reverse=True):
-                manifest = self._read(bucket, folder.key + MANIFEST_OBJECT)
-                if manifest is not None and _is_complete(manifest, folder.key, sizes):
-                    return f"s3://{bucket}/{folder.key}"
+            for step in sorted(_steps(job_prefix, sizes), reverse=True):
+                manifest = self._read(bucket, step.key + MANIFEST_OBJECT)
+                if manifest is not None and _is_complete(manifest, step.key, sizes):
+                    return f"s3://{bucket}/{step.key}"
         return None
 
     def _list(self, bucket: str, prefix: str) -> Iterator[tuple[str, int]]:
@@ -83,18 +83,18 @@ def _split(uri: str) -> tuple[str, str]:
     return match["bucket"], prefix if not prefix or prefix.endswith("/") else prefix + "/"
 
 
-def _folders(job_prefix: str, sizes: Mapping[str, int]) -> Iterator[_Folder]:
+def _steps(job_prefix: str, sizes: Mapping[str, int]) -> Iterator[_Step]:
     for key in sizes:
         if match := _MANIFEST_KEY.fullmatch(key.removeprefix(job_prefix)):
-            yield _Folder(int(match["step"]), int(match["attempt"]), key.removesuffix(MANIFEST_OBJECT))
+            yield _Step(int(match["step"]), int(match["attempt"]), key.removesuffix(MANIFEST_OBJECT))
 
 
-def _is_complete(manifest: bytes, folder: str, sizes: Mapping[str, int]) -> bool:
+def _is_complete(manifest: bytes, prefix: str, sizes: Mapping[str, int]) -> bool:
     try:
         document = json.loads(manifest)
         if document["format"] != MANIFEST_FORMAT:
             return False
-        return all(sizes.get(folder + each["key"]) == int(each["size"]) for each in document["objects"])
+        return all(sizes.get(prefix + each["key"]) == int(each["size"]) for each in document["objects"])
     except (ValueError, KeyError, TypeError):
-        # A manifest that cannot be read makes its folder no checkpoint; an older one may be.
+        # An invalid manifest: the checkpoint is not complete.
         return False

@@ -1,7 +1,7 @@
-"""Images in ECR: their digests, and the platforms they are for.
+"""Images in ECR: their digests and platforms.
 
-An image for several platforms is an index that names them; one for a single platform is a manifest, and its
-configuration, a blob of its own, names it (OCI Image Format Specification; Docker Image Manifest Version 2, Schema 2).
+A multi-platform image is an index with the platforms of its manifests; the platform of a single-platform image is in
+its configuration, a separate blob (OCI Image Format Specification; Docker Image Manifest Version 2, Schema 2).
 """
 
 import http.client
@@ -13,6 +13,7 @@ from botocore.exceptions import ClientError
 from pydantic import BaseModel, ValidationError
 
 from relaunch.adapters.aws.errors import AwsError, aws_errors, error_code
+from relaunch.adapters.validation import describe_errors
 from relaunch.core.revisions.images import FoundImage
 from relaunch.ports import PermanentError, TransientError
 
@@ -20,18 +21,18 @@ if TYPE_CHECKING:
     from mypy_boto3_ecr import ECRClient
     from mypy_boto3_ecr.type_defs import ImageFailureTypeDef
 
-# ECR answers what is accepted as it was pushed. Its API Reference leaves the types of indexes out; AWS's own client for
-# containerd asks for all four.
+# ECR returns the manifest as it was pushed, if its media type is accepted. The API Reference does not list the types of
+# indexes; AWS's resolver for containerd requests all four.
 _MEDIA_TYPES = (
     "application/vnd.oci.image.index.v1+json",
     "application/vnd.docker.distribution.manifest.list.v2+json",
     "application/vnd.oci.image.manifest.v1+json",
     "application/vnd.docker.distribution.manifest.v2+json",
 )
-_FETCH_SECONDS = 3
-# A configuration has a few KB, of which most is the history of a long Dockerfile.
-_LARGEST_BLOB_BYTES = 1024 * 1024
-# Names from before Go's, which containerd and Docker take for the same (`normalizeArch` in containerd's platforms).
+_TIMEOUT_SECONDS = 3
+# A configuration is usually a few KB.
+_MAX_BLOB_BYTES = 1024 * 1024
+# Aliases of Go's architecture names, as in containerd (`normalizeArch` in its package platforms).
 _ARCHITECTURES = {
     "x86_64": "amd64",
     "x86-64": "amd64",
@@ -40,7 +41,7 @@ _ARCHITECTURES = {
     "armhf": "arm",
     "armel": "arm",
 }
-_UPSTREAM_TROUBLE = frozenset({"UpstreamTooManyRequests", "UpstreamUnavailable"})
+_UPSTREAM_ERRORS = frozenset({"UpstreamTooManyRequests", "UpstreamUnavailable"})
 
 
 class _Platform(BaseModel):
@@ -49,7 +50,7 @@ class _Platform(BaseModel):
 
     @property
     def name(self) -> str | None:
-        """None for what runs nowhere: BuildKit lists attestations as `unknown/unknown`."""
+        """Return `os/architecture`; None for `unknown/unknown`, BuildKit's platform of attestations."""
         system, architecture = self.os.lower(), self.architecture.lower()
         if {"", "unknown"} & {system, architecture}:
             return None
@@ -62,32 +63,32 @@ class _Descriptor(BaseModel):
 
 
 class _Manifest(BaseModel):
-    """An index has `manifests`, the manifest of one image a `config`."""
+    """An index has `manifests`, the manifest of an image has `config`."""
 
     manifests: list[_Descriptor] | None = None
     config: _Descriptor | None = None
 
 
-class _NotToldError(Exception):
-    """ECR does not tell the platforms; the message says why."""
+class _UnknownPlatformsError(Exception):
+    """The platforms cannot be determined; the message is the reason."""
 
 
 def fetch_blob(url: str) -> bytes:
-    """Read what a URL leads to, as far as one byte over what is taken.
+    """Read at most one byte more than the maximum size from a URL.
 
     Raises:
-        OSError: it cannot be had, or not in time.
-        http.client.HTTPException: it is broken.
+        OSError: connection error, time-out or HTTP error.
+        http.client.HTTPException: invalid response.
     """
-    with urllib.request.urlopen(url, timeout=_FETCH_SECONDS) as answer:  # noqa: S310 - its caller looks at the scheme
-        blob: bytes = answer.read(_LARGEST_BLOB_BYTES + 1)
+    with urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS) as answer:  # noqa: S310 - the caller checks the scheme
+        blob: bytes = answer.read(_MAX_BLOB_BYTES + 1)
         return blob
 
 
 class EcrImages:
-    """Implements ImageSource over the region's registries: the account's own unless another account's is named.
+    """Implements ImageSource for a region; the registry is the account's own unless another account is given.
 
-    `fetch` reads blobs where ECR says that they are.
+    `fetch` reads a blob from its URL.
     """
 
     def __init__(self, client: "ECRClient", fetch: Callable[[str], bytes] = fetch_blob) -> None:
@@ -95,53 +96,55 @@ class EcrImages:
         self._fetch = fetch
 
     def find_image(self, repository: str, reference: str, account: str | None = None) -> FoundImage | None:
-        place: dict[str, Any] = {"repositoryName": repository, **({"registryId": account} if account else {})}
+        location: dict[str, Any] = {"repositoryName": repository, **({"registryId": account} if account else {})}
         is_digest = reference.startswith("sha256:")
         asked: Any = {"imageDigest": reference} if is_digest else {"imageTag": reference}
         doing = f"looking for image {repository}{'@' if is_digest else ':'}{reference}"
         with aws_errors(doing):
             try:
-                answer = self._client.batch_get_image(**place, imageIds=[asked], acceptedMediaTypes=list(_MEDIA_TYPES))
+                answer = self._client.batch_get_image(
+                    **location, imageIds=[asked], acceptedMediaTypes=list(_MEDIA_TYPES)
+                )
             except ClientError as error:
-                # A build may make the repository with its first image.
+                # The build may not have created the repository yet.
                 if error_code(error) == "RepositoryNotFoundException":
                     return None
                 raise
         if not answer["images"]:
-            _explain_absence(answer["failures"], doing)
+            _raise_other_failures(answer["failures"], doing)
             return None
         image = answer["images"][0]
         digest = image["imageId"]["imageDigest"]
         try:
-            return FoundImage(digest, self._read_platforms(image["imageManifest"], place))
-        except _NotToldError as error:
+            return FoundImage(digest, self._read_platforms(image["imageManifest"], location))
+        except _UnknownPlatformsError as error:
             return FoundImage(digest, unknown=str(error))
 
-    def _read_platforms(self, text: str, place: dict[str, Any]) -> tuple[str, ...]:
+    def _read_platforms(self, text: str, location: dict[str, Any]) -> tuple[str, ...]:
         manifest = _read(_Manifest, text, "its manifest")
         if manifest.manifests is not None:
-            told = [each.platform for each in manifest.manifests]
+            platforms = [each.platform for each in manifest.manifests]
         elif manifest.config is not None:
-            told = [_read(_Platform, self._load_blob(manifest.config.digest, place), "its configuration")]
+            platforms = [_read(_Platform, self._load_blob(manifest.config.digest, location), "its configuration")]
         else:
-            raise _NotToldError("its manifest is neither an index nor that of an image")
-        names = {each.name for each in told if each is not None and each.name is not None}
-        # An index need not name platforms: the one that is not named may be any.
-        if not names or None in told:
-            raise _NotToldError("it names none")
+            raise _UnknownPlatformsError("its manifest is neither an index nor that of an image")
+        names = {each.name for each in platforms if each is not None and each.name is not None}
+        # An index may leave out the platform of a manifest, which can then be any.
+        if not names or None in platforms:
+            raise _UnknownPlatformsError("it names none")
         return tuple(sorted(names))
 
-    def _load_blob(self, digest: str, place: dict[str, Any]) -> bytes:
-        """Load a blob: ECR keeps it in a bucket of its own, and signs the URL."""
+    def _load_blob(self, digest: str, location: dict[str, Any]) -> bytes:
+        """Load a blob from the presigned S3 URL that ECR returns."""
         try:
-            url = self._client.get_download_url_for_layer(**place, layerDigest=digest)["downloadUrl"]
+            url = self._client.get_download_url_for_layer(**location, layerDigest=digest)["downloadUrl"]
             if not url.startswith("https://"):
-                raise _NotToldError("ECR gives no HTTPS URL of its configuration")
+                raise _UnknownPlatformsError("ECR gives no HTTPS URL of its configuration")
             blob = self._fetch(url)
         except (*AwsError, OSError, http.client.HTTPException) as error:
-            raise _NotToldError(f"its configuration cannot be had: {error}") from error
-        if len(blob) > _LARGEST_BLOB_BYTES:
-            raise _NotToldError(f"its configuration is larger than {_LARGEST_BLOB_BYTES:,} bytes")
+            raise _UnknownPlatformsError(f"its configuration cannot be loaded: {error}") from error
+        if len(blob) > _MAX_BLOB_BYTES:
+            raise _UnknownPlatformsError(f"its configuration is larger than {_MAX_BLOB_BYTES:,} bytes")
         return blob
 
 
@@ -152,18 +155,18 @@ def _read(model: type[_Model], text: str | bytes, what: str) -> _Model:
     try:
         return model.model_validate_json(text)
     except ValidationError as error:
-        raise _NotToldError(f"{what} cannot be read: {error.errors()[0]['msg']}") from error
+        raise _UnknownPlatformsError(f"{what} cannot be read: {describe_errors(error)}") from error
 
 
-def _explain_absence(failures: Sequence["ImageFailureTypeDef"], doing: str) -> None:
-    """Return if there is no such image.
+def _raise_other_failures(failures: Sequence["ImageFailureTypeDef"], doing: str) -> None:
+    """Raise an error unless the failure is that there is no such image.
 
     Raises:
-        TransientError: the registry that ECR caches did not answer.
-        PermanentError: anything else.
+        TransientError: the upstream registry of a pull-through cache is unavailable.
+        PermanentError: any other failure.
     """
     for failure in failures:
         code = failure.get("failureCode", "")
         if code != "ImageNotFound":
-            kind = TransientError if code in _UPSTREAM_TROUBLE else PermanentError
+            kind = TransientError if code in _UPSTREAM_ERRORS else PermanentError
             raise kind(f"{doing}: {code}: {failure.get('failureReason', '')}")

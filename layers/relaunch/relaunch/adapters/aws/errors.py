@@ -1,4 +1,4 @@
-"""What an error of AWS means for the message at hand: try again, or give up.
+"""Classifies AWS errors as transient or permanent.
 
 Sources: the "Common Errors" and "Error handling" pages of the API references of DynamoDB, SQS, S3, ECS, ECR, EC2 and
 Service Quotas.
@@ -42,7 +42,7 @@ _TRANSIENT_CODES = frozenset(
         "TransactionConflictException",
         "TransactionInProgressException",
         "Unavailable",
-        # The function's own credentials are renewed while the message waits.
+        # The function's credentials are renewed until the message is received again.
         "ExpiredToken",
         "ExpiredTokenException",
     }
@@ -50,14 +50,14 @@ _TRANSIENT_CODES = frozenset(
 
 
 def error_code(error: Exception) -> str:
-    """Return AWS's code of a ClientError, for any other error the name of its class."""
+    """Return the error code of a ClientError, or the class name of any other error."""
     if isinstance(error, ClientError):
         return str(error.response.get("Error", {}).get("Code", ""))
     return type(error).__name__
 
 
 def is_throttled(error: Exception) -> bool:
-    """Tell whether AWS wants fewer calls for now."""
+    """Return whether the request was throttled."""
     code = error_code(error)
     return "Throttl" in code or code in {
         "ProvisionedThroughputExceededException",
@@ -68,7 +68,7 @@ def is_throttled(error: Exception) -> bool:
 
 
 def is_transient(error: Exception) -> bool:
-    """Tell whether the same call may succeed later."""
+    """Return whether the same request may succeed later."""
     if isinstance(error, ClientError):
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
         return is_throttled(error) or error_code(error) in _TRANSIENT_CODES or status >= 500
@@ -76,18 +76,18 @@ def is_transient(error: Exception) -> bool:
 
 
 def to_port_error(error: Exception, doing: str) -> TransientError | PermanentError:
-    """Return the port's error for an error of AWS; `doing` says what was tried (`saving job x`)."""
+    """Return the error of the port for an AWS error; `doing` describes the operation (`saving job x`)."""
     kind = TransientError if is_transient(error) else PermanentError
     return kind(f"{doing}: {error}")
 
 
 @contextmanager
 def aws_errors(doing: str) -> Iterator[None]:
-    """Raise errors of AWS as the port's; `doing` says what is tried.
+    """Raise AWS errors as errors of the port; `doing` describes the operation.
 
     Raises:
-        TransientError: throttled, unreachable, or a fault of the service; the call may have taken effect.
-        PermanentError: anything else: trying again cannot help.
+        TransientError: throttling, a connection error or a server error; the request may have taken effect.
+        PermanentError: any other error.
     """
     try:
         yield

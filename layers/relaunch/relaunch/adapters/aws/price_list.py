@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 _PAGE_SIZE = 100
 _CURRENCY = "USD"
-# Linux without licensed software, paid by use; the family tells machines from reserved and unused capacity.
+# Linux without licensed software, on demand; "Used" excludes reservations and unused capacity.
 _LINUX = {"operatingSystem": "Linux", "preInstalledSw": "NA", "capacitystatus": "Used", "marketoption": "OnDemand"}
-# Bare metal is listed as a family of its own, which has no shared tenancy.
-_MACHINES = (
+# Bare metal is a product family of its own, without shared tenancy.
+_INSTANCES = (
     {**_LINUX, "tenancy": "Shared", "productFamily": "Compute Instance"},
     {**_LINUX, "tenancy": "Dedicated", "productFamily": "Compute Instance (bare metal)"},
 )
@@ -24,7 +24,7 @@ _GP3 = {"productFamily": "Storage", "volumeApiName": "gp3"}
 
 
 def price_list_region(region: str) -> str:
-    """Return the region whose endpoint tells the prices of a region; there are few ("AWS Price List endpoints")."""
+    """Return a nearby region with an endpoint of the Price List API ("AWS Price List endpoints")."""
     nearest = {
         "af": "eu-central-1",
         "ap": "ap-south-1",
@@ -37,7 +37,7 @@ def price_list_region(region: str) -> str:
 
 
 class PriceList:
-    """Implements PriceListSource for one region; the client's own region is another one (`price_list_region`)."""
+    """Implements PriceListSource for one region; the client is for `price_list_region(region)`."""
 
     def __init__(self, client: "PricingClient", region: str) -> None:
         self._client = client
@@ -47,22 +47,22 @@ class PriceList:
         wanted = frozenset(instance_types)
         prices: dict[str, float] = {}
         currencies: set[str] = set()
-        for machines in _MACHINES:
-            for product in self._products(machines):
+        for attributes in _INSTANCES:
+            for product in self._products(attributes):
                 name = product["product"]["attributes"].get("instanceType")
                 for currency, price in _prices(product) if name in wanted else ():
                     currencies.add(currency)
                     if currency == _CURRENCY:
                         prices[name] = price
         if not prices:
-            self._refuse("on-demand prices of instance types with accelerators", currencies)
+            self._raise_missing("on-demand prices of instance types with accelerators", currencies)
         return prices
 
     def gp3_price(self) -> float:
         offered = [each for product in self._products(_GP3) for each in _prices(product)]
         prices = [price for currency, price in offered if currency == _CURRENCY]
         if not prices:
-            self._refuse("a price of gp3 volumes", {currency for currency, _ in offered})
+            self._raise_missing("a price of gp3 volumes", {currency for currency, _ in offered})
         return max(prices)
 
     def _products(self, attributes: Mapping[str, str]) -> Iterator[dict[str, Any]]:
@@ -78,14 +78,14 @@ class PriceList:
                 for product in page["PriceList"]:
                     yield json.loads(product)
 
-    def _refuse(self, what: str, currencies: set[str]) -> None:
+    def _raise_missing(self, what: str, currencies: set[str]) -> None:
         if currencies:
             raise PermanentError(f"the Price List of {self._region} is in {', '.join(sorted(currencies))}, not in USD")
         raise TransientError(f"the Price List has no {what} in {self._region}")
 
 
 def _prices(product: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """Return currency and price of what is paid by use; a price of nothing belongs to a reservation or a free tier."""
+    """Yield currency and price of on-demand terms; prices of 0 are for reservations and the free tier."""
     for term in product["terms"].get("OnDemand", {}).values():
         for dimension in term["priceDimensions"].values():
             for currency, price in dimension["pricePerUnit"].items():

@@ -1,4 +1,4 @@
-"""EC2's vCPU quotas of the account, from Service Quotas' GetServiceQuota (Service Quotas API Reference)."""
+"""The account's vCPU quotas of EC2 (GetServiceQuota, Service Quotas API Reference)."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -1,8 +1,8 @@
-"""Two AWS calls for github_webhook, signed and sent by the standard library alone.
+"""A minimal AWS client for github_webhook: SendMessage and GetSecretValue with the standard library only.
 
-Importing botocore takes longer than all that function has to do. Speaks AWS JSON 1.0 (SQS) and 1.1 (Secrets Manager)
-with Signature Version 4 (AWS Identity and Access Management User Guide, "Create a signed AWS API request").
-Every import here is paid at each cold start: no dataclasses, no typing, no logging.
+Importing botocore takes longer than the function's own work. The protocols are AWS JSON 1.0 (SQS) and 1.1 (Secrets
+Manager) with Signature Version 4 (AWS Identity and Access Management User Guide, "Create a signed AWS API request").
+Imports are kept to a minimum for the cold start: no dataclasses, no typing, no logging.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from urllib.parse import SplitResult, urlsplit
 
-TIMEOUT_SECONDS = 2.0  # GitHub waits ten seconds for all of it: at worst three secrets and one message
+TIMEOUT_SECONDS = 2.0  # GitHub waits ten seconds; at most three secrets are read and one message is sent
 _OPERATIONS = {
     "SendMessage": ("sqs", "AmazonSQS.SendMessage", "application/x-amz-json-1.0"),
     "GetSecretValue": ("secretsmanager", "secretsmanager.GetSecretValue", "application/x-amz-json-1.1"),
@@ -22,7 +22,7 @@ _OPERATIONS = {
 
 
 class AwsCallError(Exception):
-    """AWS could not be asked, or refused; `code` is AWS's own, empty when there was no answer."""
+    """A request failed; `code` is the AWS error code, empty without a response."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}" if code else message)
@@ -30,7 +30,7 @@ class AwsCallError(Exception):
 
 
 class Credentials:
-    """An access key, its secret, and the session token of temporary ones (empty for others)."""
+    """AWS credentials; the session token is empty unless they are temporary."""
 
     __slots__ = ("access_key_id", "secret_access_key", "session_token")
 
@@ -41,11 +41,11 @@ class Credentials:
 
 
 class AwsClient:
-    """Sends messages and reads secrets; keeps its connections open between calls.
+    """Sends messages and reads secrets over persistent connections.
 
-    The environment is that of every AWS SDK: AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN,
-    AWS_CA_BUNDLE, AWS_ENDPOINT_URL and, before it, AWS_ENDPOINT_URL_SQS and AWS_ENDPOINT_URL_SECRETS_MANAGER. It is
-    read at each call, but for the CA bundle.
+    The environment variables are those of the AWS SDKs: AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
+    AWS_SESSION_TOKEN, AWS_CA_BUNDLE, AWS_ENDPOINT_URL and, with precedence, AWS_ENDPOINT_URL_SQS and
+    AWS_ENDPOINT_URL_SECRETS_MANAGER. Except for the CA bundle, they are read at each call.
     """
 
     def __init__(
@@ -58,23 +58,23 @@ class AwsClient:
         self._now = now
         self._timeout_seconds = timeout_seconds
         self._connections: dict[tuple[str, str], http.client.HTTPConnection] = {}
-        # Made here, not at the first call: Lambda gives the initialisation more of a processor than the handling.
+        # Created here instead of at the first call: Lambda has more CPU in the initialization phase.
         self._tls = ssl.create_default_context(cafile=environment.get("AWS_CA_BUNDLE") or None)
 
     def send_message(self, queue_url: str, body: str) -> str:
-        """Send a message to a queue and return its id; a repeated attempt may send it twice.
+        """Send a message to a queue and return its ID; a retry may send it twice.
 
         Raises:
-            AwsCallError: it is not certain that the message is in the queue.
+            AwsCallError: the message may not have been sent.
         """
         answer = self._call("SendMessage", {"QueueUrl": queue_url, "MessageBody": body})
         return str(answer.get("MessageId", ""))
 
     def read_secret(self, secret_id: str, stage: str) -> str | None:
-        """Return the text of a secret in a stage (AWSCURRENT, AWSPREVIOUS); None when the stage has no value.
+        """Return the value of a secret with a staging label (AWSCURRENT, AWSPREVIOUS); None if there is none.
 
         Raises:
-            AwsCallError: it could not be read.
+            AwsCallError: the secret could not be read.
         """
         try:
             answer = self._call("GetSecretValue", {"SecretId": secret_id, "VersionStage": stage})
@@ -86,7 +86,7 @@ class AwsClient:
         return secret if isinstance(secret, str) else None
 
     def close(self) -> None:
-        """Close the connections that are kept; the next call opens new ones."""
+        """Close all connections; the next call opens new ones."""
         while self._connections:
             self._connections.popitem()[1].close()
 
@@ -104,7 +104,7 @@ class AwsClient:
         return _read_answer(operation, status, answer)
 
     def _post(self, url: SplitResult, service: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
-        """Send a request; a connection kept from an earlier call may be dead, then a new one is tried once."""
+        """Send a request; if a connection from an earlier call fails, retry once with a new one."""
         connection = self._connections.pop((url.scheme, url.netloc), None)
         signed = sign_post(url, service, headers, body, self._signer())
         if connection is not None:
@@ -149,7 +149,7 @@ class AwsClient:
 
 
 def find_endpoint(environment: Mapping[str, str], service: str) -> str:
-    """Return the URL of a service (`sqs`, `secretsmanager`) as the SDKs find it.
+    """Return the endpoint URL of a service (`sqs`, `secretsmanager`), as the SDKs do.
 
     Raises:
         AwsCallError: no region is set.
@@ -170,7 +170,7 @@ def sign_post(
     body: bytes,
     signer: tuple[Credentials, str, str],
 ) -> dict[str, str]:
-    """Return the headers of a POST with its signature; `signer` is credentials, region and time (20260102T030405Z)."""
+    """Return the headers of a signed POST; `signer` is credentials, region and time (20260102T030405Z)."""
     credentials, region, at = signer
     signed = {**headers, "Host": _find_host(url), "X-Amz-Date": at}
     if credentials.session_token:

@@ -1,4 +1,4 @@
-"""Definition files: YAML read, validated, and every problem said in the words of its author.
+"""Definition files: parsing, validation and error messages.
 
 Imports the core only.
 """

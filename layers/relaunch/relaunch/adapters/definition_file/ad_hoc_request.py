@@ -1,4 +1,4 @@
-"""A job described by the options of a command, read by the models and in the words of a definition file."""
+"""A job described by command-line options, validated by the models of a definition file."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -17,10 +17,10 @@ from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.revisions.revision import Revision
 
 NAME = "ad-hoc"
-"""The name of a job that nobody defined; a family of this name is never looked up."""
+"""The name and the family of the job; the family is never looked up."""
 
 Value = str | Sequence[str]
-"""What was given to an option, or to all uses of one that can be repeated."""
+"""The value of an option, or the values of one that can be repeated."""
 
 _GPU, _NEURON = ("accelerator", "gpu"), ("accelerator", "neuron")
 OPTIONS: Mapping[str, KeyPath] = MappingProxyType(
@@ -43,18 +43,16 @@ OPTIONS: Mapping[str, KeyPath] = MappingProxyType(
         "--checkpoint": ("checkpoint",),
     }
 )
-"""The options that are keys of a job definition, and where those stand in it."""
-RESERVATIONS = ("--vcpus", "--ram", "--architecture")
-"""The options that say what a task definition says otherwise."""
+"""The options for keys of a job definition, and the paths of these keys."""
 
-# What a file would have read as a number; anything else stays text, and the models say what they want instead.
+# Values that YAML reads as numbers; others stay strings, which the models reject.
 _WHOLE, _NUMBER = re.compile(r"[-+]?[0-9]{1,18}"), re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)")
-_ARCHITECTURES = ("X86_64", "ARM64")  # as ECS writes them
+_ARCHITECTURES = ("X86_64", "ARM64")  # as in ECS
 _WHOLE_OPTIONS = frozenset({"--gpu", "--compute-percent", "--neuron-devices", "--neuron-cores"})
 
 
 class AdHocRequestError(Exception):
-    """Options that cannot be; `problems` are all of them, each with the options it is about."""
+    """Invalid options; `problems` are all problems, each with the options concerned."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
@@ -63,17 +61,17 @@ class AdHocRequestError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AdHocRequest:
-    """A job that was described for once; `revision` holds what its task would reserve."""
+    """A job definition, and a revision with the resources that its task reserves."""
 
     definition: JobDefinition
     revision: Revision
 
 
 def parse_request(options: Mapping[str, Value], catalogue: Mapping[str, InstanceType]) -> AdHocRequest:
-    """Read options (`{"--gpu": "1", "--model": ["A10G"]}`) as a job; what was not given is not in the mapping.
+    """Parse options (`{"--gpu": "1", "--model": ["A10G"]}`); options that are not given are not in the mapping.
 
     Raises:
-        AdHocRequestError: with every problem.
+        AdHocRequestError: the options are invalid.
     """
     document = _write_document(options)
     report_double_choices(document, (), document.value)
@@ -88,7 +86,7 @@ def parse_request(options: Mapping[str, Value], catalogue: Mapping[str, Instance
     architecture = _read_architecture(options, problems)
     if problems or model is None:
         raise AdHocRequestError(problems)
-    # Network mode and containers stay unknown: what depends on them rejects nothing.
+    # Network mode and containers are unknown, so filters that depend on them reject nothing.
     revision = Revision(
         "", "", 0, (), network_mode="", vcpus=vcpus, memory_mib=int(memory_mib), architecture=architecture
     )
@@ -96,7 +94,7 @@ def parse_request(options: Mapping[str, Value], catalogue: Mapping[str, Instance
 
 
 def _write_document(options: Mapping[str, Value]) -> Document:
-    """Write options down as a job definition, with a place for each key that was given."""
+    """Return a document with the options as a job definition, and a place for each key."""
     job: dict[str, Plain] = {"task_definition": NAME, "accelerator": {}, "max_runtime": write_duration(MAX_RUNTIME)}
     document = Document("", job)
     for option, path in OPTIONS.items():
@@ -122,7 +120,7 @@ def _plain(option: str, value: Value) -> Plain:
 
 
 def _in_options(key_path: str, message: str, options: Mapping[str, Value]) -> str:
-    """Say a problem in options: `--memory: ...`, and where it is about several, all of them that were given."""
+    """Return a problem in terms of options: `--memory: …`, with all given options that it concerns."""
     keys = tuple(re.sub(r"\[[0-9]+\]", "", key_path).split("."))
     about = [option for option, path in OPTIONS.items() if option in options and path[: len(keys)] == keys]
     spoken = re.sub(r"`([a-z_]+)`", lambda match: f"`{_option_of(match[1], options)}`", message)
@@ -130,7 +128,7 @@ def _in_options(key_path: str, message: str, options: Mapping[str, Value]) -> st
 
 
 def _option_of(key: str, options: Mapping[str, Value]) -> str:
-    """Return the option that stands for a key, of several the one that was given; the word itself if there is none."""
+    """Return the option for a key, preferably a given one; the key itself if there is none."""
     matching = [option for option, path in OPTIONS.items() if key in path and key != "accelerator"]
     exact = [option for option in matching if OPTIONS[option][-1] == key]
     given = [option for option in matching if option in options]

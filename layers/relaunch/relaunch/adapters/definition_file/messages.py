@@ -1,4 +1,4 @@
-"""Pydantic's validation errors in a user's words, at the place in the file they belong to."""
+"""Messages for validation errors of a definition file, with their line and column."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, get_args, get_origin
@@ -11,8 +11,8 @@ from relaunch.adapters.definition_file.triggers import GITHUB_EVENTS, TRIGGER_CH
 from relaunch.adapters.definition_file.values import suggest
 from relaunch.adapters.definition_file.yaml_document import Document, KeyPath
 
-# Keys of the design that this release does not know yet: naming the nearest known key would mislead.
-_LATER_KEYS = {
+# Keys that are not supported, for which a similar known key would be a misleading suggestion.
+_UNSUPPORTED_KEYS = {
     "driver": "on ECS no machine can be chosen by its driver, the AMI brings it: set the AMI of the capacity provider",
 }
 _KINDS = {
@@ -39,7 +39,7 @@ _LIMITS = {
 
 
 def report_errors(document: Document, base: KeyPath, error: ValidationError) -> None:
-    """Add one problem per error of a model that was validated at `base`."""
+    """Add a problem for each validation error of the model at `base`."""
     for details in error.errors(include_url=False):
         path = _path_in_file(document, (*base, *details["loc"]))
         at_key = details["type"] in {"extra_forbidden", "missing"} or details["loc"][-1:] == ("[key]",)
@@ -47,7 +47,7 @@ def report_errors(document: Document, base: KeyPath, error: ValidationError) -> 
 
 
 def report_double_choices(document: Document, base: KeyPath, job: object) -> None:
-    """Add a problem where keys that exclude each other stand together; pydantic would tell only once they are valid."""
+    """Add a problem for mutually exclusive keys; pydantic only reports them once their values are valid."""
     fields = job if isinstance(job, dict) else {}
     accelerator = fields.get("accelerator")
     neuron = accelerator.get("neuron") if isinstance(accelerator, dict) else None
@@ -64,7 +64,7 @@ def report_double_choices(document: Document, base: KeyPath, job: object) -> Non
 
 
 def _path_in_file(document: Document, location: KeyPath) -> KeyPath:
-    """Leave out what pydantic adds to a location: the event of a discriminated union, and `[key]`."""
+    """Return a location without what pydantic adds: the event of a discriminated union, and `[key]`."""
     path: KeyPath = ()
     for index, part in enumerate(location):
         is_last = index == len(location) - 1
@@ -111,15 +111,15 @@ def _not_one_of(location: KeyPath, value: object) -> str:
 
 
 def _literals(annotation: object) -> tuple[str, ...]:
-    """Return the words of `Literal[...]` and of `Literal[...] | None`."""
+    """Return the values of `Literal[...]` or `Literal[...] | None`."""
     if get_origin(annotation) is Literal:
         return tuple(str(word) for word in get_args(annotation))
     return tuple(word for inner in get_args(annotation) for word in _literals(inner))
 
 
 def _unknown_key(key: str, location: KeyPath) -> str:
-    if key in _LATER_KEYS:
-        return _LATER_KEYS[key]
+    if key in _UNSUPPORTED_KEYS:
+        return _UNSUPPORTED_KEYS[key]
     model, event = _model_at(location[:-1])
     known = tuple(model.model_fields)
     owners = [name for name, model in GITHUB_EVENTS.items() if key in model.model_fields]
@@ -134,7 +134,7 @@ def _suggest_one(name: str, known: tuple[str, ...]) -> str:
 
 
 def _model_at(location: KeyPath) -> tuple[type[BaseModel], str]:
-    """Follow a location from the job's model down to the model whose key it is; name its event, if it has one."""
+    """Return the model at a location below the job's model, and its GitHub event, if any."""
     model: type[BaseModel] = JobModel
     event = ""
     for part in location:
@@ -148,7 +148,7 @@ def _model_at(location: KeyPath) -> tuple[type[BaseModel], str]:
 
 
 def _model_in(annotation: object) -> type[BaseModel] | None:
-    """Find the model an annotation holds: `Model`, `Model | None`, `list[Model]`, `dict[str, Model]`."""
+    """Return the model in an annotation: `Model`, `Model | None`, `list[Model]`, `dict[str, Model]`."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     for argument in getattr(annotation, "__args__", ()):

@@ -1,4 +1,4 @@
-"""Pydantic models of a definition file (`relaunch.yaml`): what each key may hold, and how it becomes core types."""
+"""Pydantic models of a definition file (`relaunch.yaml`), and their conversion to core types."""
 
 import re
 from datetime import timedelta
@@ -61,13 +61,13 @@ class GpuModelRequirement(StrictModel):
 
     @model_validator(mode="after")
     def check_share(self) -> Self:
-        """Refuse what no share of a GPU can be."""
+        """Reject invalid shares of a GPU."""
         if problems := check_requirement(self.to_core()):
             raise ValueError("; ".join(problems))
         return self
 
     def to_core(self) -> GpuRequirement:
-        """Return the core's form."""
+        """Return the core type."""
         return GpuRequirement(
             count=self.count,
             memory_mib=self.memory,
@@ -91,13 +91,13 @@ class NeuronModelRequirement(StrictModel):
 
     @model_validator(mode="after")
     def check_one_unit(self) -> Self:
-        """Refuse both units, and neither."""
+        """Reject both units, and none."""
         if len(self.model_fields_set) != 1:
             raise ValueError(NEURON_CHOICE.message)
         return self
 
     def to_core(self) -> NeuronRequirement:
-        """Return the core's form."""
+        """Return the core type."""
         return NeuronRequirement(self.devices, self.cores)
 
 
@@ -117,7 +117,7 @@ class AcceleratorModel(StrictModel):
 
     @model_validator(mode="after")
     def check_one_kind(self) -> Self:
-        """Refuse two kinds of accelerator, and none."""
+        """Reject two kinds of accelerators, and none."""
         if self.gpu and self.neuron:
             raise ValueError(ACCELERATOR_CHOICE.message)
         if not (self.gpu or self.neuron or self.instance_types):
@@ -125,7 +125,7 @@ class AcceleratorModel(StrictModel):
         return self
 
     def to_core(self) -> AcceleratorRequirement:
-        """Return the core's form."""
+        """Return the core type."""
         return AcceleratorRequirement(
             gpu=self.gpu.to_core() if self.gpu else None,
             neuron=self.neuron.to_core() if self.neuron else None,
@@ -144,14 +144,14 @@ class InputModel(StrictModel):
     @field_validator("default")
     @classmethod
     def check_default(cls, default: str | None, info: ValidationInfo) -> str | None:
-        """Refuse a default that the pattern would refuse."""
+        """Reject a default that does not match the pattern."""
         pattern = info.data.get("pattern")
         if default is not None and pattern is not None and re.fullmatch(pattern, default) is None:
             raise ValueError(f"`{default}` does not match its own pattern `{pattern}`")
         return default
 
     def to_core(self) -> InputRule:
-        """Return the core's form."""
+        """Return the core type."""
         return InputRule(self.pattern, self.default)
 
 
@@ -196,7 +196,7 @@ class JobModel(StrictModel):
     @field_validator("estimated_duration")
     @classmethod
     def check_estimate(cls, estimate: timedelta | None, info: ValidationInfo) -> timedelta | None:
-        """Refuse an estimate that max_runtime would cut off."""
+        """Reject an estimate above max_runtime."""
         limit = info.data.get("max_runtime")
         if estimate is not None and limit is not None and estimate > limit:
             shown = write_duration(limit) + (", its default" if limit == DEFAULT_MAX_RUNTIME else "")
@@ -206,7 +206,7 @@ class JobModel(StrictModel):
     @field_validator("deadline")
     @classmethod
     def check_deadline(cls, deadline: timedelta | None, info: ValidationInfo) -> timedelta | None:
-        """Refuse a deadline that cannot be met even without any interruption."""
+        """Reject a deadline that is shorter than the estimate."""
         estimate = info.data.get("estimated_duration")
         if deadline is not None and estimate is not None and deadline < estimate:
             raise ValueError(
@@ -215,7 +215,7 @@ class JobModel(StrictModel):
         return deadline
 
     def to_core(self, name: str) -> JobDefinition:
-        """Return the core's form under this name."""
+        """Return the core type with this name."""
         return JobDefinition(
             name=name,
             task_definition=self.task_definition,

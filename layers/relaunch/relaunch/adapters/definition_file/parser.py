@@ -1,4 +1,4 @@
-"""A definition file: YAML text in, validated job definitions out, or every problem of the file at once."""
+"""Parses a definition file to job definitions, or reports all problems of the file at once."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -11,11 +11,11 @@ from relaunch.adapters.definition_file.values import KnownHardware, suggest
 from relaunch.adapters.definition_file.yaml_document import DefinitionProblem, Document, read_document
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.trigger_overlaps import Overlap, find_overlaps
-from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.core.offerings.instance_types import InstanceType, known_models
 
 
 class DefinitionFileError(Exception):
-    """A definition file with problems; `problems` are all of them, in the order of the file."""
+    """A definition file is invalid; `problems` are all problems, in the order of the file."""
 
     def __init__(self, problems: Iterable[DefinitionProblem]) -> None:
         self.problems = tuple(sorted(problems, key=lambda problem: (problem.line, problem.column)))
@@ -30,11 +30,11 @@ def parse_definitions(
 ) -> list[JobDefinition]:
     """Return the definitions of a file, in its order.
 
-    `catalogue` is what instance types and GPU models are checked against; `registered` are the definitions already
-    registered, for rules between definitions (one of the same name is replaced by the file's).
+    `catalogue` has the known instance types and GPU models. `registered` are the registered definitions, for checks
+    between definitions; those with the name of a definition in the file are ignored.
 
     Raises:
-        DefinitionFileError: with every problem of the file.
+        DefinitionFileError: the file is invalid.
     """
     document = read_document(text, file)
     definitions = _parse_jobs(document, known_hardware(catalogue))
@@ -45,15 +45,14 @@ def parse_definitions(
 
 
 def definition_line(text: str, name: str) -> int:
-    """Return the line of a definition in the text of its file, for problems found after it was read."""
+    """Return the line of a definition in the text of a file."""
     place = read_document(text, "").places.get(("jobs", name))
     return place.key.line if place else 1
 
 
 def known_hardware(catalogue: Mapping[str, InstanceType]) -> KnownHardware:
-    """Return the names that definitions may use: those of the catalogue."""
-    gpu_models = (row.accelerator_model for row in catalogue.values() if row.gpu_count or row.logical_gpu_count)
-    return KnownHardware(frozenset(catalogue), frozenset(gpu_models))
+    """Return the instance types and GPU models that definitions may name."""
+    return KnownHardware(frozenset(catalogue), frozenset(known_models(catalogue)))
 
 
 def _parse_jobs(document: Document, known: KnownHardware) -> list[JobDefinition]:

@@ -27,7 +27,7 @@ class DefinitionFileModel(StrictModel):
 
 
 class _Generator(GenerateJsonSchema):
-    """Writes durations as a definition does, and no titles made from field names."""
+    """Generates the schema with durations as in a definition file, and without titles from field names."""
 
     def encode_default(self, dft: Any) -> Any:
         return write_duration(dft) if isinstance(dft, timedelta) else super().encode_default(dft)
@@ -38,7 +38,7 @@ class _Generator(GenerateJsonSchema):
 
 
 def write_schema() -> str:
-    """Return the JSON Schema (draft 2020-12) as text, the same each time."""
+    """Return the JSON Schema (draft 2020-12) as text."""
     schema = _tidy(DefinitionFileModel.model_json_schema(schema_generator=_Generator))
     head = {
         "$schema": GenerateJsonSchema.schema_dialect,
@@ -49,7 +49,7 @@ def write_schema() -> str:
 
 
 def _tidy(schema: Any) -> Any:
-    """Leave out null as a type and as a default (a key without a value is refused), and keys no pattern allows."""
+    """Remove null as type and default (a key without a value is an error), and disallow keys that match no pattern."""
     if isinstance(schema, list):
         return [_tidy(item) for item in schema]
     if not isinstance(schema, dict):

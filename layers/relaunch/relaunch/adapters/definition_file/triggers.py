@@ -1,4 +1,4 @@
-"""Pydantic models of a definition's triggers, one per source and GitHub event, each with the filters it knows."""
+"""Pydantic models of triggers: one per source and GitHub event, with its filters."""
 
 from datetime import timedelta
 from typing import Annotated, Literal, NamedTuple, Self
@@ -19,13 +19,13 @@ from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, Im
 
 
 class StrictModel(BaseModel):
-    """Knows its keys and takes no value for another type's."""
+    """A model that forbids unknown keys and implicit type conversions."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True)
 
 
 class Choice(NamedTuple):
-    """Keys of which a mapping has one, and what is said when it has several."""
+    """Mutually exclusive keys, and the error message for several of them."""
 
     keys: frozenset[str]
     message: str
@@ -50,7 +50,7 @@ class WaitForImageModel(StrictModel):
     @field_validator("tag")
     @classmethod
     def check_names_the_commit(cls, tag: str) -> str:
-        """Refuse a tag that an older image already has: the wait would end at once."""
+        """Reject a tag without a commit: an older image may already have it, and the wait would end at once."""
         if "{" not in tag:
             raise ValueError(
                 f"`{tag}` names no commit: an older image has it already; use `{{sha}}` or `{{short_sha}}`"
@@ -58,7 +58,7 @@ class WaitForImageModel(StrictModel):
         return tag
 
     def to_core(self) -> ImageWait:
-        """Return the core's form."""
+        """Return the core type."""
         return ImageWait(self.repository, self.tag, self.timeout)
 
 
@@ -66,20 +66,20 @@ Patterns = Annotated[list[FilterPattern], Field(min_length=1)]
 
 
 def check_patterns(patterns: list[str]) -> list[str]:
-    """Refuse a list of exclusions only: GitHub's filters need something to exclude from."""
+    """Reject a list of exclusions only, as GitHub does."""
     if all(pattern.startswith("!") for pattern in patterns):
         raise ValueError("every pattern excludes: add one that includes, for example `**`")
     return patterns
 
 
 class GithubModel(StrictModel):
-    """What every GitHub trigger has."""
+    """Base of the GitHub triggers."""
 
     repository: GithubRepository
     """The GitHub repository, `owner/name`."""
 
     def to_core(self) -> GithubTrigger:
-        """Return the core's form; an event without a filter leaves it empty."""
+        """Return the core type; filters that the event does not have are empty."""
         wait = getattr(self, "wait_for_image", None)
         names = ("branches", "tags", "paths", "workflows", "types", "packages")
         filters = {name: tuple(getattr(self, name, ())) for name in names}
@@ -178,7 +178,7 @@ class ImageModel(StrictModel):
     """Tag pattern; `{sha}` matches a 40-character commit id."""
 
     def to_core(self) -> ImageTrigger:
-        """Return the core's form."""
+        """Return the core type."""
         return ImageTrigger(self.repository, self.tag)
 
 
@@ -193,7 +193,7 @@ class S3Model(StrictModel):
     """How the key ends, literally."""
 
     def to_core(self) -> S3Trigger:
-        """Return the core's form."""
+        """Return the core type."""
         return S3Trigger(self.bucket, self.prefix, self.suffix)
 
 
@@ -211,13 +211,13 @@ class TriggerModel(StrictModel):
 
     @model_validator(mode="after")
     def check_one_source(self) -> Self:
-        """Refuse a trigger of several sources or of none."""
+        """Reject a trigger with several sources or none."""
         if len(self.model_fields_set) != 1:
             raise ValueError(TRIGGER_CHOICE.message)
         return self
 
     def to_core(self) -> Trigger:
-        """Return the core's form of the one source."""
+        """Return the core type."""
         source = self.github or self.image or self.s3
         if source is None:
             raise ValueError(TRIGGER_CHOICE.message)

@@ -1,4 +1,4 @@
-"""The single values of a job definition: how each is written, and what is said when it is written otherwise."""
+"""The types of values in a job definition, and their parsers."""
 
 import math
 import re
@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, StringConstraints, Validat
 from relaunch.core.offerings.instance_types import nearest_names
 
 MAX_RUNTIME = timedelta(days=30)
-_TAKEN_VARIABLES = ("RELAUNCH_", "ECS_")
+_RESERVED_PREFIXES = ("RELAUNCH_", "ECS_")
 _MIB_PER_UNIT = {"MiB": 1, "GiB": 1024, "TiB": 1024 * 1024}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([A-Za-z]*)")
 _DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
@@ -21,14 +21,14 @@ _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 
 @dataclass(frozen=True, slots=True)
 class KnownHardware:
-    """The names a definition may use; passed to validation as its context."""
+    """The names that a definition may use, passed as the validation context."""
 
     instance_types: frozenset[str]
     gpu_models: frozenset[str]
 
 
 def suggest(name: str, known: frozenset[str] | tuple[str, ...]) -> str:
-    """Return `; did you mean ...?`, or nothing when no known name is near."""
+    """Return `; did you mean …?`, or an empty string without a similar known name."""
     near = nearest_names(name, known)
     if not near:
         return ""
@@ -36,10 +36,10 @@ def suggest(name: str, known: frozenset[str] | tuple[str, ...]) -> str:
 
 
 def parse_size_mib(value: object) -> int:
-    """Read `16GiB` or `22888MiB` as MiB; a part of a GiB is rounded up to whole MiB.
+    """Parse `16GiB` or `22888MiB` to MiB, rounded up to a whole number.
 
     Raises:
-        ValueError: it is not a size, has no unit or a decimal one, or is a part of a MiB.
+        ValueError: not a size, without a unit, with a decimal unit, or with a fraction of a MiB.
     """
     match = _SIZE.fullmatch(str(value))
     if match is None or isinstance(value, bool):
@@ -65,10 +65,10 @@ def _as_gib(number: str, unit: str) -> str:
 
 
 def parse_disk_gib(value: object) -> int:
-    """Read a disk size as GiB.
+    """Parse a disk size to GiB.
 
     Raises:
-        ValueError: it is not a size, or not a whole number of GiB.
+        ValueError: not a size, or not a whole number of GiB.
     """
     mib = parse_size_mib(value)
     if mib % 1024:
@@ -77,10 +77,10 @@ def parse_disk_gib(value: object) -> int:
 
 
 def parse_compute_capability(value: object) -> tuple[int, int]:
-    """Read `8.0`, `"8.6"` or `bf16`, which is 8.0 ("Compute Capabilities", CUDA C++ Programming Guide).
+    """Parse `8.0`, `"8.6"` or `bf16`, which is 8.0 ("Compute Capabilities", CUDA C++ Programming Guide).
 
     Raises:
-        ValueError: it is neither.
+        ValueError: not a compute capability.
     """
     if isinstance(value, str) and value.casefold() == "bf16":
         return BF16
@@ -91,10 +91,10 @@ def parse_compute_capability(value: object) -> tuple[int, int]:
 
 
 def parse_duration(value: object) -> timedelta:
-    """Read `20h`, `30m` or `1h30m`.
+    """Parse `20h`, `30m` or `1h30m`.
 
     Raises:
-        ValueError: it is not a duration, or has no unit, or is zero.
+        ValueError: not a duration, without a unit, or zero.
     """
     text = str(value)
     if text.isdecimal():
@@ -114,7 +114,7 @@ def parse_duration(value: object) -> timedelta:
 
 
 def write_duration(duration: timedelta) -> str:
-    """Write a duration as a definition does: `36h`, `1h30m`."""
+    """Format a duration as in a definition: `36h`, `1h30m`."""
     rest = int(duration.total_seconds())
     text = ""
     for unit, seconds in (("h", 3600), ("m", 60), ("s", 1)):
@@ -157,8 +157,8 @@ def _check_checkpoint(value: str) -> str:
 def _check_variable_name(value: str) -> str:
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value) is None:
         raise ValueError(f"`{value}` is not a variable's name (letters, digits and _)")
-    if value.startswith(_TAKEN_VARIABLES):
-        raise ValueError(f"`{value}` is taken: names that start with {' or '.join(_TAKEN_VARIABLES)} are set for you")
+    if value.startswith(_RESERVED_PREFIXES):
+        raise ValueError(f"`{value}` is taken: names that start with {' or '.join(_RESERVED_PREFIXES)} are set for you")
     return value
 
 
@@ -213,7 +213,7 @@ def _check_regular_expression(value: str) -> str:
 
 
 BF16 = (8, 0)
-"""The least compute capability of GPUs that have bfloat16."""
+"""The lowest compute capability with bfloat16."""
 
 _SIZE_PATTERN = r"^[0-9]+(\.[0-9]+)? ?(MiB|GiB|TiB)$"
 _DURATION_PATTERN = r"^(?=.)([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"

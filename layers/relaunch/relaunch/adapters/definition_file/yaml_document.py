@@ -1,6 +1,6 @@
-"""YAML text to plain values, with the place of every key and value kept, and ambiguous YAML refused.
+"""Reads YAML with the line and column of every key and value, and reports ambiguous YAML.
 
-PyYAML reads YAML 1.1, where `on` is true and `1:30` is ninety: the resolvers here are those of YAML 1.2's core schema.
+PyYAML implements YAML 1.1, in which `on` is true and `1:30` is 90; this module uses the core schema of YAML 1.2.
 """
 
 import re
@@ -16,11 +16,11 @@ Plain = str | int | float | bool | None | list["Plain"] | dict[str, "Plain"]
 
 _STANDARD_TAG = "tag:yaml.org,2002:"
 MAX_CHARACTERS = 1_000_000
-MAX_NODES = 20_000  # anchors can make a small text expand without end
+MAX_NODES = 20_000  # limits the expansion of aliases
 
 
 class Mark(NamedTuple):
-    """A place in the file, counted from 1."""
+    """A position in the file; line and column start at 1."""
 
     line: int
     column: int
@@ -28,7 +28,7 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a key and its value stand (a list item has no key: both are the value's), and the value as written."""
+    """The positions of a key and its value (both that of the value for a list item), and the value as written."""
 
     key: Mark
     value: Mark
@@ -37,7 +37,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class DefinitionProblem:
-    """One thing that is wrong in a definition file; `key_path` reads `jobs.resnet.on[0].github`."""
+    """A problem of a definition file; `key_path` is like `jobs.resnet.on[0].github`."""
 
     file: str
     line: int
@@ -46,14 +46,14 @@ class DefinitionProblem:
     message: str
 
     def __str__(self) -> str:
-        """Write `relaunch.yaml:7:5: jobs.resnet: unknown key ...`."""
+        """Return `relaunch.yaml:7:5: jobs.resnet: unknown key …`."""
         where = f"{self.file}:{self.line}:{self.column}: "
         return where + (f"{self.key_path}: {self.message}" if self.key_path else self.message)
 
 
 @dataclass(slots=True)
 class Document:
-    """The plain value of a file, the place of everything in it, and what was wrong with the YAML itself."""
+    """The value of a file, the places of all keys and values, and the problems found."""
 
     file: str
     value: Plain = None
@@ -61,7 +61,7 @@ class Document:
     problems: list[DefinitionProblem] = field(default_factory=list)
 
     def report(self, path: KeyPath, message: str, *, at_key: bool = False) -> None:
-        """Add a problem at this path, or at the nearest enclosing path that is in the file; the first one counts."""
+        """Add a problem at a path or its nearest enclosing path in the file, unless the path already has one."""
         shown = write_path(path)
         if any(problem.key_path == shown for problem in self.problems):
             return
@@ -71,7 +71,7 @@ class Document:
         self.problems.append(DefinitionProblem(self.file, mark.line, mark.column, shown, message))
 
     def report_at(self, mark: Mark, path: KeyPath, message: str) -> None:
-        """Add a problem at an exact place."""
+        """Add a problem at a position."""
         self.problems.append(DefinitionProblem(self.file, mark.line, mark.column, write_path(path), message))
 
     def _nearest_place(self, path: KeyPath) -> Place:
@@ -82,7 +82,7 @@ class Document:
 
 
 def write_path(path: KeyPath) -> str:
-    """Write a key path as people do: `jobs.resnet.on[0].github`."""
+    """Format a key path: `jobs.resnet.on[0].github`."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}"
@@ -90,7 +90,7 @@ def write_path(path: KeyPath) -> str:
 
 
 class _CoreSchemaLoader(yaml.SafeLoader):
-    """Reads plain scalars by YAML 1.2's core schema; merge keys and timestamps are ordinary text."""
+    """A loader with the YAML 1.2 core schema; merge keys and timestamps are strings."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - PyYAML's own class attribute
 
@@ -105,7 +105,7 @@ for _kind, _pattern, _first in (
 
 
 def read_document(text: str, file: str) -> Document:
-    """Read one YAML document; what is wrong with it is in `problems`, never raised."""
+    """Read a YAML document; errors are added to `problems`."""
     document = Document(file)
     if len(text) > MAX_CHARACTERS:
         document.report((), f"the file is longer than {MAX_CHARACTERS:,} characters")
@@ -135,7 +135,7 @@ def _report_syntax(document: Document, error: yaml.YAMLError | RecursionError) -
 
 
 class _Reader:
-    """Turns nodes into plain values and writes down their places."""
+    """Converts nodes to plain values and records their places."""
 
     def __init__(self, document: Document) -> None:
         self._document = document

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 from pydantic import JsonValue, ValidationError
 
+from relaunch.adapters.github.payload_trimming import MAX_LISTED_COMMITS
 from relaunch.adapters.github.payloads import (
     Delivery,
     PackagePayload,
@@ -20,6 +21,7 @@ from relaunch.adapters.github.payloads import (
     WorkflowDispatchPayload,
     WorkflowRunPayload,
 )
+from relaunch.adapters.validation import describe_errors
 from relaunch.core.triggers.events import (
     GithubEvent,
     Package,
@@ -32,7 +34,6 @@ from relaunch.core.triggers.events import (
 from relaunch.core.triggers.matching import IgnoredEvent
 from relaunch.ports import PermanentError
 
-MAX_COMMITS_TOLD = 2048  # GitHub lists no more commits of one push: there may be others
 OWN_DISPATCH_KEY = "relaunch_job_id"  # in what Relaunch itself dispatches, so that no job starts itself again
 _NO_COMMIT = "0" * 40
 
@@ -50,11 +51,9 @@ def parse_delivery(message: Mapping[str, object]) -> GithubEvent | IgnoredEvent:
             return IgnoredEvent(f"{delivery.event} events start nothing")
         return parse(delivery)
     except ValidationError as error:
-        faults = ", ".join(
-            f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}" for fault in error.errors()[:3]
-        )
         raise PermanentError(
-            f"the body of GitHub delivery {message.get('delivery')} is not that of a {message.get('event')}: {faults}"
+            f"the body of GitHub delivery {message.get('delivery')} is not that of a {message.get('event')}: "
+            f"{describe_errors(error)}"
         ) from error
 
 
@@ -80,7 +79,7 @@ def _collect_paths(push: PushPayload) -> tuple[str, ...] | None:
     The commits of a new branch or a forced push are not the difference to what was there before.
     """
     commits = push.commits or []
-    if push.created or push.forced or len(commits) >= MAX_COMMITS_TOLD:
+    if push.created or push.forced or len(commits) >= MAX_LISTED_COMMITS:
         return None
     lists = [paths for commit in commits for paths in (commit.added, commit.modified, commit.removed)]
     if None in lists:

@@ -1,13 +1,13 @@
-"""A payload that is too large for the queue, reduced to the fields that webhook_payloads reads.
+"""Reduces a webhook payload that is too large for the queue to the fields that payloads.py reads.
 
-Every import here is paid at each cold start of github_webhook.
+Imports are kept to a minimum for the cold start of github_webhook.
 """
 
 import json
 from collections.abc import Mapping
 
-MAX_COMMITS_TOLD = 2048  # GitHub lists no more commits of one push: there may be others
-MAX_PATHS_BYTES = 800_000  # all changed paths together, as JSON
+MAX_LISTED_COMMITS = 2048  # the most that GitHub lists of one push; there may be more
+MAX_PATHS_BYTES = 800_000  # of all changed paths as JSON
 _REPOSITORY: Mapping[str, object] = {"full_name": True}
 _PACKAGE: Mapping[str, object] = {
     "id": True,
@@ -38,27 +38,27 @@ _USED_FIELDS: Mapping[str, object] = {
 
 
 def trim_payload(payload: Mapping[str, object]) -> dict[str, object]:
-    """Return what is used of a payload; a push keeps all its changed paths or, when they are too many, none of them."""
-    reduced = _keep_fields(payload, _USED_FIELDS)
+    """Return the used fields of a payload; of a push all changed paths or, if there are too many, none."""
+    trimmed = _keep_fields(payload, _USED_FIELDS)
     commits = payload.get("commits")
     if isinstance(commits, list):
-        reduced["commits"] = _trim_commits(commits)
-    return reduced
+        trimmed["commits"] = _trim_commits(commits)
+    return trimmed
 
 
 def _keep_fields(value: Mapping[str, object], fields: Mapping[str, object]) -> dict[str, object]:
     kept: dict[str, object] = {}
-    for name, below in fields.items():
+    for name, nested in fields.items():
         if name in value:
             part = value[name]
-            if isinstance(below, Mapping) and isinstance(part, Mapping):
-                part = _keep_fields(part, below)
+            if isinstance(nested, Mapping) and isinstance(part, Mapping):
+                part = _keep_fields(part, nested)
             kept[name] = part
     return kept
 
 
 def _trim_commits(commits: list[object]) -> list[object]:
-    """Return one commit that stands for all; one without lists says that the paths are not known."""
+    """Return one commit with the paths of all; it has no lists if the paths are unknown or too many."""
     if not commits:
         return []
     paths: set[str] = set()
@@ -68,6 +68,6 @@ def _trim_commits(commits: list[object]) -> list[object]:
             if not isinstance(listed, list):
                 return [{}]
             paths.update(str(path) for path in listed)
-    if len(commits) >= MAX_COMMITS_TOLD or sum(len(json.dumps(path)) + 1 for path in paths) > MAX_PATHS_BYTES:
+    if len(commits) >= MAX_LISTED_COMMITS or sum(len(json.dumps(path)) + 1 for path in paths) > MAX_PATHS_BYTES:
         return [{}]
     return [{"added": sorted(paths), "modified": [], "removed": []}]

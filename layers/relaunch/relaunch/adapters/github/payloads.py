@@ -1,14 +1,14 @@
-"""Models of what GitHub delivers: only what we decide on; everything else is tolerated.
+"""Pydantic models of webhook payloads, with the used fields only.
 
-GitHub adds fields, and leaves fields out on its Enterprise Server; an event that cannot be read is an event that is
-lost. Source: GitHub Docs, "Webhook events and payloads"; samples: events/github.*.json.
+Few fields are required, because GitHub adds fields, its Enterprise Server leaves fields out, and an event that cannot
+be parsed is lost. Source: GitHub Docs, "Webhook events and payloads"; samples: events/github.*.json.
 """
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 
 class Payload(BaseModel):
-    """Part of a payload; numbers may stand for text (ids)."""
+    """Base of the models; IDs may be numbers or strings."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=True)
 
@@ -20,13 +20,13 @@ class Repository(Payload):
 
 
 class Sender(Payload):
-    """Who caused the event."""
+    """The user who caused the event."""
 
     login: str = ""
 
 
 class Commit(Payload):
-    """A commit of a push; lists that are not there mean that the payload cannot tell."""
+    """A commit of a push; the lists of paths are None if unknown."""
 
     id: str | None = None
     added: list[str] | None = None
@@ -35,19 +35,19 @@ class Commit(Payload):
 
 
 class EventPayload(Payload):
-    """What the payloads of all events have."""
+    """Base of the payloads of events."""
 
     repository: Repository
     sender: Sender | None = None
 
     @property
     def sender_login(self) -> str:
-        """Return the login of who caused the event, empty when nobody is named."""
+        """Return the login of the sender, empty if there is none."""
         return self.sender.login if self.sender else ""
 
 
 class PushPayload(EventPayload):
-    """push: `before` and `after` are commit ids, forty zeros for none; `commits` has at most 2,048."""
+    """push: `before` and `after` are commit IDs, forty zeros for none; `commits` has at most 2,048."""
 
     ref: str
     before: str
@@ -68,7 +68,7 @@ class WorkflowDispatchPayload(EventPayload):
 
 
 class RepositoryDispatchPayload(EventPayload):
-    """repository_dispatch, for GitHub Apps only; `action` is what the sender called event type."""
+    """repository_dispatch, for GitHub Apps only; `action` is the `event_type` of the request."""
 
     action: str
     client_payload: dict[str, JsonValue] | None
@@ -76,7 +76,7 @@ class RepositoryDispatchPayload(EventPayload):
 
 
 class WorkflowRunBody(Payload):
-    """A workflow run; `head_repository` is another than the event's for a fork."""
+    """A workflow run; `head_repository` differs from the event's repository for a fork."""
 
     id: str
     run_attempt: int = 1
@@ -111,20 +111,20 @@ class ReleasePayload(EventPayload):
 
 
 class ContainerTag(Payload):
-    """The tag of a container image; empty for an image without one."""
+    """The tag of a container image; its name is empty for an untagged image."""
 
     name: str | None = None
     digest: str | None = None
 
 
 class ContainerMetadata(Payload):
-    """What only container packages have."""
+    """Metadata of container packages."""
 
     tag: ContainerTag | None = None
 
 
 class PackageVersion(Payload):
-    """A version of a package; a container's `version` is its digest, `target_oid` a commit."""
+    """A package version; `version` of a container is its digest, `target_oid` is a commit."""
 
     id: str | None = None
     version: str | None = None
@@ -142,7 +142,7 @@ class PackageBody(Payload):
 
 
 class PackagePayload(Payload):
-    """A package of an organisation has no repository."""
+    """package, registry_package: a package of an organization has no repository."""
 
     action: str
     package: PackageBody
@@ -151,7 +151,7 @@ class PackagePayload(Payload):
 
 
 class Delivery(Payload):
-    """What github_webhook puts on the intake queue beside the payload; the headers in it are not signed."""
+    """The message that github_webhook sends to the intake queue; `event` and `delivery` are unsigned headers."""
 
     event: str
     delivery: str = ""
@@ -160,5 +160,5 @@ class Delivery(Payload):
 
     @property
     def own_identity(self) -> str:
-        """Return what tells this delivery from every other one, for events whose content does not."""
+        """Return a unique identity of the delivery, for events whose content has none."""
         return self.delivery or f"sha256:{self.body_sha256}"

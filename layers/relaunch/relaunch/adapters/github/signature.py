@@ -1,28 +1,29 @@
-"""GitHub's signature over a delivery, and the secrets it may be made with.
+"""Verifies the signature of webhook deliveries.
 
-Source: GitHub Docs, "Validating webhook deliveries". Only X-Hub-Signature-256 counts: X-Hub-Signature is SHA-1.
-Every import here is paid at each cold start of github_webhook.
+Source: GitHub Docs, "Validating webhook deliveries". Only X-Hub-Signature-256 is used; X-Hub-Signature is SHA-1.
+Imports are kept to a minimum for the cold start of github_webhook.
 """
 
 import hmac
 from collections.abc import Callable, Sequence
 
-MAX_AGE_SECONDS = 600  # a secret that was taken back opens nothing after this time
-REREAD_SECONDS = 60  # at most so often a wrong signature makes us look for a new secret
+MAX_AGE_SECONDS = 600  # the time after which a revoked secret is no longer accepted
+REREAD_SECONDS = 60  # minimum time between two reads caused by wrong signatures
 _PREFIX = "sha256="
 _HEXADECIMAL = frozenset("0123456789abcdef")
 
 
 class NoSecretError(Exception):
-    """The webhook has no secret: nothing can be verified, so everything is refused."""
+    """The webhook has no secret, so that no delivery can be verified."""
 
 
 class SecretRing:
-    """The secrets a delivery may be signed with: the current one and, while it is being changed, the one before.
+    """The secrets that a delivery may be signed with: the current one and, during a rotation, the previous one.
 
-    GitHub signs with one secret at a time: store the new one in Secrets Manager (the old one becomes AWSPREVIOUS), then
-    give it to GitHub. `read_stage` returns the secret of a stage, None when there is none; what it raises is passed on.
-    `now` returns seconds. The previous secret is read only when the current one does not fit.
+    GitHub signs with one secret at a time. To rotate it, store the new one in Secrets Manager (the old one becomes
+    AWSPREVIOUS), then set it in GitHub. `read_stage` returns the secret with a staging label, None if there is none;
+    its exceptions are propagated. `now` returns seconds. The previous secret is only read if the current one does not
+    match.
     """
 
     def __init__(self, read_stage: Callable[[str], str | None], now: Callable[[], float]) -> None:
@@ -33,7 +34,7 @@ class SecretRing:
         self._read_at = 0.0
 
     def has_signed(self, body: bytes, digest: bytes) -> bool:
-        """Tell whether the digest (64 hexadecimal characters) is that of the body with one of the secrets.
+        """Return whether the digest (64 hexadecimal characters) is that of the body with one of the secrets.
 
         Raises:
             NoSecretError: there is no secret.
@@ -49,7 +50,7 @@ class SecretRing:
         return is_signed_by(self._secrets, body, digest)
 
     def _read(self, now: float, stages: Sequence[str]) -> None:
-        # A file's last newline is no part of a secret, and an empty secret would be everybody's.
+        # Trailing newlines come from files. An empty secret must never be used: anybody could sign with it.
         values = [(self._read_stage(stage) or "").strip("\r\n").encode() for stage in stages]
         self._secrets = tuple(value for value in values if value) if values[0] else ()
         self._has_read_all = len(stages) > 1
@@ -59,7 +60,7 @@ class SecretRing:
 
 
 def read_digest(header: str | None) -> bytes | None:
-    """Return the digest in an X-Hub-Signature-256 header, None when it is missing or malformed."""
+    """Return the digest of an X-Hub-Signature-256 header, None if it is missing or malformed."""
     if header is None or not header.startswith(_PREFIX):
         return None
     digest = header[len(_PREFIX) :]
@@ -69,7 +70,10 @@ def read_digest(header: str | None) -> bytes | None:
 
 
 def is_signed_by(secrets: Sequence[bytes], body: bytes, digest: bytes) -> bool:
-    """Compare in constant time, as bytes (text that is not ASCII raises), and with every secret."""
+    """Return whether the digest matches one of the secrets, comparing all of them in constant time.
+
+    The digests are bytes because hmac.compare_digest raises TypeError for non-ASCII strings.
+    """
     is_signed = False
     for secret in secrets:
         is_signed |= hmac.compare_digest(hmac.digest(secret, body, "sha256").hex().encode("ascii"), digest)

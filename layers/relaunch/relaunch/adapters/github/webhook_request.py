@@ -1,9 +1,9 @@
-"""A request to the webhook's URL, and what it is answered: verified, queued, nothing else.
+"""Handles a webhook request: verifies its signature and queues the event.
 
-Speaks Lambda function URLs (AWS Lambda Developer Guide, "Invoking Lambda function URLs", payload format 2.0); sample:
-events/function-url.github-push.json. GitHub waits ten seconds, records every answer but 2xx as a failure, and delivers
-nothing again by itself: what is merely unwanted is answered 202.
-Every import here is paid at each cold start of github_webhook.
+Requests and responses are those of Lambda function URLs ("Invoking Lambda function URLs", payload format 2.0, AWS
+Lambda Developer Guide); sample: events/function-url.github-push.json. GitHub waits ten seconds for a response, records
+any status other than 2xx as a failure, and does not retry: ignored events are therefore answered with 202.
+Imports are kept to a minimum for the cold start of github_webhook.
 """
 
 import base64
@@ -16,8 +16,8 @@ from urllib.parse import parse_qs
 from relaunch.adapters.github.payload_trimming import trim_payload
 from relaunch.adapters.github.signature import read_digest
 
-MAX_BODY_BYTES = 6 * 1024 * 1024  # Lambda takes no larger requests; GitHub may send 25 MB
-MAX_MESSAGE_BYTES = 900_000  # SQS takes 1,048,576
+MAX_BODY_BYTES = 6 * 1024 * 1024  # the limit of Lambda; GitHub sends up to 25 MB
+MAX_MESSAGE_BYTES = 900_000  # the limit of SQS is 1,048,576
 WANTED_EVENTS = frozenset(
     ("push", "workflow_dispatch", "repository_dispatch", "workflow_run", "release", "package", "registry_package")
 )
@@ -25,7 +25,7 @@ _MAX_HEADER_LENGTH = 100
 
 
 class Answer:
-    """What the caller is told: an HTTP status and a text without secrets. `detail` is for the log only."""
+    """An HTTP status and a text without secrets; `detail` is for the log only."""
 
     __slots__ = ("detail", "status", "text")
 
@@ -44,9 +44,9 @@ class Answer:
 
 
 class Request:
-    """A request as GitHub sent it: header names in lower case, the raw bytes of the body.
+    """A request: header names in lower case, and the body as bytes.
 
-    `length` is that of the body as Lambda got it. The headers, the event's name among them, are not signed.
+    `length` is the length of the body in Lambda's event. The headers, including the event name, are not signed.
     """
 
     __slots__ = ("body", "headers", "length")
@@ -63,12 +63,12 @@ class Request:
 
     @property
     def event(self) -> str:
-        """Return the name of the event."""
+        """Return the event name."""
         return self.headers.get("x-github-event", "")[:_MAX_HEADER_LENGTH]
 
     @property
     def delivery(self) -> str:
-        """Return the id of the delivery, which a redelivery keeps."""
+        """Return the delivery ID, which is the same for a redelivery."""
         return self.headers.get("x-github-delivery", "")[:_MAX_HEADER_LENGTH]
 
 
@@ -78,7 +78,7 @@ def receive(
     enqueue: Callable[[str], object],
     received_at: str,
 ) -> Answer:
-    """Answer a request; what `has_signed(body, digest)` and `enqueue(message)` raise is passed on, nothing queued."""
+    """Verify and queue a request; exceptions of `has_signed(body, digest)` and `enqueue(message)` are propagated."""
     if max(request.length, len(request.body)) > MAX_BODY_BYTES:
         return Answer(413, "the body is too large")
     digest = read_digest(request.headers.get("x-hub-signature-256"))
@@ -100,7 +100,7 @@ def _answer_signed(request: Request, enqueue: Callable[[str], object], received_
     try:
         message = build_message(request, payload, received_at)
     except RecursionError:
-        # json writes one level less than it reads.
+        # json.dumps has a lower nesting limit than json.loads.
         return Answer(415, "the body is nested too deeply")
     if message is None:
         return Answer(413, "the body is too large, even reduced to what is used of it")
@@ -109,7 +109,7 @@ def _answer_signed(request: Request, enqueue: Callable[[str], object], received_
 
 
 def build_message(request: Request, payload: Mapping[str, object], received_at: str) -> str | None:
-    """Return the message for the intake queue, ASCII only; None when it is too large even when reduced."""
+    """Return the message for the intake queue in ASCII, with a trimmed payload if needed; None if still too large."""
     message = {
         "source": "github",
         "event": request.event,
@@ -126,7 +126,7 @@ def build_message(request: Request, payload: Mapping[str, object], received_at: 
 
 
 def _read_body(text: str, is_base64: bool) -> bytes:
-    """Return the bytes that were sent; what cannot be decoded stays as it is, and no signature will fit."""
+    """Return the body as bytes; invalid base64 is returned unchanged, and fails the verification."""
     raw = text.encode("utf-8", "surrogatepass")
     if not is_base64:
         return raw

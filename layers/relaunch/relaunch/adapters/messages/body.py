@@ -1,4 +1,4 @@
-"""The body of a queue's message, whoever sent it."""
+"""Parses the body of a message."""
 
 import json
 from collections.abc import Mapping
@@ -7,10 +7,10 @@ from relaunch.ports import PermanentError
 
 
 def load_message(body: str) -> Mapping[str, object]:
-    """Read the body of a message.
+    """Parse the body of a message.
 
     Raises:
-        PermanentError: it is no JSON object.
+        PermanentError: the body is not a JSON object.
     """
     try:
         message = json.loads(body)

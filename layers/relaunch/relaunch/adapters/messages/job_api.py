@@ -1,4 +1,4 @@
-"""The requests and answers of `job_api`, for callers that may only invoke a function.
+"""The requests and responses of `job_api`, for callers that may only invoke the function.
 
 `python -m relaunch.adapters.messages.job_api` writes the published schema, docs/job_api.schema.json.
 """
@@ -10,16 +10,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from relaunch.adapters.validation import describe_errors
 from relaunch.core.jobs.job import Job, JobState
 from relaunch.ports import PermanentError
 
-# ECS takes 8,192 characters of overrides, all inputs together. A limit also makes pydantic refuse what is no Unicode.
+# ECS limits all overrides together to 8,192 characters. With a limit pydantic also rejects unpaired surrogates.
 _InputName = Annotated[str, Field(max_length=100)]
 _InputValue = Annotated[str, Field(max_length=8_192)]
 _JobId = Annotated[str, Field(pattern=r"^[a-z0-9-]{1,100}$", description="A job's id.")]
 
 
-_Moment = Annotated[str, Field(description="ISO 8601, in UTC.", json_schema_extra={"format": "date-time"})]
+_Timestamp = Annotated[str, Field(description="ISO 8601, in UTC.", json_schema_extra={"format": "date-time"})]
 
 
 class _Request(BaseModel):
@@ -38,20 +39,20 @@ class SubmitRequest(_Request):
         None,
         min_length=1,
         max_length=200,
-        description="The same key finds the same job, and is refused with other inputs. Without one, each call that is "
-        "not a retry starts a job.",
+        description="A request with the same key returns the same job, and is rejected if its inputs differ. Without a "
+        "key, each call that is not a retry creates a job.",
     )
 
 
 class ShowRequest(_Request):
-    """Say how a job stands."""
+    """Return the state of a job."""
 
     action: Literal["show"]
     job_id: _JobId
 
 
 class CancelRequest(_Request):
-    """End a job; one that is over is left as it is."""
+    """Cancel a job; a finished job does not change."""
 
     action: Literal["cancel"]
     job_id: _JobId
@@ -63,45 +64,49 @@ _REQUEST: TypeAdapter[SubmitRequest | ShowRequest | CancelRequest] = TypeAdapter
 
 
 class JobDescription(BaseModel):
-    """How a job stands."""
+    """The state of a job."""
 
     job_id: str
     definition: str = Field(description="The job definition's name.")
     state: JobState
-    is_final: bool = Field(description="The job is over: nothing of this will change.")
-    reason: str = Field(description="Why the job is in this state, in words.")
-    accepted_at: _Moment
-    ended_at: _Moment | None
-    revision_arn: str = Field(description="The pinned task definition revision; empty when there was none.")
-    attempt: int | None = Field(ge=1, description="The number of the attempt that counts now.")
-    offering: str | None = Field(description="What the attempt runs on, or is meant to: type, zone, purchase option.")
+    is_final: bool = Field(description="Whether the job has finished; it will not change any more.")
+    reason: str = Field(description="The reason for the state.")
+    accepted_at: _Timestamp
+    ended_at: _Timestamp | None
+    revision_arn: str = Field(description="The pinned task definition revision; empty if there was none.")
+    attempt: int | None = Field(ge=1, description="The number of the current attempt.")
+    offering: str | None = Field(
+        description="The offering of the current attempt: instance type, purchase option, zone."
+    )
     task_arn: str | None
     interruptions: int = Field(ge=0)
     failures: int = Field(ge=0)
-    cost_usd: float = Field(ge=0, description="Of the attempts that are over.")
+    cost_usd: float = Field(ge=0, description="The cost of the finished attempts.")
 
 
 class JobAnswer(BaseModel):
-    """The job that was asked for; `is_new` and `note` are told of a submission only."""
+    """The requested job; `is_new` and `note` are for submissions only."""
 
     job: JobDescription
-    is_new: bool = Field(False, description="False: the same idempotency key, or a retry, found this job.")
-    note: str = Field("", description="What came of the request, in words.")
+    is_new: bool = Field(
+        False, description="Whether the request created the job; false for a retry or a known idempotency key."
+    )
+    note: str = Field("", description="The result of the request in words.")
 
 
 class Refusal(BaseModel):
-    """Why a request is refused."""
+    """The reason why a request is rejected."""
 
     code: str = Field(
         pattern="^[A-Z][A-Za-z]+$",
         description="InvalidRequest, InvalidInputs, IdempotentParameterMismatch, UnknownDefinition, UnknownJob, "
         "or the name of another error.",
     )
-    message: str = Field(min_length=1, description="What is wrong, in words.")
+    message: str = Field(min_length=1, description="A description of the error.")
 
 
 class RefusalAnswer(BaseModel):
-    """The request is refused: the same one again will be too. A call that fails otherwise is worth another try."""
+    """The request is rejected, and would be again. Any other failure of a call may be temporary."""
 
     error: Refusal
 
@@ -110,24 +115,23 @@ Answer = JobAnswer | RefusalAnswer
 
 
 class InvalidRequestError(PermanentError):
-    """The request is not one that job_api knows; the message names every field that is wrong."""
+    """The request is invalid; the message describes the errors."""
 
 
 def parse_request(event: object) -> SubmitRequest | ShowRequest | CancelRequest:
-    """Read a request.
+    """Parse a request.
 
     Raises:
-        InvalidRequestError: it does not keep the schema.
+        InvalidRequestError: the request does not match the schema.
     """
     try:
         return _REQUEST.validate_python(event)
     except ValidationError as error:
-        wrong = "; ".join(f"{_place(each['loc'])}: {each['msg']}" for each in error.errors())
-        raise InvalidRequestError(wrong) from error
+        raise InvalidRequestError(describe_errors(error)) from error
 
 
 def describe_job(job: Job) -> dict[str, Any]:
-    """Return a job as the answers of job_api carry it, JSON-ready."""
+    """Return a job as in a response, JSON-serializable."""
     attempt = job.attempt
     return JobDescription(
         job_id=job.job_id,
@@ -147,18 +151,14 @@ def describe_job(job: Job) -> dict[str, Any]:
     ).model_dump(mode="json")
 
 
-def _place(location: tuple[int | str, ...]) -> str:
-    return ".".join(str(part) for part in location) or "the request"
-
-
 def published_schema() -> Mapping[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a request; `#/$defs/Answer` in it is that of an answer."""
+    """Return the JSON Schema (draft 2020-12) of a request; that of a response is `#/$defs/Answer`."""
     request = _REQUEST.json_schema()
     answer = TypeAdapter(Answer).json_schema(mode="serialization")
     definitions = {**request.pop("$defs"), **answer.pop("$defs"), "Request": request, "Answer": answer}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "A request to Relaunch's job_api, and under #/$defs/Answer what is answered",
+        "title": "Request to Relaunch's job_api; the response is #/$defs/Answer",
         "$ref": "#/$defs/Request",
         "$defs": definitions,
     }

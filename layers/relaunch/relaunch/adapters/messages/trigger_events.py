@@ -11,6 +11,7 @@ from urllib.parse import unquote_plus
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from relaunch.adapters.validation import describe_errors
 from relaunch.core.triggers.events import ImagePushed, ObjectCreated
 from relaunch.core.triggers.matching import IgnoredEvent
 from relaunch.ports import PermanentError
@@ -79,7 +80,7 @@ def parse_upload(event: Mapping[str, object]) -> ObjectCreated:
     try:
         upload = _EventBridgeUpload.model_validate(event.get("detail"))
     except ValidationError as error:
-        raise PermanentError(f"EventBridge event {event.get('id')} is no upload: {_first_fault(error)}") from error
+        raise PermanentError(f"EventBridge event {event.get('id')} is no upload: {describe_errors(error)}") from error
     return _describe_object(upload.bucket.name, upload.object.key, upload.object, upload.request_id)
 
 
@@ -92,7 +93,7 @@ def parse_notification_record(record: object) -> ObjectCreated | IgnoredEvent:
     try:
         parsed = _Record.model_validate(record)
     except ValidationError as error:
-        raise PermanentError(f"the record is none of an S3 notification: {_first_fault(error)}") from error
+        raise PermanentError(f"the record is none of an S3 notification: {describe_errors(error)}") from error
     if not parsed.event_name.removeprefix("s3:").startswith("ObjectCreated:"):
         return IgnoredEvent(f"{parsed.event_name} starts nothing")
     created = parsed.s3.object
@@ -109,7 +110,7 @@ def parse_image_action(event: Mapping[str, object]) -> ImagePushed | IgnoredEven
         image = _ImageAction.model_validate(event.get("detail"))
     except ValidationError as error:
         raise PermanentError(
-            f"EventBridge event {event.get('id')} is no image action: {_first_fault(error)}"
+            f"EventBridge event {event.get('id')} is no image action: {describe_errors(error)}"
         ) from error
     if image.action != "PUSH" or image.result != "SUCCESS":
         return IgnoredEvent(f"ECR image action {image.action} {image.result} starts nothing")
@@ -139,8 +140,3 @@ def _describe_object(
         if value or name == "etag"
     )
     return ObjectCreated(f"s3:{bucket}:{write}:{key}", bucket, key, version_id, etag, created.size)
-
-
-def _first_fault(error: ValidationError) -> str:
-    fault = error.errors()[0]
-    return f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}"

@@ -1,1 +1,1 @@
-"""Offerings put together from what is bundled, what was refreshed and present prices. Imports ports and the core."""
+"""Offerings from bundled data, the refreshed snapshot and current prices. Imports ports and the core."""

@@ -1,7 +1,7 @@
-"""The bundled catalogue, zones and on-demand prices: package data, made by catalogue/generate.py and kept by hand.
+"""The bundled catalogue, zones and on-demand prices (package data; the first two are made by catalogue/generate.py).
 
-The prices are a fallback with a date: of 93 accelerated types in us-east-1 only 4 changed price in the four years
-before it. There is no bundled table of spot prices, because those change every day.
+The prices are a dated fallback: of 93 accelerated types in us-east-1, only 4 changed price in the four years before.
+Spot prices are not bundled, because they change daily.
 """
 
 import json
@@ -21,7 +21,7 @@ _DATA = Path(__file__).with_name("data")
 
 @dataclass(frozen=True, slots=True)
 class ReferencePrices:
-    """On-demand prices in USD per hour for Linux: of one region, as of one day."""
+    """On-demand prices for Linux in USD per hour, of one region and one day."""
 
     region: str
     at: datetime
@@ -31,13 +31,13 @@ class ReferencePrices:
 
 @cache
 def load_catalogue() -> Mapping[str, InstanceType]:
-    """Load the bundled instance types by name, in order of family and size; read once per process."""
+    """Return the bundled instance types by name, ordered by family and size; loaded once per process."""
     content = json.loads((_DATA / "instance_types.json").read_bytes())
     return MappingProxyType({row.name: row for row in read_rows(content)})
 
 
 def read_rows(content: Mapping[str, Any]) -> Iterator[InstanceType]:
-    """Read instance types in their stored form: names of columns once, sources once, then one list per type."""
+    """Yield the instance types of the stored table: columns, sources, and one list per type."""
     columns, sources = content["columns"], content["sources"]
     for values in content["rows"]:
         row = dict(zip(columns, values, strict=True))
@@ -50,7 +50,7 @@ def read_rows(content: Mapping[str, Any]) -> Iterator[InstanceType]:
 
 @cache
 def load_on_demand_prices() -> ReferencePrices:
-    """Load the bundled on-demand prices; read once per process."""
+    """Return the bundled on-demand prices; loaded once per process."""
     content = json.loads((_DATA / "on_demand_prices.json").read_bytes())
     at = datetime.fromisoformat(content["date"]).replace(tzinfo=UTC)
     return ReferencePrices(content["region"], at, content["source"], MappingProxyType(content["usd_per_hour"]))
@@ -63,22 +63,22 @@ def _load_zones() -> Mapping[str, Any]:
 
 
 def known_regions() -> tuple[str, ...]:
-    """Return the regions whose zones are bundled, sorted."""
+    """Return the regions with bundled zones, sorted."""
     return tuple(sorted(_load_zones()["regions"]))
 
 
 def check_region(region: str) -> None:
-    """Refuse a region that nothing is bundled of.
+    """Check that there is bundled data for a region.
 
     Raises:
-        UnknownRegionError: it names the nearest ones.
+        UnknownRegionError: there is none.
     """
     if region not in known_regions():
         raise UnknownRegionError(region)
 
 
 class UnknownRegionError(ValueError):
-    """Nothing is known of this region; the message names the nearest ones."""
+    """There is no data for the region; the message suggests similar names."""
 
     def __init__(self, region: str) -> None:
         near = nearest_names(region, known_regions())
@@ -87,11 +87,11 @@ class UnknownRegionError(ValueError):
 
 
 def bundled_snapshot(region: str) -> OfferingsSnapshot:
-    """Return what is bundled of a region: zones, and on-demand prices, which are those of one region for all.
+    """Return the bundled zones of a region, and the bundled on-demand prices, which are those of one region.
 
-    Zones are named as in the account that the data was collected in: which data centre `a` is differs between accounts
-    ("Availability Zone IDs for your AWS resources", AWS RAM), so that a type may be in other zones than these, and in
-    as many. Of a region that nothing is known of there are prices only.
+    Zone names are those of the account in which the data was collected. Their mapping to physical zones differs between
+    accounts ("Availability Zone IDs for your AWS resources", AWS RAM): in another account a type may be in the same
+    number of other zones. For an unknown region there are only prices.
     """
     zones, prices = _load_zones(), load_on_demand_prices()
     collected = Origin(f"{zones['source']}, bundled", datetime.fromisoformat(zones["date"]).replace(tzinfo=UTC))

@@ -1,4 +1,4 @@
-"""What can be launched on the stack's capacity providers: each names one instance type and one purchase option."""
+"""Offerings of the stack's capacity providers, each with one instance type and one purchase option."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -12,15 +12,14 @@ from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, PriceOri
 from relaunch.ports import CapacityProviderOffer, DecisionLog, SpotPriceSource, TransientError
 
 ZonePrices = Mapping[str, tuple[float, datetime]]
-"""Zone → (USD per hour, since when)."""
+"""Zone → (USD per hour, time of the price)."""
 
 
 class CapacityProviderOfferings:
-    """Offerings of capacity providers: without a zone, because the provider's Auto Scaling group chooses it.
+    """Implements OfferingSource for capacity providers, whose Auto Scaling group chooses the zone.
 
-    On-demand prices and the odds of spot are those of the snapshot. Spot costs at most what its dearest zone costs now;
-    where EC2 cannot be asked it is what the snapshot says, and where that does not know, selection reckons with the
-    on-demand price.
+    On-demand prices and placement scores are those of the snapshot. The spot price is the current price of the most
+    expensive zone; if EC2 is unavailable, that of the snapshot; if that has none, selection uses the on-demand price.
     """
 
     def __init__(
@@ -67,7 +66,7 @@ class CapacityProviderOfferings:
         return {each.instance_type for each in self._providers if each.purchase is PurchaseOption.SPOT}
 
     def _load_spot_prices(self, now: datetime) -> tuple[Mapping[str, ZonePrices], Origin | None]:
-        """Return prices by type and where they are from; the price source keeps its own answers for a while."""
+        """Return spot prices by type, and their origin."""
         wanted = self._spot_types()
         if not wanted:
             return {}, None
@@ -118,5 +117,5 @@ def _offering(
 
 
 def _unknown_type(name: str) -> InstanceType:
-    """Return a type that selection rejects and names, so that one mistyped provider does not hide the others."""
+    """Return a type that selection rejects by name, so that one wrong entry does not disable the other providers."""
     return InstanceType(name, 0, 0, "", "", "", source="unknown")

@@ -1,4 +1,4 @@
-"""The snapshot to choose from now: the refreshed one, and what is bundled where that knows nothing."""
+"""The current snapshot: the refreshed one, completed with bundled data."""
 
 from datetime import datetime, timedelta
 
@@ -6,12 +6,12 @@ from relaunch.adapters.offerings.bundled import bundled_snapshot
 from relaunch.core.offerings.snapshot import OfferingsSnapshot
 from relaunch.ports import DecisionLog, PortError, SnapshotStore
 
-# It changes once an hour at most.
-_KEPT = timedelta(minutes=15)
+# The snapshot is refreshed at most once an hour.
+_MAX_AGE = timedelta(minutes=15)
 
 
 class CurrentSnapshot:
-    """Loads the refreshed snapshot of a region, at most every 15 minutes as long as this container lives."""
+    """Loads the refreshed snapshot of a region, and caches it for 15 minutes."""
 
     def __init__(self, store: SnapshotStore, region: str, log: DecisionLog) -> None:
         self._store = store
@@ -20,8 +20,8 @@ class CurrentSnapshot:
         self._loaded: tuple[datetime, OfferingsSnapshot] | None = None
 
     def at(self, now: datetime) -> OfferingsSnapshot:
-        """Return it as it counts now; where it cannot be had, what is bundled, and a line in the log says so."""
-        if self._loaded is None or now - self._loaded[0] >= _KEPT:
+        """Return the snapshot without outdated parts; if it cannot be loaded, log that and return the bundled data."""
+        if self._loaded is None or now - self._loaded[0] >= _MAX_AGE:
             self._loaded = (now, self._load())
         return self._loaded[1].as_of(now)
 

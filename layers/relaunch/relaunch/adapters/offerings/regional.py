@@ -1,4 +1,4 @@
-"""Every offering of a region, zone by zone, out of a snapshot: what there is, not what the stack has set up."""
+"""All offerings of a region by zone, independent of the stack's capacity providers."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -13,16 +13,16 @@ from relaunch.ports import DecisionLog, SpotPriceSource, TransientError
 
 
 class RegionalOfferings:
-    """Implements OfferingSource for a region: each type in each of its zones, by both purchase options.
+    """Implements OfferingSource for a region: each type in each of its zones, with both purchase options.
 
-    A spot price that the snapshot does not have is unknown, and selection reckons with the on-demand price.
+    For a spot price that is not in the snapshot, selection uses the on-demand price.
     """
 
     def __init__(self, snapshot: OfferingsSnapshot) -> None:
         self._snapshot = snapshot
         self._catalogue = {**load_catalogue(), **snapshot.instance_types}
 
-    def offerings(self, now: datetime) -> tuple[Offering, ...]:  # noqa: ARG002 - the port's; a snapshot has its own times
+    def offerings(self, now: datetime) -> tuple[Offering, ...]:  # noqa: ARG002 - required by the port
         return tuple(
             offering
             for name, zones in self._snapshot.zones.items()
@@ -34,13 +34,13 @@ class RegionalOfferings:
     def catalogue(self) -> Mapping[str, InstanceType]:
         return self._catalogue
 
-    def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:  # noqa: ARG002 - the port's, as above
+    def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:  # noqa: ARG002 - required by the port
         parts = (SnapshotPart.ON_DEMAND_PRICES, SnapshotPart.SPOT_PRICES, SnapshotPart.QUOTAS)
         return tuple(
             PriceOrigin(part, self._snapshot.origins[part]) for part in parts if part in self._snapshot.origins
         )
 
-    def snapshot(self, now: datetime) -> OfferingsSnapshot:  # noqa: ARG002 - the port's, as above
+    def snapshot(self, now: datetime) -> OfferingsSnapshot:  # noqa: ARG002 - required by the port
         return self._snapshot
 
     def _in_zone(self, row: InstanceType, zone: str) -> Iterator[Offering]:
@@ -61,9 +61,9 @@ class RegionalOfferings:
 
 
 class CurrentRegionalOfferings:
-    """Implements OfferingSource for a region as it is now: the refreshed snapshot with live spot prices.
+    """Implements OfferingSource for a region with the refreshed snapshot and current spot prices.
 
-    Where EC2 cannot be asked, the snapshot's own spot prices are taken, and the price origins say so.
+    If EC2 is unavailable, the spot prices are those of the snapshot, as the price origins show.
     """
 
     def __init__(self, snapshot: CurrentSnapshot, spot_prices: SpotPriceSource, log: DecisionLog) -> None:

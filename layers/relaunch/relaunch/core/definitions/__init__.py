@@ -1,1 +1,1 @@
-"""What a team wrote down: job definitions, accelerators, triggers, inputs. Imports nothing else of the core."""
+"""Job definitions: accelerators, triggers, inputs. Imports no other package of the core."""

@@ -1,11 +1,11 @@
-"""What a job needs of a machine: accelerators, disk, and how it may be bought."""
+"""Accelerator requirements and purchase options of a job definition."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class PurchaseOption(StrEnum):
-    """How one machine is bought."""
+    """How an instance is purchased."""
 
     SPOT = "spot"
     ON_DEMAND = "on-demand"
@@ -27,14 +27,14 @@ class PurchasePolicy(StrEnum):
 
 
 class Isolation(StrEnum):
-    """How far apart the users of one GPU are kept."""
+    """How the users of a shared GPU are isolated from each other."""
 
-    REQUIRED = "required"  # a partition in hardware: a fractional instance type
-    BEST_EFFORT = "best-effort"  # NVIDIA MPS: limits are kept, but a fatal error of one stops the others
+    REQUIRED = "required"  # a hardware partition: a fractional instance type
+    BEST_EFFORT = "best-effort"  # NVIDIA MPS: enforces limits, but a fatal error of one client stops the others
 
 
 class Interconnect(StrEnum):
-    """What connects the GPUs of a machine, or machines with each other."""
+    """An interconnect between the GPUs of an instance (NVLink) or between instances (EFA)."""
 
     EFA = "efa"
     NVLINK = "nvlink"
@@ -42,12 +42,11 @@ class Interconnect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GpuRequirement:
-    """NVIDIA GPUs: how many, and what each card must have. All figures are per card.
+    """NVIDIA GPUs. All figures are per GPU.
 
-    With `compute_percent` a share of one card is asked for: `memory_mib` of its memory and at most this part of its
-    compute. Without it whole cards are, and `memory_mib` is the least a card must have. `models` names any acceptable
-    card (`A10G`, `L4`…), empty means any. `compute_capability` is the least acceptable one ((8, 0) has bf16).
-    `driver` is the NVIDIA driver's version prefix (`570`, `570.133`).
+    Without `compute_percent`, `count` whole GPUs with at least `memory_mib` each are required. With it, a share of one
+    GPU is: `memory_mib` of its memory and at most that percentage of its compute. `models` lists the acceptable GPUs
+    (`A10G`, `L4`…); empty means any. `compute_capability` is the minimum ((8, 0) supports bfloat16).
     """
 
     count: int = 1
@@ -57,17 +56,16 @@ class GpuRequirement:
     isolation: Isolation = Isolation.BEST_EFFORT
     compute_capability: tuple[int, int] | None = None
     interconnect: Interconnect | None = None
-    driver: str | None = None
 
     @property
     def is_share(self) -> bool:
-        """Tell whether a part of one GPU is asked for."""
+        """Return whether a share of one GPU is required."""
         return self.compute_percent is not None
 
 
 @dataclass(frozen=True, slots=True)
 class NeuronRequirement:
-    """AWS Trainium or Inferentia: devices (chips) or cores; exactly one of the two is set."""
+    """AWS Trainium or Inferentia: a number of devices (chips) or of cores; exactly one of the two is set."""
 
     devices: int | None = None
     cores: int | None = None
@@ -75,9 +73,9 @@ class NeuronRequirement:
 
 @dataclass(frozen=True, slots=True)
 class AcceleratorRequirement:
-    """Exactly one of `gpu` and `neuron`, or neither with an explicit list of instance types.
+    """Exactly one of `gpu` and `neuron`, or only a list of instance types.
 
-    `instance_types` beside `gpu` or `neuron` narrows the choice to that list.
+    Together with `gpu` or `neuron`, `instance_types` restricts the choice to that list.
     """
 
     gpu: GpuRequirement | None = None

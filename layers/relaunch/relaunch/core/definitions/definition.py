@@ -1,4 +1,4 @@
-"""The job definition: what a team wrote down about one kind of training."""
+"""The job definition."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from relaunch.core.definitions.accelerator import AcceleratorRequirement, Purcha
 
 
 class TriggerSource(StrEnum):
-    """Where the events of a trigger come from."""
+    """The source of a trigger's events."""
 
     GITHUB = "github"
     S3 = "s3"
@@ -18,9 +18,9 @@ class TriggerSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ImageWait:
-    """A push waits until its commit's image is in ECR, at most for `timeout`.
+    """Wait until the image of a pushed commit is in ECR, for at most `timeout`.
 
-    `tag` may contain `{sha}` (the full commit id) and `{short_sha}` (its first seven characters).
+    `tag` may contain `{sha}` (the full commit ID) and `{short_sha}` (its first seven characters).
     """
 
     repository: str
@@ -32,9 +32,9 @@ class ImageWait:
 class GithubTrigger:
     """A GitHub event of one repository.
 
-    `branches`, `tags` and `paths` are GitHub Actions filter patterns (`*`, `**`, `?`, leading `!`) and concern pushes
-    (`branches` also workflow_run); `workflows` names workflows of workflow_run and workflow_dispatch;
-    `types` names repository_dispatch types; `packages` names packages.
+    `branches`, `tags` and `paths` are GitHub Actions filter patterns (`*`, `**`, `?`, leading `!`) for push events;
+    `branches` applies to workflow_run too. `workflows` are workflow names (workflow_run, workflow_dispatch), `types`
+    are event types of repository_dispatch, `packages` are package names.
     """
 
     repository: str
@@ -50,7 +50,7 @@ class GithubTrigger:
 
 @dataclass(frozen=True, slots=True)
 class S3Trigger:
-    """An object created in `bucket` whose key has this prefix and suffix (decoded keys)."""
+    """An object created in `bucket` whose decoded key has the prefix and the suffix."""
 
     bucket: str
     prefix: str = ""
@@ -59,7 +59,7 @@ class S3Trigger:
 
 @dataclass(frozen=True, slots=True)
 class ImageTrigger:
-    """An image pushed to an ECR repository; `tag` is a pattern, `{sha}` in it matches a 40-character commit id."""
+    """An image pushed to an ECR repository; `tag` is a pattern in which `{sha}` matches a 40-character commit ID."""
 
     repository: str
     tag: str = "*"
@@ -70,7 +70,7 @@ Trigger = GithubTrigger | S3Trigger | ImageTrigger
 
 @dataclass(frozen=True, slots=True)
 class InputRule:
-    """One declared input: the pattern its whole value must match, and its default (None: required)."""
+    """A declared input: the pattern that its whole value must match, and its default (None: the input is required)."""
 
     pattern: str
     default: str | None = None
@@ -78,11 +78,11 @@ class InputRule:
 
 @dataclass(frozen=True, slots=True)
 class JobDefinition:
-    """One validated job definition; the caps have the defaults of the design.
+    """A validated job definition.
 
-    `container` is the container whose exit code counts and that gets the overrides; None: the task has only one.
-    `max_price_usd_per_hour` is per machine; None: only the stack's cap applies.
-    `checkpoint_uri` ends with a slash; None: the training keeps no checkpoint and starts over each time.
+    `container` is the container that gets the overrides and whose exit code is the job's; None if the task has only
+    one. `max_price_usd_per_hour` is per instance; if None, only the stack's limit applies. `checkpoint_uri` ends with a
+    slash; if None, the training writes no checkpoints and each attempt starts from the beginning.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""Filter patterns of GitHub Actions: `*`, `**`, `?`, `+`, `[]`, a leading `!`, and the backslash that escapes.
+"""Filter patterns of GitHub Actions: `*`, `**`, `?`, `+`, `[]`, a leading `!`, and the backslash as escape character.
 
-They look like shell globs and are not: `?` and `+` repeat the character before them. Source: GitHub Docs, "Workflow
+Unlike in shell globs, `?` and `+` repeat the preceding character. Source: GitHub Docs, "Workflow
 syntax for GitHub Actions", section "Filter pattern cheat sheet". Matching is case-sensitive and of the whole value.
 """
 
@@ -14,9 +14,9 @@ _QUANTIFIERS = "?+"
 
 
 def matches_filters(value: str, patterns: Sequence[str]) -> bool:
-    """Tell whether the patterns, read in order, include the value.
+    """Return whether the patterns, evaluated in order, include the value.
 
-    A pattern with a leading `!` takes out again what an earlier one included; a later one may include it once more.
+    A pattern with a leading `!` excludes what an earlier one included; a later pattern can include it again.
     """
     included = False
     for pattern in patterns:
@@ -28,23 +28,23 @@ def matches_filters(value: str, patterns: Sequence[str]) -> bool:
 
 
 def any_matches_filters(values: Iterable[str], patterns: Sequence[str]) -> bool:
-    """Tell whether the patterns include at least one of the values."""
+    """Return whether the patterns include at least one of the values."""
     return any(matches_filters(value, patterns) for value in values)
 
 
 @lru_cache(maxsize=1024)
 def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Translate one filter pattern, without its leading `!`, into a regular expression."""
+    """Compile a filter pattern, without its leading `!`, to a regular expression."""
     return re.compile(translate_pattern(pattern), re.DOTALL)
 
 
 def translate_pattern(pattern: str) -> str:
-    """Return the regular expression that means the same as a filter pattern; every text is a pattern."""
+    """Return the regular expression equivalent to a filter pattern; every string is a valid pattern."""
     parts: list[str] = []
     position, is_repeatable = 0, False
     while position < len(pattern):
         if pattern[position] in _QUANTIFIERS and is_repeatable:
-            # What repeats a character is not a character: a second one in a row is taken literally.
+            # A quantifier cannot be repeated: a second one in a row is a literal character.
             parts.append(pattern[position])
             position, is_repeatable = position + 1, False
             continue
@@ -54,7 +54,7 @@ def translate_pattern(pattern: str) -> str:
 
 
 def _translate_at(pattern: str, position: int) -> tuple[str, int, bool]:
-    """Translate what stands at a position: (expression, next position, whether `?` and `+` may follow it)."""
+    """Translate the token at a position: (expression, next position, whether `?` and `+` may follow it)."""
     stars = _STARS.match(pattern, position)
     if stars:
         return _translate_stars(pattern, stars)
@@ -69,9 +69,9 @@ def _translate_at(pattern: str, position: int) -> tuple[str, int, bool]:
 def _translate_stars(pattern: str, stars: re.Match[str]) -> tuple[str, int, bool]:
     if len(stars[0]) == 1:
         return "[^/]*", stars.end(), False
-    is_whole_folder = stars.start() == 0 or pattern[stars.start() - 1] == "/"
-    if is_whole_folder and pattern.startswith("/", stars.end()):
-        # `docs/**/*.md` includes docs/README.md: no folder at all is fine too.
+    is_whole_segment = stars.start() == 0 or pattern[stars.start() - 1] == "/"
+    if is_whole_segment and pattern.startswith("/", stars.end()):
+        # `docs/**/*.md` includes docs/README.md: `**/` matches zero or more directories.
         return "(?:.*/)?", stars.end() + 1, False
     return ".*", stars.end(), False
 

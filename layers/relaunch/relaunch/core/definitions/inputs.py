@@ -1,4 +1,4 @@
-"""Inputs of a job: only declared ones pass, and only with a value that their pattern matches as a whole."""
+"""Inputs of a job: an input must be declared, and its whole value must match the declared pattern."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 from relaunch.core.definitions.definition import InputRule
 
-MAX_INPUT_LENGTH = 1024  # characters; all overrides of one RunTask share 8,192
+MAX_INPUT_LENGTH = 1024  # characters; RunTask limits all overrides together to 8,192
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedInputs:
-    """Values by name, to be used only when there are no errors, and notes on what was left out."""
+    """Values by name, valid only without errors, and notes on inputs that were left out."""
 
     values: Mapping[str, str] = field(default_factory=dict)
     errors: tuple[str, ...] = ()
@@ -19,7 +19,7 @@ class CheckedInputs:
 
 
 def check_inputs(rules: Mapping[str, InputRule], given: Mapping[str, str]) -> CheckedInputs:
-    """Check given inputs against the declared ones; defaults fill what was not given."""
+    """Check inputs against their declarations and add defaults for those that are not given."""
     values: dict[str, str] = {}
     errors: list[str] = []
     for name, rule in rules.items():
@@ -27,14 +27,16 @@ def check_inputs(rules: Mapping[str, InputRule], given: Mapping[str, str]) -> Ch
         if value is None:
             errors.append(f"input {name} has no default and was not given")
             continue
-        errors.extend(_list_faults(name, rule, value))
+        errors.extend(_input_errors(name, rule, value))
         values[name] = value
-    dropped = sorted(set(given) - set(rules))
-    notes = tuple(f"input {_shorten(name)} is not declared in the job definition and was left out" for name in dropped)
+    undeclared = sorted(set(given) - set(rules))
+    notes = tuple(
+        f"input {_shorten(name)} is not declared in the job definition and was left out" for name in undeclared
+    )
     return CheckedInputs(values, tuple(errors), notes)
 
 
-def _list_faults(name: str, rule: InputRule, value: str) -> Iterator[str]:
+def _input_errors(name: str, rule: InputRule, value: str) -> Iterator[str]:
     if len(value) > MAX_INPUT_LENGTH:
         yield f"input {name} has {len(value)} characters, {MAX_INPUT_LENGTH} are allowed"
     elif re.fullmatch(rule.pattern, value) is None:

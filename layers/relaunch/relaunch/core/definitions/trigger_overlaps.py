@@ -1,4 +1,4 @@
-"""S3 triggers that overlap checkpoint prefixes: every checkpoint would start a job. `apply` refuses them."""
+"""S3 triggers that overlap checkpoint prefixes, so that every checkpoint would start a job. `apply` rejects them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,10 +8,9 @@ from relaunch.core.definitions.definition import JobDefinition, S3Trigger
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """An S3 trigger of `watcher` that sees what jobs of `writer` write as checkpoints.
+    """An S3 trigger of the definition `watcher` that matches checkpoints of the definition `writer`.
 
-    Every checkpoint would start a job whose checkpoints start jobs.
-    `trigger_index` counts the watcher's triggers from 0.
+    `trigger_index` is the zero-based index among the triggers of `watcher`.
     """
 
     watcher: str
@@ -21,27 +20,27 @@ class Overlap:
     checkpoint_uri: str
 
     def __str__(self) -> str:
-        """Say what overlaps what."""
+        """Describe the overlap."""
         watched = f"s3://{self.trigger.bucket}/{self.trigger.prefix}"
-        whose = "its own checkpoints" if self.watcher == self.writer else f"the checkpoints of `{self.writer}`"
+        checkpoints = "its own checkpoints" if self.watcher == self.writer else f"the checkpoints of `{self.writer}`"
         return (
-            f"the trigger on {watched} overlaps {whose} under {self.checkpoint_uri}: "
+            f"the trigger on {watched} overlaps {checkpoints} under {self.checkpoint_uri}: "
             "every checkpoint would start another job"
         )
 
 
 def find_overlaps(definitions: Iterable[JobDefinition]) -> list[Overlap]:
-    """Return every pair of an S3 trigger and a checkpoint prefix where one's keys can be the other's.
+    """Return every pair of an S3 trigger and a checkpoint prefix that have keys in common.
 
-    The trigger's suffix does not count: what a training writes under its checkpoint prefix is its own affair.
+    The suffix of a trigger is ignored: a training may write objects of any name under its checkpoint prefix.
     """
-    everything = list(definitions)
+    known = list(definitions)
     return [
         Overlap(watcher.name, index, trigger, writer.name, writer.checkpoint_uri)
-        for watcher in everything
+        for watcher in known
         for index, trigger in enumerate(watcher.triggers)
         if isinstance(trigger, S3Trigger)
-        for writer in everything
+        for writer in known
         if writer.checkpoint_uri and _overlaps(trigger, writer.checkpoint_uri)
     ]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from relaunch.core.jobs.job import Job, JobState
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering
-from relaunch.core.offerings.quotas import QuotaRoom, Quotas, quota_of
+from relaunch.core.offerings.quotas import Quotas, QuotaUsage, quota_of
 
 _WITH_MACHINE = frozenset({JobState.LAUNCHING, JobState.RUNNING, JobState.STOPPING})
 
@@ -36,7 +36,7 @@ def room_of_quotas(
         quota, row = quota_of(offering.instance_type, offering.purchase), catalogue.get(offering.instance_type)
         if quota is not None and row is not None:
             used[quota.code] += row.vcpus
-    return {code: QuotaRoom(vcpus, used[code]) for code, vcpus in vcpus_by_code.items()}
+    return {code: QuotaUsage(vcpus, used[code]) for code, vcpus in vcpus_by_code.items()}
 
 
 def _machine_of(job: Job) -> str:

@@ -1,4 +1,4 @@
-"""What a target is asked and may answer: launch requests, their outcomes, derived revisions.
+"""Launch requests, their outcomes, and derived revisions.
 
 Imports jobs and what comes before them.
 """

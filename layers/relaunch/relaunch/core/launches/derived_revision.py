@@ -1,8 +1,8 @@
-"""Derived revisions: task definitions that Relaunch registers itself, with what RunTask cannot override.
+"""Derived revisions: task definitions that Relaunch registers itself, to change what RunTask cannot override.
 
-A derived revision differs from its source by images named by digest and by Neuron devices. It has a family of its own,
-`<source family>--<hash of everything registered>`, so that it is found again by name, what is found is what was wanted,
-and it is never counted as the newest revision of anything.
+A derived revision differs from its source by image digests and Neuron devices. Its family is
+`<source family>--<hash of all registered content>`: it can be found by name, its name implies its content, and it is
+never the newest revision of the source family.
 """
 
 import hashlib
@@ -12,22 +12,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from relaunch.core.revisions.revision import NEURON_DEVICE_PATH
 from relaunch.core.selection.neuron_devices import NeuronClaim
 
 DERIVED_FROM = "relaunch:derived-from"
-"""The tag of every derived revision: the ARN of its source."""
+"""Key of the tag of derived revisions; the value is the ARN of the source."""
 
 MAX_FAMILY_LENGTH = 255
 MAX_TAGS = 50
 _HASH_LENGTH = 16
 _DERIVED_FAMILY = re.compile(rf"(?P<source>[A-Za-z0-9_-]+)--[0-9a-f]{{{_HASH_LENGTH}}}")
-_NEURON_DEVICE = re.compile(r"/dev/neuron[0-9]+")
 _NEURON_RESOURCE = "NeuronDevice"
 
 
 @dataclass(frozen=True, slots=True)
 class TaskDefinition:
-    """A task definition as RegisterTaskDefinition takes it: `content` is everything but family and tags."""
+    """The parameters of RegisterTaskDefinition; `content` is everything except family and tags."""
 
     family: str
     content: Mapping[str, Any]
@@ -36,10 +36,10 @@ class TaskDefinition:
 
 @dataclass(frozen=True, slots=True)
 class RevisionChanges:
-    """How a derived revision differs from its source.
+    """The differences between a derived revision and its source.
 
-    `images` maps containers to images. `neuron`, when set, replaces the Neuron devices of `container` and of every
-    container that lists some; a claim of no devices only removes them (Managed Instances give them out themselves).
+    `images` maps containers to images. `neuron`, if set, replaces the Neuron devices of `container` and of all
+    containers with Neuron devices; an empty claim only removes them (Managed Instances assign devices themselves).
     """
 
     images: Mapping[str, str] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class RevisionChanges:
 
 @dataclass(frozen=True, slots=True)
 class PreparedRevision:
-    """What a placement try runs: a derived revision (None: the job's own) and the Neuron devices that go with it."""
+    """The revision of a placement try (None: the job's own) and the Neuron devices that it claims."""
 
     revision_arn: str | None = None
     neuron_devices: tuple[int, ...] = ()
@@ -57,14 +57,14 @@ class PreparedRevision:
 
 
 def is_derived_family(family: str) -> bool:
-    """Tell whether a family has the name of a derived one."""
+    """Return whether the family name is that of a derived revision."""
     return _DERIVED_FAMILY.fullmatch(family) is not None
 
 
 def derive(source_arn: str, source: TaskDefinition, changes: RevisionChanges) -> TaskDefinition:
-    """Return the derived definition; the same source and changes always give the same one.
+    """Return the derived task definition, which is the same for the same source and changes.
 
-    Of 50 tags, which is all ECS takes, the last by name makes room for ours.
+    If the source has 50 tags, the limit of ECS, the last one by name is left out.
     """
     containers = [_derive_container(each, changes) for each in source.content["containerDefinitions"]]
     content = {**source.content, "containerDefinitions": containers}
@@ -74,7 +74,7 @@ def derive(source_arn: str, source: TaskDefinition, changes: RevisionChanges) ->
 
 
 def derives_nothing(source: TaskDefinition, changes: RevisionChanges) -> bool:
-    """Tell whether the changes leave the source as it is."""
+    """Return whether the changes have no effect on the source."""
     containers = list(source.content["containerDefinitions"])
     return [_derive_container(each, changes) for each in containers] == containers
 
@@ -90,15 +90,15 @@ def _derive_container(container: Mapping[str, Any], changes: RevisionChanges) ->
     if container["name"] in changes.images:
         derived["image"] = changes.images[container["name"]]
     if changes.neuron is not None:
-        _give_devices(derived, changes.neuron, is_main=container["name"] == changes.container)
+        _assign_devices(derived, changes.neuron, is_main=container["name"] == changes.container)
     return derived
 
 
-def _give_devices(container: dict[str, Any], claim: NeuronClaim, *, is_main: bool) -> None:
-    """Put the claimed devices where Neuron devices are listed, and into the main container with their ports."""
+def _assign_devices(container: dict[str, Any], claim: NeuronClaim, *, is_main: bool) -> None:
+    """Assign the claimed devices to the main container, with their host ports, and to others with Neuron devices."""
     linux = dict(container.get("linuxParameters") or {})
     listed = list(linux.get("devices") or ())
-    others = [device for device in listed if not _NEURON_DEVICE.fullmatch(str(device.get("hostPath", "")))]
+    others = [device for device in listed if not NEURON_DEVICE_PATH.fullmatch(str(device.get("hostPath", "")))]
     if is_main or len(others) < len(listed):
         claimed = [{"hostPath": path, "containerPath": path, "permissions": ["read", "write"]} for path in claim.paths]
         if others + claimed or "devices" in linux:

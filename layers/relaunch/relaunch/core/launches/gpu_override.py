@@ -1,7 +1,7 @@
-"""How a container asks ECS for GPUs: `resourceRequirements` of its override ("ResourceRequirement", ECS API Reference).
+"""GPU requirements in a container override: `resourceRequirements` ("ResourceRequirement", ECS API Reference).
 
-A requirement has a `value` (whole GPUs, or the part of one that a fractional instance type has) or a `sharingStrategy`
-(a share of a card by NVIDIA MPS), never both: each way of asking is a type of its own here.
+A requirement has either a `value` (whole GPUs, or the fraction of a GPU of a fractional instance type) or a
+`sharingStrategy` (a share of a GPU by NVIDIA MPS).
 """
 
 from dataclasses import dataclass
@@ -12,23 +12,23 @@ from relaunch.core.selection.gpu_share import MAX_COMPUTE_PERCENT, MIN_COMPUTE_P
 
 @dataclass(frozen=True, slots=True)
 class WholeGpus:
-    """This many GPUs, for this container alone."""
+    """A number of whole GPUs for the container alone."""
 
     count: int
 
 
 @dataclass(frozen=True, slots=True)
 class GpuPartition:
-    """The part of a GPU that a fractional instance type (g6f, gr6f) has: above 0 and below 1."""
+    """The fraction of a GPU of a fractional instance type (g6f, gr6f), above 0 and below 1."""
 
     size: float
 
 
 @dataclass(frozen=True, slots=True)
 class MpsShare:
-    """A share of one GPU: MiB of its memory, and at most this percentage of its compute (a limit, not a reservation).
+    """A share of a GPU: memory in MiB, and a limit on compute in percent, which is not reserved.
 
-    ECS gives the container CUDA_MPS_PINNED_DEVICE_MEM_LIMIT and CUDA_MPS_ACTIVE_THREAD_PERCENTAGE.
+    ECS sets CUDA_MPS_PINNED_DEVICE_MEM_LIMIT and CUDA_MPS_ACTIVE_THREAD_PERCENTAGE in the container.
     """
 
     memory_mib: int
@@ -39,9 +39,9 @@ GpuOverride = WholeGpus | GpuPartition | MpsShare
 
 
 def choose_override(gpu: GpuRequirement | None, partition_size: float) -> GpuOverride | None:
-    """Return how to ask for what the definition wants on the type that was chosen; None: as the revision does.
+    """Return the override for the definition's GPUs; None to keep the requirement of the revision.
 
-    `partition_size` is the chosen type's: 1 for whole GPUs.
+    `partition_size` is that of the chosen instance type: 1 for whole GPUs.
     """
     if gpu is None:
         return None
@@ -53,7 +53,7 @@ def choose_override(gpu: GpuRequirement | None, partition_size: float) -> GpuOve
 
 
 def build_requirement(override: GpuOverride) -> dict[str, object]:
-    """Build the resource requirement; `value` is text, `0.25` for a quarter of a GPU."""
+    """Return the resource requirement; `value` is a string, `0.25` for a quarter of a GPU."""
     if isinstance(override, MpsShare):
         allocation = {"memory": override.memory_mib, "maxComputePercent": override.max_compute_percent}
         return {"type": "GPU", "sharingStrategy": {"nvidiaMps": allocation}}
@@ -62,7 +62,7 @@ def build_requirement(override: GpuOverride) -> dict[str, object]:
 
 
 def check_override(override: GpuOverride) -> tuple[str, ...]:
-    """Return in words which limits of ECS the requirement breaks."""
+    """Return the limits of ECS that the override violates."""
     if isinstance(override, WholeGpus):
         return () if override.count >= 1 else (f"{override.count} is no number of GPUs",)
     if isinstance(override, GpuPartition):

@@ -1,4 +1,4 @@
-"""Launch requests and what can come of them, independent of the target."""
+"""Launch requests, their outcomes, and observations of tasks and instances."""
 
 import hashlib
 import json
@@ -21,11 +21,10 @@ _CLIENT_TOKEN = re.compile(r"[!-~]{1,64}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class LaunchRequest:
-    """One RunTask in the making; built from a frozen placement try alone, so that it is the same each time it is sent.
+    """The parameters of RunTask, derived from a placement try only, so that a repeated request is identical.
 
-    `gpu` None leaves the revision's own GPU requirement as it is.
-    `takes_all_neuron` asks for every Neuron device, which only ECS Managed Instances give out.
-    `subnets` and `security_groups` are used by awsvpc revisions only.
+    `gpu` None keeps the GPU requirement of the revision. `takes_all_neuron` requests all Neuron devices, which only ECS
+    Managed Instances support. `own_constraint_count` is the number of placement constraints of the revision.
     """
 
     revision_arn: str
@@ -44,16 +43,16 @@ class LaunchRequest:
 
 @dataclass(frozen=True, slots=True)
 class TaskPlaced:
-    """RunTask answered with a task."""
+    """RunTask returned a task."""
 
     task_arn: str
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementFailed:
-    """RunTask answered with `failures[]` and no task: `reasons` are ECS's (`RESOURCE:GPU`, `ATTRIBUTE`…).
+    """RunTask returned `failures[]` and no task: `reasons` are those of ECS (`RESOURCE:GPU`, `ATTRIBUTE`…).
 
-    `detail` is what we found out about them, for the timeline.
+    `detail` is an explanation for the timeline.
     """
 
     reasons: tuple[str, ...]
@@ -62,9 +61,9 @@ class PlacementFailed:
 
 @dataclass(frozen=True, slots=True)
 class LaunchDeferred:
-    """ECS does not want the call now (ThrottlingException, the quota of PROVISIONING tasks): send the same later.
+    """ECS throttled the request, or a quota of tasks is reached: the same request is sent again later.
 
-    `waiting` is how many launches wait besides; None where that does not matter or is not known.
+    `waiting` is the number of other waiting launches; None if unknown or irrelevant.
     """
 
     reason: str
@@ -73,21 +72,21 @@ class LaunchDeferred:
 
 @dataclass(frozen=True, slots=True)
 class LaunchRefused:
-    """ECS refuses this request and will refuse it again (ClientException, InvalidParameterException…)."""
+    """ECS rejected the request permanently (ClientException, InvalidParameterException…)."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchConflict:
-    """ConflictException: the client token belongs to these tasks, launched with other parameters."""
+    """ConflictException: these tasks were launched with the same client token and other parameters."""
 
     task_arns: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchUncertain:
-    """No answer (time-out, server error): the call may have taken effect; send the same again."""
+    """Time-out or server error: the request may have taken effect, and the same request is sent again."""
 
     reason: str
 
@@ -97,10 +96,10 @@ LaunchOutcome = TaskPlaced | PlacementFailed | LaunchDeferred | LaunchRefused | 
 
 @dataclass(frozen=True, slots=True)
 class TaskObservation:
-    """What ECS says of one task, from an event or from DescribeTasks.
+    """The state of a task, from an event or from DescribeTasks.
 
-    `version` is ECS's `detail.version`. `exit_code` is that of the container that counts when `container_exit_codes`
-    is looked up by its name. `desired_status` `STOPPED` with another `last_status` means: on its way out.
+    `version` is `detail.version`. `container_exit_codes` and `container_reasons` are by container name. A task with the
+    `desired_status` STOPPED and another `last_status` is stopping.
     """
 
     task_arn: str
@@ -121,7 +120,7 @@ class TaskObservation:
 
 @dataclass(frozen=True, slots=True)
 class ContainerInstance:
-    """A machine in the cluster: its ECS ARN, its EC2 id, type and zone."""
+    """A container instance: its ARN, EC2 instance ID, instance type and zone."""
 
     arn: str
     instance_id: str
@@ -130,7 +129,7 @@ class ContainerInstance:
 
 
 class InstanceEventKind(StrEnum):
-    """The kinds of news about a machine."""
+    """The kinds of instance events."""
 
     INTERRUPTION_WARNING = "interruption-warning"
     REBALANCE_RECOMMENDATION = "rebalance-recommendation"
@@ -139,7 +138,7 @@ class InstanceEventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InstanceEvent:
-    """What EC2 says of a machine: a spot warning, a rebalance recommendation, a state change."""
+    """An EC2 event about an instance: interruption warning, rebalance recommendation or state change."""
 
     kind: InstanceEventKind
     instance_id: str
@@ -150,9 +149,9 @@ class InstanceEvent:
 
 @dataclass(frozen=True, slots=True)
 class ContainerInstanceObservation:
-    """What ECS says of a container instance, whose `status` is ACTIVE, DRAINING or another.
+    """The state of a container instance; `status` is ACTIVE, DRAINING or another.
 
-    `task_count` counts the tasks that run there or are about to.
+    `task_count` is the number of running and pending tasks.
     """
 
     instance: ContainerInstance
@@ -162,15 +161,15 @@ class ContainerInstanceObservation:
 
 
 def client_token(job_id: str, attempt: int, placement: int) -> str:
-    """Derive the client token of a placement try: the same each time, and another one for every other try.
+    """Return the client token of a placement try, which is unique to it and always the same.
 
-    64 hexadecimal characters: ECS takes at most 64 of ASCII 33 to 126.
+    It has 64 hexadecimal characters; ECS allows up to 64 characters of ASCII 33 to 126.
     """
     return hashlib.sha256(f"{job_id}/{attempt}/{placement}".encode()).hexdigest()
 
 
 def build_overrides(request: LaunchRequest) -> dict[str, object]:
-    """Build RunTask's `overrides`: the same parameters give the same text, which the client token depends on."""
+    """Return `overrides` of RunTask, identical for identical requests, as their client token requires."""
     container: dict[str, object] = {"name": request.container}
     if request.command:
         container["command"] = list(request.command)
@@ -183,10 +182,10 @@ def build_overrides(request: LaunchRequest) -> dict[str, object]:
 
 
 def check_limits(request: LaunchRequest) -> tuple[str, ...]:
-    """Return in words which documented limits of RunTask the request breaks; nothing checks them before ECS does.
+    """Return the documented limits of RunTask that the request violates; the SDK does not check them.
 
-    The length of the overrides is measured as the SDK sends them (with blanks after separators and escaped
-    characters), which is never shorter than what ECS counts.
+    The length of the overrides is that of the JSON sent by the SDK (with spaces after separators and escaped
+    characters), which is never less than what ECS counts.
     """
     violations = [*_constraint_violations(request), *(check_override(request.gpu) if request.gpu else ())]
     overrides_length = len(json.dumps(build_overrides(request)))

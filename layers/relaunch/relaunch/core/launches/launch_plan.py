@@ -1,4 +1,4 @@
-"""The launch request of a frozen placement try: everything RunTask gets, from the job alone."""
+"""The launch request of a placement try, derived from the job only."""
 
 from collections.abc import Mapping
 
@@ -10,9 +10,9 @@ from relaunch.core.revisions.main_container import main_container
 
 
 def plan_launch(job: Job) -> LaunchRequest:
-    """Build the launch request of the current placement try; the same job gives the same request.
+    """Return the launch request of the current placement try; it is identical for identical jobs.
 
-    `attribute:ecs.instance-type == …` guards that the task lands on the type that was chosen and priced.
+    The placement constraint `attribute:ecs.instance-type == …` restricts the task to the selected instance type.
     """
     attempt, definition = job.current_attempt, job.definition
     placement = attempt.placement
@@ -33,7 +33,7 @@ def plan_launch(job: Job) -> LaunchRequest:
 
 
 def training_environment(job: Job) -> Mapping[str, str]:
-    """Return the environment of the training's contract; the definition cannot replace what Relaunch sets."""
+    """Return the environment of the main container; the definition cannot override variables set by Relaunch."""
     attempt = job.current_attempt
     environment = {
         **job.definition.environment,
@@ -50,5 +50,5 @@ def training_environment(job: Job) -> Mapping[str, str]:
 
 
 def job_checkpoint_uri(job: Job) -> str:
-    """Return the prefix under which all attempts of a job write, with a slash at the end."""
+    """Return the checkpoint prefix of all attempts of a job, which ends with a slash."""
     return f"{job.definition.checkpoint_uri}{job.job_id}/"

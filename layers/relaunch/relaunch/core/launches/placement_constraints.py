@@ -1,14 +1,14 @@
-"""Builds placement constraint expressions: what is built is valid.
+"""Placement constraint expressions in the cluster query language of ECS.
 
-The grammar is that of "Create expressions to define container instances for Amazon ECS tasks" (Amazon ECS Developer
-Guide): `subject operator [argument]`. Only what Relaunch says is in here. ECS accepts an expression that can never
-hold, so a typing error would show only as a task that is never placed.
+The grammar is `subject operator [argument]` ("Create expressions to define container instances for Amazon ECS tasks",
+Amazon ECS Developer Guide). The functions validate their arguments, because ECS accepts expressions that no instance
+can satisfy, and a typing error would only show as a task that is never placed.
 """
 
 import re
 
 MAX_EXPRESSION_LENGTH = 2000
-"""Characters of one expression (PlacementConstraint, Amazon ECS API Reference)."""
+"""Maximum length of an expression in characters (PlacementConstraint, Amazon ECS API Reference)."""
 
 INSTANCE_TYPE = "ecs.instance-type"
 AVAILABILITY_ZONE = "ecs.availability-zone"
@@ -18,14 +18,14 @@ _INSTANCE_ID = re.compile(r"i-[0-9a-f]+", re.ASCII)
 
 
 class InvalidExpressionError(ValueError):
-    """The expression would not be one of ECS's cluster query language."""
+    """The argument does not make a valid expression."""
 
 
 def instance_type_is(instance_type: str) -> str:
-    """Say that the machine is of this type; written in lower case, as ECS registers it.
+    """Return the expression for an instance type, in lower case as registered by ECS.
 
     Raises:
-        InvalidExpressionError: it is no instance type.
+        InvalidExpressionError: not an instance type.
     """
     name = instance_type.lower()
     if not _INSTANCE_TYPE.fullmatch(name):
@@ -34,10 +34,10 @@ def instance_type_is(instance_type: str) -> str:
 
 
 def ec2_instance_is(instance_id: str) -> str:
-    """Say that the machine is this EC2 instance (`i-…`).
+    """Return the expression for an EC2 instance ID (`i-…`).
 
     Raises:
-        InvalidExpressionError: it is no id of an EC2 instance.
+        InvalidExpressionError: not an EC2 instance ID.
     """
     if not _INSTANCE_ID.fullmatch(instance_id):
         raise InvalidExpressionError(f"no EC2 instance: {instance_id!r}")

@@ -1,1 +1,1 @@
-"""What becomes of messages that nobody can handle. Imports nothing else of the core."""
+"""Dead-letter messages. Imports no other package of the core."""

@@ -1,4 +1,4 @@
-"""Messages that were given up: why, since when, and where they came from."""
+"""Dead-letter messages: their queues, and the reason and time of their failure."""
 
 import json
 import re
@@ -11,22 +11,22 @@ from typing import Any
 _URL_OUTPUT = re.compile(r"(?P<name>\w+)DeadLetterQueueUrl")
 REASON = "reason"
 FIRST_SEEN = "first_seen"
-"""Message attributes of what Relaunch itself sends to a dead-letter queue."""
+"""Message attributes that Relaunch sets when it sends a message to a dead-letter queue."""
 
 
 class GivenUpBy(StrEnum):
-    """Who put a message into a dead-letter queue."""
+    """Who sent a message to a dead-letter queue."""
 
-    RELAUNCH = "relaunch"  # it can never succeed, or its last try failed
-    SQS = "sqs"  # it was received maxReceiveCount times and never deleted
-    EVENTBRIDGE = "eventbridge"  # it could not be delivered to its queue
-    LAMBDA = "lambda"  # an asynchronous call failed for good
+    RELAUNCH = "relaunch"  # permanent error, or the last receive failed
+    SQS = "sqs"  # received maxReceiveCount times without being deleted
+    EVENTBRIDGE = "eventbridge"  # the event could not be delivered to its target
+    LAMBDA = "lambda"  # an asynchronous invocation failed after all retries
     UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterQueue:
-    """A dead-letter queue of the stack; `source_url` is the queue it belongs to, None where a function has none."""
+    """A dead-letter queue of the stack; `source_url` is its source queue, None for a function without a queue."""
 
     name: str
     url: str
@@ -35,10 +35,10 @@ class DeadLetterQueue:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterMessage:
-    """One message of a dead-letter queue, as ReceiveMessage gives it.
+    """A message of a dead-letter queue as returned by ReceiveMessage.
 
-    `sent_at` is SentTimestamp, which a message that SQS moved keeps from its first queue. `receive_count` counts
-    receives of all queues, those by people who look included. `receipt` is what it can be put back or deleted by.
+    `sent_at` is SentTimestamp; a message moved by SQS keeps that of its source queue. `receive_count` counts receives
+    from all queues, including those by the command. `receipt` is the receipt handle.
     """
 
     queue: DeadLetterQueue
@@ -54,7 +54,7 @@ class DeadLetterMessage:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterCause:
-    """Why a message was given up, and when it was first and last seen; None where nobody says."""
+    """Why a message is in a dead-letter queue, and when it was first and last received; None if unknown."""
 
     given_up_by: GivenUpBy
     reason: str
@@ -63,58 +63,58 @@ class DeadLetterCause:
 
 
 def find_queues(outputs: Mapping[str, str]) -> tuple[DeadLetterQueue, ...]:
-    """Return the dead-letter queues among the outputs of a deployed stack, by name.
+    """Return the dead-letter queues in the outputs of a stack, ordered by name.
 
-    `TaskChangesDeadLetterQueueUrl` is that of `task-changes`; it belongs to the queue of `TaskChangesQueueUrl`.
+    `TaskChangesDeadLetterQueueUrl` is the queue `task-changes`, whose source queue is `TaskChangesQueueUrl`.
     """
     queues = []
     for output, url in outputs.items():
-        if named := _URL_OUTPUT.fullmatch(output):
-            name = re.sub(r"(?<!^)(?=[A-Z])", "-", named["name"]).lower()
-            queues.append(DeadLetterQueue(name, url, outputs.get(f"{named['name']}QueueUrl")))
+        if match := _URL_OUTPUT.fullmatch(output):
+            name = re.sub(r"(?<!^)(?=[A-Z])", "-", match["name"]).lower()
+            queues.append(DeadLetterQueue(name, url, outputs.get(f"{match['name']}QueueUrl")))
     return tuple(sorted(queues, key=lambda queue: queue.name))
 
 
-def explain_dead_letter(letter: DeadLetterMessage) -> DeadLetterCause:
-    """Return why a message was given up, from whatever its sender left with it."""
-    if REASON in letter.attributes:
-        first_at = _moment(letter.attributes.get(FIRST_SEEN))
-        return DeadLetterCause(GivenUpBy.RELAUNCH, letter.attributes[REASON], first_at, letter.sent_at)
-    if "ERROR_CODE" in letter.attributes:
-        return _undelivered(letter)
-    if letter.source_arn:
-        queue = letter.source_arn.rpartition(":")[2]
+def explain_dead_letter(message: DeadLetterMessage) -> DeadLetterCause:
+    """Return why a message is in a dead-letter queue, from its attributes and its body."""
+    if REASON in message.attributes:
+        first_at = _parse_timestamp(message.attributes.get(FIRST_SEEN))
+        return DeadLetterCause(GivenUpBy.RELAUNCH, message.attributes[REASON], first_at, message.sent_at)
+    if "ERROR_CODE" in message.attributes:
+        return _explain_undelivered_event(message)
+    if message.source_arn:
+        queue = message.source_arn.rpartition(":")[2]
         reason = f"moved by SQS from {queue}: tried as often as it may be; the log of its function says why"
         # SQS does not say when it moved a message.
-        return DeadLetterCause(GivenUpBy.SQS, reason, letter.sent_at, None)
-    return _failed_call(letter) or DeadLetterCause(
-        GivenUpBy.UNKNOWN, "nothing says why it is here", letter.sent_at, letter.sent_at
+        return DeadLetterCause(GivenUpBy.SQS, reason, message.sent_at, None)
+    return _explain_failed_invocation(message) or DeadLetterCause(
+        GivenUpBy.UNKNOWN, "nothing says why it is here", message.sent_at, message.sent_at
     )
 
 
-def _undelivered(letter: DeadLetterMessage) -> DeadLetterCause:
+def _explain_undelivered_event(message: DeadLetterMessage) -> DeadLetterCause:
     """Read the attributes of EventBridge ("Using dead-letter queues", Amazon EventBridge User Guide)."""
-    given = letter.attributes
-    retries = f" after {given['RETRY_ATTEMPTS']} retries" if "RETRY_ATTEMPTS" in given else ""
-    words = ": ".join(each for each in (given["ERROR_CODE"], given.get("ERROR_MESSAGE")) if each)
-    event_at = _moment(_members(letter.body).get("time"))
-    return DeadLetterCause(GivenUpBy.EVENTBRIDGE, f"not delivered{retries}: {words}", event_at, letter.sent_at)
+    attributes = message.attributes
+    retries = f" after {attributes['RETRY_ATTEMPTS']} retries" if "RETRY_ATTEMPTS" in attributes else ""
+    error = ": ".join(each for each in (attributes["ERROR_CODE"], attributes.get("ERROR_MESSAGE")) if each)
+    event_at = _parse_timestamp(_json_object(message.body).get("time"))
+    return DeadLetterCause(GivenUpBy.EVENTBRIDGE, f"not delivered{retries}: {error}", event_at, message.sent_at)
 
 
-def _failed_call(letter: DeadLetterMessage) -> DeadLetterCause | None:
+def _explain_failed_invocation(message: DeadLetterMessage) -> DeadLetterCause | None:
     """Read the invocation record of an OnFailure destination ("Asynchronous invocation", AWS Lambda)."""
-    record = _members(letter.body)
+    record = _json_object(message.body)
     context, answer = record.get("requestContext"), record.get("responsePayload")
     if not isinstance(context, dict) or "condition" not in context:
         return None
-    said = answer if isinstance(answer, dict) else {}
-    error = ": ".join(str(said[name]) for name in ("errorType", "errorMessage") if said.get(name))
+    details = answer if isinstance(answer, dict) else {}
+    error = ": ".join(str(details[name]) for name in ("errorType", "errorMessage") if details.get(name))
     reason = f"{context['condition']} after {context.get('approximateInvokeCount', '?')} calls"
-    last_at = _moment(record.get("timestamp")) or letter.sent_at
+    last_at = _parse_timestamp(record.get("timestamp")) or message.sent_at
     return DeadLetterCause(GivenUpBy.LAMBDA, f"{reason}: {error}" if error else reason, None, last_at)
 
 
-def _members(body: str) -> dict[str, Any]:
+def _json_object(body: str) -> dict[str, Any]:
     try:
         members = json.loads(body)
     except (ValueError, RecursionError):
@@ -122,9 +122,9 @@ def _members(body: str) -> dict[str, Any]:
     return members if isinstance(members, dict) else {}
 
 
-def _moment(text: object) -> datetime | None:
+def _parse_timestamp(text: object) -> datetime | None:
     try:
-        moment = datetime.fromisoformat(str(text))
+        timestamp = datetime.fromisoformat(str(text))
     except ValueError:
         return None
-    return moment if moment.tzinfo else None
+    return timestamp if timestamp.tzinfo else None

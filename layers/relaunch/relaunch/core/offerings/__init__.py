@@ -1,4 +1,4 @@
-"""What can be had: instance types, prices, quotas, rates of interruption, and what failed lately.
+"""Offerings: instance types, prices, quotas, interruption rates and recent capacity failures.
 
 Imports definitions only.
 """

@@ -1,4 +1,4 @@
-"""The machine images that ECS recommends for instance types with accelerators, and which parameter names them.
+"""The AMIs that ECS recommends for accelerated instance types, and the SSM parameters that contain their IDs.
 
 Sources: "Retrieving Amazon ECS-optimized Linux AMI metadata", "Amazon ECS-optimized Linux AMIs" and "Amazon ECS task
 definitions for AWS Neuron machine learning workloads" (ECS Developer Guide), "Use a GPU workload AMI" (AWS Batch User
@@ -11,7 +11,7 @@ from enum import StrEnum
 from relaunch.core.offerings.instance_types import InstanceType
 
 _PREFIX = "/aws/service/ecs/optimized-ami"
-# Where the ECS Developer Guide says that there are Neuron images, of both systems.
+# Regions with Neuron AMIs of both operating systems, according to the ECS Developer Guide.
 NEURON_REGIONS = frozenset(
     {
         "ap-northeast-1",
@@ -33,18 +33,19 @@ NEURON_REGIONS = frozenset(
         "us-west-2",
     }
 )
-_AGED_FAMILIES = frozenset({"g2", "p2"})
+# Their GPUs need driver branch 470 or older.
+_OLD_GPU_FAMILIES = frozenset({"g2", "p2"})
 
 
 class AmiKind(StrEnum):
-    """What an image has drivers for."""
+    """The accelerators that an AMI has drivers for."""
 
     GPU = "gpu"
     NEURON = "neuron"
 
 
 class AmiSystem(StrEnum):
-    """The operating system; the newer one comes first."""
+    """The operating system of an AMI, newest first."""
 
     AMAZON_LINUX_2023 = "amazon-linux-2023"
     AMAZON_LINUX_2 = "amazon-linux-2"
@@ -52,9 +53,9 @@ class AmiSystem(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ami:
-    """A recommended image: None is what is not known.
+    """A recommended AMI; fields that are not known are None.
 
-    `parameter` is the public SSM parameter that names it; a launch template takes `resolve:ssm:<parameter>/image_id`.
+    `parameter` is the public SSM parameter; a launch template can refer to it by `resolve:ssm:<parameter>/image_id`.
     """
 
     kind: AmiKind
@@ -69,24 +70,24 @@ class Ami:
 
 
 def ami_kind(machine: InstanceType) -> AmiKind | None:
-    """Return the kind of image that a type needs; None for accelerators that jobs cannot use."""
+    """Return the kind of AMI that an instance type needs; None for accelerators that jobs cannot use."""
     if not machine.is_supported:
         return None
     return AmiKind.NEURON if machine.neuron_devices else AmiKind.GPU
 
 
 def ami_parameter(kind: AmiKind, system: AmiSystem) -> str:
-    """Return the name of the public SSM parameter with the recommended image."""
-    is_old_neuron = kind is AmiKind.NEURON and system is AmiSystem.AMAZON_LINUX_2
-    return f"{_PREFIX}/{system}/{'inf' if is_old_neuron else kind}/recommended"
+    """Return the name of the public SSM parameter of the recommended AMI."""
+    is_neuron_on_al2 = kind is AmiKind.NEURON and system is AmiSystem.AMAZON_LINUX_2
+    return f"{_PREFIX}/{system}/{'inf' if is_neuron_on_al2 else kind}/recommended"
 
 
 def ami_rejection(machine: InstanceType) -> str:
-    """Say why the recommended images do not run on a type; empty when nothing is known against them."""
+    """Return why the recommended AMI does not work on an instance type; empty if nothing is known against it."""
     if ami_kind(machine) is None:
         maker = machine.accelerator_manufacturer
         return f"its accelerator is {maker} {machine.accelerator_model}, which ECS has no image for"
-    if machine.name.partition(".")[0] in _AGED_FAMILIES:
+    if machine.name.partition(".")[0] in _OLD_GPU_FAMILIES:
         return (
             f"its {machine.accelerator_model} needs an NVIDIA driver of the 470 branch or older, and ECS's GPU images "
             "have had newer ones since release 20230912: build an image of your own"
@@ -97,14 +98,14 @@ def ami_rejection(machine: InstanceType) -> str:
 
 
 def ami_absence(kind: AmiKind, region: str) -> str:
-    """Say what is known of a region in which a parameter is not found."""
+    """Return why a region has no such parameter, as far as it is known."""
     if kind is AmiKind.NEURON and region not in NEURON_REGIONS:
         return f"ECS publishes Neuron images in {len(NEURON_REGIONS)} regions, and {region} is none of them"
     return f"SSM has no such parameter in {region}"
 
 
 def system_notice(system: AmiSystem) -> str:
-    """Say what should be known of a system; empty for the one that ECS recommends."""
+    """Return a notice about an operating system; empty for the one that ECS recommends."""
     if system is AmiSystem.AMAZON_LINUX_2:
         return "ECS-optimized Amazon Linux 2 reached its end of life on 30 June 2026: it gets no more updates"
     return ""

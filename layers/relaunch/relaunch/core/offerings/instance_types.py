@@ -1,4 +1,4 @@
-"""Instance types and what they carry."""
+"""Instance types and their accelerators."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -9,16 +9,15 @@ AWS_NEURON = "AWS"
 
 @dataclass(frozen=True, slots=True)
 class InstanceType:
-    """One EC2 instance type with an accelerator.
+    """An EC2 instance type with an accelerator.
 
-    Memory is in MiB as DescribeInstanceTypes reports it: a 24 GB A10G reports 22,888. `gpu_memory_mib` and
-    `neuron_memory_mib` are per card and per device.
-    `gpu_count` counts physical GPUs; a fractional type (g6f) has 0 and `logical_gpu_count` 1.
-    `compute_capability` is NVIDIA's, None for everything else. `efa_interfaces` is the most a machine can have, 0 where
-    EFA is not supported. `has_nvlink` says that its GPUs see each other over NVLink. `nvme_gb` is the size of its local
-    disks in GB, together; they are NVMe but for g2. `usage_classes` are EC2's words: spot, on-demand, capacity-block;
-    they say what is allowed, not what is to be had. `network` is EC2's text.
-    `source` says where the row comes from (package and version, or the overlay and its reason).
+    Memory is in MiB as reported by DescribeInstanceTypes: a 24 GB A10G reports 22,888. `gpu_memory_mib` and
+    `neuron_memory_mib` are per GPU and per device. `gpu_count` counts physical GPUs; a fractional type (g6f) has 0, and
+    a `logical_gpu_count` of 1. `compute_capability` is NVIDIA's, None for other manufacturers. `efa_interfaces` is the
+    maximum, 0 without EFA support. `has_nvlink` is whether NVLink connects the GPUs. `nvme_gb` is the total size of the
+    instance store in GB (NVMe, except on g2). `usage_classes` are EC2's: spot, on-demand, capacity-block; they do not
+    mean that there is capacity. `network` is EC2's description of the network performance. `source` is where the row
+    comes from: a package and its version, or the overlay and its reason.
     """
 
     name: str
@@ -46,46 +45,46 @@ class InstanceType:
 
     @property
     def is_supported(self) -> bool:
-        """Tell whether jobs can run on it: NVIDIA GPUs and AWS Neuron devices only."""
+        """Return whether jobs can use its accelerator: only NVIDIA GPUs and AWS Neuron devices are supported."""
         return self.accelerator_manufacturer in (NVIDIA, AWS_NEURON)
 
     @property
     def is_fractional(self) -> bool:
-        """Tell whether it has a part of a GPU instead of whole ones."""
+        """Return whether it has a fraction of a GPU."""
         return self.gpu_partition_size < 1
 
     @property
     def neuron_cores(self) -> int:
-        """Return the NeuronCores of all its devices."""
+        """Return the number of NeuronCores of all devices."""
         return self.neuron_devices * self.neuron_cores_per_device
 
     @property
     def accelerator_count(self) -> int:
-        """Return its GPUs (logical ones, so that a part of one counts as one) or Neuron devices."""
+        """Return the number of logical GPUs (a fraction of a GPU counts as one) or of Neuron devices."""
         return self.neuron_devices or self.logical_gpu_count
 
     @property
     def accelerator_memory_mib(self) -> int:
-        """Return the memory of one card or device."""
+        """Return the memory of one GPU or device."""
         return self.neuron_memory_mib or self.gpu_memory_mib
 
 
 def known_models(catalogue: Mapping[str, InstanceType]) -> tuple[str, ...]:
-    """Return the models a definition's `gpu.model` may name, sorted."""
+    """Return the GPU models that a definition may name, sorted."""
     gpus = (row for row in catalogue.values() if row.is_supported and row.logical_gpu_count)
     return tuple(sorted({row.accelerator_model for row in gpus}))
 
 
 def is_same_name(left: str, right: str) -> bool:
-    """Tell whether two names are the same but for case, spaces, dots, dashes and underscores."""
+    """Return whether two names are equal, ignoring case, spaces, dots, dashes and underscores."""
     return left == right or _letters(left) == _letters(right)
 
 
 def nearest_names(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
-    """Name the known names that `name` may have been meant to be, nearest first, at most `limit`.
+    """Return the known names that are most similar to `name`, at most `limit`, the most similar first.
 
-    For instance types (`nearest_names("g5xlarge", catalogue)`), models (`known_models`) and any other words.
-    Upper and lower case, spaces, dots, dashes and underscores do not count. Empty when nothing is near.
+    Case, spaces, dots, dashes and underscores are ignored. Similar names have an edit distance of at most a third of
+    the longer name, or one contains the other.
     """
     wanted = _letters(name)
     ranked = []
@@ -103,7 +102,7 @@ def _letters(name: str) -> str:
 
 
 def _edit_distance(left: str, right: str) -> int:
-    """Count the insertions, deletions and replacements that turn one word into the other (Levenshtein)."""
+    """Return the Levenshtein distance: the least number of insertions, deletions and replacements of letters."""
     previous = list(range(len(right) + 1))
     for row, letter in enumerate(left, start=1):
         current = [row]

@@ -1,4 +1,4 @@
-"""Offerings: what can be launched, where, how bought, and at which price."""
+"""Offerings: instance types with zone, purchase option and price."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,23 +6,21 @@ from datetime import datetime
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.instance_types import InstanceType
-from relaunch.core.offerings.interruption_rate import usual_interruptions_per_hour
-from relaunch.core.offerings.placement_score import share_of_usual_interruptions
+from relaunch.core.offerings.interruption_rate import estimated_interruptions_per_hour
+from relaunch.core.offerings.placement_score import interruption_rate_factor
 
 
 @dataclass(frozen=True, slots=True)
 class Offering:
-    """An instance type in a zone by a purchase option, at a price in USD per hour.
+    """An instance type in a zone with a purchase option, at a price in USD per hour.
 
-    `zone` is None where the way to the machine does not choose one (capacity providers); `zones` then names those the
-    price was taken from, and the price is their highest: what it can cost.
-    `price_usd_per_hour` is None when no price is known; `price_at` says from when the price is.
-    `on_demand_usd_per_hour` is the same type's on-demand price, for the saving.
-    `is_managed` tells that the capacity provider is one of ECS Managed Instances; `disk_gib` is the size of its
-    machines' root volume, None where nobody says it.
-    `interruptions_per_hour` is how often a spot machine is taken away, None: as usual for its type, and less often the
-    better its spot placement score. `placement_score` is EC2's, from 1 (hardly) to 10 (very likely): where there is no
-    zone, of the type's family in the region (core.offerings.placement_score), else of the spot types of the zone.
+    `zone` is None for capacity providers, whose Auto Scaling group chooses the zone; `zones` are then the zones whose
+    prices are known, and the price is the highest of them. `price_usd_per_hour` is None if unknown; `price_at` is the
+    time of the price. `on_demand_usd_per_hour` is the on-demand price of the same type. `is_managed` is whether the
+    capacity provider is one of ECS Managed Instances. `disk_gib` is the size of the root volume, None if unknown.
+    `interruptions_per_hour` is the expected rate for spot; None means the usual rate of the type, which is less with a
+    better spot placement score. `placement_score` is EC2's, from 1 (very unlikely) to 10 (very likely): without a zone
+    that of the type's family in the region (core.offerings.placement_score), else that of the spot types in the zone.
     """
 
     instance_type: InstanceType
@@ -40,14 +38,14 @@ class Offering:
 
     @property
     def key(self) -> "OfferingKey":
-        """Return what identifies this offering in the capacity memory."""
+        """Return the key of this offering in the capacity memory."""
         return OfferingKey(self.instance_type.name, self.zone, self.purchase)
 
     @property
     def expected_usd_per_hour(self) -> float | None:
-        """Return the price to reckon with: the known one, else the on-demand price; None when neither is known.
+        """Return the known price, else the on-demand price, else None.
 
-        Spot without a known price is taken to cost what on-demand costs: it does not cost more.
+        A spot price is never above the on-demand price.
         """
         if self.price_usd_per_hour is not None:
             return self.price_usd_per_hour
@@ -55,25 +53,25 @@ class Offering:
 
     @property
     def interruption_rate(self) -> float:
-        """Return the interruptions per hour to reckon with; on-demand has none."""
+        """Return the expected interruptions per hour, 0 for on-demand."""
         if self.purchase is PurchaseOption.ON_DEMAND:
             return 0.0
         if self.interruptions_per_hour is not None:
             return self.interruptions_per_hour
-        usual = usual_interruptions_per_hour(self.instance_type.name)
-        # A zone's score is that of all types asked about together: it would make a scarce one look as safe as they are.
-        return usual if self.zone else usual * share_of_usual_interruptions(self.placement_score)
+        usual = estimated_interruptions_per_hour(self.instance_type.name)
+        # The score of a zone is that of all requested types together, which says nothing about a scarce one among them.
+        return usual if self.zone else usual * interruption_rate_factor(self.placement_score)
 
     @property
     def saving(self) -> float | None:
-        """Return the share of the on-demand price that is saved, None when either price is unknown."""
+        """Return the saving as a fraction of the on-demand price, None if either price is unknown."""
         if self.price_usd_per_hour is None or not self.on_demand_usd_per_hour:
             return None
         return 1 - self.price_usd_per_hour / self.on_demand_usd_per_hour
 
     @property
     def spot_ratio(self) -> float | None:
-        """Return the spot price's share of the on-demand price; None for on-demand, and where a price is unknown."""
+        """Return the spot price as a fraction of the on-demand price; None for on-demand or if a price is unknown."""
         if self.purchase is PurchaseOption.ON_DEMAND or (saving := self.saving) is None:
             return None
         return 1 - saving
@@ -81,22 +79,22 @@ class Offering:
 
 @dataclass(frozen=True, slots=True, order=True)
 class OfferingKey:
-    """Identity of an offering: type, zone (None: any), purchase option."""
+    """The key of an offering: instance type, zone (None: any zone) and purchase option."""
 
     instance_type: str
     zone: str | None
     purchase: PurchaseOption
 
     def __str__(self) -> str:
-        """Write `g5.xlarge spot us-east-1a`, without the zone where there is none."""
+        """Return `g5.xlarge spot us-east-1a`, or `g5.xlarge spot` without a zone."""
         return f"{self.instance_type} {self.purchase}" + (f" {self.zone}" if self.zone else "")
 
 
 @dataclass(frozen=True, slots=True)
 class CapacityFailure:
-    """An offering that failed or was interrupted lately; every job avoids it until `until`.
+    """A recent launch failure or interruption of an offering, which all jobs avoid until `until`.
 
-    `consecutive_failures` lengthen the avoidance each time (core.offerings.capacity_memory).
+    Each of `consecutive_failures` extends the time (core.offerings.capacity_memory).
     """
 
     offering: OfferingKey

@@ -1,8 +1,8 @@
-"""EC2's quotas on accelerated instances: counted in vCPU, for groups of families, spot and on-demand apart.
+"""EC2 quotas on accelerated instances: in vCPUs, by group of families, separate for spot and on-demand.
 
-Sources: "Amazon EC2 service quotas" and "Spot Instance quotas" (EC2 User Guide) for the groups. The codes are those
-that `aws service-quotas list-service-quotas --service-code ec2` shows; they are taken from public listings of 2026, and
-a code that AWS does not know leaves its quota unknown, which rejects nothing.
+Sources: "Amazon EC2 service quotas" and "Spot Instance quotas" (EC2 User Guide) for the groups; public listings of 2026
+for the codes, which `aws service-quotas list-service-quotas --service-code ec2` shows. If AWS does not know a code, the
+quota is unknown and rejects nothing.
 """
 
 from collections.abc import Mapping
@@ -14,25 +14,25 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """One quota, as the Service Quotas console names it."""
+    """A quota as named in the Service Quotas console."""
 
     code: str
     name: str
 
     def __str__(self) -> str:
-        """Write it so that it can be found in the console: name and code."""
+        """Return the name and the code, as the console shows them."""
         return f'"{self.name}" ({self.code})'
 
 
 @dataclass(frozen=True, slots=True)
-class QuotaRoom:
-    """How many vCPU the account may have of a quota, and how many of them machines of our open jobs use."""
+class QuotaUsage:
+    """The vCPUs of a quota, and how many of them the instances of open jobs use."""
 
     vcpus: float
     used_vcpus: float = 0.0
 
 
-Quotas = Mapping[str, QuotaRoom]
+Quotas = Mapping[str, QuotaUsage]
 """Quotas by code."""
 
 NO_QUOTAS: Quotas = MappingProxyType({})
@@ -56,13 +56,13 @@ _QUOTAS = MappingProxyType(
 )
 
 QUOTA_CODES = tuple(sorted({quota.code for quota in _QUOTAS.values()}))
-"""The codes of all quotas that are known here."""
+"""The codes of all known quotas."""
 
 
 def quota_of(instance_type: str, purchase: PurchaseOption) -> Quota | None:
-    """Return the quota that a machine of this type counts against, None when it is not known here.
+    """Return the quota that applies to an instance type, None if unknown.
 
-    The letters before the generation's number name the group: `g` of `g6e.xlarge`, `trn` of `trn2.48xlarge`.
+    The letters before the generation number determine the group: `g` in `g6e.xlarge`, `trn` in `trn2.48xlarge`.
     """
     letters = ""
     for letter in instance_type:

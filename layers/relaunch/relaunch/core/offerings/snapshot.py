@@ -1,7 +1,6 @@
-"""What is known of one region's offerings at a time: types, zones, prices, odds, quotas, each as of its own time.
+"""A snapshot of a region's offerings: instance types, zones, prices, placement scores and quotas.
 
-A snapshot is refreshed part by part, each as often as it changes: a part that cannot be had keeps its old content and
-its old age.
+Each part has its own time and is refreshed separately; a part whose refresh fails keeps its content and its time.
 """
 
 from collections.abc import Collection, Mapping
@@ -13,7 +12,7 @@ from typing import Any
 from relaunch.core.offerings.instance_types import InstanceType
 
 STALE_AFTER = timedelta(days=3)
-"""Prices older than this are said to be stale: they are refreshed daily."""
+"""Prices are refreshed daily; older ones than this are reported as stale."""
 
 
 class SnapshotPart(StrEnum):
@@ -29,7 +28,7 @@ class SnapshotPart(StrEnum):
 
     @property
     def label(self) -> str:
-        """Return its name for people."""
+        """Return the name to display."""
         return _LABELS[self]
 
 
@@ -42,26 +41,26 @@ _LABELS = {
     SnapshotPart.QUOTAS: "quotas",
     SnapshotPart.PLACEMENT_SCORES: "placement scores",
 }
-# Types, zones and prices are better old than not at all. These are not: an old quota would refuse for good what AWS
-# has granted meanwhile, and odds are those of the moment.
-_COUNTS_FOR = {SnapshotPart.QUOTAS: timedelta(days=1), SnapshotPart.PLACEMENT_SCORES: timedelta(hours=6)}
+# Parts that are dropped when older than this: an old quota would permanently reject what AWS has granted since, and
+# placement scores change with the market. Old types, zones and prices are better than none.
+_MAX_AGES = {SnapshotPart.QUOTAS: timedelta(days=1), SnapshotPart.PLACEMENT_SCORES: timedelta(hours=6)}
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a part is from (`EC2`, `AWS Price List`, a package), and of when."""
+    """The source of a part (`EC2`, `AWS Price List`, a package) and its time."""
 
     source: str
     at: datetime
 
     def is_stale(self, now: datetime) -> bool:
-        """Tell whether it is older than three days."""
+        """Return whether it is older than STALE_AFTER."""
         return now - self.at > STALE_AFTER
 
 
 @dataclass(frozen=True, slots=True)
 class PriceOrigin:
-    """Where the prices of one kind are from."""
+    """The origin of a part."""
 
     part: SnapshotPart
     origin: Origin
@@ -69,12 +68,12 @@ class PriceOrigin:
 
 @dataclass(frozen=True, slots=True)
 class OfferingsSnapshot:
-    """One region's offerings.
+    """The offerings of one region.
 
-    `instance_types` are those that the bundled catalogue does not know. `zones` are by type, and have only types that
-    the region offers. Prices are for Linux, in USD: on-demand by type, spot by type and zone, gp3 volumes per GiB and
-    month. `vcpus_by_quota` are the account's quotas by code, `placement_scores` EC2's odds by type, of the stack's spot
-    types alone (core.offerings.placement_score). A part without an origin is not known.
+    `instance_types` are those that are missing in the bundled catalogue. `zones` maps the types that the region offers
+    to their zones. Prices are for Linux, in USD: on-demand by type, spot by type and zone, gp3 per GiB and month.
+    `vcpus_by_quota` are the account's quotas by code, `placement_scores` the spot placement scores of the stack's spot
+    types (core.offerings.placement_score). A part without an origin is unknown.
     """
 
     region: str
@@ -88,14 +87,14 @@ class OfferingsSnapshot:
     origins: Mapping[SnapshotPart, Origin] = field(default_factory=dict)
 
     def with_part(self, part: SnapshotPart, content: Any, origin: Origin) -> "OfferingsSnapshot":
-        """Return it with one part replaced."""
+        """Return a copy with one part replaced."""
         changes: dict[str, Any] = {part.value: content, "origins": {**self.origins, part: origin}}
         return replace(self, **changes)
 
     def as_of(self, now: datetime) -> "OfferingsSnapshot":
-        """Return it without the parts that are too old to count: quotas of a day, odds of six hours."""
+        """Return a copy without outdated parts: quotas older than a day, placement scores older than six hours."""
         old = {
-            part for part, limit in _COUNTS_FOR.items() if part in self.origins and now - self.origins[part].at > limit
+            part for part, limit in _MAX_AGES.items() if part in self.origins and now - self.origins[part].at > limit
         }
         if not old:
             return self
@@ -104,7 +103,7 @@ class OfferingsSnapshot:
         return replace(self, **emptied, origins=left)
 
     def filled_from(self, other: "OfferingsSnapshot") -> "OfferingsSnapshot":
-        """Return it with the parts that it does not know taken from another one."""
+        """Return a copy with unknown parts taken from another snapshot."""
         filled = self
         for part in other.origins.keys() - self.origins.keys():
             filled = filled.with_part(part, getattr(other, part.value), other.origins[part])
@@ -114,9 +113,9 @@ class OfferingsSnapshot:
 def unknown_types(
     described: Mapping[str, InstanceType], catalogue: Mapping[str, InstanceType]
 ) -> dict[str, InstanceType]:
-    """Return the types that the catalogue does not have, with what it knows of their accelerator's model.
+    """Return the types that are missing in the catalogue, with the compute capability of their GPU model.
 
-    Rows of the catalogue stay as they are: they are corrected by hand where EC2 is wrong.
+    Types in the catalogue are left out, because the catalogue corrects errors in EC2's answers.
     """
     capabilities = {row.accelerator_model: row.compute_capability for row in catalogue.values()}
     return {
@@ -127,5 +126,5 @@ def unknown_types(
 
 
 def offered_types(snapshot: OfferingsSnapshot, catalogue: Collection[str]) -> list[str]:
-    """Return the names of the types that the region offers; all that are known where its zones are not."""
+    """Return the names of the types that the region offers, or all known types if its zones are unknown."""
     return sorted(snapshot.zones or {*catalogue, *snapshot.instance_types})

@@ -1,4 +1,4 @@
-"""What would run: revisions of task definitions, and the images of their containers.
+"""Revisions of task definitions, and the images of their containers.
 
 Imports definitions and offerings only.
 """

@@ -1,7 +1,8 @@
-"""Container images in ECR: by digest, so that attempt 2 runs the code of attempt 1; and what machines they are for.
+"""Container images in ECR: their digests and platforms.
 
-A tag can move between two attempts. ECS itself resolves tags for services only; a standalone task pulls whatever the
-tag names when it starts ("Amazon ECS service deployments", container image resolution).
+Images are pinned by digest so that all attempts of a job run the same code: a tag can move between two attempts. ECS
+resolves tags to digests for services only; a standalone task pulls the image that the tag refers to at its start
+("Amazon ECS service deployments", container image resolution).
 """
 
 import re
@@ -15,12 +16,12 @@ _ECR_IMAGE = re.compile(
     r"(?P<repository>[a-z0-9][a-z0-9._/-]*)(?::(?P<tag>[A-Za-z0-9_][A-Za-z0-9._-]*))?(?:@(?P<digest>sha256:[0-9a-f]+))?"
 )
 _ECS_ARN = re.compile(r"arn:[^:]+:ecs:(?P<region>[^:]+):(?P<account>[0-9]+):.*")
-_SHOWN_DIGITS = 12
+_DIGEST_PREFIX_LENGTH = 12
 
 
 @dataclass(frozen=True, slots=True)
 class EcrImage:
-    """An image in ECR as a container definition names it; `tag` is `latest` where none is named, as for docker."""
+    """An image in ECR as in a container definition; the default of `tag` is Docker's."""
 
     registry: str
     account: str
@@ -30,19 +31,19 @@ class EcrImage:
     digest: str = ""
 
     def at(self, digest: str) -> str:
-        """Return the image's name by digest, in the one form ECS documents: `registry/repository@sha256:…`."""
+        """Return the image URI with a digest, as documented for ECS: `registry/repository@sha256:…`."""
         return f"{self.registry}/{self.repository}@{digest}"
 
     def __str__(self) -> str:
-        """Write `repository:tag`, for people."""
+        """Return `repository:tag`."""
         return f"{self.repository}:{self.tag}"
 
 
 @dataclass(frozen=True, slots=True)
 class ImagePin:
-    """An image that is to be looked up for a container, by tag or by the digest that the container names.
+    """An image of a container to be resolved, by its tag or its digest.
 
-    `is_own` tells that it is in the account's own registry; `is_awaited` that it is the image a job waits for.
+    `is_own` is whether the registry is that of the account, `is_awaited` whether it is the image of the job's trigger.
     """
 
     container: str
@@ -53,9 +54,9 @@ class ImagePin:
 
 @dataclass(frozen=True, slots=True)
 class FoundImage:
-    """An image as ECR has it: its digest, and the platforms it is for (`linux/arm64`).
+    """The digest of an image in ECR and its platforms (`linux/arm64`).
 
-    Either is empty where ECR does not tell it; `unknown` says why.
+    Either is empty if it cannot be determined; `unknown` is the reason.
     """
 
     digest: str
@@ -64,7 +65,7 @@ class FoundImage:
 
 
 def parse_ecr_image(name: str) -> EcrImage | None:
-    """Read the name of an image; None when it is not in a private registry of ECR."""
+    """Parse an image URI; return None if it is not in a private ECR registry."""
     match = _ECR_IMAGE.fullmatch(name)
     if match is None:
         return None
@@ -82,10 +83,10 @@ def parse_ecr_image(name: str) -> EcrImage | None:
 def plan_pins(
     revision: Revision, wanted: tuple[str, str] | None = None
 ) -> tuple[tuple[ImagePin, ...], tuple[str, ...]]:
-    """Say which images of a revision to look up, and in words why the others are left as they are.
+    """Return the images of a revision to resolve, and for each other image a note why it is left unchanged.
 
-    `wanted` (repository, tag) is what the job's trigger is about: it replaces the image of every container that runs
-    an image of this repository of the account's own registry, also one that is named by digest.
+    `wanted` is the repository and tag of the job's trigger: it replaces the image of every container with an image of
+    this repository of the account's own registry, also if that has a digest.
     """
     pins: list[ImagePin] = []
     notes: list[str] = []
@@ -101,31 +102,31 @@ def plan_pins(
 
 
 def _plan_pin(container: str, name: str, revision: Revision, wanted: tuple[str, str] | None) -> ImagePin | str:
-    image, home = parse_ecr_image(name), _ECS_ARN.fullmatch(revision.arn)
+    image, arn = parse_ecr_image(name), _ECS_ARN.fullmatch(revision.arn)
     if image is None:
         return f"{container} keeps {name}, which is not in ECR"
-    if home is not None and image.region != home["region"]:
+    if arn is not None and image.region != arn["region"]:
         return f"{container} keeps {name}, which is in another region"
-    is_own = home is None or image.account == home["account"]
+    is_own = arn is None or image.account == arn["account"]
     if wanted is not None and is_own and image.repository == wanted[0]:
         return ImagePin(container, replace(image, tag=wanted[1], digest=""), is_own, is_awaited=True)
     return ImagePin(container, image, is_own)
 
 
 def describe_pin(pin: ImagePin, found: FoundImage) -> str:
-    """Say for people what a container runs, and what machines that is for."""
+    """Return a sentence on the image of a container and its platforms."""
     if not found.digest and not pin.image.digest:
         return f"{pin.container} keeps {pin.image.registry}/{pin.image}, {found.unknown}"
     if pin.image.digest:
-        named = f"{pin.container} names {pin.image.repository} by digest"
+        text = f"{pin.container} names {pin.image.repository} by digest"
     else:
-        named = f"{pin.container} runs {pin.image} ({found.digest[: len('sha256:') + _SHOWN_DIGITS]})"
+        text = f"{pin.container} runs {pin.image} ({found.digest[: len('sha256:') + _DIGEST_PREFIX_LENGTH]})"
     if not found.platforms:
-        return f"{named}, whose platform is not known: {found.unknown}"
-    return f"{named} for {' and '.join(found.platforms)}"
+        return f"{text}, whose platform is not known: {found.unknown}"
+    return f"{text} for {' and '.join(found.platforms)}"
 
 
 def with_platforms(revision: Revision, platforms: Mapping[str, tuple[str, ...]]) -> Revision:
-    """Return the revision with what is known of the images that these containers run."""
+    """Return a copy of the revision with the platforms of the containers' images."""
     containers = (replace(each, platforms=platforms.get(each.name, each.platforms)) for each in revision.containers)
     return replace(revision, containers=tuple(containers))

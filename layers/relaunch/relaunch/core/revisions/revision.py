@@ -1,4 +1,4 @@
-"""Task definition revisions: which one is newest, and what it asks of a machine."""
+"""Task definition revisions: their order and their resource requirements."""
 
 import re
 from collections.abc import Iterable
@@ -6,21 +6,21 @@ from dataclasses import dataclass
 
 ACTIVE = "ACTIVE"
 
+NEURON_DEVICE_PATH = re.compile(r"/dev/neuron(?P<number>[0-9]+)")
 _REVISION_ARN = re.compile(r"(?:arn:[^:]+:ecs:[^:]*:[^:]*:task-definition/)?(?P<family>[^:/]+):(?P<revision>[0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerRequirement:
-    """What one container of a revision asks for; memory in MiB, the hard limit or else the reservation.
+    """The resource requirements of a container; memory in MiB is the hard limit, or else the reservation.
 
-    `gpu_count` counts whole GPUs (`ALL` as one). A container has none of them when it shares a card (`gpu_share_mib` of
-    its memory, by NVIDIA MPS) or takes the part of a GPU that fractional instance types have (`gpu_partition`).
-    `platforms` are those its image is for (`linux/arm64`), as its registry tells; none where that is not known.
+    `gpu_count` is the number of whole GPUs (1 for `ALL`); it is 0 for a container with a share of a GPU by NVIDIA MPS
+    (`gpu_share_mib` of its memory) or with a fraction of a GPU on a fractional instance type (`gpu_partition`).
+    `platforms` are those of its image (`linux/arm64`); empty if unknown.
     """
 
     name: str
     image: str
-    is_essential: bool = True
     gpu_count: int = 0
     memory_mib: int = 0
     vcpus: float = 0.0
@@ -33,9 +33,9 @@ class ContainerRequirement:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """A pinned revision of an ECS task definition and what placing it needs.
+    """A revision of an ECS task definition and its requirements for placement.
 
-    `placement_constraint_count` counts the revision's own constraints: RunTask allows ten with them included.
+    `placement_constraint_count` is the number of its own constraints, which count towards RunTask's limit of ten.
     `architecture` is ECS's `X86_64` or `ARM64`.
     """
 
@@ -51,29 +51,29 @@ class Revision:
 
     @property
     def gpu_count(self) -> int:
-        """Return the whole GPUs of all containers together: one machine must have them all."""
+        """Return the number of whole GPUs of all containers, which must be on one instance."""
         return sum(container.gpu_count for container in self.containers)
 
 
 @dataclass(frozen=True, slots=True)
 class RevisionRow:
-    """A revision as ECS lists it: its ARN and its status, of which only ACTIVE can run new tasks."""
+    """The ARN and status of a revision; new tasks need an ACTIVE one."""
 
     arn: str
     status: str = ACTIVE
 
 
 def parse_revision_arn(arn: str) -> tuple[str, int] | None:
-    """Return family and revision of a task definition's ARN (or of `family:revision`); None when it is neither."""
+    """Return family and revision of a task definition ARN or of `family:revision`; None if it is neither."""
     match = _REVISION_ARN.fullmatch(arn)
     return (match["family"], int(match["revision"])) if match else None
 
 
 def rank_revisions(rows: Iterable[RevisionRow], family: str) -> tuple[str, ...]:
-    """Return the ARNs of the ACTIVE revisions of exactly this family, newest first.
+    """Return the ARNs of the ACTIVE revisions of a family, newest first.
 
-    Revisions are compared as numbers, and the order of the rows means nothing: emulators list 10 before 9, and families
-    whose name merely begins like this one.
+    Revisions are compared as numbers and families in full: emulators list revision 10 before 9, and also families that
+    only begin with the name.
     """
     found: dict[int, str] = {}
     for row in rows:

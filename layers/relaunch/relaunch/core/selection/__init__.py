@@ -1,4 +1,4 @@
-"""What fits a job, in which order: requirements, filters, shares of GPUs, Neuron devices, cost, notices.
+"""Selection of an offering: requirements, filters, shares of GPUs, Neuron devices, expected cost, notices.
 
 Imports definitions, offerings and revisions only.
 """

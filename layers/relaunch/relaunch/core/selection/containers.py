@@ -1,4 +1,4 @@
-"""The containers of a revision against what a job definition says of them: what `apply` refuses."""
+"""Checks of a job definition against the containers of a revision, for `apply`."""
 
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.revisions.revision import Revision
@@ -6,13 +6,13 @@ from relaunch.core.selection.gpu_share import find_conflict
 
 
 def container_problem(definition: JobDefinition, revision: Revision) -> str | None:
-    """Say what is wrong with the containers of this revision; None when one counts, and ECS takes them together."""
+    """Return what is wrong with the containers of a revision; None if the main one is known and ECS accepts them."""
     return _naming_problem(definition, revision) or _conflict(definition, revision)
 
 
 def _conflict(definition: JobDefinition, revision: Revision) -> str | None:
-    counted = definition.container or revision.containers[0].name
-    conflict = find_conflict(definition.accelerator.gpu, (each for each in revision.containers if each.name != counted))
+    main = definition.container or revision.containers[0].name
+    conflict = find_conflict(definition.accelerator.gpu, (each for each in revision.containers if each.name != main))
     return f"{revision.family}:{revision.revision}: {conflict}" if conflict else None
 
 

@@ -1,16 +1,16 @@
-"""What a job is expected to cost until it has finished: a low price does not pay when the work is lost again and again.
+"""The expected cost of a job until it has finished, including the work lost by interruptions.
 
-Assumptions, each a constant or a field below, to be replaced by what is measured of a job family:
+Assumptions, each a constant or a field below, to be replaced by measurements:
 
-- Interruptions come at a constant rate, whatever happened before (a Poisson process). On-demand machines have none.
-- A task that is interrupted begins again from its newest checkpoint, or from nothing when it keeps none. Checkpoints
-  are `CHECKPOINT_INTERVAL` apart, so that half an interval is lost on average. The save on SIGTERM, which loses nothing
-  when its warning comes in time, is not counted on: warnings are best effort.
-- Each start takes `START_OVERHEAD` that is paid and useless: the machine boots, the image is pulled, data are loaded.
-- After its last task a machine is paid for `IDLE_TAIL` more.
-- The time without a machine, between an interruption and the next start, costs nothing.
+- Interruptions of spot instances are a Poisson process with a constant rate; on-demand instances have none.
+- An interrupted task starts again from its latest checkpoint, or from the beginning without checkpoints. Checkpoints
+  are `CHECKPOINT_INTERVAL` apart, so half an interval is lost on average. The checkpoint on SIGTERM is not counted on,
+  because interruption warnings are best effort.
+- Each start costs `START_OVERHEAD`: the instance boots, the image is pulled, data are loaded.
+- After its last task an instance is paid for another `IDLE_TAIL`.
+- The time between an interruption and the next start costs nothing.
 
-The time paid for is then `start + segments * (e^(rate * segment) - 1) * (1 / rate + start)` (Daly, "A higher order
+The time paid for is `start + segments * (e^(rate * segment) - 1) * (1 / rate + start)` (Daly, "A higher order
 estimate of the optimum checkpoint interval for restart dumps", 2006), where a job without checkpoints is one segment.
 """
 
@@ -23,22 +23,21 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.offering import Offering
 
 START_OVERHEAD = timedelta(minutes=8)
-# A scale-in alarm wants 15 data points of a minute ("Amazon ECS cluster auto scaling", Developer Guide).
+# The scale-in alarm requires 15 one-minute data points ("Amazon ECS cluster auto scaling", Developer Guide).
 IDLE_TAIL = timedelta(minutes=15)
 CHECKPOINT_INTERVAL = timedelta(minutes=30)
 GP3_USD_PER_GIB_MONTH = 0.08
-"""gp3 in us-east-1 (EBS price page, November 2026): reckoned with where the region's own price is not known."""
+"""gp3 in us-east-1 (EBS price page, November 2026), used if the price in the region is unknown."""
 _HOURS_PER_MONTH = 730
-# Beyond it nothing ever finishes, and e^x leaves the range of numbers not much later.
-_HOPELESS = 50.0
+# With more expected interruptions per segment a job never finishes; math.expm1 overflows above 709.
+_MAX_EXPONENT = 50.0
 
 
 @dataclass(frozen=True, slots=True)
 class WorkAhead:
-    """What is to be computed: for how long without interruptions, with or without checkpoints, on a disk of which size.
+    """The duration of a job without interruptions, whether it has checkpoints, and the size of its disk.
 
-    `gp3_usd_per_gib_month` is what the disk costs. `start_overhead`, `idle_tail` and `checkpoint_interval` are the
-    assumptions of the module unless they are measured.
+    The defaults of `start_overhead`, `idle_tail` and `checkpoint_interval` are the assumptions of this module.
     """
 
     duration: timedelta
@@ -50,26 +49,26 @@ class WorkAhead:
     checkpoint_interval: timedelta = CHECKPOINT_INTERVAL
 
     def paid_hours(self, interruptions_per_hour: float) -> float:
-        """Return the hours of machine time to be paid for until the work is done; infinite when it never will be."""
+        """Return the expected instance hours to be paid for until the job has finished; infinite if it never does."""
         work, start = _hours(self.duration), _hours(self.start_overhead)
         tail = _hours(self.idle_tail)
         if interruptions_per_hour <= 0 or work <= 0:
             return start + work + tail
         segment = min(_hours(self.checkpoint_interval), work) if self.has_checkpoint else work
         exponent = interruptions_per_hour * segment
-        if exponent > _HOPELESS:
+        if exponent > _MAX_EXPONENT:
             return math.inf
         per_segment = math.expm1(exponent) * (1 / interruptions_per_hour + start)
         return start + work / segment * per_segment + tail
 
     @property
     def disk_usd_per_hour(self) -> float:
-        """Return what the disk costs for each hour of the machine."""
+        """Return the cost of the disk per hour."""
         return self.disk_gib * self.gp3_usd_per_gib_month / _HOURS_PER_MONTH
 
 
 def derive_work(definition: JobDefinition, gp3_usd_per_gib_month: float = GP3_USD_PER_GIB_MONTH) -> WorkAhead | None:
-    """Read the work of one job out of its definition; None when it does not estimate its duration."""
+    """Return the work of a job of this definition; None if it has no estimated duration."""
     if definition.estimated_duration is None:
         return None
     has_checkpoint = definition.checkpoint_uri is not None
@@ -80,9 +79,9 @@ CostOf = Callable[[Offering], float | None]
 
 
 def cost_of(work: WorkAhead | None) -> CostOf:
-    """Return what tells the expected cost to finish in USD by offering: None where price or duration is unknown.
+    """Return a function from an offering to its expected cost in USD: None if price or duration is unknown.
 
-    Many offerings have the same rate of interruptions: the hours are reckoned once for each.
+    The hours are computed once per interruption rate, which many offerings share.
     """
     if work is None:
         return lambda _offering: None
@@ -98,11 +97,6 @@ def cost_of(work: WorkAhead | None) -> CostOf:
         return hours[rate] * (price + disk_usd_per_hour)
 
     return cost
-
-
-def expected_cost(work: WorkAhead | None, offering: Offering) -> float | None:
-    """Return the expected cost to finish on one offering."""
-    return cost_of(work)(offering)
 
 
 def _hours(time: timedelta) -> float:

@@ -1,6 +1,6 @@
-"""Shares of a GPU on ECS: which machines can give one, what ECS takes, and what a share means for its user.
+"""Shares of a GPU on ECS: instance types that support them, the limits of ECS, and notices for users.
 
-ECS shares a GPU through NVIDIA MPS (`sharingStrategy.nvidiaMps`), or a job gets the part of a GPU that a fractional
+A share is either allocated by NVIDIA MPS (`sharingStrategy.nvidiaMps`), or is the fraction of a GPU that a fractional
 instance type has (`value` `0.25` on g6f and gr6f). Sources: ResourceRequirement, NvidiaMpsAllocation and GpuDevice
 (Amazon ECS API Reference), "Amazon ECS task definitions for GPU workloads" (Developer Guide) and "Volta MPS" (NVIDIA
 Multi-Process Service).
@@ -13,48 +13,43 @@ from relaunch.core.definitions.accelerator import GpuRequirement, Isolation
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.revisions.revision import ContainerRequirement
+from relaunch.core.selection.rejection import Rejection
 
-# What ECS can hand out of a card is what its agent registered, which is less than the card's nominal memory: a T4 of
-# 16,384 MiB shows 15,360, and 15,109 under older drivers (92 %). Counting on too little only takes a larger card;
-# counting on too much starts a machine on which the task is never placed.
-USABLE_CARD_SHARE = 0.9
+# ECS allocates from the memory registered by its agent, which is less than the nominal memory: a T4 with 16,384 MiB
+# registers 15,360, or 15,109 with older drivers (92 %). An estimate that is too low selects a larger GPU; one that is
+# too high starts an instance on which the task is never placed.
+USABLE_MEMORY_FRACTION = 0.9
 
 MIN_COMPUTE_PERCENT, MAX_COMPUTE_PERCENT = 1, 100
 
-# MPS keeps limits on memory and compute from Volta on (compute capability 7.0): not on g2, g3 and p2.
+# MPS limits memory and compute from Volta on (compute capability 7.0), not on g2, g3 and p2.
 VOLTA = (7, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class ShareRequirement:
-    """What a task needs of one card; MiB, and percent of the card's compute.
+    """The share of a GPU that a task requires, in MiB and percent of the GPU's compute.
 
-    `beside_mib` is what other containers of the task take of the same card: ECS gives all of them the same one.
-    `partition` is the part of a GPU that the revision itself names (`value` `0.25`); 0: it names none.
-    `conflict` says why ECS would refuse the task on any machine; empty: it would not.
+    `other_containers_mib` is the memory of other containers of the task, which ECS places on the same GPU. `partition`
+    is the fraction of a GPU in the revision itself (`value` `0.25`), 0 if there is none. `conflict` is the reason why
+    ECS would reject the task on any instance, empty if it would not.
     """
 
     memory_mib: int
     compute_percent: int = 0
     isolation: Isolation = Isolation.BEST_EFFORT
-    beside_mib: int = 0
+    other_containers_mib: int = 0
     partition: float = 0.0
     conflict: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Rejection:
-    """Why a machine cannot give a share, and how far off it is as a share of what is asked (0: cannot be said)."""
-
-    reason: str
-    shortfall: float = 0.0
-
-
 def check_requirement(gpu: GpuRequirement) -> tuple[str, ...]:
-    """Return in words what no share of a GPU can be; nothing for whole GPUs that ask for nothing of the kind."""
+    """Return what is invalid in a requirement for a share of a GPU, or in share options for whole GPUs."""
     if gpu.compute_percent is None:
-        is_meant = gpu.isolation is Isolation.REQUIRED
-        return ("isolation is for a share of a GPU: give `compute_percent` and `memory` too",) if is_meant else ()
+        has_share_option = gpu.isolation is Isolation.REQUIRED
+        return (
+            ("isolation is for a share of a GPU: give `compute_percent` and `memory` too",) if has_share_option else ()
+        )
     problems = []
     if not MIN_COMPUTE_PERCENT <= gpu.compute_percent <= MAX_COMPUTE_PERCENT:
         problems.append(f"{gpu.compute_percent} is no share of a GPU's compute: it goes from 1 to 100 percent")
@@ -68,27 +63,35 @@ def check_requirement(gpu: GpuRequirement) -> tuple[str, ...]:
 
 
 def derive_share(gpu: GpuRequirement | None, kept: Iterable[ContainerRequirement]) -> ShareRequirement | None:
-    """Return what share of a card a task needs; None when none is asked for and none conflicts with what is.
+    """Return the share of a GPU that a task requires; None if it requires none and nothing conflicts.
 
-    `kept` are the containers whose GPU requirement stays as the revision has it: all but the one that `gpu` concerns.
+    `kept` are the containers that keep the GPU requirement of the revision: all but the one that `gpu` applies to.
     """
     containers = tuple(kept)
     conflict = find_conflict(gpu, containers)
-    beside_mib = sum(each.gpu_share_mib for each in containers)
+    other_containers_mib = sum(each.gpu_share_mib for each in containers)
     if gpu is None:
         partition = max((each.gpu_partition for each in containers), default=0.0)
-        return ShareRequirement(0, beside_mib=beside_mib, partition=partition) if beside_mib or partition else None
+        return (
+            ShareRequirement(0, other_containers_mib=other_containers_mib, partition=partition)
+            if other_containers_mib or partition
+            else None
+        )
     if gpu.is_share:
         return ShareRequirement(
-            gpu.memory_mib or 0, gpu.compute_percent or 0, gpu.isolation, beside_mib=beside_mib, conflict=conflict
+            gpu.memory_mib or 0,
+            gpu.compute_percent or 0,
+            gpu.isolation,
+            other_containers_mib=other_containers_mib,
+            conflict=conflict,
         )
     return ShareRequirement(0, conflict=conflict) if conflict else None
 
 
 def find_conflict(gpu: GpuRequirement | None, others: Iterable[ContainerRequirement]) -> str:
-    """Say why ECS refuses the task, whatever the machine; empty when it does not.
+    """Return why ECS rejects the task on any instance; empty if it does not.
 
-    The containers of a task that ask for GPUs must all ask the same way: for whole ones, or by a sharing strategy.
+    All containers of a task that require GPUs must require either whole ones or shares.
     """
     if gpu is None:
         return ""
@@ -103,16 +106,16 @@ def find_conflict(gpu: GpuRequirement | None, others: Iterable[ContainerRequirem
     return ""
 
 
-def usable_card_memory_mib(gpu_memory_mib: int) -> int:
-    """Return how much of a card's memory shares may count on, from what DescribeInstanceTypes reports of it."""
-    return int(gpu_memory_mib * USABLE_CARD_SHARE)
+def usable_gpu_memory_mib(gpu_memory_mib: int) -> int:
+    """Return the GPU memory available to shares, given that reported by DescribeInstanceTypes."""
+    return int(gpu_memory_mib * USABLE_MEMORY_FRACTION)
 
 
 def supports_mps(machine: InstanceType) -> bool:
-    """Tell whether ECS can share this type's GPUs through MPS: whole GPUs of Volta or newer.
+    """Return whether ECS can share the GPUs of this type by MPS: whole GPUs, Volta or newer.
 
-    AWS publishes no list of families. Fractional types are excluded by name, older cards by what MPS can keep. A card
-    whose compute capability is not known is newer than the catalogue, and so than Volta.
+    AWS publishes no list of families; fractional types are documented not to support it. A GPU of unknown compute
+    capability is newer than the catalogue, and therefore newer than Volta.
     """
     if not machine.gpu_count or machine.is_fractional:
         return False
@@ -120,51 +123,53 @@ def supports_mps(machine: InstanceType) -> bool:
 
 
 def find_share_rejection(share: ShareRequirement, machine: InstanceType) -> Rejection | None:
-    """Say why a machine cannot give this share; None when it can."""
+    """Return why an instance type cannot provide the share; None if it can."""
     if share.conflict:
         return Rejection(share.conflict)
     if share.partition and share.partition != machine.gpu_partition_size:
-        return Rejection(f"the task definition asks for {share.partition:g} of a GPU; it has {_has(machine)}")
+        return Rejection(f"the task definition asks for {share.partition:g} of a GPU; it has {_describe_gpu(machine)}")
     if machine.is_fractional:
-        return _find_fraction_rejection(share, machine)
-    return _find_card_rejection(share, machine)
+        return _check_partition(share, machine)
+    return _check_mps(share, machine)
 
 
-def _find_fraction_rejection(share: ShareRequirement, machine: InstanceType) -> Rejection | None:
-    if share.beside_mib:
+def _check_partition(share: ShareRequirement, machine: InstanceType) -> Rejection | None:
+    if share.other_containers_mib:
         return Rejection(
             "other containers of the task share the GPU through MPS, which a part of a GPU does not support"
         )
-    part = machine.gpu_partition_size
-    if part * 100 < share.compute_percent:
-        reason = f"it has {part:g} of a GPU; {share.compute_percent} % of its compute are asked for"
-        return Rejection(reason, 1 - part * 100 / share.compute_percent)
+    size = machine.gpu_partition_size
+    if size * 100 < share.compute_percent:
+        reason = f"it has {size:g} of a GPU; {share.compute_percent} % of its compute are asked for"
+        return Rejection(reason, 1 - size * 100 / share.compute_percent)
     if machine.gpu_memory_mib < share.memory_mib:
         reason = f"its part of a GPU has {machine.gpu_memory_mib:,} MiB; {share.memory_mib:,} MiB are asked for"
         return Rejection(reason, 1 - machine.gpu_memory_mib / share.memory_mib)
     return None
 
 
-def _find_card_rejection(share: ShareRequirement, machine: InstanceType) -> Rejection | None:
+def _check_mps(share: ShareRequirement, machine: InstanceType) -> Rejection | None:
     if share.isolation is Isolation.REQUIRED:
         return Rejection(
             "it shares whole GPUs through MPS; isolation is required, which a part of a GPU has (g6f, gr6f)"
         )
     if not supports_mps(machine):
         return Rejection(f"its GPU ({machine.accelerator_model}) is older than Volta: MPS keeps no limits on it")
-    usable, asked = usable_card_memory_mib(machine.gpu_memory_mib), share.memory_mib + share.beside_mib
-    if usable < asked:
-        reason = f"about {usable:,} MiB of its GPU's {machine.gpu_memory_mib:,} can be shared; {asked:,} are asked for"
-        return Rejection(reason, 1 - usable / asked)
+    usable, required = usable_gpu_memory_mib(machine.gpu_memory_mib), share.memory_mib + share.other_containers_mib
+    if usable < required:
+        reason = (
+            f"about {usable:,} MiB of its GPU's {machine.gpu_memory_mib:,} can be shared; {required:,} are asked for"
+        )
+        return Rejection(reason, 1 - usable / required)
     return None
 
 
-def _has(machine: InstanceType) -> str:
+def _describe_gpu(machine: InstanceType) -> str:
     return f"{machine.gpu_partition_size:g} of one" if machine.is_fractional else "whole ones"
 
 
 def share_notices(definition: JobDefinition) -> tuple[str, ...]:
-    """Return what a team should know that asks for a share of a GPU; nothing for whole GPUs and Neuron devices."""
+    """Return notices for definitions that require a share of a GPU; empty for others."""
     gpu = definition.accelerator.gpu
     if gpu is None or not gpu.is_share:
         return ()

@@ -1,42 +1,29 @@
-"""Filters on instance types: does the machine have what the job needs? What they reject, waiting does not change."""
+"""Filters on instance types: whether a type satisfies the requirements of a job. Their rejections are permanent."""
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
 from types import MappingProxyType
 
 from relaunch.core.definitions.accelerator import Interconnect
 from relaunch.core.offerings.instance_types import InstanceType, is_same_name
 from relaunch.core.selection.gpu_share import find_share_rejection
-from relaunch.core.selection.requirements import CARD_MEMORY_TOLERANCE, Requirements, usable_memory_mib
+from relaunch.core.selection.rejection import Rejection
+from relaunch.core.selection.requirements import GPU_MEMORY_TOLERANCE, Requirements, usable_memory_mib
 
 RESERVED_PORTS = MappingProxyType(
     {22: "SSH", 2375: "Docker", 2376: "Docker", **dict.fromkeys(range(51678, 51681), "the ECS agent")}
 )
-# What machines run, by EC2's name of their architecture and by the names of images' platforms (OCI Image Format
-# Specification); the first of each is the usual one.
-RUN_PLATFORMS = MappingProxyType({"x86_64": ("linux/amd64", "linux/386"), "arm64": ("linux/arm64", "linux/arm")})
-
-
-@dataclass(frozen=True, slots=True)
-class Rejection:
-    """Why a filter rejects: in words for the user, and how far off as a share of what is asked (0: cannot be said).
-
-    `is_permanent` tells that waiting changes nothing; `retry_at` is when the rejection ends by itself, where known.
-    """
-
-    reason: str
-    shortfall: float = 0.0
-    is_permanent: bool = True
-    retry_at: datetime | None = None
+# The image platforms (OCI Image Format Specification) that an EC2 architecture can run, the usual one first.
+PLATFORMS_OF_ARCHITECTURE = MappingProxyType(
+    {"x86_64": ("linux/amd64", "linux/386"), "arm64": ("linux/arm64", "linux/arm")}
+)
 
 
 TypeFilter = Callable[[Requirements, InstanceType], Rejection | None]
 
 
 def check_manufacturer(_required: Requirements, machine: InstanceType) -> Rejection | None:
-    """Reject accelerators that are neither NVIDIA GPUs nor AWS Neuron devices."""
+    """Reject accelerators other than NVIDIA GPUs and AWS Neuron devices."""
     if machine.is_supported:
         return None
     maker, model = machine.accelerator_manufacturer, machine.accelerator_model
@@ -46,7 +33,7 @@ def check_manufacturer(_required: Requirements, machine: InstanceType) -> Reject
 
 
 def check_allow_list(required: Requirements, machine: InstanceType) -> Rejection | None:
-    """Reject what the definition's own list of instance types leaves out."""
+    """Reject types that are not in the definition's list of instance types."""
     if not required.instance_types or machine.name in required.instance_types:
         return None
     return Rejection(f"not among the job's instance types ({', '.join(required.instance_types)})")
@@ -62,7 +49,7 @@ def check_accelerator(required: Requirements, machine: InstanceType) -> Rejectio
 
 
 def check_count(required: Requirements, machine: InstanceType) -> Rejection | None:
-    """Reject machines with too few whole GPUs; a part of a GPU is not a whole one."""
+    """Reject types with too few whole GPUs; a fraction of a GPU does not count."""
     if machine.gpu_count >= required.gpu_count:
         return None
     shortfall = 1 - machine.gpu_count / required.gpu_count
@@ -72,15 +59,15 @@ def check_count(required: Requirements, machine: InstanceType) -> Rejection | No
 
 
 def check_model(required: Requirements, machine: InstanceType) -> Rejection | None:
-    """Reject other models than the definition names."""
+    """Reject GPU models other than those of the definition."""
     if not required.models or any(is_same_name(model, machine.accelerator_model) for model in required.models):
         return None
     return Rejection(f"its GPU is {machine.accelerator_model}; asked for is {' or '.join(required.models)}")
 
 
-def check_card_memory(required: Requirements, machine: InstanceType) -> Rejection | None:
-    """Reject cards with less memory than asked, less the tolerance between GB and GiB."""
-    if machine.gpu_memory_mib >= required.gpu_memory_mib * (1 - CARD_MEMORY_TOLERANCE):
+def check_gpu_memory(required: Requirements, machine: InstanceType) -> Rejection | None:
+    """Reject GPUs with less memory than required, with a tolerance for GB and GiB."""
+    if machine.gpu_memory_mib >= required.gpu_memory_mib * (1 - GPU_MEMORY_TOLERANCE):
         return None
     has, asked = format_mib(machine.gpu_memory_mib), format_mib(required.gpu_memory_mib)
     return Rejection(
@@ -89,13 +76,12 @@ def check_card_memory(required: Requirements, machine: InstanceType) -> Rejectio
 
 
 def check_share(required: Requirements, machine: InstanceType) -> Rejection | None:
-    """Reject machines that cannot give the share of a GPU that is asked for."""
-    rejection = find_share_rejection(required.share, machine) if required.share else None
-    return Rejection(rejection.reason, rejection.shortfall) if rejection else None
+    """Reject types that cannot provide the required share of a GPU."""
+    return find_share_rejection(required.share, machine) if required.share else None
 
 
 def check_compute_capability(required: Requirements, machine: InstanceType) -> Rejection | None:
-    """Reject GPUs of a lower compute capability than asked for: bf16 begins with 8.0."""
+    """Reject GPUs with a lower compute capability than required."""
     asked, has = required.compute_capability, machine.compute_capability
     if asked is None or (has is not None and has >= asked):
         return None
@@ -107,7 +93,7 @@ def check_compute_capability(required: Requirements, machine: InstanceType) -> R
 
 
 def check_interconnect(required: Requirements, machine: InstanceType) -> Rejection | None:
-    """Reject machines without EFA, or whose GPUs are not known to be connected by NVLink, where that is asked for."""
+    """Reject types without EFA, or not known to have NVLink, if the definition requires it."""
     if required.interconnect is Interconnect.EFA and not machine.efa_interfaces:
         return Rejection("it has no Elastic Fabric Adapter (EFA)")
     if required.interconnect is Interconnect.NVLINK and not machine.has_nvlink:
@@ -115,26 +101,11 @@ def check_interconnect(required: Requirements, machine: InstanceType) -> Rejecti
     return None
 
 
-def check_driver(required: Requirements, _machine: InstanceType) -> Rejection | None:
-    """Reject every machine when a driver is asked for on ECS, where nobody can tell a machine's driver beforehand.
-
-    The AMI brings it, and container instances register no attribute that names it ("Amazon ECS-optimized Linux AMIs").
-    A placement constraint on an attribute that only some machines register would let tasks wait for ever, and keep
-    managed scaling from starting any.
-    """
-    if not required.driver or required.target != "ecs":
-        return None
-    return Rejection(
-        f"driver {required.driver} is asked for, which no machine on ECS can be chosen by: its AMI brings the driver; "
-        "set the AMI of the capacity provider instead"
-    )
-
-
 def check_neuron(required: Requirements, machine: InstanceType) -> Rejection | None:
-    """Reject machines with too few Neuron devices or cores.
+    """Reject types with too few Neuron devices or cores.
 
-    ECS does not count Neuron devices, so a job takes one device or the whole machine: one that needs several devices
-    is content with any machine that has at least so many.
+    A job takes one device or all devices of an instance, because ECS does not count them; more devices than required
+    are therefore accepted.
     """
     if machine.neuron_devices < required.neuron_devices:
         shortfall = 1 - machine.neuron_devices / required.neuron_devices
@@ -149,7 +120,7 @@ def check_neuron(required: Requirements, machine: InstanceType) -> Rejection | N
 
 
 def check_vcpu(required: Requirements, machine: InstanceType) -> Rejection | None:
-    """Reject machines with fewer vCPUs than the revision reserves."""
+    """Reject types with fewer vCPUs than the revision reserves."""
     if machine.vcpus >= required.vcpus:
         return None
     return Rejection(
@@ -158,7 +129,7 @@ def check_vcpu(required: Requirements, machine: InstanceType) -> Rejection | Non
 
 
 def check_memory(required: Requirements, machine: InstanceType) -> Rejection | None:
-    """Reject machines whose memory, less what kernel and ECS keep, is less than the revision reserves."""
+    """Reject types with less memory available to tasks than the revision reserves."""
     usable = usable_memory_mib(machine.memory_mib)
     if usable >= required.memory_mib:
         return None
@@ -170,15 +141,15 @@ def check_memory(required: Requirements, machine: InstanceType) -> Rejection | N
 
 
 def check_architecture(required: Requirements, machine: InstanceType) -> Rejection | None:
-    """Reject the wrong processor architecture; ECS writes X86_64 and ARM64, EC2 x86_64 and arm64."""
+    """Reject other processor architectures; ECS writes X86_64 and ARM64, EC2 x86_64 and arm64."""
     if not required.architecture or machine.architecture.casefold() == required.architecture.casefold():
         return None
     return Rejection(f"its processor is {machine.architecture}; the task is for {required.architecture}")
 
 
 def check_image(required: Requirements, machine: InstanceType) -> Rejection | None:
-    """Reject machines that an image of the task, by what is known of it, is not for."""
-    runs = RUN_PLATFORMS.get(machine.architecture)
+    """Reject types that cannot run the known platforms of an image of the task."""
+    runs = PLATFORMS_OF_ARCHITECTURE.get(machine.architecture)
     if runs is None:
         return None
     for container, platforms in required.platforms:
@@ -192,7 +163,7 @@ def check_image(required: Requirements, machine: InstanceType) -> Rejection | No
 
 
 def check_ports(required: Requirements, _machine: InstanceType) -> Rejection | None:
-    """Reject tasks that take a port of the machine twice, or one that it needs itself: no machine has room for them.
+    """Reject tasks with a duplicate host port or one that ECS reserves: they can be placed on no instance.
 
     Source: "hostPort" of PortMapping (Amazon ECS API Reference).
     """
@@ -201,9 +172,9 @@ def check_ports(required: Requirements, _machine: InstanceType) -> Rejection | N
             return Rejection(
                 f"the task definition takes host port {port}, which {RESERVED_PORTS[port]} has on every machine"
             )
-    twice = [port for port, count in Counter(required.host_ports).items() if count > 1]
-    if twice:
-        return Rejection(f"the task definition takes host port {twice[0]} twice")
+    duplicates = [port for port, count in Counter(required.host_ports).items() if count > 1]
+    if duplicates:
+        return Rejection(f"the task definition takes host port {duplicates[0]} twice")
     return None
 
 
@@ -213,11 +184,10 @@ TYPE_FILTERS: tuple[tuple[str, TypeFilter], ...] = (
     ("accelerator", check_accelerator),
     ("count", check_count),
     ("model", check_model),
-    ("memory-per-card", check_card_memory),
+    ("memory-per-card", check_gpu_memory),
     ("share", check_share),
     ("compute-capability", check_compute_capability),
     ("interconnect", check_interconnect),
-    ("driver", check_driver),
     ("neuron", check_neuron),
     ("vcpu", check_vcpu),
     ("memory", check_memory),
@@ -228,7 +198,7 @@ TYPE_FILTERS: tuple[tuple[str, TypeFilter], ...] = (
 
 
 def format_mib(memory_mib: int) -> str:
-    """Write memory in the largest unit it is whole in: `24 GiB`, else `22,888 MiB`."""
+    """Return `24 GiB` for a whole number of GiB, else `22,888 MiB`."""
     return f"{memory_mib // 1024:,} GiB" if memory_mib % 1024 == 0 else f"{memory_mib:,} MiB"
 
 

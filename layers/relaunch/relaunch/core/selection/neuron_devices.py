@@ -1,8 +1,8 @@
-"""Which Neuron devices of a machine a job takes, and the host ports that let ECS keep device sets apart.
+"""The Neuron devices that a job claims, and the host ports that keep their claims disjoint.
 
-ECS reserves no Neuron devices: a container gets those its definition lists (`linuxParameters.devices`), whoever else
-has them ("Neuron", Amazon ECS Developer Guide). It does reserve host ports. A job that takes device i therefore also
-takes host port FIRST_PORT + i, and two tasks with a device in common never fit onto one machine.
+ECS does not reserve Neuron devices: a container gets the devices in its definition (`linuxParameters.devices`), even if
+another task has them ("Neuron", Amazon ECS Developer Guide). It does reserve host ports. A job that claims device i
+therefore also uses host port FIRST_PORT + i, so that two tasks with a common device are never on the same instance.
 """
 
 import math
@@ -12,79 +12,80 @@ from dataclasses import dataclass
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.selection.requirements import Requirements
 
-# Below 32768, where the ports begin that Linux gives to connections and ECS to containers without a fixed port: such a
-# port could be in use just when a task starts ("PortMapping", Amazon ECS API Reference). Kubernetes' node ports, which
-# some hosts leave alone for the same reason, begin at 30000.
+# Below the ephemeral port range of Linux, which ECS also uses for dynamic host ports and which starts at 32768
+# ("PortMapping", Amazon ECS API Reference), and below the node ports of Kubernetes, which start at 30000.
 FIRST_PORT = 28_620
 
 NETWORK_MODES = ("bridge", "host")
-"""In which tasks take ports of their machine; others have a network interface of their own, or none."""
+"""Network modes in which tasks use ports of the instance; others have their own network interface, or none."""
 
 
 @dataclass(frozen=True, slots=True)
 class NeuronClaim:
-    """Devices of one machine, counted from 0; none at all where ECS itself gives a task every device."""
+    """Zero-based indices of devices of an instance; empty if ECS itself assigns all devices (Managed Instances)."""
 
     devices: tuple[int, ...]
 
     @property
     def host_ports(self) -> tuple[int, ...]:
-        """Return the host ports that go with the devices."""
+        """Return the host ports that stand for the devices."""
         return tuple(FIRST_PORT + device for device in self.devices)
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Return the devices' paths, on the machine and in the container alike."""
+        """Return the paths of the devices, the same on the instance and in the container."""
         return tuple(f"/dev/neuron{device}" for device in self.devices)
 
     def __str__(self) -> str:
-        """Write `Neuron device 3`, or `all 6 Neuron devices`."""
+        """Return `Neuron device 3` or `all 6 Neuron devices`."""
         return (
             f"Neuron device {self.devices[0]}" if len(self.devices) == 1 else f"all {len(self.devices)} Neuron devices"
         )
 
 
 @dataclass(frozen=True, slots=True)
-class MachineRoom:
-    """What is left of a container instance: vCPUs, memory, and the host ports that are taken."""
+class RemainingResources:
+    """The remaining vCPUs and memory of a container instance, and its used host ports."""
 
-    free_vcpus: float
-    free_memory_mib: int
-    taken_ports: frozenset[int]
+    vcpus: float
+    memory_mib: int
+    used_ports: frozenset[int]
 
 
-def wants_neuron(required: Requirements) -> bool:
-    """Tell whether a job needs Neuron devices: its definition says so, or its task definition lists some."""
+def requires_neuron(required: Requirements) -> bool:
+    """Return whether a job requires Neuron devices, by its definition or its task definition."""
     return required.is_neuron or required.neuron_devices > 0
 
 
 def required_devices(required: Requirements, machine: InstanceType) -> int:
-    """Return how many devices of this machine have the devices and the cores asked for, at least one."""
+    """Return the number of devices that a job needs on this type, at least one."""
     cores_per_device = machine.neuron_cores_per_device or 1
     return max(required.neuron_devices, math.ceil(required.neuron_cores / cores_per_device), 1)
 
 
-def is_whole_machine(required: Requirements, machine: InstanceType) -> bool:
-    """Tell whether the job takes every device: more than one are never shared out."""
+def claims_all_devices(required: Requirements, machine: InstanceType) -> bool:
+    """Return whether the job claims all devices: it does if it needs more than one."""
     return required_devices(required, machine) > 1 or machine.neuron_devices == 1
 
 
 def claim_all(machine: InstanceType) -> NeuronClaim:
-    """Claim every device of a machine."""
+    """Claim all devices of an instance."""
     return NeuronClaim(tuple(range(machine.neuron_devices)))
 
 
-def claim_one(machine: InstanceType, turn: int, required: Requirements, rooms: Iterable[MachineRoom]) -> NeuronClaim:
-    """Claim one device: one that is free on a running machine with room for the task, else the one whose turn it is.
+def claim_one(
+    machine: InstanceType, turn: int, required: Requirements, instances: Iterable[RemainingResources]
+) -> NeuronClaim:
+    """Claim a device that is free on a container instance with room for the task, else the next one in turn.
 
-    `turn` counts the claims on this type: jobs that wait for their first machine at the same time want different
-    devices of it, and not a machine each.
+    `turn` counts the claims on this type, so that jobs waiting for the first instance claim different devices of it
+    instead of one instance each.
     """
     order = [(turn + step) % machine.neuron_devices for step in range(machine.neuron_devices)]
-    roomy = [
-        room.taken_ports
-        for room in rooms
-        if room.free_vcpus >= required.vcpus and room.free_memory_mib >= required.memory_mib
+    used_ports = [
+        remaining.used_ports
+        for remaining in instances
+        if remaining.vcpus >= required.vcpus and remaining.memory_mib >= required.memory_mib
     ]
-    free = (device for device in order if any(FIRST_PORT + device not in taken for taken in roomy))
+    free = (device for device in order if any(FIRST_PORT + device not in used for used in used_ports))
     return NeuronClaim((next(free, order[0]),))

@@ -1,4 +1,4 @@
-"""What a team should know of where its job would run, though nothing forbids it."""
+"""Notices about a job definition and the offering selected for it, which reject nothing."""
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
@@ -8,18 +8,18 @@ from relaunch.core.selection.gpu_share import share_notices
 from relaunch.core.selection.requirements import Requirements, derive_requirements
 from relaunch.core.selection.selection import Selection
 
-# From so many expected interruptions on, work without a checkpoint is more likely lost than not: 1 - 1/e^0.7 = 0.5.
+# With this many expected interruptions, at least one is as likely as none: 1 - 1/e^0.7 = 0.5.
 _LIKELY_INTERRUPTIONS = 0.7
 
 
 def find_notices(definition: JobDefinition, revision: Revision | None, selection: Selection | None) -> tuple[str, ...]:
-    """Return notices in words; those on the machine are about the best offering, and none where nothing was kept."""
+    """Return notices about the definition and, if any offering was kept, about the best one."""
     notices = list(share_notices(definition))
     chosen = selection.chosen if selection else None
     if chosen is not None:
         required = derive_requirements(definition, revision)
         found = (
-            _idle_accelerator(required, revision, chosen),
+            _unused_accelerator(required, revision, chosen),
             _lost_work(selection, chosen),
             _unknown_disk(definition, chosen),
         )
@@ -27,10 +27,12 @@ def find_notices(definition: JobDefinition, revision: Revision | None, selection
     return tuple(notices)
 
 
-def _idle_accelerator(required: Requirements, revision: Revision | None, chosen: Offering) -> str:
-    """A container sees a GPU only when it asks for one: on ECS the machine's others are hidden from it."""
-    is_asked = required.is_gpu or required.is_neuron or required.gpu_count or required.share or required.neuron_devices
-    if is_asked or revision is None or not revision.containers:
+def _unused_accelerator(required: Requirements, revision: Revision | None, chosen: Offering) -> str:
+    """On ECS a container can only use the GPUs that it requires; others of the instance are hidden from it."""
+    is_required = (
+        required.is_gpu or required.is_neuron or required.gpu_count or required.share or required.neuron_devices
+    )
+    if is_required or revision is None or not revision.containers:
         return ""
     machine = chosen.instance_type
     kind = "GPU" if machine.logical_gpu_count else "Neuron device"
@@ -48,13 +50,13 @@ def _lost_work(selection: Selection | None, chosen: Offering) -> str:
     if expected < _LIKELY_INTERRUPTIONS:
         return ""
     return (
-        f"{chosen.key} is reckoned to be interrupted {expected:.1f} times in the time the work takes, "
-        "which begins anew each time: give a `checkpoint`"
+        f"{chosen.key} is expected to be interrupted {expected:.1f} times in the time the work takes, "
+        "which starts over each time: give a `checkpoint`"
     )
 
 
 def _unknown_disk(definition: JobDefinition, chosen: Offering) -> str:
-    """What a capacity provider's machines have for a disk is in its launch template, unless the settings say it."""
+    """The disk size of a capacity provider is in its launch template, and known here only if the settings have it."""
     if definition.disk_gib is None or chosen.capacity_provider is None or chosen.disk_gib is not None:
         return ""
     local = chosen.instance_type.nvme_gb

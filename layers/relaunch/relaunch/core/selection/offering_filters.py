@@ -1,4 +1,4 @@
-"""Filters on the terms of an offering: purchase option, price, and what failed lately. Some of them end by waiting."""
+"""Filters on offerings: network mode, disk, purchase option, quota, price and recent failures."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,21 +9,21 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.offering import CapacityMemory, Offering, OfferingKey
 from relaunch.core.offerings.quotas import NO_QUOTAS, Quotas, quota_of
 from relaunch.core.selection.expected_cost import GP3_USD_PER_GIB_MONTH
-from relaunch.core.selection.instance_type_filters import Rejection
-from relaunch.core.selection.neuron_devices import NETWORK_MODES, wants_neuron
-from relaunch.core.selection.requirements import Requirements, fills_machine
+from relaunch.core.selection.neuron_devices import NETWORK_MODES, requires_neuron
+from relaunch.core.selection.rejection import Rejection
+from relaunch.core.selection.requirements import Requirements, fills_instance
 
-# Other jobs end at times nobody knows; this is when it is worth another look.
+# When other jobs release vCPUs is not known.
 _QUOTA_POLL_INTERVAL = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
 class SelectionLimits:
-    """The limits of stack and account, and what the region asks for disks, as selection needs them.
+    """The limits of the stack and the account, and the price of disks in the region.
 
-    `max_spot_ratio`: spot above this share of the on-demand price is not worth being interrupted.
-    `has_subnets`: whether the stack names subnets, which tasks of network mode awsvpc need.
-    `quotas`: the account's quotas by code; one that is not known is not there, and rejects nothing.
+    `max_spot_ratio` is the highest acceptable spot price as a fraction of the on-demand price. `has_subnets` is whether
+    the stack has subnets, which tasks of network mode awsvpc need. `quotas` are the known quotas of the account by
+    code; an unknown one rejects nothing.
     """
 
     max_price_usd_per_hour: float = 40.0
@@ -35,9 +35,9 @@ class SelectionLimits:
 
 @dataclass(frozen=True, slots=True)
 class OfferingCriteria:
-    """Everything the filters on offerings look at.
+    """The input of the filters on offerings.
 
-    `price_cap` is the lower of the definition's and the stack's.
+    `price_cap` is the lower one of the definition's and the stack's, `price_cap_owner` whose it is.
     """
 
     required: Requirements
@@ -46,7 +46,7 @@ class OfferingCriteria:
     price_cap: float
     price_cap_owner: str
     network_mode: str
-    wants_neuron: bool
+    requires_neuron: bool
     disk_gib: int
     memory: CapacityMemory
     now: datetime
@@ -56,7 +56,7 @@ class OfferingCriteria:
 def derive_criteria(
     definition: JobDefinition, required: Requirements, memory: CapacityMemory, now: datetime, limits: SelectionLimits
 ) -> OfferingCriteria:
-    """Read once what every offering is held against."""
+    """Return the criteria for all offerings of one selection."""
     own, stack = definition.max_price_usd_per_hour, limits.max_price_usd_per_hour
     is_own = own is not None and own <= stack
     return OfferingCriteria(
@@ -66,7 +66,7 @@ def derive_criteria(
         price_cap=own if own is not None and is_own else stack,
         price_cap_owner="job" if is_own else "stack",
         network_mode=required.network_mode,
-        wants_neuron=wants_neuron(required),
+        requires_neuron=requires_neuron(required),
         disk_gib=definition.disk_gib or 0,
         memory=memory,
         now=now,
@@ -80,16 +80,16 @@ OfferingFilter = Callable[[OfferingCriteria, Offering], Rejection | None]
 
 
 def check_network_mode(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
-    """Reject what cannot run tasks of the revision's network mode, or cannot keep their Neuron devices apart.
+    """Reject offerings that cannot run the revision's network mode, or cannot keep Neuron devices disjoint in it.
 
-    Managed Instances run tasks of network mode awsvpc and host only ("Amazon ECS Managed Instances").
+    Managed Instances support the network modes awsvpc and host only ("Amazon ECS Managed Instances").
     """
     mode = criteria.network_mode
     if mode == "awsvpc" and not criteria.limits.has_subnets:
         return Rejection("the task definition's network mode is awsvpc, and the stack has no subnets (SubnetIds)")
     if mode and offering.is_managed and mode not in _MANAGED_MODES:
         return Rejection(f"Managed Instances take network mode awsvpc or host, and the task definition's is {mode}")
-    if mode and criteria.wants_neuron and not offering.is_managed and mode not in NETWORK_MODES:
+    if mode and criteria.requires_neuron and not offering.is_managed and mode not in NETWORK_MODES:
         reason = (
             f"ECS does not count Neuron devices, and tasks of network mode {mode} take no ports of the machine, which "
             "would keep them apart: use bridge or host, or a capacity provider of Managed Instances"
@@ -99,7 +99,7 @@ def check_network_mode(criteria: OfferingCriteria, offering: Offering) -> Reject
 
 
 def check_disk(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
-    """Reject machines whose disk is known to be smaller than the definition asks; that of most is not known."""
+    """Reject offerings whose disk is known to be smaller than required."""
     if offering.disk_gib is None or offering.disk_gib >= criteria.disk_gib:
         return None
     reason = f"its disk has {offering.disk_gib:,} GiB; {criteria.disk_gib:,} are asked for"
@@ -107,40 +107,40 @@ def check_disk(criteria: OfferingCriteria, offering: Offering) -> Rejection | No
 
 
 def check_purchase(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
-    """Reject purchase options the definition does not allow."""
+    """Reject purchase options that the definition does not allow."""
     if offering.purchase in criteria.purchase_options:
         return None
     return Rejection(f"the job's purchase is {criteria.policy}")
 
 
 def check_quota(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
-    """Reject machines that the account's quota does not allow, by itself or beside those of other jobs.
+    """Reject offerings that exceed the account's quota, alone or together with the instances of other jobs.
 
-    A machine with room for two such tasks may be up already, and then takes no more of the quota: what others use is
-    held against machines that the task fills.
+    The usage of other jobs only counts for types that one task fills: a task that shares an instance may be placed on a
+    running one, which needs no more of the quota.
     """
     if not criteria.limits.quotas:
         return None
     quota = quota_of(offering.instance_type.name, offering.purchase)
-    room = criteria.limits.quotas.get(quota.code) if quota else None
-    if quota is None or room is None:
+    usage = criteria.limits.quotas.get(quota.code) if quota else None
+    if quota is None or usage is None:
         return None
     vcpus = offering.instance_type.vcpus
-    if vcpus > room.vcpus:
-        reason = f"it has {vcpus} vCPU and the account's quota is {room.vcpus:g}: ask AWS for more of {quota}"
-        return Rejection(reason, 1 - room.vcpus / vcpus)
-    if vcpus + room.used_vcpus <= room.vcpus or not fills_machine(criteria.required, offering.instance_type):
+    if vcpus > usage.vcpus:
+        reason = f"it has {vcpus} vCPU and the account's quota is {usage.vcpus:g}: ask AWS for more of {quota}"
+        return Rejection(reason, 1 - usage.vcpus / vcpus)
+    if vcpus + usage.used_vcpus <= usage.vcpus or not fills_instance(criteria.required, offering.instance_type):
         return None
     reason = (
-        f"it has {vcpus} vCPU and other jobs use {room.used_vcpus:g} of the quota's {room.vcpus:g}: "
+        f"it has {vcpus} vCPU and other jobs use {usage.used_vcpus:g} of the quota's {usage.vcpus:g}: "
         f"wait for them, or ask AWS for more of {quota}"
     )
     retry_at = criteria.now + _QUOTA_POLL_INTERVAL
-    return Rejection(reason, 1 - (room.vcpus - room.used_vcpus) / vcpus, is_permanent=False, retry_at=retry_at)
+    return Rejection(reason, 1 - (usage.vcpus - usage.used_vcpus) / vcpus, is_permanent=False, retry_at=retry_at)
 
 
 def check_price_cap(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
-    """Reject what costs more than the definition or the stack allows; on-demand prices do not change by waiting."""
+    """Reject offerings above the price cap of the definition or the stack; permanent for on-demand prices."""
     price = offering.expected_usd_per_hour
     is_permanent = offering.purchase is PurchaseOption.ON_DEMAND
     if price is None:
@@ -152,7 +152,7 @@ def check_price_cap(criteria: OfferingCriteria, offering: Offering) -> Rejection
 
 
 def check_spot_ratio(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
-    """Reject spot that is not cheaper enough than on-demand; an unknown spot price is not judged here."""
+    """Reject spot offerings above `max_spot_ratio`; an unknown price is accepted."""
     ratio, limit = offering.spot_ratio, criteria.limits.max_spot_ratio
     if ratio is None or ratio <= limit:
         return None
@@ -164,7 +164,7 @@ def check_spot_ratio(criteria: OfferingCriteria, offering: Offering) -> Rejectio
 
 
 def check_capacity_memory(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
-    """Reject what failed or was interrupted lately, by any job; a failure without a zone counts for every zone."""
+    """Reject recent failures and interruptions of any job; a failure without a zone applies to all zones."""
     if not criteria.memory:
         return None
     found = (criteria.memory.get(key) for key in _keys(offering))
@@ -176,7 +176,7 @@ def check_capacity_memory(criteria: OfferingCriteria, offering: Offering) -> Rej
     return Rejection(reason, is_permanent=False, retry_at=failure.until)
 
 
-# What these say of one offering holds for every other of its group.
+# Their result is the same for all offerings of a group (OfferingGroup).
 GROUP_FILTERS: tuple[tuple[str, OfferingFilter], ...] = (
     ("network-mode", check_network_mode),
     ("disk", check_disk),

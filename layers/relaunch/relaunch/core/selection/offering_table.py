@@ -1,4 +1,4 @@
-"""Offerings with what selection asks of them again and again, read once: groups that most filters treat as one."""
+"""Offerings in groups that most filters evaluate only once."""
 
 import math
 from collections import Counter, defaultdict
@@ -13,28 +13,28 @@ RankKey = tuple[float, bool, int, int, str, str, str, str]
 
 
 OfferingGroup = tuple[Offering, ...]
-"""Offerings of one type by one purchase option and kind of provider, interrupted equally often; the cheapest first.
+"""Offerings of equal instance type, purchase option, interruption rate and kind of provider, the cheapest first.
 
-Among them the expected cost follows the price: this is their order by either.
+Within a group the order by expected cost is the order by price.
 """
 
 
 class OfferingTable(tuple[Offering, ...]):
-    """A tuple of offerings that keeps its groups: made once, selected from as often as one likes."""
+    """A tuple of offerings with cached groups, for several selections from the same offerings."""
 
     @cached_property
     def machines(self) -> tuple[InstanceType, ...]:
-        """Return each instance type once."""
+        """Return the distinct instance types."""
         return tuple({offering.instance_type.name: offering.instance_type for offering in self}.values())
 
     @cached_property
     def zone_counts(self) -> Counter[tuple[str, PurchaseOption]]:
-        """Count the offerings of each type by each purchase option: zones, where zones are chosen."""
+        """Return the number of offerings of each type and purchase option, one per zone."""
         return Counter((offering.instance_type.name, offering.purchase) for offering in self)
 
     @cached_property
     def groups(self) -> tuple[OfferingGroup, ...]:
-        """Return all offerings in groups."""
+        """Return the groups."""
         found: dict[tuple[str, PurchaseOption, float, bool, int | None], list[Offering]] = defaultdict(list)
         for offering in self:
             name, rate = offering.instance_type.name, offering.interruption_rate
@@ -42,12 +42,12 @@ class OfferingTable(tuple[Offering, ...]):
         return tuple(tuple(sorted(offerings, key=self.rank)) for offerings in found.values())
 
     def rank(self, offering: Offering) -> RankKey:
-        """Return what offerings are ordered by: price, then what tells equal prices apart; no two are equal."""
+        """Return the sort key of an offering (see `rank_key`)."""
         return rank_key(offering, self.zone_counts[offering.instance_type.name, offering.purchase])
 
 
 def rank_key(offering: Offering, zone_count: int) -> RankKey:
-    """Return the order by price: a known price before an assumed one, better odds, more zones; names make it total."""
+    """Return the sort key: price, a known before an assumed one, higher placement score, more zones, then names."""
     price, score = offering.expected_usd_per_hour, offering.placement_score
     return (
         math.inf if price is None else price,

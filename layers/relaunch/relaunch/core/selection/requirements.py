@@ -1,4 +1,4 @@
-"""What one job needs of a machine: its definition and its pinned revision read together."""
+"""The requirements of a job for an instance, from its definition and its revision."""
 
 import math
 from dataclasses import dataclass
@@ -7,31 +7,29 @@ from relaunch.core.definitions.accelerator import Interconnect
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.revisions.main_container import main_container
-from relaunch.core.revisions.revision import ContainerRequirement, Revision
+from relaunch.core.revisions.revision import NEURON_DEVICE_PATH, ContainerRequirement, Revision
 from relaunch.core.selection.gpu_share import ShareRequirement, derive_share
 
-# What the kernel and the hypervisor keep of the memory that DescribeInstanceTypes reports; the ECS agent registers
-# what is left ("Reserving Amazon ECS Linux container instance memory", ECS Developer Guide). Measured on Amazon Linux
-# for accelerated types it is 1.8 % (g3.4xlarge) to 4.3 % (g4dn.xlarge: 699 of 16,384 MiB), the larger share on the
-# smaller machine: a fixed part and a share cover all of them. Keeping too much only costs a larger machine; keeping
-# too little starts a machine on which the task is never placed.
-KEPT_MEMORY_MIB = 256
-KEPT_MEMORY_SHARE = 0.04
+# The memory that kernel and hypervisor reserve of what DescribeInstanceTypes reports; the ECS agent registers the rest
+# ("Reserving Amazon ECS Linux container instance memory", ECS Developer Guide). Measured on Amazon Linux with
+# accelerated types: 1.8 % (g3.4xlarge) to 4.3 % (g4dn.xlarge: 699 of 16,384 MiB). An estimate that is too high selects
+# a larger instance; one that is too low starts an instance on which the task is never placed.
+RESERVED_MEMORY_MIB = 256
+RESERVED_MEMORY_FRACTION = 0.04
 
-# A card's "24 GB" are 24 x 10^9 bytes to its maker, 22,888 MiB to DescribeInstanceTypes, and 24 GiB = 24,576 MiB to
-# most people who write a definition: 6.87 % apart. A request accepts cards down to 7 % under it; the next smaller
-# card on offer is always further away.
-CARD_MEMORY_TOLERANCE = 0.07
+# A GPU with "24 GB" (24 x 10^9 bytes) has 22,888 MiB in DescribeInstanceTypes, but most definitions mean it by 24 GiB =
+# 24,576 MiB, which is 6.87 % more. GPUs with up to 7 % less than required are therefore accepted; the next smaller GPU
+# on EC2 always has less than that.
+GPU_MEMORY_TOLERANCE = 0.07
 
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """What a machine must have; zero or empty means: nothing is asked.
+    """What an instance must have; zero or empty means no requirement.
 
-    `gpu_count` counts whole GPUs of all containers together; `gpu_memory_mib` is per card. `share` is set instead where
-    a share of one card is asked for. `compute_capability` is the least acceptable one. `host_ports` are the TCP ports
-    of the machine that containers of the task take, as often as they do. `platforms` tells of each container whose
-    image is known what that is for.
+    `gpu_count` is the number of whole GPUs of all containers, `gpu_memory_mib` is per GPU; `share` is set instead for a
+    share of a GPU. `compute_capability` is the minimum. `host_ports` are the TCP host ports of all containers, with
+    duplicates. `platforms` are the known platforms of the image of each container.
     """
 
     is_gpu: bool = False
@@ -49,19 +47,17 @@ class Requirements:
     share: ShareRequirement | None = None
     compute_capability: tuple[int, int] | None = None
     interconnect: Interconnect | None = None
-    driver: str = ""
-    target: str = "ecs"
     host_ports: tuple[int, ...] = ()
     platforms: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 def usable_memory_mib(memory_mib: int) -> int:
-    """Return what ECS can give to tasks of an instance's memory as DescribeInstanceTypes reports it."""
-    return memory_mib - KEPT_MEMORY_MIB - math.ceil(memory_mib * KEPT_MEMORY_SHARE)
+    """Return the memory available to tasks, given that reported by DescribeInstanceTypes."""
+    return memory_mib - RESERVED_MEMORY_MIB - math.ceil(memory_mib * RESERVED_MEMORY_FRACTION)
 
 
-def fills_machine(required: Requirements, machine: InstanceType) -> bool:
-    """Tell whether no second task of this kind has room on the machine beside the first."""
+def fills_instance(required: Requirements, machine: InstanceType) -> bool:
+    """Return whether the instance type has no room for two tasks with these requirements."""
     if required.share is not None:
         return False
     usable = usable_memory_mib(machine.memory_mib)
@@ -75,32 +71,32 @@ def fills_machine(required: Requirements, machine: InstanceType) -> bool:
 
 
 def required_gpus(definition: JobDefinition, revision: Revision | None) -> int:
-    """Return the whole GPUs of all containers together, once the definition's count has replaced its container's.
+    """Return the number of whole GPUs of all containers.
 
-    Without `gpu` in the definition the revision's own count holds.
+    `gpu` in the definition replaces the requirement of the main container.
     """
     gpu = definition.accelerator.gpu
     own = gpu.count if gpu and not gpu.is_share else 0
-    return own + sum(each.gpu_count for each in _as_registered(definition, revision))
+    return own + sum(each.gpu_count for each in _unchanged_containers(definition, revision))
 
 
 def required_share(definition: JobDefinition, revision: Revision | None) -> ShareRequirement | None:
-    """Return the share of a card the task needs, by the definition or else by the revision; None without one."""
-    return derive_share(definition.accelerator.gpu, _as_registered(definition, revision))
+    """Return the share of a GPU that the definition or else the revision requires; None if neither does."""
+    return derive_share(definition.accelerator.gpu, _unchanged_containers(definition, revision))
 
 
-def _as_registered(definition: JobDefinition, revision: Revision | None) -> tuple[ContainerRequirement, ...]:
-    """Return the containers that keep the GPU requirement the revision gives them."""
+def _unchanged_containers(definition: JobDefinition, revision: Revision | None) -> tuple[ContainerRequirement, ...]:
+    """Return the containers that keep the GPU requirement of the revision."""
     if revision is None:
         return ()
     if definition.accelerator.gpu is None:
         return revision.containers
-    counted = main_container(definition, revision)
-    return tuple(each for each in revision.containers if each.name != counted)
+    main = main_container(definition, revision)
+    return tuple(each for each in revision.containers if each.name != main)
 
 
 def derive_requirements(definition: JobDefinition, revision: Revision | None) -> Requirements:
-    """Read definition and revision together; without a revision only the definition's needs are known."""
+    """Return the requirements of a definition and a revision; without a revision, only those of the definition."""
     accelerator = definition.accelerator
     gpu, neuron = accelerator.gpu, accelerator.neuron
     share = required_share(definition, revision)
@@ -120,9 +116,7 @@ def derive_requirements(definition: JobDefinition, revision: Revision | None) ->
         share=share,
         compute_capability=gpu.compute_capability if gpu else None,
         interconnect=gpu.interconnect if gpu else None,
-        driver=(gpu.driver or "") if gpu else "",
-        target=definition.target,
-        host_ports=_taken_ports(revision),
+        host_ports=_host_ports(revision),
         platforms=tuple((each.name, each.platforms) for each in _containers(revision) if each.platforms),
     )
 
@@ -131,15 +125,14 @@ def _containers(revision: Revision | None) -> tuple[ContainerRequirement, ...]:
     return revision.containers if revision else ()
 
 
-def _taken_ports(revision: Revision | None) -> tuple[int, ...]:
+def _host_ports(revision: Revision | None) -> tuple[int, ...]:
     return tuple(port for each in _containers(revision) for port in each.host_ports)
 
 
 def _listed_devices(revision: Revision | None) -> int:
-    """Return how many Neuron devices there must be for every `/dev/neuronN` the revision lists; they count from 0."""
-    paths = [path for each in _containers(revision) for path in each.neuron_devices]
-    numbers = [int(path.removeprefix("/dev/neuron")) for path in paths if path.removeprefix("/dev/neuron").isdigit()]
-    return max(numbers, default=-1) + 1
+    """Return how many Neuron devices a machine needs to have every `/dev/neuronN` of the revision; N starts at 0."""
+    paths = (NEURON_DEVICE_PATH.fullmatch(path) for each in _containers(revision) for path in each.neuron_devices)
+    return max((int(path["number"]) for path in paths if path), default=-1) + 1
 
 
 def _required_vcpus(revision: Revision | None) -> float:

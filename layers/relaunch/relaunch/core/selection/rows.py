@@ -1,4 +1,4 @@
-"""The table of a selection as rows: the one form that is stored and printed."""
+"""The table of a selection as rows, for storage and output."""
 
 import math
 from collections.abc import Mapping
@@ -9,19 +9,19 @@ from relaunch.core.selection.selection import RejectedOffering, Selection
 
 
 def explain_rows(selection: Selection) -> tuple[Mapping[str, object], ...]:
-    """Return the whole table as JSON-ready rows, kept offerings first: the one form that is stored and printed.
+    """Return all offerings as JSON-serializable rows, the kept ones first.
 
-    Keys: `rank` (1 is what was chosen; None when rejected), `instance_type`, `purchase`, `zone`, `zones`,
+    Keys: `rank` (1 is the chosen one; None if rejected), `instance_type`, `purchase`, `zone`, `zones`,
     `capacity_provider`, `accelerator`, `accelerator_count`, `accelerator_memory_mib`, `vcpus`, `memory_mib`,
     `price_usd_per_hour` (None: unknown), `expected_usd_per_hour`, `price_at` (ISO 8601), `on_demand_usd_per_hour`,
-    `saving` (share of the on-demand price), `expected_cost_usd` (to finish the job; None: no duration is estimated, no
-    price is known, or it would never finish), `interruptions_per_hour` (reckoned with; 0 on demand), `placement_score`
-    (EC2's odds of a spot launch, 1 to 10, reckoned with too; None: unknown), `verdict` (`kept`, `rejected`), `filter`,
+    `saving` (fraction of the on-demand price), `expected_cost_usd` (until the job has finished; None without an
+    estimated duration or a price, or if it would never finish), `interruptions_per_hour` (expected; 0 for on-demand),
+    `placement_score` (EC2's spot placement score, 1 to 10; None: unknown), `verdict` (`kept`, `rejected`), `filter`,
     `reason`, `is_permanent`.
     """
     cost = cost_of(selection.work)
     kept = [_row(each, rank, cost(each)) for rank, each in enumerate(selection.kept, start=1)]
-    return (*kept, *(_rejected_row(rejection, cost(rejection.offering)) for rejection in selection.rejected))
+    return (*kept, *(_rejected_row(each, cost(each.offering)) for each in selection.rejected))
 
 
 def _row(offering: Offering, rank: int | None, cost: float | None) -> dict[str, object]:
@@ -53,6 +53,10 @@ def _row(offering: Offering, rank: int | None, cost: float | None) -> dict[str, 
     }
 
 
-def _rejected_row(rejection: RejectedOffering, cost: float | None) -> dict[str, object]:
-    verdict = {"verdict": "rejected", "filter": rejection.filter_name, "reason": rejection.reason}
-    return _row(rejection.offering, None, cost) | verdict | {"is_permanent": rejection.is_permanent}
+def _rejected_row(rejected: RejectedOffering, cost: float | None) -> dict[str, object]:
+    return _row(rejected.offering, None, cost) | {
+        "verdict": "rejected",
+        "filter": rejected.filter_name,
+        "reason": rejected.rejection.reason,
+        "is_permanent": rejected.rejection.is_permanent,
+    }

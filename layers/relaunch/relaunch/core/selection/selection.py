@@ -1,4 +1,4 @@
-"""Selection: named filters keep or reject offerings with a reason; what is kept is ordered by expected cost."""
+"""Selection: named filters keep or reject offerings; kept offerings are ordered by expected cost."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import CapacityMemory, Offering
 from relaunch.core.revisions.revision import Revision
 from relaunch.core.selection.expected_cost import WorkAhead, cost_of, derive_work
-from relaunch.core.selection.instance_type_filters import TYPE_FILTERS, Rejection
+from relaunch.core.selection.instance_type_filters import TYPE_FILTERS
 from relaunch.core.selection.offering_filters import (
     GROUP_FILTERS,
     OFFERING_FILTERS,
@@ -21,6 +21,7 @@ from relaunch.core.selection.offering_filters import (
     derive_criteria,
 )
 from relaunch.core.selection.offering_table import OfferingGroup, OfferingTable, RankKey, rank_key
+from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.requirements import Requirements, derive_requirements
 
 FILTER_NAMES = tuple(name for name, _ in (*TYPE_FILTERS, *GROUP_FILTERS, *OFFERING_FILTERS))
@@ -28,26 +29,19 @@ FILTER_NAMES = tuple(name for name, _ in (*TYPE_FILTERS, *GROUP_FILTERS, *OFFERI
 
 @dataclass(frozen=True, slots=True)
 class RejectedOffering:
-    """An offering that was not kept: by which filter, and why in words for the user.
-
-    `shortfall` is how far off it was, as a share of what is asked. `is_permanent`: waiting does not change it.
-    `retry_at`: when it ends by itself, where that is known.
-    """
+    """An offering, the name of the first filter that rejected it, and the rejection."""
 
     offering: Offering
     filter_name: str
-    reason: str
-    shortfall: float = 0.0
-    is_permanent: bool = True
-    retry_at: datetime | None = None
+    rejection: Rejection
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What was kept, best first, and everything that was rejected, furthest come first.
+    """The kept offerings, best first, and the rejected ones, those that passed the most filters first.
 
-    `filter_counts` lists (filter name, kept before, kept after) in the order the filters ran: it tells which filter
-    removed the last offering. `work` is what the order reckons with; None: the order is that of prices.
+    `filter_counts` are (filter name, offerings before, offerings after) in the order of the filters. `work` is the work
+    that the expected costs are for; None if the order is by price.
     """
 
     kept: tuple[Offering, ...]
@@ -57,44 +51,47 @@ class Selection:
 
     @property
     def chosen(self) -> Offering | None:
-        """Return the best offering, None when nothing was kept."""
+        """Return the best offering, None if none was kept."""
         return self.kept[0] if self.kept else None
 
     @property
     def last_filter(self) -> str | None:
-        """Return the filter that removed the last offering; None when one was kept or there was none at all."""
+        """Return the name of the filter that rejected the last offering; None if one was kept or there were none."""
         emptied = [name for name, before, after in self.filter_counts if before and not after]
         return emptied[0] if emptied else None
 
     @property
     def is_permanent(self) -> bool:
-        """Tell whether nothing was kept and waiting will not change that."""
-        return self.chosen is None and all(rejection.is_permanent for rejection in self.rejected)
+        """Return whether no offering was kept and all rejections are permanent."""
+        return self.chosen is None and all(each.rejection.is_permanent for each in self.rejected)
 
     @property
     def retry_at(self) -> datetime | None:
-        """Return when the first offering may go again: the capacity memory lets it, or a quota has room.
+        """Return the earliest time at which a rejection ends.
 
-        None when something was kept, and when only prices stand in the way: those change at times nobody knows.
+        None if an offering was kept, or if only prices reject, which change at unknown times.
         """
         if self.chosen is not None:
             return None
-        return min((each.retry_at for each in self.rejected if each.retry_at is not None), default=None)
+        times = (each.rejection.retry_at for each in self.rejected)
+        return min((retry_at for retry_at in times if retry_at is not None), default=None)
 
     @property
     def nearest_rejection(self) -> RejectedOffering | None:
-        """Return, of those the last filter removed, the one that missed by least; the cheapest of equals.
+        """Return the offering rejected by the last filter with the least shortfall, the cheapest of equals.
 
-        One that waiting may help is nearer than any other.
+        One whose rejection is not permanent comes before all others.
         """
-        last = [rejection for rejection in self.rejected if rejection.filter_name == self.last_filter]
+        last = [each for each in self.rejected if each.filter_name == self.last_filter]
         return min(
-            last, key=lambda each: (each.is_permanent, each.shortfall, *rank_key(each.offering, 0)), default=None
+            last,
+            key=lambda each: (each.rejection.is_permanent, each.rejection.shortfall, *rank_key(each.offering, 0)),
+            default=None,
         )
 
 
 class _DeferredSelection(Selection):
-    """A selection that knows what was chosen, and makes the whole table when it is asked for."""
+    """A selection that finds the chosen offering first, and computes the table of all offerings on first access."""
 
     def __init__(self, filtering: "_Filtering") -> None:
         object.__setattr__(self, "_filtering", filtering)
@@ -120,7 +117,7 @@ class _DeferredSelection(Selection):
 
     @cached_property
     def _table(self) -> tuple[tuple[Offering, ...], tuple[RejectedOffering, ...]]:
-        return self._filtering.sift()
+        return self._filtering.filter_all()
 
 
 def select(
@@ -131,12 +128,11 @@ def select(
     now: datetime,
     limits: SelectionLimits,
 ) -> Selection:
-    """Choose among offerings: every filter in turn, then by the expected cost to finish.
+    """Apply all filters to the offerings, and order those that are kept by expected cost.
 
-    Without an estimated duration the order is that of prices. Equal ones: a known price before an assumed one, better
-    odds of a launch, more zones, then by name. Without a revision (not yet pinned) only the definition is held against
-    the machines. Selecting several times from an OfferingTable saves the reading of the offerings; the table of kept
-    and rejected is made when it is asked for.
+    Without an estimated duration the order is by price. Among equals, a known price comes before an assumed one, then
+    the higher placement score, more zones, and the name. Without a revision, only the definition's requirements are
+    checked. Several selections from one OfferingTable share its groups.
     """
     required = derive_requirements(definition, revision)
     criteria = derive_criteria(definition, required, dict(memory), now, limits)
@@ -150,7 +146,7 @@ _Filtered = tuple[str, Rejection]
 
 
 class _Filtering:
-    """Holds every group of offerings against the filters that judge it as one; the others judge one by one."""
+    """Applies the group filters to each group of offerings, and the other filters to each offering."""
 
     def __init__(
         self, required: Requirements, criteria: OfferingCriteria, work: WorkAhead | None, offerings: OfferingTable
@@ -164,25 +160,25 @@ class _Filtering:
         ]
 
     def choose(self) -> Offering | None:
-        """Return the best offering, which is the best of one group: within a group the order is known already."""
+        """Return the best offering, comparing only the best one of each group."""
         heads = (self._head(group) for group, rejection in self.groups if rejection is None)
         return min((head for head in heads if head is not None), key=self._rank, default=None)
 
-    def sift(self) -> tuple[tuple[Offering, ...], tuple[RejectedOffering, ...]]:
-        """Return every offering, as kept or as rejected."""
+    def filter_all(self) -> tuple[tuple[Offering, ...], tuple[RejectedOffering, ...]]:
+        """Return the kept and the rejected offerings."""
         kept: list[Offering] = []
         rejected: list[RejectedOffering] = []
-        for group, group_miss in self.groups:
+        for group, group_rejection in self.groups:
             for offering in group:
-                rejection = group_miss or _first_rejection(OFFERING_FILTERS, self.criteria, offering)
+                rejection = group_rejection or _first_rejection(OFFERING_FILTERS, self.criteria, offering)
                 if rejection is None:
                     kept.append(offering)
                 else:
-                    rejected.append(_reject(offering, *rejection))
+                    rejected.append(RejectedOffering(offering, *rejection))
         return tuple(sorted(kept, key=self._rank)), _rank_rejections(rejected)
 
     def _head(self, group: OfferingGroup) -> Offering | None:
-        """Return the best offering of a group that passes."""
+        """Return the best offering of a group that passes all filters."""
         cheapest_usd_per_hour = group[0].expected_usd_per_hour
         if cheapest_usd_per_hour is None or cheapest_usd_per_hour > self.criteria.price_cap:
             return None
@@ -190,24 +186,24 @@ class _Filtering:
 
     def _rank(self, offering: Offering) -> tuple[float, RankKey]:
         cost, rank = self._cost(offering), self.offerings.rank(offering)
-        # The price comes first in `rank`: it is the measure where there is no work to reckon with.
+        # Without a cost the order is by price, which is the first element of `rank`.
         return (rank[0] if cost is None else cost, rank)
 
 
 def explain_rejection(selection: Selection) -> str:
-    """Say in one sentence why nothing was kept: which filter removed the last offering, and what came nearest.
+    """Return a sentence on why no offering was kept: the filter that rejected the last one, and the nearest one.
 
-    Empty when something was kept.
+    Empty if an offering was kept.
     """
     if selection.kept:
         return ""
-    rejection, name = selection.nearest_rejection, selection.last_filter
-    if rejection is None or name is None:
+    nearest, name = selection.nearest_rejection, selection.last_filter
+    if nearest is None or name is None:
         return "there is no offering at all: the stack names no capacity providers (CapacityProviders)"
-    verdict = "nothing satisfies this job" if selection.is_permanent else "nothing is to be had right now"
-    removed = sum(rejection.filter_name == name for rejection in selection.rejected)
+    verdict = "nothing satisfies this job" if selection.is_permanent else "nothing is available right now"
+    removed = sum(each.filter_name == name for each in selection.rejected)
     of = f"the last {removed} of {len(selection.rejected)} offerings" if removed > 1 else "the last offering"
-    return f"{verdict}: {name} removed {of}; the nearest was {rejection.offering.key}: {rejection.reason}"
+    return f"{verdict}: {name} removed {of}; the nearest was {nearest.offering.key}: {nearest.rejection.reason}"
 
 
 def _first_type_rejection(required: Requirements, machine: InstanceType) -> _Filtered | None:
@@ -226,20 +222,14 @@ def _first_rejection(
     return None
 
 
-def _reject(offering: Offering, filter_name: str, rejection: Rejection) -> RejectedOffering:
-    return RejectedOffering(
-        offering, filter_name, rejection.reason, rejection.shortfall, rejection.is_permanent, rejection.retry_at
-    )
-
-
 def _rank_rejections(rejected: list[RejectedOffering]) -> tuple[RejectedOffering, ...]:
-    """Order rejections so that those which came furthest are first."""
+    """Order rejected offerings by how many filters they passed, most first."""
     places = {name: place for place, name in enumerate(FILTER_NAMES)}
     return tuple(sorted(rejected, key=lambda each: (-places[each.filter_name], *rank_key(each.offering, 0))))
 
 
 def _count_by_filter(offered: int, rejected: Sequence[RejectedOffering]) -> tuple[tuple[str, int, int], ...]:
-    removed = Counter(rejection.filter_name for rejection in rejected)
+    removed = Counter(each.filter_name for each in rejected)
     counts, left = [], offered
     for name in FILTER_NAMES:
         counts.append((name, left, left - removed[name]))

@@ -32,6 +32,7 @@ from relaunch.core.jobs.job import Attempt, IntentKind, Job, JobState, Stop, Sto
 from relaunch.core.jobs.lookup import due_at
 from relaunch.core.jobs.summary import summarize_job
 from relaunch.core.lifecycle.decision import Decision
+from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.selection import RejectedOffering
 from relaunch.ports import PermanentError
 
@@ -122,7 +123,7 @@ def test_a_job_that_another_version_wrote_in_words_unknown_here_cannot_be_read()
     item = job_items.job_item(make_job("resnet-1f2e"), "a write")
     item["body"]["S"] = item["body"]["S"].replace('"state":"WAITING"', '"state":"PONDERING"')
 
-    with pytest.raises(PermanentError, match=r"job resnet-1f2e cannot be read: .*\n.*state\n.*PONDERING"):
+    with pytest.raises(PermanentError, match="job resnet-1f2e cannot be read: state: Input should be 'WAITING', "):
         job_items.read_job(item, None)
 
 
@@ -219,7 +220,7 @@ class TestSizes:
             RejectedOffering(
                 make_offering(f"g{size}.{size}xlarge", purchase, zone=f"us-east-1{zone}", price_usd_per_hour=size / 7),
                 "accelerator memory",
-                f"{size * 811} MiB per card is less than the {size * 1024} MiB that are asked for",
+                Rejection(f"{size * 811} MiB per card is less than the {size * 1024} MiB that are asked for"),
             )
             for size in range(1, 201)
             for zone in "abcdef"

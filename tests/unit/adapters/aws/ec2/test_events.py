@@ -95,7 +95,7 @@ def test_other_events_of_ec2_concern_nobody(detail_type: str | None) -> None:
         pytest.param({"detail-type": WARNING, "detail": "text"}, id="detail-is-text"),
     ],
 )
-def test_poisoned_event_is_a_permanent_error(event: dict[str, Any]) -> None:
+def test_invalid_event_is_a_permanent_error(event: dict[str, Any]) -> None:
     with pytest.raises(PermanentError, match="reading an event from EC2: detail"):
         parse_ec2_event(event)
 

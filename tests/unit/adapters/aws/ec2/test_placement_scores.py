@@ -124,5 +124,5 @@ def test_a_question_about_the_region_that_ec2_does_not_answer_is_an_error(
 ) -> None:
     stubber.add_client_error("get_spot_placement_scores", code)
 
-    with pytest.raises(error, match=f"the odds of g4dn.xlarge, g5.xlarge, g6.xlarge: .*{code}"):
+    with pytest.raises(error, match=f"the placement score of g4dn.xlarge, g5.xlarge, g6.xlarge: .*{code}"):
         Ec2RegionScores(ec2, "us-east-1").region_score(TYPES, 48)

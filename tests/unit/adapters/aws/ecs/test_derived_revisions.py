@@ -1,4 +1,4 @@
-"""Registration in detail: nothing of the source is lost, and every refusal of ECS means what it means."""
+"""Registration of derived revisions: the whole source is kept, and each error of ECS is classified."""
 
 from datetime import timedelta
 
@@ -8,7 +8,7 @@ import pytest
 from fakes.builders import NOW
 from fakes.clock import FakeClock
 from fakes.ecs_region import EcsWorld, container
-from relaunch.adapters.aws.ecs.derived_revisions import DESCRIBED_ONLY, EcsRegistry
+from relaunch.adapters.aws.ecs.derived_revisions import RESPONSE_ONLY_MEMBERS, EcsRegistry
 from relaunch.core.launches.derived_revision import DERIVED_FROM, RevisionChanges, TaskDefinition, derive
 from relaunch.core.selection.neuron_devices import FIRST_PORT, NeuronClaim
 from relaunch.ports import PermanentError, TransientError
@@ -37,7 +37,7 @@ def test_all_that_ecs_describes_can_be_registered_but_what_we_leave_out() -> Non
     described = set(model.shape_for("TaskDefinition").members)
     registered = set(model.operation_model("RegisterTaskDefinition").input_shape.members)
 
-    assert described - registered == DESCRIBED_ONLY
+    assert described - registered == RESPONSE_ONLY_MEMBERS
 
 
 def test_a_derived_revision_keeps_every_member_of_its_source() -> None:

@@ -121,7 +121,7 @@ def test_event_and_answer_about_the_same_task_are_read_alike() -> None:
     assert observe_task(answered) == observe("stopped-oom")
 
 
-def test_moments_are_read_in_every_form_ecs_gives_them() -> None:
+def test_timestamps_are_parsed_in_every_format_of_ecs() -> None:
     moment = datetime(2026, 11, 3, 12, 0, tzinfo=UTC)
     forms = [
         "2026-11-03T12:00:00Z",
@@ -192,7 +192,7 @@ def test_other_events_of_ecs_concern_nobody(detail_type: str | None) -> None:
         ({"detail-type": "ECS Task State Change", "detail": "text"}, "detail"),
     ],
 )
-def test_poisoned_event_is_a_permanent_error_that_says_where(event: dict[str, Any], words: str) -> None:
+def test_invalid_event_is_a_permanent_error_with_its_location(event: dict[str, Any], words: str) -> None:
     with pytest.raises(PermanentError, match=words):
         parse_ecs_event(event)
 

@@ -1,4 +1,4 @@
-"""Launches of all containers together stay below what ECS takes, and stops go first."""
+"""The launches of all function instances stay below the rate of ECS, and stops are not throttled."""
 
 import pytest
 import yaml
@@ -6,7 +6,7 @@ import yaml
 from fakes.builders import make_launch_request, task_arn
 from fakes.repository import REPOSITORY
 from fakes.scripted_aws import ScriptedAws
-from relaunch.adapters.aws.ecs.rate_limiter import LAUNCHERS, LAUNCHES_PER_SECOND, RateLimiter
+from relaunch.adapters.aws.ecs.rate_limiter import LAUNCHES_PER_SECOND, MAX_CONCURRENCY, RateLimiter
 from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch_local.ecs.rules.limits import rate_of
 
@@ -43,7 +43,7 @@ def test_a_container_keeps_to_its_part_of_the_rate(rate_limiter: RateLimiter, sl
     for _ in range(39):
         rate_limiter.wait()
 
-    assert sleeper.now - 1_000.0 == pytest.approx(38 * LAUNCHERS / LAUNCHES_PER_SECOND)
+    assert sleeper.now - 1_000.0 == pytest.approx(38 * MAX_CONCURRENCY / LAUNCHES_PER_SECOND)
 
 
 def test_who_took_longer_than_a_turn_does_not_wait(rate_limiter: RateLimiter, sleeper: Sleeper) -> None:
@@ -64,7 +64,7 @@ def test_as_many_containers_share_the_rate_as_the_template_lets_run() -> None:
     text = text[text.index("  LaunchAttemptFunction:") :]
     line = next(line for line in text.splitlines() if "MaximumConcurrency" in line)
 
-    assert yaml.safe_load(line)["ScalingConfig"]["MaximumConcurrency"] == LAUNCHERS
+    assert yaml.safe_load(line)["ScalingConfig"]["MaximumConcurrency"] == MAX_CONCURRENCY
 
 
 def test_a_container_that_ecs_throttled_gives_way_before_its_next_launch(

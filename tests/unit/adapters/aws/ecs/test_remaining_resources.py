@@ -1,7 +1,7 @@
 from fakes.ecs_region import EcsWorld, container
-from relaunch.adapters.aws.ecs.remaining_resources import read_room
+from relaunch.adapters.aws.ecs.remaining_resources import read_remaining_resources
 from relaunch.adapters.aws.ecs.target import EcsTarget
-from relaunch.core.selection.neuron_devices import FIRST_PORT, MachineRoom
+from relaunch.core.selection.neuron_devices import FIRST_PORT, RemainingResources
 
 
 def with_machine() -> tuple[EcsWorld, EcsTarget]:
@@ -13,26 +13,26 @@ def with_machine() -> tuple[EcsWorld, EcsTarget]:
     return deps, EcsTarget(deps.ecs, "c")
 
 
-def test_room_is_what_tasks_and_the_agent_have_left() -> None:
+def test_remaining_resources_exclude_those_of_tasks_and_the_agent() -> None:
     _, target = with_machine()
 
-    (room,) = target.find_room("g5.xlarge", "g5-spot")
+    (remaining,) = target.find_remaining_resources("g5.xlarge", "g5-spot")
 
-    assert room.free_vcpus == 3.0
-    assert 0 < room.free_memory_mib < 16_384 - 2_048
-    assert {22, 51678, FIRST_PORT} <= room.taken_ports
-    assert FIRST_PORT + 1 not in room.taken_ports
+    assert remaining.vcpus == 3.0
+    assert 0 < remaining.memory_mib < 16_384 - 2_048
+    assert {22, 51678, FIRST_PORT} <= remaining.used_ports
+    assert FIRST_PORT + 1 not in remaining.used_ports
 
 
-def test_machines_of_other_types_and_providers_and_draining_ones_have_no_room() -> None:
+def test_instances_of_other_types_and_providers_and_draining_ones_are_ignored() -> None:
     deps, target = with_machine()
 
-    assert target.find_room("g6.xlarge", "g5-spot") == []
-    assert target.find_room("g5.xlarge", "another") == []
+    assert target.find_remaining_resources("g6.xlarge", "g5-spot") == []
+    assert target.find_remaining_resources("g5.xlarge", "another") == []
     (host,) = deps.simulator.clusters.get("c").hosts.values()
     deps.ecs.update_container_instances_state(cluster="c", containerInstances=[host.arn], status="DRAINING")
-    assert target.find_room("g5.xlarge", "g5-spot") == []
+    assert target.find_remaining_resources("g5.xlarge", "g5-spot") == []
 
 
 def test_a_machine_that_says_nothing_of_itself_has_nothing_left() -> None:
-    assert read_room({}) == MachineRoom(0.0, 0, frozenset())
+    assert read_remaining_resources({}) == RemainingResources(0.0, 0, frozenset())

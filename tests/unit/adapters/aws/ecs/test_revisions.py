@@ -133,9 +133,7 @@ def test_look_without_an_answer_is_transient(ecs: ScriptedAws, revisions: EcsRev
         revisions.newest_active("trainer")
 
 
-def test_forbidden_look_is_permanent_and_not_taken_for_a_missing_family(
-    ecs: ScriptedAws, revisions: EcsRevisions
-) -> None:
+def test_missing_permission_is_permanent_and_not_a_missing_family(ecs: ScriptedAws, revisions: EcsRevisions) -> None:
     ecs.refuse("DescribeTaskDefinition", "AccessDeniedException", "not authorized")
 
     with pytest.raises(PermanentError, match="not authorized") as caught:
@@ -143,7 +141,7 @@ def test_forbidden_look_is_permanent_and_not_taken_for_a_missing_family(
     assert not isinstance(caught.value, NoActiveRevisionError)
 
 
-def test_everything_that_placing_needs_is_read() -> None:
+def test_everything_that_placement_needs_is_parsed() -> None:
     revision = read_revision(
         definition(
             7,
@@ -179,7 +177,6 @@ def test_everything_that_placing_needs_is_read() -> None:
         ContainerRequirement(
             name="main",
             image="trainer:latest",
-            is_essential=True,
             gpu_count=2,
             memory_mib=12288,
             vcpus=3.0,
@@ -206,7 +203,6 @@ def test_task_without_a_size_asks_for_the_sum_of_its_containers() -> None:
     revision = read_revision(described)
 
     assert (revision.vcpus, revision.memory_mib) == (1.5, 2304)
-    assert [container.is_essential for container in revision.containers] == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -342,7 +338,7 @@ class TestThousandsOfEventsAtOnce:
 
         assert revisions.newest_active("trainer", clock.now() + timedelta(seconds=1)).revision == 13
 
-    def test_so_does_one_of_the_same_second_for_moments_of_events_are_cut(
+    def test_so_does_one_of_the_same_second_because_timestamps_of_events_are_truncated(
         self, revisions: EcsRevisions, clock: FakeClock
     ) -> None:
         revisions.newest_active("trainer", self.EVENT_AT)

@@ -151,7 +151,7 @@ def test_silence_about_a_task_is_not_taken_for_its_end(ecs: ScriptedAws, target:
         target.describe([task_arn(1)])
 
 
-def test_unheard_of_failure_is_not_taken_for_a_missing_task(ecs: ScriptedAws, target: EcsTarget) -> None:
+def test_unknown_failure_is_not_a_missing_task(ecs: ScriptedAws, target: EcsTarget) -> None:
     ecs.answer("DescribeTasks", tasks=[], failures=[{"arn": task_arn(1), "reason": "UNAVAILABLE"}])
 
     with pytest.raises(TransientError, match="UNAVAILABLE"):

@@ -1,4 +1,4 @@
-"""Batches from SQS: what succeeds, what comes again, what is given up with its reason."""
+"""Batches from SQS: messages that succeed, are retried, or are sent to the dead-letter queue."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -112,7 +112,7 @@ def test_a_bug_is_logged_with_its_trace_and_the_message_comes_again() -> None:
     assert "handle_body" in str(facts["traceback"])
 
 
-def test_a_failure_of_the_outside_world_is_logged_without_a_trace() -> None:
+def test_a_transient_error_is_logged_without_a_traceback() -> None:
     consumer = Consumer()
     consumer.handle(raising(TransientError("throttled")), record(receive_count=2))
 
@@ -124,7 +124,7 @@ def test_where_the_last_try_is_not_known_sqs_counts_alone() -> None:
     assert Consumer(last_try=0).handle(raising(TransientError("throttled")), record(receive_count=99)) == ["1"]
 
 
-def test_poison_that_cannot_be_sent_away_comes_again() -> None:
+def test_message_that_cannot_be_sent_to_the_dead_letter_queue_is_retried() -> None:
     consumer = Consumer()
 
     def refuse(**_: Any) -> dict[str, str]:

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from relaunch.adapters.aws.dynamodb.table import Item, epoch, key, number, stamp, text
+from relaunch.adapters.validation import describe_errors
 from relaunch.core.jobs.job import Attempt, Job, JobSummary, TimelineEntry
 from relaunch.core.jobs.lookup import due_at, selected_placement, waited_slot
 from relaunch.core.jobs.summary import summarize_job
@@ -168,7 +169,7 @@ def read_job(item: Mapping[str, Any], attempt: Mapping[str, Any] | None) -> Job:
         job = _JOB.validate_json(item["body"]["S"])
         return replace(job, attempt=read_attempt(attempt)) if attempt and "attempt_number" in item else job
     except ValidationError as error:
-        raise PermanentError(f"job {job_id_of(item['pk']['S'])} cannot be read: {error}") from error
+        raise PermanentError(f"job {job_id_of(item['pk']['S'])} cannot be read: {describe_errors(error)}") from error
 
 
 def read_attempt(item: Mapping[str, Any]) -> Attempt:

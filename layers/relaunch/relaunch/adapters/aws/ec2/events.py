@@ -1,8 +1,9 @@
-"""What EC2 says of machines: spot warnings, rebalance recommendations, state changes.
+"""EC2 events: spot interruption warnings, rebalance recommendations, state changes.
 
-Speaks "EC2 Spot Instance Interruption Warning", "EC2 Instance Rebalance Recommendation" and "EC2 Instance State-change
-Notification" (Amazon EC2 User Guide; samples in events/aws.ec2.*.json). Only `detail` says which instance it is: the
-form of the ARN in `resources` has changed over time. A warning comes two minutes ahead at best, and may not come.
+The detail types are "EC2 Spot Instance Interruption Warning", "EC2 Instance Rebalance Recommendation" and "EC2 Instance
+State-change Notification" (Amazon EC2 User Guide; samples in events/aws.ec2.*.json). The instance ID is read from
+`detail`, because the format of the ARN in `resources` has changed over time. A warning comes at most two minutes before
+the interruption, and may not come at all.
 """
 
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from relaunch.adapters.aws.timestamps import Timestamp
+from relaunch.adapters.validation import describe_errors
 from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind
 from relaunch.ports import PermanentError
 
@@ -36,20 +38,21 @@ class _Event(BaseModel):
 
 
 def parse_ec2_event(event: Mapping[str, object]) -> InstanceEvent | None:
-    """Read an EventBridge event from `aws.ec2`; None for a detail type that concerns nobody here.
+    """Parse an EventBridge event from `aws.ec2`; return None for other detail types.
 
-    `state` is the new state of a state change (`shutting-down`, `terminated`…), and what a warning announces
+    `state` is the new state of a state change (`shutting-down`, `terminated`…) or the action announced by a warning
     (`terminate`, `stop`, `hibernate`).
 
     Raises:
-        PermanentError: The event is of a known type and names no instance.
+        PermanentError: the event has no valid instance ID.
     """
     kind = _KINDS.get(str(event.get("detail-type")))
     if kind is None:
         return None
     try:
-        seen = _Event.model_validate(event)
-    except ValidationError as exc:
-        wrong = "; ".join(f"{'.'.join(str(part) for part in error['loc'])}: {error['msg']}" for error in exc.errors())
-        raise PermanentError(f"reading an event from EC2: {wrong}") from exc
-    return InstanceEvent(kind, seen.detail.instance_id, seen.detail.state or seen.detail.instance_action, seen.time)
+        parsed = _Event.model_validate(event)
+    except ValidationError as error:
+        raise PermanentError(f"reading an event from EC2: {describe_errors(error)}") from error
+    return InstanceEvent(
+        kind, parsed.detail.instance_id, parsed.detail.state or parsed.detail.instance_action, parsed.time
+    )

@@ -1,4 +1,4 @@
-"""Which zones offer which instance types, from EC2's DescribeInstanceTypeOfferings (EC2 API Reference)."""
+"""The zones of instance types (DescribeInstanceTypeOfferings, EC2 API Reference)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -9,12 +9,12 @@ from relaunch.adapters.aws.errors import aws_errors
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
 
-# The most that DescribeInstanceTypeOfferings gives at once.
+# The maximum of DescribeInstanceTypeOfferings.
 _PAGE_SIZE = 1000
 
 
 class Ec2InstanceTypeOfferings:
-    """Implements ZoneSource; zones are named as in the caller's account."""
+    """Implements ZoneSource; zone names are those of the caller's account."""
 
     def __init__(self, client: "EC2Client") -> None:
         self._client = client
@@ -23,7 +23,7 @@ class Ec2InstanceTypeOfferings:
         wanted = frozenset(instance_types)
         found: dict[str, list[str]] = defaultdict(list)
         with aws_errors("asking EC2 for the zones of instance types"):
-            # A filter takes 200 names at most, and there will be more.
+            # All types are read: a filter takes at most 200 values.
             pages = self._client.get_paginator("describe_instance_type_offerings").paginate(
                 LocationType="availability-zone", PaginationConfig={"PageSize": _PAGE_SIZE}
             )

@@ -1,4 +1,4 @@
-"""Instance types with accelerators as EC2's DescribeInstanceTypes tells of them (EC2 API Reference)."""
+"""Accelerated instance types (DescribeInstanceTypes, EC2 API Reference)."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,16 +10,16 @@ from relaunch.ports import DecisionLog
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
 
-# The most that DescribeInstanceTypes gives at once.
+# The maximum of DescribeInstanceTypes.
 _PAGE_SIZE = 100
 
 
 class UnreadableTypeError(ValueError):
-    """What EC2 says of a type does not fit the catalogue's form; the message names the type and what is wrong."""
+    """A type cannot be represented in the catalogue; the message contains its name and the reason."""
 
 
 class Ec2InstanceTypes:
-    """Implements InstanceTypeSource: all pages, because no filter of EC2 tells accelerators apart."""
+    """Implements InstanceTypeSource; reads all types, because EC2 has no filter for accelerators."""
 
     def __init__(self, client: "EC2Client", log: DecisionLog) -> None:
         self._client = client
@@ -47,12 +47,12 @@ class Ec2InstanceTypes:
 
 
 def read_type(name: str, described: Mapping[str, Any], source: str) -> InstanceType | None:
-    """Read one described type; None when it has no GPU, Neuron device or inference accelerator.
+    """Parse a described type; return None if it has no GPU, Neuron device or inference accelerator.
 
-    Inferentia types carry NeuronInfo and InferenceAcceleratorInfo for the same devices: the first one counts.
+    Inferentia types have NeuronInfo and InferenceAcceleratorInfo for the same devices, of which the first is used.
 
     Raises:
-        UnreadableTypeError: two kinds of accelerator, or Inferentia in a dump too old to tell its cores.
+        UnreadableTypeError: several kinds of accelerators, or Inferentia without NeuronInfo.
     """
     facts = _read_neuron(name, described) or _read_gpu(name, described) or _read_inference(name, described)
     if facts is None:
@@ -88,7 +88,7 @@ def _read_neuron(name: str, described: Mapping[str, Any]) -> dict[str, Any] | No
 
 
 def _read_gpu(name: str, described: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Read GpuInfo; answers older than the fractional types have neither LogicalGpuCount nor GpuPartitionSize."""
+    """Parse GpuInfo; older responses have neither LogicalGpuCount nor GpuPartitionSize."""
     gpu = _only_one(name, described.get("GpuInfo", {}).get("Gpus", ()))
     if gpu is None:
         return None
@@ -103,16 +103,16 @@ def _read_gpu(name: str, described: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _read_inference(name: str, described: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Read accelerators that jobs cannot use, so that a selection can say why it rejects them."""
+    """Parse accelerators that jobs cannot use, so that a selection can reject them with a reason."""
     accelerator = _only_one(name, described.get("InferenceAcceleratorInfo", {}).get("Accelerators", ()))
     if accelerator is None:
         return None
-    maker = accelerator["Manufacturer"]
-    if maker == AWS_NEURON:
+    manufacturer = accelerator["Manufacturer"]
+    if manufacturer == AWS_NEURON:
         raise UnreadableTypeError(f"{name}: no NeuronInfo, so its cores are not known; newer answers have it")
     return {
-        "accelerator_manufacturer": maker,
-        "accelerator_model": accelerator["Name"].removeprefix(maker).strip(),
+        "accelerator_manufacturer": manufacturer,
+        "accelerator_model": accelerator["Name"].removeprefix(manufacturer).strip(),
     }
 
 

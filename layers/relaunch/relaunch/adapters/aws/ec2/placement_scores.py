@@ -1,8 +1,8 @@
-"""EC2's odds of a spot launch, from GetSpotPlacementScores ("Spot placement score", EC2 User Guide).
+"""Spot placement scores (GetSpotPlacementScores; "Spot placement score", EC2 User Guide).
 
-A score is for a set of types of which any will do. EC2 scores one or two types low whatever the market is like, and
-limits how many questions that it has not heard before an account asks in 24 hours: those about the region are the same
-each time, as long as the stack's spot types and what the region offers are.
+A score is for a set of alternative instance types, and is always low for fewer than three. EC2 limits the number of new
+configurations per account in 24 hours: those for a region stay the same as long as the stack's spot types and the
+region's types do.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,14 +11,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from relaunch.adapters.aws.errors import AwsError, aws_errors
-from relaunch.core.offerings.placement_score import FEWEST_TYPES
+from relaunch.core.offerings.placement_score import MIN_TYPES
 from relaunch.ports import Clock, DecisionLog
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
 
 MAX_AGE = timedelta(hours=1)
-_NOTHING: Mapping[str, int] = MappingProxyType({})
+_NO_SCORES: Mapping[str, int] = MappingProxyType({})
 
 
 class Ec2RegionScores:
@@ -29,7 +29,7 @@ class Ec2RegionScores:
         self._region = region
 
     def region_score(self, instance_types: Sequence[str], vcpus: int) -> int | None:
-        with aws_errors(f"asking for the odds of {', '.join(instance_types)}"):
+        with aws_errors(f"requesting the placement score of {', '.join(instance_types)}"):
             answer = self._client.get_spot_placement_scores(
                 InstanceTypes=instance_types,
                 TargetCapacity=vcpus,
@@ -41,7 +41,7 @@ class Ec2RegionScores:
 
 
 class Ec2ZoneScores:
-    """Implements ZoneScoreSource; keeps an answer, and the lack of one, for an hour."""
+    """Implements ZoneScoreSource; caches a response, also a failed one, for an hour."""
 
     def __init__(self, client: "EC2Client", region: str, clock: Clock, log: DecisionLog) -> None:
         self._client = client
@@ -53,8 +53,8 @@ class Ec2ZoneScores:
 
     def zone_scores(self, instance_types: Iterable[str]) -> Mapping[str, int]:
         wanted = frozenset(instance_types)
-        if len(wanted) < FEWEST_TYPES:
-            return _NOTHING
+        if len(wanted) < MIN_TYPES:
+            return _NO_SCORES
         now = self._clock.now()
         if wanted not in self._kept or now - self._kept[wanted][0] >= MAX_AGE:
             self._kept[wanted] = (now, self._ask(wanted))
@@ -62,7 +62,7 @@ class Ec2ZoneScores:
 
     def _ask(self, wanted: frozenset[str]) -> Mapping[str, int]:
         try:
-            # Scores name zones by their id (use1-az4), which is another zone's name in every account.
+            # Scores have zone IDs (use1-az4), whose names differ between accounts.
             self._zone_names = self._zone_names or self._ask_zone_names()
             pages = self._client.get_paginator("get_spot_placement_scores").paginate(
                 InstanceTypes=sorted(wanted),
@@ -74,7 +74,7 @@ class Ec2ZoneScores:
             scores: list[Any] = [score for page in pages for score in page["SpotPlacementScores"]]
         except AwsError as error:
             self._log.decided("placement-scores-unknown", reason=str(error))
-            return _NOTHING
+            return _NO_SCORES
         names = self._zone_names
         return {names[zone]: each["Score"] for each in scores if (zone := each["AvailabilityZoneId"]) in names}
 

@@ -1,4 +1,4 @@
-"""Spot prices per zone from EC2's DescribeSpotPriceHistory ("DescribeSpotPriceHistory", EC2 API Reference)."""
+"""Current spot prices by zone (DescribeSpotPriceHistory, EC2 API Reference)."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from mypy_boto3_ec2.type_defs import SpotPriceTypeDef
 
 MAX_AGE = timedelta(minutes=10)
-# After a failed call the next one is not made at once: a batch of jobs shall not wait for EC2 one after the other.
+# After a failure the next request is delayed, so that a batch of jobs does not wait for EC2 once for each of them.
 PAUSE_AFTER_FAILURE = timedelta(minutes=1)
 
 Prices = Mapping[tuple[str, str], tuple[float, datetime]]
 
 
 class Ec2SpotPrices:
-    """Asks EC2 for the prices in effect now and keeps them ten minutes, as long as this container lives."""
+    """Implements SpotPriceSource; caches the prices for ten minutes."""
 
     def __init__(self, client: "EC2Client", clock: Clock) -> None:
         self._client = client
@@ -46,16 +46,16 @@ class Ec2SpotPrices:
         try:
             prices = _newest_per_zone(self._entries(wanted, now))
         except (BotoCoreError, ClientError) as error:
-            message = f"spot prices of {', '.join(sorted(wanted))} cannot be had: {error}"
+            message = f"spot prices of {', '.join(sorted(wanted))} cannot be loaded: {error}"
             self._failure = (now, message)
             raise TransientError(message) from error
         self._failure = None
         return prices
 
     def _entries(self, wanted: frozenset[str], now: datetime) -> "Iterator[SpotPriceTypeDef]":
-        # A history that starts now holds the price in effect in each zone, whenever it was set.
+        # A history that starts now contains the current price of each zone.
         pages = self._client.get_paginator("describe_spot_price_history").paginate(
-            InstanceTypes=sorted(wanted),  # type: ignore[arg-type]  # names come from the stack's settings
+            InstanceTypes=sorted(wanted),  # type: ignore[arg-type]  # names are from the stack's settings
             ProductDescriptions=["Linux/UNIX"],
             StartTime=now,
         )
@@ -66,7 +66,7 @@ class Ec2SpotPrices:
 def _newest_per_zone(entries: "Iterator[SpotPriceTypeDef]") -> Prices:
     newest: dict[tuple[str, str], tuple[float, datetime]] = {}
     for entry in entries:
-        place = (entry["InstanceType"], entry["AvailabilityZone"])
-        if place not in newest or newest[place][1] < entry["Timestamp"]:
-            newest[place] = (float(entry["SpotPrice"]), entry["Timestamp"])
+        key = (entry["InstanceType"], entry["AvailabilityZone"])
+        if key not in newest or newest[key][1] < entry["Timestamp"]:
+            newest[key] = (float(entry["SpotPrice"]), entry["Timestamp"])
     return MappingProxyType(newest)

@@ -1,1 +1,1 @@
-"""ECS: the cluster as the target of tasks, its events, and its task definitions. Imports ports and the core."""
+"""ECS: tasks, container instances, events and task definitions. Imports ports and the core."""

@@ -1,8 +1,8 @@
-"""Derived revisions in ECS: read, registered, found by name, deregistered.
+"""Registers, finds and deregisters derived revisions in ECS.
 
-Speaks DescribeTaskDefinition, RegisterTaskDefinition, DeregisterTaskDefinition, ListTaskDefinitions and
-ListTaskDefinitionFamilies (Amazon ECS API Reference). The two that write share a bucket of 20 requests that fills by
-one per second ("Request throttling for the Amazon ECS API").
+The actions are DescribeTaskDefinition, RegisterTaskDefinition, DeregisterTaskDefinition, ListTaskDefinitions and
+ListTaskDefinitionFamilies (Amazon ECS API Reference). RegisterTaskDefinition and DeregisterTaskDefinition share a burst
+rate of 20 and a sustained rate of 1 per second ("Request throttling for the Amazon ECS API").
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from relaunch.ports import Clock, PermanentError
 if TYPE_CHECKING:
     from mypy_boto3_ecs import ECSClient
 
-DESCRIBED_ONLY = frozenset(
+RESPONSE_ONLY_MEMBERS = frozenset(
     {
         "taskDefinitionArn",
         "revision",
@@ -33,12 +33,12 @@ DESCRIBED_ONLY = frozenset(
         "deleteRequestedAt",
     }
 )
-"""Members of a task definition that ECS adds; RegisterTaskDefinition takes all the others."""
+"""Members of a described task definition that are not parameters of RegisterTaskDefinition."""
 
-# AWS's own tags can be read, and not be given.
+# Reserved for AWS: such tags cannot be set.
 _AWS_TAGS = "aws:"
-# A revision never changes, and jobs of one definition share it: a warm function reads it once.
-_MAX_KEPT = 64
+# Size of the caches. A revision never changes.
+_MAX_CACHED = 64
 
 
 class EcsRegistry:
@@ -55,7 +55,7 @@ class EcsRegistry:
             described = self._describe(revision_arn)
             if described is None:
                 raise PermanentError(f"the task definition {revision_arn} is gone: it was deleted since the job began")
-            while len(self._loaded) >= _MAX_KEPT:
+            while len(self._loaded) >= _MAX_CACHED:
                 del self._loaded[next(iter(self._loaded))]
             self._loaded[revision_arn] = _read(*described)
         return self._loaded[revision_arn]
@@ -68,7 +68,7 @@ class EcsRegistry:
         found = self._find_active(family)
         self._active.pop(family, None)
         if now and found:
-            self._active = dict(list(self._active.items())[-_MAX_KEPT + 1 :]) | {family: (now, found)}
+            self._active = dict(list(self._active.items())[-_MAX_CACHED + 1 :]) | {family: (now, found)}
         return found
 
     def _find_active(self, family: str) -> str | None:
@@ -76,7 +76,7 @@ class EcsRegistry:
         if described is None:
             return None
         definition, tags = described
-        # Emulators answer INACTIVE revisions too.
+        # Emulators also return INACTIVE revisions.
         is_active = definition.get("family") == family and definition.get("status") == ACTIVE
         return str(definition["taskDefinitionArn"]) if is_active and DERIVED_FROM in tags else None
 
@@ -97,7 +97,7 @@ class EcsRegistry:
             return [family for page in pages for family in page["families"] if is_derived_family(family)]
 
     def deregister_family(self, family: str) -> int:
-        # The name alone proves nothing: it may be somebody's own.
+        # A family with such a name may not be ours: the tag of its newest revision is checked.
         if not is_derived_family(family) or self.find_active(family) is None:
             return 0
         with aws_errors(f"deregistering task definition {family}"):
@@ -109,7 +109,7 @@ class EcsRegistry:
         try:
             self._client.deregister_task_definition(taskDefinition=arn)
         except ClientError as error:
-            # Somebody else was first.
+            # Already deregistered.
             if "inactive" in str(error.response.get("Error", {}).get("Message", "")).lower():
                 return False
             raise
@@ -120,7 +120,7 @@ class EcsRegistry:
             try:
                 response = self._client.describe_task_definition(taskDefinition=name, include=["TAGS"])
             except ClientError as error:
-                # "Unable to describe task definition.": there is none of that name, or none that is ACTIVE.
+                # "Unable to describe task definition.": not found, or no ACTIVE revision.
                 if error_code(error) == "ClientException":
                     return None
                 raise
@@ -129,8 +129,10 @@ class EcsRegistry:
 
 
 def _read(definition: Mapping[str, Any], tags: Mapping[str, str]) -> TaskDefinition:
-    """Keep what can be registered; a member that is empty in the answer was not given."""
-    content = {name: value for name, value in definition.items() if name not in DESCRIBED_ONLY and value is not None}
+    """Return the members that RegisterTaskDefinition accepts."""
+    content = {
+        name: value for name, value in definition.items() if name not in RESPONSE_ONLY_MEMBERS and value is not None
+    }
     family = content.pop("family")
     own = {key: value for key, value in tags.items() if not key.lower().startswith(_AWS_TAGS)}
     return TaskDefinition(family, content, own)

@@ -1,10 +1,10 @@
-"""What ECS says of tasks, in EventBridge events and in DescribeTasks alike, and of container instances when described.
+"""Parses tasks, from EventBridge events and DescribeTasks, and container instances from DescribeContainerInstances.
 
-Speaks "ECS Task State Change" ("Amazon ECS events", Amazon ECS Developer Guide; samples in events/aws.ecs.*.json).
-Container instances' own events are not subscribed to: what they tell of a task comes as the task's event, and every
-task that a busy machine starts or stops would make one. Events come more than once and in any order: `version` of the
-detail tells which is newer, while the envelope's `version` is always "0". Members that are not known are ignored, and
-of those that are known only the ARN must be there.
+The detail type is "ECS Task State Change" ("Amazon ECS events", Amazon ECS Developer Guide; samples in
+events/aws.ecs.*.json). "ECS Container Instance State Change" is not subscribed to: there is one for each task that
+starts or stops on an instance, and the event of the task has the same information. Events may be duplicated and out of
+order: `detail.version` increases with each state, while `version` of the envelope is always "0". Unknown members are
+ignored, and of the known ones only the ARN is required.
 """
 
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from relaunch.adapters.aws.timestamps import Timestamp
+from relaunch.adapters.validation import describe_errors
 from relaunch.core.launches.launch import ContainerInstance, ContainerInstanceObservation, TaskObservation
 from relaunch.core.launches.placement_constraints import AVAILABILITY_ZONE, INSTANCE_TYPE
 from relaunch.core.selection.gpu_devices import GpuDevice
@@ -26,7 +27,7 @@ class _Payload(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _take_null_for_missing(cls, members: object) -> object:
+    def _remove_nulls(cls, members: object) -> object:
         if not isinstance(members, Mapping):
             return members
         return {name: value for name, value in members.items() if value is not None}
@@ -69,7 +70,7 @@ class _Gpu(_Payload):
 
 class _ContainerInstance(_Payload):
     container_instance_arn: str = Field(min_length=1)
-    # Machines outside EC2 (ECS Anywhere) have none.
+    # External instances (ECS Anywhere) have none.
     instance_id: str = Field("", validation_alias=AliasChoices("ec2InstanceId", "ec2instanceId"))
     status: str = ""
     running_tasks_count: int = 0
@@ -85,89 +86,90 @@ class _Envelope(_Payload):
 
 
 def parse_ecs_event(event: Mapping[str, object]) -> TaskObservation | None:
-    """Read an EventBridge event from `aws.ecs`; None for a detail type that concerns nobody here.
+    """Parse an EventBridge event from `aws.ecs`; return None for other detail types.
 
     Raises:
-        PermanentError: The event is of a known type and has not what every such event has.
+        PermanentError: the event is invalid.
     """
     try:
         envelope = _Envelope.model_validate(event)
-    except ValidationError as exc:
-        raise PermanentError(f"reading an event from ECS: {_what_is_wrong(exc)}") from exc
+    except ValidationError as error:
+        raise PermanentError(f"reading an event from ECS: {describe_errors(error)}") from error
     return observe_task(envelope.detail) if envelope.detail_type == TASK_STATE_CHANGE else None
 
 
 def observe_task(task: Mapping[str, object]) -> TaskObservation:
-    """Read a task as an event's detail or as DescribeTasks, RunTask and StopTask carry it.
+    """Parse a task as in the detail of an event or in a response of DescribeTasks, RunTask or StopTask.
 
     Raises:
-        PermanentError: It has no ARN, or a member of a wrong type.
+        PermanentError: no ARN, or a member of the wrong type.
     """
     try:
-        seen = _Task.model_validate(task)
-    except ValidationError as exc:
-        raise PermanentError(f"reading a task of ECS: {_what_is_wrong(exc)}") from exc
+        parsed = _Task.model_validate(task)
+    except ValidationError as error:
+        raise PermanentError(f"reading a task of ECS: {describe_errors(error)}") from error
     return TaskObservation(
-        task_arn=seen.task_arn,
-        started_by=seen.started_by or "",
-        last_status=seen.last_status,
-        desired_status=seen.desired_status,
-        version=seen.version,
-        stop_code=seen.stop_code or "",
-        stopped_reason=seen.stopped_reason or "",
-        container_exit_codes={container.name: container.exit_code for container in seen.containers},
-        container_reasons={container.name: container.reason for container in seen.containers if container.reason},
-        container_instance_arn=seen.container_instance_arn,
-        zone=seen.availability_zone,
-        created_at=seen.created_at,
-        started_at=seen.started_at,
-        stopped_at=seen.stopped_at,
+        task_arn=parsed.task_arn,
+        started_by=parsed.started_by or "",
+        last_status=parsed.last_status,
+        desired_status=parsed.desired_status,
+        version=parsed.version,
+        stop_code=parsed.stop_code or "",
+        stopped_reason=parsed.stopped_reason or "",
+        container_exit_codes={container.name: container.exit_code for container in parsed.containers},
+        container_reasons={container.name: container.reason for container in parsed.containers if container.reason},
+        container_instance_arn=parsed.container_instance_arn,
+        zone=parsed.availability_zone,
+        created_at=parsed.created_at,
+        started_at=parsed.started_at,
+        stopped_at=parsed.stopped_at,
     )
 
 
-def observe_container_instance(machine: Mapping[str, object]) -> ContainerInstanceObservation:
-    """Read a container instance as DescribeContainerInstances carries it.
+def observe_container_instance(description: Mapping[str, object]) -> ContainerInstanceObservation:
+    """Parse a container instance as in a response of DescribeContainerInstances.
 
     Raises:
-        PermanentError: It has no ARN, or a member of a wrong type.
+        PermanentError: no ARN, or a member of the wrong type.
     """
-    seen = _read_container_instance(machine)
-    attributes = {attribute.name: attribute.value for attribute in seen.attributes}
+    parsed = _read_container_instance(description)
+    attributes = {attribute.name: attribute.value for attribute in parsed.attributes}
     instance = ContainerInstance(
-        arn=seen.container_instance_arn,
-        instance_id=seen.instance_id,
+        arn=parsed.container_instance_arn,
+        instance_id=parsed.instance_id,
         instance_type=attributes.get(INSTANCE_TYPE) or "",
         zone=attributes.get(AVAILABILITY_ZONE),
     )
     return ContainerInstanceObservation(
         instance,
-        seen.status,
-        task_count=seen.running_tasks_count + seen.pending_tasks_count,
-        registered_at=seen.registered_at,
+        parsed.status,
+        task_count=parsed.running_tasks_count + parsed.pending_tasks_count,
+        registered_at=parsed.registered_at,
     )
 
 
-def observe_gpus(machine: Mapping[str, object]) -> list[GpuDevice]:
-    """Read the GPUs of a container instance that supports sharing them; others have none.
+def observe_gpus(description: Mapping[str, object]) -> list[GpuDevice]:
+    """Parse the GPUs of a container instance; it has none if it does not support GPU sharing.
 
     Raises:
-        PermanentError: It has no ARN, or a member of a wrong type.
+        PermanentError: no ARN, or a member of the wrong type.
     """
-    seen = _read_container_instance(machine)
+    parsed = _read_container_instance(description)
     return [
         GpuDevice(
-            gpu.gpu_id, seen.instance_id, gpu.sharing_mode, gpu.total_memory, gpu.remaining_memory, gpu.container_count
+            gpu.gpu_id,
+            parsed.instance_id,
+            gpu.sharing_mode,
+            gpu.total_memory,
+            gpu.remaining_memory,
+            gpu.container_count,
         )
-        for gpu in seen.gpu_devices
+        for gpu in parsed.gpu_devices
     ]
 
 
-def _read_container_instance(machine: Mapping[str, object]) -> _ContainerInstance:
+def _read_container_instance(description: Mapping[str, object]) -> _ContainerInstance:
     try:
-        return _ContainerInstance.model_validate(machine)
-    except ValidationError as exc:
-        raise PermanentError(f"reading a container instance of ECS: {_what_is_wrong(exc)}") from exc
-
-
-def _what_is_wrong(exc: ValidationError) -> str:
-    return "; ".join(f"{'.'.join(str(part) for part in error['loc'])}: {error['msg']}" for error in exc.errors())
+        return _ContainerInstance.model_validate(description)
+    except ValidationError as error:
+        raise PermanentError(f"reading a container instance of ECS: {describe_errors(error)}") from error

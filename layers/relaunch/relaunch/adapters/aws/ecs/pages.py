@@ -1,4 +1,4 @@
-"""Pages of ECS's listing actions (`nextToken`): the SDK's own paginators would load their model on a cold start."""
+"""Pagination of ECS list actions; boto3's paginators would load another model file on a cold start."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -7,10 +7,10 @@ from relaunch.ports import TransientError
 
 
 def read_pages(call: Callable[..., Any], **parameters: Any) -> Iterator[Mapping[str, Any]]:
-    """Call with each page's token until there is none.
+    """Yield the pages of a list action (`nextToken`).
 
     Raises:
-        TransientError: A page answers with its own token, and would be read for ever.
+        TransientError: a page has its own token as the next one, which would be an endless loop.
     """
     token: str | None = None
     while True:

@@ -1,38 +1,39 @@
-"""The pace of RunTask: below what RunTask and StopTask share, so that stops always find a full bucket.
+"""Limits the rate of RunTask below the rate that it shares with StopTask, so that stops are not throttled.
 
-ECS takes 100 of both at once and 40 per second ("Request throttling for the Amazon ECS API").
+RunTask and StopTask share a burst rate of 100 and a sustained rate of 40 per second ("Request throttling for the Amazon
+ECS API").
 """
 
 import time
 from collections.abc import Callable
 
-LAUNCHERS = 24
-"""Containers of launch_attempt at once: the MaximumConcurrency of its queue in template.yaml."""
+MAX_CONCURRENCY = 24
+"""The MaximumConcurrency of the event source mapping of launch_attempt in template.yaml."""
 LAUNCHES_PER_SECOND = 38.0
-"""Of all of them together."""
-_YIELD_SECONDS = 3.0
+"""The rate of all concurrent function instances together."""
+_BACKOFF_SECONDS = 3.0
 
 
 class RateLimiter:
-    """Keeps the launches of one container apart; after one that ECS throttled, a little longer: stops go first."""
+    """Spaces the launches of one function instance evenly."""
 
     def __init__(
         self,
         now: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Begin; `now` and `sleep` are in seconds."""
+        """Initialize; `now` and `sleep` are in seconds."""
         self._now = now
         self._sleep = sleep
         self._next_at = 0.0
 
     def wait(self) -> None:
-        """Wait for this container's next turn."""
+        """Wait until the next launch is allowed."""
         delay = self._next_at - self._now()
         if delay > 0:
             self._sleep(delay)
-        self._next_at = self._now() + LAUNCHERS / LAUNCHES_PER_SECOND
+        self._next_at = self._now() + MAX_CONCURRENCY / LAUNCHES_PER_SECOND
 
-    def give_way(self) -> None:
-        """Leave out some turns: ECS throttles."""
-        self._next_at = self._now() + _YIELD_SECONDS
+    def back_off(self) -> None:
+        """Delay the next launch after ECS throttled one."""
+        self._next_at = self._now() + _BACKOFF_SECONDS

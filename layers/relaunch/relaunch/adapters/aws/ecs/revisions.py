@@ -1,6 +1,6 @@
-"""Task definitions of ECS: the newest ACTIVE revision of a family, and what it asks of a machine.
+"""The newest ACTIVE revision of a task definition family, and its resource requirements.
 
-Speaks DescribeTaskDefinition and ListTaskDefinitions ("TaskDefinition", Amazon ECS API Reference).
+The actions are DescribeTaskDefinition and ListTaskDefinitions ("TaskDefinition", Amazon ECS API Reference).
 """
 
 import re
@@ -13,22 +13,28 @@ from botocore.exceptions import ClientError
 from relaunch.adapters.aws.ecs.pages import read_pages
 from relaunch.adapters.aws.errors import aws_errors, error_code
 from relaunch.core.launches.derived_revision import is_derived_family
-from relaunch.core.revisions.revision import ACTIVE, ContainerRequirement, Revision, RevisionRow, rank_revisions
+from relaunch.core.revisions.revision import (
+    ACTIVE,
+    NEURON_DEVICE_PATH,
+    ContainerRequirement,
+    Revision,
+    RevisionRow,
+    rank_revisions,
+)
 from relaunch.ports import Clock, NoActiveRevisionError, TransientError
 
 if TYPE_CHECKING:
     from mypy_boto3_ecs import ECSClient
 
 CPU_UNITS_PER_VCPU = 1024
-_NEURON_DEVICE = re.compile(r"/dev/neuron[0-9]+")
-_PART_OF_A_GPU = re.compile(r"0?\.[0-9]+")
+_GPU_FRACTION = re.compile(r"0?\.[0-9]+")
 _SIZE = re.compile(r"(?i)\s*([0-9]+(?:\.[0-9]+)?)\s*(vcpu|gb)?\s*")
-# Revisions that were deregistered between being listed and being described.
-_MAX_RACES = 3
+# Attempts to describe a listed revision, which may have been deregistered since.
+_MAX_DESCRIBED = 3
 
-# Moments of events are cut to seconds, and the clocks of two functions differ, if only by milliseconds.
-_CLOCKS = timedelta(seconds=2)
-_LONGEST_KEPT = timedelta(minutes=1)
+# Timestamps of events are truncated to seconds, and clocks differ.
+_CLOCK_TOLERANCE = timedelta(seconds=2)
+_MAX_AGE = timedelta(minutes=1)
 
 _Definition = Mapping[str, Any]
 
@@ -36,12 +42,12 @@ _Definition = Mapping[str, Any]
 class EcsRevisions:
     """Implements RevisionSource.
 
-    DescribeTaskDefinition by family answers the newest ACTIVE revision with its content in one call. Its family and
-    status are checked all the same (emulators answer INACTIVE ones, and a revision may be deregistered meanwhile);
-    where they do not hold, every page of ListTaskDefinitions is read.
+    DescribeTaskDefinition with a family returns its newest ACTIVE revision. Family and status are checked, because
+    emulators return INACTIVE revisions and a revision may be deregistered at any time; if they do not match, all pages
+    of ListTaskDefinitions are read.
 
-    With a clock an answer is kept for a minute, for events that are older than it: DescribeTaskDefinition allows 50
-    requests at once and 20 per second, and thousands of events may come at once.
+    With a clock, a response is cached for a minute, and used for events that are older than it: DescribeTaskDefinition
+    has a burst rate of 50 and a sustained rate of 20 per second, and there may be thousands of events at once.
     """
 
     def __init__(self, client: "ECSClient", clock: Clock | None = None) -> None:
@@ -55,7 +61,7 @@ class EcsRevisions:
         now = self._clock.now()
         if family in self._kept and since is not None:
             asked_at, kept = self._kept[family]
-            if since + _CLOCKS <= asked_at and now - asked_at < _LONGEST_KEPT:
+            if since + _CLOCK_TOLERANCE <= asked_at and now - asked_at < _MAX_AGE:
                 return kept
         revision = self._ask(family)
         self._kept[family] = (now, revision)
@@ -68,21 +74,21 @@ class EcsRevisions:
         if definition is not None:
             return read_revision(definition)
         ranked = rank_revisions(self._list(family), family)
-        for arn in ranked[:_MAX_RACES]:
+        for arn in ranked[:_MAX_DESCRIBED]:
             definition = self._describe(arn, family)
             if definition is not None:
                 return read_revision(definition)
-        if len(ranked) > _MAX_RACES:
-            raise TransientError(f"the newest {_MAX_RACES} revisions of family {family} were deregistered just now")
+        if len(ranked) > _MAX_DESCRIBED:
+            raise TransientError(f"the newest {_MAX_DESCRIBED} revisions of family {family} were deregistered just now")
         raise NoActiveRevisionError(f"the family {family} has no ACTIVE revision")
 
     def _describe(self, name: str, family: str) -> _Definition | None:
-        """Return a definition if it is an ACTIVE one of exactly this family."""
+        """Return a task definition if it is ACTIVE and of this family."""
         with aws_errors(f"describing task definition {name}"):
             try:
                 response = self._client.describe_task_definition(taskDefinition=name)
             except ClientError as error:
-                # "Unable to describe task definition.": there is none of that name, or none that is ACTIVE.
+                # "Unable to describe task definition.": not found, or no ACTIVE revision.
                 if error_code(error) == "ClientException":
                     return None
                 raise
@@ -97,9 +103,9 @@ class EcsRevisions:
 
 
 def read_revision(definition: _Definition) -> Revision:
-    """Read a task definition as DescribeTaskDefinition answers it.
+    """Parse a task definition as returned by DescribeTaskDefinition.
 
-    Sizes of the task bound those of its containers together; a task without them asks for the containers' sum.
+    Without task-level CPU or memory, those of the revision are the sums of its containers.
     """
     network_mode = definition.get("networkMode") or "bridge"
     containers = tuple(_container(each, network_mode) for each in definition.get("containerDefinitions", ()))
@@ -123,37 +129,36 @@ def _container(container: Mapping[str, Any], network_mode: str) -> ContainerRequ
     return ContainerRequirement(
         name=container["name"],
         image=container.get("image", ""),
-        is_essential=container.get("essential", True),
         memory_mib=container.get("memory") or container.get("memoryReservation") or 0,
         vcpus=(container.get("cpu") or 0) / CPU_UNITS_PER_VCPU,
         host_ports=_host_ports(container.get("portMappings") or (), network_mode),
         neuron_devices=tuple(
-            device["hostPath"] for device in devices if _NEURON_DEVICE.fullmatch(device.get("hostPath", ""))
+            device["hostPath"] for device in devices if NEURON_DEVICE_PATH.fullmatch(device.get("hostPath", ""))
         ),
         **_gpus(container.get("resourceRequirements") or ()),
     )
 
 
 def _gpus(requirements: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what a container asks of GPUs: whole ones (`ALL` is at least one), a part of one, or a share by MPS."""
-    asked: dict[str, Any] = {}
+    """Return the GPU fields of a container: whole GPUs (1 for `ALL`), a fraction of one, or a share by MPS."""
+    fields: dict[str, Any] = {}
     for requirement in requirements:
         if requirement.get("type") != "GPU":
             continue
         value = str(requirement.get("value") or "")
         if sharing := requirement.get("sharingStrategy"):
-            asked["gpu_share_mib"] = int((sharing.get("nvidiaMps") or {}).get("memory") or 0)
-        elif _PART_OF_A_GPU.fullmatch(value):
-            asked["gpu_partition"] = float(value)
+            fields["gpu_share_mib"] = int((sharing.get("nvidiaMps") or {}).get("memory") or 0)
+        elif _GPU_FRACTION.fullmatch(value):
+            fields["gpu_partition"] = float(value)
         else:
-            asked["gpu_count"] = int(value) if value.isdecimal() else 1
-    return asked
+            fields["gpu_count"] = int(value) if value.isdecimal() else 1
+    return fields
 
 
 def _host_ports(mappings: Any, network_mode: str) -> tuple[int, ...]:
-    """Return the fixed TCP ports of the machine that the mappings take: 0 means any, and awsvpc tasks have their own.
+    """Return the static TCP host ports of the mappings; 0 is a dynamic port, and awsvpc tasks use no host ports.
 
-    ECS counts UDP ports apart, and reserves none of them.
+    ECS lists UDP ports separately, and does not reserve any.
     """
     if network_mode not in {"bridge", "host"}:
         return ()
@@ -170,9 +175,9 @@ def _is_tcp(mapping: Mapping[str, Any]) -> bool:
     return (mapping.get("protocol") or "tcp") == "tcp"
 
 
-def _units(size: Any, plain: float, named: float) -> float:
-    """Read a task's size: `1024` or `1 vCPU`, `2048` or `2 GB`; nothing is 0."""
+def _units(size: Any, factor: float, factor_of_unit: float) -> float:
+    """Parse a task size, `1024` or `1 vCPU`, `2048` or `2 GB`; return 0 if there is none."""
     match = _SIZE.fullmatch(str(size or ""))
     if match is None:
         return 0.0
-    return float(match[1]) * (named if match[2] else plain)
+    return float(match[1]) * (factor_of_unit if match[2] else factor)

@@ -1,7 +1,7 @@
-"""RunTask: its request from a LaunchRequest, and every answer of it as an outcome of its own.
+"""Builds RunTask requests, and maps responses and errors to launch outcomes.
 
-Sources: "RunTask" and "API failures and error messages" of the Amazon ECS API Reference. Where ECS has one code for
-several things the message decides; the messages are those that callers report.
+Sources: "RunTask" and "API failures and error messages" (Amazon ECS API Reference). Where an error code is ambiguous,
+its message is matched; the messages are those reported by users of ECS.
 """
 
 import re
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 AWSVPC = "awsvpc"
 
-# ClientException "Tasks provisioning capacity limit exceeded." is the quota of PROVISIONING tasks per cluster; the
-# others are quotas of running tasks, and throttling of a service that ECS itself calls (EC2, for security groups).
-_NOT_NOW = re.compile(
+# Quota of PROVISIONING tasks per cluster (ClientException "Tasks provisioning capacity limit exceeded."), quotas of
+# running tasks, and throttling of a service that ECS calls (EC2, for security groups).
+_THROTTLED_OR_QUOTA = re.compile(
     r"(?i)provisioning capacity limit|provisioning state|reached the limit|Rate exceeded|Request ?Limit ?Exceeded"
 )
-# A capacity provider without managed scaling and without machines; managed capacity that AWS has none of; a provider
-# that was mistyped in the stack's settings or deleted since, beside which others may fit.
+# A capacity provider without managed scaling and without instances, no capacity for Managed Instances, or a capacity
+# provider that does not exist; other providers may have capacity.
 _NO_CAPACITY = re.compile(
     r"(?i)no container instances were found|capacity is unavailable"
     r"|capacity provider.{0,80}(not found|does not exist|not associated)"
@@ -44,9 +44,9 @@ _NO_CAPACITY = re.compile(
 def build_run_task(
     request: LaunchRequest, cluster: str, subnets: Sequence[str], security_groups: Sequence[str]
 ) -> "RunTaskRequestTypeDef":
-    """Build RunTask's parameters: the same request gives the same parameters, as its client token demands.
+    """Return the parameters of RunTask, identical for identical requests, as their client token requires.
 
-    Never with `launchType`: it excludes a capacity provider strategy, and would not let the cluster scale.
+    `launchType` is not set: it excludes a capacity provider strategy, and tasks with it do not scale the cluster.
     """
     parameters: dict[str, Any] = {
         "cluster": cluster,
@@ -64,17 +64,17 @@ def build_run_task(
             {"type": "memberOf", "expression": expression} for expression in request.placement_constraints
         ]
     if request.network_mode == AWSVPC:
-        # Refused for every other network mode. Tasks on EC2 get no public address of their own in any case.
+        # Only allowed for awsvpc. Tasks on EC2 cannot have a public IP address.
         network = {"subnets": list(subnets), "securityGroups": list(security_groups), "assignPublicIp": "DISABLED"}
         parameters["networkConfiguration"] = {"awsvpcConfiguration": network}
     return cast("RunTaskRequestTypeDef", parameters)
 
 
 def outcome_of_response(response: "RunTaskResponseTypeDef") -> LaunchOutcome:
-    """Return what RunTask's answer to a count of one means.
+    """Return the outcome of a RunTask response to a request with a count of one.
 
-    A task that cannot be placed comes with HTTP 200 and one failure, or with one for every container instance. More
-    than one task was never asked for: they are handed on as a conflict, for all of them must be known.
+    If a task cannot be placed, the response has HTTP status 200 and one failure, or one for each container instance.
+    More than one task is unexpected, and returned as a conflict so that all of them are known.
     """
     task_arns = tuple(task["taskArn"] for task in response.get("tasks", ()))
     failures = response.get("failures", ())
@@ -88,13 +88,13 @@ def outcome_of_response(response: "RunTaskResponseTypeDef") -> LaunchOutcome:
 
 
 def outcome_of_error(error: ClientError | BotoCoreError) -> LaunchOutcome:
-    """Return what an error of RunTask means; without an answer from ECS the call may have taken effect."""
+    """Return the outcome of a RunTask error; without a response the request may have taken effect."""
     if not isinstance(error, ClientError):
         return LaunchUncertain(f"no answer to RunTask: {error}")
     reason = f"{error_code(error)}: {error.response.get('Error', {}).get('Message', '')}"
     if error_code(error) == "ConflictException":
         return _conflict(error, reason)
-    if is_throttled(error) or (not is_transient(error) and _NOT_NOW.search(reason)):
+    if is_throttled(error) or (not is_transient(error) and _THROTTLED_OR_QUOTA.search(reason)):
         return LaunchDeferred(reason)
     if is_transient(error):
         return LaunchUncertain(reason)
@@ -103,5 +103,5 @@ def outcome_of_error(error: ClientError | BotoCoreError) -> LaunchOutcome:
 
 def _conflict(error: ClientError, reason: str) -> LaunchOutcome:
     task_arns = tuple(cast("dict[str, Any]", error.response).get("resourceIds") or ())
-    # The earlier request with this token placed nothing, and ECS would repeat that answer: the try is spent.
+    # The earlier request with this token placed no task, and ECS would repeat that response.
     return LaunchConflict(task_arns) if task_arns else PlacementFailed((reason,))

@@ -1,4 +1,4 @@
-"""An ECS cluster as the target of tasks: RunTask, StopTask and the reading actions (Amazon ECS API Reference)."""
+"""The tasks and container instances of an ECS cluster (Amazon ECS API Reference)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError, ParamValidationError
 from relaunch.adapters.aws.ecs.events import observe_container_instance, observe_gpus, observe_task
 from relaunch.adapters.aws.ecs.pages import read_pages
 from relaunch.adapters.aws.ecs.rate_limiter import RateLimiter
-from relaunch.adapters.aws.ecs.remaining_resources import read_room
+from relaunch.adapters.aws.ecs.remaining_resources import read_remaining_resources
 from relaunch.adapters.aws.ecs.run_task import build_run_task, outcome_of_error, outcome_of_response
 from relaunch.adapters.aws.errors import AwsError, aws_errors, error_code, is_throttled
 from relaunch.core.launches.launch import (
@@ -21,29 +21,28 @@ from relaunch.core.launches.launch import (
 )
 from relaunch.core.launches.placement_constraints import ec2_instance_is, instance_type_is
 from relaunch.core.selection.gpu_devices import GpuDevice
-from relaunch.core.selection.neuron_devices import MachineRoom
+from relaunch.core.selection.neuron_devices import RemainingResources
 from relaunch.ports import PermanentError, TransientError
 
 if TYPE_CHECKING:
     from mypy_boto3_ecs import ECSClient
 
 MAX_DESCRIBED = 100
-"""Tasks of one DescribeTasks; container instances of one DescribeContainerInstances."""
+"""The maximum of DescribeTasks and of DescribeContainerInstances."""
 
 MAX_REASON_LENGTH = 255
-"""Characters of StopTask's reason: said by the API Reference until 2024, and nothing said since."""
+"""Maximum length of the reason of StopTask in characters, documented until 2024."""
 
 _MISSING = "MISSING"
 _UNKNOWN_TASK_CODES = frozenset({"InvalidParameterException", "ClientException"})
 
 
 class EcsTarget:
-    """Implements TaskTarget on one cluster.
+    """Implements TaskTarget for one cluster.
 
-    Retries of the SDK hide no outcome: a RunTask that it repeats carries the same client token, so ECS answers with the
-    task it made the first time, or with the same failures, and StopTask and the reading actions may be repeated anyway.
-    `subnets` and `security_groups` are where tasks of awsvpc revisions run; others use the network of their machine.
-    `pace` spaces launches; without one they are sent as they come.
+    Retries by the SDK are safe: a repeated RunTask has the same client token, so that ECS returns the task or the
+    failures of the first request, and the other actions are idempotent. `subnets` and `security_groups` are for tasks
+    with network mode awsvpc. `rate_limiter`, if given, limits the rate of launches.
     """
 
     def __init__(
@@ -74,7 +73,7 @@ class EcsTarget:
             raise PermanentError(f"launching {request.started_by}: {error}") from error
         except AwsError as error:
             if self._rate_limiter and is_throttled(error):
-                self._rate_limiter.give_way()
+                self._rate_limiter.back_off()
             return outcome_of_error(error)
         return outcome_of_response(response)
 
@@ -83,7 +82,7 @@ class EcsTarget:
             try:
                 self._client.stop_task(cluster=self._cluster, task=task_arn, reason=reason[:MAX_REASON_LENGTH])
             except ClientError as error:
-                if not _says_not_found(error):
+                if not _is_not_found(error):
                     raise
 
     def describe(self, task_arns: Sequence[str]) -> Mapping[str, TaskObservation | None]:
@@ -106,14 +105,14 @@ class EcsTarget:
                 if not arns:
                     continue
                 answer = self._client.describe_container_instances(cluster=self._cluster, containerInstances=arns)
-                _expect_missing(answer.get("failures", ()), doing)
+                _missing_arns(answer.get("failures", ()), doing)
                 yield [observe_container_instance(machine) for machine in answer["containerInstances"]]
 
     def find_started_by(self, started_by: str) -> list[TaskObservation]:
-        # `startedBy` excludes every other filter but the desired status, which is RUNNING unless it is given.
+        # `startedBy` can only be combined with the desired status, which is RUNNING by default.
         described = self.describe(tuple(self._list_tasks(startedBy=started_by)))
         unknown = [arn for arn, task in described.items() if task is None]
-        # Listed in one place and not known in another: taking it for gone could start a second task beside it.
+        # Listed but reported as MISSING: treating such a task as stopped could start a second one.
         if unknown:
             raise TransientError(f"finding the tasks of {started_by}: ECS lists {', '.join(unknown)} as MISSING")
         return [task for task in described.values() if task is not None]
@@ -129,8 +128,8 @@ class EcsTarget:
     def find_gpus(self, instance_type: str, capacity_provider: str) -> list[GpuDevice]:
         return [gpu for machine in self._machines(instance_type, capacity_provider) for gpu in observe_gpus(machine)]
 
-    def find_room(self, instance_type: str, capacity_provider: str) -> list[MachineRoom]:
-        return [read_room(machine) for machine in self._machines(instance_type, capacity_provider)]
+    def find_remaining_resources(self, instance_type: str, capacity_provider: str) -> list[RemainingResources]:
+        return [read_remaining_resources(machine) for machine in self._machines(instance_type, capacity_provider)]
 
     def _machines(self, instance_type: str, capacity_provider: str) -> list[Mapping[str, Any]]:
         machine_filter = instance_type_is(instance_type)
@@ -141,7 +140,7 @@ class EcsTarget:
             if not listed:
                 return []
             machines = self._client.describe_container_instances(cluster=self._cluster, containerInstances=listed)
-        # A machine that went in between is among the failures: nothing is left of it.
+        # An instance that was deregistered in between is among the failures, and ignored.
         return [
             machine
             for machine in machines["containerInstances"]
@@ -156,7 +155,7 @@ class EcsTarget:
             )
         for machine in response["containerInstances"]:
             return observe_container_instance(machine).instance
-        _expect_missing(response.get("failures", ()), doing)
+        _missing_arns(response.get("failures", ()), doing)
         return None
 
     def _describe_page(self, arns: Sequence[str]) -> dict[str, TaskObservation | None]:
@@ -164,10 +163,10 @@ class EcsTarget:
         with aws_errors(doing):
             response = self._client.describe_tasks(cluster=self._cluster, tasks=list(arns))
         tasks = [observe_task(task) for task in response["tasks"]]
-        missing = _expect_missing(response.get("failures", ()), doing)
+        missing = _missing_arns(response.get("failures", ()), doing)
         observed: dict[str, TaskObservation | None] = {task.task_arn: task for task in tasks} | dict.fromkeys(missing)
         unanswered = [arn for arn in arns if arn not in observed]
-        # Taking silence for "gone" could start a second task beside a living one.
+        # Treating a task without an answer as stopped could start a second one.
         if unanswered:
             raise TransientError(f"{doing}: ECS said nothing of {', '.join(unanswered)}")
         return {arn: observed[arn] for arn in arns}
@@ -176,7 +175,7 @@ class EcsTarget:
         return [task for task in self.describe(tuple(arns)).values() if task is not None]
 
     def _list_tasks(self, **filters: str) -> Iterator[str]:
-        # RUNNING first: a task that stops between the two calls is in both lists, the other way round in none.
+        # RUNNING first: a task that stops between the two requests is in both lists; in the other order, in neither.
         for status in ("RUNNING", "STOPPED"):
             with aws_errors(f"listing {status} tasks of {', '.join(filters.values())}"):
                 call = self._client.list_tasks
@@ -187,19 +186,19 @@ class EcsTarget:
         try:
             return list(self._list_tasks(containerInstance=container_instance_arn))
         except PermanentError as error:
-            # The machine left the cluster since it was listed; what ran on it has stopped.
-            if isinstance(error.__cause__, ClientError) and _says_not_found(error.__cause__):
+            # The instance was deregistered since it was listed, so its tasks have stopped.
+            if isinstance(error.__cause__, ClientError) and _is_not_found(error.__cause__):
                 return []
             raise
 
 
-def _says_not_found(error: ClientError) -> bool:
-    """Tell whether ECS does not know (any more) what the call is about; the cluster itself has a code of its own."""
+def _is_not_found(error: ClientError) -> bool:
+    """Return whether the task or container instance is not found; for the cluster there is another error code."""
     message = str(error.response.get("Error", {}).get("Message", ""))
     return error_code(error) in _UNKNOWN_TASK_CODES and "not found" in message.lower()
 
 
-def _expect_missing(failures: Iterable[Mapping[str, Any]], doing: str) -> list[str]:
+def _missing_arns(failures: Iterable[Mapping[str, Any]], doing: str) -> list[str]:
     others = [failure for failure in failures if failure.get("reason") != _MISSING]
     if others:
         raise TransientError(f"{doing}: {', '.join(str(failure.get('reason')) for failure in others)}")

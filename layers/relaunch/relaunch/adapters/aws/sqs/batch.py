@@ -1,7 +1,7 @@
-"""Batches from SQS: each message succeeds, is delivered again, or goes to the dead-letter queue with its reason.
+"""Handles batches from SQS: a failed message is retried, or sent to the dead-letter queue with the reason.
 
-Speaks the SQS event and its partial batch response ("Using Lambda with Amazon SQS", AWS Lambda Developer Guide; samples
-in events/sqs.*.json).
+See "Using Lambda with Amazon SQS" (AWS Lambda Developer Guide) for the event and the partial batch response; samples
+are in events/sqs.*.json.
 """
 
 from collections.abc import Callable
@@ -23,12 +23,12 @@ def handle_batch(
     dead_letters: DeadLetterSender,
     count_failure: Callable[[], None] = lambda: None,
 ) -> PartialItemFailureResponse:
-    """Handle every message of a batch; those that failed for now are named in the answer and delivered again.
+    """Handle all messages of a batch; those to be retried are in the partial batch response.
 
     `count_failure` is called for each of those, and for one whose last try failed.
 
     Raises:
-        PermanentError: the event is none of a queue: the function was called with something else.
+        PermanentError: the event is not a batch of messages from SQS.
     """
     _require_batch(event)
 
@@ -45,7 +45,7 @@ def handle_batch(
         dead_letters.send(record, reason)
         return None
 
-    # A batch in which every message failed is a partial failure too: raising would hide which ones were poison.
+    # If all messages failed, raising would also retry those that were sent to the dead-letter queue.
     processor = BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False)
     return process_partial_response(event=event, record_handler=handle_record, processor=processor, context=context)
 

@@ -1,6 +1,6 @@
-"""A function's dead-letter queue, and what is sent there ("SendMessage", Amazon SQS API Reference).
+"""Sends messages to a function's dead-letter queue (SendMessage, Amazon SQS API Reference).
 
-Apart from the handling of batches: functions that have no queue of their own need not import that.
+Separate from batch.py so that functions without a source queue do not import it.
 """
 
 import re
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
     from mypy_boto3_sqs import SQSClient
 
-# SQS takes attribute values of up to the message's own size; a reason is for people.
-_LONGEST_REASON = 1_000
-# A reason quotes what is wrong, and SQS refuses a message with control characters or half a surrogate pair in it.
-_REFUSED = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# Characters; SQS only limits the size of the whole message.
+_MAX_REASON_LENGTH = 1_000
+# Characters that SQS does not allow: control characters and unpaired surrogates.
+_INVALID_CHARACTERS = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class DeadLetterSender:
-    """The function's dead-letter queue, for messages that trying again cannot help.
+    """Sends messages to the dead-letter queue of a function, with the reason.
 
-    We send them there ourselves, at once: SQS would try them maxReceiveCount times, and a message that it moves carries
-    no reason. For the same reason we send those there whose last try failed, where `last_try` (maxReceiveCount) is
-    known; SQS is left those during which the function itself was ended.
+    A message with a permanent error is sent at once, instead of after maxReceiveCount receives, and one with a
+    transient error after its last receive if `last_try` (maxReceiveCount) is known. SQS itself only moves messages
+    whose last invocation was terminated, and without a reason.
     """
 
     def __init__(self, client: "SQSClient", queue_url: str, log: DecisionLog, last_try: int = 0) -> None:
@@ -37,22 +37,25 @@ class DeadLetterSender:
         self._last_try = last_try
 
     def note_failure(self, record: "SQSRecord", error: Exception) -> str:
-        """Log a failed try; return the reason to bury the message with when it was the last one, else nothing."""
+        """Log a failure; return the reason to send the message with if it was the last receive, else an empty one."""
         number = int(record.attributes.approximate_receive_count or 0)
-        words = f"{type(error).__name__}: {error}"
-        # What is not a failure of the outside world is a bug of ours.
+        text = f"{type(error).__name__}: {error}"
+        # Any other error is a bug, whose traceback is logged.
         trace = None if isinstance(error, TransientError) else "".join(traceback.format_exception(error, limit=-8))
-        self._log.decided("failed", message_id=record.message_id, reason=words, receive_count=number, traceback=trace)
-        return f"given up after {number} tries: {words}" if 0 < self._last_try <= number else ""
+        self._log.decided("failed", message_id=record.message_id, reason=text, receive_count=number, traceback=trace)
+        return f"given up after {number} tries: {text}" if 0 < self._last_try <= number else ""
 
     def send(self, record: "SQSRecord", reason: str) -> None:
-        """Send a message there with why and since when it fails.
+        """Send a message with the reason and the time of its first failure.
 
         Raises:
-            TransientError: the message could not be sent; it is delivered again instead.
+            TransientError: the message could not be sent; it must be retried instead.
         """
         first_seen = _first_seen(record)
-        attributes = {REASON: _REFUSED.sub("\ufffd", reason[:_LONGEST_REASON]) or "unknown", FIRST_SEEN: first_seen}
+        attributes = {
+            REASON: _INVALID_CHARACTERS.sub("\ufffd", reason[:_MAX_REASON_LENGTH]) or "unknown",
+            FIRST_SEEN: first_seen,
+        }
         with aws_errors("sending a message to the dead-letter queue"):
             self._client.send_message(
                 QueueUrl=self._queue_url,
@@ -65,7 +68,7 @@ class DeadLetterSender:
 
 
 def _first_seen(record: "SQSRecord") -> str:
-    # A message that was redriven failed before.
+    # A redriven message has the time of its first failure.
     earlier = record.message_attributes[FIRST_SEEN]
     if earlier is not None and earlier.string_value:
         return earlier.string_value

@@ -1,7 +1,7 @@
 """Dead-letter queues on SQS: ReceiveMessage, ChangeMessageVisibility, SendMessage, DeleteMessage.
 
-What is received stays in its queue and is hidden from others for a minute, or until it is put back. SQS's own redrive
-(StartMessageMoveTask) takes whole queues only, and nothing that was sent to them directly.
+A received message is invisible to others for a minute, or until it is put back. SQS's redrive (StartMessageMoveTask)
+is not used: it moves whole queues only, and no messages that were sent to them directly.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -15,16 +15,16 @@ from relaunch.ports import PermanentError
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-# ReceiveMessage's and ChangeMessageVisibilityBatch's most.
-_PAGE = 10
-_HIDDEN_SECONDS = 60
+# The maximum of ReceiveMessage and ChangeMessageVisibilityBatch.
+_MAX_MESSAGES = 10
+_VISIBILITY_TIMEOUT_SECONDS = 60
 
 
 class SqsDeadLetters:
     """Implements DeadLetters.
 
-    `wait_seconds` of long polling ask all of SQS's servers and not only some: a queue that holds little looks empty
-    otherwise ("Amazon SQS short and long polling"). A queue that SQS takes for empty is asked without waiting.
+    Long polling of `wait_seconds` queries all servers of SQS: short polling may return nothing from a queue with few
+    messages ("Amazon SQS short and long polling"). It is not used for a queue that `count` found to be empty.
     """
 
     def __init__(self, client: "SQSClient", queues: Sequence[DeadLetterQueue], wait_seconds: int = 1) -> None:
@@ -51,47 +51,47 @@ class SqsDeadLetters:
         with aws_errors(f"looking at the dead letters of {queue.name}"):
             answer = self._client.receive_message(
                 QueueUrl=queue.url,
-                MaxNumberOfMessages=_PAGE,
-                VisibilityTimeout=_HIDDEN_SECONDS,
+                MaxNumberOfMessages=_MAX_MESSAGES,
+                VisibilityTimeout=_VISIBILITY_TIMEOUT_SECONDS,
                 WaitTimeSeconds=wait_seconds,
                 MessageSystemAttributeNames=["All"],
                 MessageAttributeNames=["All"],
             )
         return [_read(queue, message) for message in answer.get("Messages", ())]
 
-    def put_back(self, letters: Collection[DeadLetterMessage]) -> None:
+    def put_back(self, messages: Collection[DeadLetterMessage]) -> None:
         by_url: dict[str, list[DeadLetterMessage]] = {}
-        for letter in letters:
-            by_url.setdefault(letter.queue.url, []).append(letter)
+        for message in messages:
+            by_url.setdefault(message.queue.url, []).append(message)
         for url, of_queue in by_url.items():
-            for start in range(0, len(of_queue), _PAGE):
-                self._show_again(url, of_queue[start : start + _PAGE])
+            for start in range(0, len(of_queue), _MAX_MESSAGES):
+                self._reset_visibility(url, of_queue[start : start + _MAX_MESSAGES])
 
-    def _show_again(self, url: str, letters: Sequence[DeadLetterMessage]) -> None:
-        # Whatever fails of it is visible again in a minute.
+    def _reset_visibility(self, url: str, messages: Sequence[DeadLetterMessage]) -> None:
+        # Failures are ignored: the messages become visible in a minute.
         with aws_errors("putting dead letters back"):
             self._client.change_message_visibility_batch(
                 QueueUrl=url,
                 Entries=[
-                    {"Id": str(number), "ReceiptHandle": letter.receipt, "VisibilityTimeout": 0}
-                    for number, letter in enumerate(letters)
+                    {"Id": str(number), "ReceiptHandle": message.receipt, "VisibilityTimeout": 0}
+                    for number, message in enumerate(messages)
                 ],
             )
 
-    def redrive(self, letter: DeadLetterMessage) -> None:
-        source_url = letter.queue.source_url
+    def redrive(self, message: DeadLetterMessage) -> None:
+        source_url = message.queue.source_url
         if source_url is None:
-            raise PermanentError(f"{letter.queue.name} has no queue to send message {letter.message_id} to")
-        first_seen = letter.attributes.get(FIRST_SEEN)
-        # Without its reason, which may not hold any more; but should it come back, it is as old as it is.
+            raise PermanentError(f"{message.queue.name} has no queue to send message {message.message_id} to")
+        first_seen = message.attributes.get(FIRST_SEEN)
+        # The reason is dropped; the time of the first failure is kept in case the message fails again.
         kept: dict[str, Any] = {FIRST_SEEN: {"DataType": "String", "StringValue": first_seen}} if first_seen else {}
-        with aws_errors(f"sending dead letter {letter.message_id} back to {letter.queue.name}"):
-            self._client.send_message(QueueUrl=source_url, MessageBody=letter.body, MessageAttributes=kept)
-        self.drop(letter)
+        with aws_errors(f"sending dead letter {message.message_id} back to {message.queue.name}"):
+            self._client.send_message(QueueUrl=source_url, MessageBody=message.body, MessageAttributes=kept)
+        self.drop(message)
 
-    def drop(self, letter: DeadLetterMessage) -> None:
-        with aws_errors(f"deleting dead letter {letter.message_id} of {letter.queue.name}"):
-            self._client.delete_message(QueueUrl=letter.queue.url, ReceiptHandle=letter.receipt)
+    def drop(self, message: DeadLetterMessage) -> None:
+        with aws_errors(f"deleting dead letter {message.message_id} of {message.queue.name}"):
+            self._client.delete_message(QueueUrl=message.queue.url, ReceiptHandle=message.receipt)
 
 
 def _read(queue: DeadLetterQueue, message: Mapping[str, Any]) -> DeadLetterMessage:
@@ -101,8 +101,8 @@ def _read(queue: DeadLetterQueue, message: Mapping[str, Any]) -> DeadLetterMessa
         queue,
         message["MessageId"],
         message.get("Body", ""),
-        sent_at=_moment(system.get("SentTimestamp")) or datetime.fromtimestamp(0, UTC),
-        first_received_at=_moment(system.get("ApproximateFirstReceiveTimestamp")),
+        sent_at=_to_datetime(system.get("SentTimestamp")) or datetime.fromtimestamp(0, UTC),
+        first_received_at=_to_datetime(system.get("ApproximateFirstReceiveTimestamp")),
         receive_count=int(system.get("ApproximateReceiveCount", 0)),
         source_arn=system.get("DeadLetterQueueSourceArn", ""),
         attributes={name: each["StringValue"] for name, each in given.items() if "StringValue" in each},
@@ -110,5 +110,5 @@ def _read(queue: DeadLetterQueue, message: Mapping[str, Any]) -> DeadLetterMessa
     )
 
 
-def _moment(milliseconds: str | None) -> datetime | None:
+def _to_datetime(milliseconds: str | None) -> datetime | None:
     return datetime.fromtimestamp(int(milliseconds) / 1000, UTC) if milliseconds else None

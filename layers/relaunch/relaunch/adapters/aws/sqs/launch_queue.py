@@ -1,4 +1,4 @@
-"""The attempts queue: asks launch_attempt to look at a job."""
+"""The attempts queue, whose messages make launch_attempt advance a job."""
 
 import json
 from typing import TYPE_CHECKING
@@ -10,12 +10,12 @@ from relaunch.ports import PermanentError
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-# SQS's longest delay of a message. A job that waits longer is found by its `wake_at`.
+# The maximum of SQS. For longer delays, `reconcile` finds the job by its `wake_at`.
 MAX_DELAY_SECONDS = 900
 
 
 class SqsLaunchQueue:
-    """Implements LaunchQueue. The message is `{"job_id": "…"}`; longer delays are cut to 900 seconds."""
+    """Implements LaunchQueue. The message is `{"job_id": "…"}`; the delay is at most 900 seconds."""
 
     def __init__(self, client: "SQSClient", queue_url: str) -> None:
         self._client = client
@@ -39,10 +39,10 @@ class SqsLaunchQueue:
 
 
 def parse_launch_request(body: str) -> str:
-    """Return the id of the job whose launch a message asks for.
+    """Return the ID of the job in a message.
 
     Raises:
-        PermanentError: the message names no job.
+        PermanentError: the message has no job ID.
     """
     job_id = load_message(body).get("job_id")
     if not isinstance(job_id, str) or not job_id:

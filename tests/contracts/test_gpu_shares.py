@@ -1,4 +1,4 @@
-"""Shares of GPUs by EcsTarget before the simulator: where they go, and what is told of the cards."""
+"""Shares of GPUs with EcsTarget and the simulator: their placement, and the reported GPUs."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,7 +14,7 @@ from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.core.launches.gpu_override import GpuOverride, GpuPartition, MpsShare, WholeGpus
 from relaunch.core.launches.launch import LaunchRefused, PlacementFailed, TaskObservation, TaskPlaced
 from relaunch.core.launches.placement_constraints import instance_type_is
-from relaunch.core.selection.gpu_devices import GpuDevice, predict_share_fit
+from relaunch.core.selection.gpu_devices import GpuDevice, explain_missing_share
 from relaunch.core.selection.gpu_share import ShareRequirement
 from relaunch.ports import PermanentError
 from relaunch_local.ecs import (
@@ -146,7 +146,7 @@ def test_the_cards_of_a_provider_tell_what_is_left_and_predict_what_fits(cluster
     used = [device for device in devices if device.instance_id == machine.instance_id]
     left = CARD_MIB - HALF.memory_mib
     assert used == [GpuDevice(used[0].gpu_id, machine.instance_id, "NVIDIA_MPS", CARD_MIB, left, 1)]
-    assert predict_share_fit(ShareRequirement(left, 50), used) is None
+    assert explain_missing_share(ShareRequirement(left, 50), used) is None
     assert isinstance(cluster.launch(MpsShare(left, 50)), TaskPlaced)
 
 
@@ -163,7 +163,7 @@ def test_a_share_without_room_fails_as_predicted(cluster: SharingCluster) -> Non
     outcome = cluster.launch(MpsShare(2_048, 30), "fixed")
 
     assert outcome == PlacementFailed(("RESOURCE:GPU",))
-    reason = predict_share_fit(ShareRequirement(2_048, 30), cluster.target.find_gpus("g4dn.xlarge", "fixed"))
+    reason = explain_missing_share(ShareRequirement(2_048, 30), cluster.target.find_gpus("g4dn.xlarge", "fixed"))
     assert reason is not None
     assert f"0 of {CARD_MIB:,} MiB left, shared by 2 containers" in reason
 

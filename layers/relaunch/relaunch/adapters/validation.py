@@ -1,0 +1,29 @@
+"""Validation errors of pydantic as one line of text, for logs, dead-letter messages and answers."""
+
+from pydantic import ValidationError
+
+_MAX_ERRORS = 5
+_MAX_LOCATION_LENGTH = 100
+_MAX_MESSAGE_LENGTH = 200
+
+
+def describe_errors(error: ValidationError) -> str:
+    """Return the location and message of the first errors, and how many others there are.
+
+    The input is left out, because it may be large or secret. Locations and messages are cut: they can quote keys and
+    tags of the input.
+    """
+    errors = error.errors(include_url=False, include_context=False, include_input=False)
+    shown = [_describe(each["loc"], each["msg"]) for each in errors[:_MAX_ERRORS]]
+    others = len(errors) - len(shown)
+    return "; ".join([*shown, f"and {others} more"] if others else shown)
+
+
+def _describe(location: tuple[int | str, ...], message: str) -> str:
+    path = _cut(".".join(str(part) for part in location), _MAX_LOCATION_LENGTH)
+    text = _cut(message, _MAX_MESSAGE_LENGTH)
+    return f"{path}: {text}" if path else text
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 1]}…"

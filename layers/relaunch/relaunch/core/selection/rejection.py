@@ -1,0 +1,18 @@
+"""Why an instance type or an offering is rejected."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """The reason for a rejection, in words for the user.
+
+    `shortfall` is how much is missing, as a fraction of what is required (0: not measurable). `is_permanent` is false
+    if the rejection may end without a change to the job or the stack; `retry_at` is when it ends, None if unknown.
+    """
+
+    reason: str
+    shortfall: float = 0.0
+    is_permanent: bool = True
+    retry_at: datetime | None = None
