@@ -38,7 +38,7 @@ from relaunch.settings import parse_capacity_providers
 from relaunch.usecases.launch_attempt import launch_attempt
 from relaunch.usecases.submit_job import submit_event
 from relaunch_local.ecs import Purchase
-from relaunch_local.stack.build import REPOSITORY
+from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.training_cluster import (
     CLUSTER,
     INSTANCE_TYPES,

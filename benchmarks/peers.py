@@ -21,7 +21,7 @@ from benchmarks.session import Session, rotated
 from benchmarks.tables import Table, median
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.offering import Offering
-from relaunch_local.stack.build import REPOSITORY
+from relaunch_local.repository import REPOSITORY
 
 INTERPRETER = REPOSITORY / ".venv-peers" / "bin" / "python"
 # SkyPilot takes two seconds and more to start: so many fresh processes are enough.

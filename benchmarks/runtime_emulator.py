@@ -25,7 +25,7 @@ from benchmarks.functions_cold_start import FIRST_EVENTS
 from benchmarks.session import Session
 from benchmarks.story import Step, Story
 from benchmarks.tables import Table, median
-from relaunch_local.stack.build import REPOSITORY
+from relaunch_local.repository import REPOSITORY
 
 INTERPRETER = REPOSITORY / ".venv-bench" / "bin" / "python"
 ARCHITECTURES = {"x86_64": "x86_64", "aarch64": "arm64"}

@@ -20,7 +20,7 @@ from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.core.selection.offering_table import OfferingTable
 from relaunch.core.selection.rows import explain_rows
 from relaunch.core.selection.selection import Selection, select
-from relaunch_local.stack.build import REPOSITORY
+from relaunch_local.repository import REPOSITORY
 
 BARE = "import json, dataclasses, pathlib, datetime, functools, types, collections.abc, enum"
 LOAD = f"{BARE}\nfrom relaunch.adapters.offerings.bundled import load_catalogue\nload_catalogue()"

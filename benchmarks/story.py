@@ -28,8 +28,8 @@ from relaunch.adapters.definition_file.parser import parse_definitions
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.ports import JobWrite
 from relaunch_local.ecs import Clock, EcsServer, EcsSimulator, Script, ScriptedProcesses
+from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.account import CHECKPOINTS, push_image
-from relaunch_local.stack.build import REPOSITORY
 from relaunch_local.stack.emulator import REGION, Emulator
 from relaunch_local.stack.training_cluster import Training, provision_cluster, simulator_settings
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from relaunch_local.stack.build import REPOSITORY, BuildRequest, build
+from relaunch_local.repository import REPOSITORY
+from relaunch_local.stack.build import BuildRequest, build
 from relaunch_local.stack.forwarder import Disorder
 from relaunch_local.stack.local_stack import LocalWorld, WorldSettings, local_world
 from relaunch_local.stack.training_cluster import Training

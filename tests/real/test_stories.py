@@ -23,8 +23,8 @@ from relaunch.core.launches.derived_revision import DERIVED_FROM
 from relaunch.ports import Dependencies, JobHistory
 from relaunch.settings import Settings
 from relaunch.usecases.register_definitions import compare_definitions, register_definitions
+from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.account import CHECKPOINTS, DATASETS, LOG_GROUP
-from relaunch_local.stack.build import REPOSITORY
 from relaunch_local.stack.local_stack import LocalWorld
 from relaunch_local.stack.training_cluster import CLUSTER
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from relaunch_local.stack.build import REPOSITORY
+from relaunch_local.repository import REPOSITORY
 
 PUSH = REPOSITORY / "events" / "github.push.json"
 ANSWER_SECONDS = 30.0

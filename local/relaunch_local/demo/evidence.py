@@ -14,8 +14,9 @@ from relaunch.core.lifecycle.explanation import explain
 from relaunch_cli.views.json_output import explanation_shape
 from relaunch_local.demo.session import Stage
 from relaunch_local.ecs.api.controls import Controls
+from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.account import CHECKPOINTS
-from relaunch_local.stack.build import REPOSITORY, built_application
+from relaunch_local.stack.build import built_application
 from relaunch_local.stack.local_stack import LocalWorld
 
 FILE = Path("demo.json")

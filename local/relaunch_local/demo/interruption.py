@@ -8,7 +8,7 @@ from relaunch.core.jobs.job import StopKind
 from relaunch_local.demo import drawings
 from relaunch_local.demo.evidence import read_checkpoints
 from relaunch_local.demo.session import Stage
-from relaunch_local.stack.build import REPOSITORY
+from relaunch_local.repository import REPOSITORY
 
 WARNING_SECONDS = 6.0
 """How long ahead a warning comes, in seconds as we live them; on AWS it is 120."""

@@ -23,7 +23,7 @@ from relaunch_local.demo.recorder import Witness
 from relaunch_local.demo.screen import Screen
 from relaunch_local.demo.session import Stage, UnmetExpectationError
 from relaunch_local.demo.story import tell_push, tell_upload
-from relaunch_local.stack.build import REPOSITORY
+from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.deployment import STACK
 from relaunch_local.stack.local_stack import LocalWorld, WorldSettings, local_world
 from relaunch_local.stack.training_cluster import Training

@@ -44,8 +44,8 @@ Not simulated: services, Fargate, Managed Instances, `dependsOn` order, health c
 from relaunch_local.ecs.api.iam import PolicyAuthorizer
 from relaunch_local.ecs.api.in_process import InProcessClient
 from relaunch_local.ecs.api.server import EcsServer
+from relaunch_local.ecs.clock import Clock, WallClock
 from relaunch_local.ecs.engine.authorization import Authorize, Permission
-from relaunch_local.ecs.engine.clock import Clock, WallClock
 from relaunch_local.ecs.engine.faults import Fault, FaultMoment
 from relaunch_local.ecs.engine.model import BillLine
 from relaunch_local.ecs.engine.region import Event

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from relaunch_local.stack.build import REPOSITORY
+from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.process_guard import GuardedProcess, start_guarded
 
 STORE = REPOSITORY / ".cache" / "sam-local"

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from relaunch_local.stack.build import REPOSITORY
+from relaunch_local.repository import REPOSITORY
 
 # The function that a sample is for, by what its file's name begins with.
 FUNCTIONS = {

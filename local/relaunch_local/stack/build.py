@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parents[3]
+from relaunch_local.repository import REPOSITORY
+
 BUILD = REPOSITORY / ".aws-sam" / "build"
 RECORD = REPOSITORY / ".aws-sam" / "relaunch-build.json"
 LOCK = REPOSITORY / ".cache" / "build.lock"

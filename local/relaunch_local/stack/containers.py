@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from relaunch_local.ecs import LocalProcesses, LogTarget, ProcessSpec, ProcessStartError
-from relaunch_local.ecs.engine.model import ProcessHandle
+from relaunch_local.ecs.processes.port import ProcessHandle
+from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.account import TaskCredentials
-from relaunch_local.stack.build import REPOSITORY
 from relaunch_local.stack.container_logs import ContainerLogs
 from relaunch_local.stack.emulator import Emulator
 

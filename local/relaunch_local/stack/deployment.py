@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from relaunch_local.stack.build import BUILD, REPOSITORY, built_application, locked
+from relaunch_local.repository import REPOSITORY
+from relaunch_local.stack.build import BUILD, built_application, locked
 from relaunch_local.stack.emulator import INTERPRETER, REGION, Emulator
 from relaunch_local.stack.process_guard import start_guarded
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import boto3
 
-from relaunch_local.stack.build import REPOSITORY
+from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.process_guard import GuardedProcess, start_guarded
 
 ACCOUNT: Final = "111122223333"

@@ -15,7 +15,7 @@ from relaunch_local.ecs import (
     SimulatorSettings,
     SpotPrice,
 )
-from relaunch_local.stack.build import REPOSITORY
+from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.emulator import ACCOUNT, REGION, ROOT_KEY
 
 CLUSTER = "relaunch"

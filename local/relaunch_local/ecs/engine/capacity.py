@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 
 from relaunch_local.ecs.engine import placement
 from relaunch_local.ecs.engine.machines import Machines, MachineSpec
-from relaunch_local.ecs.engine.model import CapacityProvider, Group, Host, Placement, Task
+from relaunch_local.ecs.engine.model import CapacityProvider, Group, Host, Task
 from relaunch_local.ecs.engine.region import Region
 from relaunch_local.ecs.rules.limits import RequestLimits
+from relaunch_local.ecs.rules.placement import Placement
 from relaunch_local.ecs.rules.requirements import Requirement
 
 FIRST_SCALE_OUT = 2

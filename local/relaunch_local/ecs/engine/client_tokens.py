@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from relaunch_local.ecs.engine.clock import Clock
+from relaunch_local.ecs.clock import Clock
 from relaunch_local.ecs.engine.model import JsonObject
 from relaunch_local.ecs.errors import EcsError
 

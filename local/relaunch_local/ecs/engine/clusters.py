@@ -12,7 +12,7 @@ from relaunch_local.ecs.engine.paging import page_of
 from relaunch_local.ecs.engine.region import Region
 from relaunch_local.ecs.engine.settings import AutoScalingGroup
 from relaunch_local.ecs.errors import EcsError, cluster_not_found, invalid_parameter, refuse, refuse_as_client
-from relaunch_local.ecs.rules.run_task import MAX_PROVIDERS, check_strategy
+from relaunch_local.ecs.rules.placement import MAX_PROVIDERS, check_strategy
 
 _NAME = re.compile(r"^[A-Za-z0-9_-]{1,255}$")
 

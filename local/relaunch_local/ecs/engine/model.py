@@ -4,12 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any
 
-from relaunch_local.ecs.engine.clock import Timer
+from relaunch_local.ecs.clock import Timer
 from relaunch_local.ecs.engine.settings import AutoScalingGroup, InstanceShape, Purchase
+from relaunch_local.ecs.processes.port import ProcessHandle
 from relaunch_local.ecs.rules.gpu_requests import GpuRequest
-from relaunch_local.ecs.rules.query_language import Expression
+from relaunch_local.ecs.rules.placement import Placement
 from relaunch_local.ecs.rules.requirements import Requirement
 
 JsonObject = dict[str, Any]
@@ -52,16 +53,6 @@ class HostStatus(StrEnum):
     INACTIVE = "INACTIVE"
 
 
-class ProcessHandle(Protocol):
-    """A started container."""
-
-    def terminate(self) -> None:
-        """Ask it to end (SIGTERM)."""
-
-    def kill(self) -> None:
-        """End it (SIGKILL)."""
-
-
 @dataclass(slots=True, eq=False)
 class Container:
     """A container of a task."""
@@ -84,16 +75,6 @@ class Container:
     def is_over(self) -> bool:
         """Whether it has stopped."""
         return self.last_status == "STOPPED"
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """Where a task may go: constraints of the request and of its definition, and an order among what fits."""
-
-    member_of: tuple[Expression, ...] = ()
-    distinct_instance: bool = False
-    strategy: tuple[tuple[str, str], ...] = ()
-    """Pairs of type (binpack, spread, random) and field."""
 
 
 @dataclass(slots=True, eq=False)

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from relaunch_local.ecs.engine.gpu_cards import free_cards, has_cards, take_cards
-from relaunch_local.ecs.engine.model import Container, Host, HostStatus, Placement, Task
+from relaunch_local.ecs.engine.model import Container, Host, HostStatus, Task
+from relaunch_local.ecs.rules.placement import Placement
 from relaunch_local.ecs.rules.query_language import Lookup, Value
 from relaunch_local.ecs.rules.requirements import Requirement, host_port
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from relaunch_local.ecs.engine.clock import Clock
+from relaunch_local.ecs.clock import Clock
 from relaunch_local.ecs.engine.identifiers import Arns, IdSource
 from relaunch_local.ecs.engine.settings import InstanceShape, PriceOf, Timing, no_price
 

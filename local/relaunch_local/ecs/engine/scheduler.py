@@ -7,7 +7,7 @@ from relaunch_local.ecs.engine import placement
 from relaunch_local.ecs.engine.capacity import ManagedScaling
 from relaunch_local.ecs.engine.client_tokens import ClientTokens
 from relaunch_local.ecs.engine.clusters import Clusters
-from relaunch_local.ecs.engine.model import CapacityProvider, Cluster, Host, JsonObject, Placement, StopCode, Task
+from relaunch_local.ecs.engine.model import CapacityProvider, Cluster, Host, JsonObject, StopCode, Task
 from relaunch_local.ecs.engine.placement import Unplaceable
 from relaunch_local.ecs.engine.region import Region
 from relaunch_local.ecs.engine.task_definitions import TaskDefinitions
@@ -15,8 +15,9 @@ from relaunch_local.ecs.engine.task_maker import TaskMaker
 from relaunch_local.ecs.engine.tasks import TaskLifecycle
 from relaunch_local.ecs.engine.views import task_view
 from relaunch_local.ecs.errors import client_error, refuse
+from relaunch_local.ecs.rules.placement import Placement, check_strategy, placement_of
 from relaunch_local.ecs.rules.requirements import Requirement
-from relaunch_local.ecs.rules.run_task import check_client_token, check_run_task, check_strategy, placement_of
+from relaunch_local.ecs.rules.run_task import check_client_token, check_run_task
 
 PROVISIONING_QUOTA = 500
 """Tasks in PROVISIONING per cluster (Service Quotas L-B7718569)."""

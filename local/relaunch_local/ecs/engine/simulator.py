@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from relaunch_local.ecs.clock import Clock
 from relaunch_local.ecs.engine.authorization import Authorization, Authorize
 from relaunch_local.ecs.engine.capacity import ManagedScaling
 from relaunch_local.ecs.engine.client_tokens import ClientTokens
-from relaunch_local.ecs.engine.clock import Clock
 from relaunch_local.ecs.engine.clusters import Clusters
 from relaunch_local.ecs.engine.ec2 import Ec2Questions
 from relaunch_local.ecs.engine.faults import FaultMoment, Faults

@@ -8,11 +8,11 @@ from relaunch_local.ecs.engine.model import (
     Container,
     JsonObject,
     LastStatus,
-    Placement,
     Task,
 )
 from relaunch_local.ecs.engine.region import Region
 from relaunch_local.ecs.errors import invalid_parameter
+from relaunch_local.ecs.rules.placement import Placement
 from relaunch_local.ecs.rules.requirements import Requirement, requirement_of
 
 

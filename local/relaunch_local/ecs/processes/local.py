@@ -15,9 +15,8 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from relaunch_local.ecs.engine.model import ProcessHandle
 from relaunch_local.ecs.processes import guard
-from relaunch_local.ecs.processes.port import LogTarget, ProcessSpec, ProcessStartError
+from relaunch_local.ecs.processes.port import LogTarget, ProcessHandle, ProcessSpec, ProcessStartError
 
 LogSink = Callable[[LogTarget | None, int, str], None]
 """Gets a container's output line by line: where awslogs would send it, milliseconds since 1970, the line."""

@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from relaunch_local.ecs.engine.clock import Clock, Timer
-from relaunch_local.ecs.engine.model import ProcessHandle
+from relaunch_local.ecs.clock import Clock, Timer
 
 SIGTERM_EXIT = 143
 SIGKILL_EXIT = 137
@@ -39,6 +38,16 @@ class ProcessSpec:
     log_target: LogTarget | None = None
     instance_id: str = ""
     started_by: str = ""
+
+
+class ProcessHandle(Protocol):
+    """A started container."""
+
+    def terminate(self) -> None:
+        """Ask it to end (SIGTERM)."""
+
+    def kill(self) -> None:
+        """End it (SIGKILL)."""
 
 
 class Processes(Protocol):

@@ -6,7 +6,7 @@ Sources: "Request throttling for the Amazon ECS API"; "Request throttling for th
 from dataclasses import dataclass
 from datetime import datetime
 
-from relaunch_local.ecs.engine.clock import Clock
+from relaunch_local.ecs.clock import Clock
 from relaunch_local.ecs.errors import throttled
 
 _RATES = {

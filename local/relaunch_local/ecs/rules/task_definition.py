@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from relaunch_local.ecs.engine.model import JsonObject
 from relaunch_local.ecs.errors import refuse_as_client
 from relaunch_local.ecs.rules.gpu_requests import check_one_kind, parse_gpu_request
 from relaunch_local.ecs.rules.query_language import ExpressionError, parse_expression
@@ -66,7 +65,7 @@ def _check_constraints(constraints: Sequence[Mapping[str, Any]]) -> None:
             refuse_as_client(True, f"Invalid placement constraint expression: {error}")
 
 
-def _check_containers(containers: Sequence[JsonObject], mode: str, *, has_task_memory: bool) -> None:
+def _check_containers(containers: Sequence[Mapping[str, Any]], mode: str, *, has_task_memory: bool) -> None:
     refuse_as_client(not containers, "Container list cannot be empty.")
     names = [container.get("name", "") for container in containers]
     refuse_as_client(len(set(names)) < len(names), "Container names must be unique.")
@@ -85,7 +84,7 @@ def _check_containers(containers: Sequence[JsonObject], mode: str, *, has_task_m
     refuse_as_client(len(set(taken)) < len(taken), "A host port is mapped twice.")
 
 
-def _check_container(container: JsonObject, names: Sequence[str], *, has_task_memory: bool) -> None:
+def _check_container(container: Mapping[str, Any], names: Sequence[str], *, has_task_memory: bool) -> None:
     name = container.get("name", "")
     refuse_as_client(not _FAMILY.match(name), "Container.name should be 1 to 255 letters, numbers, _ and -.")
     refuse_as_client(not container.get("image"), "Container.image should not be null or empty.")
@@ -101,7 +100,7 @@ def _check_container(container: JsonObject, names: Sequence[str], *, has_task_me
     )
 
 
-def _check_memory(container: JsonObject, name: str, *, has_task_memory: bool) -> None:
+def _check_memory(container: Mapping[str, Any], name: str, *, has_task_memory: bool) -> None:
     memory, reservation = container.get("memory"), container.get("memoryReservation")
     refuse_as_client(
         not (has_task_memory or memory or reservation),
@@ -114,7 +113,7 @@ def _check_memory(container: JsonObject, name: str, *, has_task_memory: bool) ->
     )
 
 
-def _check_resources(container: JsonObject, name: str) -> None:
+def _check_resources(container: Mapping[str, Any], name: str) -> None:
     requirements = container.get("resourceRequirements", ())
     refuse_as_client(
         any(each.get("type") == "NeuronDevice" for each in requirements),
@@ -140,7 +139,7 @@ def _check_sharing(request: Mapping[str, Any]) -> None:
     )
 
 
-def _check_ports(container: JsonObject, mode: str) -> None:
+def _check_ports(container: Mapping[str, Any], mode: str) -> None:
     for mapping in container.get("portMappings", ()):
         ports = (mapping.get("containerPort", 0), mapping.get("hostPort", 0))
         refuse_as_client(any(not 0 <= port <= 65_535 for port in ports), "A port is a number up to 65535.")

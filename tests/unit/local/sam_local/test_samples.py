@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from relaunch_local.repository import REPOSITORY
 from relaunch_local.sam_local.forwarding import forwarded
 from relaunch_local.sam_local.samples import FUNCTIONS, is_handled, samples
-from relaunch_local.stack.build import REPOSITORY
 
 
 def test_every_sample_of_an_invocation_is_invoked() -> None:

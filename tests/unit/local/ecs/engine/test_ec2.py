@@ -4,7 +4,7 @@ import pytest
 
 from fakes.ecs_region import EcsWorld
 from relaunch_local.ecs import EcsError, SpotPrice
-from relaunch_local.ecs.engine.clock import EPOCH
+from relaunch_local.ecs.clock import EPOCH
 
 HOUR = timedelta(hours=1)
 PRICES = [
