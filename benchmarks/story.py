@@ -147,7 +147,7 @@ class _Teller:
 
     def _interrupt(self, job_id: str) -> None:
         self._save_checkpoint(job_id)
-        running = [host for host in self.simulator.machines.hosts.values() if host.tasks]
+        running = [host for host in self.simulator.instances.by_id.values() if host.tasks]
         with self.simulator.clock.lock:
             self.simulator.interrupt(running[0].instance_id)
         warning = next(each for each in self.heard if "Interruption Warning" in each["detail-type"])

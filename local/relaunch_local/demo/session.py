@@ -13,7 +13,7 @@ from relaunch_local.demo.recorder import Witness
 from relaunch_local.demo.screen import Screen
 from relaunch_local.demo.training_log import TrainingLog
 from relaunch_local.ecs import RecordedRequest
-from relaunch_local.ecs.engine.model import Host
+from relaunch_local.ecs.engine.model import Instance
 from relaunch_local.stack.local_stack import LocalWorld
 
 Seen = TypeVar("Seen")
@@ -92,7 +92,7 @@ class Stage:
 
         return self.expect(what, look)
 
-    def expect_running(self, job_id: str, attempt: int) -> Host:
+    def expect_running(self, job_id: str, attempt: int) -> Instance:
         """Wait until the task of an attempt runs; return its machine.
 
         ECS is watched, not the table: the training goes on, whenever Relaunch hears of it.
@@ -102,13 +102,13 @@ class Stage:
         """
         simulator, started_by = self.local.simulator, f"{job_id}/{attempt}"
 
-        def look() -> Host | None:
+        def look() -> Instance | None:
             with simulator.clock.lock:
                 news = [event["detail"] for event in self.witness.events if event["source"] == "aws.ecs"]
-                hosts = {host.arn: host for host in simulator.machines.hosts.values()}
+                instances = {instance.arn: instance for instance in simulator.instances.by_id.values()}
             running = (each for each in news if each.get("lastStatus") == "RUNNING")
             arns = (each["containerInstanceArn"] for each in running if each.get("startedBy") == started_by)
-            return next((hosts[arn] for arn in arns), None)
+            return next((instances[arn] for arn in arns), None)
 
         return self.expect(f"attempt {attempt} runs: a machine comes from zero, registers, pulls the image", look)
 

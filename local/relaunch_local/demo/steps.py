@@ -10,7 +10,7 @@ from relaunch.ports import JobHistory
 from relaunch_local.demo import drawings
 from relaunch_local.demo.session import Stage
 from relaunch_local.ecs import RecordedRequest
-from relaunch_local.ecs.engine.model import Host
+from relaunch_local.ecs.engine.model import Instance
 from relaunch_local.stack.training_cluster import Training
 
 PLAIN_STEPS = 20
@@ -102,11 +102,11 @@ def show_choice(stage: Stage, job_id: str, number: int) -> None:
     stage.screen.line(chosen.append(f"; {kept} fit, {len(selection.rows) - kept} do not"))
 
 
-def await_running(stage: Stage, job_id: str, number: int) -> Host:
+def await_running(stage: Stage, job_id: str, number: int) -> Instance:
     """Wait until an attempt's task runs; return its machine."""
-    host = stage.expect_running(job_id, number)
-    stage.screen.line(f"attempt {number} is RUNNING on {host.instance_id} in {host.zone}")
-    return host
+    instance = stage.expect_running(job_id, number)
+    stage.screen.line(f"attempt {number} is RUNNING on {instance.instance_id} in {instance.zone}")
+    return instance
 
 
 def watch_training(stage: Stage, job_id: str, attempt: int, training: Training, *, until: int) -> None:

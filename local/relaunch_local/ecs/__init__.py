@@ -28,7 +28,7 @@ Over HTTP, with real processes, delays 20 times shorter::
 
 Calls into `simulator` from other threads are made under `with clock.lock:`. Delays are in `Timing`; the clock's speed
 divides them, never time stamps, retentions or token buckets. `simulator.requests` is every request that came in,
-`simulator.machines.bill` what the instances cost, `simulator.faults.fail_next(action, times, Fault(...))` makes calls
+`simulator.instances.bill` what the instances cost, `simulator.faults.fail_next(action, times, Fault(...))` makes calls
 fail before or after they took effect. A token bucket refuses above ECS's rates unless `throttling=False`.
 
 Controls over HTTP, JSON in and out, under `/_relaunch/`; GET `requests`, `state`, `bill`; POST:

@@ -5,9 +5,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from relaunch_local.ecs.engine.capacity import ManagedScaling
 from relaunch_local.ecs.engine.identifiers import last_part
-from relaunch_local.ecs.engine.model import CapacityProvider, Cluster, Group, JsonObject, LastStatus, Task
+from relaunch_local.ecs.engine.managed_scaling import ManagedScaling
+from relaunch_local.ecs.engine.model import (
+    AutoScalingGroupState,
+    CapacityProvider,
+    Cluster,
+    JsonObject,
+    LastStatus,
+    Task,
+)
 from relaunch_local.ecs.engine.paging import page_of
 from relaunch_local.ecs.engine.region import Region
 from relaunch_local.ecs.engine.settings import AutoScalingGroup
@@ -67,7 +74,7 @@ class Clusters:
     def add_group(self, spec: AutoScalingGroup) -> str:
         """Have an Auto Scaling group, and answer its ARN; it starts nothing until a capacity provider uses it."""
         arn = self.region.arns.auto_scaling_group(spec.name, self.region.ids.uuid())
-        self.scaling.groups[arn] = Group(arn, spec)
+        self.scaling.groups[arn] = AutoScalingGroupState(arn, spec)
         return arn
 
     def create_provider(self, request: JsonObject) -> JsonObject:
@@ -196,7 +203,7 @@ def _cluster_view(cluster: Cluster, *, with_tags: bool) -> JsonObject:
         "clusterArn": cluster.arn,
         "clusterName": cluster.name,
         "status": "ACTIVE",
-        "registeredContainerInstancesCount": len(cluster.hosts),
+        "registeredContainerInstancesCount": len(cluster.container_instances),
         "runningTasksCount": sum(status is LastStatus.RUNNING for status in statuses),
         "pendingTasksCount": sum(status in (LastStatus.PROVISIONING, LastStatus.PENDING) for status in statuses),
         "activeServicesCount": 0,

@@ -29,7 +29,7 @@ def process_spec(
         environment={**_given_by_ecs(task, container), **extra_environment, **environment},
         on_exit=on_exit,
         log_target=_log_target(task, container),
-        instance_id=task.host.instance_id if task.host else "",
+        instance_id=task.instance.instance_id if task.instance else "",
         started_by=task.started_by or "",
     )
 

@@ -45,7 +45,7 @@ class InstanceState(StrEnum):
     TERMINATED = "terminated"
 
 
-class HostStatus(StrEnum):
+class ContainerInstanceStatus(StrEnum):
     """A container instance's status; None of these before it has registered."""
 
     ACTIVE = "ACTIVE"
@@ -98,7 +98,7 @@ class Task:
     network: JsonObject | None = None
     enable_execute_command: bool = False
     client_token: tuple[str, str] | None = None
-    host: "Host | None" = None
+    instance: "Instance | None" = None
     last_status: LastStatus = LastStatus.PROVISIONING
     desired_status: str = "RUNNING"
     version: int = 0
@@ -129,7 +129,7 @@ class Task:
 
 
 @dataclass(slots=True, eq=False)
-class Host:
+class Instance:
     """An EC2 instance and, once registered, the container instance it became."""
 
     instance_id: str
@@ -149,10 +149,10 @@ class Host:
     free_gpu_ids: list[str]
     gpu_shares: dict[str, dict[str, tuple[int, ...]]] = field(default_factory=dict)
     """MiB of each shared card that tasks have, by the card's id, the task's id, and container by container."""
-    group: "Group | None" = None
+    group: "AutoScalingGroupState | None" = None
     provider: "CapacityProvider | None" = None
     state: InstanceState = InstanceState.PENDING
-    status: HostStatus | None = None
+    status: ContainerInstanceStatus | None = None
     arn: str = ""
     agent_connected: bool = False
     registered_at: datetime | None = None
@@ -170,7 +170,7 @@ class Host:
     @property
     def is_registered(self) -> bool:
         """Whether it is a container instance of its cluster."""
-        return self.status in (HostStatus.ACTIVE, HostStatus.DRAINING)
+        return self.status in (ContainerInstanceStatus.ACTIVE, ContainerInstanceStatus.DRAINING)
 
     @property
     def is_alive(self) -> bool:
@@ -179,13 +179,13 @@ class Host:
 
 
 @dataclass(slots=True, eq=False)
-class Group:
+class AutoScalingGroupState:
     """A living Auto Scaling group."""
 
     arn: str
     spec: AutoScalingGroup
     desired: int = 0
-    hosts: dict[str, Host] = field(default_factory=dict)
+    instances: dict[str, Instance] = field(default_factory=dict)
     launch_timer: Timer | None = None
 
 
@@ -195,7 +195,7 @@ class CapacityProvider:
 
     arn: str
     name: str
-    group: Group
+    group: AutoScalingGroupState
     settings: JsonObject
     tags: list[JsonObject]
     cluster: "Cluster | None" = None
@@ -219,7 +219,7 @@ class Cluster:
     settings: list[JsonObject] = field(default_factory=list)
     providers: dict[str, CapacityProvider] = field(default_factory=dict)
     default_strategy: list[JsonObject] = field(default_factory=list)
-    hosts: dict[str, Host] = field(default_factory=dict)
+    container_instances: dict[str, Instance] = field(default_factory=dict)
     """Registered container instances, by the id at the end of their ARN."""
     tasks: dict[str, Task] = field(default_factory=dict)
     """Tasks that have not stopped, by id."""

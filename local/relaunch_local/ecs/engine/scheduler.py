@@ -4,14 +4,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from relaunch_local.ecs.engine import placement
-from relaunch_local.ecs.engine.capacity import ManagedScaling
 from relaunch_local.ecs.engine.client_tokens import ClientTokens
 from relaunch_local.ecs.engine.clusters import Clusters
-from relaunch_local.ecs.engine.model import CapacityProvider, Cluster, Host, JsonObject, StopCode, Task
-from relaunch_local.ecs.engine.placement import Unplaceable
+from relaunch_local.ecs.engine.managed_scaling import ManagedScaling
+from relaunch_local.ecs.engine.model import CapacityProvider, Cluster, Instance, JsonObject, StopCode, Task
+from relaunch_local.ecs.engine.placement import Failure
 from relaunch_local.ecs.engine.region import Region
 from relaunch_local.ecs.engine.task_definitions import TaskDefinitions
-from relaunch_local.ecs.engine.task_maker import TaskMaker
+from relaunch_local.ecs.engine.task_factory import TaskFactory
 from relaunch_local.ecs.engine.tasks import TaskLifecycle
 from relaunch_local.ecs.engine.views import task_view
 from relaunch_local.ecs.errors import client_error, refuse
@@ -52,10 +52,10 @@ class Scheduler:
         check_run_task(request, definition)
         where = placement_of(request, definition)
         shares = self._shares(cluster, request)
-        maker = TaskMaker(
+        factory = TaskFactory(
             self.region, cluster, request, definition, where, self._tags(cluster, request, definition), key
         )
-        response = self._launch(cluster, maker, shares)
+        response = self._launch(cluster, factory, shares)
         if key is not None:
             self.tokens.remember(key, request, response)
         return response
@@ -76,23 +76,23 @@ class Scheduler:
             task.tags = []
         return {"task": task_view(task)}
 
-    def place_waiting(self, provider: CapacityProvider, hosts: Sequence[Host]) -> None:
-        """Put the provider's waiting tasks on these hosts, oldest first, as far as they fit."""
+    def place_waiting(self, provider: CapacityProvider, instances: Sequence[Instance]) -> None:
+        """Put the provider's waiting tasks on these instances, oldest first, as far as they fit."""
         hopeless: set[tuple[Requirement, Placement, str]] = set()
         for task in list(provider.waiting.values()):
             kind = (task.requirement, task.placement, task.group)
-            if kind not in hopeless and not self._place(task, hosts):
+            if kind not in hopeless and not self._place(task, instances):
                 hopeless.add(kind)
 
-    def _place(self, task: Task, hosts: Sequence[Host]) -> bool:
-        host = placement.find_host(hosts, task)
-        if host is None:
+    def _place(self, task: Task, instances: Sequence[Instance]) -> bool:
+        instance = placement.find_instance(instances, task)
+        if instance is None:
             return False
         if task.provider is not None and task.provider.waiting.pop(task.task_id, None) is not None:
             task.cluster.provisioning_count -= 1
         if task.provisioning_timer is not None:
             task.provisioning_timer.cancel()
-        self.lifecycle.assign(task, host)
+        self.lifecycle.assign(task, instance)
         return True
 
     def _shares(self, cluster: Cluster, request: JsonObject) -> list[CapacityProvider | None]:
@@ -102,47 +102,47 @@ class Scheduler:
         if not strategy and "launchType" not in request:
             strategy = cluster.default_strategy
         if not strategy:
-            refuse(not cluster.hosts, "No Container Instances were found in your cluster.")
+            refuse(not cluster.container_instances, "No Container Instances were found in your cluster.")
             return [None] * count
         check_strategy(strategy)
         providers = [self.clusters.provider_of(cluster, item["capacityProvider"]) for item in strategy]
         return [providers[index] for index in _spread(strategy, count)]
 
-    def _launch(self, cluster: Cluster, maker: TaskMaker, shares: Iterable[CapacityProvider | None]) -> JsonObject:
+    def _launch(self, cluster: Cluster, factory: TaskFactory, shares: Iterable[CapacityProvider | None]) -> JsonObject:
         shares = list(shares)
         waiting = sum(provider is not None and provider.is_managed for provider in shares)
-        if cluster.provisioning_count + waiting > self.provisioning_quota and self._must_wait(maker, shares):
+        if cluster.provisioning_count + waiting > self.provisioning_quota and self._must_wait(factory, shares):
             message = "You've reached the limit on the number of tasks you can run in the PROVISIONING state."
             raise client_error(message)
         tasks: list[JsonObject] = []
         failures: list[JsonObject] = []
         for provider in shares:
-            outcome = self._launch_one(maker, provider)
+            outcome = self._launch_one(factory, provider)
             if isinstance(outcome, list):
                 failures += [{"reason": reason} | ({"arn": arn} if arn else {}) for arn, reason in outcome]
             else:
                 tasks.append(outcome)
         return {"tasks": tasks, "failures": failures}
 
-    def _must_wait(self, maker: TaskMaker, shares: Sequence[CapacityProvider | None]) -> bool:
-        probe = maker.make(None)
-        fits = [placement.find_host(_hosts(maker.cluster, each), probe) is not None for each in set(shares)]
+    def _must_wait(self, factory: TaskFactory, shares: Sequence[CapacityProvider | None]) -> bool:
+        probe = factory.make(None)
+        fits = [placement.find_instance(_instances(factory.cluster, each), probe) is not None for each in set(shares)]
         return not all(fits)
 
-    def _launch_one(self, maker: TaskMaker, provider: CapacityProvider | None) -> JsonObject | list[Unplaceable]:
-        task = maker.make(provider)
-        hosts = _hosts(maker.cluster, provider)
+    def _launch_one(self, factory: TaskFactory, provider: CapacityProvider | None) -> JsonObject | list[Failure]:
+        task = factory.make(provider)
+        instances = _instances(factory.cluster, provider)
         if provider is None or not provider.is_managed:
-            host = placement.choose_host(hosts, task)
-            if isinstance(host, list):
-                return host
-            maker.register(task)
-            self.lifecycle.assign(task, host)
+            instance = placement.choose_instance(instances, task)
+            if isinstance(instance, list):
+                return instance
+            factory.register(task)
+            self.lifecycle.assign(task, instance)
             return task_view(task, with_tags=True)
-        maker.register(task)
+        factory.register(task)
         self.lifecycle.publish(task)
         view = task_view(task, with_tags=True)
-        if not self._place(task, hosts):
+        if not self._place(task, instances):
             self._wait(task, provider)
         return view
 
@@ -154,16 +154,18 @@ class Scheduler:
         self.scaling.watch(provider)
 
     def _give_up(self, task: Task, provider: CapacityProvider) -> None:
-        unplaceable = placement.choose_host(_hosts(task.cluster, provider), task)
+        unplaceable = placement.choose_instance(_instances(task.cluster, provider), task)
         reason = unplaceable[0][1] if isinstance(unplaceable, list) else "RESOURCE"
-        if not any(host.provider is provider for host in task.cluster.hosts.values()):
+        if not any(instance.provider is provider for instance in task.cluster.container_instances.values()):
             reason = placement.EMPTY_CAPACITY_PROVIDER
         self.lifecycle.begin_stop(task, StopCode.TASK_FAILED_TO_START, f"TaskFailedToStart: {reason}")
 
 
-def _hosts(cluster: Cluster, provider: CapacityProvider | None) -> list[Host]:
-    hosts = cluster.hosts.values()
-    return list(hosts) if provider is None else [host for host in hosts if host.provider is provider]
+def _instances(cluster: Cluster, provider: CapacityProvider | None) -> list[Instance]:
+    instances = cluster.container_instances.values()
+    return (
+        list(instances) if provider is None else [instance for instance in instances if instance.provider is provider]
+    )
 
 
 def _spread(strategy: Sequence[JsonObject], count: int) -> Iterator[int]:

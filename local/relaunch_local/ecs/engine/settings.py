@@ -76,7 +76,7 @@ class Timing:
     """From the Spot interruption warning to the end of the instance."""
     shutdown: float = 20.0
     """From an instance's `shutting-down` to its `terminated`."""
-    host_loss_report: float = 10.0
+    instance_loss_report: float = 10.0
     """From an instance's `terminated` to ECS noticing that its tasks are gone."""
     deregistration_lag: float = 0.0
     """How long an INACTIVE revision still runs new tasks; AWS documents up to ten minutes."""

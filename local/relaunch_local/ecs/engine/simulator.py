@@ -7,14 +7,14 @@ from datetime import datetime
 
 from relaunch_local.ecs.clock import Clock
 from relaunch_local.ecs.engine.authorization import Authorization, Authorize
-from relaunch_local.ecs.engine.capacity import ManagedScaling
 from relaunch_local.ecs.engine.client_tokens import ClientTokens
 from relaunch_local.ecs.engine.clusters import Clusters
-from relaunch_local.ecs.engine.ec2 import Ec2Questions
+from relaunch_local.ecs.engine.ec2 import Ec2Actions
 from relaunch_local.ecs.engine.faults import FaultMoment, Faults
 from relaunch_local.ecs.engine.identifiers import Arns, IdSource
-from relaunch_local.ecs.engine.machines import Machines, MachineSpec
-from relaunch_local.ecs.engine.model import CapacityProvider, Host, JsonObject, Task
+from relaunch_local.ecs.engine.instances import Instances, LaunchSpecification
+from relaunch_local.ecs.engine.managed_scaling import ManagedScaling
+from relaunch_local.ecs.engine.model import CapacityProvider, Instance, JsonObject, Task
 from relaunch_local.ecs.engine.queries import Queries
 from relaunch_local.ecs.engine.region import Event, EventBus, Region
 from relaunch_local.ecs.engine.scheduler import Scheduler
@@ -72,21 +72,21 @@ class EcsSimulator:
         self.limits = RequestLimits(clock, enabled=settings.throttling)
         self.processes = processes
         self.lifecycle = TaskLifecycle(self.region, processes, settings.extra_environment)
-        self.machines = Machines(self.region, self.lifecycle)
+        self.instances = Instances(self.region, self.lifecycle)
         self.definitions = TaskDefinitions(self.region)
         self.tokens = ClientTokens(clock)
-        self._scaling = ManagedScaling(self.region, self.machines, self.limits)
+        self._scaling = ManagedScaling(self.region, self.instances, self.limits)
         self.clusters = Clusters(self.region, self._scaling)
         self.scheduler = Scheduler(
             self.region, self.clusters, self._scaling, self.lifecycle, self.tokens, self.definitions
         )
         self.queries = Queries(self.region, self.clusters, self.lifecycle)
-        self.ec2 = Ec2Questions(self.region, self.machines, settings.spot_prices, settings.offerings)
+        self.ec2 = Ec2Actions(self.region, self.instances, settings.spot_prices, settings.offerings)
         self._authorization = None if authorize is None else Authorization(arns, authorize)
         self._handlers = self._all_handlers()
         self.lifecycle.on_stopped.append(self._task_stopped)
-        self.machines.on_registered.append(self._host_registered)
-        self.machines.on_gone.append(self._scaling.note_gone)
+        self.instances.on_registered.append(self._instance_registered)
+        self.instances.on_gone.append(self._scaling.replace_terminated)
 
     @property
     def timing(self) -> Timing:
@@ -164,32 +164,32 @@ class EcsSimulator:
         Raises:
             EcsError: InsufficientInstanceCapacity.
         """
-        if not self.machines.has_capacity(instance_type, purchase, zone):
+        if not self.instances.has_capacity(instance_type, purchase, zone):
             raise EcsError("InsufficientInstanceCapacity", f"There is no capacity for {instance_type} in {zone}.")
-        spec = MachineSpec(
+        spec = LaunchSpecification(
             instance_type, purchase, zone, self.clusters.get(cluster), DEFAULT_IMAGE_ID,
             tuple((attributes or {}).items()),
         )  # fmt: skip
-        return self.machines.launch(spec).instance_id
+        return self.instances.launch(spec).instance_id
 
-    def host(self, instance_id: str) -> Host:
+    def instance(self, instance_id: str) -> Instance:
         """An instance by its id; raises InvalidInstanceID.NotFound."""
-        host = self.machines.hosts.get(instance_id)
-        if host is None:
+        instance = self.instances.by_id.get(instance_id)
+        if instance is None:
             raise EcsError("InvalidInstanceID.NotFound", f"The instance ID '{instance_id}' does not exist")
-        return host
+        return instance
 
     def interrupt(self, instance_id: str, *, lead_seconds: float | None = None, rebalance_first: bool = False) -> None:
         """Warn of a Spot interruption and take the instance away after the lead."""
-        self.machines.interrupt(self.host(instance_id), lead_seconds, rebalance_first=rebalance_first)
+        self.instances.interrupt(self.instance(instance_id), lead_seconds, rebalance_first=rebalance_first)
 
     def terminate(self, instance_id: str) -> None:
         """Take an instance away without any warning."""
-        self.machines.terminate(self.host(instance_id))
+        self.instances.terminate(self.instance(instance_id))
 
     def set_agent(self, instance_id: str, *, connected: bool) -> None:
         """Disconnect or reconnect the agent of an instance."""
-        self.machines.set_agent(self.host(instance_id), connected=connected)
+        self.instances.set_agent(self.instance(instance_id), connected=connected)
 
     def set_capacity(
         self, instance_type: str, purchase: Purchase, instances: int | None, *, zone: str | None = None
@@ -197,9 +197,9 @@ class EcsSimulator:
         """How many instances are to be had, in a zone or altogether; 0: none, None: any number."""
         key = (instance_type, purchase, zone)
         if instances is None:
-            self.machines.capacity.pop(key, None)
+            self.instances.capacity.pop(key, None)
         else:
-            self.machines.capacity[key] = instances
+            self.instances.capacity[key] = instances
 
     def close(self) -> None:
         """End the containers' processes."""
@@ -245,9 +245,9 @@ class EcsSimulator:
             "CreateCapacityProvider": self.clusters.create_provider,
             "DescribeCapacityProviders": self.clusters.describe_providers,
             "PutClusterCapacityProviders": self.clusters.put_providers,
-            "DescribeContainerInstances": self.queries.describe_hosts,
-            "ListContainerInstances": self.queries.list_hosts,
-            "UpdateContainerInstancesState": self._update_hosts,
+            "DescribeContainerInstances": self.queries.describe_container_instances,
+            "ListContainerInstances": self.queries.list_container_instances,
+            "UpdateContainerInstancesState": self._update_container_instances,
             "ListTagsForResource": tagging.list_tags,
             "TagResource": tagging.tag,
             "UntagResource": tagging.untag,
@@ -260,24 +260,24 @@ class EcsSimulator:
             raise invalid_parameter("The referenced task was not found.")
         return self.scheduler.stop(task, request.get("reason"))
 
-    def _update_hosts(self, request: JsonObject) -> JsonObject:
-        answer = self.queries.update_hosts(request)
-        for host in self.clusters.get(request.get("cluster")).hosts.values():
-            self._offer(host)
+    def _update_container_instances(self, request: JsonObject) -> JsonObject:
+        answer = self.queries.update_container_instances(request)
+        for instance in self.clusters.get(request.get("cluster")).container_instances.values():
+            self._offer(instance)
         return answer
 
     def _task_stopped(self, task: Task) -> None:
         self.clusters.keep_stopped(task)
         if task.client_token is not None:
             self.tokens.note_stop(task.client_token)
-        if task.host is not None:
-            self._offer(task.host)
-            self._scaling.note_idle(task.host)
+        if task.instance is not None:
+            self._offer(task.instance)
+            self._scaling.schedule_scale_in(task.instance)
 
-    def _host_registered(self, host: Host) -> None:
-        self._offer(host)
-        self._scaling.note_idle(host)
+    def _instance_registered(self, instance: Instance) -> None:
+        self._offer(instance)
+        self._scaling.schedule_scale_in(instance)
 
-    def _offer(self, host: Host) -> None:
-        if host.provider is not None and host.provider.waiting and host.is_alive and host.is_registered:
-            self.scheduler.place_waiting(host.provider, [host])
+    def _offer(self, instance: Instance) -> None:
+        if instance.provider is not None and instance.provider.waiting and instance.is_alive and instance.is_registered:
+            self.scheduler.place_waiting(instance.provider, [instance])

@@ -1,19 +1,19 @@
-"""A task's life after it was placed: pull, start, exit, stop, loss of its host."""
+"""A task's life after it was placed: pull, start, exit, stop, loss of its instance."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from relaunch_local.ecs.engine import placement
 from relaunch_local.ecs.engine.containers import process_spec, stop_timeout_seconds
-from relaunch_local.ecs.engine.model import Container, Host, LastStatus, StopCode, Task
+from relaunch_local.ecs.engine.model import Container, Instance, LastStatus, StopCode, Task
 from relaunch_local.ecs.engine.region import Region
-from relaunch_local.ecs.engine.views import host_event_detail, task_event_detail
+from relaunch_local.ecs.engine.views import container_instance_event_detail, task_event_detail
 from relaunch_local.ecs.processes.port import Processes, ProcessStartError
 
 
 @dataclass(slots=True)
 class TaskLifecycle:
-    """Moves tasks along, as the agents of their hosts report."""
+    """Moves tasks along, as the agents of their instances report."""
 
     region: Region
     processes: Processes
@@ -28,26 +28,26 @@ class TaskLifecycle:
         task.updated_at = now
         self.region.events.publish("aws.ecs", "ECS Task State Change", task.arn, lambda: task_event_detail(task, now))
 
-    def publish_host(self, host: Host) -> None:
+    def publish_container_instance(self, instance: Instance) -> None:
         """Count a change of the container instance and tell the world."""
-        host.version += 1
+        instance.version += 1
         now = self.region.clock.now()
         self.region.events.publish(
             "aws.ecs",
             "ECS Container Instance State Change",
-            host.arn,
-            lambda: host_event_detail(host, host.cluster.arn, now),
+            instance.arn,
+            lambda: container_instance_event_detail(instance, instance.cluster.arn, now),
         )
 
-    def assign(self, task: Task, host: Host) -> None:
-        """Put the task on the host: PENDING until its image is there."""
-        placement.take(host, task)
-        task.host = host
+    def assign(self, task: Task, instance: Instance) -> None:
+        """Put the task on the instance: PENDING until its image is there."""
+        placement.take(instance, task)
+        task.instance = instance
         task.last_status = LastStatus.PENDING
         task.connectivity_at = self.region.clock.now()
         self.publish(task)
         if self.region.instance_resource_events:
-            self.publish_host(host)
+            self.publish_container_instance(instance)
         self._later(task, self.region.timing.agent_reaction, lambda: self._pull(task))
 
     def begin_stop(self, task: Task, code: StopCode, reason: str) -> None:
@@ -64,29 +64,29 @@ class TaskLifecycle:
         after = self._signal if was_running else self._finish
         self._later(task, self.region.timing.agent_reaction, lambda: after(task))
 
-    def lose_host(self, host: Host) -> None:
-        """Notice that the host is gone: its tasks have stopped, and nobody knows how their containers ended."""
-        for task in list(host.tasks.values()):
+    def lose_instance(self, instance: Instance) -> None:
+        """Notice that the instance is gone: its tasks have stopped, and nobody knows how their containers ended."""
+        for task in list(instance.tasks.values()):
             if task.stop_code is None:
                 task.stop_code = StopCode.TERMINATION_NOTICE
-                task.stopped_reason = f"Host EC2 (instance {host.instance_id}) terminated."
+                task.stopped_reason = f"Host EC2 (instance {instance.instance_id}) terminated."
             task.desired_status = "STOPPED"
             task.stopping_at = task.stopping_at or self.region.clock.now()
             for container in task.containers:
                 container.last_status = "STOPPED"
             self._stopped(task)
 
-    def kill_processes(self, host: Host) -> None:
+    def kill_processes(self, instance: Instance) -> None:
         """Take the machine away from under its containers."""
-        for task in host.tasks.values():
+        for task in instance.tasks.values():
             _cancel(task)
             for container in task.containers:
                 if container.handle is not None and not container.is_over:
                     container.handle.kill()
 
-    def reconnect(self, host: Host) -> None:
+    def reconnect(self, instance: Instance) -> None:
         """Let the agent report what happened while it was disconnected."""
-        backlog, host.backlog = host.backlog, []
+        backlog, instance.backlog = instance.backlog, []
         for report in backlog:
             report()
 
@@ -96,13 +96,13 @@ class TaskLifecycle:
         task.step_timer = self.region.clock.call_later(seconds, lambda: self._by_agent(task, action))
 
     def _by_agent(self, task: Task, action: Callable[[], None]) -> None:
-        host = task.host
-        if task.is_stopped or host is None or not host.is_alive:
+        instance = task.instance
+        if task.is_stopped or instance is None or not instance.is_alive:
             return
-        if host.agent_connected:
+        if instance.agent_connected:
             action()
         else:
-            host.backlog.append(lambda: self._by_agent(task, action))
+            instance.backlog.append(lambda: self._by_agent(task, action))
 
     def _pull(self, task: Task) -> None:
         if task.is_stopping:
@@ -207,13 +207,18 @@ class TaskLifecycle:
         for container in task.containers:
             container.last_status = "STOPPED"
             container.handle = None
-        host = task.host
-        if host is not None:
-            task.was_connected = host.agent_connected
-            placement.give_back(host, task)
+        instance = task.instance
+        if instance is not None:
+            task.was_connected = instance.agent_connected
+            placement.give_back(instance, task)
         self.publish(task)
-        if host is not None and host.is_registered and host.is_alive and self.region.instance_resource_events:
-            self.publish_host(host)
+        if (
+            instance is not None
+            and instance.is_registered
+            and instance.is_alive
+            and self.region.instance_resource_events
+        ):
+            self.publish_container_instance(instance)
         for listener in self.on_stopped:
             listener(task)
 

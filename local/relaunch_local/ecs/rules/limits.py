@@ -88,6 +88,6 @@ class RequestLimits:
         if self.enabled and name is not None and not self._buckets[name].take(self._clock.now()):
             raise throttled()
 
-    def may_launch_machine(self) -> bool:
+    def may_launch_instance(self) -> bool:
         """Take a token for one more machine; False when there is none."""
         return not self.enabled or self._machines.take(self._clock.now())

@@ -264,7 +264,7 @@ class LoadCloud(Cloud):
         super().__init__(seed, Options(without_faults=True, scenario=scenario))
         # What was written is told to the invariants; kept, it would be most of the memory.
         self.store.writes = deque(maxlen=0)
-        hosts = self.simulator.clusters.get(CLUSTER).hosts
+        hosts = self.simulator.clusters.get(CLUSTER).container_instances
         self.clock.run_until(lambda: len(hosts) >= scenario.group_least)
 
     @property

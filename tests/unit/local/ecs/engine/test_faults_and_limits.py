@@ -3,16 +3,16 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
 
-from fakes.ecs_region import EcsWorld
+from fakes.simulated_region import SimulatedRegion
 from relaunch_local.ecs import EcsError, Fault, FaultMoment
 
 
-def accepted(world: EcsWorld, times: int, **members: Any) -> int:
+def accepted(region: SimulatedRegion, times: int, **members: Any) -> int:
     count = 0
     codes = set()
     for _ in range(times):
         try:
-            world.ecs.list_tasks(cluster="c", **members)
+            region.ecs.list_tasks(cluster="c", **members)
         except ClientError as error:
             codes.add(error.response["Error"]["Code"])
         else:
@@ -21,101 +21,101 @@ def accepted(world: EcsWorld, times: int, **members: Any) -> int:
     return count
 
 
-def test_reading_tasks_bursts_to_100_and_goes_on_at_20_a_second(world: EcsWorld) -> None:
-    assert accepted(world, 150) == 100
-    world.clock.advance(1)
-    assert accepted(world, 30) == 20
+def test_reading_tasks_bursts_to_100_and_goes_on_at_20_a_second(region: SimulatedRegion) -> None:
+    assert accepted(region, 150) == 100
+    region.clock.advance(1)
+    assert accepted(region, 30) == 20
 
 
-def test_describing_and_listing_share_a_bucket(world: EcsWorld) -> None:
-    accepted(world, 100)
+def test_describing_and_listing_share_a_bucket(region: SimulatedRegion) -> None:
+    accepted(region, 100)
 
     with pytest.raises(ClientError, match="ThrottlingException"):
-        world.ecs.describe_tasks(cluster="c", tasks=["0" * 32])
+        region.ecs.describe_tasks(cluster="c", tasks=["0" * 32])
 
 
-def test_registering_bursts_to_20_and_goes_on_at_1_a_second(world: EcsWorld) -> None:
+def test_registering_bursts_to_20_and_goes_on_at_1_a_second(region: SimulatedRegion) -> None:
     for _ in range(20):
-        world.register()
+        region.register()
     with pytest.raises(ClientError, match="Rate exceeded"):
-        world.register()
-    world.clock.advance(1)
-    world.register()
+        region.register()
+    region.clock.advance(1)
+    region.register()
 
 
 def test_throttling_can_be_switched_off() -> None:
-    assert accepted(EcsWorld(throttling=False), 150) == 150
+    assert accepted(SimulatedRegion(throttling=False), 150) == 150
 
 
-def test_a_call_can_fail_before_it_takes_effect(world: EcsWorld) -> None:
-    world.provider()
-    world.register()
-    world.simulator.faults.fail_next("RunTask", 1, Fault(FaultMoment.BEFORE))
+def test_a_call_can_fail_before_it_takes_effect(region: SimulatedRegion) -> None:
+    region.provider()
+    region.register()
+    region.simulator.faults.fail_next("RunTask", 1, Fault(FaultMoment.BEFORE))
 
     with pytest.raises(ClientError, match="ServerException"):
-        world.run("g5-spot")
+        region.run("g5-spot")
 
-    assert world.ecs.list_tasks(cluster="c")["taskArns"] == []
-    assert world.run("g5-spot")["tasks"]
+    assert region.ecs.list_tasks(cluster="c")["taskArns"] == []
+    assert region.run("g5-spot")["tasks"]
 
 
-def test_a_call_can_fail_after_it_took_effect_and_a_token_finds_the_task(world: EcsWorld) -> None:
-    world.provider()
-    world.register()
-    world.simulator.faults.fail_next("RunTask", 2, Fault(FaultMoment.AFTER, drop_connection=True))
+def test_a_call_can_fail_after_it_took_effect_and_a_token_finds_the_task(region: SimulatedRegion) -> None:
+    region.provider()
+    region.register()
+    region.simulator.faults.fail_next("RunTask", 2, Fault(FaultMoment.AFTER, drop_connection=True))
 
     with pytest.raises(ConnectionClosedError):
-        world.run("g5-spot", clientToken="t")
+        region.run("g5-spot", clientToken="t")
     with pytest.raises(ConnectionClosedError):
-        world.run("g5-spot", clientToken="t")
+        region.run("g5-spot", clientToken="t")
 
-    (arn,) = world.ecs.list_tasks(cluster="c")["taskArns"]
-    assert world.run_one("g5-spot", clientToken="t") == arn
-
-
-def test_a_call_can_be_throttled_on_demand(world: EcsWorld) -> None:
-    world.simulator.faults.fail_next("ListTasks", 1, Fault(FaultMoment.THROTTLE))
-
-    assert accepted(world, 2) == 1
+    (arn,) = region.ecs.list_tasks(cluster="c")["taskArns"]
+    assert region.run_one("g5-spot", clientToken="t") == arn
 
 
-def test_a_scheduler_can_decide_which_calls_fail(world: EcsWorld) -> None:
+def test_a_call_can_be_throttled_on_demand(region: SimulatedRegion) -> None:
+    region.simulator.faults.fail_next("ListTasks", 1, Fault(FaultMoment.THROTTLE))
+
+    assert accepted(region, 2) == 1
+
+
+def test_a_scheduler_can_decide_which_calls_fail(region: SimulatedRegion) -> None:
     asked: list[str] = []
 
     def decide(action: str) -> Fault | None:
         asked.append(action)
         return Fault(FaultMoment.BEFORE, code="ClusterNotFoundException") if len(asked) == 2 else None
 
-    world.simulator.faults.decide = decide
-    world.ecs.list_clusters()
+    region.simulator.faults.decide = decide
+    region.ecs.list_clusters()
     with pytest.raises(ClientError, match="ClusterNotFoundException"):
-        world.ecs.list_clusters()
+        region.ecs.list_clusters()
 
     assert asked == ["ListClusters", "ListClusters"]
 
 
-def test_every_request_is_recorded_with_its_caller_and_outcome(world: EcsWorld) -> None:
-    world.ecs.list_tasks(cluster="c")
+def test_every_request_is_recorded_with_its_caller_and_outcome(region: SimulatedRegion) -> None:
+    region.ecs.list_tasks(cluster="c")
     with pytest.raises(ClientError):
-        world.ecs.list_tasks(cluster="nope")
+        region.ecs.list_tasks(cluster="nope")
     with pytest.raises(EcsError):
-        world.simulator.call_ec2("Nonsense", {})
+        region.simulator.call_ec2("Nonsense", {})
 
     records = [
         (each.service, each.action, each.parameters, each.access_key, each.outcome[0])
-        for each in world.simulator.requests
+        for each in region.simulator.requests
     ]
     assert records == [
         ("ecs", "ListTasks", {"cluster": "c"}, "AKIATEST", "ok"),
         ("ecs", "ListTasks", {"cluster": "nope"}, "AKIATEST", "ClusterNotFoundException"),
         ("ec2", "Nonsense", {}, "", "InvalidAction"),
     ]
-    assert world.simulator.requests[0].at == world.clock.now()
+    assert region.simulator.requests[0].at == region.clock.now()
 
 
-def test_groups_launch_1000_machines_at_once_and_2_more_each_second(world: EcsWorld) -> None:
-    limits = world.simulator.limits
+def test_groups_launch_1000_machines_at_once_and_2_more_each_second(region: SimulatedRegion) -> None:
+    limits = region.simulator.limits
 
-    assert sum(limits.may_launch_machine() for _ in range(1_100)) == 1_000
-    world.clock.advance(3)
-    assert sum(limits.may_launch_machine() for _ in range(10)) == 6
+    assert sum(limits.may_launch_instance() for _ in range(1_100)) == 1_000
+    region.clock.advance(3)
+    assert sum(limits.may_launch_instance() for _ in range(10)) == 6

@@ -3,15 +3,15 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from fakes.ecs_region import EcsWorld, container, gpu
+from fakes.simulated_region import SimulatedRegion, container, gpu
 
 AWSVPC = {"awsvpcConfiguration": {"subnets": ["subnet-1"]}}
 ONE = [{"capacityProvider": "g5-spot", "weight": 1}]
 
 
-def code_of(world: EcsWorld, method: str, **request: Any) -> str:
+def code_of(region: SimulatedRegion, method: str, **request: Any) -> str:
     with pytest.raises(ClientError) as caught:
-        getattr(world.ecs, method)(**request)
+        getattr(region.ecs, method)(**request)
     return str(caught.value.response["Error"]["Code"])
 
 
@@ -86,28 +86,28 @@ def member_of(expression: str) -> list[dict[str, str]]:
         pytest.param({"launchType": "EC2"}, "InvalidParameterException", id="no-instances"),
     ],
 )
-def test_run_task_refuses(world: EcsWorld, request_: dict[str, Any], code: str) -> None:
-    world.provider()
-    world.register()
-    world.register("vpc", networkMode="awsvpc")
-    world.register("guarded", placementConstraints=member_of("attribute:b exists"))
+def test_run_task_refuses(region: SimulatedRegion, request_: dict[str, Any], code: str) -> None:
+    region.provider()
+    region.register()
+    region.register("vpc", networkMode="awsvpc")
+    region.register("guarded", placementConstraints=member_of("attribute:b exists"))
 
     request = {"cluster": "c", "taskDefinition": "train", "capacityProviderStrategy": ONE, **request_}
     if "launchType" in request_ and "capacityProviderStrategy" not in request_:
         del request["capacityProviderStrategy"]
 
-    assert code_of(world, "run_task", **request) == code
-    assert world.ecs.list_tasks(cluster="c")["taskArns"] == []
+    assert code_of(region, "run_task", **request) == code
+    assert region.ecs.list_tasks(cluster="c")["taskArns"] == []
 
 
-def test_an_override_at_the_limit_of_characters_is_accepted(world: EcsWorld) -> None:
-    world.provider()
-    world.register()
+def test_an_override_at_the_limit_of_characters_is_accepted(region: SimulatedRegion) -> None:
+    region.provider()
+    region.register()
     frame = len('{"containerOverrides":[{"name":"main","command":[""]}]}')
 
     overrides = {"containerOverrides": [{"name": "main", "command": ["é" * (8_192 - frame)]}]}
 
-    assert world.run("g5-spot", overrides=overrides)["tasks"]
+    assert region.run("g5-spot", overrides=overrides)["tasks"]
 
 
 @pytest.mark.parametrize(
@@ -163,16 +163,16 @@ def test_an_override_at_the_limit_of_characters_is_accepted(world: EcsWorld) -> 
     ],
 )
 def test_register_task_definition_refuses(
-    world: EcsWorld, containers: list[dict[str, Any]], members: dict[str, Any], code: str
+    region: SimulatedRegion, containers: list[dict[str, Any]], members: dict[str, Any], code: str
 ) -> None:
-    assert code_of(world, "register_task_definition", family="f", containerDefinitions=containers, **members) == code
-    assert world.ecs.list_task_definitions()["taskDefinitionArns"] == []
+    assert code_of(region, "register_task_definition", family="f", containerDefinitions=containers, **members) == code
+    assert region.ecs.list_task_definitions()["taskDefinitionArns"] == []
 
 
 @pytest.mark.parametrize("family", ["bad family!", "a/b", "", "x" * 256])
-def test_a_family_has_letters_numbers_underscores_and_hyphens(world: EcsWorld, family: str) -> None:
+def test_a_family_has_letters_numbers_underscores_and_hyphens(region: SimulatedRegion, family: str) -> None:
     assert (
-        code_of(world, "register_task_definition", family=family, containerDefinitions=[container()])
+        code_of(region, "register_task_definition", family=family, containerDefinitions=[container()])
         == "ClientException"
     )
 
@@ -229,22 +229,22 @@ TASK = "0" * 32
         ("make_coffee", {}, "UnknownOperationException"),
     ],
 )
-def test_other_actions_refuse(world: EcsWorld, method: str, request_: dict[str, Any], code: str) -> None:
-    world.register()
+def test_other_actions_refuse(region: SimulatedRegion, method: str, request_: dict[str, Any], code: str) -> None:
+    region.register()
 
-    assert code_of(world, method, **request_) == code
-
-
-def test_a_parameter_of_the_wrong_type_is_refused(world: EcsWorld) -> None:
-    assert code_of(world, "list_tasks", cluster="c", maxResults="many") == "ParamValidationError"
+    assert code_of(region, method, **request_) == code
 
 
-def test_a_provider_that_another_cluster_uses_cannot_be_associated(world: EcsWorld) -> None:
-    world.provider()
-    world.ecs.create_cluster(clusterName="d")
+def test_a_parameter_of_the_wrong_type_is_refused(region: SimulatedRegion) -> None:
+    assert code_of(region, "list_tasks", cluster="c", maxResults="many") == "ParamValidationError"
+
+
+def test_a_provider_that_another_cluster_uses_cannot_be_associated(region: SimulatedRegion) -> None:
+    region.provider()
+    region.ecs.create_cluster(clusterName="d")
 
     code = code_of(
-        world,
+        region,
         "put_cluster_capacity_providers",
         cluster="d",
         capacityProviders=["g5-spot"],
@@ -254,28 +254,28 @@ def test_a_provider_that_another_cluster_uses_cannot_be_associated(world: EcsWor
     assert code == "InvalidParameterException"
 
 
-def test_a_provider_with_tasks_cannot_be_removed(world: EcsWorld) -> None:
-    world.provider()
-    world.register()
-    world.run_one("g5-spot")
+def test_a_provider_with_tasks_cannot_be_removed(region: SimulatedRegion) -> None:
+    region.provider()
+    region.register()
+    region.run_one("g5-spot")
 
     code = code_of(
-        world, "put_cluster_capacity_providers", cluster="c", capacityProviders=[], defaultCapacityProviderStrategy=[]
+        region, "put_cluster_capacity_providers", cluster="c", capacityProviders=[], defaultCapacityProviderStrategy=[]
     )
 
     assert code == "ResourceInUseException"
 
 
-def test_the_501st_waiting_task_is_refused(world: EcsWorld) -> None:
-    world.simulator.limits.enabled = False
-    world.provider()
-    world.register()
+def test_the_501st_waiting_task_is_refused(region: SimulatedRegion) -> None:
+    region.simulator.limits.enabled = False
+    region.provider()
+    region.register()
     for _ in range(50):
-        world.run("g5-spot", count=10)
+        region.run("g5-spot", count=10)
 
-    code = code_of(world, "run_task", cluster="c", taskDefinition="train", capacityProviderStrategy=ONE)
+    code = code_of(region, "run_task", cluster="c", taskDefinition="train", capacityProviderStrategy=ONE)
 
     assert code == "ClientException"
-    arn = world.ecs.list_tasks(cluster="c", maxResults=1)["taskArns"][0]
-    world.ecs.stop_task(cluster="c", task=arn)
-    assert world.run("g5-spot")["tasks"]
+    arn = region.ecs.list_tasks(cluster="c", maxResults=1)["taskArns"][0]
+    region.ecs.stop_task(cluster="c", task=arn)
+    assert region.run("g5-spot")["tasks"]

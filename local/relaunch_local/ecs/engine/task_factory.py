@@ -17,7 +17,7 @@ from relaunch_local.ecs.rules.requirements import Requirement, requirement_of
 
 
 @dataclass(frozen=True, slots=True)
-class TaskMaker:
+class TaskFactory:
     """One request, with everything its tasks have in common."""
 
     region: Region

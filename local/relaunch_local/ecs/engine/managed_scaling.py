@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from relaunch_local.ecs.engine import placement
-from relaunch_local.ecs.engine.machines import Machines, MachineSpec
-from relaunch_local.ecs.engine.model import CapacityProvider, Group, Host, Task
+from relaunch_local.ecs.engine.instances import Instances, LaunchSpecification
+from relaunch_local.ecs.engine.model import AutoScalingGroupState, CapacityProvider, Instance, Task
 from relaunch_local.ecs.engine.region import Region
 from relaunch_local.ecs.rules.limits import RequestLimits
 from relaunch_local.ecs.rules.placement import Placement
@@ -27,9 +27,9 @@ class ManagedScaling:
     """Scales the groups behind capacity providers."""
 
     region: Region
-    machines: Machines
+    instances: Instances
     limits: RequestLimits
-    groups: dict[str, Group] = field(default_factory=dict)
+    groups: dict[str, AutoScalingGroupState] = field(default_factory=dict)
     """By ARN."""
     providers: dict[str, CapacityProvider] = field(default_factory=dict)
     """The provider over each group, by the group's ARN."""
@@ -47,59 +47,61 @@ class ManagedScaling:
         group.desired = max(group.desired, group.spec.min_size)
         self._later(group, 0.0)
 
-    def note_idle(self, host: Host) -> None:
-        """Let the host go if it stays idle."""
-        if host.group is None or host.tasks or not host.is_alive:
+    def schedule_scale_in(self, instance: Instance) -> None:
+        """Let the instance go if it stays idle."""
+        if instance.group is None or instance.tasks or not instance.is_alive:
             return
-        if host.idle_timer is not None:
-            host.idle_timer.cancel()
-        host.idle_timer = self.region.clock.call_later(self.region.timing.idle_scale_in, lambda: self._scale_in(host))
+        if instance.idle_timer is not None:
+            instance.idle_timer.cancel()
+        instance.idle_timer = self.region.clock.call_later(
+            self.region.timing.idle_scale_in, lambda: self._scale_in(instance)
+        )
 
-    def note_gone(self, host: Host) -> None:
+    def replace_terminated(self, instance: Instance) -> None:
         """Replace what the group lost, as an Auto Scaling group does while its desired size stands."""
-        group = host.group
+        group = instance.group
         if group is None:
             return
         if not group.spec.replaces_lost_instances:
-            group.desired = max(len(group.hosts), group.spec.min_size)
-        if group.desired > len(group.hosts):
+            group.desired = max(len(group.instances), group.spec.min_size)
+        if group.desired > len(group.instances):
             self._later(group, self.region.timing.scale_out)
 
-    def template(self, provider: CapacityProvider, zone: str) -> MachineSpec | None:
+    def template(self, provider: CapacityProvider, zone: str) -> LaunchSpecification | None:
         """The instance that the provider's group would launch in a zone; None while no cluster has the provider."""
         spec = provider.group.spec
         if provider.cluster is None:
             return None
-        return MachineSpec(
+        return LaunchSpecification(
             spec.instance_type, spec.purchase, zone, provider.cluster, spec.image_id, spec.attributes,
             provider.group, provider,
         )  # fmt: skip
 
-    def _scale_in(self, host: Host) -> None:
-        group = host.group
-        if group is None or host.tasks or not host.is_alive or len(group.hosts) <= group.spec.min_size:
+    def _scale_in(self, instance: Instance) -> None:
+        group = instance.group
+        if group is None or instance.tasks or not instance.is_alive or len(group.instances) <= group.spec.min_size:
             return
         group.desired = max(group.desired - 1, group.spec.min_size)
-        self.machines.terminate(host)
+        self.instances.terminate(instance)
 
     def _scale_out(self, provider: CapacityProvider) -> None:
         provider.scale_out_timer = None
         group = provider.group
-        starting = sum(1 for host in group.hosts.values() if not host.is_registered)
-        additional = self._machines_needed(provider) - starting
+        starting = sum(1 for instance in group.instances.values() if not instance.is_registered)
+        additional = self._instances_needed(provider) - starting
         if additional > 0:
-            wanted = len(group.hosts) + additional
-            if not group.hosts:
+            wanted = len(group.instances) + additional
+            if not group.instances:
                 wanted = max(wanted, FIRST_SCALE_OUT)
             group.desired = max(group.desired, min(wanted, group.spec.max_size))
             if group.launch_timer is None:
                 self._launch(provider)
         self.watch(provider)
 
-    def _machines_needed(self, provider: CapacityProvider) -> int:
+    def _instances_needed(self, provider: CapacityProvider) -> int:
         """Pack the waiting tasks, first fit, onto empty machines of the group; what fits none counts for nothing."""
         hopeless: set[tuple[Requirement, Placement]] = set()
-        machines: list[Host] = []
+        machines: list[Instance] = []
         for task in provider.waiting.values():
             kind = (task.requirement, task.placement)
             if kind in hopeless:
@@ -108,20 +110,20 @@ class ManagedScaling:
                 hopeless.add(kind)
         return len(machines)
 
-    def _put_on_another(self, task: Task, provider: CapacityProvider, machines: list[Host]) -> bool:
+    def _put_on_another(self, task: Task, provider: CapacityProvider, machines: list[Instance]) -> bool:
         for zone in provider.group.spec.zones:
             spec = self.template(provider, zone)
-            host = None if spec is None else self.machines.blank(spec)
-            if host is not None and _put(task, [host]):
-                machines.append(host)
+            instance = None if spec is None else self.instances.blank(spec)
+            if instance is not None and _put(task, [instance]):
+                machines.append(instance)
                 return True
         return False
 
-    def _later(self, group: Group, seconds: float) -> None:
+    def _later(self, group: AutoScalingGroupState, seconds: float) -> None:
         if group.launch_timer is None:
             group.launch_timer = self.region.clock.call_later(seconds, lambda: self._retry(group))
 
-    def _retry(self, group: Group) -> None:
+    def _retry(self, group: AutoScalingGroupState) -> None:
         group.launch_timer = None
         provider = self.providers.get(group.arn)
         if provider is not None:
@@ -130,21 +132,21 @@ class ManagedScaling:
     def _launch(self, provider: CapacityProvider) -> None:
         """Bring the group to its desired size as far as there is capacity."""
         group = provider.group
-        while provider.cluster is not None and len(group.hosts) < group.desired:
-            spec = self._next_machine(provider)
+        while provider.cluster is not None and len(group.instances) < group.desired:
+            spec = self._next_launch(provider)
             if spec is None:
                 self._out_of_capacity(provider)
                 return
-            if not self.limits.may_launch_machine():
+            if not self.limits.may_launch_instance():
                 self._later(group, THROTTLED_SECONDS)
                 return
-            self.machines.launch(spec)
+            self.instances.launch(spec)
 
-    def _next_machine(self, provider: CapacityProvider) -> MachineSpec | None:
+    def _next_launch(self, provider: CapacityProvider) -> LaunchSpecification | None:
         group = provider.group
-        in_zone = Counter(host.zone for host in group.hosts.values())
+        in_zone = Counter(instance.zone for instance in group.instances.values())
         for zone in sorted(group.spec.zones, key=lambda zone: in_zone[zone]):
-            if self.machines.has_capacity(group.spec.instance_type, group.spec.purchase, zone):
+            if self.instances.has_capacity(group.spec.instance_type, group.spec.purchase, zone):
                 return self.template(provider, zone)
         return None
 
@@ -169,13 +171,13 @@ class ManagedScaling:
         if provider.waiting:
             self._later(group, self.region.timing.capacity_retry)
         else:
-            group.desired = max(len(group.hosts), group.spec.min_size)
+            group.desired = max(len(group.instances), group.spec.min_size)
 
 
-def _put(task: Task, machines: Iterable[Host]) -> bool:
-    for host in machines:
-        is_free = not (task.placement.distinct_instance and host.tasks)
-        if is_free and placement.fits_now(host, task):
-            placement.reserve(host, task)
+def _put(task: Task, machines: Iterable[Instance]) -> bool:
+    for instance in machines:
+        is_free = not (task.placement.distinct_instance and instance.tasks)
+        if is_free and placement.fits_now(instance, task):
+            placement.reserve(instance, task)
             return True
     return False

@@ -47,7 +47,7 @@ def share(memory_mib: int = 2_048, percent: int | None = None) -> list[dict[str,
     return [{"type": "GPU", "sharingStrategy": {"nvidiaMps": {"memory": memory_mib, **limit}}}]
 
 
-class EcsWorld:
+class SimulatedRegion:
     """A cluster `c`, a family `train`, a client, the events, and a script per container."""
 
     def __init__(self, *, timing: Timing | None = None, authorize: Authorize | None = None, **settings: Any) -> None:
@@ -111,7 +111,7 @@ class EcsWorld:
         """A registered instance outside any group; answers its id."""
         purchase = members.pop("purchase", Purchase.ON_DEMAND)
         instance_id = self.simulator.launch_instance(instance_type, purchase, zone, cluster="c", **members)
-        self.clock.run_until(lambda: self.simulator.host(instance_id).is_registered)
+        self.clock.run_until(lambda: self.simulator.instance(instance_id).is_registered)
         return instance_id
 
     def instance_of(self, arn: str) -> str:
@@ -123,8 +123,8 @@ class EcsWorld:
 
     def remaining(self, instance_id: str) -> dict[str, Any]:
         """The free resources of an instance by name."""
-        host = self.simulator.host(instance_id)
-        answer = self.ecs.describe_container_instances(cluster="c", containerInstances=[host.arn])
+        instance = self.simulator.instance(instance_id)
+        answer = self.ecs.describe_container_instances(cluster="c", containerInstances=[instance.arn])
         resources = answer["containerInstances"][0]["remainingResources"]
         return {
             each["name"]: each["integerValue"] if each["type"] == "INTEGER" else each["stringSetValue"]
