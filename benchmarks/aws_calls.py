@@ -2,8 +2,8 @@
 
 from collections import Counter
 
+from benchmarks.recording import Step
 from benchmarks.session import Session
-from benchmarks.story import Step
 from benchmarks.tables import Table
 
 READS = frozenset({"Query", "GetItem", "BatchGetItem", "TransactGetItems"})
@@ -11,8 +11,8 @@ WRITES = frozenset({"TransactWriteItems", "PutItem", "UpdateItem", "DeleteItem"}
 
 
 def measure(session: Session) -> list[Table]:
-    """Return the calls of every step of the story."""
-    rows = [_row(step) for step in session.story.steps]
+    """Return the calls of every step of the recording."""
+    rows = [_row(step) for step in session.recording.steps]
     return [
         Table(
             "AWS calls by function and situation (cold: a warm function leaves out what it has kept)",

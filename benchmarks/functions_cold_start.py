@@ -10,8 +10,8 @@ from pathlib import Path
 from benchmarks.built_functions import environment, handling
 from benchmarks.fresh_process import Sample, aws_environment
 from benchmarks.fresh_process import measure as measure_process
+from benchmarks.recording import Recording, Step
 from benchmarks.session import Session, rotated
-from benchmarks.story import Step, Story
 from benchmarks.tables import Table, median
 
 FIRST_EVENTS = {
@@ -32,32 +32,32 @@ BARE = "bare interpreter"
 
 def measure(session: Session) -> list[Table]:
     """Measure every function beside its peer."""
-    story = session.story
-    steps = [story.step(function, situation) for function, situation in FIRST_EVENTS.items()]
+    recording = session.recording
+    steps = [recording.step(function, situation) for function, situation in FIRST_EVENTS.items()]
     samples: dict[str, list[Sample]] = {}
     for number, is_counted in enumerate(session.counted()):
-        for case, sample in _measure_round(story, rotated(steps, number)).items():
+        for case, sample in _measure_round(recording, rotated(steps, number)).items():
             samples.setdefault(case, []).extend([sample] if is_counted else [])
     return [_table(steps, samples)]
 
 
-def _measure_round(story: Story, steps: list[Step]) -> dict[str, Sample]:
-    peer_environment = aws_environment(story.stand_in.url, str(story.bundle), sysconfig.get_path("purelib"))
+def _measure_round(recording: Recording, steps: list[Step]) -> dict[str, Sample]:
+    peer_environment = aws_environment(recording.server.url, str(recording.bundle), sysconfig.get_path("purelib"))
     measured = {BARE: measure_process("", peer_environment)}
     for step in steps:
-        measured[step.function] = measure_step(story, step, story.folder)
+        measured[step.function] = measure_step(recording, step, recording.folder)
         peer = _peer(step)
         if peer not in measured:
             measured[peer] = measure_process(CLIENTS.format(services=step.services), peer_environment)
     return measured
 
 
-def measure_step(story: Story, step: Step, folder: Path) -> Sample:
+def measure_step(recording: Recording, step: Step, folder: Path) -> Sample:
     """Let a fresh process handle the event of a step, with the answers that were recorded."""
-    story.stand_in.replay(step.exchanges)
+    recording.server.replay(step.exchanges)
     code = handling(step.function, step.event, folder)
-    sample = measure_process(code, environment(step.function, story.stand_in.url, story.bundle))
-    story.stand_in.require_whole()
+    sample = measure_process(code, environment(step.function, recording.server.url, recording.bundle))
+    recording.server.require_exact()
     return sample
 
 

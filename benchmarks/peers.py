@@ -155,7 +155,7 @@ def peer_environment(home: str) -> dict[str, str]:
         "HOME": home,
         "SKYPILOT_DISABLE_USAGE_COLLECTION": "1",
         "AWS_EC2_METADATA_DISABLED": "true",
-        # Whatever would ask the network after all is told at once that it is not there.
+        # Whatever would ask the network after all is reported at once that it is not there.
         "HTTP_PROXY": "http://127.0.0.1:9",
         "HTTPS_PROXY": "http://127.0.0.1:9",
     }

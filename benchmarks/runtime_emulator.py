@@ -22,8 +22,8 @@ from pathlib import Path
 from benchmarks.built_functions import environment
 from benchmarks.errors import NotMeasurableError
 from benchmarks.functions_cold_start import FIRST_EVENTS
+from benchmarks.recording import Recording, Step
 from benchmarks.session import Session
-from benchmarks.story import Step, Story
 from benchmarks.tables import Table, median
 from relaunch_local.repository import REPOSITORY
 
@@ -31,7 +31,7 @@ INTERPRETER = REPOSITORY / ".venv-bench" / "bin" / "python"
 ARCHITECTURES = {"x86_64": "x86_64", "aarch64": "arm64"}
 INVOCATIONS = "/2015-03-31/functions/function/invocations"
 INIT_REPORT = re.compile(r"INIT REPORT\(durationMs: ([0-9.]+)\)")
-PATIENCE_SECONDS = 30.0
+TIMEOUT_SECONDS = 30.0
 BARE = "bare handler"
 BARE_HANDLER = "def handle(event, context):\n    return {}\n"
 
@@ -50,14 +50,14 @@ class Sample:
 
 def measure(session: Session) -> list[Table]:
     """Measure every function, and a handler that does nothing."""
-    story = session.story
-    program = _copy_emulator(story.folder)
-    steps = [story.step("github_webhook", "signed push")]
-    steps += [story.step(function, situation) for function, situation in FIRST_EVENTS.items()]
+    recording = session.recording
+    program = _copy_emulator(recording.folder)
+    steps = [recording.step("github_webhook", "signed push")]
+    steps += [recording.step(function, situation) for function, situation in FIRST_EVENTS.items()]
     samples: dict[str, list[Sample]] = {}
     for is_counted in session.counted():
-        measured = {BARE: _measure_bare(program, story)}
-        measured |= {step.function: _measure_step(program, story, step) for step in steps}
+        measured = {BARE: _measure_bare(program, recording)}
+        measured |= {step.function: _measure_step(program, recording, step) for step in steps}
         for case, sample in measured.items():
             samples.setdefault(case, []).extend([sample] if is_counted else [])
     return [_table(samples)]
@@ -77,26 +77,26 @@ def _copy_emulator(folder: Path) -> Path:
     return program
 
 
-def _measure_bare(program: Path, story: Story) -> Sample:
-    task = story.folder / "bare"
+def _measure_bare(program: Path, recording: Recording) -> Sample:
+    task = recording.folder / "bare"
     (task / "bare").mkdir(parents=True, exist_ok=True)
     (task / "bare" / "handler.py").write_text(BARE_HANDLER)
-    variables = environment("github_webhook", story.stand_in.url, story.bundle) | {"PYTHONPATH": str(task)}
-    with _running(program, "bare", variables, story.folder) as emulator:
+    variables = environment("github_webhook", recording.server.url, recording.bundle) | {"PYTHONPATH": str(task)}
+    with _running(program, "bare", variables, recording.folder) as emulator:
         return emulator.sample({}, {})
 
 
-def _measure_step(program: Path, story: Story, step: Step) -> Sample:
-    variables = environment(step.function, story.stand_in.url, story.bundle)
-    with _running(program, step.function, variables, story.folder) as emulator:
-        story.stand_in.replay(step.exchanges)
+def _measure_step(program: Path, recording: Recording, step: Step) -> Sample:
+    variables = environment(step.function, recording.server.url, recording.bundle)
+    with _running(program, step.function, variables, recording.folder) as emulator:
+        recording.server.replay(step.exchanges)
         first = emulator.invoke(step.event)
-        story.stand_in.require_whole()
-        story.stand_in.replay(step.exchanges)
+        recording.server.require_exact()
+        recording.server.replay(step.exchanges)
         second = emulator.invoke(step.event)
         calls = len(step.exchanges)
         return replace(
-            emulator.sample_of(first, second), first_calls=calls, second_calls=calls - story.stand_in.left_out
+            emulator.sample_of(first, second), first_calls=calls, second_calls=calls - recording.server.omitted
         )
 
 
@@ -125,7 +125,7 @@ class _Emulator:
         Raises:
             NotMeasurableError: it failed.
         """
-        connection = HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE_SECONDS)
+        connection = HTTPConnection("127.0.0.1", self._port, timeout=TIMEOUT_SECONDS)
         started = time.perf_counter()
         connection.request("POST", INVOCATIONS, json.dumps(event))
         response = connection.getresponse()
@@ -138,7 +138,7 @@ class _Emulator:
 
     def wait(self) -> None:
         """Wait until it listens."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while time.monotonic() < deadline and self.process.poll() is None:
             with suppress(OSError), socket.create_connection(("127.0.0.1", self._port), 1):
                 return

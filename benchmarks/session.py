@@ -6,12 +6,12 @@ from contextlib import ExitStack
 from functools import cached_property
 from typing import TypeVar
 
-from benchmarks.story import Story, told_story
+from benchmarks.recording import Recording, record_calls
 
 T = TypeVar("T")
 
 PUSHES = 1_000
-PATIENCE_SECONDS = 110.0
+TIMEOUT_SECONDS = 110.0
 
 
 def rotated(cases: Sequence[T], number: int) -> list[T]:
@@ -40,7 +40,7 @@ class Session:
         if self.rounds > 1:
             yield False
         for number in range(self.rounds):
-            if number and time.monotonic() - started > PATIENCE_SECONDS:
+            if number and time.monotonic() - started > TIMEOUT_SECONDS:
                 return
             yield True
 
@@ -50,10 +50,10 @@ class Session:
         return min(PUSHES, 100 * self.rounds)
 
     @cached_property
-    def story(self) -> Story:
-        """The recorded story, told when it is first asked for.
+    def recording(self) -> Recording:
+        """The recorded recording, reported when it is first asked for.
 
         Raises:
             NotBuiltError: the application is not built, or has changed since.
         """
-        return self._resources.enter_context(told_story())
+        return self._resources.enter_context(record_calls())

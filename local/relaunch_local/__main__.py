@@ -11,8 +11,8 @@ from types import FrameType
 from relaunch_local.stack.build import NotBuiltError
 from relaunch_local.stack.deployment import DeploymentError
 from relaunch_local.stack.emulator import EmulatorError
-from relaunch_local.stack.forwarder import Disorder, Event
-from relaunch_local.stack.local_stack import LocalWorld, WorldSettings, local_world
+from relaunch_local.stack.forwarder import DeliveryFaults, Event
+from relaunch_local.stack.local_world import LocalWorld, LocalWorldSettings, local_world
 
 
 def main() -> None:
@@ -26,9 +26,9 @@ def main() -> None:
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.WARNING)
     signal.signal(signal.SIGTERM, interrupt)
-    disorder = Disorder(duplicated=arguments.duplicated, reordered=arguments.reordered)
+    delivery_faults = DeliveryFaults(duplicated=arguments.duplicated, reordered=arguments.reordered)
     try:
-        run(WorldSettings(speed=arguments.speed, disorder=disorder))
+        run(LocalWorldSettings(speed=arguments.speed, delivery_faults=delivery_faults))
     except (EmulatorError, NotBuiltError, DeploymentError) as error:
         raise SystemExit(f"relaunch_local: {error}") from error
     except KeyboardInterrupt:
@@ -40,7 +40,7 @@ def interrupt(_signal: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def run(settings: WorldSettings) -> None:
+def run(settings: LocalWorldSettings) -> None:
     """Set the world up, say how to reach it, and show what happens until interrupted."""
     with local_world(settings, report=lambda line: print(f"· {line}", file=sys.stderr)) as world:
         print_environment(world)

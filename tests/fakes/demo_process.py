@@ -79,11 +79,11 @@ class DemoProcess:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self.lines.append(line.rstrip())
-            self.look()
+            self.observe()
             if text in line:
                 return
 
-    def look(self) -> None:
+    def observe(self) -> None:
         """Remember what it has started by now."""
         now = descendants(self.process.pid)
         self.folders |= {folder for each in now - self.started if (folder := guarded_folder(each.number))}
@@ -91,7 +91,7 @@ class DemoProcess:
 
     def interrupt(self) -> None:
         """Press Ctrl-C."""
-        self.look()
+        self.observe()
         self.process.send_signal(signal.SIGINT)
 
     def finish(self) -> int:
@@ -103,7 +103,7 @@ class DemoProcess:
         reader.start()
         for line in self.process.stdout or ():
             self.lines.append(line.rstrip())
-            self.look()
+            self.observe()
         reader.join()
         self.errors = "".join(errors)
         return self.process.wait()
@@ -118,7 +118,7 @@ class DemoProcess:
         """The ports of loopback that it named."""
         return sorted({int(port) for port in re.findall(r"127\.0\.0\.1:(\d+)", self.output)})
 
-    def leftovers(self) -> list[str]:
+    def remains(self) -> list[str]:
         """What is left of all that it has started."""
         return [
             *(f"process {each.number}" for each in self.started if each.is_alive),

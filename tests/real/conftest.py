@@ -6,8 +6,8 @@ import pytest
 
 from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.build import BuildRequest, build
-from relaunch_local.stack.forwarder import Disorder
-from relaunch_local.stack.local_stack import LocalWorld, WorldSettings, local_world
+from relaunch_local.stack.forwarder import DeliveryFaults
+from relaunch_local.stack.local_world import LocalWorld, LocalWorldSettings, local_world
 from relaunch_local.stack.training_cluster import Training
 
 
@@ -29,9 +29,9 @@ def built() -> str:
 def world(built: str) -> Iterator[LocalWorld]:
     """One deployment for the whole run; a third of the events arrives twice, a third after later ones."""
     assert built
-    settings = WorldSettings(
+    settings = LocalWorldSettings(
         training=Training(steps=100, step_delay_seconds=0.03, checkpoint_every=10),
-        disorder=Disorder(duplicated=0.3, reordered=0.3, seed=1),
+        delivery_faults=DeliveryFaults(duplicated=0.3, reordered=0.3, seed=1),
     )
     with local_world(settings) as opened:
         yield opened

@@ -32,7 +32,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Performances:
+class DemoRuns:
     """Two demos that ran at once in one folder: one for people, one for machines."""
 
     shown: DemoProcess
@@ -42,19 +42,19 @@ class Performances:
 
 
 @pytest.fixture(scope="session")
-def performances(built: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Performances]:
+def runs(built: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoRuns]:
     assert built
     folder = tmp_path_factory.mktemp("demo")
     with running_demo(folder) as shown, running_demo(folder, "--json") as summarized:
         shown.read_until("RUNNING on")
-        summarized.look()
+        summarized.observe()
         codes = (shown.finish(), summarized.finish())
-        yield Performances(shown, summarized, codes, folder)
+        yield DemoRuns(shown, summarized, codes, folder)
 
 
 @pytest.fixture(scope="session")
-def evidence(performances: Performances) -> Json:
-    found: Json = json.loads((performances.folder / "demo.json").read_text())
+def evidence(runs: DemoRuns) -> Json:
+    found: Json = json.loads((runs.folder / "demo.json").read_text())
     return found
 
 
@@ -131,33 +131,33 @@ def complete_manifests(evidence: Json, job: Json, before: datetime) -> list[Json
     ]
 
 
-class TestThePerformance:
-    def test_two_at_once_both_come_true(self, performances: Performances) -> None:
-        assert performances.exit_codes == (0, 0), performances.shown.errors + performances.summarized.errors
-        assert performances.shown.errors == performances.summarized.errors == ""
+class TestTheRuns:
+    def test_two_at_once_both_come_true(self, runs: DemoRuns) -> None:
+        assert runs.exit_codes == (0, 0), runs.shown.errors + runs.summarized.errors
+        assert runs.shown.errors == runs.summarized.errors == ""
 
-    def test_it_shows_what_there_is_to_see(self, performances: Performances) -> None:
-        seen = performances.shown.output
+    def test_it_shows_what_there_is_to_see(self, runs: DemoRuns) -> None:
+        seen = runs.shown.output
 
         for part in ("401, refused", "but INACTIVE", "FILTER", "memberOf", "SIGTERM", "manifest.json", "WHEN (UTC)"):
             assert part in seen
         assert max(len(line.rstrip()) for line in seen.splitlines()) <= 80
 
-    def test_for_machines_it_prints_one_json_document(self, performances: Performances, evidence: Json) -> None:
-        summary = json.loads(performances.summarized.output)
+    def test_for_machines_it_prints_one_json_document(self, runs: DemoRuns, evidence: Json) -> None:
+        summary = json.loads(runs.summarized.output)
 
         assert summary["result"] == evidence["result"] == "succeeded"
         assert [each["kind"] for each in summary["endings"]] == list(STORIES)
 
-    def test_nothing_is_left_but_the_evidence(self, performances: Performances) -> None:
-        for demo in (performances.shown, performances.summarized):
+    def test_nothing_is_left_but_the_evidence(self, runs: DemoRuns) -> None:
+        for demo in (runs.shown, runs.summarized):
             assert demo.started
-            assert demo.leftovers() == []
-        assert [each.name for each in performances.folder.iterdir()] == ["demo.json"]
-        assert performances.shown.folders
+            assert demo.remains() == []
+        assert [each.name for each in runs.folder.iterdir()] == ["demo.json"]
+        assert runs.shown.folders
 
-    def test_each_had_ports_of_its_own(self, performances: Performances, evidence: Json) -> None:
-        assert len(performances.shown.ports) == 2
+    def test_each_had_ports_of_its_own(self, runs: DemoRuns, evidence: Json) -> None:
+        assert len(runs.shown.ports) == 2
         assert evidence["versions"].keys() >= {"python", "ministack", "aws-sam-cli", "boto3"}
 
 

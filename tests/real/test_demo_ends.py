@@ -27,7 +27,7 @@ class TestCtrlC:
         assert moment in demo.output
         assert code == 130
         assert demo.errors.splitlines() == ["demo: interrupted; everything is taken down"]
-        assert demo.leftovers() == []
+        assert demo.remains() == []
         assert list(tmp_path.iterdir()) == []
 
 

@@ -25,10 +25,10 @@ from relaunch.settings import Settings
 from relaunch.usecases.register_definitions import compare_definitions, register_definitions
 from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.account import CHECKPOINTS, DATASETS, LOG_GROUP
-from relaunch_local.stack.local_stack import LocalWorld
+from relaunch_local.stack.local_world import LocalWorld
 from relaunch_local.stack.training_cluster import CLUSTER
 
-PATIENCE_SECONDS = 90.0
+TIMEOUT_SECONDS = 90.0
 PAUSE_SECONDS = 0.1
 
 
@@ -37,7 +37,7 @@ Answer = TypeVar("Answer")
 
 def eventually(ask: Callable[[], Answer | None]) -> Answer:
     """What is asked for, once it is there."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while (answer := ask()) is None:
         assert time.monotonic() < deadline, f"nothing came of {ask.__qualname__}"
         time.sleep(PAUSE_SECONDS)

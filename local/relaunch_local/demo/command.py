@@ -10,7 +10,7 @@ from rich.console import Console
 
 from relaunch_local.demo.evidence import FILE
 from relaunch_local.demo.outcome import Outcome
-from relaunch_local.demo.runner import FAILURE_LOG, TRAINING, perform
+from relaunch_local.demo.runner import FAILURE_LOG, TRAINING, run_demo
 from relaunch_local.demo.screen import Screen
 from relaunch_local.demo.session import UnmetExpectationError
 from relaunch_local.stack.build import NotBuiltError
@@ -48,7 +48,7 @@ def run(outcome: Outcome, screen: Screen) -> int:
     """Perform, and return the exit status."""
     FAILURE_LOG.unlink(missing_ok=True)
     try:
-        perform(outcome, screen)
+        run_demo(outcome, screen)
     except UnmetExpectationError as error:
         return complain(f"{error}\nwhat happened is in {FILE}, the emulator's log is in {FAILURE_LOG}", UNTRUE)
     except (EmulatorError, NotBuiltError, DeploymentError, OSError) as error:

@@ -11,8 +11,8 @@ from relaunch.core.jobs.job import Attempt
 from relaunch.ports import StoredSelection
 from relaunch_cli.views.screen import plain_table
 from relaunch_cli.views.selection import render_selection
-from relaunch_local.demo.outcome import Ending
-from relaunch_local.demo.training_log import draw_losses, thin_out
+from relaunch_local.demo.outcome import JobResult
+from relaunch_local.demo.training_log import draw_losses, sample_evenly
 
 SHOWN_ENVIRONMENT = ("RELAUNCH_ATTEMPT", "RELAUNCH_CHECKPOINT_URI", "RELAUNCH_RESUME_URI", "RELAUNCH_GIT_SHA")
 ATTEMPT_STYLES = ("cyan", "green")
@@ -70,17 +70,17 @@ def describe_choice(attempt: Attempt) -> str:
     return f"{chosen.offering.instance_type} {chosen.offering.purchase} at ${chosen.price_usd_per_hour:.4f}/h"
 
 
-def draw_course(course: Mapping[int, tuple[int, float]], width: int) -> Text:
+def draw_loss_curve(curve: Mapping[int, tuple[int, float]], width: int) -> Text:
     """The loss over the steps of a job, each attempt in a colour of its own."""
-    if not course:
+    if not curve:
         return Text("no step yet", style="dim")
-    steps = sorted(course)
-    start, end = f"loss {course[steps[0]][1]:.4f} ", f" {course[steps[-1]][1]:.4f}"
-    shown = thin_out(steps, max(width - len(start) - len(end), 2))
-    blocks = draw_losses([course[step][1] for step in shown])
+    steps = sorted(curve)
+    start, end = f"loss {curve[steps[0]][1]:.4f} ", f" {curve[steps[-1]][1]:.4f}"
+    shown = sample_evenly(steps, max(width - len(start) - len(end), 2))
+    blocks = draw_losses([curve[step][1] for step in shown])
     drawn = Text(start)
     for step, block in zip(shown, blocks, strict=True):
-        drawn.append(block, style=ATTEMPT_STYLES[(course[step][0] - 1) % len(ATTEMPT_STYLES)])
+        drawn.append(block, style=ATTEMPT_STYLES[(curve[step][0] - 1) % len(ATTEMPT_STYLES)])
     return drawn.append(end)
 
 
@@ -94,13 +94,13 @@ def draw_objects(rows: Sequence[Mapping[str, Any]], prefix: str) -> Table:
     return table
 
 
-def draw_endings(endings: Sequence[Ending]) -> Table:
+def draw_results(endings: Sequence[JobResult]) -> Table:
     """How both jobs ended."""
     table = plain_table("STARTED BY", "JOB", "MACHINE TAKEN", "RESUMED", "AGAIN", "LOSS")
-    for ending in endings:
-        how = {"push": "with a warning", "upload": "without one"}[ending.kind]
-        again = f"{ending.steps_taken_twice} steps"
-        table.add_row(ending.kind, ending.job_id, how, f"step {ending.resumed_step}", again, f"{ending.loss:.6f}")
+    for result in endings:
+        how = {"push": "with a warning", "upload": "without one"}[result.kind]
+        again = f"{result.steps_taken_twice} steps"
+        table.add_row(result.kind, result.job_id, how, f"step {result.resumed_step}", again, f"{result.loss:.6f}")
     return table
 
 

@@ -12,12 +12,12 @@ from typing import Any
 
 from relaunch.core.lifecycle.explanation import explain
 from relaunch_cli.views.json_output import explanation_shape
-from relaunch_local.demo.session import Stage
+from relaunch_local.demo.session import Session
 from relaunch_local.ecs.api.controls import Controls
 from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.account import CHECKPOINTS
 from relaunch_local.stack.build import built_application
-from relaunch_local.stack.local_stack import LocalWorld
+from relaunch_local.stack.local_world import LocalWorld
 
 FILE = Path("demo.json")
 READ_CONTROLS = ("requests", "state", "bill")
@@ -96,30 +96,30 @@ def read_versions() -> dict[str, str]:
     return found
 
 
-def gather(stage: Stage, told: Mapping[str, Any]) -> dict[str, Any]:
+def collect_evidence(session: Session, told: Mapping[str, Any]) -> dict[str, Any]:
     """Everything, whatever came of it: `told` is what the story says of itself, and goes first."""
-    simulator = read_simulator(stage.local)
+    simulator = read_simulator(session.local)
     return {
         **told,
         "versions": read_versions(),
-        "jobs": {kind: read_job(stage, job_id) for kind, job_id in stage.jobs.items()},
-        "actions": stage.witness.actions,
+        "jobs": {kind: read_job(session, job_id) for kind, job_id in session.jobs.items()},
+        "actions": session.recorder.actions,
         "requests": simulator["requests"],
-        "events": stage.witness.events,
-        "stored_at_stop": stage.witness.stored_at_stop,
+        "events": session.recorder.events,
+        "stored_at_stop": session.recorder.stored_at_stop,
         "tasks": [*simulator["state"]["stopped_tasks"], *simulator["state"]["tasks"]],
         "instances": simulator["state"]["instances"],
         "bill": simulator["bill"],
-        "dead_letters": read_dead_letters(stage.local),
-        "checkpoints": read_checkpoints(stage.local),
-        "table": read_table(stage.local),
+        "dead_letters": read_dead_letters(session.local),
+        "checkpoints": read_checkpoints(session.local),
+        "table": read_table(session.local),
     }
 
 
-def read_job(stage: Stage, job_id: str) -> dict[str, Any]:
+def read_job(session: Session, job_id: str) -> dict[str, Any]:
     """A job as `relaunch explain --json` has it, and what its training wrote, by attempt."""
-    history, now = stage.deps.jobs.load_history(job_id), stage.deps.clock.now()
-    log = stage.read_log(job_id)
+    history, now = session.deps.jobs.load_history(job_id), session.deps.clock.now()
+    log = session.read_log(job_id)
     shape = explanation_shape(history, explain(history.job, now), now) if history else {"job_id": job_id}
     return {**shape, "log": {str(attempt): entries for attempt, entries in log.entries.items()}}
 

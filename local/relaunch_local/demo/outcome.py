@@ -7,7 +7,7 @@ from relaunch_local.stack.training_cluster import Training
 
 
 @dataclass(frozen=True)
-class Ending:
+class JobResult:
     """How an interrupted job ended: from which step it went on, how many steps were taken twice, what was learned."""
 
     kind: str
@@ -27,7 +27,7 @@ class Outcome:
     result: str = "running"
     problem: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
-    endings: list[Ending] = field(default_factory=list)
+    endings: list[JobResult] = field(default_factory=list)
 
     def summary(self) -> dict[str, Any]:
         """What `--json` prints."""

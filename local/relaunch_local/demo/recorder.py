@@ -14,7 +14,7 @@ Rows = list[dict[str, Any]]
 
 
 @dataclass
-class Witness:
+class Recorder:
     """Hears every event of ECS and EC2 at the moment in which it is made.
 
     When StopTask stops a task, the table is read before the caller has its answer: what is in it then was stored before
@@ -26,7 +26,7 @@ class Witness:
     actions: Rows = field(default_factory=list)
     stored_at_stop: dict[str, Rows] = field(default_factory=dict)
 
-    def hear(self, event: Event) -> None:
+    def record(self, event: Event) -> None:
         """Take an event; called by the simulator under its lock."""
         self.events.append(event)
         detail = event["detail"]
@@ -35,6 +35,6 @@ class Witness:
             with suppress(BotoCoreError, ClientError):
                 self.stored_at_stop[detail["taskArn"]] = self.read_jobs()
 
-    def note(self, action: str, **facts: Any) -> None:
+    def record_action(self, action: str, **facts: Any) -> None:
         """Remember what the demo itself did to the world."""
         self.actions.append({"action": action, "at": datetime.now(UTC).isoformat(), **facts})

@@ -19,27 +19,27 @@ from relaunch_cli.aws.connection import AwsConnection
 from relaunch_cli.errors import CommandError
 from relaunch_local.demo import drawings, evidence
 from relaunch_local.demo.outcome import Outcome
-from relaunch_local.demo.recorder import Witness
+from relaunch_local.demo.recorder import Recorder
 from relaunch_local.demo.screen import Screen
-from relaunch_local.demo.session import Stage, UnmetExpectationError
-from relaunch_local.demo.story import tell_push, tell_upload
+from relaunch_local.demo.session import Session, UnmetExpectationError
+from relaunch_local.demo.story import run_push_story, run_upload_story
 from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.deployment import STACK
-from relaunch_local.stack.local_stack import LocalWorld, WorldSettings, local_world
+from relaunch_local.stack.local_world import LocalWorld, LocalWorldSettings, local_world
 from relaunch_local.stack.training_cluster import Training
 
 TRAINING = Training(steps=120, step_delay_seconds=0.05, checkpoint_every=20)
 DEFINITIONS = REPOSITORY / "examples" / "relaunch.yaml"
 FAILURE_LOG = Path("demo-failure.log")
 
-PATIENCE_SECONDS = 30.0
+TIMEOUT_SECONDS = 30.0
 SLOWEST_SECONDS = 900.0
 """The longest that one thing of the story takes on AWS, a machine from zero; divided by the speed."""
 
 WORLD_ERRORS = (BotoCoreError, ClientError, TransientError, PermanentError, CommandError)
 
 
-def perform(outcome: Outcome, screen: Screen) -> None:
+def run_demo(outcome: Outcome, screen: Screen) -> None:
     """Tell the story in a world of its own, of which nothing is left.
 
     Raises:
@@ -47,21 +47,21 @@ def perform(outcome: Outcome, screen: Screen) -> None:
         UnmetExpectationError: the story did not come true; demo.json and demo-failure.log say what happened instead.
     """
     screen.console.print(Text("Relaunch: a push and an upload, on this machine, without an account", style="bold"))
-    settings = WorldSettings(speed=outcome.speed, training=outcome.training)
+    settings = LocalWorldSettings(speed=outcome.speed, training=outcome.training)
     with ExitStack() as stack:
         stack.enter_context(without_aws_settings())
-        screen.chapter("The real template.yaml is deployed")
+        screen.heading("The real template.yaml is deployed")
         local = open_world(stack, settings, screen)
         outcome.seconds["deployed"] = screen.seconds
-        stage = set_stage(local, screen, outcome.speed)
-        act(stage, outcome)
+        session = open_session(local, screen, outcome.speed)
+        run_stories(session, outcome)
     screen.line("everything is taken down", "dim")
     outcome.seconds["ended"] = screen.seconds
 
 
-def open_world(stack: ExitStack, settings: WorldSettings, screen: Screen) -> LocalWorld:
+def open_world(stack: ExitStack, settings: LocalWorldSettings, screen: Screen) -> LocalWorld:
     """Open a local world until the stack is closed, and say how far it is."""
-    with screen.moving("one moment"):
+    with screen.status_line("one moment"):
         return stack.enter_context(local_world(settings, lambda text: screen.line(shorten_url(text))))
 
 
@@ -84,65 +84,65 @@ def without_aws_settings() -> Iterator[None]:
         os.environ.update(kept)
 
 
-def set_stage(local: LocalWorld, screen: Screen, speed: float) -> Stage:
-    """Let the witness listen, and register the job definitions of examples/."""
+def open_session(local: LocalWorld, screen: Screen, speed: float) -> Session:
+    """Let the recorder listen, and register the job definitions of examples/."""
     os.environ.update(local.environment())
-    witness = Witness(lambda: evidence.read_jobs(local))
+    recorder = Recorder(lambda: evidence.read_jobs(local))
     with local.simulator.clock.lock:
-        local.simulator.subscribe(witness.hear)
-    patience = PATIENCE_SECONDS + SLOWEST_SECONDS / speed
-    stage = Stage(local, AwsConnection(STACK), screen, witness, patience)
-    deps, text = stage.deps, DEFINITIONS.read_text()
+        local.simulator.subscribe(recorder.record)
+    timeout = TIMEOUT_SECONDS + SLOWEST_SECONDS / speed
+    session = Session(local, AwsConnection(STACK), screen, recorder, timeout)
+    deps, text = session.deps, DEFINITIONS.read_text()
     definitions = parse_definitions(text, DEFINITIONS.name, load_catalogue())
     changes = compare_definitions(definitions, deps.definitions.list_definitions(), prune=False)
     register_definitions(definitions, changes, deps)
     screen.line(f"relaunch apply examples/{DEFINITIONS.name}: {', '.join(' '.join(each) for each in changes)}")
-    return stage
+    return session
 
 
-def act(stage: Stage, outcome: Outcome) -> None:
+def run_stories(session: Session, outcome: Outcome) -> None:
     """Tell both stories, and write down what happened, also when it is not what should have happened.
 
     Raises:
         UnmetExpectationError: the story did not come true.
     """
     try:
-        for tell in (tell_push, tell_upload):
-            ending = tell(stage, outcome.training)
-            outcome.endings.append(ending)
-            outcome.seconds[ending.kind] = stage.screen.seconds
-        check_leftovers(stage)
+        for run_story in (run_push_story, run_upload_story):
+            result = run_story(session, outcome.training)
+            outcome.endings.append(result)
+            outcome.seconds[result.kind] = session.screen.seconds
+        check_final_state(session)
     except (UnmetExpectationError, *WORLD_ERRORS) as error:
         outcome.result, outcome.problem = "failed", str(error)
-        write_failure(stage, outcome)
+        write_failure(session, outcome)
         raise UnmetExpectationError(str(error)) from error
     outcome.result = "succeeded"
-    evidence.write_evidence(gather(stage, outcome))
-    stage.screen.chapter("What it came to")
-    stage.screen.show(drawings.draw_endings(outcome.endings))
-    stage.screen.line(drawings.describe_bill(evidence.read_simulator(stage.local)["bill"]))
+    evidence.write_evidence(gather(session, outcome))
+    session.screen.heading("What it came to")
+    session.screen.show(drawings.draw_results(outcome.endings))
+    session.screen.line(drawings.describe_bill(evidence.read_simulator(session.local)["bill"]))
 
 
-def check_leftovers(stage: Stage) -> None:
+def check_final_state(session: Session) -> None:
     """Insist that no machine has a task left, and that no message was given up."""
-    instances = evidence.read_simulator(stage.local)["state"]["instances"]
+    instances = evidence.read_simulator(session.local)["state"]["instances"]
     busy = [each["instance_id"] for each in instances if each["tasks"]]
-    stage.require(not busy, f"no machine has a task left, but {', '.join(busy)}")
-    given_up = [name for name, count in evidence.read_dead_letters(stage.local).items() if count]
-    stage.require(not given_up, f"no message is given up, but there are some in {', '.join(given_up)}")
+    session.require(not busy, f"no machine has a task left, but {', '.join(busy)}")
+    given_up = [name for name, count in evidence.read_dead_letters(session.local).items() if count]
+    session.require(not given_up, f"no message is given up, but there are some in {', '.join(given_up)}")
 
 
-def gather(stage: Stage, outcome: Outcome) -> dict[str, Any]:
+def gather(session: Session, outcome: Outcome) -> dict[str, Any]:
     """What happened, with what the demo says of itself."""
-    return evidence.gather(stage, outcome.summary())
+    return evidence.collect_evidence(session, outcome.summary())
 
 
-def write_failure(stage: Stage, outcome: Outcome) -> None:
+def write_failure(session: Session, outcome: Outcome) -> None:
     """Write what happened, as far as that can be had, and what the emulator and the functions in it said."""
     with FAILURE_LOG.open("w") as log:
         log.write(traceback.format_exc())
         try:
-            evidence.write_evidence(gather(stage, outcome))
+            evidence.write_evidence(gather(session, outcome))
         except WORLD_ERRORS:
             log.write(f"\nand then\n{traceback.format_exc()}")
-        log.write(f"\n{stage.local.emulator_log.read_text(errors='replace')}")
+        log.write(f"\n{session.local.emulator_log.read_text(errors='replace')}")

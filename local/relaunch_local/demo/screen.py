@@ -25,7 +25,7 @@ class Screen:
         self.console = console
         self._clock = clock
         self._start = clock()
-        self._chapters = 0
+        self._headings = 0
 
     @property
     def seconds(self) -> float:
@@ -47,10 +47,10 @@ class Screen:
         """The columns that a table has."""
         return self.console.width - INDENT
 
-    def chapter(self, title: str) -> None:
+    def heading(self, title: str) -> None:
         """Begin a chapter."""
-        self._chapters += 1
-        self.console.print(Text(f"\n{self._chapters:>2}  {title}", style="bold cyan"))
+        self._headings += 1
+        self.console.print(Text(f"\n{self._headings:>2}  {title}", style="bold cyan"))
 
     def line(self, text: str | Text, style: str = "") -> None:
         """Say what has happened just now."""
@@ -68,7 +68,7 @@ class Screen:
         self.console.print(beside(Text(), Text(text, style="dim")))
 
     @contextmanager
-    def moving(self, text: str) -> Iterator[Callable[[str | Text], None]]:
+    def status_line(self, text: str) -> Iterator[Callable[[str | Text], None]]:
         """Show what is going on, in one line that is gone afterwards; give a function that changes it."""
         if not self.is_live:
             yield lambda _text: None

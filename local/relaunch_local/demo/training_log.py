@@ -19,7 +19,7 @@ class TrainingLog:
 
     entries: defaultdict[int, list[Entry]] = field(default_factory=lambda: defaultdict(list))
 
-    def take(self, attempt: int, message: str) -> Entry | None:
+    def add_line(self, attempt: int, message: str) -> Entry | None:
         """Keep a line; return its entry, None when it is not one of the training's."""
         try:
             entry = json.loads(message)
@@ -38,7 +38,7 @@ class TrainingLog:
         """The loss after each step that an attempt took."""
         return {each["step"]: each["loss"] for each in self.entries[attempt] if each["event"] == "step"}
 
-    def course(self) -> dict[int, tuple[int, float]]:
+    def loss_curve(self) -> dict[int, tuple[int, float]]:
         """The attempt and the loss that count for each step: those of the latest attempt that took it."""
         return {
             step: (attempt, loss) for attempt in sorted(self.entries) for step, loss in self.losses(attempt).items()
@@ -62,7 +62,7 @@ def draw_losses(losses: Sequence[float]) -> str:
     return "".join(BLOCKS[round((each - low) * scale)] for each in logarithms)
 
 
-def thin_out(values: Sequence[Value], count: int) -> Sequence[Value]:
+def sample_evenly(values: Sequence[Value], count: int) -> Sequence[Value]:
     """Leave at most `count` of the values, two at least, evenly spread, the first and the last among them."""
     if len(values) <= count:
         return values

@@ -22,7 +22,7 @@ from relaunch_local.sam_local.samples import FUNCTIONS, is_handled, samples
 from relaunch_local.stack.build import BUILD, NotBuiltError
 from relaunch_local.stack.deployment import SAM, DeploymentError
 from relaunch_local.stack.emulator import LOOPBACK, EmulatorError
-from relaunch_local.stack.local_stack import LocalWorld, local_world
+from relaunch_local.stack.local_world import LocalWorld, local_world
 from relaunch_local.stack.process_guard import start_guarded
 
 # What the webhook's sample is signed with: GitHub's own example ("Validating webhook deliveries", GitHub Docs).

@@ -28,7 +28,7 @@ HOLD_SECONDS = 0.3
 
 
 @dataclass(frozen=True)
-class Disorder:
+class DeliveryFaults:
     """How many of the events arrive twice, and how many after later ones, as shares from 0 to 1."""
 
     duplicated: float = 0.0
@@ -78,25 +78,25 @@ class EmulatorTargets:
 
 
 @dataclass
-class EventPump:
+class EventForwarder:
     """Takes events from the simulator at once, and delivers them on a thread of its own."""
 
     targets: EventTargets
-    disorder: Disorder = field(default_factory=Disorder)
+    delivery_faults: DeliveryFaults = field(default_factory=DeliveryFaults)
 
     def __post_init__(self) -> None:
         """Start the thread."""
         self._queue: queue.Queue[Event | None] = queue.Queue()
-        self._random = random.Random(self.disorder.seed)  # noqa: S311 - a repeatable choice, not a secret
+        self._random = random.Random(self.delivery_faults.seed)  # noqa: S311 - a repeatable choice, not a secret
         self._timers: list[threading.Timer] = []
-        self._thread = threading.Thread(target=self._run, name="event-pump", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="event-forwarder", daemon=True)
         self._thread.start()
 
     def publish(self, event: Event) -> None:
         """Take an event; returns before it is delivered."""
-        if self._random.random() < self.disorder.duplicated:
+        if self._random.random() < self.delivery_faults.duplicated:
             self._queue.put(event)
-        if self._random.random() < self.disorder.reordered:
+        if self._random.random() < self.delivery_faults.reordered:
             timer = threading.Timer(HOLD_SECONDS, self._queue.put, args=(event,))
             timer.daemon = True
             self._timers.append(timer)

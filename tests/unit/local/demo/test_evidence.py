@@ -10,7 +10,7 @@ from botocore.exceptions import EndpointConnectionError
 from relaunch.adapters.github.signature import is_signed_by, read_digest
 from relaunch_local.demo.delivery import deliver_push
 from relaunch_local.demo.evidence import read_item, write_evidence
-from relaunch_local.demo.recorder import Witness
+from relaunch_local.demo.recorder import Recorder
 
 TASK = "arn:aws:ecs:eu-central-1:111122223333:task/relaunch/8d723104f77383c13458a748e9bb17bc"
 
@@ -51,33 +51,33 @@ def test_evidence_that_cannot_be_written_leaves_what_was_there(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == [file]
 
 
-class TestWitness:
+class TestRecorder:
     def test_the_table_is_read_once_when_stop_task_stops_a_task(self) -> None:
         reads = iter([[{"sk": "ATTEMPT#0001"}], []])
-        witness = Witness(lambda: next(reads))
+        recorder = Recorder(lambda: next(reads))
         running = {"detail-type": "ECS Task State Change", "detail": {"taskArn": TASK, "desiredStatus": "RUNNING"}}
         stopping = {"detail-type": "ECS Task State Change", "detail": {"taskArn": TASK, "stopCode": "UserInitiated"}}
         for event in (running, stopping, stopping):
-            witness.hear(event)
+            recorder.record(event)
 
-        assert witness.stored_at_stop == {TASK: [{"sk": "ATTEMPT#0001"}]}
-        assert witness.events == [running, stopping, stopping]
+        assert recorder.stored_at_stop == {TASK: [{"sk": "ATTEMPT#0001"}]}
+        assert recorder.events == [running, stopping, stopping]
 
     def test_a_task_that_ends_by_itself_is_no_reason_to_read_the_table(self) -> None:
-        witness = Witness(list)
-        witness.hear({"detail": {"taskArn": TASK, "stopCode": "EssentialContainerExited"}})
+        recorder = Recorder(list)
+        recorder.record({"detail": {"taskArn": TASK, "stopCode": "EssentialContainerExited"}})
 
-        assert witness.stored_at_stop == {}
+        assert recorder.stored_at_stop == {}
 
     def test_a_table_that_cannot_be_read_does_not_keep_the_task_from_being_stopped(self) -> None:
         def fail() -> list[dict[str, Any]]:
             raise EndpointConnectionError(endpoint_url="http://127.0.0.1:1")
 
-        witness = Witness(fail)
-        witness.hear({"detail": {"taskArn": TASK, "stopCode": "UserInitiated"}})
+        recorder = Recorder(fail)
+        recorder.record({"detail": {"taskArn": TASK, "stopCode": "UserInitiated"}})
 
-        assert witness.stored_at_stop == {}
-        assert len(witness.events) == 1
+        assert recorder.stored_at_stop == {}
+        assert len(recorder.events) == 1
 
 
 class TestDelivery:

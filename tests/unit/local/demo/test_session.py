@@ -12,48 +12,48 @@ from relaunch.core.jobs.job import JobState
 from relaunch.ports import JobHistory
 from relaunch_local.demo import command
 from relaunch_local.demo.outcome import Outcome
-from relaunch_local.demo.recorder import Witness
+from relaunch_local.demo.recorder import Recorder
 from relaunch_local.demo.runner import TRAINING, shorten_url, without_aws_settings
 from relaunch_local.demo.screen import Screen
-from relaunch_local.demo.session import Stage, UnmetExpectationError
+from relaunch_local.demo.session import Session, UnmetExpectationError
 from relaunch_local.stack.build import NotBuiltError
 from relaunch_local.stack.emulator import EmulatorError
 
 
-def make_stage(history: JobHistory | None = None, patience_seconds: float = 0.0) -> Stage:
+def make_session(history: JobHistory | None = None, timeout_seconds: float = 0.0) -> Session:
     connection: Any = SimpleNamespace(deps=SimpleNamespace(jobs=SimpleNamespace(load_history=lambda _job_id: history)))
     local: Any = None
     screen = Screen(Console(file=io.StringIO()))
-    return Stage(local, connection, screen, Witness(list), patience_seconds)
+    return Session(local, connection, screen, Recorder(list), timeout_seconds)
 
 
 class TestExpect:
     def test_what_comes_is_returned(self) -> None:
-        looks = iter([None, "seen"])
+        looks = iter([None, "value"])
 
-        assert make_stage(patience_seconds=5).expect("something", lambda: next(looks)) == "seen"
+        assert make_session(timeout_seconds=5).expect("something", lambda: next(looks)) == "value"
 
     def test_what_does_not_come_in_time_is_named(self) -> None:
         with pytest.raises(UnmetExpectationError, match=r"^not within 0 s: a unicorn$"):
-            make_stage().expect("a unicorn", lambda: None)
+            make_session().expect("a unicorn", lambda: None)
 
     def test_a_job_that_is_over_gives_no_more_hope(self) -> None:
         job = make_job("demo-1", state=JobState.FAILED, reason="exit code 1")
-        stage = make_stage(JobHistory(job, (), (), ()), patience_seconds=60)
+        session = make_session(JobHistory(job, (), (), ()), timeout_seconds=60)
 
         with pytest.raises(UnmetExpectationError, match=r"demo-1 is FAILED \(exit code 1\) before this: it runs"):
-            stage.expect_job("demo-1", "it runs", lambda _history: None)
+            session.expect_job("demo-1", "it runs", lambda _history: None)
 
     def test_a_job_that_is_not_there_yet_may_come(self) -> None:
         with pytest.raises(UnmetExpectationError, match="not within"):
-            make_stage().expect_job("demo-1", "it runs", lambda _history: None)
+            make_session().expect_job("demo-1", "it runs", lambda _history: None)
 
     def test_what_must_be_true_by_now_is_insisted_on(self) -> None:
-        stage = make_stage()
-        stage.require(True, "two and two are four")
+        session = make_session()
+        session.require(True, "two and two are four")
 
         with pytest.raises(UnmetExpectationError, match="two and two are five"):
-            stage.require(False, "two and two are five")
+            session.require(False, "two and two are five")
 
 
 class TestCommand:
@@ -65,7 +65,7 @@ class TestCommand:
         def fail(_outcome: Outcome, _screen: Screen) -> None:
             raise error
 
-        monkeypatch.setattr(command, "perform", fail)
+        monkeypatch.setattr(command, "run_demo", fail)
         outcome = Outcome(40.0, TRAINING)
         return command.run(outcome, Screen(Console(quiet=True))), outcome
 

@@ -28,7 +28,7 @@ from relaunch_local.ecs import (
     WallClock,
 )
 
-PATIENCE_SECONDS = 20.0
+TIMEOUT_SECONDS = 20.0
 WAITING = "import time; print('ready', flush=True); time.sleep(60)"
 SAVING = textwrap.dedent(
     """
@@ -91,10 +91,10 @@ class Workshop:
         self.exits.put(code)
 
     def line(self) -> str:
-        return self.lines.get(timeout=PATIENCE_SECONDS)
+        return self.lines.get(timeout=TIMEOUT_SECONDS)
 
     def exit_code(self) -> int:
-        return self.exits.get(timeout=PATIENCE_SECONDS)
+        return self.exits.get(timeout=TIMEOUT_SECONDS)
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def is_alive(pid: int) -> bool:
 
 def wait_until_gone(pid: int) -> None:
     pause = threading.Event()
-    for _ in range(int(PATIENCE_SECONDS / 0.05)):
+    for _ in range(int(TIMEOUT_SECONDS / 0.05)):
         if not is_alive(pid):
             return
         pause.wait(0.05)
@@ -232,12 +232,12 @@ def test_a_real_training_is_stopped_saves_and_reports_over_the_wall_clock() -> N
     server.start()
     try:
         arn = run_saving_task(simulator)
-        assert lines.get(timeout=PATIENCE_SECONDS) == "ready"
+        assert lines.get(timeout=TIMEOUT_SECONDS) == "ready"
 
         InProcessClient(simulator).stop_task(cluster="c", task=arn, reason="interruption")
 
-        detail = stopped.get(timeout=PATIENCE_SECONDS)
-        assert lines.get(timeout=PATIENCE_SECONDS) == "saved"
+        detail = stopped.get(timeout=TIMEOUT_SECONDS)
+        assert lines.get(timeout=TIMEOUT_SECONDS) == "saved"
         assert (detail["stopCode"], detail["containers"][0]["exitCode"]) == ("UserInitiated", 0)
     finally:
         server.close()

@@ -12,12 +12,12 @@ import boto3
 
 from relaunch_local.ecs import EcsServer, EcsSimulator, PolicyAuthorizer, WallClock
 from relaunch_local.stack.account import CHECKPOINTS, DATASETS, provision_account
-from relaunch_local.stack.callers import Callers
 from relaunch_local.stack.container_logs import ContainerLogs
 from relaunch_local.stack.containers import Containers
 from relaunch_local.stack.deployment import STACK, Deployment, deploy
 from relaunch_local.stack.emulator import EMULATOR_LOG, REGION, ROOT_KEY, ROOT_SECRET, Emulator, running_emulator
-from relaunch_local.stack.forwarder import Disorder, EmulatorTargets, Event, EventPump
+from relaunch_local.stack.forwarder import DeliveryFaults, EmulatorTargets, Event, EventForwarder
+from relaunch_local.stack.policies import RolePolicies
 from relaunch_local.stack.training_cluster import (
     CLUSTER,
     Training,
@@ -35,13 +35,13 @@ ROOM_BYTES = 4 * 2**30
 
 
 @dataclass(frozen=True)
-class WorldSettings:
+class LocalWorldSettings:
     """What the local world is like."""
 
     speed: float = 40.0
     """How much faster than on AWS machines come and go: a warning is given 120 seconds divided by this ahead."""
     training: Training = field(default_factory=Training)
-    disorder: Disorder = field(default_factory=Disorder)
+    delivery_faults: DeliveryFaults = field(default_factory=DeliveryFaults)
     provisioning_deadline_seconds: float = 480.0
     """As the template's parameter, which is given this divided by the speed."""
     parameters: Mapping[str, str] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class LocalWorld:
     simulator: EcsSimulator
     simulator_url: str
     deployment: Deployment
-    pump: EventPump
+    forwarder: EventForwarder
     emulator_log: Path
     """What the emulator says, and the functions in it; gone with the world."""
 
@@ -82,21 +82,21 @@ class LocalWorld:
 
     def publish(self, event: Event) -> None:
         """Let an event of an AWS service happen that neither the emulator nor the simulator emits, such as ECR's."""
-        self.pump.publish(event)
+        self.forwarder.publish(event)
 
 
 @contextmanager
-def local_world(settings: WorldSettings | None = None, report: Report = lambda _: None) -> Iterator[LocalWorld]:
+def local_world(settings: LocalWorldSettings | None = None, report: Report = lambda _: None) -> Iterator[LocalWorld]:
     """Run a local world; nothing of it is left afterwards, however this process ends.
 
     Raises:
         EmulatorError, NotBuiltError, DeploymentError: the message says what to do.
     """
-    settings = settings or WorldSettings()
+    settings = settings or LocalWorldSettings()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(temporary_folder()))
-        callers, containers = Callers(), Containers()
-        server = stack.enter_context(running_simulator(settings, callers, containers))
+        policies, containers = RolePolicies(), Containers()
+        server = stack.enter_context(running_simulator(settings, policies, containers))
         report(f"ECS simulator at {server.url}")
         emulator = stack.enter_context(running_emulator(folder, simulated_endpoints(server.url)))
         report(f"emulator of the other services at {emulator.endpoint_url}")
@@ -107,14 +107,14 @@ def local_world(settings: WorldSettings | None = None, report: Report = lambda _
         server.simulator.requests.clear()
         report("deploying template.yaml with sam deploy")
         deployment = deploy(emulator, template_parameters(settings), folder)
-        callers.learn_functions(emulator)
-        pump = stack.enter_context(closing(EventPump(EmulatorTargets(emulator), settings.disorder)))
+        policies.load_function_roles(emulator)
+        forwarder = stack.enter_context(closing(EventForwarder(EmulatorTargets(emulator), settings.delivery_faults)))
         with server.simulator.clock.lock:
-            server.simulator.subscribe(pump.publish)
+            server.simulator.subscribe(forwarder.publish)
         # Containers end first, so that their last output and events still have somewhere to go.
         stack.callback(server.close)
         report(f"stack {STACK} is deployed, the webhook is at {deployment.webhook_url}")
-        yield LocalWorld(emulator, server.simulator, server.url, deployment, pump, folder / EMULATOR_LOG)
+        yield LocalWorld(emulator, server.simulator, server.url, deployment, forwarder, folder / EMULATOR_LOG)
 
 
 def simulated_endpoints(simulator_url: str) -> dict[str, str]:
@@ -136,10 +136,12 @@ def temporary_folder() -> tempfile.TemporaryDirectory[str]:
 
 
 @contextmanager
-def running_simulator(settings: WorldSettings, callers: Callers, containers: Containers) -> Iterator[EcsServer]:
+def running_simulator(
+    settings: LocalWorldSettings, policies: RolePolicies, containers: Containers
+) -> Iterator[EcsServer]:
     """Run the ECS simulator on the wall clock and on a port of its own."""
     clock = WallClock(speed=settings.speed)
-    authorize = PolicyAuthorizer(callers.policies_of)
+    authorize = PolicyAuthorizer(policies.policies_of)
     server = EcsServer(EcsSimulator(clock, containers, simulator_settings(), authorize=authorize))
     clock.start()
     server.start()
@@ -150,7 +152,7 @@ def running_simulator(settings: WorldSettings, callers: Callers, containers: Con
         clock.stop()
 
 
-def template_parameters(settings: WorldSettings) -> dict[str, str]:
+def template_parameters(settings: LocalWorldSettings) -> dict[str, str]:
     """The template's parameters in the local world."""
     deadline = max(MINIMUM_DEADLINE_SECONDS, round(settings.provisioning_deadline_seconds / settings.speed))
     return {

@@ -11,9 +11,9 @@ import pytest
 
 from relaunch_local.ecs import EcsError
 from relaunch_local.stack.account import CHECKPOINTS, DATASETS
-from relaunch_local.stack.callers import function_access_key
 from relaunch_local.stack.forwarder import EmulatorTargets
-from relaunch_local.stack.local_stack import LocalWorld
+from relaunch_local.stack.local_world import LocalWorld
+from relaunch_local.stack.policies import function_access_key
 
 QUEUES = ("Intake", "Attempts", "Warnings", "TaskChanges")
 

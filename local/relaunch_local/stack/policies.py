@@ -17,7 +17,7 @@ PolicyDocument = Mapping[str, Any]
 EVERYTHING: PolicyDocument = {"Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
 
 
-class Callers:
+class RolePolicies:
     """The policies by access key: the root user's from the start, the functions' once they are deployed."""
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Callers:
         """The policies of a key; None for one that nobody knows."""
         return self._policies.get(access_key)
 
-    def learn_functions(self, emulator: Emulator) -> None:
+    def load_function_roles(self, emulator: Emulator) -> None:
         """Read every deployed function's role and its inline policies; the template gives no others."""
         iam = emulator.client("iam")
         for page in emulator.client("lambda").get_paginator("list_functions").paginate():
@@ -37,7 +37,7 @@ class Callers:
                 names = iam.list_role_policies(RoleName=role)["PolicyNames"]
                 answers = [iam.get_role_policy(RoleName=role, PolicyName=name) for name in names]
                 key = function_access_key(function["FunctionArn"], function["Role"])
-                self._policies[key] = [read_document(answer["PolicyDocument"]) for answer in answers]
+                self._policies[key] = [parse_document(answer["PolicyDocument"]) for answer in answers]
 
 
 def function_access_key(function_arn: str, role_arn: str) -> str:
@@ -45,7 +45,7 @@ def function_access_key(function_arn: str, role_arn: str) -> str:
     return f"ASIA{hashlib.sha256(f'{function_arn}:{role_arn}'.encode()).hexdigest()[:16].upper()}"
 
 
-def read_document(document: str | PolicyDocument) -> PolicyDocument:
+def parse_document(document: str | PolicyDocument) -> PolicyDocument:
     """A policy as IAM answers it: JSON in URL encoding, unless boto3 has decoded it."""
     if isinstance(document, str):
         decoded: PolicyDocument = json.loads(unquote(document))

@@ -59,18 +59,18 @@ class Exchange:
     body: bytes
 
 
-class StandIn:
+class ReplayServer:
     """Records the calls that come in, or answers them from a recording, in their order.
 
-    A warm function asks for less than a cold one: what it leaves out is passed over. `deviations` names the calls that
+    A warm function asks for less than a cold one: what it leaves out is passed over. `unexpected` names the calls that
     the rest of the recording has no answer to: they were answered with status 400.
     """
 
     def __init__(self) -> None:
         self.upstreams: dict[str, str] = {}
         self.recorded: list[Exchange] = []
-        self.deviations: list[str] = []
-        self.passed_over: list[str] = []
+        self.unexpected: list[str] = []
+        self.skipped: list[str] = []
         self.url = ""
         self._replayed: list[Exchange] | None = None
         self._lock = threading.Lock()
@@ -82,23 +82,23 @@ class StandIn:
     def replay(self, exchanges: tuple[Exchange, ...]) -> None:
         """Answer from this recording from now on."""
         self._replayed = list(exchanges)
-        self.passed_over, self.deviations = [], []
+        self.skipped, self.unexpected = [], []
 
     @property
-    def left_out(self) -> int:
+    def omitted(self) -> int:
         """How many recorded calls were not made."""
-        return len(self.passed_over) + len(self._replayed or ())
+        return len(self.skipped) + len(self._replayed or ())
 
-    def require_whole(self) -> None:
+    def require_exact(self) -> None:
         """Insist that exactly the recorded calls were made.
 
         Raises:
             NotMeasurableError: the function did something else than when it was recorded, so the figure means nothing.
         """
-        left_out = [*self.passed_over, *(exchange.operation for exchange in self._replayed or ())]
-        if self.deviations or left_out:
+        omitted = [*self.skipped, *(exchange.operation for exchange in self._replayed or ())]
+        if self.unexpected or omitted:
             raise NotMeasurableError(
-                f"a function asked for {self.deviations or 'nothing'} beside, left out {left_out or 'nothing'}"
+                f"a function asked for {self.unexpected or 'nothing'} beside, left out {omitted or 'nothing'}"
             )
 
     def answer(self, request: Request) -> Exchange:
@@ -110,10 +110,10 @@ class StandIn:
         with self._lock:
             for position, exchange in enumerate(self._replayed):
                 if exchange.operation == request.operation:
-                    self.passed_over += [each.operation for each in self._replayed[:position]]
+                    self.skipped += [each.operation for each in self._replayed[:position]]
                     del self._replayed[: position + 1]
                     return exchange
-        self.deviations.append(request.operation)
+        self.unexpected.append(request.operation)
         return Exchange(request.service, request.operation, 0, 400, (), b'{"__type": "NotRecorded"}')
 
     def _forward(self, request: Request) -> Exchange:
@@ -136,9 +136,9 @@ def _items_written(request: Request) -> int:
 
 
 @contextmanager
-def serve_stand_in(certificate: Path) -> Iterator[StandIn]:
+def serve_replay(certificate: Path) -> Iterator[ReplayServer]:
     """Serve on an ephemeral port of loopback."""
-    stand_in = StandIn()
+    replay = ReplayServer()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -149,7 +149,7 @@ def serve_stand_in(certificate: Path) -> Iterator[StandIn]:
         def do_POST(self) -> None:
             """Answer one call."""
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            exchange = stand_in.answer(Request(self.command, self.path, dict(self.headers.items()), body))
+            exchange = replay.answer(Request(self.command, self.path, dict(self.headers.items()), body))
             self.send_response(exchange.status)
             for name, value in exchange.headers:
                 self.send_header(name, value)
@@ -168,11 +168,11 @@ def serve_stand_in(certificate: Path) -> Iterator[StandIn]:
     server.socket = server_context(certificate).wrap_socket(
         server.socket, server_side=True, do_handshake_on_connect=False
     )
-    stand_in.url = f"https://127.0.0.1:{server.server_address[1]}"
+    replay.url = f"https://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     try:
-        yield stand_in
+        yield replay
     finally:
         server.shutdown()
         server.server_close()
