@@ -1,4 +1,4 @@
-"""Where the repository lies: the local world runs from a checkout."""
+"""The path of the repository; relaunch_local runs from a checkout."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What scripts may do to the simulated region over HTTP, under /_relaunch/: JSON in, JSON out."""
+"""The control endpoints of the simulated region, under /_relaunch/: JSON in, JSON out."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -13,10 +13,10 @@ from relaunch_local.ecs.engine.views import task_view
 
 
 class Controls:
-    """The control calls, by the last part of their path."""
+    """The control calls, by the last segment of their path."""
 
     def __init__(self, simulator: EcsSimulator, on_shutdown: Callable[[], None]) -> None:
-        """Steer this simulator; `on_shutdown` ends its server."""
+        """Control this simulator; `on_shutdown` closes its server."""
         self._simulator = simulator
         self._on_shutdown = on_shutdown
         self._calls: dict[str, Callable[[JsonObject], Any]] = {
@@ -35,7 +35,7 @@ class Controls:
         }
 
     def call(self, name: str, arguments: JsonObject) -> tuple[int, Any]:
-        """Do one; the HTTP status and the answer."""
+        """Make a control call; return the HTTP status and the response."""
         if name not in self._calls:
             return 404, {"error": "UnknownControl", "known": sorted(self._calls)}
         try:

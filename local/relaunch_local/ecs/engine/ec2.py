@@ -1,4 +1,4 @@
-"""The EC2 questions that Relaunch asks, answered in botocore's shapes from data the caller hands in."""
+"""The EC2 actions that Relaunch calls, in botocore's shapes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,16 +17,16 @@ _PRODUCT = "Linux/UNIX"
 
 @dataclass(slots=True)
 class Ec2Actions:
-    """Serves DescribeInstances, DescribeSpotPriceHistory, DescribeInstanceTypeOfferings and their neighbours."""
+    """The EC2 actions of a region; prices and offerings are given."""
 
     region: Region
     instances: Instances
     spot_prices: Sequence[SpotPrice] = ()
     offerings: Mapping[str, Iterable[str]] = field(default_factory=dict)
-    """Zone to the instance types offered there."""
+    """The instance types offered in each zone."""
 
     def call(self, action: str, request: JsonObject) -> JsonObject:
-        """Answer one action; raises EcsError with EC2's code."""
+        """Call an action; raises EcsError with EC2's error codes."""
         actions = {
             "DescribeSpotPriceHistory": self.describe_spot_price_history,
             "DescribeInstances": self.describe_instances,
@@ -39,7 +39,7 @@ class Ec2Actions:
         return actions[action](request)
 
     def describe_spot_price_history(self, request: JsonObject) -> JsonObject:
-        """DescribeSpotPriceHistory: the price at StartTime and every change since."""
+        """DescribeSpotPriceHistory: the price at StartTime and every later change."""
         products = request.get("ProductDescriptions") or [_PRODUCT]
         filters = _filters(request)
         wanted = {
@@ -111,7 +111,7 @@ class Ec2Actions:
         return _page("InstanceTypeOfferings", rows, request)
 
     def describe_instance_types(self, request: JsonObject) -> JsonObject:
-        """DescribeInstanceTypes of the shapes the simulator knows."""
+        """DescribeInstanceTypes, of the simulator's instance types."""
         names = request.get("InstanceTypes") or sorted(self.region.shapes)
         unknown = [name for name in names if name not in self.region.shapes]
         if unknown:
@@ -121,7 +121,7 @@ class Ec2Actions:
         return _page("InstanceTypes", rows, request)
 
     def describe_availability_zones(self, request: JsonObject) -> JsonObject:
-        """DescribeAvailabilityZones of the zones with offerings."""
+        """DescribeAvailabilityZones, of the zones with offerings."""
         named = request.get("ZoneNames") or sorted(self.offerings)
         zones = [
             {

@@ -1,4 +1,4 @@
-"""Which cards of an instance a task gets. Shares are counted by memory alone: compute is a limit, nothing is reserved.
+"""Assigns the GPUs of an instance to tasks. Shares are counted by memory only: compute is a limit, not a reservation.
 
 Sources: SharingStrategy, NvidiaMpsAllocation and GpuDevice (Amazon ECS API Reference).
 """
@@ -11,7 +11,7 @@ from relaunch_local.ecs.rules.requirements import Requirement
 
 
 def has_free_gpus(instance: Instance, requirement: Requirement) -> bool:
-    """Whether the instance has the cards free, or a card with enough memory left, that the task asks for."""
+    """Return whether the instance has the free GPUs, or a GPU with enough free memory, that the task requires."""
     if not requirement.gpu_requests:
         return True
     if requirement.share_mib:
@@ -25,7 +25,7 @@ def has_free_gpus(instance: Instance, requirement: Requirement) -> bool:
 
 
 def assign_gpus(instance: Instance, task_id: str, requirement: Requirement) -> Mapping[str, tuple[str, ...]]:
-    """Take what `has_free_gpus` promised; answers the cards of each container."""
+    """Assign GPUs to a task for which `has_free_gpus` is true; return the GPU ids of each container."""
     if requirement.share_mib:
         return _assign_share(instance, task_id, requirement)
     taken: dict[str, tuple[str, ...]] = {}
@@ -37,7 +37,7 @@ def assign_gpus(instance: Instance, task_id: str, requirement: Requirement) -> M
 
 
 def release_gpus(instance: Instance, task_id: str, pinned: set[str]) -> None:
-    """Give back the cards and shares of a task."""
+    """Release the GPUs and shares of a task."""
     for gpu_id in [gpu_id for gpu_id, shares in instance.gpu_shares.items() if task_id in shares]:
         del instance.gpu_shares[gpu_id][task_id]
         if instance.gpu_shares[gpu_id]:
@@ -49,7 +49,7 @@ def release_gpus(instance: Instance, task_id: str, pinned: set[str]) -> None:
 
 
 def gpu_devices(instance: Instance) -> list[JsonObject] | None:
-    """The cards as DescribeContainerInstances answers them; None where they cannot be shared."""
+    """Return `gpuDevices` of DescribeContainerInstances; None if the GPUs cannot be shared."""
     if not instance.gpu_ids or not instance.shape.can_share_gpus:
         return None
     return [_device(instance, gpu_id) for gpu_id in instance.gpu_ids]
@@ -68,7 +68,7 @@ def _device(instance: Instance, gpu_id: str) -> JsonObject:
 
 
 def _gpu_for_share(instance: Instance, share_mib: int) -> str | None:
-    """The card that is shared already and has the least left of those with enough; an idle one only if none has."""
+    """Return the shared GPU with the least free memory that is enough, else an idle one, else None."""
     if not instance.shape.can_share_gpus:
         return None
     shared = [gpu_id for gpu_id in instance.gpu_shares if _remaining_mib(instance, gpu_id) >= share_mib]

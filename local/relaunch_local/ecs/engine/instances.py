@@ -1,4 +1,4 @@
-"""EC2 instances: how they come, register, are interrupted, go, and what they cost."""
+"""EC2 instances: launch, registration, interruption, termination, cost."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,12 +22,12 @@ from relaunch_local.ecs.rules.requirements import RESERVED_TCP_PORTS
 
 VPC_ID = "vpc-0a1b2c3d4e5f60718"
 TERMINATED_VISIBLE = timedelta(hours=1)
-"""How long EC2 still describes a terminated instance."""
+"""How long EC2 describes a terminated instance."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchSpecification:
-    """An instance that is wanted."""
+    """An instance to launch."""
 
     instance_type: str
     purchase: Purchase
@@ -46,26 +46,24 @@ class Instances:
     region: Region
     lifecycle: TaskLifecycle
     by_id: dict[str, Instance] = field(default_factory=dict)
-    """Instances that exist, and those that were terminated within the last hour."""
+    """Instances by id, including those terminated within the last hour."""
     bill: list[BillLine] = field(default_factory=list)
     capacity: dict[tuple[str, Purchase, str | None], int] = field(default_factory=dict)
-    """How many instances of a type and purchase are to be had, per zone or (None) in all zones; absent: any number."""
+    """Available instances by type, purchase option and zone (None: all zones together); a missing key is unlimited."""
     on_registered: list[Callable[[Instance], None]] = field(default_factory=list)
-    on_gone: list[Callable[[Instance], None]] = field(default_factory=list)
-    """Told at `shutting-down`."""
-    on_lost: list[Callable[[Instance], None]] = field(default_factory=list)
-    """Told when the instance has left its cluster."""
+    on_terminating: list[Callable[[Instance], None]] = field(default_factory=list)
+    """Called when an instance is `shutting-down`."""
     _counts: dict[tuple[str, Purchase, str | None], int] = field(default_factory=dict)
     _bill_of: dict[str, BillLine] = field(default_factory=dict)
     _terminated: list[Instance] = field(default_factory=list)
 
     def has_capacity(self, instance_type: str, purchase: Purchase, zone: str) -> bool:
-        """Whether one more can be launched in the zone."""
+        """Return whether another instance can be launched in the zone."""
         keys = ((instance_type, purchase, zone), (instance_type, purchase, None))
         return all(self._counts.get(key, 0) < self.capacity[key] for key in keys if key in self.capacity)
 
-    def blank(self, spec: LaunchSpecification, instance_id: str = "") -> Instance:
-        """The instance as it would be when it has just registered, without launching it."""
+    def describe_new(self, spec: LaunchSpecification, instance_id: str = "") -> Instance:
+        """Return an instance as it would have just registered, without launching it."""
         shape = self.region.shapes[spec.instance_type]
         gpus = tuple(f"GPU-{self.region.ids.uuid()}" if instance_id else f"GPU-{n}" for n in range(shape.gpus))
         return Instance(
@@ -90,8 +88,8 @@ class Instances:
         )
 
     def launch(self, spec: LaunchSpecification) -> Instance:
-        """Launch an instance; whether there is capacity is the caller's question."""
-        instance = self.blank(spec, self.region.ids.instance_id())
+        """Launch an instance; the caller checks the capacity."""
+        instance = self.describe_new(spec, self.region.ids.instance_id())
         instance.agent_connected, instance.status = False, None
         self.by_id[instance.instance_id] = instance
         for key in _count_keys(instance):
@@ -111,7 +109,7 @@ class Instances:
     def interrupt(
         self, instance: Instance, lead_seconds: float | None = None, *, rebalance_first: bool = False
     ) -> None:
-        """Warn of a Spot interruption, then terminate; ECS itself does nothing for standalone tasks."""
+        """Publish a Spot interruption warning, then terminate; ECS does nothing for standalone tasks."""
         lead = self.region.timing.warning_lead if lead_seconds is None else lead_seconds
         arn = f"arn:aws:ec2:{instance.zone}:instance/{instance.instance_id}"
         if rebalance_first:
@@ -125,7 +123,7 @@ class Instances:
         instance.interruption_timer = self.region.clock.call_later(lead, lambda: self.terminate(instance))
 
     def recommend_rebalance(self, instance: Instance) -> None:
-        """Say that the instance is at an elevated risk of interruption."""
+        """Publish a rebalance recommendation."""
         self.region.events.publish(
             "aws.ec2",
             "EC2 Instance Rebalance Recommendation",
@@ -134,7 +132,7 @@ class Instances:
         )
 
     def terminate(self, instance: Instance) -> None:
-        """Take the machine away now; ECS notices later. Terminating twice does nothing more."""
+        """Terminate the instance, which ECS notices later; does nothing if it is terminating already."""
         if not instance.is_alive:
             return
         for timer in (instance.idle_timer, instance.interruption_timer):
@@ -149,11 +147,11 @@ class Instances:
             instance.group.instances.pop(instance.instance_id, None)
         self._publish_state(instance)
         self.region.clock.call_later(self.region.timing.shutdown, lambda: self._terminated_now(instance))
-        for listener in self.on_gone:
+        for listener in self.on_terminating:
             listener(instance)
 
     def set_agent(self, instance: Instance, *, connected: bool) -> None:
-        """Cut the agent off, or let it come back and report what it held back."""
+        """Disconnect the agent, or reconnect it, upon which it reports what happened in between."""
         if instance.agent_connected == connected or not instance.is_registered or not instance.is_alive:
             return
         instance.agent_connected = connected
@@ -197,8 +195,6 @@ class Instances:
             del instance.cluster.container_instances[last_part(instance.arn)]
             instance.status = ContainerInstanceStatus.INACTIVE
             self.lifecycle.publish_container_instance(instance)
-        for listener in self.on_lost:
-            listener(instance)
 
     def _publish_state(self, instance: Instance) -> None:
         self.region.events.publish(
@@ -217,7 +213,7 @@ def _count_keys(instance: Instance) -> tuple[tuple[str, Purchase, str | None], .
 
 
 def subnet_of(zone: str) -> str:
-    """The one subnet of a zone."""
+    """Return the subnet of a zone."""
     return f"subnet-{sum(ord(letter) << 7 * place for place, letter in enumerate(zone[-3:])):017x}"
 
 

@@ -1,6 +1,6 @@
-"""Managed scaling: groups that grow for waiting tasks, from zero with two machines, and shrink when idle.
+"""Managed scaling: Auto Scaling groups that scale out for waiting tasks and scale in when idle.
 
-Sources: "Automatically manage Amazon ECS capacity with cluster auto scaling" and the containers-roadmap threads on
+Sources: "Automatically manage Amazon ECS capacity with cluster auto scaling", and the containers-roadmap issues on
 scaling out from zero.
 """
 
@@ -17,14 +17,14 @@ from relaunch_local.ecs.rules.placement import Placement
 from relaunch_local.ecs.rules.requirements import Requirement
 
 FIRST_SCALE_OUT = 2
-"""Machines the first scale-out from zero starts, unless the group's largest size is 1."""
+"""Instances that the first scale-out from zero launches, unless the group's maximum size is 1."""
 THROTTLED_SECONDS = 5.0
-"""After which a group tries again that EC2 throttled; our choice."""
+"""Pause of a group whose launch EC2 has throttled; not documented by AWS."""
 
 
 @dataclass(slots=True)
 class ManagedScaling:
-    """Scales the groups behind capacity providers."""
+    """Scales the Auto Scaling groups of capacity providers."""
 
     region: Region
     instances: Instances
@@ -32,23 +32,23 @@ class ManagedScaling:
     groups: dict[str, AutoScalingGroupState] = field(default_factory=dict)
     """By ARN."""
     providers: dict[str, CapacityProvider] = field(default_factory=dict)
-    """The provider over each group, by the group's ARN."""
+    """The capacity provider of each group, by the group's ARN."""
 
     def watch(self, provider: CapacityProvider) -> None:
-        """Look at the provider's waiting tasks after the scale-out delay, and again while there are any."""
+        """Scale out for the provider's waiting tasks after a delay, repeatedly while there are any."""
         if provider.scale_out_timer is None and provider.waiting:
             provider.scale_out_timer = self.region.clock.call_later(
                 self.region.timing.scale_out, lambda: self._scale_out(provider)
             )
 
     def start_minimum(self, provider: CapacityProvider) -> None:
-        """Start what the group always has."""
+        """Launch the group's minimum size."""
         group = provider.group
-        group.desired = max(group.desired, group.spec.min_size)
+        group.desired_capacity = max(group.desired_capacity, group.spec.min_size)
         self._later(group, 0.0)
 
     def schedule_scale_in(self, instance: Instance) -> None:
-        """Let the instance go if it stays idle."""
+        """Terminate the instance if it stays idle."""
         if instance.group is None or instance.tasks or not instance.is_alive:
             return
         if instance.idle_timer is not None:
@@ -58,17 +58,17 @@ class ManagedScaling:
         )
 
     def replace_terminated(self, instance: Instance) -> None:
-        """Replace what the group lost, as an Auto Scaling group does while its desired size stands."""
+        """Replace a terminated instance, as an Auto Scaling group does to keep its desired capacity."""
         group = instance.group
         if group is None:
             return
         if not group.spec.replaces_lost_instances:
-            group.desired = max(len(group.instances), group.spec.min_size)
-        if group.desired > len(group.instances):
+            group.desired_capacity = max(len(group.instances), group.spec.min_size)
+        if group.desired_capacity > len(group.instances):
             self._later(group, self.region.timing.scale_out)
 
     def template(self, provider: CapacityProvider, zone: str) -> LaunchSpecification | None:
-        """The instance that the provider's group would launch in a zone; None while no cluster has the provider."""
+        """Return what the provider's group launches in a zone; None while no cluster has the provider."""
         spec = provider.group.spec
         if provider.cluster is None:
             return None
@@ -81,7 +81,7 @@ class ManagedScaling:
         group = instance.group
         if group is None or instance.tasks or not instance.is_alive or len(group.instances) <= group.spec.min_size:
             return
-        group.desired = max(group.desired - 1, group.spec.min_size)
+        group.desired_capacity = max(group.desired_capacity - 1, group.spec.min_size)
         self.instances.terminate(instance)
 
     def _scale_out(self, provider: CapacityProvider) -> None:
@@ -93,29 +93,29 @@ class ManagedScaling:
             wanted = len(group.instances) + additional
             if not group.instances:
                 wanted = max(wanted, FIRST_SCALE_OUT)
-            group.desired = max(group.desired, min(wanted, group.spec.max_size))
+            group.desired_capacity = max(group.desired_capacity, min(wanted, group.spec.max_size))
             if group.launch_timer is None:
                 self._launch(provider)
         self.watch(provider)
 
     def _instances_needed(self, provider: CapacityProvider) -> int:
-        """Pack the waiting tasks, first fit, onto empty machines of the group; what fits none counts for nothing."""
+        """Return the number of instances for the waiting tasks, packed first fit; tasks that fit none are ignored."""
         hopeless: set[tuple[Requirement, Placement]] = set()
-        machines: list[Instance] = []
+        instances: list[Instance] = []
         for task in provider.waiting.values():
             kind = (task.requirement, task.placement)
             if kind in hopeless:
                 continue
-            if not _put(task, machines) and not self._put_on_another(task, provider, machines):
+            if not _put(task, instances) and not self._put_on_another(task, provider, instances):
                 hopeless.add(kind)
-        return len(machines)
+        return len(instances)
 
-    def _put_on_another(self, task: Task, provider: CapacityProvider, machines: list[Instance]) -> bool:
+    def _put_on_another(self, task: Task, provider: CapacityProvider, instances: list[Instance]) -> bool:
         for zone in provider.group.spec.zones:
             spec = self.template(provider, zone)
-            instance = None if spec is None else self.instances.blank(spec)
+            instance = None if spec is None else self.instances.describe_new(spec)
             if instance is not None and _put(task, [instance]):
-                machines.append(instance)
+                instances.append(instance)
                 return True
         return False
 
@@ -130,9 +130,9 @@ class ManagedScaling:
             self._launch(provider)
 
     def _launch(self, provider: CapacityProvider) -> None:
-        """Bring the group to its desired size as far as there is capacity."""
+        """Launch instances up to the desired capacity, as far as EC2 has capacity."""
         group = provider.group
-        while provider.cluster is not None and len(group.instances) < group.desired:
+        while provider.cluster is not None and len(group.instances) < group.desired_capacity:
             spec = self._next_launch(provider)
             if spec is None:
                 self._out_of_capacity(provider)
@@ -171,11 +171,11 @@ class ManagedScaling:
         if provider.waiting:
             self._later(group, self.region.timing.capacity_retry)
         else:
-            group.desired = max(len(group.instances), group.spec.min_size)
+            group.desired_capacity = max(len(group.instances), group.spec.min_size)
 
 
-def _put(task: Task, machines: Iterable[Instance]) -> bool:
-    for instance in machines:
+def _put(task: Task, instances: Iterable[Instance]) -> bool:
+    for instance in instances:
         is_free = not (task.placement.distinct_instance and instance.tasks)
         if is_free and placement.fits_now(instance, task):
             placement.reserve(instance, task)

@@ -1,4 +1,4 @@
-"""What the simulated region consists of: instance types, groups, machines, clusters, tasks, containers."""
+"""The state of the simulated region: Auto Scaling groups, instances, clusters, tasks, containers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ JsonObject = dict[str, Any]
 
 
 class LastStatus(StrEnum):
-    """Where a task is in its life ("Amazon ECS task lifecycle")."""
+    """The last status of a task ("Amazon ECS task lifecycle")."""
 
     PROVISIONING = "PROVISIONING"
     PENDING = "PENDING"
@@ -46,7 +46,7 @@ class InstanceState(StrEnum):
 
 
 class ContainerInstanceStatus(StrEnum):
-    """A container instance's status; None of these before it has registered."""
+    """The status of a container instance."""
 
     ACTIVE = "ACTIVE"
     DRAINING = "DRAINING"
@@ -73,13 +73,13 @@ class Container:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has stopped."""
+        """Whether the container has stopped."""
         return self.last_status == "STOPPED"
 
 
 @dataclass(slots=True, eq=False)
 class Task:
-    """A task from the moment RunTask accepted it."""
+    """A task that RunTask has accepted."""
 
     arn: str
     task_id: str
@@ -106,31 +106,30 @@ class Task:
     stopped_reason: str | None = None
     connectivity_at: datetime | None = None
     was_connected: bool | None = None
-    """Whether its agent was connected when it stopped; None before that."""
+    """Whether the agent was connected when the task stopped; None before."""
     pull_started_at: datetime | None = None
     pull_stopped_at: datetime | None = None
     started_at: datetime | None = None
     stopping_at: datetime | None = None
     execution_stopped_at: datetime | None = None
     stopped_at: datetime | None = None
-    updated_at: datetime | None = None
     provisioning_timer: Timer | None = None
     step_timer: Timer | None = None
 
     @property
     def is_stopped(self) -> bool:
-        """Whether its life is over."""
+        """Whether the task has stopped."""
         return self.last_status is LastStatus.STOPPED
 
     @property
     def is_stopping(self) -> bool:
-        """Whether somebody or something has decided that it ends."""
+        """Whether the task is to stop or has stopped."""
         return self.desired_status == "STOPPED"
 
 
 @dataclass(slots=True, eq=False)
 class Instance:
-    """An EC2 instance and, once registered, the container instance it became."""
+    """An EC2 instance and, once registered, its container instance."""
 
     instance_id: str
     instance_type: str
@@ -142,13 +141,13 @@ class Instance:
     launched_at: datetime
     attributes: dict[str, str]
     cpu: int
-    """CPU units that are free."""
+    """Free CPU units."""
     memory_mib: int
-    """Memory that is free."""
+    """Free memory."""
     gpu_ids: tuple[str, ...]
     free_gpu_ids: list[str]
     gpu_shares: dict[str, dict[str, tuple[int, ...]]] = field(default_factory=dict)
-    """MiB of each shared card that tasks have, by the card's id, the task's id, and container by container."""
+    """The MiB of each container's share, by GPU id and task id."""
     group: "AutoScalingGroupState | None" = None
     provider: "CapacityProvider | None" = None
     state: InstanceState = InstanceState.PENDING
@@ -165,33 +164,33 @@ class Instance:
     idle_timer: Timer | None = None
     interruption_timer: Timer | None = None
     backlog: list[Callable[[], None]] = field(default_factory=list)
-    """What the agent could not report while it was disconnected."""
+    """Reports of the agent while it was disconnected."""
 
     @property
     def is_registered(self) -> bool:
-        """Whether it is a container instance of its cluster."""
+        """Whether the instance is registered with its cluster."""
         return self.status in (ContainerInstanceStatus.ACTIVE, ContainerInstanceStatus.DRAINING)
 
     @property
     def is_alive(self) -> bool:
-        """Whether the machine exists and is not on its way out."""
+        """Whether the instance is pending or running."""
         return self.state in (InstanceState.PENDING, InstanceState.RUNNING)
 
 
 @dataclass(slots=True, eq=False)
 class AutoScalingGroupState:
-    """A living Auto Scaling group."""
+    """The desired capacity and the instances of an Auto Scaling group."""
 
     arn: str
     spec: AutoScalingGroup
-    desired: int = 0
+    desired_capacity: int = 0
     instances: dict[str, Instance] = field(default_factory=dict)
     launch_timer: Timer | None = None
 
 
 @dataclass(slots=True, eq=False)
 class CapacityProvider:
-    """A capacity provider over a group."""
+    """A capacity provider of an Auto Scaling group."""
 
     arn: str
     name: str
@@ -200,18 +199,18 @@ class CapacityProvider:
     tags: list[JsonObject]
     cluster: "Cluster | None" = None
     waiting: dict[str, Task] = field(default_factory=dict)
-    """Its tasks in PROVISIONING, in the order of their requests."""
+    """Its PROVISIONING tasks, oldest first."""
     scale_out_timer: Timer | None = None
 
     @property
     def is_managed(self) -> bool:
-        """Whether managed scaling is on."""
+        """Whether managed scaling is enabled."""
         return bool(self.settings.get("managedScaling", {}).get("status", "ENABLED") == "ENABLED")
 
 
 @dataclass(slots=True, eq=False)
 class Cluster:
-    """A cluster with what runs in it and what has lately stopped."""
+    """A cluster with its running and recently stopped tasks."""
 
     arn: str
     name: str
@@ -220,7 +219,7 @@ class Cluster:
     providers: dict[str, CapacityProvider] = field(default_factory=dict)
     default_strategy: list[JsonObject] = field(default_factory=list)
     container_instances: dict[str, Instance] = field(default_factory=dict)
-    """Registered container instances, by the id at the end of their ARN."""
+    """Registered container instances by the last part of their ARN."""
     tasks: dict[str, Task] = field(default_factory=dict)
     """Tasks that have not stopped, by id."""
     stopped: dict[str, Task] = field(default_factory=dict)
@@ -231,7 +230,7 @@ class Cluster:
 
 @dataclass(slots=True)
 class BillLine:
-    """What one instance costs."""
+    """The cost of an instance."""
 
     instance_id: str
     instance_type: str
@@ -242,6 +241,6 @@ class BillLine:
     terminated_at: datetime | None = None
 
     def cost_usd(self, now: datetime) -> float:
-        """Dollars from launch to termination, or to `now` while it lives; 0 where no price was handed in."""
+        """Return the USD from launch to termination or `now`; 0 if the price is unknown."""
         until = self.terminated_at or now
         return (self.price_usd_per_hour or 0.0) * (until - self.launched_at).total_seconds() / 3_600

@@ -1,4 +1,4 @@
-"""Where a task fits: attributes, free resources, constraints, strategy."""
+"""Places tasks on container instances: attributes, free resources, placement constraints, placement strategies."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -25,7 +25,7 @@ AGENT_CAPABILITIES = (
     "ecs.capability.secrets.ssm.environment-variables",
     "ecs.capability.task-eni",
 )
-"""What the agent of an ECS-optimized image registers, as attributes without a value."""
+"""Attributes without a value that the agent of an ECS-optimized image registers."""
 
 MEMBER_OF_UNSATISFIED = "MemberOf placement constraint unsatisfied."
 DISTINCT_INSTANCE_UNSATISFIED = "DistinctInstance placement constraint unsatisfied."
@@ -33,11 +33,11 @@ NO_ACTIVE_INSTANCES = "NO ACTIVE INSTANCES"
 EMPTY_CAPACITY_PROVIDER = "EMPTY CAPACITY PROVIDER"
 
 Failure = tuple[str | None, str]
-"""The ARN of a container instance, or None, and the reason it would not do."""
+"""The ARN, if any, and the reason of a placement failure."""
 
 
 def lookup_of(instance: Instance) -> Lookup:
-    """What the query language may ask of a container instance."""
+    """Return a function that looks up the query language's subjects on a container instance."""
     subjects: dict[str, Callable[[], Value]] = {
         "agentConnected": lambda: instance.agent_connected,
         "agentVersion": lambda: AGENT_VERSION,
@@ -55,8 +55,8 @@ def lookup_of(instance: Instance) -> Lookup:
     return lookup
 
 
-def unfit_reason(instance: Instance, requirement: Requirement) -> str | None:
-    """Why the task cannot be on this instance now; None when it can."""
+def failure_reason(instance: Instance, requirement: Requirement) -> str | None:
+    """Return why the task cannot be placed on this instance now; None if it can."""
     if not instance.agent_connected:
         return "AGENT"
     if any(not _has(instance, name, value) for name, value in requirement.capabilities):
@@ -79,12 +79,12 @@ def _short_resource(instance: Instance, requirement: Requirement) -> str | None:
 
 
 def find_instance(candidates: Sequence[Instance], task: Task) -> Instance | None:
-    """The instance the task goes to, None when there is none; many times faster than saying why."""
+    """Return the instance for the task, or None; much faster than `choose_instance`."""
     if task.placement.strategy or task.placement.distinct_instance:
         instance = choose_instance(candidates, task)
         return instance if isinstance(instance, Instance) else None
     requirement = task.requirement
-    # Most machines of a busy cluster have no card left: that is looked at first.
+    # GPUs are checked first: most instances of a busy cluster have none free.
     fit = (
         instance
         for instance in candidates
@@ -96,7 +96,7 @@ def find_instance(candidates: Sequence[Instance], task: Task) -> Instance | None
 
 
 def choose_instance(candidates: Sequence[Instance], task: Task) -> Instance | list[Failure]:
-    """The instance the task goes to, or why each of them would not do."""
+    """Return the instance for the task, or the placement failures."""
     active = [instance for instance in candidates if instance.status is ContainerInstanceStatus.ACTIVE]
     if not active:
         return [(None, NO_ACTIVE_INSTANCES)]
@@ -107,22 +107,22 @@ def choose_instance(candidates: Sequence[Instance], task: Task) -> Instance | li
         matching = [instance for instance in matching if not runs_group(instance, task.group)]
         if not matching:
             return [(None, DISTINCT_INSTANCE_UNSATISFIED)]
-    unplaceable: list[Failure] = []
+    failures: list[Failure] = []
     for instance in _in_order(matching, task):
-        reason = unfit_reason(instance, task.requirement)
+        reason = failure_reason(instance, task.requirement)
         if reason is None:
             return instance
-        unplaceable.append((instance.arn, reason))
-    return unplaceable
+        failures.append((instance.arn, reason))
+    return failures
 
 
 def fits_now(instance: Instance, task: Task) -> bool:
-    """Whether constraints and free resources admit the task."""
-    return matches_constraints(instance, task.placement) and unfit_reason(instance, task.requirement) is None
+    """Return whether the task's constraints are satisfied and its resources are free."""
+    return matches_constraints(instance, task.placement) and failure_reason(instance, task.requirement) is None
 
 
 def matches_constraints(instance: Instance, placement: Placement) -> bool:
-    """Whether every memberOf expression holds."""
+    """Return whether every memberOf expression is true."""
     if not placement.member_of:
         return True
     lookup = lookup_of(instance)
@@ -130,7 +130,7 @@ def matches_constraints(instance: Instance, placement: Placement) -> bool:
 
 
 def runs_group(instance: Instance, group: str) -> bool:
-    """Whether a task of the group is on the instance."""
+    """Return whether a task of the group is on the instance."""
     return any(task.group == group for task in instance.tasks.values())
 
 
@@ -162,7 +162,7 @@ def _spread_value(instance: Instance, field: str) -> str | None:
 
 
 def reserve(instance: Instance, task: Task) -> None:
-    """Count the task on a machine that exists only in a calculation; the task itself is not touched."""
+    """Reserve the task's resources on a hypothetical instance; the task is not changed."""
     _reserve_resources(instance, task.requirement)
     assign_gpus(instance, task.task_id, task.requirement)
     instance.tasks[task.task_id] = task
@@ -175,8 +175,8 @@ def _reserve_resources(instance: Instance, requirement: Requirement) -> None:
     instance.udp_ports |= requirement.udp_ports
 
 
-def take(instance: Instance, task: Task) -> None:
-    """Reserve what the task needs, pin its GPUs and bind its ports."""
+def assign(instance: Instance, task: Task) -> None:
+    """Reserve the task's resources, assign its GPUs and bind its ports."""
     _reserve_resources(instance, task.requirement)
     cards = assign_gpus(instance, task.task_id, task.requirement)
     for container in task.containers:
@@ -185,8 +185,8 @@ def take(instance: Instance, task: Task) -> None:
     instance.tasks[task.task_id] = task
 
 
-def give_back(instance: Instance, task: Task) -> None:
-    """Free what `take` reserved."""
+def release(instance: Instance, task: Task) -> None:
+    """Release what `assign` reserved."""
     requirement = task.requirement
     instance.tasks.pop(task.task_id, None)
     instance.cpu += requirement.cpu_units

@@ -1,4 +1,4 @@
-"""The reading actions over tasks and container instances, and UpdateContainerInstancesState."""
+"""List and describe actions of tasks and container instances, and UpdateContainerInstancesState."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -22,14 +22,14 @@ _OTHER_FILTERS = ("containerInstance", "family", "serviceName", "launchType", "d
 
 @dataclass(slots=True)
 class Queries:
-    """Answers questions about one region."""
+    """The list and describe actions of a region."""
 
     region: Region
     clusters: Clusters
     lifecycle: TaskLifecycle
 
     def find_task(self, cluster: Cluster, name: str) -> Task | None:
-        """A task by its id or ARN; raises InvalidParameterException where it can be none of this cluster."""
+        """Return a task by id or ARN; raises InvalidParameterException for an invalid id or another cluster's ARN."""
         self.clusters.forget_old(cluster)
         task_id = _own_id(cluster, name)
         refuse(not _TASK_ID.match(task_id), "taskId length should be one of [32,36]")
@@ -52,7 +52,7 @@ class Queries:
         return {"tasks": tasks, "failures": failures}
 
     def list_tasks(self, request: JsonObject) -> JsonObject:
-        """ListTasks; `startedBy` goes with no other filter."""
+        """ListTasks; `startedBy` cannot be combined with other filters."""
         cluster = self.clusters.get(request.get("cluster"))
         status = request.get("desiredStatus", "RUNNING")
         refuse(status not in ("RUNNING", "PENDING", "STOPPED"), "Invalid desiredStatus.")
@@ -91,7 +91,7 @@ class Queries:
         }
 
     def list_container_instances(self, request: JsonObject) -> JsonObject:
-        """ListContainerInstances, with a filter in the cluster query language; without a status all are listed."""
+        """ListContainerInstances, with a filter in the cluster query language; all statuses by default."""
         cluster = self.clusters.get(request.get("cluster"))
         status = request.get("status")
         expression = None
@@ -108,7 +108,7 @@ class Queries:
         return page_of("containerInstanceArns", arns, request)
 
     def update_container_instances(self, request: JsonObject) -> JsonObject:
-        """UpdateContainerInstancesState: DRAINING takes no new tasks; standalone tasks go on."""
+        """UpdateContainerInstancesState: no tasks are placed on DRAINING instances; standalone tasks keep running."""
         cluster = self.clusters.get(request.get("cluster"))
         status = request["status"]
         refuse(status not in ("ACTIVE", "DRAINING"), "Container instance status must be ACTIVE or DRAINING.")

@@ -1,4 +1,4 @@
-"""RunTask: from a request that holds to tasks that are placed, wait for capacity, or are named as failures."""
+"""RunTask and StopTask: places tasks, keeps them waiting for capacity, or returns failures."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ PROVISIONING_QUOTA = 500
 
 @dataclass(slots=True)
 class Scheduler:
-    """Places tasks."""
+    """Places and stops tasks."""
 
     region: Region
     clusters: Clusters
@@ -39,8 +39,8 @@ class Scheduler:
         """RunTask.
 
         Raises:
-            EcsError: ConflictException for a token used otherwise, ClientException for an unusable revision or over
-                the provisioning quota, InvalidParameterException for what breaks a rule.
+            EcsError: ConflictException for a token used with other parameters, ClientException for an unusable
+                revision or above the provisioning quota, InvalidParameterException for an invalid request.
         """
         cluster = self.clusters.get(request.get("cluster"))
         check_client_token(request)
@@ -50,10 +50,10 @@ class Scheduler:
             return replayed
         definition = self.definitions.for_run(request["taskDefinition"])
         check_run_task(request, definition)
-        where = placement_of(request, definition)
+        constraints = placement_of(request, definition)
         shares = self._shares(cluster, request)
         factory = TaskFactory(
-            self.region, cluster, request, definition, where, self._tags(cluster, request, definition), key
+            self.region, cluster, request, definition, constraints, self._tags(cluster, request, definition), key
         )
         response = self._launch(cluster, factory, shares)
         if key is not None:
@@ -70,14 +70,14 @@ class Scheduler:
         return tags
 
     def stop(self, task: Task, reason: str | None) -> JsonObject:
-        """StopTask: SIGTERM, and SIGKILL after the stop timeout; the task's tags are deleted."""
+        """StopTask: SIGTERM, then SIGKILL after the stop timeout; the task's tags are deleted."""
         if not task.is_stopping:
             self.lifecycle.begin_stop(task, StopCode.USER_INITIATED, reason or "Task stopped by user")
             task.tags = []
         return {"task": task_view(task)}
 
     def place_waiting(self, provider: CapacityProvider, instances: Sequence[Instance]) -> None:
-        """Put the provider's waiting tasks on these instances, oldest first, as far as they fit."""
+        """Place the provider's waiting tasks on these instances, oldest first."""
         hopeless: set[tuple[Requirement, Placement, str]] = set()
         for task in list(provider.waiting.values()):
             kind = (task.requirement, task.placement, task.group)
@@ -96,7 +96,7 @@ class Scheduler:
         return True
 
     def _shares(self, cluster: Cluster, request: JsonObject) -> list[CapacityProvider | None]:
-        """The provider of each wanted task; None for the launch type EC2."""
+        """Return the capacity provider of each requested task; None for the launch type EC2."""
         count = request.get("count", 1)
         strategy = request.get("capacityProviderStrategy", [])
         if not strategy and "launchType" not in request:
@@ -154,8 +154,8 @@ class Scheduler:
         self.scaling.watch(provider)
 
     def _give_up(self, task: Task, provider: CapacityProvider) -> None:
-        unplaceable = placement.choose_instance(_instances(task.cluster, provider), task)
-        reason = unplaceable[0][1] if isinstance(unplaceable, list) else "RESOURCE"
+        outcome = placement.choose_instance(_instances(task.cluster, provider), task)
+        reason = outcome[0][1] if isinstance(outcome, list) else "RESOURCE"
         if not any(instance.provider is provider for instance in task.cluster.container_instances.values()):
             reason = placement.EMPTY_CAPACITY_PROVIDER
         self.lifecycle.begin_stop(task, StopCode.TASK_FAILED_TO_START, f"TaskFailedToStart: {reason}")
@@ -169,7 +169,7 @@ def _instances(cluster: Cluster, provider: CapacityProvider | None) -> list[Inst
 
 
 def _spread(strategy: Sequence[JsonObject], count: int) -> Iterator[int]:
-    """Which item of the strategy each task goes to: the base first, then by weight."""
+    """Yield the index of the strategy item of each task: the base first, then by weight."""
     given = [0] * len(strategy)
     weights = [item.get("weight", 0) for item in strategy]
     weights = weights if any(weights) else [1] * len(strategy)

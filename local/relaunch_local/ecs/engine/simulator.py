@@ -1,4 +1,4 @@
-"""The simulator's engine: one region of ECS, in process, on a clock."""
+"""The simulator: an account's ECS and EC2 in one region."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -31,7 +31,7 @@ Handler = Callable[[JsonObject], JsonObject]
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
-    """A request as it arrived."""
+    """A request and its outcome."""
 
     service: str
     action: str
@@ -39,13 +39,13 @@ class RecordedRequest:
     access_key: str
     at: datetime
     outcome: list[str]
-    """`ok`, or the code of the error that was answered; filled in when the answer is known."""
+    """`ok` or the error code, set when the call returns."""
 
 
 class EcsSimulator:
-    """One account's ECS in one region, with the EC2 that belongs to it.
+    """An account's ECS in one region, with its EC2.
 
-    The caller serializes calls; under a wall clock it holds `clock.lock`.
+    Not thread-safe: under a wall clock, callers hold `clock.lock`.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class EcsSimulator:
         authorize: Authorize | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
-        """Start with no cluster, no definition and no machine; `on_event` gets EventBridge envelopes in order."""
+        """Create an empty region; `on_event` is called with EventBridge events in order."""
         ids = IdSource(settings.seed)
         arns = Arns(settings.account, settings.region)
         events = EventBus(clock, ids, arns, [on_event] if on_event is not None else [])
@@ -71,7 +71,7 @@ class EcsSimulator:
         self.faults = Faults()
         self.limits = RequestLimits(clock, enabled=settings.throttling)
         self.processes = processes
-        self.lifecycle = TaskLifecycle(self.region, processes, settings.extra_environment)
+        self.lifecycle = TaskLifecycle(self.region, processes)
         self.instances = Instances(self.region, self.lifecycle)
         self.definitions = TaskDefinitions(self.region)
         self.tokens = ClientTokens(clock)
@@ -86,32 +86,27 @@ class EcsSimulator:
         self._handlers = self._all_handlers()
         self.lifecycle.on_stopped.append(self._task_stopped)
         self.instances.on_registered.append(self._instance_registered)
-        self.instances.on_gone.append(self._scaling.replace_terminated)
-
-    @property
-    def timing(self) -> Timing:
-        """The delays in force; see `set_timing`."""
-        return self.region.timing
+        self.instances.on_terminating.append(self._scaling.replace_terminated)
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """The ECS actions it serves."""
+        """The supported ECS actions."""
         return tuple(self._handlers)
 
     def set_timing(self, timing: Timing) -> None:
-        """Use other delays from now on; timers that already run are not changed."""
+        """Change the delays; timers that are already running keep theirs."""
         self.region.timing = timing
 
     def subscribe(self, on_event: Callable[[Event], None]) -> None:
-        """Hand every event from now on to one more subscriber."""
+        """Call `on_event` with every event from now on."""
         self.region.events.subscribers.append(on_event)
 
     def call(self, action: str, parameters: JsonObject, *, access_key: str = "") -> JsonObject:
-        """Do one ECS action and answer it in botocore's shapes, times as aware datetimes.
+        """Call an ECS action; the response has botocore's shapes, with aware datetimes.
 
         Raises:
-            EcsError: What ECS would refuse, or a planned fault.
-            DroppedConnectionError: A planned fault of the connection.
+            EcsError: ECS would return this error, or a fault was injected.
+            DroppedConnectionError: A fault was injected.
         """
         record = self._record("ecs", action, parameters, access_key)
         try:
@@ -123,7 +118,7 @@ class EcsSimulator:
         return response
 
     def call_ec2(self, action: str, parameters: JsonObject, *, access_key: str = "") -> JsonObject:
-        """Do one EC2 action and answer it in botocore's shapes; raises EcsError with EC2's codes."""
+        """Call an EC2 action; the response has botocore's shapes. Raises EcsError with EC2's error codes."""
         record = self._record("ec2", action, parameters, access_key)
         try:
             if self._authorization is not None:
@@ -139,7 +134,7 @@ class EcsSimulator:
         return response
 
     def add_capacity_provider(self, name: str, spec: AutoScalingGroup, *, cluster: str = "default") -> CapacityProvider:
-        """Make the group, the capacity provider over it, and the association with the cluster, in one go."""
+        """Create an Auto Scaling group and a capacity provider, and associate it with the cluster."""
         arn = self.clusters.add_group(spec)
         self.clusters.create_provider({"name": name, "autoScalingGroupProvider": {"autoScalingGroupArn": arn}})
         found = self.clusters.get(cluster)
@@ -159,7 +154,7 @@ class EcsSimulator:
         cluster: str = "default",
         attributes: Mapping[str, str] | None = None,
     ) -> str:
-        """Launch an instance outside any group, which registers with the cluster; answers its id.
+        """Launch an instance without a group, which registers with the cluster; return its id.
 
         Raises:
             EcsError: InsufficientInstanceCapacity.
@@ -173,18 +168,18 @@ class EcsSimulator:
         return self.instances.launch(spec).instance_id
 
     def instance(self, instance_id: str) -> Instance:
-        """An instance by its id; raises InvalidInstanceID.NotFound."""
+        """Return an instance by its id; raises InvalidInstanceID.NotFound."""
         instance = self.instances.by_id.get(instance_id)
         if instance is None:
             raise EcsError("InvalidInstanceID.NotFound", f"The instance ID '{instance_id}' does not exist")
         return instance
 
     def interrupt(self, instance_id: str, *, lead_seconds: float | None = None, rebalance_first: bool = False) -> None:
-        """Warn of a Spot interruption and take the instance away after the lead."""
+        """Publish a Spot interruption warning and terminate the instance after the lead time."""
         self.instances.interrupt(self.instance(instance_id), lead_seconds, rebalance_first=rebalance_first)
 
     def terminate(self, instance_id: str) -> None:
-        """Take an instance away without any warning."""
+        """Terminate an instance without a warning."""
         self.instances.terminate(self.instance(instance_id))
 
     def set_agent(self, instance_id: str, *, connected: bool) -> None:
@@ -194,7 +189,7 @@ class EcsSimulator:
     def set_capacity(
         self, instance_type: str, purchase: Purchase, instances: int | None, *, zone: str | None = None
     ) -> None:
-        """How many instances are to be had, in a zone or altogether; 0: none, None: any number."""
+        """Limit the available instances of a type, in a zone or in all zones; None removes the limit."""
         key = (instance_type, purchase, zone)
         if instances is None:
             self.instances.capacity.pop(key, None)
@@ -202,7 +197,7 @@ class EcsSimulator:
             self.instances.capacity[key] = instances
 
     def close(self) -> None:
-        """End the containers' processes."""
+        """End the processes of all containers."""
         self.processes.close()
 
     def _record(self, service: str, action: str, parameters: JsonObject, access_key: str) -> RecordedRequest:

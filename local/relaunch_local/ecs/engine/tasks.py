@@ -1,6 +1,6 @@
-"""A task's life after it was placed: pull, start, exit, stop, loss of its instance."""
+"""The lifecycle of tasks after placement: image pull, start, exit, stop, loss of the instance."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from relaunch_local.ecs.engine import placement
@@ -13,23 +13,21 @@ from relaunch_local.ecs.processes.port import Processes, ProcessStartError
 
 @dataclass(slots=True)
 class TaskLifecycle:
-    """Moves tasks along, as the agents of their instances report."""
+    """Changes the state of tasks as the container agents report."""
 
     region: Region
     processes: Processes
-    extra_environment: Mapping[str, str] = field(default_factory=dict)
     unpullable_images: set[str] = field(default_factory=set)
     on_stopped: list[Callable[[Task], None]] = field(default_factory=list)
 
     def publish(self, task: Task) -> None:
-        """Count a change of the task and tell the world."""
+        """Increment the task's version and publish its state change."""
         task.version += 1
         now = self.region.clock.now()
-        task.updated_at = now
         self.region.events.publish("aws.ecs", "ECS Task State Change", task.arn, lambda: task_event_detail(task, now))
 
     def publish_container_instance(self, instance: Instance) -> None:
-        """Count a change of the container instance and tell the world."""
+        """Increment the container instance's version and publish its state change."""
         instance.version += 1
         now = self.region.clock.now()
         self.region.events.publish(
@@ -40,8 +38,8 @@ class TaskLifecycle:
         )
 
     def assign(self, task: Task, instance: Instance) -> None:
-        """Put the task on the instance: PENDING until its image is there."""
-        placement.take(instance, task)
+        """Assign the task to the instance; it is PENDING until its image is pulled."""
+        placement.assign(instance, task)
         task.instance = instance
         task.last_status = LastStatus.PENDING
         task.connectivity_at = self.region.clock.now()
@@ -51,7 +49,7 @@ class TaskLifecycle:
         self._later(task, self.region.timing.agent_reaction, lambda: self._pull(task))
 
     def begin_stop(self, task: Task, code: StopCode, reason: str) -> None:
-        """Decide that the task ends; what comes first stays its stop code."""
+        """Begin to stop the task; the first stop code is kept."""
         if task.is_stopping:
             return
         task.desired_status = "STOPPED"
@@ -65,7 +63,7 @@ class TaskLifecycle:
         self._later(task, self.region.timing.agent_reaction, lambda: after(task))
 
     def lose_instance(self, instance: Instance) -> None:
-        """Notice that the instance is gone: its tasks have stopped, and nobody knows how their containers ended."""
+        """Stop the tasks of a terminated instance; the exit codes of their containers are unknown."""
         for task in list(instance.tasks.values()):
             if task.stop_code is None:
                 task.stop_code = StopCode.TERMINATION_NOTICE
@@ -77,7 +75,7 @@ class TaskLifecycle:
             self._stopped(task)
 
     def kill_processes(self, instance: Instance) -> None:
-        """Take the machine away from under its containers."""
+        """Kill the containers of an instance."""
         for task in instance.tasks.values():
             _cancel(task)
             for container in task.containers:
@@ -85,7 +83,7 @@ class TaskLifecycle:
                     container.handle.kill()
 
     def reconnect(self, instance: Instance) -> None:
-        """Let the agent report what happened while it was disconnected."""
+        """Process what the agent reports after it was disconnected."""
         backlog, instance.backlog = instance.backlog, []
         for report in backlog:
             report()
@@ -131,13 +129,13 @@ class TaskLifecycle:
         container.runtime_id = self.region.ids.hexadecimal(64)
 
         def on_exit(code: int, reason: str | None) -> None:
-            # From any thread: the clock's owner makes the change.
+            # Called from any thread: the change is made on the clock's.
             self.region.clock.call_later(
                 0.0, lambda: self._by_agent(task, lambda: self._exited(task, container, code, reason))
             )
 
         try:
-            container.handle = self.processes.start(process_spec(task, container, self.extra_environment, on_exit))
+            container.handle = self.processes.start(process_spec(task, container, on_exit))
         except ProcessStartError as error:
             self._fail_start(task, container, f"CannotStartContainerError: Error response from daemon: {error}")
             return False
@@ -210,7 +208,7 @@ class TaskLifecycle:
         instance = task.instance
         if instance is not None:
             task.was_connected = instance.agent_connected
-            placement.give_back(instance, task)
+            placement.release(instance, task)
         self.publish(task)
         if (
             instance is not None

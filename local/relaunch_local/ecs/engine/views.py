@@ -1,6 +1,6 @@
-"""What tasks and container instances look like in answers and in events.
+"""Tasks and container instances as responses and events contain them.
 
-The same members in both; answers carry moments, events carry ISO 8601 text
+Both have the same members; times are datetimes in responses and ISO 8601 text in events
 ("Amazon ECS task state change events", "Amazon ECS container instance state change events").
 """
 
@@ -19,8 +19,8 @@ from relaunch_local.ecs.rules.requirements import RESERVED_TCP_PORTS
 Stamp = Callable[[datetime], Any]
 
 
-def _keep(moment: datetime) -> Any:
-    return moment
+def _keep(time: datetime) -> Any:
+    return time
 
 
 def _present(members: JsonObject) -> JsonObject:
@@ -28,7 +28,7 @@ def _present(members: JsonObject) -> JsonObject:
 
 
 def task_view(task: Task, *, with_tags: bool = False, stamp: Stamp = _keep) -> JsonObject:
-    """A task as DescribeTasks answers it."""
+    """Return a task as DescribeTasks returns it."""
     view = {
         "attachments": _attachments(task),
         "availabilityZone": task.instance.zone if task.instance else None,
@@ -53,7 +53,7 @@ def task_view(task: Task, *, with_tags: bool = False, stamp: Stamp = _keep) -> J
         "version": task.version,
         "tags": list(task.tags) if with_tags else None,
     }
-    moments = {
+    timestamps = {
         "createdAt": task.created_at,
         "connectivityAt": task.connectivity_at,
         "pullStartedAt": task.pull_started_at,
@@ -63,12 +63,12 @@ def task_view(task: Task, *, with_tags: bool = False, stamp: Stamp = _keep) -> J
         "executionStoppedAt": task.execution_stopped_at,
         "stoppedAt": task.stopped_at,
     }
-    view.update({name: stamp(moment) for name, moment in moments.items() if moment is not None})
+    view.update({name: stamp(time) for name, time in timestamps.items() if time is not None})
     return _present(view)
 
 
 def task_event_detail(task: Task, now: datetime) -> JsonObject:
-    """A task as "ECS Task State Change" carries it."""
+    """Return the detail of "ECS Task State Change"."""
     return {**task_view(task, stamp=iso), "updatedAt": iso(now)}
 
 
@@ -99,7 +99,7 @@ def _overrides(task: Task) -> JsonObject:
 
 @lru_cache(maxsize=256)
 def image_digest(image: str) -> str:
-    """The digest of an image: the one it is named by, or one made of its name."""
+    """Return the digest in the image's name, or one derived from the name."""
     _, at, digest = image.partition("@")
     return digest if at else f"sha256:{hashlib.sha256(image.encode()).hexdigest()}"
 
@@ -132,7 +132,7 @@ def _text(number: int | None) -> str | None:
 
 
 def container_instance_view(instance: Instance, *, stamp: Stamp = _keep) -> JsonObject:
-    """A container instance as DescribeContainerInstances answers it."""
+    """Return a container instance as DescribeContainerInstances returns it."""
     statuses = [task.last_status for task in instance.tasks.values()]
     view = {
         "containerInstanceArn": instance.arn,
@@ -166,8 +166,8 @@ def container_instance_view(instance: Instance, *, stamp: Stamp = _keep) -> Json
 
 
 def container_instance_event_detail(instance: Instance, cluster_arn: str, now: datetime) -> JsonObject:
-    """A container instance as "ECS Container Instance State Change" carries it."""
-    # Of `gpuDevices` the Developer Guide's samples of this event show nothing.
+    """Return the detail of "ECS Container Instance State Change"."""
+    # The Developer Guide's samples of this event have no `gpuDevices`.
     view = {
         name: value
         for name, value in container_instance_view(instance, stamp=iso).items()

@@ -12,7 +12,7 @@ MAX_PROVIDERS = 20
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a task may go: constraints of the request and of its definition, and an order among what fits."""
+    """Placement constraints of a RunTask request and its task definition, and the placement strategy."""
 
     member_of: tuple[Expression, ...] = ()
     distinct_instance: bool = False
@@ -21,7 +21,7 @@ class Placement:
 
 
 def placement_of(request: Mapping[str, Any], definition: Mapping[str, Any]) -> Placement:
-    """The constraints and strategy of a request; raises InvalidParameterException for what does not parse."""
+    """Parse the constraints and the strategy of a request; raises InvalidParameterException."""
     expressions, distinct = [], False
     for constraint in (*request.get("placementConstraints", ()), *definition.get("placementConstraints", ())):
         kind = constraint.get("type")
@@ -39,7 +39,7 @@ def placement_of(request: Mapping[str, Any], definition: Mapping[str, Any]) -> P
 
 
 def check_strategy(strategy: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse a capacity provider strategy that ECS would refuse, whoever's providers they are."""
+    """Raise InvalidParameterException for an invalid capacity provider strategy."""
     refuse(len(strategy) > MAX_PROVIDERS, f"A strategy has at most {MAX_PROVIDERS} capacity providers.")
     names = [item.get("capacityProvider") for item in strategy]
     refuse(len(set(names)) < len(names), "A capacity provider is named twice in the strategy.")

@@ -1,4 +1,4 @@
-"""What RunTask refuses before it looks at any machine (RunTask, Amazon ECS API Reference)."""
+"""Validation of RunTask requests (RunTask, Amazon ECS API Reference)."""
 
 import json
 import re
@@ -22,10 +22,10 @@ _OVERRIDABLE = frozenset(
 
 
 def check_run_task(request: Mapping[str, Any], definition: Mapping[str, Any]) -> None:
-    """Refuse a request that ECS would refuse.
+    """Validate a RunTask request.
 
     Raises:
-        EcsError: InvalidParameterException, or UnsupportedFeatureException for what the simulator has not got.
+        EcsError: InvalidParameterException, or UnsupportedFeatureException for what is not simulated.
     """
     refuse(not 1 <= request.get("count", 1) <= MAX_COUNT, f"Tasks count must be between 1 and {MAX_COUNT}.")
     _check_identity(request)
@@ -37,7 +37,7 @@ def check_run_task(request: Mapping[str, Any], definition: Mapping[str, Any]) ->
 
 
 def check_client_token(request: Mapping[str, Any]) -> None:
-    """Refuse a token that is too long or has other characters; raises InvalidParameterException."""
+    """Raise InvalidParameterException if the client token is too long or has invalid characters."""
     token = request.get("clientToken")
     refuse(
         token is not None and not _CLIENT_TOKEN.match(token), "clientToken has up to 64 ASCII characters, 33 to 126."
@@ -67,7 +67,7 @@ def _check_launch(request: Mapping[str, Any]) -> None:
         "Specifying both a launch type and capacity provider strategy is not supported. Remove one and try again.",
     )
     if launch_type not in (None, "EC2"):
-        raise EcsError("UnsupportedFeatureException", f"The simulator has no {launch_type}.")
+        raise EcsError("UnsupportedFeatureException", f"The simulator does not support {launch_type}.")
     rules = request.get("placementStrategy", ())
     refuse(len(rules) > MAX_STRATEGY_RULES, f"Placement strategies cannot be more than {MAX_STRATEGY_RULES}.")
     for rule in rules:
@@ -114,7 +114,7 @@ def _check_overrides(overrides: Mapping[str, Any], definition: Mapping[str, Any]
 
 
 def _check_gpus(overrides: Mapping[str, Any], definition: Mapping[str, Any]) -> None:
-    """Refuse what the containers ask for together, once the overrides have replaced what the definition says."""
+    """Validate the GPU requests of all containers after the overrides are applied."""
     by_name = container_overrides(overrides)
     merged = ({**each, **by_name.get(each["name"], {})} for each in definition["containerDefinitions"])
     try:

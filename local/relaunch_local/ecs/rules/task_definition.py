@@ -1,4 +1,4 @@
-"""What RegisterTaskDefinition refuses (RegisterTaskDefinition and ContainerDefinition, Amazon ECS API Reference)."""
+"""Validation of task definitions (RegisterTaskDefinition and ContainerDefinition, Amazon ECS API Reference)."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,20 +11,20 @@ from relaunch_local.ecs.rules.requirements import host_port, parse_cpu_units, pa
 
 MAX_CONSTRAINTS = 10
 MAX_TAGS = 50
-_FAMILY = re.compile(r"^[A-Za-z0-9_-]{1,255}$")
+NAME = re.compile(r"^[A-Za-z0-9_-]{1,255}$")
 _NETWORK_MODES = ("bridge", "host", "awsvpc", "none")
 _AWSLOGS_OPTIONS = ("awslogs-group", "awslogs-region")
 
 
 def check_definition(request: Mapping[str, Any]) -> None:
-    """Refuse a request that ECS would refuse.
+    """Validate a RegisterTaskDefinition request.
 
     Raises:
         EcsError: ClientException.
     """
     family = request["family"]
     refuse_as_client(
-        not _FAMILY.match(family),
+        not NAME.match(family),
         "Family contains invalid characters; up to 255 letters, numbers, underscores and hyphens are allowed.",
     )
     mode = request.get("networkMode", "bridge")
@@ -37,7 +37,7 @@ def check_definition(request: Mapping[str, Any]) -> None:
 
 
 def check_tags(tags: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse too many tags, the same key twice, and AWS's own prefix."""
+    """Raise ClientException for too many tags, duplicate keys, invalid lengths or the prefix `aws:`."""
     keys = [tag.get("key", "") for tag in tags]
     refuse_as_client(len(keys) > MAX_TAGS, f"The number of tags cannot be more than {MAX_TAGS}.")
     refuse_as_client(len(set(keys)) < len(keys), "Tags contain a duplicate key.")
@@ -86,7 +86,7 @@ def _check_containers(containers: Sequence[Mapping[str, Any]], mode: str, *, has
 
 def _check_container(container: Mapping[str, Any], names: Sequence[str], *, has_task_memory: bool) -> None:
     name = container.get("name", "")
-    refuse_as_client(not _FAMILY.match(name), "Container.name should be 1 to 255 letters, numbers, _ and -.")
+    refuse_as_client(not NAME.match(name), "Container.name should be 1 to 255 letters, numbers, _ and -.")
     refuse_as_client(not container.get("image"), "Container.image should not be null or empty.")
     _check_memory(container, name, has_task_memory=has_task_memory)
     _check_resources(container, name)

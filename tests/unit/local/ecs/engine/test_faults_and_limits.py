@@ -79,21 +79,6 @@ def test_a_call_can_be_throttled_on_demand(region: SimulatedRegion) -> None:
     assert accepted(region, 2) == 1
 
 
-def test_a_scheduler_can_decide_which_calls_fail(region: SimulatedRegion) -> None:
-    asked: list[str] = []
-
-    def decide(action: str) -> Fault | None:
-        asked.append(action)
-        return Fault(FaultMoment.BEFORE, code="ClusterNotFoundException") if len(asked) == 2 else None
-
-    region.simulator.faults.decide = decide
-    region.ecs.list_clusters()
-    with pytest.raises(ClientError, match="ClusterNotFoundException"):
-        region.ecs.list_clusters()
-
-    assert asked == ["ListClusters", "ListClusters"]
-
-
 def test_every_request_is_recorded_with_its_caller_and_outcome(region: SimulatedRegion) -> None:
     region.ecs.list_tasks(cluster="c")
     with pytest.raises(ClientError):

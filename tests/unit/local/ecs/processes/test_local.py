@@ -74,9 +74,7 @@ class Workshop:
     processes: LocalProcesses = field(init=False)
 
     def __post_init__(self) -> None:
-        self.processes = LocalProcesses(
-            self.take_line, image_commands={"trainer:1": (sys.executable, "-c", "print(7)")}
-        )
+        self.processes = LocalProcesses(self.take_line)
 
     def take_line(self, target: LogTarget | None, timestamp_ms: int, line: str) -> None:
         assert timestamp_ms > 1_700_000_000_000
@@ -129,13 +127,6 @@ def test_output_of_both_streams_arrives_line_by_line_before_the_exit(workshop: W
     assert workshop.exit_code() == 3
     assert sorted([workshop.line(), workshop.line()]) == ["err", "out 1"]
     assert workshop.targets == [target, target]
-
-
-def test_an_image_may_bring_its_own_command(workshop: Workshop) -> None:
-    workshop.start()
-
-    assert workshop.line() == "7"
-    assert workshop.exit_code() == 0
 
 
 def test_sigterm_that_nobody_handles_is_reported_as_143(workshop: Workshop) -> None:
