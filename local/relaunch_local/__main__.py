@@ -43,7 +43,7 @@ def main() -> None:
     except (EmulatorError, NotBuiltError, DeploymentError) as error:
         raise SystemExit(f"relaunch_local: {error}") from error
     except KeyboardInterrupt:
-        print("the local world has ended", file=sys.stderr)
+        print("the local world is removed", file=sys.stderr)
 
 
 def raise_keyboard_interrupt(_signal: int, _frame: FrameType | None) -> None:

@@ -26,7 +26,7 @@ class TestCtrlC:
 
         assert moment in demo.output
         assert code == 130
-        assert demo.errors.splitlines() == ["demo: interrupted; everything is taken down"]
+        assert demo.errors.splitlines() == ["demo: interrupted; the local world is removed"]
         assert demo.remains() == []
         assert list(tmp_path.iterdir()) == []
 

@@ -1,4 +1,4 @@
-"""The parts of the story that are looked at: a request, a selection, a loss, the objects of a checkpoint."""
+"""What the demo draws: a RunTask request, a selection, the loss, the objects of a checkpoint, the results."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,7 +19,7 @@ ATTEMPT_STYLES = ("cyan", "green")
 
 
 def draw_facts(facts: Sequence[tuple[str, str]], width: int) -> Table:
-    """Names and what they stand for, below each other, one line each."""
+    """Return a table of names and values, one per line."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
@@ -30,7 +30,7 @@ def draw_facts(facts: Sequence[tuple[str, str]], width: int) -> Table:
 
 
 def elide(text: str, width: int) -> str:
-    """Leave out the middle of what is too long."""
+    """Replace the middle of a text that is too long with an ellipsis."""
     if len(text) <= width:
         return text
     kept = max(width - 1, 2)
@@ -38,7 +38,7 @@ def elide(text: str, width: int) -> str:
 
 
 def draw_run_task(request: Mapping[str, Any], width: int) -> RenderableType:
-    """The fields of a RunTask request that decide what runs where."""
+    """Return the fields of a RunTask request that decide what runs where."""
     strategy = ", ".join(each["capacityProvider"] for each in request.get("capacityProviderStrategy", ()))
     constraints = "; ".join(f"{each['type']}: {each['expression']}" for each in request.get("placementConstraints", ()))
     environment = read_environment(request)
@@ -54,24 +54,24 @@ def draw_run_task(request: Mapping[str, Any], width: int) -> RenderableType:
 
 
 def read_environment(request: Mapping[str, Any]) -> dict[str, str]:
-    """The variables that a RunTask request gives to its containers."""
+    """Return the environment variables of a RunTask request's overrides."""
     overrides = request.get("overrides", {}).get("containerOverrides", ())
     return {each["name"]: each["value"] for override in overrides for each in override.get("environment", ())}
 
 
 def draw_selection(selection: StoredSelection, width: int) -> RenderableType:
-    """The table of `relaunch explain`."""
+    """Return the table of `relaunch explain`."""
     return render_selection(selection.rows, selection.filter_counts, width)
 
 
 def describe_choice(attempt: Attempt) -> str:
-    """What was chosen for an attempt."""
+    """Describe the offering of an attempt."""
     chosen = attempt.placement
     return f"{chosen.offering.instance_type} {chosen.offering.purchase} at ${chosen.price_usd_per_hour:.4f}/h"
 
 
 def draw_loss_curve(curve: Mapping[int, tuple[int, float]], width: int) -> Text:
-    """The loss over the steps of a job, each attempt in a colour of its own."""
+    """Return the loss over the steps of a job, with a colour for each attempt."""
     if not curve:
         return Text("no step yet", style="dim")
     steps = sorted(curve)
@@ -85,7 +85,7 @@ def draw_loss_curve(curve: Mapping[int, tuple[int, float]], width: int) -> Text:
 
 
 def draw_objects(rows: Sequence[Mapping[str, Any]], prefix: str) -> Table:
-    """The objects of a checkpoint with their sizes in bytes, below a prefix."""
+    """Return a table of a checkpoint's objects below a prefix, with their sizes in bytes."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(overflow="fold")
     table.add_column(justify="right", no_wrap=True, style="dim")
@@ -94,10 +94,10 @@ def draw_objects(rows: Sequence[Mapping[str, Any]], prefix: str) -> Table:
     return table
 
 
-def draw_results(endings: Sequence[JobResult]) -> Table:
-    """How both jobs ended."""
+def draw_results(results: Sequence[JobResult]) -> Table:
+    """Return a table of the results of both jobs."""
     table = plain_table("STARTED BY", "JOB", "MACHINE TAKEN", "RESUMED", "AGAIN", "LOSS")
-    for result in endings:
+    for result in results:
         how = {"push": "with a warning", "upload": "without one"}[result.kind]
         again = f"{result.steps_taken_twice} steps"
         table.add_row(result.kind, result.job_id, how, f"step {result.resumed_step}", again, f"{result.loss:.6f}")
@@ -105,5 +105,5 @@ def draw_results(endings: Sequence[JobResult]) -> Table:
 
 
 def describe_bill(bill: Sequence[Mapping[str, Any]]) -> str:
-    """What the machines cost, from their launch to their end or until now."""
+    """Describe the cost of the machines until their end or now."""
     return f"{len(bill)} machines were launched; they cost ${sum(line['cost_usd'] for line in bill):.4f}"

@@ -1,4 +1,4 @@
-"""demo.json: what happened, as the emulator, the simulator and the trainings tell it."""
+"""demo.json: what happened according to the emulator, the simulator and the logs of the trainings."""
 
 import json
 import platform
@@ -24,23 +24,23 @@ READ_CONTROLS = ("requests", "state", "bill")
 
 
 def read_jobs(local: LocalWorld) -> list[dict[str, Any]]:
-    """Read the jobs with their attempts and timelines."""
+    """Return the items of all jobs."""
     return [row for row in read_table(local) if row["pk"].startswith("JOB#")]
 
 
 def read_table(local: LocalWorld) -> list[dict[str, Any]]:
-    """Read all items of the jobs table, with texts and binaries that hold JSON as what they hold."""
+    """Return all items of the jobs table, with JSON in strings and binaries parsed."""
     pages = local.client("dynamodb").get_paginator("scan").paginate(TableName=local.deployment.outputs["TableName"])
     return [read_item(item) for page in pages for item in page["Items"]]
 
 
 def read_item(item: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """An item with its values as JSON has them."""
+    """Return an item with plain values."""
     return {name: read_value(*next(iter(typed.items()))) for name, typed in item.items()}
 
 
 def read_value(kind: str, value: Any) -> Any:
-    """A value of DynamoDB as JSON has it; a text that holds JSON as what it holds, compressed or not."""
+    """Return a DynamoDB value as a plain value; JSON in strings and compressed binaries is parsed."""
     if kind == "B":
         return read_value("S", zlib.decompress(value).decode())
     if kind == "S" and value[:1] in {"{", "["}:
@@ -51,14 +51,14 @@ def read_value(kind: str, value: Any) -> Any:
 
 
 def read_simulator(local: LocalWorld) -> dict[str, Any]:
-    """What ECS and EC2 were asked, what there is of tasks and instances, and what the instances cost."""
+    """Return the simulator's requests, its tasks and instances, and the cost of the instances."""
     controls = Controls(local.simulator, on_shutdown=lambda: None)
     with local.simulator.clock.lock:
         return {name: controls.call(name, {})[1] for name in READ_CONTROLS}
 
 
 def read_checkpoints(local: LocalWorld, prefix: str = "") -> list[dict[str, Any]]:
-    """All objects of the checkpoints' bucket, with the content of the manifests."""
+    """Return the objects of the checkpoint bucket, with the content of the manifests."""
     s3 = local.client("s3")
     pages = s3.get_paginator("list_objects_v2").paginate(Bucket=CHECKPOINTS, Prefix=prefix)
     rows = []
@@ -71,7 +71,7 @@ def read_checkpoints(local: LocalWorld, prefix: str = "") -> list[dict[str, Any]
 
 
 def read_dead_letters(local: LocalWorld) -> dict[str, int]:
-    """How many messages are in each dead-letter queue."""
+    """Return the number of messages in each dead-letter queue."""
     sqs, count = local.client("sqs"), "ApproximateNumberOfMessages"
     urls = {name: url for name, url in local.deployment.outputs.items() if name.endswith("DeadLetterQueueUrl")}
     return {
@@ -83,7 +83,7 @@ def read_dead_letters(local: LocalWorld) -> dict[str, int]:
 
 
 def read_versions() -> dict[str, str]:
-    """The versions of what took part."""
+    """Return the versions of Python, Relaunch and the tools."""
     found = {
         "python": platform.python_version(),
         "runtime": built_application().runtime,
@@ -96,11 +96,11 @@ def read_versions() -> dict[str, str]:
     return found
 
 
-def collect_evidence(session: Session, told: Mapping[str, Any]) -> dict[str, Any]:
-    """Everything, whatever came of it: `told` is what the story says of itself, and goes first."""
+def collect_evidence(session: Session, summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of demo.json, beginning with the summary of the demo."""
     simulator = read_simulator(session.local)
     return {
-        **told,
+        **summary,
         "versions": read_versions(),
         "jobs": {kind: read_job(session, job_id) for kind, job_id in session.jobs.items()},
         "actions": session.recorder.actions,
@@ -117,7 +117,7 @@ def collect_evidence(session: Session, told: Mapping[str, Any]) -> dict[str, Any
 
 
 def read_job(session: Session, job_id: str) -> dict[str, Any]:
-    """A job as `relaunch explain --json` has it, and what its training wrote, by attempt."""
+    """Return a job as `relaunch explain --json` prints it, with its log by attempt."""
     history, now = session.deps.jobs.load_history(job_id), session.deps.clock.now()
     log = session.read_log(job_id)
     shape = explanation_shape(history, explain(history.job, now), now) if history else {"job_id": job_id}
@@ -125,7 +125,7 @@ def read_job(session: Session, job_id: str) -> dict[str, Any]:
 
 
 def write_evidence(evidence: Mapping[str, Any], file: Path = FILE) -> None:
-    """Write the file whole or not at all: another demo may write it at the same time."""
+    """Write the file atomically: another demo may write it at the same time."""
     partial = file.with_name(f".{file.name}.{time.time_ns()}")
     try:
         partial.write_text(json.dumps(evidence, indent=1, default=datetime.isoformat, ensure_ascii=False) + "\n")

@@ -1,4 +1,4 @@
-"""How a machine is taken away, with a warning and without, and what comes of it."""
+"""Takes a job's machine away, with a warning or without, and shows what Relaunch does."""
 
 import json
 
@@ -11,16 +11,16 @@ from relaunch_local.demo.session import Session
 from relaunch_local.repository import REPOSITORY
 
 WARNING_SECONDS = 6.0
-"""How long ahead a warning comes, in seconds as we live them; on AWS it is 120."""
+"""The time from the warning to the end of the machine, in real time; on AWS it is 120 seconds."""
 EC2_WARNING_SECONDS = 120
 
 WARNING = REPOSITORY / "events" / "aws.ec2.spot-interruption-warning.json"
 
 
 def warn_of_foreign_instance(session: Session) -> None:
-    """Let EC2 warn of a machine that is not ours: the whole account's warnings come, and this one stops nothing.
+    """Publish a warning of an instance of another owner in the account, which Relaunch must ignore.
 
-    It also brings the function up that the warning later on needs within seconds.
+    It also starts the function that has to handle the later warning within seconds.
     """
     event = json.loads(WARNING.read_text())
     instance = event["detail"]["instance-id"]
@@ -31,11 +31,11 @@ def warn_of_foreign_instance(session: Session) -> None:
         "ECS is asked whether the machine is ours",
         lambda request: instance in request.get("filter", ""),
     )
-    session.screen.line(f"EC2 warns of {instance}: not one of ours, ignored", "dim")
+    session.screen.line(f"EC2 warns of {instance}: not one of Relaunch's, ignored", "dim")
 
 
 def interrupt(session: Session, job_id: str, instance: str) -> None:
-    """Let EC2 warn of the interruption of a job's machine, and watch what Relaunch does."""
+    """Interrupt a job's machine with a warning, and watch Relaunch save the intent and stop the task."""
     simulator = session.local.simulator
     with simulator.clock.lock:
         simulator.interrupt(instance, lead_seconds=WARNING_SECONDS * simulator.clock.speed)
@@ -54,7 +54,7 @@ def interrupt(session: Session, job_id: str, instance: str) -> None:
 
 
 def wait_for_save(session: Session, job_id: str) -> int:
-    """Wait until the training has saved on SIGTERM and its stop was understood; return the step it saved."""
+    """Wait until the training has saved on SIGTERM and its stop is classified; return the saved step."""
     stopped = session.expect("the training has saved and stopped", lambda: session.read_log(job_id).find(1, "stopped"))
     step = int(stopped["step"])
     session.screen.line(f"{stopped['signal']}: the training saves step {step} and exits")
@@ -66,7 +66,7 @@ def wait_for_save(session: Session, job_id: str) -> int:
 
 
 def show_checkpoint(session: Session, job_id: str, attempt: int, step: int) -> None:
-    """List the objects of a checkpoint, which is complete."""
+    """Show the objects of a checkpoint, which must be complete."""
     job = session.expect_job(job_id, "the job is in the table", lambda history: history.job)
     checkpoints = str(job.definition.checkpoint_uri)
     prefix = checkpoints.removeprefix("s3://").partition("/")[2]
@@ -78,7 +78,7 @@ def show_checkpoint(session: Session, job_id: str, attempt: int, step: int) -> N
 
 
 def terminate(session: Session, job_id: str, instance: str) -> int:
-    """Take a job's machine away at once; return the step of the last complete checkpoint."""
+    """Terminate a job's machine without a warning; return the step of the newest complete checkpoint."""
     simulator = session.local.simulator
     with simulator.clock.lock:
         simulator.terminate(instance)
@@ -91,7 +91,7 @@ def terminate(session: Session, job_id: str, instance: str) -> int:
 
 
 def newest_step(session: Session, job_id: str) -> int:
-    """The step of a job's newest checkpoint with a manifest; what a lost machine wrote last it may not have logged."""
+    """Return the step of a job's newest checkpoint with a manifest; a lost machine may not have logged it."""
     rows = read_checkpoints(session.local)
     manifests = [row["manifest"] for row in rows if "manifest" in row]
     return max((each["step"] for each in manifests if each["job_id"] == job_id), default=0)

@@ -1,4 +1,4 @@
-"""One performance: the world is opened, both stories are told, what happened is written down, the world is closed."""
+"""Runs the demo: opens a local world, runs both stories, writes demo.json, closes the world."""
 
 import os
 import re
@@ -6,7 +6,6 @@ import traceback
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 from rich.text import Text
@@ -34,17 +33,17 @@ FAILURE_LOG = Path("demo-failure.log")
 
 TIMEOUT_SECONDS = 30.0
 SLOWEST_SECONDS = 900.0
-"""The longest that one thing of the story takes on AWS, a machine from zero; divided by the speed."""
+"""The slowest step on AWS: scaling out from zero; divided by the speed."""
 
-WORLD_ERRORS = (BotoCoreError, ClientError, TransientError, PermanentError, CommandError)
+LOCAL_WORLD_ERRORS = (BotoCoreError, ClientError, TransientError, PermanentError, CommandError)
 
 
 def run_demo(outcome: Outcome, screen: Screen) -> None:
-    """Tell the story in a world of its own, of which nothing is left.
+    """Run both stories in a local world that is removed at the end.
 
     Raises:
-        EmulatorError, NotBuiltError, DeploymentError, OSError: the world cannot be opened; the message says why.
-        UnmetExpectationError: the story did not come true; demo.json and demo-failure.log say what happened instead.
+        EmulatorError, NotBuiltError, DeploymentError, OSError: the local world cannot be opened.
+        UnmetExpectationError: a story did not go as expected; see demo.json and demo-failure.log.
     """
     screen.console.print(Text("Relaunch: a push and an upload, on this machine, without an account", style="bold"))
     settings = LocalWorldSettings(speed=outcome.speed, training=outcome.training)
@@ -55,43 +54,43 @@ def run_demo(outcome: Outcome, screen: Screen) -> None:
         outcome.seconds["deployed"] = screen.seconds
         session = open_session(local, screen, outcome.speed)
         run_stories(session, outcome)
-    screen.line("everything is taken down", "dim")
+    screen.line("the local world is removed", "dim")
     outcome.seconds["ended"] = screen.seconds
 
 
 def open_world(stack: ExitStack, settings: LocalWorldSettings, screen: Screen) -> LocalWorld:
-    """Open a local world until the stack is closed, and say how far it is."""
+    """Open a local world until the stack is closed, and show the progress."""
     with screen.status_line("one moment"):
         return stack.enter_context(local_world(settings, lambda text: screen.line(shorten_url(text))))
 
 
 def shorten_url(text: str) -> str:
-    """Leave out what is random in the path of a Function URL in the emulator, and longer than half a line."""
+    """Shorten the random part of the emulator's Function URLs, which is longer than half a line."""
     return re.sub(r"(/lambda-url/)\w+/", r"\1…/", text)
 
 
 @contextmanager
 def without_aws_settings() -> Iterator[None]:
-    """Keep the user's AWS settings and proxies away: everything here is on loopback, with its own credentials."""
-    kept = dict(os.environ)
-    for name in kept:
+    """Remove the user's AWS settings and proxies from the environment, and restore them at the end."""
+    environment = dict(os.environ)
+    for name in environment:
         if name.upper().startswith("AWS_") or name.upper().endswith("_PROXY"):
             del os.environ[name]
     try:
         yield
     finally:
         os.environ.clear()
-        os.environ.update(kept)
+        os.environ.update(environment)
 
 
 def open_session(local: LocalWorld, screen: Screen, speed: float) -> Session:
-    """Let the recorder listen, and register the job definitions of examples/."""
+    """Start recording, and register the job definitions of examples/."""
     os.environ.update(local.environment())
     recorder = Recorder(lambda: evidence.read_jobs(local))
     with local.simulator.clock.lock:
         local.simulator.subscribe(recorder.record)
-    timeout = TIMEOUT_SECONDS + SLOWEST_SECONDS / speed
-    session = Session(local, AwsConnection(STACK), screen, recorder, timeout)
+    timeout_seconds = TIMEOUT_SECONDS + SLOWEST_SECONDS / speed
+    session = Session(local, AwsConnection(STACK), screen, recorder, timeout_seconds)
     deps, text = session.deps, DEFINITIONS.read_text()
     definitions = parse_definitions(text, DEFINITIONS.name, load_catalogue())
     changes = compare_definitions(definitions, deps.definitions.list_definitions(), prune=False)
@@ -101,10 +100,10 @@ def open_session(local: LocalWorld, screen: Screen, speed: float) -> Session:
 
 
 def run_stories(session: Session, outcome: Outcome) -> None:
-    """Tell both stories, and write down what happened, also when it is not what should have happened.
+    """Run both stories and write demo.json, also when one does not go as expected.
 
     Raises:
-        UnmetExpectationError: the story did not come true.
+        UnmetExpectationError: a story did not go as expected.
     """
     try:
         for run_story in (run_push_story, run_upload_story):
@@ -112,37 +111,32 @@ def run_stories(session: Session, outcome: Outcome) -> None:
             outcome.endings.append(result)
             outcome.seconds[result.kind] = session.screen.seconds
         check_final_state(session)
-    except (UnmetExpectationError, *WORLD_ERRORS) as error:
+    except (UnmetExpectationError, *LOCAL_WORLD_ERRORS) as error:
         outcome.result, outcome.problem = "failed", str(error)
         write_failure(session, outcome)
         raise UnmetExpectationError(str(error)) from error
     outcome.result = "succeeded"
-    evidence.write_evidence(gather(session, outcome))
-    session.screen.heading("What it came to")
+    evidence.write_evidence(evidence.collect_evidence(session, outcome.summary()))
+    session.screen.heading("Results")
     session.screen.show(drawings.draw_results(outcome.endings))
     session.screen.line(drawings.describe_bill(evidence.read_simulator(session.local)["bill"]))
 
 
 def check_final_state(session: Session) -> None:
-    """Insist that no machine has a task left, and that no message was given up."""
+    """Check that no machine has a task left, and that the dead-letter queues are empty."""
     instances = evidence.read_simulator(session.local)["state"]["instances"]
     busy = [each["instance_id"] for each in instances if each["tasks"]]
     session.require(not busy, f"no machine has a task left, but {', '.join(busy)}")
-    given_up = [name for name, count in evidence.read_dead_letters(session.local).items() if count]
-    session.require(not given_up, f"no message is given up, but there are some in {', '.join(given_up)}")
-
-
-def gather(session: Session, outcome: Outcome) -> dict[str, Any]:
-    """What happened, with what the demo says of itself."""
-    return evidence.collect_evidence(session, outcome.summary())
+    dead_letters = [name for name, count in evidence.read_dead_letters(session.local).items() if count]
+    session.require(not dead_letters, f"no dead letters, but there are some in {', '.join(dead_letters)}")
 
 
 def write_failure(session: Session, outcome: Outcome) -> None:
-    """Write what happened, as far as that can be had, and what the emulator and the functions in it said."""
+    """Write demo.json if possible, and the log of the emulator and its functions."""
     with FAILURE_LOG.open("w") as log:
         log.write(traceback.format_exc())
         try:
-            evidence.write_evidence(gather(session, outcome))
-        except WORLD_ERRORS:
+            evidence.write_evidence(evidence.collect_evidence(session, outcome.summary()))
+        except LOCAL_WORLD_ERRORS:
             log.write(f"\nand then\n{traceback.format_exc()}")
         log.write(f"\n{session.local.emulator_log.read_text(errors='replace')}")

@@ -1,4 +1,4 @@
-"""Where the story is played: what can be value of the local world, and how long it is waited for."""
+"""What the stories of the demo use: the local world, and waiting for what is expected in it."""
 
 import time
 from collections.abc import Callable
@@ -23,12 +23,12 @@ CONTAINER = "main"
 
 
 class UnmetExpectationError(Exception):
-    """Something that belongs to the story did not come true, or not in time; the message says what."""
+    """Something expected did not happen, or not in time; the message says what."""
 
 
 @dataclass
 class Session:
-    """The world in which the story is played, through the eyes of the `relaunch` command and of a recorder."""
+    """The local world, the connection of the `relaunch` command to it, the terminal and the recorder."""
 
     local: LocalWorld
     connection: AwsConnection
@@ -36,20 +36,20 @@ class Session:
     recorder: Recorder
     timeout_seconds: float
     jobs: dict[str, str] = field(default_factory=dict)
-    """The id of the job of each story."""
+    """The job id of each story."""
     logs: dict[str, TrainingLog] = field(default_factory=dict)
     _readers: dict[str, JobLogs] = field(default_factory=dict)
 
     @property
     def deps(self) -> Dependencies:
-        """The ports of the deployed stack, with the root user's credentials."""
+        """The dependencies of the deployed stack, with the root user's credentials."""
         return self.connection.deps
 
     def expect(self, what: str, poll: Callable[[], Value | None], *, is_silent: bool = False) -> Value:
-        """Look until there is something to see, and say what is waited for unless `is_silent`.
+        """Poll until there is a value, and return it; show what is waited for unless `is_silent`.
 
         Raises:
-            UnmetExpectationError: it did not come in time.
+            UnmetExpectationError: it did not happen in time.
         """
         deadline = time.monotonic() + self.timeout_seconds
         with nullcontext() if is_silent else self.screen.status_line(what):
@@ -60,10 +60,10 @@ class Session:
         return value
 
     def expect_job(self, job_id: str, what: str, poll: Callable[[JobHistory], Value | None]) -> Value:
-        """Look at a job until there is something to see; a job that is over gives no more hope.
+        """Poll a job until there is a value, and return it.
 
         Raises:
-            UnmetExpectationError: it did not come in time, or the job ended before.
+            UnmetExpectationError: it did not happen in time, or the job ended before.
         """
 
         def poll_job() -> Value | None:
@@ -77,43 +77,43 @@ class Session:
 
         return self.expect(what, poll_job)
 
-    def expect_request(self, action: str, what: str, is_meant: Callable[[dict[str, Any]], bool]) -> RecordedRequest:
-        """Wait for a request that ECS has carried out.
+    def expect_request(self, action: str, what: str, matches: Callable[[dict[str, Any]], bool]) -> RecordedRequest:
+        """Wait for a successful request to ECS.
 
         Raises:
-            UnmetExpectationError: it did not come in time.
+            UnmetExpectationError: it did not happen in time.
         """
 
         def poll() -> RecordedRequest | None:
             with self.local.simulator.clock.lock:
                 requests = list(self.local.simulator.requests)
             done = (each for each in requests if each.action == action and each.outcome[0] == "ok")
-            return next((each for each in done if is_meant(each.parameters)), None)
+            return next((each for each in done if matches(each.parameters)), None)
 
         return self.expect(what, poll)
 
     def expect_running(self, job_id: str, attempt: int) -> Instance:
-        """Wait until the task of an attempt runs; return its machine.
+        """Wait until the task of an attempt is RUNNING; return its instance.
 
-        ECS is watched, not the table: the training goes on, whenever Relaunch hears of it.
+        The events of ECS are read, not the jobs table: the training does not wait for Relaunch.
 
         Raises:
-            UnmetExpectationError: it did not come in time.
+            UnmetExpectationError: it did not happen in time.
         """
         simulator, started_by = self.local.simulator, f"{job_id}/{attempt}"
 
         def poll() -> Instance | None:
             with simulator.clock.lock:
-                news = [event["detail"] for event in self.recorder.events if event["source"] == "aws.ecs"]
+                details = [event["detail"] for event in self.recorder.events if event["source"] == "aws.ecs"]
                 instances = {instance.arn: instance for instance in simulator.instances.by_id.values()}
-            running = (each for each in news if each.get("lastStatus") == "RUNNING")
+            running = (each for each in details if each.get("lastStatus") == "RUNNING")
             arns = (each["containerInstanceArn"] for each in running if each.get("startedBy") == started_by)
             return next((instances[arn] for arn in arns), None)
 
         return self.expect(f"attempt {attempt} runs: a machine comes from zero, registers, pulls the image", poll)
 
     def read_log(self, job_id: str) -> TrainingLog:
-        """Read on in what the tasks of a job wrote."""
+        """Return the log of a job's training, with all lines that are there by now."""
         log = self.logs.setdefault(job_id, TrainingLog())
         reader = self._readers.setdefault(job_id, JobLogs(self.connection.logs, CONTAINER))
         history = self.deps.jobs.load_history(job_id)
@@ -123,10 +123,10 @@ class Session:
         return log
 
     def require(self, is_true: bool, what: str) -> None:
-        """Insist on something that must be true by now.
+        """Check a condition.
 
         Raises:
-            UnmetExpectationError: it is not.
+            UnmetExpectationError: the condition is false.
         """
         if not is_true:
             raise UnmetExpectationError(what)

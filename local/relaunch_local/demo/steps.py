@@ -1,4 +1,4 @@
-"""The parts that both stories are made of: each waits for one thing, says it, and answers what follows from it."""
+"""The steps that both stories share: each waits for something and shows it."""
 
 from typing import Any
 
@@ -14,11 +14,11 @@ from relaunch_local.ecs.engine.model import Instance
 from relaunch_local.stack.training_cluster import Training
 
 PLAIN_STEPS = 20
-"""Without a terminal every so many steps are a line."""
+"""Without a terminal, a line is printed every so many steps."""
 
 
 def wait_for_acceptance(session: Session, kind: str) -> str:
-    """Wait for a job that was not there before; return its id."""
+    """Wait for a new job; return its id."""
 
     def poll() -> JobSummary | None:
         summaries, _ = session.deps.jobs.list_jobs(len(session.jobs) + 1)
@@ -31,7 +31,7 @@ def wait_for_acceptance(session: Session, kind: str) -> str:
 
 
 def show_revision(session: Session, job_id: str) -> None:
-    """Show what there is to choose from, and what the job is pinned to."""
+    """Show the revisions of the family, and the one that the job is pinned to."""
     ecs = session.local.client("ecs")
     job = session.expect_job(job_id, "the job is in the table", lambda history: history.job)
     family = job.revision.family
@@ -57,26 +57,26 @@ def show_revision(session: Session, job_id: str) -> None:
 
 
 def wait_for_launch(session: Session, job_id: str, attempt: int) -> RecordedRequest:
-    """Wait until ECS has carried out the RunTask of an attempt."""
+    """Wait for the successful RunTask request of an attempt."""
     started_by = f"{job_id}/{attempt}"
     what = f"RunTask of attempt {attempt}"
     return session.expect_request("RunTask", what, lambda request: request.get("startedBy") == started_by)
 
 
 def show_selection(session: Session, job_id: str, attempt: int) -> None:
-    """Show the table of which an attempt's offering is the first."""
+    """Show the table of offerings that an attempt was selected from."""
     selection = session.expect_job(job_id, "its selection is stored", lambda history: selection_of(history, attempt))
     show_choice(session, job_id, attempt)
     session.screen.show(Text(), drawings.draw_selection(selection, session.screen.table_width))
 
 
 def selection_of(history: JobHistory, attempt: int) -> Any:
-    """The stored selection of an attempt; None while there is none."""
+    """Return the stored selection of an attempt, if any."""
     return next((each for each in history.selections if each.attempt_number == attempt), None)
 
 
 def show_origin(session: Session, request: RecordedRequest) -> None:
-    """Say what a derived revision is made of: tags of images move, and attempt 2 is to run the code of attempt 1."""
+    """Show the origin of a derived revision, which pins the image so that attempt 2 runs the code of attempt 1."""
     family, _, revision = request.parameters["taskDefinition"].rpartition("/")[2].partition(":")
     with session.local.simulator.clock.lock:
         made = [each for each in session.local.simulator.requests if each.action == "RegisterTaskDefinition"]
@@ -87,12 +87,12 @@ def show_origin(session: Session, request: RecordedRequest) -> None:
 
 
 def attempt_of(history: JobHistory, number: int) -> Attempt | None:
-    """An attempt by its number; None while there is none."""
+    """Return an attempt by its number, if any."""
     return next((each for each in history.attempts if each.number == number), None)
 
 
 def show_choice(session: Session, job_id: str, number: int) -> None:
-    """Say what an attempt was launched on."""
+    """Show the offering that an attempt was launched on."""
     attempt = session.expect_job(
         job_id, f"attempt {number} has a placement try", lambda history: attempt_of(history, number)
     )
@@ -103,16 +103,16 @@ def show_choice(session: Session, job_id: str, number: int) -> None:
 
 
 def wait_for_running(session: Session, job_id: str, number: int) -> Instance:
-    """Wait until an attempt's task runs; return its machine."""
+    """Wait until the task of an attempt is RUNNING; return its instance."""
     instance = session.expect_running(job_id, number)
     session.screen.line(f"attempt {number} is RUNNING on {instance.instance_id} in {instance.zone}")
     return instance
 
 
 def watch_training(session: Session, job_id: str, attempt: int, training: Training, *, until: int) -> None:
-    """Watch the loss until this step was taken."""
+    """Show the loss until this step is reached."""
     shown = session.read_log(job_id).first_step(attempt)
-    with session.screen.status_line("the first step") as move:
+    with session.screen.status_line("the first step") as update:
 
         def poll() -> bool | None:
             nonlocal shown
@@ -120,11 +120,8 @@ def watch_training(session: Session, job_id: str, attempt: int, training: Traini
             last = log.last_step(attempt)
             if last:
                 start = f"step {last:>3}/{training.steps}  "
-                move(
-                    Text(start).append(
-                        drawings.draw_loss_curve(log.loss_curve(), session.screen.line_width - len(start))
-                    )
-                )
+                curve = drawings.draw_loss_curve(log.loss_curve(), session.screen.line_width - len(start))
+                update(Text(start).append(curve))
             if not session.screen.is_live and last // PLAIN_STEPS > shown // PLAIN_STEPS:
                 shown = last
                 session.screen.line(f"step {last:>3}/{training.steps}  loss {log.losses(attempt)[last]:.4f}")
@@ -135,7 +132,7 @@ def watch_training(session: Session, job_id: str, attempt: int, training: Traini
 
 
 def wait_for_relaunch(session: Session, job_id: str, first: RecordedRequest) -> None:
-    """Wait for the second attempt, on another offering."""
+    """Wait for the second attempt, which must be on another offering."""
     request = wait_for_launch(session, job_id, 2)
     show_choice(session, job_id, 2)
     before, after = (each.parameters["capacityProviderStrategy"] for each in (first, request))
@@ -143,7 +140,7 @@ def wait_for_relaunch(session: Session, job_id: str, first: RecordedRequest) -> 
 
 
 def show_rejected_now(session: Session, job_id: str) -> None:
-    """Say what is avoided since the interruption."""
+    """Show the offerings that are rejected because of the interruption."""
     selection = session.expect_job(job_id, "its selection is stored", lambda history: selection_of(history, 2))
     for row in selection.rows:
         if row["filter"] == "capacity-memory":
@@ -151,10 +148,10 @@ def show_rejected_now(session: Session, job_id: str) -> None:
 
 
 def wait_for_resume(session: Session, job_id: str, expected_step: int) -> int:
-    """Wait until the second attempt says from where it goes on."""
+    """Wait until the second attempt has resumed; return the step it resumed from."""
     resumed = session.expect("the training has resumed", lambda: session.read_log(job_id).find(2, "resumed"))
     session.require(resumed["step"] == expected_step, f"resumed from step {expected_step}, not {resumed['step']}")
     last = session.read_log(job_id).last_step(1)
-    again = f"; what was learned up to step {last} is learned again" if last > expected_step else ", nothing is lost"
+    again = f"; the steps up to {last} are repeated" if last > expected_step else ", nothing is lost"
     session.screen.line(Text(f"resumed from step {expected_step}", style="bold green").append(again))
     return expected_step

@@ -1,4 +1,4 @@
-"""The story: a push whose machine is taken away with a warning, and an upload whose machine is lost without one."""
+"""The two stories: a push whose machine is interrupted with a warning, and an upload whose machine is terminated."""
 
 from collections.abc import Mapping
 from itertools import groupby
@@ -10,7 +10,7 @@ from relaunch.core.jobs.job import JobState
 from relaunch.ports import JobHistory
 from relaunch_cli.views.jobs import render_timeline
 from relaunch_local.demo import drawings, interruption, steps
-from relaunch_local.demo.delivery import deliver_push, send
+from relaunch_local.demo.delivery import send, sign_push
 from relaunch_local.demo.outcome import JobResult
 from relaunch_local.demo.reference_run import train_uninterrupted
 from relaunch_local.demo.session import Session
@@ -21,11 +21,11 @@ ACCEPTED, UNAUTHORIZED = 202, 401
 UPLOAD = "images/batch 7.manifest"
 
 WARNED_AFTER, LOST_AFTER = 1.75, 2.5
-"""When the machine is taken away, in intervals between checkpoints: early, so that enough is left to be stopped in."""
+"""When the machine is taken away, in checkpoint intervals; early, so that the training has not finished before."""
 
 
 def run_push_story(session: Session, training: Training) -> JobResult:
-    """A push: everything in detail; the machine is warned of, and the training saves on SIGTERM."""
+    """Run the story of the push in detail: after a spot warning the training saves on SIGTERM and is relaunched."""
     screen = session.screen
     interruption.warn_of_foreign_instance(session)
     screen.heading("A push to GitHub")
@@ -45,7 +45,7 @@ def run_push_story(session: Session, training: Training) -> JobResult:
     screen.heading("A spot warning")
     interruption.interrupt(session, job_id, host.instance_id)
     saved = interruption.wait_for_save(session, job_id)
-    screen.heading("It goes on elsewhere")
+    screen.heading("It resumes on another machine")
     steps.wait_for_relaunch(session, job_id, request)
     steps.show_rejected_now(session, job_id)
     result = finish(session, job_id, training, "push", expected_step=saved)
@@ -54,14 +54,14 @@ def run_push_story(session: Session, training: Training) -> JobResult:
 
 
 def send_push(session: Session) -> None:
-    """Send a forged delivery, which is refused, and a signed one."""
+    """Send a forged delivery, which must be refused, and a signed one."""
     url = session.local.deployment.webhook_url
-    forged = deliver_push("not the secret")
+    forged = sign_push("not the secret")
     status = send(url, forged)
     session.recorder.record_action("forged push", status=status, delivery=forged.headers["X-GitHub-Delivery"])
     session.require(status == UNAUTHORIZED, f"a forged push is refused with 401, not {status}")
     session.screen.line("a forged push: 401, refused", "dim")
-    delivery = deliver_push(session.local.deployment.webhook_secret)
+    delivery = sign_push(session.local.deployment.webhook_secret)
     status = send(url, delivery)
     session.recorder.record_action("push", status=status, delivery=delivery.headers["X-GitHub-Delivery"])
     session.require(status == ACCEPTED, f"a signed push is accepted with 202, not {status}")
@@ -70,7 +70,7 @@ def send_push(session: Session) -> None:
 
 
 def run_upload_story(session: Session, training: Training) -> JobResult:
-    """An upload, in short; its machine is gone at once, and the training resumes from its last checkpoint."""
+    """Run the story of the upload: its machine is terminated, and it is relaunched from the newest checkpoint."""
     screen = session.screen
     screen.heading("An upload to S3")
     session.recorder.record_action("upload", bucket=DATASETS, key=UPLOAD)
@@ -81,7 +81,7 @@ def run_upload_story(session: Session, training: Training) -> JobResult:
     steps.show_choice(session, job_id, 1)
     host = steps.wait_for_running(session, job_id, 1)
     steps.watch_training(session, job_id, 1, training, until=round(LOST_AFTER * training.checkpoint_every))
-    screen.heading("The machine is gone, without a warning")
+    screen.heading("The machine is terminated without a warning")
     saved = interruption.terminate(session, job_id, host.instance_id)
     steps.wait_for_relaunch(session, job_id, request)
     result = finish(session, job_id, training, "upload", expected_step=saved)
@@ -90,7 +90,7 @@ def run_upload_story(session: Session, training: Training) -> JobResult:
 
 
 def finish(session: Session, job_id: str, training: Training, kind: str, *, expected_step: int) -> JobResult:
-    """Watch the second attempt to the end, and compare it with the same training left alone."""
+    """Watch the second attempt to its end, and compare the result with an uninterrupted training."""
     steps.wait_for_running(session, job_id, 2)
     resumed = steps.wait_for_resume(session, job_id, expected_step)
     steps.watch_training(session, job_id, 2, training, until=training.steps)
@@ -107,33 +107,33 @@ def finish(session: Session, job_id: str, training: Training, kind: str, *, expe
 
 
 def show_timeline(session: Session, job_id: str) -> None:
-    """Show every transition of a job."""
+    """Show the timeline of a job."""
     history = session.expect_job(job_id, "the job is in the table", lambda history: history)
     session.screen.heading(f"The timeline of {job_id}")
     session.screen.show(render_timeline(history.timeline, session.deps.clock.now()))
 
 
 def show_states(session: Session, job_id: str) -> None:
-    """Show the states a job went through, in one line."""
+    """Show the states of a job in one line."""
     history = session.expect_job(job_id, "the job is in the table", lambda history: history)
     states = [state for state, _ in groupby(entry.state.value for entry in history.timeline)]
     session.screen.line(" → ".join(states))
 
 
 def succeeded(history: JobHistory) -> JobHistory | None:
-    """The history of a job that has succeeded."""
+    """Return the history if the job has succeeded."""
     return history if history.job.state is JobState.SUCCEEDED else None
 
 
 def steps_taken_twice(session: Session, job_id: str, resumed_step: int) -> int:
-    """How many steps of the first attempt were taken once more."""
+    """Return how many steps of the first attempt the second one repeated."""
     return max(session.read_log(job_id).last_step(1) - resumed_step, 0)
 
 
-def compare(session: Session, result: JobResult, alone: Mapping[str, Any]) -> None:
-    """Insist that the interruption has changed nothing: the same loss and the same weights, to the last bit."""
+def compare(session: Session, result: JobResult, uninterrupted: Mapping[str, Any]) -> None:
+    """Check that the result has the loss and the weights of an uninterrupted training, bit for bit."""
     session.require(
-        (result.loss, result.weights_sha256) == (alone["loss"], alone["weights_sha256"]),
-        f"{result.job_id} ends as an uninterrupted training: loss {alone['loss']}, not {result.loss}",
+        (result.loss, result.weights_sha256) == (uninterrupted["loss"], uninterrupted["weights_sha256"]),
+        f"{result.job_id} ends as an uninterrupted training: loss {uninterrupted['loss']}, not {result.loss}",
     )
     session.screen.line(f"loss {result.loss:.6f}, weights {result.weights_sha256[:8]}…: the same bits as uninterrupted")

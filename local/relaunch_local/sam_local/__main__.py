@@ -21,7 +21,7 @@ from relaunch_local.sam_local.image import ensure_image
 from relaunch_local.sam_local.samples import FUNCTIONS, is_handled, samples
 from relaunch_local.stack.build import BUILD, NotBuiltError
 from relaunch_local.stack.deployment import SAM, DeploymentError
-from relaunch_local.stack.emulator import LOOPBACK, EmulatorError
+from relaunch_local.stack.emulator import LOOPBACK, REGION, EmulatorError, free_port
 from relaunch_local.stack.local_world import LocalWorld, local_world
 from relaunch_local.stack.process_guard import start_guarded
 
@@ -86,10 +86,8 @@ def container_environment(world: LocalWorld, docker: Docker, stack: ExitStack) -
 @contextmanager
 def serving_functions(docker: Docker, environment: Mapping[str, Mapping[str, str]]) -> Iterator[Any]:
     """Run `sam local start-lambda`; yield a client that invokes functions by their logical ids."""
-    with tempfile.TemporaryDirectory(prefix="relaunch-sam-") as folder, socket.socket() as free:
-        free.bind((LOOPBACK, 0))
-        port = free.getsockname()[1]
-        free.close()
+    with tempfile.TemporaryDirectory(prefix="relaunch-sam-") as folder:
+        port = free_port()
         variables = Path(folder) / "environment.json"
         variables.write_text(json.dumps(environment))
         write_template(next(iter(environment.values())))
@@ -101,7 +99,7 @@ def serving_functions(docker: Docker, environment: Mapping[str, Mapping[str, str
         work.mkdir()
         # With credentials SAM would call STS and wait for the response.
         own = {"PATH": os.environ["PATH"], "HOME": folder, "DOCKER_HOST": docker.url, "SAM_CLI_TELEMETRY": "0"}
-        own |= {"AWS_DEFAULT_REGION": "eu-central-1", "LANG": "C.UTF-8"}
+        own |= {"AWS_DEFAULT_REGION": REGION, "LANG": "C.UTF-8"}
         process = start_guarded(command, environment=own, folder=work, log=log)
         try:
             yield wait_for_client(port, log)
@@ -127,7 +125,7 @@ def wait_for_client(port: int, log: Path) -> Any:
     client = boto3.client(
         "lambda",
         endpoint_url=f"http://{LOOPBACK}:{port}",
-        region_name="eu-central-1",
+        region_name=REGION,
         aws_access_key_id="none",
         aws_secret_access_key="none",  # noqa: S106 - SAM CLI takes any
         config=Config(read_timeout=180, retries={"total_max_attempts": 1}),

@@ -1,6 +1,4 @@
 import io
-import os
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,14 +8,9 @@ from rich.console import Console
 from fakes.builders import make_job
 from relaunch.core.jobs.job import JobState
 from relaunch.ports import JobHistory
-from relaunch_local.demo import command
-from relaunch_local.demo.outcome import Outcome
 from relaunch_local.demo.recorder import Recorder
-from relaunch_local.demo.runner import TRAINING, shorten_url, without_aws_settings
 from relaunch_local.demo.screen import Screen
 from relaunch_local.demo.session import Session, UnmetExpectationError
-from relaunch_local.stack.build import NotBuiltError
-from relaunch_local.stack.emulator import EmulatorError
 
 
 def make_session(history: JobHistory | None = None, timeout_seconds: float = 0.0) -> Session:
@@ -54,81 +47,3 @@ class TestExpect:
 
         with pytest.raises(UnmetExpectationError, match="two and two are five"):
             session.require(False, "two and two are five")
-
-
-class TestCommand:
-    @pytest.fixture(autouse=True)
-    def _in_a_folder_of_its_own(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.chdir(tmp_path)
-
-    def run(self, monkeypatch: pytest.MonkeyPatch, error: Exception) -> tuple[int, Outcome]:
-        def fail(_outcome: Outcome, _screen: Screen) -> None:
-            raise error
-
-        monkeypatch.setattr(command, "run_demo", fail)
-        outcome = Outcome(40.0, TRAINING)
-        return command.run(outcome, Screen(Console(quiet=True))), outcome
-
-    def test_what_keeps_the_world_from_opening_is_said_in_one_line(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        code, outcome = self.run(monkeypatch, NotBuiltError("the application is not built: run `make build`"))
-
-        assert code == 2
-        assert outcome.result == "not opened"
-        assert capsys.readouterr().err == "demo: the application is not built: run `make build`\n"
-
-    def test_a_long_error_goes_to_a_file_but_for_its_first_line(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-    ) -> None:
-        code, _ = self.run(monkeypatch, EmulatorError("the emulator did not start:\nTraceback\nno memory"))
-
-        assert code == 2
-        assert capsys.readouterr().err == ("demo: the emulator did not start; what it said is in demo-failure.log\n")
-        assert (tmp_path / "demo-failure.log").read_text() == "Traceback\nno memory"
-
-    def test_a_port_that_cannot_be_had_is_named_as_what_it_is(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        self.run(monkeypatch, OSError(98, "Address already in use"))
-
-        assert capsys.readouterr().err == (
-            "demo: the local world cannot be opened: [Errno 98] Address already in use\n"
-        )
-
-    def test_a_story_that_does_not_come_true_says_where_to_look(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        code, _ = self.run(monkeypatch, UnmetExpectationError("not within 5 s: a unicorn"))
-        said = capsys.readouterr().err
-
-        assert code == 1
-        assert said.startswith("demo: not within 5 s: a unicorn\n")
-        assert "demo.json" in said
-        assert "demo-failure.log" in said
-
-    @pytest.mark.parametrize("text", ["0", "-1", "101", "nan", "fast"])
-    def test_a_speed_that_makes_no_sense_is_refused(self, text: str, capsys: pytest.CaptureFixture[str]) -> None:
-        with pytest.raises(SystemExit) as ended:
-            command.show(["--speed", text])
-
-        assert ended.value.code == 2
-        assert "--speed" in capsys.readouterr().err
-
-
-def test_the_users_aws_settings_and_proxies_are_kept_away_and_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_PROFILE", "production")
-    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
-    with without_aws_settings():
-        assert "AWS_PROFILE" not in os.environ
-        assert "https_proxy" not in os.environ
-        os.environ["AWS_REGION"] = "eu-central-1"
-
-    assert os.environ["AWS_PROFILE"] == "production"
-    assert os.environ.get("AWS_REGION") != "eu-central-1"
-
-
-def test_a_function_url_fits_on_the_line() -> None:
-    url = "http://127.0.0.1:40215/_aws/lambda-url/x451waak2z20tap8dc9v0zq9zln3mppo/"
-
-    assert shorten_url(f"the webhook is at {url}") == "the webhook is at http://127.0.0.1:40215/_aws/lambda-url/…/"
