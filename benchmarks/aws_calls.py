@@ -1,4 +1,4 @@
-"""AWS calls by name: what each function asks for in each situation, taken down on the wire."""
+"""The AWS calls of each function in each situation, recorded on the wire."""
 
 from collections import Counter
 
@@ -11,7 +11,7 @@ WRITES = frozenset({"TransactWriteItems", "PutItem", "UpdateItem", "DeleteItem"}
 
 
 def measure(session: Session) -> list[Table]:
-    """Return the calls of every step of the recording."""
+    """Return the calls of all recorded steps."""
     rows = [_row(step) for step in session.recording.steps]
     return [
         Table(
@@ -24,7 +24,7 @@ def measure(session: Session) -> list[Table]:
                 "execution environment lives:",
                 "spot prices, the snapshot of offerings (GetItem), the webhook's secret. "
                 "DescribeTaskDefinition is submit_job's.",
-                "Refused: by a condition on the item, or because the stand-in for AWS does not have it.",
+                "Refused: by a condition on the item, or because the replacement for AWS does not have it.",
             ),
         )
     ]

@@ -1,4 +1,4 @@
-"""The functions as `make build` leaves them: bytecode included, with the layers that the template gives to each."""
+"""The functions as `make build` builds them: with bytecode, and with their layers."""
 
 import json
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ assert not answer.get("batchItemFailures") and not answer.get("error"), answer
 
 @cache
 def template() -> Mapping[str, Any]:
-    """Return the template of the build.
+    """Return the built template.
 
     Raises:
         NotBuiltError: the application is not built, or has changed since.
@@ -45,19 +45,19 @@ def template() -> Mapping[str, Any]:
 
 
 def logical_id(package: str) -> str:
-    """Return the function's name in the template."""
+    """Return the logical id of a function."""
     return "".join(word.title() for word in package.split("_")) + "Function"
 
 
 def folders(package: str) -> tuple[str, ...]:
-    """Return what Lambda has on the path for this function: its own folder, then its layers."""
+    """Return the function's Python path on Lambda: its own folder, then its layers."""
     properties = template()["Resources"][logical_id(package)]["Properties"]
     layers = [BUILD / layer["Ref"] / "python" for layer in properties["Layers"]]
     return tuple(str(folder) for folder in (BUILD / logical_id(package), *layers))
 
 
 def environment(package: str, url: str, bundle: Path) -> dict[str, str]:
-    """Return the variables of the function, as the template sets them, with AWS at `url`."""
+    """Return the environment of a function as the template sets it, with AWS at `url`."""
     queues = f"{url}/{ACCOUNT}"
     return {
         **aws_environment(url, str(bundle), *folders(package)),
@@ -80,7 +80,7 @@ def environment(package: str, url: str, bundle: Path) -> dict[str, str]:
 
 
 def handling(package: str, event: object, folder: Path) -> str:
-    """Return code that lets the function handle an event, and that fails when the function says that it could not."""
+    """Return code that invokes the function with an event, and fails if the function reports an error."""
     file = folder / "event.json"
     file.write_text(json.dumps(event))
     return HANDLE.format(package=package, event=str(file))

@@ -1,7 +1,7 @@
-"""From a fresh process to the first handled event, and the memory of it, for every function but the webhook.
+"""The time from a fresh process to the first handled event, and its memory, for all functions but the webhook.
 
-The built artifacts are measured, with recorded answers of AWS over TLS. Beside each: boto3, as pip installs it, making
-the same clients and calling nothing; and as the floor a bare interpreter.
+The built artifacts are measured, with recorded responses of AWS over TLS. Compared with boto3, as pip installs it,
+which creates the same clients and calls nothing, and with a bare interpreter.
 """
 
 import sysconfig
@@ -31,7 +31,7 @@ BARE = "bare interpreter"
 
 
 def measure(session: Session) -> list[Table]:
-    """Measure every function beside its peer."""
+    """Measure every function and its peer."""
     recording = session.recording
     steps = [recording.step(function, situation) for function, situation in FIRST_EVENTS.items()]
     samples: dict[str, list[Sample]] = {}
@@ -53,7 +53,7 @@ def _measure_round(recording: Recording, steps: list[Step]) -> dict[str, Sample]
 
 
 def measure_step(recording: Recording, step: Step, folder: Path) -> Sample:
-    """Let a fresh process handle the event of a step, with the answers that were recorded."""
+    """Measure a fresh process that handles the event of a step, with the recorded responses."""
     recording.server.replay(step.exchanges)
     code = handling(step.function, step.event, folder)
     sample = measure_process(code, environment(step.function, recording.server.url, recording.bundle))

@@ -1,7 +1,7 @@
-"""The local world: how long until it is ready, and from a push until its task runs.
+"""The time until the local world is ready, and from a push until its task runs.
 
-The world is the one of `make demo`: the template deployed by SAM CLI into the emulator, beside the ECS simulator, whose
-delays are divided by its speed. One round, whatever was asked for.
+The world is that of `make demo`: the template deployed by SAM CLI into the emulator, and the ECS simulator, whose
+delays are divided by its speed. There is one round only.
 """
 
 import json
@@ -31,7 +31,7 @@ LOOK_SECONDS = 0.1
 
 
 def measure(_session: Session) -> list[Table]:
-    """Make a world, and carry one push through it."""
+    """Open a local world and process one push in it."""
     started = time.perf_counter()
     reported: list[tuple[str, float]] = []
     settings = LocalWorldSettings()

@@ -1,6 +1,6 @@
-"""The calls of one job, recorded: what each built function is invoked with, and what it asks of AWS.
+"""Records the life of one job: the events that the built functions are invoked with, and their calls to AWS.
 
-AWS is moto and our ECS simulator behind the stand-in, which takes everything down.
+AWS is moto and the ECS simulator behind the replay server, which records the calls.
 """
 
 import json
@@ -22,6 +22,7 @@ from benchmarks.certificates import write_certificate
 from benchmarks.errors import NotMeasurableError
 from benchmarks.fresh_process import measure
 from benchmarks.replay_server import Exchange, ReplayServer, serve_replay
+from fakes import webhook
 from fakes.aws import create_jobs_table
 from relaunch.adapters.aws.dynamodb.store import DynamoDbJobs
 from relaunch.adapters.definition_file.parser import parse_definitions
@@ -33,16 +34,14 @@ from relaunch_local.stack.account import CHECKPOINTS, push_image
 from relaunch_local.stack.emulator import REGION, Emulator
 from relaunch_local.stack.training_cluster import Training, provision_cluster, simulator_settings
 
-EVENTS = REPOSITORY / "events"
 DEFINITIONS = REPOSITORY / "examples" / "relaunch.yaml"
-WEBHOOK_SECRET = "It's a Secret to Everybody"  # noqa: S105 - GitHub's own example, which signs the sample event
-# Delays of the simulated region become milliseconds, so that its time and that of the functions are nearly one.
+# The simulator's delays become milliseconds, so that its clock stays close to real time.
 SPEED = 1000.0
 
 
 @dataclass(frozen=True)
 class Step:
-    """One event handed to one function, and the calls that the function made about it."""
+    """An event that a function was invoked with, and the calls that it made."""
 
     function: str
     situation: str
@@ -51,13 +50,13 @@ class Step:
 
     @property
     def services(self) -> tuple[str, ...]:
-        """The services that were called, by boto3's names."""
+        """The called services by boto3's names."""
         return tuple(sorted({exchange.service for exchange in self.exchanges}))
 
 
 @dataclass(frozen=True)
 class Recording:
-    """All steps in their order, and the stand-in that can replay any of them."""
+    """All steps in order, and the server that can replay them."""
 
     steps: tuple[Step, ...]
     server: ReplayServer
@@ -65,17 +64,17 @@ class Recording:
     folder: Path
 
     def step(self, function: str, situation: str) -> Step:
-        """Return one step."""
+        """Return a step."""
         return next(step for step in self.steps if (step.function, step.situation) == (function, situation))
 
 
 @contextmanager
 def record_calls() -> Iterator[Recording]:
-    """Tell the recording, and keep the stand-in for replaying it.
+    """Record all steps; yield the recording, which can be replayed.
 
     Raises:
         NotBuiltError: the application is not built, or has changed since.
-        NotMeasurableError: the story took another turn than the one that is measured.
+        NotMeasurableError: a function did not do what is to be measured.
     """
     with tempfile.TemporaryDirectory(prefix="relaunch-benchmarks-") as name:
         folder = Path(name)
@@ -89,7 +88,7 @@ def record_calls() -> Iterator[Recording]:
 
 @contextmanager
 def _upstreams(recorder: "_Recorder") -> Iterator[None]:
-    logging.getLogger("werkzeug").setLevel(logging.WARNING)  # moto's server tells of every request
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)  # moto's server logs every request
     clock = Clock(datetime.now(UTC), speed=SPEED)
     processes = ScriptedProcesses(clock, lambda _spec: Script(runtime_seconds=None))
     simulator = EcsSimulator(clock, processes, simulator_settings(), on_event=recorder.events.append)
@@ -108,7 +107,7 @@ def _upstreams(recorder: "_Recorder") -> Iterator[None]:
 
 
 class _Recorder:
-    """Hands events to functions, one after the other, and lets time pass in between."""
+    """Invokes the functions one after the other, and advances the simulator's clock in between."""
 
     simulator: EcsSimulator
     processes: ScriptedProcesses
@@ -122,9 +121,9 @@ class _Recorder:
         self._folder = folder
 
     def record(self) -> None:
-        """Tell the whole recording, each message also once more, as SQS may deliver it."""
+        """Record all steps; most messages are delivered twice, as SQS may do."""
         self._prepare()
-        push = json.loads((EVENTS / "function-url.github-push.json").read_text())
+        push = json.loads((webhook.EVENTS / "function-url.github-push.json").read_text())
         self._invoke("github_webhook", "signed push", push)
         self._invoke_twice("submit_job", "push", _batch(self._receive("intake")))
         launch = self._receive("attempts")
@@ -165,7 +164,7 @@ class _Recorder:
         create_jobs_table(self._client("dynamodb"), TABLE)
         for queue in ("intake", "attempts", "dead-letters"):
             self._client("sqs").create_queue(QueueName=queue)
-        self._client("secretsmanager").create_secret(Name=SECRET, SecretString=WEBHOOK_SECRET)
+        self._client("secretsmanager").create_secret(Name=SECRET, SecretString=webhook.SECRET)
         self._client("s3").create_bucket(Bucket=CHECKPOINTS, CreateBucketConfiguration={"LocationConstraint": REGION})
         push_image(Emulator(self.upstreams["*"]))
         for definition in parse_definitions(DEFINITIONS.read_text(), DEFINITIONS.name, load_catalogue()):
@@ -232,7 +231,7 @@ class _Recorder:
 
 
 def _batch(body: str) -> object:
-    """Make the event of a batch of one message, as Lambda hands it over."""
-    event: dict[str, Any] = json.loads((EVENTS / "sqs.intake.github-push.json").read_text())
+    """Return an SQS event with one message."""
+    event: dict[str, Any] = json.loads((webhook.EVENTS / "sqs.intake.github-push.json").read_text())
     event["Records"][0]["body"] = body
     return event
