@@ -19,7 +19,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def built() -> str:
-    """The application is built for the interpreter of the tests; its name as a Runtime."""
+    """Build the application for this interpreter; return its Runtime."""
     runtime = f"python{sys.version_info.major}.{sys.version_info.minor}"
     build(BuildRequest(REPOSITORY / ".venv-sam" / "bin" / "sam", Path(sys.executable), runtime, "x86_64"))
     return runtime
@@ -27,7 +27,7 @@ def built() -> str:
 
 @pytest.fixture(scope="session")
 def world(built: str) -> Iterator[LocalWorld]:
-    """One deployment for the whole run; a third of the events arrives twice, a third after later ones."""
+    """Open one local world for all tests; a third of the events is delivered twice, a third out of order."""
     assert built
     settings = LocalWorldSettings(
         training=Training(steps=100, step_delay_seconds=0.03, checkpoint_every=10),

@@ -1,4 +1,4 @@
-"""The story that the demo tells is true: recomputed from what it left in demo.json, without believing its words."""
+"""What the demo shows is true: verified from the records in demo.json, not from its output."""
 
 import hashlib
 import json
@@ -33,7 +33,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class DemoRuns:
-    """Two demos that ran at once in one folder: one for people, one for machines."""
+    """Two demos that ran at the same time in one folder, one of them with `--json`."""
 
     shown: DemoProcess
     summarized: DemoProcess
@@ -60,7 +60,7 @@ def evidence(runs: DemoRuns) -> Json:
 
 @pytest.fixture(scope="session")
 def alone(evidence: Json) -> Json:
-    """The same training, never interrupted: the loss after each step, and the weights at the end."""
+    """Train without interruption; return the loss after each step, and the weights at the end."""
     learner = Learner.start(float(DEFAULT_LEARNING_RATE), SEED_OF_WEIGHTS)
     examples = make_examples(TRAINING_EXAMPLES, SEED_OF_TRAINING)
     validation = make_examples(VALIDATION_EXAMPLES, SEED_OF_VALIDATION)
@@ -82,13 +82,13 @@ def moment(text: str) -> datetime:
 
 
 def run_tasks(evidence: Json, job: Json) -> list[Json]:
-    """The RunTask requests of a job, as ECS received them."""
+    """Return the RunTask requests of a job."""
     requests = (each for each in evidence["requests"] if each["action"] == "RunTask")
     return [each for each in requests if each["parameters"]["startedBy"].startswith(f"{job['job_id']}/")]
 
 
 def origin_of(evidence: Json, definition: str) -> str:
-    """The revision that a derived one was made from, as the request that registered it says; others are their own."""
+    """Return the revision that a derived one was made from, by its tag; other revisions are returned unchanged."""
     family = definition.rpartition("/")[2].partition(":")[0]
     registered = (each for each in evidence["requests"] if each["action"] == "RegisterTaskDefinition")
     tags = [each["parameters"]["tags"] for each in registered if each["parameters"]["family"] == family]
@@ -96,7 +96,7 @@ def origin_of(evidence: Json, definition: str) -> str:
 
 
 def first_stop(evidence: Json) -> Json:
-    """The first StopTask; on a busy machine the same task may be stopped once more, which is harmless."""
+    """Return the first StopTask request; on a busy machine the task may be stopped twice, which is harmless."""
     stops: list[Json] = [each for each in evidence["requests"] if each["action"] == "StopTask"]
     assert len({each["parameters"]["task"] for each in stops}) == 1
     return stops[0]
@@ -117,7 +117,7 @@ def entries(job: Json, attempt: int, event: str) -> list[Json]:
 
 
 def complete_manifests(evidence: Json, job: Json, before: datetime) -> list[Json]:
-    """The manifests that were there at a moment and whose objects all are there with the size they are to have."""
+    """Return the manifests stored before a time whose objects are all stored with the right size."""
     sizes = {row["key"]: row["size"] for row in evidence["checkpoints"]}
     rows = [row for row in evidence["checkpoints"] if "manifest" in row and f"/{job['job_id']}/" in row["key"]]
     return [

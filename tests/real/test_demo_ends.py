@@ -1,4 +1,4 @@
-"""However the demo ends, nothing is left of it, and it says in a line what was the matter."""
+"""However the demo ends, it removes everything, and prints one line about the error."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The deployed application answers, its permissions are enforced, and the local world carries what AWS would carry."""
+"""In the local world functions respond, permissions are enforced, and events are delivered."""
 
 import hashlib
 import hmac
@@ -19,7 +19,7 @@ QUEUES = ("Intake", "Attempts", "Warnings", "TaskChanges")
 
 
 def invoke(world: LocalWorld, function: str, event: object) -> tuple[str | None, Any]:
-    """The kind of error, if any, and what the function returned."""
+    """Return the kind of error, if any, and the response of the function."""
     answer = world.client("lambda").invoke(
         FunctionName=world.deployment.resources[function], Payload=json.dumps(event).encode()
     )

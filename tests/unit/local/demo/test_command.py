@@ -25,7 +25,7 @@ class TestCommand:
         outcome = Outcome(40.0, TRAINING)
         return command.run_and_report(outcome, Screen(Console(quiet=True))), outcome
 
-    def test_what_keeps_the_world_from_opening_is_said_in_one_line(
+    def test_an_error_on_opening_the_world_is_printed_in_one_line(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         code, outcome = self.run(monkeypatch, NotBuiltError("the application is not built: run `make build`"))

@@ -56,7 +56,7 @@ def test_a_request_without_options_is_shown_too() -> None:
     assert len(draw(draw_run_task(bare, 76))) == 5
 
 
-def test_the_course_of_a_job_is_one_line_over_all_attempts() -> None:
+def test_the_loss_curve_is_one_line_over_all_attempts() -> None:
     curve = {step: (1 if step <= 60 else 2, 1 / step) for step in range(1, 141)}
     text = draw_loss_curve(curve, 60)
 
@@ -67,12 +67,12 @@ def test_the_course_of_a_job_is_one_line_over_all_attempts() -> None:
     assert draw_loss_curve({}, 60).plain == "no step yet"
 
 
-def test_endings_fit_into_80_columns() -> None:
-    endings = [
+def test_results_fit_into_80_columns() -> None:
+    results = [
         JobResult("push", "demo-n34chin7ew4l", 55, 0, 0.009898, "8b"),
         JobResult("upload", "demo-epmtqk44yat2", 40, 13, 0.009898, "8b"),
     ]
-    heading, push, upload = draw(draw_results(endings))
+    heading, push, upload = draw(draw_results(results))
 
     assert heading.split() == ["STARTED", "BY", "JOB", "MACHINE", "TAKEN", "RESUMED", "AGAIN", "LOSS"]
     assert "with a warning" in push

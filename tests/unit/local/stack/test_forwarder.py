@@ -11,7 +11,7 @@ from relaunch_local.stack.forwarder import DeliveryFaults, EventForwarder
 
 
 class RecordingTargets:
-    """Keeps what is delivered, and fails for the events it is told to."""
+    """Records delivered events; delivery of `failing` events raises an error."""
 
     def __init__(self, failing: frozenset[str] = frozenset()) -> None:
         self.delivered: list[str] = []

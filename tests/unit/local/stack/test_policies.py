@@ -8,7 +8,7 @@ from relaunch_local.stack.policies import RolePolicies, function_access_key, par
 STATEMENT = {"Effect": "Allow", "Action": "ecs:RunTask", "Resource": "*"}
 
 
-def test_the_root_user_may_do_everything_and_a_stranger_nothing() -> None:
+def test_the_root_user_is_allowed_everything_and_an_unknown_caller_nothing() -> None:
     authorize = PolicyAuthorizer(RolePolicies().policies_of)
 
     assert authorize(Permission(ROOT_KEY, "ecs:RunTask", "*"))

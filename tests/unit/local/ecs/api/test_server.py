@@ -28,7 +28,7 @@ from relaunch_local.ecs import (
 
 @dataclass
 class Served:
-    """A simulator under a virtual clock, behind HTTP."""
+    """A simulator under a virtual clock, served over HTTP."""
 
     simulator: EcsSimulator
     server: EcsServer
@@ -121,7 +121,7 @@ def test_errors_are_botocores_own_classes(served: Served) -> None:
     assert caught.value.response["resourceIds"] == served.ecs.list_tasks(cluster="c")["taskArns"]
 
 
-def test_a_stranger_is_denied(served: Served) -> None:
+def test_an_unknown_caller_is_denied(served: Served) -> None:
     stranger = client("ecs", served.server.url, "AKIASTRANGER")
 
     with pytest.raises(stranger.exceptions.AccessDeniedException):

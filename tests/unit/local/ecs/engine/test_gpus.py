@@ -1,4 +1,4 @@
-"""Shares of GPUs and parts of GPUs: what is refused, where tasks go, and what is told of the cards."""
+"""GPU sharing and fractional GPUs: validation, placement, descriptions."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def override(requirements: list[dict[str, Any]], name: str = "main") -> dict[str
 
 
 def devices(region: SimulatedRegion, instance_id: str) -> list[dict[str, Any]]:
-    """The cards of an instance without their ids."""
+    """Return `gpuDevices` of an instance without the ids."""
     instance = region.simulator.instance(instance_id)
     answer = region.ecs.describe_container_instances(cluster="c", containerInstances=[instance.arn])
     cards = answer["containerInstances"][0]["gpuDevices"]
@@ -176,7 +176,7 @@ def test_a_card_is_one_containers_own_or_shared_and_idle_again_when_all_have_gon
     assert region.run()["failures"][0]["reason"] == "RESOURCE:GPU"
 
 
-def test_a_task_tells_its_strategy_and_its_card(region: SimulatedRegion) -> None:
+def test_a_task_has_its_sharing_strategy_and_gpu(region: SimulatedRegion) -> None:
     region.register("train", sharing(percent=30), container(**SMALL, name="log", essential=False))
     region.instance()
 

@@ -35,7 +35,7 @@ def test_ecs_lets_a_standalone_task_run_on_after_the_warning(training: tuple[Sim
     assert (region.task(arn)["lastStatus"], region.task(arn)["desiredStatus"]) == ("RUNNING", "RUNNING")
 
 
-def test_when_the_host_goes_its_tasks_stop_with_a_termination_notice_and_no_exit_code(
+def test_tasks_of_a_terminated_instance_stop_with_a_termination_notice_and_no_exit_code(
     training: tuple[SimulatedRegion, str, str],
 ) -> None:
     region, arn, instance_id = training
@@ -70,7 +70,7 @@ def test_a_task_stopped_in_time_keeps_its_exit_code_and_stop_code(training: tupl
     assert region.task(arn) == task
 
 
-def test_a_host_can_go_without_a_warning(training: tuple[SimulatedRegion, str, str]) -> None:
+def test_an_instance_can_be_terminated_without_a_warning(training: tuple[SimulatedRegion, str, str]) -> None:
     region, arn, instance_id = training
     region.simulator.terminate(instance_id)
     region.simulator.terminate(instance_id)
@@ -82,7 +82,7 @@ def test_a_host_can_go_without_a_warning(training: tuple[SimulatedRegion, str, s
     assert len([each for each in region.details(STATE_CHANGE) if each["state"] == "terminated"]) == 1
 
 
-def test_a_task_on_a_host_that_goes_while_it_pulls_has_not_started(region: SimulatedRegion) -> None:
+def test_a_task_whose_instance_is_terminated_during_the_pull_has_not_started(region: SimulatedRegion) -> None:
     region.provider(max_size=1)
     region.register()
     arn = region.run_one("g5-spot")
@@ -148,7 +148,9 @@ def test_an_instance_that_goes_before_it_registers_leaves_no_trace(region: Simul
     assert region.ecs.list_container_instances(cluster="c")["containerInstanceArns"] == []
 
 
-def test_a_task_that_waits_for_a_lost_host_goes_to_the_next(training: tuple[SimulatedRegion, str, str]) -> None:
+def test_a_task_that_waits_for_a_terminated_instance_is_placed_on_the_next(
+    training: tuple[SimulatedRegion, str, str],
+) -> None:
     region, _, instance_id = training
     region.register("big")
     waiting = region.run_one(
@@ -179,7 +181,7 @@ def test_every_event_is_a_full_envelope_with_an_id_of_its_own(training: tuple[Si
     assert sources == {"aws.ecs", "aws.ec2"}
 
 
-def test_a_task_state_change_carries_iso_times_where_descriptions_carry_moments(
+def test_a_task_state_change_has_iso_times_where_descriptions_have_datetimes(
     training: tuple[SimulatedRegion, str, str],
 ) -> None:
     region, arn, instance_id = training
@@ -199,7 +201,7 @@ def test_a_task_state_change_carries_iso_times_where_descriptions_carry_moments(
     assert detail["group"] == "family:train"
 
 
-def test_a_container_instance_state_change_tells_of_agent_and_resources(
+def test_a_container_instance_state_change_has_agent_and_resources(
     training: tuple[SimulatedRegion, str, str],
 ) -> None:
     region, _, instance_id = training
@@ -267,7 +269,7 @@ def test_tags_of_the_definition_and_of_ecs_are_propagated(region: SimulatedRegio
     }
 
 
-def test_a_stop_that_was_under_way_when_the_host_went_stays_the_users(
+def test_a_stop_by_the_user_keeps_its_stop_code_when_the_instance_is_terminated(
     training: tuple[SimulatedRegion, str, str],
 ) -> None:
     region, arn, instance_id = training

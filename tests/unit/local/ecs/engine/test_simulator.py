@@ -1,4 +1,4 @@
-"""Long random histories: nothing is lost, counted twice or left over, and the same seed tells the same story."""
+"""Random histories: resources are neither lost nor counted twice, and the same seed gives the same events."""
 
 import random
 from collections import defaultdict
@@ -39,7 +39,7 @@ def random_dependencies(seed: int) -> tuple[SimulatedRegion, random.Random]:
 
 
 def act(region: SimulatedRegion, chance: random.Random) -> None:
-    """One random action of a caller or of fate."""
+    """Perform a random action of a caller or of EC2."""
     tasks = sorted(region.simulator.clusters.get("c").tasks)
     instances = sorted(
         instance.instance_id for instance in region.simulator.instances.by_id.values() if instance.is_alive
@@ -69,7 +69,7 @@ def act(region: SimulatedRegion, chance: random.Random) -> None:
 
 
 def check_accounts(instance: Instance) -> None:
-    """What is free and what is taken make up what the machine has."""
+    """Check that free and reserved resources add up to the instance's."""
     tasks = list(instance.tasks.values())
     assert instance.cpu + sum(task.requirement.cpu_units for task in tasks) == instance.shape.vcpus * 1_024
     assert (
@@ -84,7 +84,7 @@ def check_accounts(instance: Instance) -> None:
 
 
 def check_shares(instance: Instance, sharing: list[Task]) -> None:
-    """Every share is on one card, no card gives more than it has, and none is kept for nobody."""
+    """Check that every share is on one GPU, no GPU is overcommitted, and none is reserved without a task."""
     assert sorted(task_id for shares in instance.gpu_shares.values() for task_id in shares) == sorted(
         task.task_id for task in sharing
     )
@@ -137,6 +137,6 @@ def test_accounts_hold_at_every_step_and_in_the_end_nothing_is_left(seed: int) -
     assert all(detail["lastStatus"] == "STOPPED" and detail["stopCode"] for detail in last.values())
 
 
-def test_the_same_seed_tells_the_same_story() -> None:
+def test_the_same_seed_gives_the_same_events() -> None:
     assert history(3).events == history(3).events
     assert history(3).events != history(4).events

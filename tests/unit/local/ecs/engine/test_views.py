@@ -1,4 +1,4 @@
-"""Every answer of every action has only members that botocore's model knows, with the types it names."""
+"""Responses of all actions have only the members and types of botocore's model."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -22,7 +22,7 @@ PRIMITIVES: dict[str, tuple[type, ...]] = {
 
 
 def problems(shape: Shape, value: Any, path: str) -> Iterator[str]:
-    """What is wrong with a value, member by member."""
+    """Yield the differences of a value from its shape."""
     if isinstance(shape, StructureShape):
         yield from (f"{path}.{name} is unknown" for name in value if name not in shape.members)
         for name in set(value) & set(shape.members):
@@ -37,8 +37,8 @@ def problems(shape: Shape, value: Any, path: str) -> Iterator[str]:
         yield f"{path} is {value!r}, none of its values"
 
 
-def busy_dependencies() -> SimulatedRegion:
-    """A region in which everything has something to show."""
+def busy_region() -> SimulatedRegion:
+    """Return a region with resources of every kind."""
     region = SimulatedRegion(throttling=False)
     region.provider(max_size=2)
     options = {"awslogs-group": "g", "awslogs-region": "us-east-1"}
@@ -80,7 +80,7 @@ FIRST_CALLS: list[tuple[str, dict[str, Any]]] = [
 
 
 def calls(region: SimulatedRegion) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Requests for all actions, some of them in several states of the region."""
+    """Yield requests of all actions, some in several states of the region."""
     yield from FIRST_CALLS
     cluster = region.simulator.clusters.get("c")
     for seconds in (0, 160, 30, 600):
@@ -110,7 +110,7 @@ def model() -> ServiceModel:
 
 
 def test_every_answer_fits_botocores_model(model: ServiceModel) -> None:
-    region = busy_dependencies()
+    region = busy_region()
     seen = set()
 
     for action, request in calls(region):
