@@ -98,7 +98,7 @@ class ReplayServer:
         omitted = [*self.skipped, *(exchange.operation for exchange in self._replayed or ())]
         if self.unexpected or omitted:
             raise NotMeasurableError(
-                f"a function asked for {self.unexpected or 'nothing'} beside, left out {omitted or 'nothing'}"
+                f"unexpected calls: {self.unexpected or 'none'}; omitted calls: {omitted or 'none'}"
             )
 
     def answer(self, request: Request) -> Exchange:
