@@ -1,4 +1,4 @@
-"""`python -m benchmarks [NAME…] [--rounds N] [--json]`: measures, and prints tables."""
+"""Runs benchmarks and prints tables: `python -m benchmarks [NAME…] [--rounds N] [--json]`."""
 
 import argparse
 import json
@@ -31,7 +31,7 @@ DEFAULT_ROUNDS = 15
 
 
 class Benchmark(NamedTuple):
-    """What is measured, and what measures it."""
+    """A benchmark: what it measures, and the function that does."""
 
     what: str
     measure: Callable[[Session], list[Table]]
@@ -50,15 +50,15 @@ BENCHMARKS = {
     "world": Benchmark("the local world: from nothing to ready, from a push to RUNNING", local_world_time.measure),
 }
 
-# Only measured when it is named: it needs an environment that nothing else does.
-APART = {"peers"}
+# Run only when it is named: it needs an environment of its own.
+ON_REQUEST = {"peers"}
 
 
 def main() -> None:
-    """Run the benchmarks that are named, or all of them.
+    """Run the named benchmarks, or all.
 
     Raises:
-        SystemExit: something that is needed is missing; the message says what to run.
+        SystemExit: something required is missing; the message says what to run.
     """
     arguments = parse_arguments()
     machine = describe_machine(arguments.rounds)
@@ -67,7 +67,7 @@ def main() -> None:
         print("; ".join(f"{name} {value}" for name, value in machine.items()))
     with ExitStack() as resources:
         session = Session(arguments.rounds, resources)
-        for name in arguments.names or [name for name in BENCHMARKS if name not in APART]:
+        for name in arguments.names or [name for name in BENCHMARKS if name not in ON_REQUEST]:
             try:
                 result = run(name, session)
             except (NotBuiltError, NotMeasurableError) as error:
@@ -81,14 +81,14 @@ def main() -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """Read the command line."""
+    """Parse the command line."""
     listed = "\n".join(f"  {name:<10} {benchmark.what}" for name, benchmark in BENCHMARKS.items())
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description=f"Measure, and print tables. There are:\n\n{listed}",
+        description=f"Run benchmarks and print tables:\n\n{listed}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="all of them but peers when none is named")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="default: all but peers")
     parser.add_argument(
         "--rounds", type=int, default=DEFAULT_ROUNDS, help="how often each case is measured (%(default)s)"
     )
@@ -103,7 +103,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def describe_machine(rounds: int) -> dict[str, Any]:
-    """Return what figures depend on."""
+    """Describe the machine."""
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "python": platform.python_version(),
@@ -114,7 +114,7 @@ def describe_machine(rounds: int) -> dict[str, Any]:
 
 
 def run(name: str, session: Session) -> dict[str, Any]:
-    """Run one benchmark, and note how busy the machine was before and after (processes that want a core)."""
+    """Run a benchmark; return its tables with the load average before and after."""
     print(f"measuring {name}: {BENCHMARKS[name].what}", file=sys.stderr, flush=True)
     load, started = os.getloadavg()[0], time.monotonic()
     tables = BENCHMARKS[name].measure(session)
@@ -123,7 +123,7 @@ def run(name: str, session: Session) -> dict[str, Any]:
 
 
 def show(result: dict[str, Any]) -> None:
-    """Print the tables of one benchmark."""
+    """Print the tables of a benchmark."""
     print(f"\n── {result['name']} ({result['seconds']} s; load {result['load'][0]} before, {result['load'][1]} after)")
     for table in result["tables"]:
         print(table.render())

@@ -1,9 +1,9 @@
-"""AWS calls by name: what each function asks for in each situation, taken down on the wire."""
+"""The AWS calls of each function in each situation, recorded on the wire."""
 
 from collections import Counter
 
+from benchmarks.recording import Step
 from benchmarks.session import Session
-from benchmarks.story import Step
 from benchmarks.tables import Table
 
 READS = frozenset({"Query", "GetItem", "BatchGetItem", "TransactGetItems"})
@@ -11,8 +11,8 @@ WRITES = frozenset({"TransactWriteItems", "PutItem", "UpdateItem", "DeleteItem"}
 
 
 def measure(session: Session) -> list[Table]:
-    """Return the calls of every step of the story."""
-    rows = [_row(step) for step in session.story.steps]
+    """Return the calls of all recorded steps."""
+    rows = [_row(step) for step in session.recording.steps]
     return [
         Table(
             "AWS calls by function and situation (cold: a warm function leaves out what it has kept)",
@@ -24,7 +24,7 @@ def measure(session: Session) -> list[Table]:
                 "execution environment lives:",
                 "spot prices, the snapshot of offerings (GetItem), the webhook's secret. "
                 "DescribeTaskDefinition is submit_job's.",
-                "Refused: by a condition on the item, or because the stand-in for AWS does not have it.",
+                "Refused: by a condition on the item, or because the replacement for AWS does not have it.",
             ),
         )
     ]

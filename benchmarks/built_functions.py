@@ -1,4 +1,4 @@
-"""The functions as `make build` leaves them: bytecode included, with the layers that the template gives to each."""
+"""The functions as `make build` builds them: with bytecode, and with their layers."""
 
 import json
 from collections.abc import Mapping
@@ -9,7 +9,8 @@ from typing import Any
 import yaml
 
 from benchmarks.fresh_process import aws_environment
-from relaunch_local.stack.build import BUILD, REPOSITORY, built_application
+from relaunch_local.repository import REPOSITORY
+from relaunch_local.stack.build import BUILD, built_application
 from relaunch_local.stack.emulator import ACCOUNT
 from relaunch_local.stack.training_cluster import CLUSTER, capacity_providers
 
@@ -35,7 +36,7 @@ assert not answer.get("batchItemFailures") and not answer.get("error"), answer
 
 @cache
 def template() -> Mapping[str, Any]:
-    """Return the template of the build.
+    """Return the built template.
 
     Raises:
         NotBuiltError: the application is not built, or has changed since.
@@ -46,12 +47,12 @@ def template() -> Mapping[str, Any]:
 
 
 def logical_id(package: str) -> str:
-    """Return the function's name in the template."""
+    """Return the logical id of a function."""
     return "".join(word.title() for word in package.split("_")) + "Function"
 
 
 def folders(package: str) -> tuple[str, ...]:
-    """Return what Lambda has on the path for this function: its own folder, then its layers."""
+    """Return the function's Python path on Lambda: its own folder, then its layers."""
     properties = template()["Resources"][logical_id(package)]["Properties"]
     layers = [BUILD / layer["Ref"] / "python" for layer in properties["Layers"]]
     return tuple(str(folder) for folder in (BUILD / logical_id(package), *layers))
@@ -63,7 +64,7 @@ def handler_module(package: str) -> str:
 
 
 def environment(package: str, url: str, bundle: Path) -> dict[str, str]:
-    """Return the variables of the function, as the template sets them, with AWS at `url`."""
+    """Return the environment of a function as the template sets it, with AWS at `url`."""
     queues = f"{url}/{ACCOUNT}"
     return {
         **aws_environment(url, str(bundle), *folders(package), str(HANDLERS)),
@@ -86,7 +87,7 @@ def environment(package: str, url: str, bundle: Path) -> dict[str, str]:
 
 
 def handling(package: str, event: object, folder: Path) -> str:
-    """Return code that lets the function handle an event, and that fails when the function says that it could not."""
+    """Return code that invokes the function with an event, and fails if the function reports an error."""
     file = folder / "event.json"
     file.write_text(json.dumps(event))
     return HANDLE.format(package=package, module=handler_module(package), event=str(file))

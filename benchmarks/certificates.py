@@ -1,4 +1,4 @@
-"""A certificate for loopback, and a bundle of as many as botocore trusts: loading them is part of a first call."""
+"""A certificate for loopback in a bundle with botocore's, because loading the bundle is part of a first call."""
 
 import datetime
 import ipaddress
@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 
 def write_certificate(folder: Path) -> tuple[Path, Path]:
-    """Write a self-signed certificate with its key, and a bundle of it among those that botocore trusts."""
+    """Write a self-signed certificate with its key, and a bundle of it and botocore's certificates."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "relaunch benchmark")])
     now = datetime.datetime.now(datetime.UTC)
@@ -39,7 +39,7 @@ def write_certificate(folder: Path) -> tuple[Path, Path]:
 
 
 def server_context(chain: Path) -> ssl.SSLContext:
-    """Return what a server needs to speak TLS with the certificate."""
+    """Return the TLS context of a server with the certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(chain)
     return context

@@ -1,8 +1,8 @@
-"""Warm: from a push at the webhook to the RunTask request, without network.
+"""The time from a push at the webhook to the RunTask request, warm and without network.
 
-Everything is real that thinks: signature, reduction, events, use cases, selection over the bundled catalogue, the
-codecs of the jobs table, botocore's requests to ECS and SQS with their signatures. AWS answers at once, in this
-process; jobs are kept in memory, encoded and decoded as items each time.
+Real: signature, payload trimming, events, use cases, selection from the bundled catalogue, the codecs of the jobs
+table, botocore's signed requests to ECS and SQS. AWS responds at once, in this process; jobs are kept in memory,
+encoded and decoded as items each time.
 """
 
 import json
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from benchmarks.recording import DEFINITIONS
 from benchmarks.session import Session
 from benchmarks.tables import Table, median, percentile
 from fakes.dependencies import make_dependencies
@@ -40,7 +41,6 @@ from relaunch.usecases.submit_job import submit_event
 from relaunch_local.ecs import Purchase
 from relaunch_local.in_memory.definitions import InMemoryDefinitions
 from relaunch_local.in_memory.jobs import InMemoryJobs
-from relaunch_local.stack.build import REPOSITORY
 from relaunch_local.stack.training_cluster import (
     CLUSTER,
     INSTANCE_TYPES,
@@ -51,7 +51,6 @@ from relaunch_local.stack.training_cluster import (
     task_definition,
 )
 
-DEFINITIONS = REPOSITORY / "examples" / "relaunch.yaml"
 WARM_UP = 20
 UNLIMITED = 1_000_000
 STAGES = (
@@ -64,7 +63,7 @@ STAGES = (
 
 
 class EncodedJobs(InMemoryJobs):
-    """Keeps jobs as the items that the jobs table has of them."""
+    """Stores jobs as items of the jobs table."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,7 +89,7 @@ class EncodedJobs(InMemoryJobs):
 
 
 class Decisions:
-    """Takes pushes one after the other; `milliseconds` has a list for each of STAGES."""
+    """Processes pushes; `milliseconds` has a list for each of STAGES."""
 
     def __init__(self) -> None:
         self.milliseconds: dict[str, list[float]] = {stage: [] for stage in STAGES}
@@ -102,7 +101,7 @@ class Decisions:
         self._ecs.client.meta.events.register_first("before-send.ecs.RunTask", self._note_run_task)
 
     def take(self, push: dict[str, Any]) -> None:
-        """Carry one push from the webhook to its task."""
+        """Process a push from the webhook to its task."""
         self._script_answers()
         started = time.perf_counter()
         receive(Request(push), self._secrets.has_signed, self._enqueue, "2026-11-03T12:30:42Z")
@@ -127,7 +126,7 @@ class Decisions:
             self.milliseconds[stage].append(seconds * 1000)
 
     def forget(self) -> None:
-        """Forget what was measured so far."""
+        """Discard the measurements so far."""
         for measured in self.milliseconds.values():
             measured.clear()
 
@@ -146,7 +145,7 @@ class Decisions:
 
 
 def measure(session: Session) -> list[Table]:
-    """Measure all stages over many pushes, each of a commit of its own."""
+    """Measure all stages over many pushes of different commits."""
     pushes = [_push(number) for number in range(WARM_UP + session.pushes)]
     decisions = Decisions()
     for push in pushes[:WARM_UP]:
@@ -195,9 +194,9 @@ def _make_dependencies(ecs: ScriptedAws, sqs: ScriptedAws) -> Dependencies:
 
 
 def _push(number: int) -> dict[str, Any]:
-    """Make a signed request of a push of its own commit."""
+    """Return a signed request of a push of another commit."""
     payload = json.loads((EVENTS / "github.push.json").read_text())
-    # Not from 0: forty zeros mean that the branch was deleted.
+    # Not from 0: forty zeros mean a deleted branch.
     payload["after"] = payload["head_commit"]["id"] = f"{number + 1:040x}"
     return make_request(json.dumps(payload).encode(), {"x-github-delivery": f"push-{number}"})
 

@@ -1,5 +1,5 @@
-"""Why a benchmark gives no figures."""
+"""The errors of benchmarks."""
 
 
 class NotMeasurableError(Exception):
-    """Something that is needed is not there, or did something else than what is measured; the message says what."""
+    """Something required is missing, or did not do what is to be measured."""

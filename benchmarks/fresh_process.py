@@ -1,4 +1,4 @@
-"""Measures fresh processes: how long until they have answered, and the most memory they had."""
+"""Measures fresh processes: time to the response, and peak memory."""
 
 import os
 import resource
@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
-# The memory is read after the clock was stopped. VmHWM: the process's largest resident size so far, in KiB (proc(5)).
+# The memory is read after the time is taken. VmHWM: the peak resident set size in KiB (proc(5)).
 TAIL = """
 print("answered", flush=True)
 print(*[line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")])
@@ -16,7 +16,7 @@ print(*[line.split()[1] for line in open("/proc/self/status") if line.startswith
 
 
 class Sample(NamedTuple):
-    """One fresh process: milliseconds to its answer, processor time to its end, and the most memory it had."""
+    """A fresh process: milliseconds to its response, processor time to its end, peak memory."""
 
     milliseconds: float
     processor_milliseconds: float
@@ -24,17 +24,17 @@ class Sample(NamedTuple):
 
 
 def interpreter() -> str:
-    """Return the interpreter without its virtual environment: Lambda has none either."""
+    """Return the interpreter without its virtual environment, as on Lambda."""
     return str(getattr(sys, "_base_executable", sys.executable))
 
 
 def measure(code: str, environment: Mapping[str, str]) -> Sample:
-    """Run code in a fresh interpreter until it says that it has answered.
+    """Run code in a fresh interpreter until it has responded.
 
-    It runs without `site`: what is installed beside this machine's interpreter, and is started with it, is not ours.
+    It runs without `site`, so that packages of this machine's interpreter are not loaded.
 
     Raises:
-        subprocess.CalledProcessError: it failed; standard error says why.
+        subprocess.CalledProcessError: the code failed.
     """
     started, used = time.perf_counter(), measure_children()
     with subprocess.Popen(
@@ -51,13 +51,13 @@ def measure(code: str, environment: Mapping[str, str]) -> Sample:
 
 
 def measure_children() -> float:
-    """Return the seconds of processor time that ended child processes used."""
+    """Return the seconds of processor time of ended child processes."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
 
 def aws_environment(url: str, ca_bundle: str, *python_path: str) -> dict[str, str]:
-    """Return what a function finds in its environment of AWS, with AWS at `url`."""
+    """Return the environment variables that Lambda sets, with AWS at `url`."""
     return {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": os.pathsep.join(python_path),
@@ -68,7 +68,7 @@ def aws_environment(url: str, ca_bundle: str, *python_path: str) -> dict[str, st
         "AWS_SESSION_TOKEN": "token",
         "AWS_CA_BUNDLE": ca_bundle,
         "AWS_ENDPOINT_URL": url,
-        # Lambda has no configuration files and asks no metadata service.
+        # Lambda has no configuration files and no metadata service.
         "AWS_EC2_METADATA_DISABLED": "true",
         "HOME": "/nonexistent",
     }

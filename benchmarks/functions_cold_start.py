@@ -1,7 +1,7 @@
-"""From a fresh process to the first handled event, and the memory of it, for every function but the webhook.
+"""The time from a fresh process to the first handled event, and its memory, for all functions but the webhook.
 
-The built artifacts are measured, with recorded answers of AWS over TLS. Beside each: boto3, as pip installs it, making
-the same clients and calling nothing; and as the floor a bare interpreter.
+The built artifacts are measured, with recorded responses of AWS over TLS. Compared with boto3, as pip installs it,
+which creates the same clients and calls nothing, and with a bare interpreter.
 """
 
 import sysconfig
@@ -10,8 +10,8 @@ from pathlib import Path
 from benchmarks.built_functions import environment, handling
 from benchmarks.fresh_process import Sample, aws_environment
 from benchmarks.fresh_process import measure as measure_process
+from benchmarks.recording import Recording, Step
 from benchmarks.session import Session, rotated
-from benchmarks.story import Step, Story
 from benchmarks.tables import Table, median
 
 FIRST_EVENTS = {
@@ -31,33 +31,33 @@ BARE = "bare interpreter"
 
 
 def measure(session: Session) -> list[Table]:
-    """Measure every function beside its peer."""
-    story = session.story
-    steps = [story.step(function, situation) for function, situation in FIRST_EVENTS.items()]
+    """Measure every function and its peer."""
+    recording = session.recording
+    steps = [recording.step(function, situation) for function, situation in FIRST_EVENTS.items()]
     samples: dict[str, list[Sample]] = {}
     for number, is_counted in enumerate(session.counted()):
-        for case, sample in _measure_round(story, rotated(steps, number)).items():
+        for case, sample in _measure_round(recording, rotated(steps, number)).items():
             samples.setdefault(case, []).extend([sample] if is_counted else [])
     return [_table(steps, samples)]
 
 
-def _measure_round(story: Story, steps: list[Step]) -> dict[str, Sample]:
-    peer_environment = aws_environment(story.stand_in.url, str(story.bundle), sysconfig.get_path("purelib"))
+def _measure_round(recording: Recording, steps: list[Step]) -> dict[str, Sample]:
+    peer_environment = aws_environment(recording.server.url, str(recording.bundle), sysconfig.get_path("purelib"))
     measured = {BARE: measure_process("", peer_environment)}
     for step in steps:
-        measured[step.function] = measure_step(story, step, story.folder)
+        measured[step.function] = measure_step(recording, step, recording.folder)
         peer = _peer(step)
         if peer not in measured:
             measured[peer] = measure_process(CLIENTS.format(services=step.services), peer_environment)
     return measured
 
 
-def measure_step(story: Story, step: Step, folder: Path) -> Sample:
-    """Let a fresh process handle the event of a step, with the answers that were recorded."""
-    story.stand_in.replay(step.exchanges)
+def measure_step(recording: Recording, step: Step, folder: Path) -> Sample:
+    """Measure a fresh process that handles the event of a step, with the recorded responses."""
+    recording.server.replay(step.exchanges)
     code = handling(step.function, step.event, folder)
-    sample = measure_process(code, environment(step.function, story.stand_in.url, story.bundle))
-    story.stand_in.require_whole()
+    sample = measure_process(code, environment(step.function, recording.server.url, recording.bundle))
+    recording.server.require_exact()
     return sample
 
 

@@ -1,7 +1,7 @@
-"""The local world: how long until it is ready, and from a push until its task runs.
+"""The time until the local world is ready, and from a push until its task runs.
 
-The world is the one of `make demo`: the template deployed by SAM CLI into the emulator, beside the ECS simulator, whose
-delays are divided by its speed. One round, whatever was asked for.
+The world is that of `make demo`: the template deployed by SAM CLI into the emulator, and the ECS simulator, whose
+delays are divided by its speed. There is one round only.
 """
 
 import json
@@ -14,8 +14,8 @@ from unittest.mock import patch
 from urllib.parse import urlsplit
 
 from benchmarks.errors import NotMeasurableError
+from benchmarks.recording import DEFINITIONS
 from benchmarks.session import Session
-from benchmarks.story import DEFINITIONS
 from benchmarks.tables import Table
 from fakes.webhook import load_event, make_request
 from relaunch.adapters.definition_file.parser import parse_definitions
@@ -24,25 +24,25 @@ from relaunch.bootstrap import make_dependencies
 from relaunch.core.jobs.job import Job, JobState
 from relaunch.ports import Dependencies
 from relaunch.settings import Settings
-from relaunch_local.stack.local_stack import LocalWorld, WorldSettings, local_world
+from relaunch_local.stack.local_world import LocalWorld, LocalWorldSettings, local_world
 
-PATIENCE_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 LOOK_SECONDS = 0.1
 
 
 def measure(_session: Session) -> list[Table]:
-    """Make a world, and carry one push through it."""
+    """Open a local world and process one push in it."""
     started = time.perf_counter()
-    told: list[tuple[str, float]] = []
-    settings = WorldSettings()
-    with local_world(settings, lambda text: told.append((text.split(" at ")[0], time.perf_counter()))) as local:
+    reported: list[tuple[str, float]] = []
+    settings = LocalWorldSettings()
+    with local_world(settings, lambda text: reported.append((text.split(" at ")[0], time.perf_counter()))) as local:
         ready = time.perf_counter()
         with patch.dict(os.environ, local.environment()):
             world = make_dependencies(Settings.from_stack_outputs(local.deployment.outputs))
             pushed = _carry_push(local, world)
         ending = time.perf_counter()
     ended = time.perf_counter()
-    making = [(what.split(",")[0], at - started) for what, at in told]
+    making = [(what.split(",")[0], at - started) for what, at in reported]
     making += [("ready", ready - started), ("removing all of it", ended - ending)]
     return [
         Table("Making the local world", ("reached", "seconds"), making),
@@ -83,7 +83,7 @@ def _carry_push(local: LocalWorld, world: Dependencies) -> list[tuple[str, float
 def _send_push(local: LocalWorld) -> int:
     request = make_request(json.dumps(load_event("github.push")).encode(), secret=local.deployment.webhook_secret)
     address = urlsplit(local.deployment.webhook_url)
-    connection = HTTPConnection(address.hostname or "", address.port, timeout=PATIENCE_SECONDS)
+    connection = HTTPConnection(address.hostname or "", address.port, timeout=TIMEOUT_SECONDS)
     connection.request("POST", address.path, request["body"].encode(), request["headers"])
     status = connection.getresponse().status
     connection.close()
@@ -91,14 +91,14 @@ def _send_push(local: LocalWorld) -> int:
 
 
 def _wait_until_running(world: Dependencies) -> Job:
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while time.monotonic() < deadline:
         jobs, _ = world.jobs.list_jobs(1)
         job = world.jobs.load_job(jobs[0].job_id) if jobs else None
         if job is not None and job.state is JobState.RUNNING:
             return job
         time.sleep(LOOK_SECONDS)
-    raise NotMeasurableError(f"no job was RUNNING within {PATIENCE_SECONDS:.0f} s of the push")
+    raise NotMeasurableError(f"no job was RUNNING within {TIMEOUT_SECONDS:.0f} s of the push")
 
 
 def _timeline(world: Dependencies, job_id: str) -> Any:

@@ -1,4 +1,4 @@
-"""Every offering of every region that is bundled: each type in each zone, spot and on-demand."""
+"""All bundled offerings: each instance type in each zone of each region, spot and on-demand."""
 
 from functools import cache
 
@@ -7,13 +7,13 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.selection.offering_table import OfferingTable
 
-# Spot prices are not bundled: these are shares of the on-demand price, another one in each row.
+# Spot prices are not bundled: these are varying shares of the on-demand price.
 _LEAST_SHARE, _SHARES, _STEP = 0.3, 50, 0.012
 
 
 @cache
 def all_offerings() -> OfferingTable:
-    """Return all of them in a table that is selected from again and again."""
+    """Return all offerings as a table for repeated selections."""
     catalogue = load_catalogue()
     rows = [
         (name, zone, snapshot.on_demand_usd_per_hour.get(name))

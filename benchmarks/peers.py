@@ -1,9 +1,9 @@
-"""Choosing an accelerator beside SkyPilot's catalogue (Apache-2.0), on one table: `make bench-peers`.
+"""Compares selection with SkyPilot's catalogue (Apache-2.0) on the same table: `make bench-peers`.
 
-SkyPilot lives in an environment of its own. It gets the table as the CSV file it reads, in a home folder of its own,
-and is asked what it asks itself when it plans: the types that have the accelerator, by price, and then the zones of the
-cheapest. Here the same question is one selection: it holds every offering against every filter and orders what is left.
-Both are asked in fresh processes, in turn, and each process asks itself again until it is warm.
+SkyPilot is installed in a separate environment. It gets the table as the CSV file that it reads, in a separate home
+folder, and answers the queries of its planner: the types with the accelerator, by price, then the zones of the
+cheapest. Here the same question is one selection: it applies every filter to every offering and orders the rest. Both
+run in fresh processes, alternately, and each process repeats its queries until it is warm.
 """
 
 import csv
@@ -21,11 +21,11 @@ from benchmarks.session import Session, rotated
 from benchmarks.tables import Table, median
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.offering import Offering
-from relaunch_local.stack.build import REPOSITORY
+from relaunch_local.repository import REPOSITORY
 
 INTERPRETER = REPOSITORY / ".venv-peers" / "bin" / "python"
-# SkyPilot takes two seconds and more to start: so many fresh processes are enough.
-MOST_ROUNDS = 7
+# SkyPilot takes more than two seconds to start.
+MAX_ROUNDS = 7
 MODEL = "A10G"
 COLUMNS = (
     "InstanceType",
@@ -95,7 +95,7 @@ print(json.dumps(dict(answer=answer, first=first, choose=warm(choose), tabulate=
 
 
 class Peer(NamedTuple):
-    """One side: what asks, and where."""
+    """A peer: its code, interpreter and environment."""
 
     name: str
     interpreter: str
@@ -104,10 +104,10 @@ class Peer(NamedTuple):
 
 
 def measure(session: Session) -> list[Table]:
-    """Ask both in turn.
+    """Measure both.
 
     Raises:
-        NotMeasurableError: the peers' environment is not there.
+        NotMeasurableError: the peers' environment is missing.
     """
     if not INTERPRETER.exists():
         raise NotMeasurableError("SkyPilot is not installed: make bench-peers")
@@ -121,12 +121,12 @@ def measure(session: Session) -> list[Table]:
             Peer("SkyPilot", str(INTERPRETER), SKYPILOT, environment),
             Peer("Relaunch", sys.executable, OURS, ours),
         )
-        answers = ask_in_turn(peers, min(session.rounds, MOST_ROUNDS))
+        answers = ask_in_turn(peers, min(session.rounds, MAX_ROUNDS))
     return [_table(offerings, answers)]
 
 
 def ask_in_turn(peers: tuple[Peer, ...], rounds: int) -> dict[str, list[dict[str, Any]]]:
-    """Return the answers by peer; another one begins in each round."""
+    """Return the results by peer; the order changes in each round."""
     answers: dict[str, list[dict[str, Any]]] = {peer.name: [] for peer in peers}
     for number in range(rounds):
         for peer in rotated(peers, number):
@@ -135,10 +135,10 @@ def ask_in_turn(peers: tuple[Peer, ...], rounds: int) -> dict[str, list[dict[str
 
 
 def run(peer: Peer) -> str:
-    """Run a peer's code in a fresh process; return what it printed.
+    """Run a peer's code in a fresh process; return its output.
 
     Raises:
-        NotMeasurableError: it failed; the message is the end of what it said.
+        NotMeasurableError: it failed; the message contains its output.
     """
     finished = subprocess.run(
         [peer.interpreter, "-c", peer.code], env=peer.environment, capture_output=True, text=True, check=False
@@ -149,20 +149,20 @@ def run(peer: Peer) -> str:
 
 
 def peer_environment(home: str) -> dict[str, str]:
-    """Return an environment in which SkyPilot finds the table, no credentials, and nobody to talk to."""
+    """Return an environment in which SkyPilot finds the table, but no credentials and no network."""
     return {
         "PATH": os.environ["PATH"],
         "HOME": home,
         "SKYPILOT_DISABLE_USAGE_COLLECTION": "1",
         "AWS_EC2_METADATA_DISABLED": "true",
-        # Whatever would ask the network after all is told at once that it is not there.
+        # Requests to the network fail at once.
         "HTTP_PROXY": "http://127.0.0.1:9",
         "HTTPS_PROXY": "http://127.0.0.1:9",
     }
 
 
 def write_catalogue(path: Path, offerings: tuple[Offering, ...]) -> None:
-    """Write the offerings as SkyPilot's catalogue of AWS: one row for each type and zone, with both prices."""
+    """Write the offerings as SkyPilot's AWS catalogue: a row for each type and zone, with both prices."""
     prices: dict[tuple[str, str], dict[PurchaseOption, Offering]] = {}
     for offering in offerings:
         prices.setdefault((offering.instance_type.name, offering.zone or ""), {})[offering.purchase] = offering

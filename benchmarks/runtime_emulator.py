@@ -1,8 +1,8 @@
-"""The built functions in Lambda's runtime interface emulator: initialisation, first and second invocation, memory.
+"""The built functions in Lambda's runtime interface emulator: initialization, first and second invocation, memory.
 
-The emulator is the one that SAM CLI brings along; it starts the runtime interface client as Lambda starts it, and says
-in its `INIT REPORT` how long that took. AWS gives recorded answers, over TLS. No container is involved, and no limit
-on processor or memory: Lambda gives a function of 512 MiB a third of a core.
+SAM CLI contains the emulator. It starts the runtime interface client as Lambda does, and reports the duration in its
+`INIT REPORT`. Responses of AWS are recorded, over TLS. There is no container and no limit
+on processor or memory; on Lambda a function of 512 MiB has a third of a core.
 """
 
 import json
@@ -22,23 +22,24 @@ from pathlib import Path
 from benchmarks.built_functions import environment, handler_module
 from benchmarks.errors import NotMeasurableError
 from benchmarks.functions_cold_start import FIRST_EVENTS
+from benchmarks.recording import Recording, Step
 from benchmarks.session import Session
-from benchmarks.story import Step, Story
 from benchmarks.tables import Table, median
-from relaunch_local.stack.build import REPOSITORY
+from relaunch_local.repository import REPOSITORY
+from relaunch_local.stack.emulator import free_port
 
 INTERPRETER = REPOSITORY / ".venv-bench" / "bin" / "python"
 ARCHITECTURES = {"x86_64": "x86_64", "aarch64": "arm64"}
 INVOCATIONS = "/2015-03-31/functions/function/invocations"
 INIT_REPORT = re.compile(r"INIT REPORT\(durationMs: ([0-9.]+)\)")
-PATIENCE_SECONDS = 30.0
+TIMEOUT_SECONDS = 30.0
 BARE = "bare handler"
 BARE_HANDLER = "def handle(event, context):\n    return {}\n"
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One fresh emulator."""
+    """The measurements of a fresh emulator."""
 
     init_ms: float
     first_ms: float
@@ -50,21 +51,21 @@ class Sample:
 
 def measure(session: Session) -> list[Table]:
     """Measure every function, and a handler that does nothing."""
-    story = session.story
-    program = _copy_emulator(story.folder)
-    steps = [story.step("github_webhook", "signed push")]
-    steps += [story.step(function, situation) for function, situation in FIRST_EVENTS.items()]
+    recording = session.recording
+    program = _copy_emulator(recording.folder)
+    steps = [recording.step("github_webhook", "signed push")]
+    steps += [recording.step(function, situation) for function, situation in FIRST_EVENTS.items()]
     samples: dict[str, list[Sample]] = {}
     for is_counted in session.counted():
-        measured = {BARE: _measure_bare(program, story)}
-        measured |= {step.function: _measure_step(program, story, step) for step in steps}
+        measured = {BARE: _measure_bare(program, recording)}
+        measured |= {step.function: _measure_step(program, recording, step) for step in steps}
         for case, sample in measured.items():
             samples.setdefault(case, []).extend([sample] if is_counted else [])
     return [_table(samples)]
 
 
 def _copy_emulator(folder: Path) -> Path:
-    """Copy the emulator out of SAM CLI's package: the one that is installed there is not executable."""
+    """Copy the emulator from SAM CLI's package, where it is not executable."""
     name = f"aws-lambda-rie-{ARCHITECTURES.get(platform.machine(), platform.machine())}"
     found = sorted((REPOSITORY / ".venv-sam").glob(f"lib/python*/site-packages/samcli/local/rapid/{name}"))
     if not found or not INTERPRETER.exists():
@@ -77,31 +78,31 @@ def _copy_emulator(folder: Path) -> Path:
     return program
 
 
-def _measure_bare(program: Path, story: Story) -> Sample:
-    task = story.folder / "bare"
+def _measure_bare(program: Path, recording: Recording) -> Sample:
+    task = recording.folder / "bare"
     (task / "bare").mkdir(parents=True, exist_ok=True)
     (task / "bare" / "handler.py").write_text(BARE_HANDLER)
-    variables = environment("github_webhook", story.stand_in.url, story.bundle) | {"PYTHONPATH": str(task)}
-    with _running(program, "bare", variables, story.folder) as emulator:
+    variables = environment("github_webhook", recording.server.url, recording.bundle) | {"PYTHONPATH": str(task)}
+    with _running(program, "bare", variables, recording.folder) as emulator:
         return emulator.sample({}, {})
 
 
-def _measure_step(program: Path, story: Story, step: Step) -> Sample:
-    variables = environment(step.function, story.stand_in.url, story.bundle)
-    with _running(program, step.function, variables, story.folder) as emulator:
-        story.stand_in.replay(step.exchanges)
+def _measure_step(program: Path, recording: Recording, step: Step) -> Sample:
+    variables = environment(step.function, recording.server.url, recording.bundle)
+    with _running(program, step.function, variables, recording.folder) as emulator:
+        recording.server.replay(step.exchanges)
         first = emulator.invoke(step.event)
-        story.stand_in.require_whole()
-        story.stand_in.replay(step.exchanges)
+        recording.server.require_exact()
+        recording.server.replay(step.exchanges)
         second = emulator.invoke(step.event)
         calls = len(step.exchanges)
         return replace(
-            emulator.sample_of(first, second), first_calls=calls, second_calls=calls - story.stand_in.left_out
+            emulator.sample_of(first, second), first_calls=calls, second_calls=calls - recording.server.omitted
         )
 
 
 class _Emulator:
-    """A running emulator, its port, and the file that it logs to."""
+    """A running emulator with its port and log."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
         self.process = process
@@ -113,19 +114,19 @@ class _Emulator:
         return self.sample_of(self.invoke(first), self.invoke(second))
 
     def sample_of(self, first_ms: float, second_ms: float) -> Sample:
-        """Return what two invocations came to."""
+        """Return the measurements of two invocations."""
         report = INIT_REPORT.search(self._log.read_text())
         if report is None:
             raise NotMeasurableError(f"the emulator gave no INIT REPORT: {self._log.read_text()[-2000:]}")
         return Sample(float(report[1]), first_ms, second_ms, self._peak_mib())
 
     def invoke(self, event: object) -> float:
-        """Invoke the function; return the milliseconds to its answer.
+        """Invoke the function; return the milliseconds to its response.
 
         Raises:
             NotMeasurableError: it failed.
         """
-        connection = HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE_SECONDS)
+        connection = HTTPConnection("127.0.0.1", self._port, timeout=TIMEOUT_SECONDS)
         started = time.perf_counter()
         connection.request("POST", INVOCATIONS, json.dumps(event))
         response = connection.getresponse()
@@ -138,7 +139,7 @@ class _Emulator:
 
     def wait(self) -> None:
         """Wait until it listens."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while time.monotonic() < deadline and self.process.poll() is None:
             with suppress(OSError), socket.create_connection(("127.0.0.1", self._port), 1):
                 return
@@ -146,7 +147,7 @@ class _Emulator:
         raise NotMeasurableError(f"the emulator does not start: {self._log.read_text()[-2000:]}")
 
     def children(self) -> list[int]:
-        """Return the process ids of what it started."""
+        """Return the ids of the child processes."""
         tasks = Path(f"/proc/{self.process.pid}/task").glob("*/children")
         return [int(pid) for children in tasks for pid in children.read_text().split()]
 
@@ -158,7 +159,7 @@ class _Emulator:
 
 @contextmanager
 def _running(program: Path, package: str, variables: Mapping[str, str], folder: Path) -> Iterator[_Emulator]:
-    port, runtime_port = _free_port(), _free_port()
+    port, runtime_port = free_port(), free_port()
     log = folder / "emulator.log"
     settings = {
         "AWS_LAMBDA_FUNCTION_NAME": package,
@@ -185,19 +186,13 @@ def _running(program: Path, package: str, variables: Mapping[str, str], folder: 
 
 
 def _end(emulator: _Emulator) -> None:
-    # The runtime has a process group of its own, and would outlive an emulator that is killed.
+    # The runtime has its own process group, so it would outlive the killed emulator.
     runtimes = emulator.children() if emulator.process.poll() is None else []
     emulator.process.kill()
     emulator.process.wait()
     for runtime in runtimes:
         with suppress(ProcessLookupError):
             os.kill(runtime, 9)
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 def _table(samples: Mapping[str, list[Sample]]) -> Table:

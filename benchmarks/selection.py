@@ -1,6 +1,6 @@
-"""How long selection takes among all offerings that are bundled, and loading the catalogue cold; what it holds.
+"""The time of a selection from all bundled offerings, the time to load the catalogue, and its memory.
 
-The load is measured in fresh processes, beside one that imports the same standard library modules and nothing else.
+Loading is measured in fresh processes and compared with one that imports only the same standard library modules.
 """
 
 import os
@@ -20,7 +20,7 @@ from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.core.selection.offering_table import OfferingTable
 from relaunch.core.selection.rows import explain_rows
 from relaunch.core.selection.selection import Selection, select
-from relaunch_local.stack.build import REPOSITORY
+from relaunch_local.repository import REPOSITORY
 
 BARE = "import json, dataclasses, pathlib, datetime, functools, types, collections.abc, enum"
 LOAD = f"{BARE}\nfrom relaunch.adapters.offerings.bundled import load_catalogue\nload_catalogue()"
@@ -39,7 +39,7 @@ HELD = {
 
 
 def measure(session: Session) -> list[Table]:
-    """Measure selection in this process, and the load in fresh ones."""
+    """Measure selection in this process, and loading in fresh ones."""
     return [*_measure_selection(session.rounds * 20), *_measure_load(session.rounds)]
 
 
@@ -115,7 +115,7 @@ def median_ms(work: Callable[[], object], repeat: int) -> float:
 
 
 def fresh_process(code: str) -> str:
-    """Run code in a fresh interpreter that finds our package; return what it printed."""
+    """Run code in a fresh interpreter with our packages on its path; return its output."""
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(map(str, (REPOSITORY, REPOSITORY / "layers" / "relaunch"))),

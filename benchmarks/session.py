@@ -1,4 +1,4 @@
-"""What the benchmarks of one run share: how often they measure, and the story that several of them replay."""
+"""What the benchmarks of a run share: the number of rounds, and the recording."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -6,25 +6,25 @@ from contextlib import ExitStack
 from functools import cached_property
 from typing import TypeVar
 
-from benchmarks.story import Story, told_story
+from benchmarks.recording import Recording, record_calls
 
 T = TypeVar("T")
 
 PUSHES = 1_000
-PATIENCE_SECONDS = 110.0
+TIMEOUT_SECONDS = 110.0
 
 
 def rotated(cases: Sequence[T], number: int) -> list[T]:
-    """Return the cases beginning with another one in each round: none always follows the same."""
+    """Return the cases in another order for each round."""
     start = number % len(cases)
     return [*cases[start:], *cases[:start]]
 
 
 class Session:
-    """One run of some benchmarks.
+    """A run of benchmarks.
 
-    `rounds` is how often each case is measured. Cases are interleaved: what slows the machine slows all of them.
-    `resources` ends, when it is closed, what the session started.
+    Each case is measured `rounds` times. Cases are interleaved, so that a busy machine slows all of them.
+    `resources` is closed by the caller, which ends what the session has started.
     """
 
     def __init__(self, rounds: int, resources: ExitStack) -> None:
@@ -32,28 +32,28 @@ class Session:
         self._resources = resources
 
     def counted(self) -> Iterator[bool]:
-        """Tell of each round whether it counts: the first of several warms the page cache, and does not.
+        """Yield for each round whether it counts: the first of several only warms the page cache.
 
-        On a busy machine there are fewer rounds than were asked for, so that an end can be foreseen.
+        On a busy machine there are fewer rounds than requested, to limit the time.
         """
         started = time.monotonic()
         if self.rounds > 1:
             yield False
         for number in range(self.rounds):
-            if number and time.monotonic() - started > PATIENCE_SECONDS:
+            if number and time.monotonic() - started > TIMEOUT_SECONDS:
                 return
             yield True
 
     @property
     def pushes(self) -> int:
-        """How many events are decided on where one takes milliseconds."""
+        """The number of events where one takes milliseconds."""
         return min(PUSHES, 100 * self.rounds)
 
     @cached_property
-    def story(self) -> Story:
-        """The recorded story, told when it is first asked for.
+    def recording(self) -> Recording:
+        """The recording, which is made when it is first used.
 
         Raises:
             NotBuiltError: the application is not built, or has changed since.
         """
-        return self._resources.enter_context(told_story())
+        return self._resources.enter_context(record_calls())

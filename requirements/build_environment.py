@@ -1,6 +1,6 @@
-"""Build a virtual environment once: complete or absent, and again when what it is made of has changed.
+"""Build a virtual environment if it is missing, incomplete or out of date.
 
-Called by the Makefile before anything is installed, so the standard library must do:
+The Makefile calls this before anything is installed, so only the standard library is used:
 `python requirements/build_environment.py FOLDER [--requirement FILE]... [--project EXTRA]`
 """
 
@@ -19,13 +19,13 @@ PROJECT_FILE = Path(__file__).resolve().parents[1] / "pyproject.toml"
 
 
 def main() -> None:
-    """Build the environment unless it is there and made from the same files by the same interpreter."""
+    """Build the environment unless it was built from the same files with the same interpreter."""
     arguments = parse_arguments()
     key = environment_key(arguments)
     stamp = arguments.folder / STAMP
     if is_built(stamp, key):
         return
-    # Two `make` at once: the second waits here, and then finds the work done. The lock ends with its holder.
+    # A second `make` waits here, and then finds the environment complete. The lock ends with the process.
     with arguments.folder.with_name(arguments.folder.name + ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if is_built(stamp, key):
@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """Read the command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--requirement", type=Path, action="append", default=[], help="a file of pinned packages")
@@ -45,7 +45,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def environment_key(arguments: argparse.Namespace) -> str:
-    """Name what the environment is made of: the interpreter, the files, and what the project says of itself."""
+    """Return a hash of the interpreter, the requirement files and the project's metadata."""
     digest = hashlib.sha256(f"{sys.version} {sys.prefix}".encode())
     for file in arguments.requirement:
         digest.update(file.read_bytes())
@@ -56,15 +56,15 @@ def environment_key(arguments: argparse.Namespace) -> str:
 
 
 def is_built(stamp: Path, key: str) -> bool:
-    """Tell whether the environment was completed with this key."""
+    """Return whether the environment is complete and has this key."""
     return stamp.is_file() and stamp.read_text() == key
 
 
 def build(arguments: argparse.Namespace) -> None:
-    """Make the environment from nothing; it counts once its stamp is written, last.
+    """Create the environment; it is complete once its stamp is written, last.
 
     Raises:
-        SystemExit: pip failed; it has said why.
+        SystemExit: pip failed; it has printed its error.
     """
     folder: Path = arguments.folder
     if folder.exists():

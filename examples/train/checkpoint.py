@@ -89,17 +89,17 @@ class Checkpoint:
 
 
 def describe_object(key: str, body: bytes) -> StoredObject:
-    """Say of an object what the manifest keeps of it."""
+    """Return the entry of an object in the manifest."""
     return StoredObject(key, len(body), hashlib.sha256(body).hexdigest())
 
 
 def step_folder(step: int) -> str:
-    """Name the folder of a step below an attempt's URI; seven digits keep listings in the order of steps."""
+    """Return the folder of a step below an attempt's URI; seven digits keep listings in the order of steps."""
     return f"step-{step:07d}/"
 
 
 def save_checkpoint(attempt_uri: str, manifest: Manifest, objects: Mapping[str, bytes]) -> str:
-    """Write the objects and then the manifest, and answer the URI of the step's folder.
+    """Write the objects, then the manifest; return the URI of the step's folder.
 
     Whatever interrupts this before its last write leaves a folder that no reader takes for a checkpoint.
 
@@ -117,7 +117,7 @@ def save_checkpoint(attempt_uri: str, manifest: Manifest, objects: Mapping[str, 
 
 
 def load_checkpoint(uri: str) -> Checkpoint:
-    """Read the checkpoint in the folder `uri` and verify every object against the manifest.
+    """Read the checkpoint in the folder `uri`, and verify every object against the manifest.
 
     Raises:
         CheckpointUnusableError: the manifest or an object is missing, or an object is not what the manifest says.

@@ -29,7 +29,7 @@ class Example(NamedTuple):
 
 
 def make_generator(seed: int) -> random.Random:
-    """Make a generator of which only `random()` is used, the one method whose sequence Python guarantees."""
+    """Return a generator of which only `random()` is used, whose sequence Python guarantees."""
     return random.Random(seed)  # noqa: S311 - a training must be repeatable, not unpredictable
 
 
@@ -42,7 +42,7 @@ def make_examples(count: int, seed: int) -> list[Example]:
 
 @dataclass
 class Learner:
-    """Everything the next step depends on; what is not in here cannot be resumed.
+    """The whole state of the training, which checkpoints save.
 
     `weights` and `velocity` hold, for each hidden unit, its two input weights, its bias and its output weight,
     and at the end the output's bias.
@@ -100,7 +100,7 @@ def compute_loss(weights: Sequence[float], examples: Sequence[Example]) -> float
 
 
 def predict(weights: Sequence[float], example: Example) -> tuple[float, list[float]]:
-    """Answer the network's output for one point, and what each hidden unit contributed (rectified, so 0 or more)."""
+    """Return the network's output for a point, and the rectified activation of each hidden unit."""
     activations = [
         max(0.0, weights[i] * example.x + weights[i + 1] * example.y + weights[i + 2])
         for i in range(0, 4 * HIDDEN_UNITS, 4)

@@ -2,7 +2,7 @@
 
 Exit status: 0 when the training has finished, and also when it has saved and stopped on SIGTERM, as most trainers do
 (Relaunch knows that it asked for the stop and does not take that 0 for success); 1 when the training failed;
-2 when it was started with something it cannot use.
+2 when an argument or variable is invalid.
 """
 
 import argparse
@@ -31,7 +31,7 @@ SLICE_SECONDS = 0.05  # the longest that SIGTERM waits for a delay to end
 
 @dataclass(frozen=True)
 class Plan:
-    """What was asked for, by arguments and environment; without `checkpoint_uri` nothing is saved."""
+    """The settings of the training, from arguments and environment; without `checkpoint_uri` nothing is saved."""
 
     steps: int
     step_delay_seconds: float
@@ -44,13 +44,13 @@ class Plan:
 
 
 class StopRequest:
-    """Remembers that SIGTERM (or Ctrl-C) came, so that the step in progress ends before the state is saved."""
+    """Records SIGTERM or SIGINT, so that the current step ends before the state is saved."""
 
     def __init__(self) -> None:
         self.signal_name: str | None = None
 
     def listen(self) -> None:
-        """Take over both signals; a container's first process gets no SIGTERM that it does not ask for."""
+        """Handle both signals; the first process of a container ignores signals without a handler."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._remember)
 
@@ -65,7 +65,7 @@ class StopRequest:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the training that `arguments` and the environment ask for, and answer the exit status."""
+    """Run the training; return the exit status."""
     stop = StopRequest()
     stop.listen()
     try:
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def read_plan(arguments: Sequence[str], environment: Mapping[str, str]) -> Plan:
-    """Read the arguments, with defaults from `environment`; leaves the program with status 2 when they are unusable."""
+    """Parse the arguments, with defaults from `environment`; exit with status 2 if they are invalid."""
     parser = argparse.ArgumentParser(prog="train", description="Train a small network that survives interruptions.")
     parser.add_argument("--steps", type=whole_number, default=environment.get("TRAIN_STEPS", "200"))
     parser.add_argument("--step-delay-seconds", type=seconds, default=environment.get("TRAIN_STEP_DELAY_SECONDS", "0"))
@@ -106,14 +106,14 @@ def read_plan(arguments: Sequence[str], environment: Mapping[str, str]) -> Plan:
 
 
 def start_or_resume(plan: Plan) -> Learner:
-    """Restore the learner from the newest usable checkpoint, or make one at step 0 when there is none.
+    """Restore the learner from the newest usable checkpoint, or start at step 0 if there is none.
 
     Raises:
-        ValueError: a URI is of no known kind, or the checkpoint belongs to a training with another learning rate.
+        ValueError: a URI is of an unknown kind, or the checkpoint belongs to a training with another learning rate.
     """
     report(plan, "started", job_id=plan.job_id, steps=plan.steps, learning_rate=plan.learning_rate)
     if plan.checkpoint_uri:
-        open_store(plan.checkpoint_uri)  # a wrong URI is found out now, not after the first hours of work
+        open_store(plan.checkpoint_uri)  # fail now if the URI is invalid, not after the first hours
     checkpoint = plan.resume_uri and load_newest_checkpoint(
         plan.resume_uri, lambda uri, reason: report(plan, "checkpoint_rejected", uri=uri, reason=reason)
     )
@@ -129,7 +129,7 @@ def start_or_resume(plan: Plan) -> Learner:
 
 
 def train(plan: Plan, learner: Learner, stop: StopRequest) -> None:
-    """Take steps until the last one or a stop request, with a checkpoint every so often and at the end of either.
+    """Take steps until the last one or a stop request; save checkpoints periodically and at the end.
 
     Raises:
         ArithmeticError, ValueError: the loss is no longer finite.
@@ -156,7 +156,7 @@ def train(plan: Plan, learner: Learner, stop: StopRequest) -> None:
 
 
 def save(plan: Plan, learner: Learner, loss: float) -> None:
-    """Save a checkpoint of the learner, if there is a place for it."""
+    """Save a checkpoint of the learner if there is a checkpoint URI."""
     if plan.checkpoint_uri is None:
         return
     objects = learner.to_objects()
@@ -167,7 +167,7 @@ def save(plan: Plan, learner: Learner, loss: float) -> None:
 
 
 def report(plan: Plan, event: str, **fields: object) -> None:
-    """Print one JSON object as one line, at once, so that it is in the logs even if the next step is never taken."""
+    """Print a log entry as a line of JSON, flushed at once."""
     print(json.dumps({"event": event, "attempt": plan.attempt, **fields}), flush=True)
 
 

@@ -1,1 +1,1 @@
-"""The one-machine world: everything Relaunch meets on AWS, on loopback, without an account."""
+"""Everything Relaunch uses on AWS, on loopback and without an account: the local world, its demo and the simulation."""

@@ -11,8 +11,8 @@ from types import FrameType
 from relaunch_local.stack.build import NotBuiltError
 from relaunch_local.stack.deployment import DeploymentError
 from relaunch_local.stack.emulator import EmulatorError
-from relaunch_local.stack.forwarder import Disorder, Event
-from relaunch_local.stack.local_stack import LocalWorld, WorldSettings, local_world
+from relaunch_local.stack.forwarder import DeliveryFaults, Event
+from relaunch_local.stack.local_world import LocalWorld, LocalWorldSettings, local_world
 
 
 def main() -> None:
@@ -20,28 +20,39 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m relaunch_local", description=__doc__)
     commands = parser.add_subparsers(required=True)
     up = commands.add_parser("up", help="run the local world until Ctrl-C")
-    up.add_argument("--speed", type=float, default=40.0, help="how much faster than on AWS machines come and go")
-    up.add_argument("--duplicated", type=float, default=0.0, metavar="SHARE", help="of the events that arrive twice")
-    up.add_argument("--reordered", type=float, default=0.0, metavar="SHARE", help="of the events that arrive late")
+    up.add_argument(
+        "--speed",
+        type=float,
+        default=40.0,
+        help="divides the simulated delays (%(default)g)",
+    )
+    up.add_argument("--duplicated", type=float, default=0.0, metavar="SHARE", help="of events delivered twice")
+    up.add_argument(
+        "--reordered",
+        type=float,
+        default=0.0,
+        metavar="SHARE",
+        help="of events delivered out of order",
+    )
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.WARNING)
-    signal.signal(signal.SIGTERM, interrupt)
-    disorder = Disorder(duplicated=arguments.duplicated, reordered=arguments.reordered)
+    signal.signal(signal.SIGTERM, raise_keyboard_interrupt)
+    delivery_faults = DeliveryFaults(duplicated=arguments.duplicated, reordered=arguments.reordered)
     try:
-        run(WorldSettings(speed=arguments.speed, disorder=disorder))
+        run(LocalWorldSettings(speed=arguments.speed, delivery_faults=delivery_faults))
     except (EmulatorError, NotBuiltError, DeploymentError) as error:
         raise SystemExit(f"relaunch_local: {error}") from error
     except KeyboardInterrupt:
-        print("the local world has ended", file=sys.stderr)
+        print("the local world is removed", file=sys.stderr)
 
 
-def interrupt(_signal: int, _frame: FrameType | None) -> None:
-    """End on SIGTERM as on Ctrl-C."""
+def raise_keyboard_interrupt(_signal: int, _frame: FrameType | None) -> None:
+    """Handle SIGTERM like Ctrl-C."""
     raise KeyboardInterrupt
 
 
-def run(settings: WorldSettings) -> None:
-    """Set the world up, say how to reach it, and show what happens until interrupted."""
+def run(settings: LocalWorldSettings) -> None:
+    """Start the local world, print its environment variables, and print its events until interrupted."""
     with local_world(settings, report=lambda line: print(f"· {line}", file=sys.stderr)) as world:
         print_environment(world)
         with world.simulator.clock.lock:
@@ -50,7 +61,7 @@ def run(settings: WorldSettings) -> None:
 
 
 def print_environment(world: LocalWorld) -> None:
-    """Print what to export, and what to try."""
+    """Print the variables to export and the commands to try."""
     for name, value in world.environment().items():
         print(f"export {name}={shlex.quote(value)}")
     print(f"export RELAUNCH_WEBHOOK_URL={shlex.quote(world.deployment.webhook_url)}")
@@ -66,7 +77,7 @@ def print_environment(world: LocalWorld) -> None:
 
 
 def print_event(event: Event) -> None:
-    """Print one line per event of ECS and EC2."""
+    """Print an event of ECS or EC2 on one line."""
     detail = event["detail"]
     state = detail.get("lastStatus") or detail.get("state") or detail.get("status") or ""
     subject = event["resources"][0].rsplit("/", 1)[1]

@@ -16,7 +16,7 @@ RANDOM = {f"random.{name}" for name in ("choice", "choices", "getrandbits", "ran
 RANDOM |= {f"random.{name}" for name in ("expovariate", "gauss", "randrange", "uniform")}
 ALLOWED = {
     "tests/unit/adapters/aws/test_sigv4.py": "OpenSSL compares the dates of a certificate with its own clock",
-    "tests/unit/cli/commands/test_logs.py": "moto, like CloudWatch, takes no log events older than two weeks",
+    "tests/unit/cli/aws/test_cloudwatch_logs.py": "moto, like CloudWatch, takes no log events older than two weeks",
 }
 
 

@@ -1,4 +1,4 @@
-"""AWS in this process (moto): the jobs table as template.yaml makes it, and calls that fail on demand."""
+"""AWS in process (moto): the jobs table of template.yaml, and faults injected into calls."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ REGION = "us-east-1"
 
 
 class _TemplateLoader(yaml.SafeLoader):
-    """Reads CloudFormation's YAML; functions are read as None: the table's keys use none."""
+    """Loads CloudFormation's YAML; intrinsic functions, which the table's keys do not use, are loaded as None."""
 
 
 _TemplateLoader.add_multi_constructor("!", lambda loader, suffix, node: None)
@@ -47,7 +47,7 @@ def create_jobs_table(client: "DynamoDBClient", name: str) -> None:
 
 @contextmanager
 def aws_in_process() -> Iterator[None]:
-    """Let every client of boto3 made in here speak to moto, whatever the environment says."""
+    """Let boto3 clients that are made in this context use moto, whatever the environment says."""
     with pytest.MonkeyPatch.context() as environment:
         for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_SESSION_TOKEN"):
             environment.delenv(name, raising=False)
@@ -59,13 +59,13 @@ def aws_in_process() -> Iterator[None]:
 
 
 def make_client(service: str, *, attempts: int = 1) -> Any:
-    """Make a client that sends each call at most `attempts` times."""
+    """Return a client that sends each call at most `attempts` times."""
     config = Config(retries={"mode": "standard", "total_max_attempts": attempts})
     return boto3.client(service, region_name=REGION, config=config)  # type: ignore[call-overload]
 
 
 def refusal(code: str, *cancellation_reasons: str) -> ClientError:
-    """Make the error that boto3 raises for a call that AWS refuses; the reasons are those of a transaction."""
+    """Return the error that boto3 raises for an error code; the reasons are those of a transaction."""
     answer: dict[str, Any] = {"Error": {"Code": code, "Message": "so it is"}}
     if cancellation_reasons:
         answer["CancellationReasons"] = [{"Code": reason} for reason in cancellation_reasons]
@@ -84,9 +84,9 @@ def refuse(*refusals: ClientError) -> Callable[[], None]:
 
 
 class Faults:
-    """Lets calls of a client fail: before they are sent, or after they took effect and the answer got lost.
+    """Injects faults into a client's calls: before they are sent, or after they have taken effect.
 
-    `before` and `after` count how many of the next calls of an operation fail in that way. `on_send` is called before
+    `before` and `after` are the numbers of the next calls of an operation that fail. `on_send` is called before
     each call of an operation is carried out.
     """
 

@@ -1,4 +1,4 @@
-"""Secrets Manager and SQS as far as github_webhook uses them, on loopback, over HTTP."""
+"""A fake of the Secrets Manager and SQS actions that github_webhook uses, over HTTP on loopback."""
 
 import json
 import ssl
@@ -10,9 +10,9 @@ from typing import Any
 
 
 class FakeAwsEndpoint:
-    """What the services hold, and what they were asked; `failures` are answered, one each, before anything else.
+    """The secrets, messages and requests of the fake; each of `failures` is the response to one request.
 
-    A failure is (status, error code), or None to close the connection without an answer.
+    A failure is (status, error code), or None to close the connection without a response.
     """
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class FakeAwsEndpoint:
         self.closes_connections = False
 
     def answer(self, target: str, parameters: dict[str, str]) -> tuple[int, dict[str, str]]:
-        """Answer one request."""
+        """Return the response to a request."""
         if target == "AmazonSQS.SendMessage":
             self.messages.append(json.loads(parameters["MessageBody"]))
             return 200, {"MessageId": f"message-{len(self.messages)}"}
@@ -35,7 +35,7 @@ class FakeAwsEndpoint:
         return 200, {"SecretString": secret}
 
     def targets(self) -> list[str]:
-        """Return the operations asked for, in order."""
+        """Return the requested operations, in order."""
         return [target.rpartition(".")[2] for target, _, _ in self.requests]
 
 
@@ -43,7 +43,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *_: object) -> None:
-        """Keep quiet about clients that hang up: tests make them."""
+        """Log nothing: tests close connections."""
 
 
 @contextmanager
@@ -75,7 +75,7 @@ def serve_aws(tls: ssl.SSLContext | None = None) -> Iterator[FakeAwsEndpoint]:
             self.wfile.write(content)
 
         def log_message(self, *_: object) -> None:
-            """Keep quiet."""
+            """Log nothing."""
 
     server = _Server(("127.0.0.1", 0), Handler)
     if tls:

@@ -1,4 +1,4 @@
-"""A demo that runs as a program of its own, and everything it starts: processes, folders, ports."""
+"""Runs the demo as a process, and observes the processes, folders and ports that it uses."""
 
 import os
 import re
@@ -16,41 +16,41 @@ LISTENING = "0A"
 
 
 @dataclass(frozen=True)
-class Started:
-    """A process as the kernel knows it: numbers are used again, together with the start time they are not."""
+class ProcessId:
+    """A process id with the start time, which makes it unique: the kernel reuses ids."""
 
     number: int
     started_at: int
 
     @property
     def is_alive(self) -> bool:
-        """Whether it still runs; one that has ended and was not waited for does not."""
+        """Whether the process runs; a zombie does not."""
         fields = read_stat(self.number)
         return fields is not None and int(fields[19]) == self.started_at and fields[0] != "Z"
 
 
 def read_stat(number: int) -> list[str] | None:
-    """The fields of /proc/<pid>/stat from the state on; None for a process that is gone."""
+    """Return the fields of /proc/<pid>/stat from the state on; None if there is no such process."""
     try:
         return (PROC / str(number) / "stat").read_text().rpartition(")")[2].split()
     except OSError:
         return None
 
 
-def descendants(root: int) -> set[Started]:
-    """Everything that a process has started, directly or not, and that is still below it."""
+def descendants(root: int) -> set[ProcessId]:
+    """Return the running descendants of a process."""
     stats = {int(each.name): fields for each in PROC.glob("[0-9]*") if (fields := read_stat(int(each.name)))}
-    found: set[Started] = set()
+    found: set[ProcessId] = set()
     parents = {root}
     while parents:
         children = {number: fields for number, fields in stats.items() if int(fields[1]) in parents}
-        found |= {Started(number, int(fields[19])) for number, fields in children.items()}
+        found |= {ProcessId(number, int(fields[19])) for number, fields in children.items()}
         parents = set(children)
     return found
 
 
 def guarded_folder(number: int) -> Path | None:
-    """The folder that a guard of the local world is to remove; None for other processes."""
+    """Return the folder that a process guard will remove; None for other processes."""
     try:
         words = (PROC / str(number) / "cmdline").read_bytes().decode().split("\0")
     except OSError:
@@ -59,7 +59,7 @@ def guarded_folder(number: int) -> Path | None:
 
 
 def listeners() -> set[tuple[int, str]]:
-    """Who listens on loopback: port and socket; a port is soon somebody else's, a socket never is."""
+    """Return who listens on loopback: port and socket; a port may be another's soon, a socket never is."""
     rows = [line.split() for line in (PROC / "net" / "tcp").read_text().splitlines()[1:]]
     listening = [row for row in rows if row[1].startswith("0100007F:") and row[3] == LISTENING]
     return {(int(row[1].partition(":")[2], 16), row[9]) for row in listening}
@@ -67,26 +67,26 @@ def listeners() -> set[tuple[int, str]]:
 
 @dataclass
 class DemoProcess:
-    """A running demo: what it has said so far, and what it has started so far."""
+    """A running demo: its output and the processes it has started so far."""
 
     process: subprocess.Popen[str]
     lines: list[str] = field(default_factory=list)
-    started: set[Started] = field(default_factory=set)
+    started: set[ProcessId] = field(default_factory=set)
     folders: set[Path] = field(default_factory=set)
     listeners: set[tuple[int, str]] = field(default_factory=set)
     errors: str = ""
 
     def read_until(self, text: str) -> None:
-        """Read on until a line has this text, or the demo has ended."""
+        """Read until a line contains this text or the demo has ended."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self.lines.append(line.rstrip())
-            self.look()
+            self.observe()
             if text in line:
                 return
 
-    def look(self) -> None:
-        """Remember what it has started by now."""
+    def observe(self) -> None:
+        """Record the processes and folders that exist now."""
         now = descendants(self.process.pid)
         # All of them each time: one that was only just forked has the words of its parent until it has become a guard.
         self.folders |= {folder for each in now if (folder := guarded_folder(each.number))}
@@ -94,36 +94,36 @@ class DemoProcess:
         self.listeners |= listeners()
 
     def interrupt(self) -> None:
-        """Press Ctrl-C."""
-        self.look()
+        """Send SIGINT."""
+        self.observe()
         self.process.send_signal(signal.SIGINT)
 
     def finish(self) -> int:
-        """Read the rest, and wait for the end."""
+        """Read the remaining output and wait for the exit code."""
         assert self.process.stderr is not None
         errors: list[str] = []
-        # Both at once: a full pipe would keep it from ending.
+        # Both pipes are read at once: a full pipe would block the demo.
         reader = threading.Thread(target=lambda: errors.append(self.process.stderr.read()))  # type: ignore[union-attr]  # just asserted
         reader.start()
         for line in self.process.stdout or ():
             self.lines.append(line.rstrip())
-            self.look()
+            self.observe()
         reader.join()
         self.errors = "".join(errors)
         return self.process.wait()
 
     @property
     def output(self) -> str:
-        """All that was read of standard output."""
+        """The standard output so far."""
         return "\n".join(self.lines)
 
     @property
     def ports(self) -> list[int]:
-        """The ports of loopback that it named."""
+        """The loopback ports in the output."""
         return sorted({int(port) for port in re.findall(r"127\.0\.0\.1:(\d+)", self.output)})
 
-    def leftovers(self) -> list[str]:
-        """What is left of all that it has started."""
+    def remains(self) -> list[str]:
+        """Return the processes, folders and ports that still exist."""
         return [
             *(f"process {each.number}" for each in self.started if each.is_alive),
             *(f"folder {each}" for each in self.folders if each.exists()),
@@ -133,7 +133,7 @@ class DemoProcess:
 
 @contextmanager
 def running_demo(folder: Path, *arguments: str) -> Iterator[DemoProcess]:
-    """Run `python -m relaunch_local.demo` in a folder; it is killed at the end if it still runs."""
+    """Run `python -m relaunch_local.demo` in a folder; kill it at the end if it still runs."""
     process = subprocess.Popen(
         [sys.executable, "-m", "relaunch_local.demo", *arguments],
         cwd=folder,

@@ -118,15 +118,15 @@ def has_task(run: SeedRun) -> bool:
 
 def busy_machine(run: SeedRun) -> Any:
     """Return a machine with a task on it."""
-    return next(host for host in run.cloud.simulator.machines.hosts.values() if host.tasks)
+    return next(instance for instance in run.cloud.simulator.instances.by_id.values() if instance.tasks)
 
 
 def interrupt(run: SeedRun) -> None:
-    run.cloud.simulator.machines.interrupt(busy_machine(run))
+    run.cloud.simulator.instances.interrupt(busy_machine(run))
 
 
 def lose(run: SeedRun) -> None:
-    run.cloud.simulator.machines.terminate(busy_machine(run))
+    run.cloud.simulator.instances.terminate(busy_machine(run))
 
 
 def cancel(run: SeedRun) -> None:

@@ -1,6 +1,6 @@
-"""One small cluster for the behaviours of TaskTarget: with FakeTasks, and with EcsTarget before the ECS simulator.
+"""Clusters for the tests of TaskTarget: one with FakeTasks, one with EcsTarget and the ECS simulator.
 
-Both have the revision of `make_launch_request`, a capacity provider with room, and one that has none.
+Both have the revision of `make_launch_request`, a capacity provider with capacity, and one without.
 """
 
 from collections.abc import Callable, Iterator
@@ -42,41 +42,41 @@ FULL_PROVIDER = "g5-xlarge-full"
 
 
 class Cluster(Protocol):
-    """A cluster that a test drives; `target` is what is tested."""
+    """A cluster that a test controls; `target` is tested."""
 
     target: TaskTarget
 
     def start(self, arn: str) -> ContainerInstance:
-        """Let the task run; return its machine."""
+        """Let the task start; return its container instance."""
         ...
 
     def finish(self, arn: str, exit_code: int) -> None:
-        """Let the task's container exit by itself, some time after it was started; then the task is STOPPED."""
+        """Let the task's container exit with this code; the task is then STOPPED."""
         ...
 
     def forget(self, arn: str) -> None:
-        """Let so much time pass that ECS no longer knows a stopped task."""
+        """Let ECS forget a stopped task."""
         ...
 
     def throttle_launch(self) -> None:
-        """Let the next RunTask be throttled."""
+        """Throttle the next RunTask."""
         ...
 
     def refuse_launch(self) -> None:
-        """Let the next RunTask be refused."""
+        """Reject the next RunTask."""
         ...
 
     def lose_launch(self, *, takes_effect: bool) -> None:
-        """Let the answer to the next RunTask get lost."""
+        """Lose the response to the next RunTask."""
         ...
 
     def fill(self) -> None:
-        """Let the next RunTask, which is for FULL_PROVIDER, find no machine."""
+        """Let the next RunTask, which is for FULL_PROVIDER, find no capacity."""
         ...
 
 
 class FakeCluster:
-    """FakeTasks, which is told what comes of each launch."""
+    """A cluster with FakeTasks."""
 
     def __init__(self) -> None:
         self._tasks = FakeTasks()
@@ -113,14 +113,14 @@ class FakeCluster:
 
 
 class HeldProcess:
-    """A container that runs until it is let go, or stopped."""
+    """A container that runs until a test lets it exit or it is stopped."""
 
     def __init__(self, on_exit: Callable[[int, str | None], None]) -> None:
         self._on_exit = on_exit
         self._is_over = False
 
     def exit(self, code: int) -> None:
-        """End with this code, once."""
+        """Exit with this code, once."""
         if not self._is_over:
             self._is_over = True
             self._on_exit(code, None)
@@ -133,7 +133,7 @@ class HeldProcess:
 
 
 class HeldProcesses:
-    """Implements the simulator's Processes: one container per task."""
+    """Implements the simulator's Processes, with one container per task."""
 
     def __init__(self) -> None:
         self.of_task: dict[str, HeldProcess] = {}
@@ -143,11 +143,11 @@ class HeldProcesses:
         return self.of_task[spec.task_arn]
 
     def close(self) -> None:
-        """Nothing really runs."""
+        """Do nothing: no process runs."""
 
 
 class SimulatedCluster:
-    """EcsTarget before the simulator, whose clock stands still until it is driven."""
+    """A cluster with EcsTarget and the simulator on a virtual clock."""
 
     def __init__(self, simulator: EcsSimulator, processes: HeldProcesses, client: Any) -> None:
         self._simulator = simulator
@@ -179,7 +179,7 @@ class SimulatedCluster:
         self._fail(Fault(FaultMoment.AFTER if takes_effect else FaultMoment.BEFORE, drop_connection=True))
 
     def fill(self) -> None:
-        """Do nothing: no machine ever comes to FULL_PROVIDER."""
+        """Do nothing: FULL_PROVIDER never has an instance."""
 
     def _fail(self, fault: Fault) -> None:
         self._simulator.faults.fail_next("RunTask", 1, fault)
@@ -203,7 +203,7 @@ class SimulatedCluster:
 
 @contextmanager
 def simulated_cluster(*, over_http: bool) -> Iterator[SimulatedCluster]:
-    """Make the cluster on the simulator, spoken to by boto3 over HTTP or in process."""
+    """Create the cluster on the simulator, called by boto3 over HTTP or in process."""
     processes = HeldProcesses()
     simulator = _make_simulator(processes)
     if not over_http:

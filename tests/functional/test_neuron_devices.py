@@ -14,8 +14,8 @@ import pytest
 
 from fakes.builders import make_definition, make_offering
 from fakes.dependencies import make_dependencies
-from fakes.ecs_region import EcsWorld, container
 from fakes.jobs import InMemoryJobs
+from fakes.simulated_region import SimulatedRegion, container
 from fakes.sources import FakeLaunchQueue, FakeOfferings
 from relaunch.adapters.aws.ecs.derived_revisions import EcsRegistry
 from relaunch.adapters.aws.ecs.events import parse_ecs_event
@@ -34,7 +34,7 @@ from relaunch.usecases.observe_task import observe_task
 from relaunch.usecases.reconcile_jobs import reconcile_jobs
 from relaunch.usecases.submit_job import submit_direct
 from relaunch_local.ecs import Script
-from relaunch_local.ecs.engine.model import Host
+from relaunch_local.ecs.engine.model import Instance
 
 MACHINE = load_catalogue()["inf2.24xlarge"]
 WISHES = {
@@ -49,7 +49,7 @@ WISHES = {
 class SimulatorClock:
     """Implements Clock: the simulator's."""
 
-    ecs: EcsWorld
+    ecs: SimulatedRegion
 
     def now(self) -> datetime:
         return self.ecs.clock.now()
@@ -80,7 +80,7 @@ class NeuronCluster:
     submitted: int = 0
 
     def __post_init__(self) -> None:
-        self.ecs = EcsWorld(throttling=False, seed=self.seed)
+        self.ecs = SimulatedRegion(throttling=False, seed=self.seed)
         self.ecs.script = lambda _spec: Script(runtime_seconds=None)
         self.ecs.provider("inf2", MACHINE.name, max_size=self.max_size)
         self.ecs.register("trainer", container(cpu=4_096, memory=16_384), networkMode=self.network_mode)
@@ -127,8 +127,8 @@ class NeuronCluster:
         reconcile_jobs(self.deps)
         self.deliver()
 
-    def hosts(self) -> list[Host]:
-        return [host for host in self.ecs.simulator.machines.hosts.values() if host.is_alive]
+    def instances(self) -> list[Instance]:
+        return [instance for instance in self.ecs.simulator.instances.by_id.values() if instance.is_alive]
 
     def running(self) -> list[Job]:
         return [job for job in map(self.jobs.job, self.job_ids()) if job.state is JobState.RUNNING]
@@ -138,10 +138,10 @@ class NeuronCluster:
 
     def check(self) -> None:
         """No machine has given the same device to two tasks, and none has given one that it has not got."""
-        for host in self.ecs.simulator.machines.hosts.values():
-            used = Counter(device for task in host.tasks.values() for device in devices_of(task.definition))
+        for instance in self.ecs.simulator.instances.by_id.values():
+            used = Counter(device for task in instance.tasks.values() for device in devices_of(task.definition))
             assert [device for device, count in used.items() if count > 1] == []
-            assert set(used) <= {f"/dev/neuron{number}" for number in range(host.shape.neuron_devices)}
+            assert set(used) <= {f"/dev/neuron{number}" for number in range(instance.shape.neuron_devices)}
 
 
 def devices_of(definition: dict[str, Any]) -> list[str]:
@@ -165,8 +165,8 @@ def test_six_jobs_of_one_device_share_one_machine_and_no_device(mode: str) -> No
     cluster.pass_time(400)
 
     assert len(cluster.running()) == 6
-    (host,) = cluster.hosts()
-    used = sorted(device for task in host.tasks.values() for device in devices_of(task.definition))
+    (instance,) = cluster.instances()
+    used = sorted(device for task in instance.tasks.values() for device in devices_of(task.definition))
     assert used == [f"/dev/neuron{number}" for number in range(6)]
 
 
@@ -178,7 +178,7 @@ def test_six_jobs_that_wait_for_their_first_machine_start_two_as_ecs_always_does
     cluster.pass_time(400)
 
     assert len(cluster.running()) == 6
-    assert len(cluster.hosts()) == 2
+    assert len(cluster.instances()) == 2
 
 
 def test_a_seventh_job_waits_for_another_machine() -> None:
@@ -189,7 +189,7 @@ def test_a_seventh_job_waits_for_another_machine() -> None:
     cluster.pass_time(600)
 
     assert len(cluster.running()) == 7
-    assert len(cluster.hosts()) == 2
+    assert len(cluster.instances()) == 2
 
 
 @pytest.mark.parametrize("wish", ["whole", "four-cores"])
@@ -206,9 +206,9 @@ def test_a_job_that_needs_the_whole_machine_is_alone_on_it(wish: str) -> None:
     cluster.pass_time(400)
 
     assert len(cluster.running()) == 3
-    shared = sorted(len(host.tasks) for host in cluster.hosts())
+    shared = sorted(len(instance.tasks) for instance in cluster.instances())
     assert shared == [1, 2]
-    (alone,) = (host for host in cluster.hosts() if len(host.tasks) == 1)
+    (alone,) = (instance for instance in cluster.instances() if len(instance.tasks) == 1)
     (task,) = alone.tasks.values()
     assert len(devices_of(task.definition)) == 6
 
@@ -225,8 +225,8 @@ def test_a_device_is_free_again_when_its_job_is_over() -> None:
     cluster.pass_time(60)
 
     assert len(cluster.running()) == 6
-    (host,) = cluster.hosts()
-    assert len({device for task in host.tasks.values() for device in devices_of(task.definition)}) == 6
+    (instance,) = cluster.instances()
+    assert len({device for task in instance.tasks.values() for device in devices_of(task.definition)}) == 6
 
 
 def test_a_job_that_lost_its_machine_claims_a_device_of_another() -> None:
@@ -234,28 +234,28 @@ def test_a_job_that_lost_its_machine_claims_a_device_of_another() -> None:
     job_id = cluster.submit("one-device")
     cluster.deliver()
     cluster.pass_time(400)
-    (host,) = cluster.hosts()
-    cluster.ecs.simulator.terminate(host.instance_id)
+    (instance,) = cluster.instances()
+    cluster.ecs.simulator.terminate(instance.instance_id)
     for _ in range(10):
         cluster.pass_time(400)
 
     job = cluster.jobs.job(job_id)
     assert job.state is JobState.RUNNING
     assert job.current_attempt.number == 2
-    assert job.current_attempt.instance_id != host.instance_id
+    assert job.current_attempt.instance_id != instance.instance_id
 
 
 def act(cluster: NeuronCluster, chance: random.Random) -> None:
     """One random thing that happens to the cluster."""
     open_jobs = [job_id for job_id in cluster.job_ids() if not cluster.jobs.job(job_id).state.is_final]
-    hosts = cluster.hosts()
+    instances = cluster.instances()
     what = chance.random()
     if what < 0.45 and len(open_jobs) < 18:
         cluster.submit(chance.choice([*WISHES, "one-device", "one-device"]))
     elif what < 0.65 and open_jobs:
         cancel_job(chance.choice(open_jobs), "enough", cluster.deps)
-    elif what < 0.72 and hosts:
-        cluster.ecs.simulator.terminate(chance.choice(hosts).instance_id)
+    elif what < 0.72 and instances:
+        cluster.ecs.simulator.terminate(chance.choice(instances).instance_id)
     elif what < 0.78:
         clean_revisions(cluster.deps)
     cluster.deliver()
@@ -269,7 +269,7 @@ def history(cluster: NeuronCluster, steps: int) -> int:
     for _ in range(steps):
         act(cluster, chance)
         cluster.check()
-        shared += any(len(host.tasks) > 1 for host in cluster.hosts())
+        shared += any(len(instance.tasks) > 1 for instance in cluster.instances())
     return shared
 
 
@@ -284,8 +284,8 @@ def test_no_device_is_ever_given_out_twice_whatever_happens(seed: int) -> None:
 
 def test_the_checker_finds_what_ports_prevent(monkeypatch: pytest.MonkeyPatch) -> None:
     def found_twice(self: NeuronCluster) -> None:
-        for host in self.ecs.simulator.machines.hosts.values():
-            used = Counter(device for task in host.tasks.values() for device in devices_of(task.definition))
+        for instance in self.ecs.simulator.instances.by_id.values():
+            used = Counter(device for task in instance.tasks.values() for device in devices_of(task.definition))
             twice.extend(device for device, count in used.items() if count > 1)
 
     twice: list[str] = []

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from relaunch_local.stack.build import REPOSITORY, BuildRequest, build
-from relaunch_local.stack.forwarder import Disorder
-from relaunch_local.stack.local_stack import LocalWorld, WorldSettings, local_world
+from relaunch_local.repository import REPOSITORY
+from relaunch_local.stack.build import BuildRequest, build
+from relaunch_local.stack.forwarder import DeliveryFaults
+from relaunch_local.stack.local_world import LocalWorld, LocalWorldSettings, local_world
 from relaunch_local.stack.training_cluster import Training
 
 
@@ -18,7 +19,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def built() -> str:
-    """The application is built for the interpreter of the tests; its name as a Runtime."""
+    """Build the application for this interpreter; return its Runtime."""
     runtime = f"python{sys.version_info.major}.{sys.version_info.minor}"
     build(BuildRequest(REPOSITORY / ".venv-sam" / "bin" / "sam", Path(sys.executable), runtime, "x86_64"))
     return runtime
@@ -26,11 +27,11 @@ def built() -> str:
 
 @pytest.fixture(scope="session")
 def world(built: str) -> Iterator[LocalWorld]:
-    """One deployment for the whole run; a third of the events arrives twice, a third after later ones."""
+    """Open one local world for all tests; a third of the events is delivered twice, a third out of order."""
     assert built
-    settings = WorldSettings(
+    settings = LocalWorldSettings(
         training=Training(steps=200, step_delay_seconds=0.03, checkpoint_every=10),
-        disorder=Disorder(duplicated=0.3, reordered=0.3, seed=1),
+        delivery_faults=DeliveryFaults(duplicated=0.3, reordered=0.3, seed=1),
     )
     with local_world(settings) as opened:
         yield opened

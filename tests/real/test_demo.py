@@ -1,4 +1,4 @@
-"""The story that the demo tells is true: recomputed from what it left in demo.json, without believing its words."""
+"""What the demo shows is true: verified from the records in demo.json, not from its output."""
 
 import hashlib
 import json
@@ -32,8 +32,8 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Performances:
-    """Two demos that ran at once in one folder: one for people, one for machines."""
+class DemoRuns:
+    """Two demos that ran at the same time in one folder, one of them with `--json`."""
 
     shown: DemoProcess
     summarized: DemoProcess
@@ -42,25 +42,25 @@ class Performances:
 
 
 @pytest.fixture(scope="session")
-def performances(built: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Performances]:
+def runs(built: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoRuns]:
     assert built
     folder = tmp_path_factory.mktemp("demo")
     with running_demo(folder) as shown, running_demo(folder, "--json") as summarized:
         shown.read_until("RUNNING on")
-        summarized.look()
+        summarized.observe()
         codes = (shown.finish(), summarized.finish())
-        yield Performances(shown, summarized, codes, folder)
+        yield DemoRuns(shown, summarized, codes, folder)
 
 
 @pytest.fixture(scope="session")
-def evidence(performances: Performances) -> Json:
-    found: Json = json.loads((performances.folder / "demo.json").read_text())
+def evidence(runs: DemoRuns) -> Json:
+    found: Json = json.loads((runs.folder / "demo.json").read_text())
     return found
 
 
 @pytest.fixture(scope="session")
 def alone(evidence: Json) -> Json:
-    """The same training, never interrupted: the loss after each step, and the weights at the end."""
+    """Train without interruption; return the loss after each step, and the weights at the end."""
     learner = Learner.start(float(DEFAULT_LEARNING_RATE), SEED_OF_WEIGHTS)
     examples = make_examples(TRAINING_EXAMPLES, SEED_OF_TRAINING)
     validation = make_examples(VALIDATION_EXAMPLES, SEED_OF_VALIDATION)
@@ -82,13 +82,13 @@ def moment(text: str) -> datetime:
 
 
 def run_tasks(evidence: Json, job: Json) -> list[Json]:
-    """The RunTask requests of a job, as ECS received them."""
+    """Return the RunTask requests of a job."""
     requests = (each for each in evidence["requests"] if each["action"] == "RunTask")
     return [each for each in requests if each["parameters"]["startedBy"].startswith(f"{job['job_id']}/")]
 
 
 def origin_of(evidence: Json, definition: str) -> str:
-    """The revision that a derived one was made from, as the request that registered it says; others are their own."""
+    """Return the revision that a derived one was made from, by its tag; other revisions are returned unchanged."""
     family = definition.rpartition("/")[2].partition(":")[0]
     registered = (each for each in evidence["requests"] if each["action"] == "RegisterTaskDefinition")
     tags = [each["parameters"]["tags"] for each in registered if each["parameters"]["family"] == family]
@@ -96,7 +96,7 @@ def origin_of(evidence: Json, definition: str) -> str:
 
 
 def first_stop(evidence: Json) -> Json:
-    """The first StopTask; on a busy machine the same task may be stopped once more, which is harmless."""
+    """Return the first StopTask request; on a busy machine the task may be stopped twice, which is harmless."""
     stops: list[Json] = [each for each in evidence["requests"] if each["action"] == "StopTask"]
     assert len({each["parameters"]["task"] for each in stops}) == 1
     return stops[0]
@@ -117,7 +117,7 @@ def entries(job: Json, attempt: int, event: str) -> list[Json]:
 
 
 def complete_manifests(evidence: Json, job: Json, before: datetime) -> list[Json]:
-    """The manifests that were there at a moment and whose objects all are there with the size they are to have."""
+    """Return the manifests stored before a time whose objects are all stored with the right size."""
     sizes = {row["key"]: row["size"] for row in evidence["checkpoints"]}
     rows = [row for row in evidence["checkpoints"] if "manifest" in row and f"/{job['job_id']}/" in row["key"]]
     return [
@@ -131,33 +131,33 @@ def complete_manifests(evidence: Json, job: Json, before: datetime) -> list[Json
     ]
 
 
-class TestThePerformance:
-    def test_two_at_once_both_come_true(self, performances: Performances) -> None:
-        assert performances.exit_codes == (0, 0), performances.shown.errors + performances.summarized.errors
-        assert performances.shown.errors == performances.summarized.errors == ""
+class TestTheRuns:
+    def test_two_at_once_both_come_true(self, runs: DemoRuns) -> None:
+        assert runs.exit_codes == (0, 0), runs.shown.errors + runs.summarized.errors
+        assert runs.shown.errors == runs.summarized.errors == ""
 
-    def test_it_shows_what_there_is_to_see(self, performances: Performances) -> None:
-        seen = performances.shown.output
+    def test_it_shows_what_there_is_to_see(self, runs: DemoRuns) -> None:
+        seen = runs.shown.output
 
         for part in ("401, refused", "but INACTIVE", "FILTER", "memberOf", "SIGTERM", "manifest.json", "WHEN (UTC)"):
             assert part in seen
         assert max(len(line.rstrip()) for line in seen.splitlines()) <= 80
 
-    def test_for_machines_it_prints_one_json_document(self, performances: Performances, evidence: Json) -> None:
-        summary = json.loads(performances.summarized.output)
+    def test_for_machines_it_prints_one_json_document(self, runs: DemoRuns, evidence: Json) -> None:
+        summary = json.loads(runs.summarized.output)
 
         assert summary["result"] == evidence["result"] == "succeeded"
         assert [each["kind"] for each in summary["endings"]] == list(STORIES)
 
-    def test_nothing_is_left_but_the_evidence(self, performances: Performances) -> None:
-        for demo in (performances.shown, performances.summarized):
+    def test_nothing_is_left_but_the_evidence(self, runs: DemoRuns) -> None:
+        for demo in (runs.shown, runs.summarized):
             assert demo.started
-            assert demo.leftovers() == []
-        assert [each.name for each in performances.folder.iterdir()] == ["demo.json"]
-        assert performances.shown.folders
+            assert demo.remains() == []
+        assert [each.name for each in runs.folder.iterdir()] == ["demo.json"]
+        assert runs.shown.folders
 
-    def test_each_had_ports_of_its_own(self, performances: Performances, evidence: Json) -> None:
-        assert len(performances.shown.ports) == 2
+    def test_each_had_ports_of_its_own(self, runs: DemoRuns, evidence: Json) -> None:
+        assert len(runs.shown.ports) == 2
         assert evidence["versions"].keys() >= {"python", "ministack", "aws-sam-cli", "boto3"}
 
 
@@ -240,7 +240,7 @@ class TestTheInterruption:
             for row in evidence["stored_at_stop"][task]
             if row["pk"] == f"JOB#{job['job_id']}" and "ATTEMPT" in row["sk"]
         )
-        assert stored["body"]["placement_try"]["task_arn"] == task
+        assert stored["body"]["placement"]["task_arn"] == task
         assert stored["body"]["intent"]["kind"] == "interruption"
         assert moment(stored["body"]["intent"]["at"]) <= moment(stop["at"])
         assert stored["body"]["stop"] is None

@@ -1,4 +1,4 @@
-"""However the demo ends, nothing is left of it, and it says in a line what was the matter."""
+"""However the demo ends, it removes everything, and prints one line about the error."""
 
 from pathlib import Path
 
@@ -26,8 +26,8 @@ class TestCtrlC:
 
         assert moment in demo.output
         assert code == 130
-        assert demo.errors.splitlines() == ["demo: interrupted; everything is taken down"]
-        assert demo.leftovers() == []
+        assert demo.errors.splitlines() == ["demo: interrupted; the local world is removed"]
+        assert demo.remains() == []
         assert list(tmp_path.iterdir()) == []
 
 

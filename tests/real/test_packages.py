@@ -1,4 +1,4 @@
-"""What was built is what Lambda could run: with the layers of each function alone, compiled for its Runtime."""
+"""Each built function runs with only its own layers, and is compiled for its Runtime."""
 
 import subprocess
 import sys
@@ -27,7 +27,7 @@ LAYERS = ("RelaunchLayer", "DependenciesLayer")
 
 
 class CloudFormationLoader(yaml.SafeLoader):
-    """Reads the short forms of intrinsic functions as what follows them."""
+    """Loads the short forms of intrinsic functions as their arguments."""
 
 
 def without_tag(loader: yaml.SafeLoader, _suffix: str, node: yaml.Node) -> object:

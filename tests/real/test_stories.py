@@ -1,4 +1,4 @@
-"""The main job, end to end: real template, real handlers, real training; only the cloud is ours."""
+"""Jobs end to end, with the real template, handlers and training in the local world."""
 
 import hashlib
 import hmac
@@ -23,12 +23,12 @@ from relaunch.core.launches.derived_revision import DERIVED_FROM
 from relaunch.ports import Dependencies, JobHistory
 from relaunch.settings import Settings
 from relaunch.usecases.register_definitions import compare_definitions, register_definitions
+from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.account import CHECKPOINTS, DATASETS, LOG_GROUP
-from relaunch_local.stack.build import REPOSITORY
-from relaunch_local.stack.local_stack import LocalWorld
+from relaunch_local.stack.local_world import LocalWorld
 from relaunch_local.stack.training_cluster import CLUSTER
 
-PATIENCE_SECONDS = 300.0
+TIMEOUT_SECONDS = 300.0
 PAUSE_SECONDS = 0.1
 
 
@@ -36,8 +36,8 @@ Answer = TypeVar("Answer")
 
 
 def eventually(ask: Callable[[], Answer | None]) -> Answer:
-    """What is asked for, once it is there."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    """Poll until there is a value, and return it."""
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while (answer := ask()) is None:
         assert time.monotonic() < deadline, f"nothing came of {ask.__qualname__}"
         time.sleep(PAUSE_SECONDS)
@@ -46,7 +46,7 @@ def eventually(ask: Callable[[], Answer | None]) -> Answer:
 
 @pytest.fixture
 def relaunch(world: LocalWorld, monkeypatch: pytest.MonkeyPatch) -> Dependencies:
-    """The use cases with the operator's own credentials, as the command runs them; the examples are registered."""
+    """Register the examples; return the dependencies with the operator's credentials, as the command has them."""
     for name, value in world.environment().items():
         monkeypatch.setenv(name, value)
     opened = make_dependencies(Settings.from_stack_outputs(world.deployment.outputs), boto3.Session())
@@ -59,7 +59,7 @@ def relaunch(world: LocalWorld, monkeypatch: pytest.MonkeyPatch) -> Dependencies
 
 @pytest.fixture(autouse=True)
 def nothing_is_refused_or_given_up(world: LocalWorld) -> Iterator[None]:
-    """In no story does a function lack a permission or a message end as a dead letter."""
+    """Check that no call is denied and no message becomes a dead letter."""
     before = len(world.simulator.requests)
     yield
     requests = list(world.simulator.requests)[before:]
@@ -72,7 +72,7 @@ def nothing_is_refused_or_given_up(world: LocalWorld) -> Iterator[None]:
 
 
 def push(world: LocalWorld, commit: str) -> int:
-    """Deliver a push of this commit as GitHub would; the status that it is answered with."""
+    """Deliver a push of this commit as GitHub does; return the HTTP status."""
     payload = load_event("github.push") | {"after": commit}
     body = json.dumps(payload).encode()
     signature = hmac.new(world.deployment.webhook_secret.encode(), body, hashlib.sha256).hexdigest()
@@ -88,7 +88,7 @@ def push(world: LocalWorld, commit: str) -> int:
 
 
 def new_job(relaunch: Dependencies, known: set[str]) -> str:
-    """The id of the job that was not there before."""
+    """Return the id of the new job."""
     return eventually(lambda: next(iter(job_ids(relaunch) - known), None))
 
 
@@ -103,7 +103,7 @@ def history_of(relaunch: Dependencies, job_id: str) -> JobHistory:
 
 
 def running_on(relaunch: Dependencies, job_id: str) -> str:
-    """The instance that the job's training runs on, once it has saved something."""
+    """Return the instance of the job's task, once there is a checkpoint."""
 
     def instance() -> str | None:
         attempts = history_of(relaunch, job_id).attempts
@@ -123,7 +123,7 @@ def start_observing(world: LocalWorld) -> None:
 
 
 def outcome(relaunch: Dependencies, job_id: str) -> JobHistory:
-    """The job's history, once it is over."""
+    """Return the job's history, once the job has ended."""
 
     def over() -> JobHistory | None:
         history = history_of(relaunch, job_id)
@@ -133,7 +133,7 @@ def outcome(relaunch: Dependencies, job_id: str) -> JobHistory:
 
 
 def output_of(world: LocalWorld, job_id: str) -> list[dict[str, Any]]:
-    """What the job's containers wrote, in order."""
+    """Return the log entries of the job's containers, in order."""
 
     def written() -> list[dict[str, Any]] | None:
         pages = world.client("logs").get_paginator("filter_log_events").paginate(logGroupName=LOG_GROUP)
@@ -149,7 +149,7 @@ def output_of(world: LocalWorld, job_id: str) -> list[dict[str, Any]]:
 
 
 def uninterrupted_result(steps: int) -> tuple[float, str]:
-    """The loss and the weights that the same training ends with on its own."""
+    """Return the loss and the weights of the same training without interruption."""
     command = [sys.executable, "-m", "train", "--steps", str(steps)]
     result = subprocess.run(command, cwd=REPOSITORY / "examples", capture_output=True, text=True, check=True, env={})
     last = json.loads(result.stdout.splitlines()[-1])

@@ -1,6 +1,6 @@
-"""The whole story on one machine: `python -m relaunch_local.demo`.
+"""The demo: a push and an upload on one machine, `python -m relaunch_local.demo`. Imports stack and ecs.
 
-The template is deployed into the local world. A signed push starts a training, a spot warning takes its machine, it
-goes on elsewhere. Then an upload starts another one, whose machine goes without any warning. What happened is left in
-demo.json, from which tests/real/test_demo.py finds out by itself whether the story is true.
+The template is deployed into a local world. A signed push starts a training; after a spot warning it resumes on another
+machine. Then an upload starts a training whose machine is terminated without a warning. What happened is in demo.json;
+tests/real/test_demo.py checks it independently.
 """

@@ -1,6 +1,6 @@
-"""The demo as a program; see its package.
+"""Runs the demo.
 
-Exit status: 0 when the story came true, 1 when it did not, 2 when the local world could not be opened, 130 after
+Exit status: 0 if both stories ended as expected, 1 if not, 2 if the local world could not be opened, 130 after
 Ctrl-C.
 """
 
@@ -13,21 +13,21 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main() -> None:
-    """Show the story until its end, or until Ctrl-C."""
+    """Run the demo until its end or Ctrl-C."""
     for number in SIGNALS:
-        signal.signal(number, interrupt)
+        signal.signal(number, raise_keyboard_interrupt)
     try:
-        # Takes a second, in which Ctrl-C must not leave a traceback either.
-        from relaunch_local.demo.command import show  # noqa: PLC0415
+        # The import takes a second, in which Ctrl-C must not print a traceback either.
+        from relaunch_local.demo.command import run  # noqa: PLC0415
 
-        sys.exit(show(sys.argv[1:]))
+        sys.exit(run(sys.argv[1:]))
     except KeyboardInterrupt:
-        print("demo: interrupted; everything is taken down", file=sys.stderr)
+        print("demo: interrupted; the local world is removed", file=sys.stderr)
         sys.exit(INTERRUPTED)
 
 
-def interrupt(_signal: int, _frame: FrameType | None) -> None:
-    """End; a second Ctrl-C would only disturb the taking down, which lasts a few seconds at most."""
+def raise_keyboard_interrupt(_signal: int, _frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, and ignore further signals: removing the local world takes a few seconds."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt

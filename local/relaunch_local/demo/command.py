@@ -1,4 +1,4 @@
-"""The command line of the demo, and what it says when it cannot go on."""
+"""The command line of the demo, and its error messages."""
 
 import argparse
 import json
@@ -10,56 +10,56 @@ from rich.console import Console
 
 from relaunch_local.demo.evidence import FILE
 from relaunch_local.demo.outcome import Outcome
-from relaunch_local.demo.runner import FAILURE_LOG, TRAINING, perform
+from relaunch_local.demo.runner import FAILURE_LOG, TRAINING, run_demo
 from relaunch_local.demo.screen import Screen
 from relaunch_local.demo.session import UnmetExpectationError
 from relaunch_local.stack.build import NotBuiltError
 from relaunch_local.stack.deployment import DeploymentError
 from relaunch_local.stack.emulator import EmulatorError
 
-UNTRUE, UNUSABLE = 1, 2
+UNEXPECTED, NOT_OPENED = 1, 2
 
 
-def show(arguments: Sequence[str]) -> int:
-    """Show the story, and return the exit status."""
+def run(arguments: Sequence[str]) -> int:
+    """Run the demo with command-line arguments; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m relaunch_local.demo", description="The whole story on one machine")
-    parser.add_argument("--json", action="store_true", dest="as_json", help="print a summary as JSON, and nothing else")
+    parser.add_argument("--json", action="store_true", dest="as_json", help="print only a summary as JSON")
     parser.add_argument(
         "--speed", type=speed, default=40.0, help="how much faster than on AWS machines come and go (40)"
     )
     options = parser.parse_args(arguments)
-    # What the local world's threads complain about is in the evidence; on the screen it would be in the way.
+    # Errors of the local world's threads are visible in demo.json; the terminal belongs to the demo.
     logging.basicConfig(level=logging.CRITICAL)
     outcome = Outcome(options.speed, TRAINING)
-    code = run(outcome, Screen(Console(highlight=False, emoji=False, quiet=options.as_json)))
+    code = run_and_report(outcome, Screen(Console(highlight=False, emoji=False, quiet=options.as_json)))
     if options.as_json:
         print(json.dumps(outcome.summary(), indent=2))
     return code
 
 
 def speed(text: str) -> float:
-    """Parse a speed."""
+    """Parse the speed."""
     if not 1 <= (value := float(text)) <= 100:
         raise argparse.ArgumentTypeError(f"{text} is not from 1 to 100")
     return value
 
 
-def run(outcome: Outcome, screen: Screen) -> int:
-    """Perform, and return the exit status."""
+def run_and_report(outcome: Outcome, screen: Screen) -> int:
+    """Run the demo and report errors; return the exit status."""
     FAILURE_LOG.unlink(missing_ok=True)
     try:
-        perform(outcome, screen)
+        run_demo(outcome, screen)
     except UnmetExpectationError as error:
-        return complain(f"{error}\nwhat happened is in {FILE}, the emulator's log is in {FAILURE_LOG}", UNTRUE)
+        return print_error(f"{error}\nwhat happened is in {FILE}, the emulator's log is in {FAILURE_LOG}", UNEXPECTED)
     except (EmulatorError, NotBuiltError, DeploymentError, OSError) as error:
         outcome.result, outcome.problem = "not opened", summarize(error)
-        return complain(outcome.problem, UNUSABLE)
+        return print_error(outcome.problem, NOT_OPENED)
     screen.line(f"all of it is in {FILE}")
     return 0
 
 
 def summarize(error: Exception) -> str:
-    """The first line of an error; the others, where there are any, go to a file."""
+    """Return the first line of an error; the rest, if any, is written to a file."""
     opening = "the local world cannot be opened: " if isinstance(error, OSError) else ""
     first, _, others = f"{opening}{error}".partition("\n")
     first = first.rstrip(":")
@@ -69,7 +69,7 @@ def summarize(error: Exception) -> str:
     return f"{first}; what it said is in {FAILURE_LOG}"
 
 
-def complain(message: str, code: int) -> int:
-    """Say on standard error what went wrong; return the exit status."""
+def print_error(message: str, code: int) -> int:
+    """Print an error to standard error; return the exit status."""
     print(f"demo: {message}", file=sys.stderr)
     return code

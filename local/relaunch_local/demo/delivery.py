@@ -1,4 +1,4 @@
-"""A webhook delivery as GitHub makes it ("Validating webhook deliveries", docs.github.com)."""
+"""Webhook deliveries as GitHub sends them ("Validating webhook deliveries", docs.github.com)."""
 
 import hashlib
 import hmac
@@ -9,22 +9,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from relaunch_local.stack.build import REPOSITORY
+from relaunch_local.repository import REPOSITORY
 
 PUSH = REPOSITORY / "events" / "github.push.json"
-ANSWER_SECONDS = 30.0
+TIMEOUT_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
 class Delivery:
-    """One request to a webhook."""
+    """A request to a webhook."""
 
     headers: Mapping[str, str]
     body: bytes
 
 
-def deliver_push(secret: str) -> Delivery:
-    """Make a delivery of the push in events/, signed with this secret over the bytes that are sent."""
+def sign_push(secret: str) -> Delivery:
+    """Return a delivery of the push in events/, signed with this secret."""
     body = json.dumps(json.loads(PUSH.read_text()), separators=(",", ":"), ensure_ascii=False).encode()
     signature = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
     headers = {
@@ -38,9 +38,9 @@ def deliver_push(secret: str) -> Delivery:
 
 
 def send(url: str, delivery: Delivery) -> int:
-    """Send a delivery to a webhook on loopback, and return the status of the answer."""
+    """Send a delivery to a webhook on loopback; return the HTTP status."""
     address = urlsplit(url)
-    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=ANSWER_SECONDS)
+    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=TIMEOUT_SECONDS)
     try:
         connection.request("POST", address.path, delivery.body, dict(delivery.headers))
         return connection.getresponse().status

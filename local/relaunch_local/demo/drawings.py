@@ -1,4 +1,4 @@
-"""The parts of the story that are looked at: a request, a selection, a loss, the objects of a checkpoint."""
+"""What the demo draws: a RunTask request, a selection, the loss, the objects of a checkpoint, the results."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,15 +11,15 @@ from relaunch.core.jobs.job import Attempt
 from relaunch.ports import StoredSelection
 from relaunch_cli.views.screen import plain_table
 from relaunch_cli.views.selection import render_selection
-from relaunch_local.demo.outcome import Ending
-from relaunch_local.demo.training_log import draw_losses, thin_out
+from relaunch_local.demo.outcome import JobResult
+from relaunch_local.demo.training_log import draw_losses, sample_evenly
 
 SHOWN_ENVIRONMENT = ("RELAUNCH_ATTEMPT", "RELAUNCH_CHECKPOINT_URI", "RELAUNCH_RESUME_URI", "RELAUNCH_GIT_SHA")
 ATTEMPT_STYLES = ("cyan", "green")
 
 
 def draw_facts(facts: Sequence[tuple[str, str]], width: int) -> Table:
-    """Names and what they stand for, below each other, one line each."""
+    """Return a table of names and values, one per line."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
@@ -30,7 +30,7 @@ def draw_facts(facts: Sequence[tuple[str, str]], width: int) -> Table:
 
 
 def elide(text: str, width: int) -> str:
-    """Leave out the middle of what is too long."""
+    """Replace the middle of a text that is too long with an ellipsis."""
     if len(text) <= width:
         return text
     kept = max(width - 1, 2)
@@ -38,7 +38,7 @@ def elide(text: str, width: int) -> str:
 
 
 def draw_run_task(request: Mapping[str, Any], width: int) -> RenderableType:
-    """The fields of a RunTask request that decide what runs where."""
+    """Return the fields of a RunTask request that decide what runs where."""
     strategy = ", ".join(each["capacityProvider"] for each in request.get("capacityProviderStrategy", ()))
     constraints = "; ".join(f"{each['type']}: {each['expression']}" for each in request.get("placementConstraints", ()))
     environment = read_environment(request)
@@ -54,38 +54,38 @@ def draw_run_task(request: Mapping[str, Any], width: int) -> RenderableType:
 
 
 def read_environment(request: Mapping[str, Any]) -> dict[str, str]:
-    """The variables that a RunTask request gives to its containers."""
+    """Return the environment variables of a RunTask request's overrides."""
     overrides = request.get("overrides", {}).get("containerOverrides", ())
     return {each["name"]: each["value"] for override in overrides for each in override.get("environment", ())}
 
 
 def draw_selection(selection: StoredSelection, width: int) -> RenderableType:
-    """The table of `relaunch explain`."""
+    """Return the table of `relaunch explain`."""
     return render_selection(selection.rows, selection.filter_counts, width)
 
 
 def describe_choice(attempt: Attempt) -> str:
-    """What was chosen for an attempt."""
+    """Describe the offering of an attempt."""
     chosen = attempt.placement
     return f"{chosen.offering.instance_type} {chosen.offering.purchase} at ${chosen.price_usd_per_hour:.4f}/h"
 
 
-def draw_course(course: Mapping[int, tuple[int, float]], width: int) -> Text:
-    """The loss over the steps of a job, each attempt in a colour of its own."""
-    if not course:
+def draw_loss_curve(curve: Mapping[int, tuple[int, float]], width: int) -> Text:
+    """Return the loss over the steps of a job, with a colour for each attempt."""
+    if not curve:
         return Text("no step yet", style="dim")
-    steps = sorted(course)
-    start, end = f"loss {course[steps[0]][1]:.4f} ", f" {course[steps[-1]][1]:.4f}"
-    shown = thin_out(steps, max(width - len(start) - len(end), 2))
-    blocks = draw_losses([course[step][1] for step in shown])
+    steps = sorted(curve)
+    start, end = f"loss {curve[steps[0]][1]:.4f} ", f" {curve[steps[-1]][1]:.4f}"
+    shown = sample_evenly(steps, max(width - len(start) - len(end), 2))
+    blocks = draw_losses([curve[step][1] for step in shown])
     drawn = Text(start)
     for step, block in zip(shown, blocks, strict=True):
-        drawn.append(block, style=ATTEMPT_STYLES[(course[step][0] - 1) % len(ATTEMPT_STYLES)])
+        drawn.append(block, style=ATTEMPT_STYLES[(curve[step][0] - 1) % len(ATTEMPT_STYLES)])
     return drawn.append(end)
 
 
 def draw_objects(rows: Sequence[Mapping[str, Any]], prefix: str) -> Table:
-    """The objects of a checkpoint with their sizes in bytes, below a prefix."""
+    """Return a table of a checkpoint's objects below a prefix, with their sizes in bytes."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(overflow="fold")
     table.add_column(justify="right", no_wrap=True, style="dim")
@@ -94,16 +94,16 @@ def draw_objects(rows: Sequence[Mapping[str, Any]], prefix: str) -> Table:
     return table
 
 
-def draw_endings(endings: Sequence[Ending]) -> Table:
-    """How both jobs ended."""
+def draw_results(results: Sequence[JobResult]) -> Table:
+    """Return a table of the results of both jobs."""
     table = plain_table("STARTED BY", "JOB", "MACHINE TAKEN", "RESUMED", "AGAIN", "LOSS")
-    for ending in endings:
-        how = {"push": "with a warning", "upload": "without one"}[ending.kind]
-        again = f"{ending.steps_taken_twice} steps"
-        table.add_row(ending.kind, ending.job_id, how, f"step {ending.resumed_step}", again, f"{ending.loss:.6f}")
+    for result in results:
+        how = {"push": "with a warning", "upload": "without one"}[result.kind]
+        again = f"{result.steps_taken_twice} steps"
+        table.add_row(result.kind, result.job_id, how, f"step {result.resumed_step}", again, f"{result.loss:.6f}")
     return table
 
 
 def describe_bill(bill: Sequence[Mapping[str, Any]]) -> str:
-    """What the machines cost, from their launch to their end or until now."""
+    """Describe the cost of the machines until their end or now."""
     return f"{len(bill)} machines were launched; they cost ${sum(line['cost_usd'] for line in bill):.4f}"

@@ -1,4 +1,4 @@
-"""demo.json: what happened, as the emulator, the simulator and the trainings tell it."""
+"""demo.json: what happened according to the emulator, the simulator and the logs of the trainings."""
 
 import json
 import platform
@@ -12,34 +12,35 @@ from typing import Any
 
 from relaunch.core.lifecycle.explanation import explain
 from relaunch_cli.views.json_output.jobs import explanation_json
-from relaunch_local.demo.session import Stage
+from relaunch_local.demo.session import Session
 from relaunch_local.ecs.api.controls import Controls
+from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.account import CHECKPOINTS
-from relaunch_local.stack.build import REPOSITORY, built_application
-from relaunch_local.stack.local_stack import LocalWorld
+from relaunch_local.stack.build import built_application
+from relaunch_local.stack.local_world import LocalWorld
 
 FILE = Path("demo.json")
 READ_CONTROLS = ("requests", "state", "bill")
 
 
 def read_jobs(local: LocalWorld) -> list[dict[str, Any]]:
-    """Read the jobs with their attempts and timelines."""
+    """Return the items of all jobs."""
     return [row for row in read_table(local) if row["pk"].startswith("JOB#")]
 
 
 def read_table(local: LocalWorld) -> list[dict[str, Any]]:
-    """Read all items of the jobs table, with texts and binaries that hold JSON as what they hold."""
+    """Return all items of the jobs table, with JSON in strings and binaries parsed."""
     pages = local.client("dynamodb").get_paginator("scan").paginate(TableName=local.deployment.outputs["TableName"])
     return [read_item(item) for page in pages for item in page["Items"]]
 
 
 def read_item(item: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """An item with its values as JSON has them."""
+    """Return an item with plain values."""
     return {name: read_value(*next(iter(typed.items()))) for name, typed in item.items()}
 
 
 def read_value(kind: str, value: Any) -> Any:
-    """A value of DynamoDB as JSON has it; a text that holds JSON as what it holds, compressed or not."""
+    """Return a DynamoDB value as a plain value; JSON in strings and compressed binaries is parsed."""
     if kind == "B":
         return read_value("S", zlib.decompress(value).decode())
     if kind == "S" and value[:1] in {"{", "["}:
@@ -50,14 +51,14 @@ def read_value(kind: str, value: Any) -> Any:
 
 
 def read_simulator(local: LocalWorld) -> dict[str, Any]:
-    """What ECS and EC2 were asked, what there is of tasks and instances, and what the instances cost."""
+    """Return the simulator's requests, its tasks and instances, and the cost of the instances."""
     controls = Controls(local.simulator, on_shutdown=lambda: None)
     with local.simulator.clock.lock:
         return {name: controls.call(name, {})[1] for name in READ_CONTROLS}
 
 
 def read_checkpoints(local: LocalWorld, prefix: str = "") -> list[dict[str, Any]]:
-    """All objects of the checkpoints' bucket, with the content of the manifests."""
+    """Return the objects of the checkpoint bucket, with the content of the manifests."""
     s3 = local.client("s3")
     pages = s3.get_paginator("list_objects_v2").paginate(Bucket=CHECKPOINTS, Prefix=prefix)
     rows = []
@@ -70,7 +71,7 @@ def read_checkpoints(local: LocalWorld, prefix: str = "") -> list[dict[str, Any]
 
 
 def read_dead_letters(local: LocalWorld) -> dict[str, int]:
-    """How many messages are in each dead-letter queue."""
+    """Return the number of messages in each dead-letter queue."""
     sqs, count = local.client("sqs"), "ApproximateNumberOfMessages"
     urls = {name: url for name, url in local.deployment.outputs.items() if name.endswith("DeadLetterQueueUrl")}
     return {
@@ -82,7 +83,7 @@ def read_dead_letters(local: LocalWorld) -> dict[str, int]:
 
 
 def read_versions() -> dict[str, str]:
-    """The versions of what took part."""
+    """Return the versions of Python, Relaunch and the tools."""
     found = {
         "python": platform.python_version(),
         "runtime": built_application().runtime,
@@ -95,36 +96,36 @@ def read_versions() -> dict[str, str]:
     return found
 
 
-def gather(stage: Stage, told: Mapping[str, Any]) -> dict[str, Any]:
-    """Everything, whatever came of it: `told` is what the story says of itself, and goes first."""
-    simulator = read_simulator(stage.local)
+def collect_evidence(session: Session, summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of demo.json, beginning with the summary of the demo."""
+    simulator = read_simulator(session.local)
     return {
-        **told,
+        **summary,
         "versions": read_versions(),
-        "jobs": {kind: read_job(stage, job_id) for kind, job_id in stage.jobs.items()},
-        "actions": stage.witness.actions,
+        "jobs": {kind: read_job(session, job_id) for kind, job_id in session.jobs.items()},
+        "actions": session.recorder.actions,
         "requests": simulator["requests"],
-        "events": stage.witness.events,
-        "stored_at_stop": stage.witness.stored_at_stop,
+        "events": session.recorder.events,
+        "stored_at_stop": session.recorder.stored_at_stop,
         "tasks": [*simulator["state"]["stopped_tasks"], *simulator["state"]["tasks"]],
         "instances": simulator["state"]["instances"],
         "bill": simulator["bill"],
-        "dead_letters": read_dead_letters(stage.local),
-        "checkpoints": read_checkpoints(stage.local),
-        "table": read_table(stage.local),
+        "dead_letters": read_dead_letters(session.local),
+        "checkpoints": read_checkpoints(session.local),
+        "table": read_table(session.local),
     }
 
 
-def read_job(stage: Stage, job_id: str) -> dict[str, Any]:
-    """A job as `relaunch explain --json` has it, and what its training wrote, by attempt."""
-    history, now = stage.deps.jobs.load_history(job_id), stage.deps.clock.now()
-    log = stage.read_log(job_id)
+def read_job(session: Session, job_id: str) -> dict[str, Any]:
+    """Return a job as `relaunch explain --json` prints it, with its log by attempt."""
+    history, now = session.deps.jobs.load_history(job_id), session.deps.clock.now()
+    log = session.read_log(job_id)
     shape = explanation_json(history, explain(history.job, now), now) if history else {"job_id": job_id}
     return {**shape, "log": {str(attempt): entries for attempt, entries in log.entries.items()}}
 
 
 def write_evidence(evidence: Mapping[str, Any], file: Path = FILE) -> None:
-    """Write the file whole or not at all: another demo may write it at the same time."""
+    """Write the file atomically: another demo may write it at the same time."""
     partial = file.with_name(f".{file.name}.{time.time_ns()}")
     try:
         partial.write_text(json.dumps(evidence, indent=1, default=datetime.isoformat, ensure_ascii=False) + "\n")

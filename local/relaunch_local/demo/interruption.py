@@ -1,4 +1,4 @@
-"""How a machine is taken away, with a warning and without, and what comes of it."""
+"""Takes a job's machine away, with a warning or without, and shows what Relaunch does."""
 
 import json
 
@@ -7,85 +7,85 @@ from rich.text import Text
 from relaunch.core.jobs.job import StopKind
 from relaunch_local.demo import drawings
 from relaunch_local.demo.evidence import read_checkpoints
-from relaunch_local.demo.session import Stage
-from relaunch_local.stack.build import REPOSITORY
+from relaunch_local.demo.session import Session
+from relaunch_local.repository import REPOSITORY
 
 WARNING = REPOSITORY / "events" / "aws.ec2.spot-interruption-warning.json"
 
 
-def warn_of_another(stage: Stage) -> None:
-    """Let EC2 warn of a machine that is not ours: the whole account's warnings come, and this one stops nothing.
+def warn_of_foreign_instance(session: Session) -> None:
+    """Publish a warning of an instance of another owner in the account, which Relaunch must ignore.
 
-    It also brings the function up that the warning later on needs within seconds.
+    It also starts the function that has to handle the later warning within seconds.
     """
     event = json.loads(WARNING.read_text())
     instance = event["detail"]["instance-id"]
-    stage.local.publish(event)
-    stage.witness.note("another's warning", instance_id=instance)
-    stage.expect_request(
+    session.local.publish(event)
+    session.recorder.record_action("another's warning", instance_id=instance)
+    session.expect_request(
         "ListContainerInstances",
         "ECS is asked whether the machine is ours",
         lambda request: instance in request.get("filter", ""),
     )
-    stage.screen.line(f"EC2 warns of {instance}: not one of ours, ignored", "dim")
+    session.screen.line(f"EC2 warns of {instance}: not one of Relaunch's, ignored", "dim")
 
 
-def warn(stage: Stage, job_id: str, instance: str) -> None:
-    """Let EC2 warn of the interruption of a job's machine, and watch what Relaunch does."""
-    simulator = stage.local.simulator
+def interrupt(session: Session, job_id: str, instance: str) -> None:
+    """Interrupt a job's machine with a warning, and watch Relaunch save the intent and stop the task."""
+    simulator = session.local.simulator
     with simulator.clock.lock:
         simulator.interrupt(instance)
-    stage.witness.note("warning", instance_id=instance, job_id=job_id)
-    stage.screen.line(Text(f"EC2: {instance} goes in two minutes", style="bold yellow"))
-    task = stage.expect_job(job_id, "its task is known", lambda history: history.attempts[0].task_arn)
-    stop = stage.expect_request("StopTask", "StopTask for its task", lambda request: request["task"] == task)
-    stored = stage.expect(
-        "the table was read when the task was stopped", lambda: stage.witness.stored_at_stop.get(task)
+    session.recorder.record_action("warning", instance_id=instance, job_id=job_id)
+    session.screen.line(Text(f"EC2: {instance} goes in two minutes", style="bold yellow"))
+    task = session.expect_job(job_id, "its task is known", lambda history: history.attempts[0].task_arn)
+    stop = session.expect_request("StopTask", "StopTask for its task", lambda request: request["task"] == task)
+    stored = session.expect(
+        "the table was read when the task was stopped", lambda: session.recorder.stored_at_stop.get(task)
     )
     intent = next(row["body"]["intent"] for row in stored if row["sk"] == "ATTEMPT#0001" and row["pk"].endswith(job_id))
-    stage.require(intent is not None, "the intent is in the table before StopTask is sent")
-    stage.screen.line(f"the intent is stored: {intent['kind']}; then StopTask: “{stop.parameters['reason']}”")
+    session.require(intent is not None, "the intent is in the table before StopTask is sent")
+    session.screen.line(f"the intent is stored: {intent['kind']}; then StopTask: “{stop.parameters['reason']}”")
 
 
-def await_saved(stage: Stage, job_id: str) -> int:
-    """Wait until the training has saved on SIGTERM and its stop was understood; return the step it saved."""
-    stopped = stage.expect("the training has saved and stopped", lambda: stage.read_log(job_id).find(1, "stopped"))
+def wait_for_save(session: Session, job_id: str) -> int:
+    """Wait until the training has saved on SIGTERM and its stop is classified; return the saved step."""
+    stopped = session.expect("the training has saved and stopped", lambda: session.read_log(job_id).find(1, "stopped"))
     step = int(stopped["step"])
-    stage.screen.line(f"{stopped['signal']}: the training saves step {step} and exits")
-    show_checkpoint(stage, job_id, 1, step)
-    stop = stage.expect_job(job_id, "the stop is classified", lambda history: history.attempts[0].stop)
-    stage.require(stop.kind is StopKind.INTERRUPTION, f"the stop is an interruption, not {stop.kind}")
-    stage.screen.line(f"STOPPED with exit code {stop.exit_code}: an {stop.kind}, neither success nor failure")
+    session.screen.line(f"{stopped['signal']}: the training saves step {step} and exits")
+    show_checkpoint(session, job_id, 1, step)
+    stop = session.expect_job(job_id, "the stop is classified", lambda history: history.attempts[0].stop)
+    session.require(stop.kind is StopKind.INTERRUPTION, f"the stop is an interruption, not {stop.kind}")
+    session.screen.line(f"STOPPED with exit code {stop.exit_code}: an {stop.kind}, neither success nor failure")
     return step
 
 
-def show_checkpoint(stage: Stage, job_id: str, attempt: int, step: int) -> None:
-    """List the objects of a checkpoint, which is complete."""
-    job = stage.expect_job(job_id, "the job is in the table", lambda history: history.job)
+def show_checkpoint(session: Session, job_id: str, attempt: int, step: int) -> None:
+    """Show the objects of a checkpoint, which must be complete."""
+    job = session.expect_job(job_id, "the job is in the table", lambda history: history.job)
     checkpoints = str(job.definition.checkpoint_uri)
     prefix = checkpoints.removeprefix("s3://").partition("/")[2]
-    rows = read_checkpoints(stage.local, f"{prefix}{job_id}/attempt-{attempt}/step-{step:07d}/")
+    rows = read_checkpoints(session.local, f"{prefix}{job_id}/attempt-{attempt}/step-{step:07d}/")
     written = sorted(rows, key=lambda row: row["last_modified"])
-    stage.require(bool(rows) and "manifest" in written[-1], f"the manifest of step {step} was written last")
-    stage.screen.line(f"complete in {checkpoints}, the manifest last:")
-    stage.screen.show(drawings.draw_objects(written, prefix))
+    session.require(bool(rows) and "manifest" in written[-1], f"the manifest of step {step} was written last")
+    session.screen.line(f"complete in {checkpoints}, the manifest last:")
+    session.screen.show(drawings.draw_objects(written, prefix))
 
 
-def terminate(stage: Stage, job_id: str, instance: str) -> int:
-    """Take a job's machine away at once; return the step of the last complete checkpoint."""
-    simulator = stage.local.simulator
+def terminate(session: Session, job_id: str, instance: str) -> int:
+    """Terminate a job's machine without a warning; return the step of the newest complete checkpoint."""
+    simulator = session.local.simulator
     with simulator.clock.lock:
         simulator.terminate(instance)
-    stage.witness.note("termination", instance_id=instance, job_id=job_id)
-    stage.screen.line(Text(f"{instance} is terminated: no warning, no SIGTERM", style="bold yellow"))
-    stop = stage.expect_job(job_id, "the loss of the machine is noticed", lambda history: history.attempts[0].stop)
-    stage.require(stop.kind is StopKind.HOST_LOST, f"the stop is a lost host, not {stop.kind}")
-    stage.screen.line(f"ECS: “{stop.stopped_reason}”: {stop.kind}")
-    return newest_step(stage, job_id)
+    session.recorder.record_action("termination", instance_id=instance, job_id=job_id)
+    session.screen.line(Text(f"{instance} is terminated: no warning, no SIGTERM", style="bold yellow"))
+    stop = session.expect_job(job_id, "the loss of the machine is noticed", lambda history: history.attempts[0].stop)
+    session.require(stop.kind is StopKind.HOST_LOST, f"the stop is a lost host, not {stop.kind}")
+    session.screen.line(f"ECS: “{stop.stopped_reason}”: {stop.kind}")
+    return newest_step(session, job_id)
 
 
-def newest_step(stage: Stage, job_id: str) -> int:
-    """The step of a job's newest checkpoint with a manifest; what a lost machine wrote last it may not have logged."""
-    rows = read_checkpoints(stage.local)
+def newest_step(session: Session, job_id: str) -> int:
+    """Return the step of a job's newest checkpoint with a manifest; a lost machine may not have logged it."""
+    rows = read_checkpoints(session.local)
     manifests = [row["manifest"] for row in rows if "manifest" in row]
     return max((each["step"] for each in manifests if each["job_id"] == job_id), default=0)

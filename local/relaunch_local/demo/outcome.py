@@ -1,4 +1,4 @@
-"""What the demo says of itself when it has ended."""
+"""The outcome of the demo, which `--json` prints."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -7,8 +7,8 @@ from relaunch_local.stack.training_cluster import Training
 
 
 @dataclass(frozen=True)
-class Ending:
-    """How an interrupted job ended: from which step it went on, how many steps were taken twice, what was learned."""
+class JobResult:
+    """The result of an interrupted job: the step it resumed from, the steps taken twice, the trained weights."""
 
     kind: str
     job_id: str
@@ -20,15 +20,15 @@ class Ending:
 
 @dataclass
 class Outcome:
-    """How the demo ended, after how many seconds what was done, how the jobs ended."""
+    """The result of the demo, when it reached what (in seconds), and the results of its jobs."""
 
     speed: float
     training: Training
     result: str = "running"
     problem: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
-    endings: list[Ending] = field(default_factory=list)
+    endings: list[JobResult] = field(default_factory=list)
 
     def summary(self) -> dict[str, Any]:
-        """What `--json` prints."""
+        """Return the document that `--json` prints."""
         return asdict(self)

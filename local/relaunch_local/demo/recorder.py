@@ -1,4 +1,4 @@
-"""Remembers what happened, independently of what the story says about it."""
+"""Records what happens, independently of what the demo prints."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,11 +14,11 @@ Rows = list[dict[str, Any]]
 
 
 @dataclass
-class Witness:
-    """Hears every event of ECS and EC2 at the moment in which it is made.
+class Recorder:
+    """Records every event of ECS and EC2 while it is published.
 
-    When StopTask stops a task, the table is read before the caller has its answer: what is in it then was stored before
-    the task was stopped, because the caller has not gone on yet.
+    When StopTask stops a task, the jobs table is read before the caller gets the response, so what is read was stored
+    before the task was stopped.
     """
 
     read_jobs: Callable[[], Rows]
@@ -26,15 +26,15 @@ class Witness:
     actions: Rows = field(default_factory=list)
     stored_at_stop: dict[str, Rows] = field(default_factory=dict)
 
-    def hear(self, event: Event) -> None:
-        """Take an event; called by the simulator under its lock."""
+    def record(self, event: Event) -> None:
+        """Record an event; called by the simulator under its lock."""
         self.events.append(event)
         detail = event["detail"]
         if detail.get("stopCode") == "UserInitiated" and detail["taskArn"] not in self.stored_at_stop:
-            # Without this the story will not come true; StopTask must not fail for it.
+            # StopTask must not fail if the table cannot be read; the demo notices later.
             with suppress(BotoCoreError, ClientError):
                 self.stored_at_stop[detail["taskArn"]] = self.read_jobs()
 
-    def note(self, action: str, **facts: Any) -> None:
-        """Remember what the demo itself did to the world."""
+    def record_action(self, action: str, **facts: Any) -> None:
+        """Record an action of the demo itself."""
         self.actions.append({"action": action, "at": datetime.now(UTC).isoformat(), **facts})

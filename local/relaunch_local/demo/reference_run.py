@@ -1,4 +1,4 @@
-"""The same training without an interruption, to compare with."""
+"""The uninterrupted training that interrupted ones are compared with."""
 
 import json
 import subprocess
@@ -10,7 +10,7 @@ from relaunch_local.stack.training_cluster import Training
 
 
 def train_uninterrupted(training: Training) -> dict[str, Any]:
-    """Run the training of examples/ from its first step to its last; return what it says when it has finished."""
+    """Run the training of examples/ from the first step to the last; return its last log entry."""
     result = subprocess.run(
         [sys.executable, "-m", "train", "--steps", str(training.steps)],
         cwd=EXAMPLES,

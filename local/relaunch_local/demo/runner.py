@@ -1,4 +1,4 @@
-"""One performance: the world is opened, both stories are told, what happened is written down, the world is closed."""
+"""Runs the demo: opens a local world, runs both stories, writes demo.json, closes the world."""
 
 import os
 import re
@@ -6,7 +6,6 @@ import traceback
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 from rich.text import Text
@@ -19,62 +18,62 @@ from relaunch_cli.aws.connection import AwsConnection
 from relaunch_cli.errors import CommandError
 from relaunch_local.demo import drawings, evidence
 from relaunch_local.demo.outcome import Outcome
-from relaunch_local.demo.recorder import Witness
+from relaunch_local.demo.recorder import Recorder
 from relaunch_local.demo.screen import Screen
-from relaunch_local.demo.session import Stage, UnmetExpectationError
-from relaunch_local.demo.story import tell_push, tell_upload
-from relaunch_local.stack.build import REPOSITORY
+from relaunch_local.demo.session import Session, UnmetExpectationError
+from relaunch_local.demo.story import run_push_story, run_upload_story
+from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.deployment import STACK
-from relaunch_local.stack.local_stack import LocalWorld, WorldSettings, local_world
+from relaunch_local.stack.local_world import LocalWorld, LocalWorldSettings, local_world
 from relaunch_local.stack.training_cluster import Training
 
 TRAINING = Training(steps=120, step_delay_seconds=0.05, checkpoint_every=20)
 DEFINITIONS = REPOSITORY / "examples" / "relaunch.yaml"
 FAILURE_LOG = Path("demo-failure.log")
 
-PATIENCE_SECONDS = 300.0
+TIMEOUT_SECONDS = 300.0
 SLOWEST_SECONDS = 900.0
-"""The longest that one thing of the story takes on AWS, a machine from zero; divided by the speed."""
+"""The slowest step on AWS: scaling out from zero; divided by the speed."""
 
-WORLD_ERRORS = (BotoCoreError, ClientError, TransientError, PermanentError, CommandError)
+LOCAL_WORLD_ERRORS = (BotoCoreError, ClientError, TransientError, PermanentError, CommandError)
 
 
-def perform(outcome: Outcome, screen: Screen) -> None:
-    """Tell the story in a world of its own, of which nothing is left.
+def run_demo(outcome: Outcome, screen: Screen) -> None:
+    """Run both stories in a local world that is removed at the end.
 
     Raises:
-        EmulatorError, NotBuiltError, DeploymentError, OSError: the world cannot be opened; the message says why.
-        UnmetExpectationError: the story did not come true; demo.json and demo-failure.log say what happened instead.
+        EmulatorError, NotBuiltError, DeploymentError, OSError: the local world cannot be opened.
+        UnmetExpectationError: a story did not go as expected; see demo.json and demo-failure.log.
     """
     screen.console.print(Text("Relaunch: a push and an upload, on this machine, without an account", style="bold"))
-    settings = WorldSettings(speed=outcome.speed, training=outcome.training)
+    settings = LocalWorldSettings(speed=outcome.speed, training=outcome.training)
     with ExitStack() as stack:
         stack.enter_context(without_aws_settings())
-        screen.chapter("The real template.yaml is deployed")
+        screen.heading("The real template.yaml is deployed")
         local = open_world(stack, settings, screen)
         outcome.seconds["deployed"] = screen.seconds
-        stage = set_stage(local, screen, outcome.speed)
-        act(stage, outcome)
-    screen.line("everything is taken down", "dim")
+        session = open_session(local, screen, outcome.speed)
+        run_stories(session, outcome)
+    screen.line("the local world is removed", "dim")
     outcome.seconds["ended"] = screen.seconds
 
 
-def open_world(stack: ExitStack, settings: WorldSettings, screen: Screen) -> LocalWorld:
-    """Open a local world until the stack is closed, and say how far it is."""
-    with screen.moving("one moment"):
+def open_world(stack: ExitStack, settings: LocalWorldSettings, screen: Screen) -> LocalWorld:
+    """Open a local world until the stack is closed, and show the progress."""
+    with screen.status_line("one moment"):
         return stack.enter_context(local_world(settings, lambda text: screen.line(shorten_url(text))))
 
 
 def shorten_url(text: str) -> str:
-    """Leave out what is random in the path of a Function URL in the emulator, and longer than half a line."""
+    """Shorten the random part of the emulator's Function URLs, which is longer than half a line."""
     return re.sub(r"(/lambda-url/)\w+/", r"\1…/", text)
 
 
 @contextmanager
 def without_aws_settings() -> Iterator[None]:
-    """Keep the user's AWS settings and proxies away: everything here is on loopback, with its own credentials."""
-    kept = dict(os.environ)
-    for name in kept:
+    """Remove the user's AWS settings and proxies from the environment, and restore them at the end."""
+    environment = dict(os.environ)
+    for name in environment:
         if name.upper().startswith("AWS_") or name.upper().endswith("_PROXY"):
             del os.environ[name]
     os.environ.update(AWS_CONFIG_FILE=os.devnull, AWS_SHARED_CREDENTIALS_FILE=os.devnull)
@@ -82,68 +81,63 @@ def without_aws_settings() -> Iterator[None]:
         yield
     finally:
         os.environ.clear()
-        os.environ.update(kept)
+        os.environ.update(environment)
 
 
-def set_stage(local: LocalWorld, screen: Screen, speed: float) -> Stage:
-    """Let the witness listen, and register the job definitions of examples/."""
+def open_session(local: LocalWorld, screen: Screen, speed: float) -> Session:
+    """Start recording, and register the job definitions of examples/."""
     os.environ.update(local.environment())
-    witness = Witness(lambda: evidence.read_jobs(local))
+    recorder = Recorder(lambda: evidence.read_jobs(local))
     with local.simulator.clock.lock:
-        local.simulator.subscribe(witness.hear)
-    patience = PATIENCE_SECONDS + SLOWEST_SECONDS / speed
-    stage = Stage(local, AwsConnection(STACK), screen, witness, patience)
-    deps, text = stage.deps, DEFINITIONS.read_text()
+        local.simulator.subscribe(recorder.record)
+    timeout_seconds = TIMEOUT_SECONDS + SLOWEST_SECONDS / speed
+    session = Session(local, AwsConnection(STACK), screen, recorder, timeout_seconds)
+    deps, text = session.deps, DEFINITIONS.read_text()
     definitions = parse_definitions(text, DEFINITIONS.name, load_catalogue())
     changes = compare_definitions(definitions, deps.definitions.list_definitions(), prune=False)
     register_definitions(definitions, changes, deps)
     screen.line(f"relaunch apply examples/{DEFINITIONS.name}: {', '.join(' '.join(each) for each in changes)}")
-    return stage
+    return session
 
 
-def act(stage: Stage, outcome: Outcome) -> None:
-    """Tell both stories, and write down what happened, also when it is not what should have happened.
+def run_stories(session: Session, outcome: Outcome) -> None:
+    """Run both stories and write demo.json, also when one does not go as expected.
 
     Raises:
-        UnmetExpectationError: the story did not come true.
+        UnmetExpectationError: a story did not go as expected.
     """
     try:
-        for tell in (tell_push, tell_upload):
-            ending = tell(stage, outcome.training)
-            outcome.endings.append(ending)
-            outcome.seconds[ending.kind] = stage.screen.seconds
-        check_leftovers(stage)
-    except (UnmetExpectationError, *WORLD_ERRORS) as error:
+        for run_story in (run_push_story, run_upload_story):
+            result = run_story(session, outcome.training)
+            outcome.endings.append(result)
+            outcome.seconds[result.kind] = session.screen.seconds
+        check_final_state(session)
+    except (UnmetExpectationError, *LOCAL_WORLD_ERRORS) as error:
         outcome.result, outcome.problem = "failed", str(error)
-        write_failure(stage, outcome)
+        write_failure(session, outcome)
         raise UnmetExpectationError(str(error)) from error
     outcome.result = "succeeded"
-    evidence.write_evidence(gather(stage, outcome))
-    stage.screen.chapter("What it came to")
-    stage.screen.show(drawings.draw_endings(outcome.endings))
-    stage.screen.line(drawings.describe_bill(evidence.read_simulator(stage.local)["bill"]))
+    evidence.write_evidence(evidence.collect_evidence(session, outcome.summary()))
+    session.screen.heading("Results")
+    session.screen.show(drawings.draw_results(outcome.endings))
+    session.screen.line(drawings.describe_bill(evidence.read_simulator(session.local)["bill"]))
 
 
-def check_leftovers(stage: Stage) -> None:
-    """Insist that no machine has a task left, and that no message was given up."""
-    instances = evidence.read_simulator(stage.local)["state"]["instances"]
+def check_final_state(session: Session) -> None:
+    """Check that no machine has a task left, and that the dead-letter queues are empty."""
+    instances = evidence.read_simulator(session.local)["state"]["instances"]
     busy = [each["instance_id"] for each in instances if each["tasks"]]
-    stage.require(not busy, f"no machine has a task left, but {', '.join(busy)}")
-    given_up = [name for name, count in evidence.read_dead_letters(stage.local).items() if count]
-    stage.require(not given_up, f"no message is given up, but there are some in {', '.join(given_up)}")
+    session.require(not busy, f"no machine has a task left, but {', '.join(busy)}")
+    dead_letters = [name for name, count in evidence.read_dead_letters(session.local).items() if count]
+    session.require(not dead_letters, f"no dead letters, but there are some in {', '.join(dead_letters)}")
 
 
-def gather(stage: Stage, outcome: Outcome) -> dict[str, Any]:
-    """What happened, with what the demo says of itself."""
-    return evidence.gather(stage, outcome.summary())
-
-
-def write_failure(stage: Stage, outcome: Outcome) -> None:
-    """Write what happened, as far as that can be had, and what the emulator and the functions in it said."""
+def write_failure(session: Session, outcome: Outcome) -> None:
+    """Write demo.json if possible, and the log of the emulator and its functions."""
     with FAILURE_LOG.open("w") as log:
         log.write(traceback.format_exc())
         try:
-            evidence.write_evidence(gather(stage, outcome))
-        except WORLD_ERRORS:
+            evidence.write_evidence(evidence.collect_evidence(session, outcome.summary()))
+        except LOCAL_WORLD_ERRORS:
             log.write(f"\nand then\n{traceback.format_exc()}")
-        log.write(f"\n{stage.local.emulator_log.read_text(errors='replace')}")
+        log.write(f"\n{session.local.emulator_log.read_text(errors='replace')}")

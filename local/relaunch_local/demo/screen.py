@@ -1,4 +1,4 @@
-"""What the demo shows: chapters of timed lines, tables between them, and one line that moves while something lasts."""
+"""The demo's terminal output: headings, timed lines, tables, and a status line."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -11,86 +11,86 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-TIMES = 9
-"""Columns that the times take, left of what happened."""
+TIME_COLUMNS = 9
+"""The width of the times at the left."""
 INDENT = 4
-"""Columns left of tables, which need the room."""
+"""The indentation of tables, which need more width than lines."""
 
 
 class Screen:
-    """A terminal, or lines where there is none."""
+    """Output to a terminal, or plain lines if there is none."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
-        """Count time from now."""
+        """Start the time at 0."""
         self.console = console
         self._clock = clock
         self._start = clock()
-        self._chapters = 0
+        self._headings = 0
 
     @property
     def seconds(self) -> float:
-        """How long the demo has been running."""
+        """The running time of the demo."""
         return self._clock() - self._start
 
     @property
     def is_live(self) -> bool:
-        """Whether lines can change after they were written."""
+        """Whether the status line can be updated."""
         return self.console.is_terminal and not self.console.quiet
 
     @property
     def line_width(self) -> int:
-        """The columns right of the times."""
-        return self.console.width - TIMES
+        """The width of a line without its time."""
+        return self.console.width - TIME_COLUMNS
 
     @property
     def table_width(self) -> int:
-        """The columns that a table has."""
+        """The width of a table."""
         return self.console.width - INDENT
 
-    def chapter(self, title: str) -> None:
-        """Begin a chapter."""
-        self._chapters += 1
-        self.console.print(Text(f"\n{self._chapters:>2}  {title}", style="bold cyan"))
+    def heading(self, title: str) -> None:
+        """Print a numbered heading."""
+        self._headings += 1
+        self.console.print(Text(f"\n{self._headings:>2}  {title}", style="bold cyan"))
 
     def line(self, text: str | Text, style: str = "") -> None:
-        """Say what has happened just now."""
+        """Print a line with the time."""
         shown = Text(text) if isinstance(text, str) else text
         shown.stylize_before(style)
         self.console.print(self._timed(shown))
 
     def show(self, *parts: RenderableType) -> None:
-        """Show something under the line before it, over the whole width."""
+        """Print something under the previous line, over the whole width."""
         for part in parts:
             self.console.print(Padding(part, (0, 0, 0, INDENT), expand=False))
 
     def note(self, text: str) -> None:
-        """Add something to the line before."""
+        """Print a note under the previous line."""
         self.console.print(beside(Text(), Text(text, style="dim")))
 
     @contextmanager
-    def moving(self, text: str) -> Iterator[Callable[[str | Text], None]]:
-        """Show what is going on, in one line that is gone afterwards; give a function that changes it."""
+    def status_line(self, text: str) -> Iterator[Callable[[str | Text], None]]:
+        """Show a status line until the end of the context; yield a function that updates it."""
         if not self.is_live:
             yield lambda _text: None
             return
         spinner = Spinner("dots", style="cyan")
         with Live(console=self.console, transient=True, refresh_per_second=12) as live:
 
-            def change(text: str | Text) -> None:
+            def update(text: str | Text) -> None:
                 shown = Text(text, style="dim") if isinstance(text, str) else text
                 live.update(beside(spinner, shown, is_cut=True))
 
-            change(text)
-            yield change
+            update(text)
+            yield update
 
     def _timed(self, text: Text) -> Table:
         return beside(Text(f"{self.seconds:.1f}s", style="dim"), text)
 
 
 def beside(left: RenderableType, right: RenderableType, *, is_cut: bool = False) -> Table:
-    """Put one thing into the column of times and another one right of it, cut or folded at the edge."""
+    """Put `left` into the column of times and `right` beside it, cut or folded at the edge."""
     row = Table.grid(padding=(0, 1, 0, 0))
-    row.add_column(width=TIMES - 1, justify="right")
+    row.add_column(width=TIME_COLUMNS - 1, justify="right")
     row.add_column(no_wrap=is_cut, overflow="ellipsis" if is_cut else "fold")
     row.add_row(left, right)
     return row

@@ -1,4 +1,4 @@
-"""Where the story is played: what can be seen of the local world, and how long it is waited for."""
+"""What the stories of the demo use: the local world, and waiting for what is expected in it."""
 
 import time
 from collections.abc import Callable
@@ -9,124 +9,124 @@ from typing import Any, TypeVar
 from relaunch.ports import Dependencies, JobHistory
 from relaunch_cli.aws.connection import AwsConnection
 from relaunch_cli.job_logs import JobLogs
-from relaunch_local.demo.recorder import Witness
+from relaunch_local.demo.recorder import Recorder
 from relaunch_local.demo.screen import Screen
 from relaunch_local.demo.training_log import TrainingLog
 from relaunch_local.ecs import RecordedRequest
-from relaunch_local.ecs.engine.model import Host
-from relaunch_local.stack.local_stack import LocalWorld
+from relaunch_local.ecs.engine.model import Instance
+from relaunch_local.stack.local_world import LocalWorld
 
-Seen = TypeVar("Seen")
+Value = TypeVar("Value")
 
-LOOK_SECONDS = 0.15
+POLL_SECONDS = 0.15
 CONTAINER = "main"
 
 
 class UnmetExpectationError(Exception):
-    """Something that belongs to the story did not come true, or not in time; the message says what."""
+    """Something expected did not happen, or not in time; the message says what."""
 
 
 @dataclass
-class Stage:
-    """The world in which the story is played, through the eyes of the `relaunch` command and of a witness."""
+class Session:
+    """The local world, the connection of the `relaunch` command to it, the terminal and the recorder."""
 
     local: LocalWorld
     connection: AwsConnection
     screen: Screen
-    witness: Witness
-    patience_seconds: float
+    recorder: Recorder
+    timeout_seconds: float
     jobs: dict[str, str] = field(default_factory=dict)
-    """The id of the job of each story."""
+    """The job id of each story."""
     logs: dict[str, TrainingLog] = field(default_factory=dict)
     _readers: dict[str, JobLogs] = field(default_factory=dict)
 
     @property
     def deps(self) -> Dependencies:
-        """The ports of the deployed stack, with the root user's credentials."""
+        """The dependencies of the deployed stack, with the root user's credentials."""
         return self.connection.deps
 
-    def expect(self, what: str, look: Callable[[], Seen | None], *, is_silent: bool = False) -> Seen:
-        """Look until there is something to see, and say what is waited for unless `is_silent`.
+    def expect(self, what: str, poll: Callable[[], Value | None], *, is_silent: bool = False) -> Value:
+        """Poll until there is a value, and return it; show what is waited for unless `is_silent`.
 
         Raises:
-            UnmetExpectationError: it did not come in time.
+            UnmetExpectationError: it did not happen in time.
         """
-        deadline = time.monotonic() + self.patience_seconds
-        with nullcontext() if is_silent else self.screen.moving(what):
-            while (seen := look()) is None:
+        deadline = time.monotonic() + self.timeout_seconds
+        with nullcontext() if is_silent else self.screen.status_line(what):
+            while (value := poll()) is None:
                 if time.monotonic() > deadline:
-                    raise UnmetExpectationError(f"not within {self.patience_seconds:.0f} s: {what}")
-                time.sleep(LOOK_SECONDS)
-        return seen
+                    raise UnmetExpectationError(f"not within {self.timeout_seconds:.0f} s: {what}")
+                time.sleep(POLL_SECONDS)
+        return value
 
-    def expect_job(self, job_id: str, what: str, look: Callable[[JobHistory], Seen | None]) -> Seen:
-        """Look at a job until there is something to see; a job that is over gives no more hope.
+    def expect_job(self, job_id: str, what: str, poll: Callable[[JobHistory], Value | None]) -> Value:
+        """Poll a job until there is a value, and return it.
 
         Raises:
-            UnmetExpectationError: it did not come in time, or the job ended before.
+            UnmetExpectationError: it did not happen in time, or the job ended before.
         """
 
-        def look_at_job() -> Seen | None:
+        def poll_job() -> Value | None:
             history = self.deps.jobs.load_history(job_id)
-            seen = None if history is None else look(history)
-            if seen is None and history is not None and history.job.state.is_final:
+            value = None if history is None else poll(history)
+            if value is None and history is not None and history.job.state.is_final:
                 raise UnmetExpectationError(
                     f"{job_id} is {history.job.state} ({history.job.reason}) before this: {what}"
                 )
-            return seen
+            return value
 
-        return self.expect(what, look_at_job)
+        return self.expect(what, poll_job)
 
-    def expect_request(self, action: str, what: str, is_meant: Callable[[dict[str, Any]], bool]) -> RecordedRequest:
-        """Wait for a request that ECS has carried out.
+    def expect_request(self, action: str, what: str, matches: Callable[[dict[str, Any]], bool]) -> RecordedRequest:
+        """Wait for a successful request to ECS.
 
         Raises:
-            UnmetExpectationError: it did not come in time.
+            UnmetExpectationError: it did not happen in time.
         """
 
-        def look() -> RecordedRequest | None:
+        def poll() -> RecordedRequest | None:
             with self.local.simulator.clock.lock:
                 requests = list(self.local.simulator.requests)
             done = (each for each in requests if each.action == action and each.outcome[0] == "ok")
-            return next((each for each in done if is_meant(each.parameters)), None)
+            return next((each for each in done if matches(each.parameters)), None)
 
-        return self.expect(what, look)
+        return self.expect(what, poll)
 
-    def expect_running(self, job_id: str, attempt: int) -> Host:
-        """Wait until the task of an attempt runs; return its machine.
+    def expect_running(self, job_id: str, attempt: int) -> Instance:
+        """Wait until the task of an attempt is RUNNING; return its instance.
 
-        ECS is watched, not the table: the training goes on, whenever Relaunch hears of it.
+        The events of ECS are read, not the jobs table: the training does not wait for Relaunch.
 
         Raises:
-            UnmetExpectationError: it did not come in time.
+            UnmetExpectationError: it did not happen in time.
         """
         simulator, started_by = self.local.simulator, f"{job_id}/{attempt}"
 
-        def look() -> Host | None:
+        def poll() -> Instance | None:
             with simulator.clock.lock:
-                news = [event["detail"] for event in self.witness.events if event["source"] == "aws.ecs"]
-                hosts = {host.arn: host for host in simulator.machines.hosts.values()}
-            running = (each for each in news if each.get("lastStatus") == "RUNNING")
+                details = [event["detail"] for event in self.recorder.events if event["source"] == "aws.ecs"]
+                instances = {instance.arn: instance for instance in simulator.instances.by_id.values()}
+            running = (each for each in details if each.get("lastStatus") == "RUNNING")
             arns = (each["containerInstanceArn"] for each in running if each.get("startedBy") == started_by)
-            return next((hosts[arn] for arn in arns), None)
+            return next((instances[arn] for arn in arns), None)
 
-        return self.expect(f"attempt {attempt} runs: a machine comes from zero, registers, pulls the image", look)
+        return self.expect(f"attempt {attempt} runs: a machine comes from zero, registers, pulls the image", poll)
 
     def read_log(self, job_id: str) -> TrainingLog:
-        """Read on in what the tasks of a job wrote."""
+        """Return the log of a job's training, with all lines that are there by now."""
         log = self.logs.setdefault(job_id, TrainingLog())
         reader = self._readers.setdefault(job_id, JobLogs(self.connection.logs, CONTAINER))
         history = self.deps.jobs.load_history(job_id)
         if history is not None:
             for line in reader.read(history, self.deps.clock.now()):
-                log.take(line.attempt_number, line.message)
+                log.add_line(line.attempt_number, line.message)
         return log
 
     def require(self, is_true: bool, what: str) -> None:
-        """Insist on something that must be true by now.
+        """Check a condition.
 
         Raises:
-            UnmetExpectationError: it is not.
+            UnmetExpectationError: the condition is false.
         """
         if not is_true:
             raise UnmetExpectationError(what)

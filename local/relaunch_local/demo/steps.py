@@ -1,4 +1,4 @@
-"""The parts that both stories are made of: each waits for one thing, says it, and answers what follows from it."""
+"""The steps that both stories share: each waits for something and shows it."""
 
 from typing import Any
 
@@ -8,32 +8,32 @@ from relaunch.core.jobs.job import Attempt, JobSummary
 from relaunch.core.launches.derived_revision import DERIVED_FROM
 from relaunch.ports import JobHistory
 from relaunch_local.demo import drawings
-from relaunch_local.demo.session import Stage
+from relaunch_local.demo.session import Session
 from relaunch_local.ecs import RecordedRequest
-from relaunch_local.ecs.engine.model import Host
+from relaunch_local.ecs.engine.model import Instance
 from relaunch_local.stack.training_cluster import Training
 
 PLAIN_STEPS = 20
-"""Without a terminal every so many steps are a line."""
+"""Without a terminal, a line is printed every so many steps."""
 
 
-def await_acceptance(stage: Stage, kind: str) -> str:
-    """Wait for a job that was not there before; return its id."""
+def wait_for_acceptance(session: Session, kind: str) -> str:
+    """Wait for a new job; return its id."""
 
-    def look() -> JobSummary | None:
-        summaries, _ = stage.deps.jobs.list_jobs(len(stage.jobs) + 1)
-        return next((each for each in summaries if each.job_id not in stage.jobs.values()), None)
+    def poll() -> JobSummary | None:
+        summaries, _ = session.deps.jobs.list_jobs(len(session.jobs) + 1)
+        return next((each for each in summaries if each.job_id not in session.jobs.values()), None)
 
-    job = stage.expect(f"the {kind} starts a job", look)
-    stage.jobs[kind] = job.job_id
-    stage.screen.line(Text("job ").append(job.job_id, style="bold").append(f" accepted: {job.trigger}"))
+    job = session.expect(f"the {kind} starts a job", poll)
+    session.jobs[kind] = job.job_id
+    session.screen.line(Text("job ").append(job.job_id, style="bold").append(f" accepted: {job.trigger}"))
     return job.job_id
 
 
-def show_revision(stage: Stage, job_id: str) -> None:
-    """Show what there is to choose from, and what the job is pinned to."""
-    ecs = stage.local.client("ecs")
-    job = stage.expect_job(job_id, "the job is in the table", lambda history: history.job)
+def show_revision(session: Session, job_id: str) -> None:
+    """Show the revisions of the family, and the one that the job is pinned to."""
+    ecs = session.local.client("ecs")
+    job = session.expect_job(job_id, "the job is in the table", lambda history: history.job)
     family = job.revision.family
     pages = ecs.get_paginator("list_task_definition_families").paginate(familyPrefix=family)
     families = [name for page in pages for name in page["families"]]
@@ -43,114 +43,115 @@ def show_revision(stage: Stage, job_id: str) -> None:
             arns = ecs.list_task_definitions(familyPrefix=name, status=status, sort="DESC")["taskDefinitionArns"]
             revisions |= {arn.rsplit("/", 1)[1]: status for arn in arns}
     pinned = f"{family}:{job.revision.revision}"
-    stage.witness.note("revisions", pinned=pinned, revisions=revisions)
+    session.recorder.record_action("revisions", pinned=pinned, revisions=revisions)
     own = {name: status for name, status in revisions.items() if name.startswith(f"{family}:")}
     newest_active = max((int(name.rsplit(":", 1)[1]) for name, status in own.items() if status == "ACTIVE"), default=0)
-    stage.require(
+    session.require(
         job.revision.revision == newest_active, f"the job is pinned to {family}:{newest_active}, not {pinned}"
     )
-    stage.screen.line(Text(pinned, style="bold").append(f" is pinned, the newest ACTIVE of {len(own)}"))
+    session.screen.line(Text(pinned, style="bold").append(f" is pinned, the newest ACTIVE of {len(own)}"))
     for name in (each for each, status in own.items() if status == "INACTIVE"):
-        stage.screen.note(f"{name} is newer, but INACTIVE")
+        session.screen.note(f"{name} is newer, but INACTIVE")
     for name in (each for each in revisions if each not in own):
-        stage.screen.note(f"{name} is of another family")
+        session.screen.note(f"{name} is of another family")
 
 
-def await_launch(stage: Stage, job_id: str, attempt: int) -> RecordedRequest:
-    """Wait until ECS has carried out the RunTask of an attempt."""
+def wait_for_launch(session: Session, job_id: str, attempt: int) -> RecordedRequest:
+    """Wait for the successful RunTask request of an attempt."""
     started_by = f"{job_id}/{attempt}"
     what = f"RunTask of attempt {attempt}"
-    return stage.expect_request("RunTask", what, lambda request: request.get("startedBy") == started_by)
+    return session.expect_request("RunTask", what, lambda request: request.get("startedBy") == started_by)
 
 
-def show_selection(stage: Stage, job_id: str, attempt: int) -> None:
-    """Show the table of which an attempt's offering is the first."""
-    selection = stage.expect_job(job_id, "its selection is stored", lambda history: selection_of(history, attempt))
-    show_choice(stage, job_id, attempt)
-    stage.screen.show(Text(), drawings.draw_selection(selection, stage.screen.table_width))
+def show_selection(session: Session, job_id: str, attempt: int) -> None:
+    """Show the table of offerings that an attempt was selected from."""
+    selection = session.expect_job(job_id, "its selection is stored", lambda history: selection_of(history, attempt))
+    show_choice(session, job_id, attempt)
+    session.screen.show(Text(), drawings.draw_selection(selection, session.screen.table_width))
 
 
 def selection_of(history: JobHistory, attempt: int) -> Any:
-    """The stored selection of an attempt; None while there is none."""
+    """Return the stored selection of an attempt, if any."""
     return next((each for each in history.selections if each.attempt_number == attempt), None)
 
 
-def show_origin(stage: Stage, request: RecordedRequest) -> None:
-    """Say what a derived revision is made of: tags of images move, and attempt 2 is to run the code of attempt 1."""
+def show_origin(session: Session, request: RecordedRequest) -> None:
+    """Show the origin of a derived revision, which pins the image so that attempt 2 runs the code of attempt 1."""
     family, _, revision = request.parameters["taskDefinition"].rpartition("/")[2].partition(":")
-    with stage.local.simulator.clock.lock:
-        made = [each for each in stage.local.simulator.requests if each.action == "RegisterTaskDefinition"]
+    with session.local.simulator.clock.lock:
+        made = [each for each in session.local.simulator.requests if each.action == "RegisterTaskDefinition"]
     for registered in (each.parameters for each in made if each.parameters["family"] == family):
         origin = next(tag["value"] for tag in registered["tags"] if tag["key"] == DERIVED_FROM).rpartition("/")[2]
         image = registered["containerDefinitions"][0]["image"].rpartition("/")[2]
-        stage.screen.line(f"{family}:{revision} is {origin} with its image by digest: {drawings.elide(image, 30)}")
+        session.screen.line(f"{family}:{revision} is {origin} with its image by digest: {drawings.elide(image, 30)}")
 
 
 def attempt_of(history: JobHistory, number: int) -> Attempt | None:
-    """An attempt by its number; None while there is none."""
+    """Return an attempt by its number, if any."""
     return next((each for each in history.attempts if each.number == number), None)
 
 
-def show_choice(stage: Stage, job_id: str, number: int) -> None:
-    """Say what an attempt was launched on."""
-    attempt = stage.expect_job(
+def show_choice(session: Session, job_id: str, number: int) -> None:
+    """Show the offering that an attempt was launched on."""
+    attempt = session.expect_job(
         job_id, f"attempt {number} has a placement try", lambda history: attempt_of(history, number)
     )
-    selection = stage.expect_job(job_id, "its selection is stored", lambda history: selection_of(history, number))
+    selection = session.expect_job(job_id, "its selection is stored", lambda history: selection_of(history, number))
     kept = sum(row["verdict"] == "kept" for row in selection.rows)
     chosen = Text(f"attempt {number} on ").append(drawings.describe_choice(attempt), style="bold")
-    stage.screen.line(chosen.append(f"; {kept} fit, {len(selection.rows) - kept} do not"))
+    session.screen.line(chosen.append(f"; {kept} fit, {len(selection.rows) - kept} do not"))
 
 
-def await_running(stage: Stage, job_id: str, number: int) -> Host:
-    """Wait until an attempt's task runs; return its machine."""
-    host = stage.expect_running(job_id, number)
-    stage.screen.line(f"attempt {number} is RUNNING on {host.instance_id} in {host.zone}")
-    return host
+def wait_for_running(session: Session, job_id: str, number: int) -> Instance:
+    """Wait until the task of an attempt is RUNNING; return its instance."""
+    instance = session.expect_running(job_id, number)
+    session.screen.line(f"attempt {number} is RUNNING on {instance.instance_id} in {instance.zone}")
+    return instance
 
 
-def watch_training(stage: Stage, job_id: str, attempt: int, training: Training, *, until: int) -> None:
-    """Watch the loss until this step was taken."""
-    shown = stage.read_log(job_id).first_step(attempt)
-    with stage.screen.moving("the first step") as move:
+def watch_training(session: Session, job_id: str, attempt: int, training: Training, *, until: int) -> None:
+    """Show the loss until this step is reached."""
+    shown = session.read_log(job_id).first_step(attempt)
+    with session.screen.status_line("the first step") as update:
 
-        def look() -> bool | None:
+        def poll() -> bool | None:
             nonlocal shown
-            log = stage.read_log(job_id)
+            log = session.read_log(job_id)
             last = log.last_step(attempt)
             if last:
                 start = f"step {last:>3}/{training.steps}  "
-                move(Text(start).append(drawings.draw_course(log.course(), stage.screen.line_width - len(start))))
-            if not stage.screen.is_live and last // PLAIN_STEPS > shown // PLAIN_STEPS:
+                curve = drawings.draw_loss_curve(log.loss_curve(), session.screen.line_width - len(start))
+                update(Text(start).append(curve))
+            if not session.screen.is_live and last // PLAIN_STEPS > shown // PLAIN_STEPS:
                 shown = last
-                stage.screen.line(f"step {last:>3}/{training.steps}  loss {log.losses(attempt)[last]:.4f}")
+                session.screen.line(f"step {last:>3}/{training.steps}  loss {log.losses(attempt)[last]:.4f}")
             return True if last >= until else None
 
-        stage.expect(f"step {until} of attempt {attempt}", look, is_silent=True)
-    stage.screen.line(drawings.draw_course(stage.read_log(job_id).course(), stage.screen.line_width))
+        session.expect(f"step {until} of attempt {attempt}", poll, is_silent=True)
+    session.screen.line(drawings.draw_loss_curve(session.read_log(job_id).loss_curve(), session.screen.line_width))
 
 
-def await_relaunch(stage: Stage, job_id: str, first: RecordedRequest) -> None:
-    """Wait for the second attempt, on another offering."""
-    request = await_launch(stage, job_id, 2)
-    show_choice(stage, job_id, 2)
+def wait_for_relaunch(session: Session, job_id: str, first: RecordedRequest) -> None:
+    """Wait for the second attempt, which must be on another offering."""
+    request = wait_for_launch(session, job_id, 2)
+    show_choice(session, job_id, 2)
     before, after = (each.parameters["capacityProviderStrategy"] for each in (first, request))
-    stage.require(before != after, "the second attempt goes to another offering")
+    session.require(before != after, "the second attempt goes to another offering")
 
 
-def show_rejected_now(stage: Stage, job_id: str) -> None:
-    """Say what is avoided since the interruption."""
-    selection = stage.expect_job(job_id, "its selection is stored", lambda history: selection_of(history, 2))
+def show_rejected_now(session: Session, job_id: str) -> None:
+    """Show the offerings that are rejected because of the interruption."""
+    selection = session.expect_job(job_id, "its selection is stored", lambda history: selection_of(history, 2))
     for row in selection.rows:
         if row["filter"] == "capacity-memory":
-            stage.screen.note(f"{row['instance_type']} {row['purchase']}: {row['reason']}")
+            session.screen.note(f"{row['instance_type']} {row['purchase']}: {row['reason']}")
 
 
-def await_resumed(stage: Stage, job_id: str, expected_step: int) -> int:
-    """Wait until the second attempt says from where it goes on."""
-    resumed = stage.expect("the training has resumed", lambda: stage.read_log(job_id).find(2, "resumed"))
-    stage.require(resumed["step"] == expected_step, f"resumed from step {expected_step}, not {resumed['step']}")
-    last = stage.read_log(job_id).last_step(1)
-    again = f"; what was learned up to step {last} is learned again" if last > expected_step else ", nothing is lost"
-    stage.screen.line(Text(f"resumed from step {expected_step}", style="bold green").append(again))
+def wait_for_resume(session: Session, job_id: str, expected_step: int) -> int:
+    """Wait until the second attempt has resumed; return the step it resumed from."""
+    resumed = session.expect("the training has resumed", lambda: session.read_log(job_id).find(2, "resumed"))
+    session.require(resumed["step"] == expected_step, f"resumed from step {expected_step}, not {resumed['step']}")
+    last = session.read_log(job_id).last_step(1)
+    again = f"; the steps up to {last} are repeated" if last > expected_step else ", nothing is lost"
+    session.screen.line(Text(f"resumed from step {expected_step}", style="bold green").append(again))
     return expected_step

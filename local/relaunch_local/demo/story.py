@@ -1,4 +1,4 @@
-"""The story: a push whose machine is taken away with a warning, and an upload whose machine is lost without one."""
+"""The two stories: a push whose machine is interrupted with a warning, and an upload whose machine is terminated."""
 
 from collections.abc import Mapping
 from itertools import groupby
@@ -9,12 +9,11 @@ from rich.text import Text
 from relaunch.core.jobs.job import JobState
 from relaunch.ports import JobHistory
 from relaunch_cli.views.jobs import render_timeline
-from relaunch_local.demo import drawings, interruption
-from relaunch_local.demo import steps as episode
-from relaunch_local.demo.delivery import deliver_push, send
-from relaunch_local.demo.outcome import Ending
+from relaunch_local.demo import drawings, interruption, steps
+from relaunch_local.demo.delivery import send, sign_push
+from relaunch_local.demo.outcome import JobResult
 from relaunch_local.demo.reference_run import train_uninterrupted
-from relaunch_local.demo.session import Stage
+from relaunch_local.demo.session import Session
 from relaunch_local.stack.account import DATASETS
 from relaunch_local.stack.training_cluster import Training
 
@@ -22,119 +21,119 @@ ACCEPTED, UNAUTHORIZED = 202, 401
 UPLOAD = "images/batch 7.manifest"
 
 WARNED_AFTER, LOST_AFTER = 1.75, 2.5
-"""When the machine is taken away, in intervals between checkpoints: early, so that enough is left to be stopped in."""
+"""When the machine is taken away, in checkpoint intervals; early, so that the training has not finished before."""
 
 
-def tell_push(stage: Stage, training: Training) -> Ending:
-    """A push: everything in detail; the machine is warned of, and the training saves on SIGTERM."""
-    screen = stage.screen
-    interruption.warn_of_another(stage)
-    screen.chapter("A push to GitHub")
-    send_push(stage)
-    job_id = episode.await_acceptance(stage, "push")
-    screen.chapter("Which code: the newest ACTIVE revision")
-    episode.show_revision(stage, job_id)
-    screen.chapter("Which machine: the selection")
-    request = episode.await_launch(stage, job_id, 1)
-    episode.show_selection(stage, job_id, 1)
-    screen.chapter("RunTask, as ECS received it")
+def run_push_story(session: Session, training: Training) -> JobResult:
+    """Run the story of the push in detail: after a spot warning the training saves on SIGTERM and is relaunched."""
+    screen = session.screen
+    interruption.warn_of_foreign_instance(session)
+    screen.heading("A push to GitHub")
+    send_push(session)
+    job_id = steps.wait_for_acceptance(session, "push")
+    screen.heading("Which code: the newest ACTIVE revision")
+    steps.show_revision(session, job_id)
+    screen.heading("Which machine: the selection")
+    request = steps.wait_for_launch(session, job_id, 1)
+    steps.show_selection(session, job_id, 1)
+    screen.heading("RunTask, as ECS received it")
     screen.show(drawings.draw_run_task(request.parameters, screen.table_width))
-    episode.show_origin(stage, request)
-    screen.chapter("It trains")
-    host = episode.await_running(stage, job_id, 1)
-    episode.watch_training(stage, job_id, 1, training, until=round(WARNED_AFTER * training.checkpoint_every))
-    screen.chapter("A spot warning")
-    interruption.warn(stage, job_id, host.instance_id)
-    saved = interruption.await_saved(stage, job_id)
-    screen.chapter("It goes on elsewhere")
-    episode.await_relaunch(stage, job_id, request)
-    episode.show_rejected_now(stage, job_id)
-    ending = finish(stage, job_id, training, "push", expected_step=saved)
-    show_timeline(stage, job_id)
-    return ending
+    steps.show_origin(session, request)
+    screen.heading("It trains")
+    host = steps.wait_for_running(session, job_id, 1)
+    steps.watch_training(session, job_id, 1, training, until=round(WARNED_AFTER * training.checkpoint_every))
+    screen.heading("A spot warning")
+    interruption.interrupt(session, job_id, host.instance_id)
+    saved = interruption.wait_for_save(session, job_id)
+    screen.heading("It resumes on another machine")
+    steps.wait_for_relaunch(session, job_id, request)
+    steps.show_rejected_now(session, job_id)
+    result = finish(session, job_id, training, "push", expected_step=saved)
+    show_timeline(session, job_id)
+    return result
 
 
-def send_push(stage: Stage) -> None:
-    """Send a forged delivery, which is refused, and a signed one."""
-    url = stage.local.deployment.webhook_url
-    forged = deliver_push("not the secret")
+def send_push(session: Session) -> None:
+    """Send a forged delivery, which must be refused, and a signed one."""
+    url = session.local.deployment.webhook_url
+    forged = sign_push("not the secret")
     status = send(url, forged)
-    stage.witness.note("forged push", status=status, delivery=forged.headers["X-GitHub-Delivery"])
-    stage.require(status == UNAUTHORIZED, f"a forged push is refused with 401, not {status}")
-    stage.screen.line("a forged push: 401, refused", "dim")
-    delivery = deliver_push(stage.local.deployment.webhook_secret)
+    session.recorder.record_action("forged push", status=status, delivery=forged.headers["X-GitHub-Delivery"])
+    session.require(status == UNAUTHORIZED, f"a forged push is refused with 401, not {status}")
+    session.screen.line("a forged push: 401, refused", "dim")
+    delivery = sign_push(session.local.deployment.webhook_secret)
     status = send(url, delivery)
-    stage.witness.note("push", status=status, delivery=delivery.headers["X-GitHub-Delivery"])
-    stage.require(status == ACCEPTED, f"a signed push is accepted with 202, not {status}")
+    session.recorder.record_action("push", status=status, delivery=delivery.headers["X-GitHub-Delivery"])
+    session.require(status == ACCEPTED, f"a signed push is accepted with 202, not {status}")
     signature = delivery.headers["X-Hub-Signature-256"]
-    stage.screen.line(f"a push with X-Hub-Signature-256: {signature[:19]}…: 202, queued")
+    session.screen.line(f"a push with X-Hub-Signature-256: {signature[:19]}…: 202, queued")
 
 
-def tell_upload(stage: Stage, training: Training) -> Ending:
-    """An upload, in short; its machine is gone at once, and the training resumes from its last checkpoint."""
-    screen = stage.screen
-    screen.chapter("An upload to S3")
-    stage.witness.note("upload", bucket=DATASETS, key=UPLOAD)
-    stage.local.client("s3").put_object(Bucket=DATASETS, Key=UPLOAD, Body=b"cat-0001.png\ncat-0002.png\n")
+def run_upload_story(session: Session, training: Training) -> JobResult:
+    """Run the story of the upload: its machine is terminated, and it is relaunched from the newest checkpoint."""
+    screen = session.screen
+    screen.heading("An upload to S3")
+    session.recorder.record_action("upload", bucket=DATASETS, key=UPLOAD)
+    session.local.client("s3").put_object(Bucket=DATASETS, Key=UPLOAD, Body=b"cat-0001.png\ncat-0002.png\n")
     screen.line(f"PutObject s3://{DATASETS}/{UPLOAD}")
-    job_id = episode.await_acceptance(stage, "upload")
-    request = episode.await_launch(stage, job_id, 1)
-    episode.show_choice(stage, job_id, 1)
-    host = episode.await_running(stage, job_id, 1)
-    episode.watch_training(stage, job_id, 1, training, until=round(LOST_AFTER * training.checkpoint_every))
-    screen.chapter("The machine is gone, without a warning")
-    saved = interruption.terminate(stage, job_id, host.instance_id)
-    episode.await_relaunch(stage, job_id, request)
-    ending = finish(stage, job_id, training, "upload", expected_step=saved)
-    show_states(stage, job_id)
-    return ending
+    job_id = steps.wait_for_acceptance(session, "upload")
+    request = steps.wait_for_launch(session, job_id, 1)
+    steps.show_choice(session, job_id, 1)
+    host = steps.wait_for_running(session, job_id, 1)
+    steps.watch_training(session, job_id, 1, training, until=round(LOST_AFTER * training.checkpoint_every))
+    screen.heading("The machine is terminated without a warning")
+    saved = interruption.terminate(session, job_id, host.instance_id)
+    steps.wait_for_relaunch(session, job_id, request)
+    result = finish(session, job_id, training, "upload", expected_step=saved)
+    show_states(session, job_id)
+    return result
 
 
-def finish(stage: Stage, job_id: str, training: Training, kind: str, *, expected_step: int) -> Ending:
-    """Watch the second attempt to the end, and compare it with the same training left alone."""
-    episode.await_running(stage, job_id, 2)
-    resumed = episode.await_resumed(stage, job_id, expected_step)
-    episode.watch_training(stage, job_id, 2, training, until=training.steps)
-    finished = stage.expect(
-        "the training says that it has finished", lambda: stage.read_log(job_id).find(2, "finished")
+def finish(session: Session, job_id: str, training: Training, kind: str, *, expected_step: int) -> JobResult:
+    """Watch the second attempt to its end, and compare the result with an uninterrupted training."""
+    steps.wait_for_running(session, job_id, 2)
+    resumed = steps.wait_for_resume(session, job_id, expected_step)
+    steps.watch_training(session, job_id, 2, training, until=training.steps)
+    finished = session.expect(
+        "the training says that it has finished", lambda: session.read_log(job_id).find(2, "finished")
     )
-    stage.expect_job(job_id, "the job has SUCCEEDED", succeeded)
-    stage.screen.line(Text(f"{job_id} has SUCCEEDED", style="bold green"))
-    ending = Ending(
-        kind, job_id, resumed, steps_taken_twice(stage, job_id, resumed), finished["loss"], finished["weights_sha256"]
+    session.expect_job(job_id, "the job has SUCCEEDED", succeeded)
+    session.screen.line(Text(f"{job_id} has SUCCEEDED", style="bold green"))
+    result = JobResult(
+        kind, job_id, resumed, steps_taken_twice(session, job_id, resumed), finished["loss"], finished["weights_sha256"]
     )
-    compare(stage, ending, train_uninterrupted(training))
-    return ending
+    compare(session, result, train_uninterrupted(training))
+    return result
 
 
-def show_timeline(stage: Stage, job_id: str) -> None:
-    """Show every transition of a job."""
-    history = stage.expect_job(job_id, "the job is in the table", lambda history: history)
-    stage.screen.chapter(f"The timeline of {job_id}")
-    stage.screen.show(render_timeline(history.timeline, stage.deps.clock.now()))
+def show_timeline(session: Session, job_id: str) -> None:
+    """Show the timeline of a job."""
+    history = session.expect_job(job_id, "the job is in the table", lambda history: history)
+    session.screen.heading(f"The timeline of {job_id}")
+    session.screen.show(render_timeline(history.timeline, session.deps.clock.now()))
 
 
-def show_states(stage: Stage, job_id: str) -> None:
-    """Show the states a job went through, in one line."""
-    history = stage.expect_job(job_id, "the job is in the table", lambda history: history)
+def show_states(session: Session, job_id: str) -> None:
+    """Show the states of a job in one line."""
+    history = session.expect_job(job_id, "the job is in the table", lambda history: history)
     states = [state for state, _ in groupby(entry.state.value for entry in history.timeline)]
-    stage.screen.line(" → ".join(states))
+    session.screen.line(" → ".join(states))
 
 
 def succeeded(history: JobHistory) -> JobHistory | None:
-    """The history of a job that has succeeded."""
+    """Return the history if the job has succeeded."""
     return history if history.job.state is JobState.SUCCEEDED else None
 
 
-def steps_taken_twice(stage: Stage, job_id: str, resumed_step: int) -> int:
-    """How many steps of the first attempt were taken once more."""
-    return max(stage.read_log(job_id).last_step(1) - resumed_step, 0)
+def steps_taken_twice(session: Session, job_id: str, resumed_step: int) -> int:
+    """Return how many steps of the first attempt the second one repeated."""
+    return max(session.read_log(job_id).last_step(1) - resumed_step, 0)
 
 
-def compare(stage: Stage, ending: Ending, alone: Mapping[str, Any]) -> None:
-    """Insist that the interruption has changed nothing: the same loss and the same weights, to the last bit."""
-    stage.require(
-        (ending.loss, ending.weights_sha256) == (alone["loss"], alone["weights_sha256"]),
-        f"{ending.job_id} ends as an uninterrupted training: loss {alone['loss']}, not {ending.loss}",
+def compare(session: Session, result: JobResult, uninterrupted: Mapping[str, Any]) -> None:
+    """Check that the result has the loss and the weights of an uninterrupted training, bit for bit."""
+    session.require(
+        (result.loss, result.weights_sha256) == (uninterrupted["loss"], uninterrupted["weights_sha256"]),
+        f"{result.job_id} ends as an uninterrupted training: loss {uninterrupted['loss']}, not {result.loss}",
     )
-    stage.screen.line(f"loss {ending.loss:.6f}, weights {ending.weights_sha256[:8]}…: the same bits as uninterrupted")
+    session.screen.line(f"loss {result.loss:.6f}, weights {result.weights_sha256[:8]}…: the same bits as uninterrupted")

@@ -1,4 +1,4 @@
-"""What the training wrote, line by line, and its loss as a line of blocks."""
+"""The log of a training, and its loss as a line of block characters."""
 
 import json
 import math
@@ -15,12 +15,12 @@ Value = TypeVar("Value")
 
 @dataclass
 class TrainingLog:
-    """The entries of a job's training, in the order in which they were written, by attempt."""
+    """The log entries of a job's training by attempt, in order."""
 
     entries: defaultdict[int, list[Entry]] = field(default_factory=lambda: defaultdict(list))
 
-    def take(self, attempt: int, message: str) -> Entry | None:
-        """Keep a line; return its entry, None when it is not one of the training's."""
+    def add_line(self, attempt: int, message: str) -> Entry | None:
+        """Add a line; return its entry, or None if the line is not a log entry."""
         try:
             entry = json.loads(message)
         except ValueError:
@@ -31,39 +31,39 @@ class TrainingLog:
         return entry
 
     def find(self, attempt: int, event: str) -> Entry | None:
-        """The newest entry of this kind; None when there is none yet."""
+        """Return the newest entry of this kind, if any."""
         return next((each for each in reversed(self.entries[attempt]) if each["event"] == event), None)
 
     def losses(self, attempt: int) -> dict[int, float]:
-        """The loss after each step that an attempt took."""
+        """Return the loss after each step of an attempt."""
         return {each["step"]: each["loss"] for each in self.entries[attempt] if each["event"] == "step"}
 
-    def course(self) -> dict[int, tuple[int, float]]:
-        """The attempt and the loss that count for each step: those of the latest attempt that took it."""
+    def loss_curve(self) -> dict[int, tuple[int, float]]:
+        """Return the attempt and the loss of each step, from the latest attempt that took it."""
         return {
             step: (attempt, loss) for attempt in sorted(self.entries) for step, loss in self.losses(attempt).items()
         }
 
     def first_step(self, attempt: int) -> int:
-        """The step that an attempt started from; 0 for the first."""
+        """Return the step that an attempt resumed from, or 0."""
         resumed = self.find(attempt, "resumed")
         return int(resumed["step"]) if resumed else 0
 
     def last_step(self, attempt: int) -> int:
-        """The last step that an attempt took; 0 before the first."""
+        """Return the last step of an attempt, or 0."""
         return max(self.losses(attempt), default=0)
 
 
 def draw_losses(losses: Sequence[float]) -> str:
-    """Draw each loss as a block, on a logarithmic scale: a training that learns goes down."""
+    """Return a block character for each loss, on a logarithmic scale."""
     logarithms = [math.log(max(each, SMALLEST)) for each in losses]
     low, high = min(logarithms, default=0.0), max(logarithms, default=0.0)
     scale = (len(BLOCKS) - 1) / (high - low) if high > low else 0.0
     return "".join(BLOCKS[round((each - low) * scale)] for each in logarithms)
 
 
-def thin_out(values: Sequence[Value], count: int) -> Sequence[Value]:
-    """Leave at most `count` of the values, two at least, evenly spread, the first and the last among them."""
+def sample_evenly(values: Sequence[Value], count: int) -> Sequence[Value]:
+    """Return at most `count` (at least 2) evenly spaced values, including the first and the last."""
     if len(values) <= count:
         return values
     return [values[round(index * (len(values) - 1) / (count - 1))] for index in range(count)]

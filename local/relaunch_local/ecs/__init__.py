@@ -1,6 +1,6 @@
-"""A strict simulator of Amazon ECS on EC2: one engine, in process under a clock, or over HTTP for boto3.
+"""A strict simulator of Amazon ECS on EC2, in process under a virtual clock or over HTTP for boto3.
 
-In process, under a virtual clock (nothing happens until time is advanced)::
+In process, under a virtual clock (timers fire only while it is advanced)::
 
     clock = Clock()
     processes = ScriptedProcesses(clock, lambda spec: Script(runtime_seconds=600))
@@ -16,36 +16,38 @@ In process, under a virtual clock (nothing happens until time is advanced)::
     clock.advance(300)                                   # or clock.run_until(lambda: ..., limit_seconds=3600)
     simulator.interrupt("i-...")                         # warning now, `shutting-down` after Timing.warning_lead
 
-Over HTTP, with real processes, delays 20 times shorter::
+Over HTTP, with real processes and delays divided by 20::
 
     clock = WallClock(speed=20)
     processes = LocalProcesses(log_sink)                 # log_sink(LogTarget | None, timestamp_ms, line)
     simulator = EcsSimulator(clock, processes, settings, authorize=PolicyAuthorizer(policies))
-    server = EcsServer(simulator, on_event=forward)      # events in order, on a thread of their own
+    server = EcsServer(simulator, on_event=forward)      # called in order, on a separate thread
     clock.start(); server.start()                        # server.url is AWS_ENDPOINT_URL_ECS and AWS_ENDPOINT_URL_EC2
     ...
     server.close(); clock.stop()                         # ends every container
 
-Calls into `simulator` from other threads are made under `with clock.lock:`. Delays are in `Timing`; the clock's speed
-divides them, never time stamps, retentions or token buckets. `simulator.requests` is every request that came in,
-`simulator.machines.bill` what the instances cost, `simulator.faults.fail_next(action, times, Fault(...))` makes calls
-fail before or after they took effect. A token bucket refuses above ECS's rates unless `throttling=False`.
+Other threads call `simulator` under `with clock.lock:`. Delays are in `Timing`; the clock's speed divides them, but not
+timestamps, retention periods or token buckets. `simulator.requests` records every request, `simulator.instances.bill`
+the cost of the instances; `simulator.faults.fail_next(action, times, Fault(...))` makes calls fail before or after they
+take effect. Requests above ECS's rates are throttled unless `throttling=False`.
 
-Controls over HTTP, JSON in and out, under `/_relaunch/`; GET `requests`, `state`, `bill`; POST:
+HTTP control endpoints, JSON in and out, under `/_relaunch/`; GET `requests`, `state`, `bill`; POST:
 
 - `interrupt` {instance_id, lead_seconds?, rebalance_first?}, `rebalance` {instance_id}, `terminate` {instance_id};
 - `agent` {instance_id, connected}, `unpullable` {image}, `throttling` {enabled}, `shutdown` {};
-- `capacity` {instance_type, purchase, instances, zone?}; instances null: any number are to be had, 0: none;
+- `capacity` {instance_type, purchase, instances, zone?}; instances null: unlimited, 0: none;
 - `fail` {action, times?, moment: before | after | throttle, code?, message?, drop_connection?}.
 
 Not simulated: services, Fargate, Managed Instances, `dependsOn` order, health checks, secrets, volumes.
+
+The packages depend one way: api → engine → rules, processes → clock, errors (import contracts in pyproject.toml).
 """
 
 from relaunch_local.ecs.api.iam import PolicyAuthorizer
 from relaunch_local.ecs.api.in_process import InProcessClient
 from relaunch_local.ecs.api.server import EcsServer
+from relaunch_local.ecs.clock import Clock, WallClock
 from relaunch_local.ecs.engine.authorization import Authorize, Permission
-from relaunch_local.ecs.engine.clock import Clock, WallClock
 from relaunch_local.ecs.engine.faults import Fault, FaultMoment
 from relaunch_local.ecs.engine.model import BillLine
 from relaunch_local.ecs.engine.region import Event

@@ -1,7 +1,7 @@
-"""The errors ECS answers, by their codes.
+"""The errors that ECS and EC2 return, by error code.
 
-Sources: "Common errors" and each action's "Errors" in the Amazon ECS API Reference; the messages follow what callers
-report from the field where the reference gives none.
+Sources: "Common errors" and each action's "Errors" in the Amazon ECS API Reference; messages that the
+reference does not give follow reports from users.
 """
 
 from typing import Any, NoReturn
@@ -11,10 +11,10 @@ SERVER_FAULTS = frozenset({"ServerException", "ServiceUnavailableException", "In
 
 
 class EcsError(Exception):
-    """A refusal, with the code and message of the real service."""
+    """An error response with the code and message of the real service."""
 
     def __init__(self, code: str, message: str, **fields: Any) -> None:
-        """Keep the code, the message and the members some errors carry, such as ConflictException's `resourceIds`."""
+        """Create an error; `fields` are its other members, such as ConflictException's `resourceIds`."""
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message
@@ -22,46 +22,46 @@ class EcsError(Exception):
 
     @property
     def http_status(self) -> int:
-        """The HTTP status the code comes with."""
+        """The HTTP status of the response."""
         return 500 if self.code in SERVER_FAULTS else 400
 
 
 class DroppedConnectionError(Exception):
-    """The connection broke: the caller cannot know whether the call took effect."""
+    """The connection was closed before the response; the call may or may not have taken effect."""
 
 
 def client_error(message: str) -> EcsError:
-    """The request asks for something its caller may not have, or that is not there."""
+    """Return a ClientException."""
     return EcsError("ClientException", message)
 
 
 def invalid_parameter(message: str) -> EcsError:
-    """A parameter of the request breaks a documented rule."""
+    """Return an InvalidParameterException."""
     return EcsError("InvalidParameterException", message)
 
 
 def cluster_not_found() -> EcsError:
-    """The named cluster does not exist."""
+    """Return a ClusterNotFoundException."""
     return EcsError("ClusterNotFoundException", "Cluster not found.")
 
 
 def throttled() -> EcsError:
-    """The account's token bucket for this action is empty."""
+    """Return a ThrottlingException: the account's token bucket for the action is empty."""
     return EcsError("ThrottlingException", "Rate exceeded")
 
 
 def refuse(condition: bool, message: str) -> None:
-    """Raise InvalidParameterException with this message where the condition holds."""
+    """Raise InvalidParameterException with this message if the condition is true."""
     if condition:
         raise invalid_parameter(message)
 
 
 def refuse_as_client(condition: bool, message: str) -> None:
-    """Raise ClientException with this message where the condition holds."""
+    """Raise ClientException with this message if the condition is true."""
     if condition:
         raise client_error(message)
 
 
 def unknown_operation(action: str) -> NoReturn:
-    """Raise what a JSON 1.1 service answers to an action it has not got."""
+    """Raise UnknownOperationException."""
     raise EcsError("UnknownOperationException", f"The simulator does not serve {action}.")

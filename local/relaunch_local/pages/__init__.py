@@ -1,1 +1,1 @@
-"""Pages of docs/ that are written from the code, and tested to be current."""
+"""Generators for pages of docs/; a test fails if a page is out of date. Imports nothing else of relaunch_local."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from relaunch_local.stack.build import REPOSITORY
+from relaunch_local.repository import REPOSITORY
 
 BEGIN = "<!-- Written by `python -m relaunch_local.pages.architecture docs/architecture.md` from the code. -->"
 END = "<!-- End of what is written from the code. -->"
@@ -69,9 +69,10 @@ def _table(root: str) -> Iterator[str]:
 
 
 def _purpose(init: Path) -> str:
-    """Return the docstring of a package as one line."""
-    docstring = ast.get_docstring(_parsed(init)) or ""
-    return " ".join(docstring.partition("::")[0].split())
+    """Return the first paragraph of a package's docstring and, where that is one line, the second, as one line."""
+    first, _, rest = (ast.get_docstring(_parsed(init)) or "").partition("\n\n")
+    second = rest.partition("\n\n")[0]
+    return " ".join(first.split() if second.rstrip().endswith(":") else f"{first} {second}".split())
 
 
 @cache

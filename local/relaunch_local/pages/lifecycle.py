@@ -1,6 +1,6 @@
-"""The page on the life of a job, written from the transition table that the code runs.
+"""Generates docs/lifecycle.md from the transition table.
 
-`python -m relaunch_local.pages.lifecycle docs/lifecycle.md` writes it.
+Run `python -m relaunch_local.pages.lifecycle docs/lifecycle.md`.
 """
 
 import inspect
@@ -97,7 +97,7 @@ def _lines() -> Iterator[str]:
 
 
 def _diagram() -> Iterator[str]:
-    """Draw where each event leads; what leaves the state as it is would hide the rest."""
+    """Yield the state diagram, without events that do not change the state."""
     labels: dict[tuple[JobState, JobState], list[str]] = {}
     for row in TABLE:
         for edge in ((state, target) for state in JobState for target in JobState):
@@ -147,7 +147,7 @@ def _first_line(documented: Callable[..., object] | type) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write the page to the file that is named."""
+    """Write the page to the given file."""
     Path(arguments[0]).write_text(render_page(), encoding="utf-8")
 
 

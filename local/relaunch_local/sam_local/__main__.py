@@ -1,4 +1,4 @@
-"""Invokes every sample of events/ in a real container: `python -m relaunch_local.sam_local`."""
+"""Invokes every sample of events/ in a container: `python -m relaunch_local.sam_local`."""
 
 import json
 import os
@@ -21,11 +21,11 @@ from relaunch_local.sam_local.image import ensure_image
 from relaunch_local.sam_local.samples import FUNCTIONS, is_handled, samples
 from relaunch_local.stack.build import BUILD, NotBuiltError
 from relaunch_local.stack.deployment import SAM, DeploymentError
-from relaunch_local.stack.emulator import LOOPBACK, EmulatorError
-from relaunch_local.stack.local_stack import LocalWorld, local_world
+from relaunch_local.stack.emulator import LOOPBACK, REGION, EmulatorError, free_port
+from relaunch_local.stack.local_world import LocalWorld, local_world
 from relaunch_local.stack.process_guard import start_guarded
 
-# What the webhook's sample is signed with: GitHub's own example ("Validating webhook deliveries", GitHub Docs).
+# The secret of the webhook's sample is that of GitHub's example ("Validating webhook deliveries", GitHub Docs).
 SAMPLES_SECRET = "It's a Secret to Everybody"  # noqa: S105
 TEMPLATE = BUILD / "sam-local.yaml"
 START_SECONDS = 60.0
@@ -33,11 +33,11 @@ POLL_SECONDS = 0.2
 
 
 class InvocationError(Exception):
-    """A container could not be had; the message carries what SAM CLI said."""
+    """SAM CLI does not serve; the message contains its output."""
 
 
 def main() -> None:
-    """Invoke all samples, print a line for each, and end non-zero when one failed."""
+    """Invoke all samples and print a line for each; exit non-zero if one failed."""
     try:
         failed = run()
     except (DockerError, EmulatorError, NotBuiltError, DeploymentError, InvocationError) as error:
@@ -49,7 +49,7 @@ def run() -> int:
     """Invoke every sample; return how many failed."""
     with ExitStack() as stack:
         docker = stack.enter_context(running_docker())
-        report("making the base image of the interpreter at hand, unless it is there")
+        report("building the base image unless it exists")
         ensure_image(docker)
         world = stack.enter_context(local_world(report=report))
         world.client("secretsmanager").put_secret_value(
@@ -62,34 +62,32 @@ def run() -> int:
 
 
 def report(line: str) -> None:
-    """Say what is being done."""
+    """Print progress to standard error."""
     print(f"· {line}", file=sys.stderr, flush=True)
 
 
 def container_environment(world: LocalWorld, docker: Docker, stack: ExitStack) -> dict[str, dict[str, str]]:
-    """Return what each function finds in its environment: what it was deployed with, and the way to the world."""
+    """Return the environment of each function: its deployed variables, and those of the local world."""
     gateway = docker.gateway()
-    ways: dict[str, str] = {}
-    reached: dict[str, str] = {}
+    variables: dict[str, str] = {}
+    forwarded_urls: dict[str, str] = {}
     for name, value in world.environment().items():
-        if value.startswith("http") and value not in reached:
-            reached[value] = stack.enter_context(forwarded(value, gateway))
-        ways[name] = reached.get(value, value)
+        if value.startswith("http") and value not in forwarded_urls:
+            forwarded_urls[value] = stack.enter_context(forwarded(value, gateway))
+        variables[name] = forwarded_urls.get(value, value)
     functions = world.client("lambda")
     answer = {}
     for logical_id in sorted(set(FUNCTIONS.values())):
         deployed = functions.get_function_configuration(FunctionName=world.deployment.resources[logical_id])
-        answer[logical_id] = {**deployed["Environment"]["Variables"], **ways}
+        answer[logical_id] = {**deployed["Environment"]["Variables"], **variables}
     return answer
 
 
 @contextmanager
 def serving_functions(docker: Docker, environment: Mapping[str, Mapping[str, str]]) -> Iterator[Any]:
-    """Run `sam local start-lambda`; give a client that invokes its functions by their logical ids."""
-    with tempfile.TemporaryDirectory(prefix="relaunch-sam-") as folder, socket.socket() as free:
-        free.bind((LOOPBACK, 0))
-        port = free.getsockname()[1]
-        free.close()
+    """Run `sam local start-lambda`; yield a client that invokes functions by their logical ids."""
+    with tempfile.TemporaryDirectory(prefix="relaunch-sam-") as folder:
+        port = free_port()
         variables = Path(folder) / "environment.json"
         variables.write_text(json.dumps(environment))
         write_template(next(iter(environment.values())))
@@ -99,9 +97,9 @@ def serving_functions(docker: Docker, environment: Mapping[str, Mapping[str, str
         command += ["--parameter-overrides", f"Runtime=python{sys.version_info.major}.{sys.version_info.minor}"]
         work = Path(folder) / "work"
         work.mkdir()
-        # With credentials SAM would ask STS whose they are, and wait for an answer.
+        # With credentials SAM would call STS and wait for the response.
         own = {"PATH": os.environ["PATH"], "HOME": folder, "DOCKER_HOST": docker.url, "SAM_CLI_TELEMETRY": "0"}
-        own |= {"AWS_DEFAULT_REGION": "eu-central-1", "LANG": "C.UTF-8"}
+        own |= {"AWS_DEFAULT_REGION": REGION, "LANG": "C.UTF-8"}
         process = start_guarded(command, environment=own, folder=work, log=log)
         try:
             yield wait_for_client(port, log)
@@ -112,22 +110,22 @@ def serving_functions(docker: Docker, environment: Mapping[str, Mapping[str, str
 
 
 def write_template(variables: Mapping[str, str]) -> None:
-    """Declare in a copy of the built template what SAM CLI sets only where it is declared."""
+    """Write a copy of the built template that declares these variables: SAM CLI sets only declared ones."""
     first = "        RELAUNCH_TABLE:\n"
     lines = [f"        {name}: unset\n" for name in variables if name.startswith(("AWS_", "RELAUNCH_STACK"))]
     TEMPLATE.write_text((BUILD / "template.yaml").read_text().replace(first, "".join(lines) + first, 1))
 
 
 def wait_for_client(port: int, log: Path) -> Any:
-    """Wait until SAM CLI serves; give a client without retries.
+    """Wait until SAM CLI serves; return a client without retries.
 
     Raises:
-        InvocationError: it does not.
+        InvocationError: it does not serve in time.
     """
     client = boto3.client(
         "lambda",
         endpoint_url=f"http://{LOOPBACK}:{port}",
-        region_name="eu-central-1",
+        region_name=REGION,
         aws_access_key_id="none",
         aws_secret_access_key="none",  # noqa: S106 - SAM CLI takes any
         config=Config(read_timeout=180, retries={"total_max_attempts": 1}),
@@ -145,7 +143,7 @@ def wait_for_client(port: int, log: Path) -> Any:
 
 
 def invoke(client: Any, function: str, sample: Path) -> bool:
-    """Invoke a function with a sample; print what came of it, and tell whether it was handled."""
+    """Invoke a function with a sample and print the result; return whether the sample was handled."""
     started = time.monotonic()
     try:
         answer = json.loads(client.invoke(FunctionName=function, Payload=sample.read_bytes())["Payload"].read())

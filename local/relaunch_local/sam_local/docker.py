@@ -1,4 +1,4 @@
-"""The Docker daemon that is there, or one of our own, which ends with us but for its images in .cache."""
+"""A Docker daemon: the running one, or one that ends with this process; its images are kept in .cache."""
 
 import contextlib
 import fcntl
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from relaunch_local.stack.build import REPOSITORY
+from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.process_guard import GuardedProcess, start_guarded
 
 STORE = REPOSITORY / ".cache" / "sam-local"
@@ -27,7 +27,7 @@ _SIOCGIFADDR = 0x8915  # asks Linux for the address of an interface
 
 
 class DockerError(Exception):
-    """There is no Docker to be had; the message says what to do."""
+    """No Docker daemon is available; the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class Docker:
     """A running daemon."""
 
     url: str
-    """Where clients find it."""
+    """The value for DOCKER_HOST."""
 
     def is_running(self) -> bool:
-        """Tell whether the daemon answers."""
+        """Return whether the daemon responds."""
         try:
             self.run("version")
         except DockerError:
@@ -46,10 +46,10 @@ class Docker:
         return True
 
     def run(self, *arguments: str) -> str:
-        """Run the command `docker`, and return what it prints.
+        """Run the command `docker` and return its output.
 
         Raises:
-            DockerError: it failed; the message carries what it said.
+            DockerError: it failed; the message contains its output.
         """
         result = subprocess.run(["docker", "--host", self.url, *arguments], capture_output=True, text=True, check=False)
         if result.returncode != 0:
@@ -57,12 +57,12 @@ class Docker:
         return result.stdout.strip()
 
     def gateway(self) -> str:
-        """The address at which containers reach this machine."""
+        """Return the address at which containers reach this machine."""
         bridge = fcntl.ioctl(socket.socket(), _SIOCGIFADDR, struct.pack("256s", _BRIDGE))
         return socket.inet_ntoa(bridge[20:24])
 
     def end_containers(self, folder: Path) -> None:
-        """End the containers into which something below a folder is mounted."""
+        """Remove the containers that mount something below a folder."""
         for mounted in folder.iterdir():
             for container in self.run("ps", "--quiet", "--filter", f"volume={mounted}").split():
                 self.run("rm", "--force", container)
@@ -70,10 +70,10 @@ class Docker:
 
 @contextmanager
 def running_docker() -> Iterator[Docker]:
-    """Find a daemon, or run one that changes nothing of this machine's packet filter or forwarding.
+    """Use the running daemon, or run one that does not change this machine's packet filter or forwarding.
 
     Raises:
-        DockerError: a program is missing, we are not root, or the daemon did not start.
+        DockerError: a program is missing, this process is not root, or the daemon did not start.
     """
     missing = [each for each in ("docker", "busybox") if shutil.which(each) is None]
     if missing:
@@ -83,9 +83,7 @@ def running_docker() -> Iterator[Docker]:
         yield existing
         return
     if shutil.which("dockerd") is None or os.geteuid() != 0:
-        raise DockerError(
-            "no Docker daemon is running, and to run one we would have to be root with docker.io installed"
-        )
+        raise DockerError("no Docker daemon is running; to start one, run this as root with docker.io installed")
     with _own_daemon() as docker:
         yield docker
 
@@ -93,7 +91,7 @@ def running_docker() -> Iterator[Docker]:
 @contextmanager
 def _own_daemon() -> Iterator[Docker]:
     STORE.mkdir(parents=True, exist_ok=True)
-    # A socket's path may not be long, and the repository's may be.
+    # The length of a socket's path is limited; the repository's path may be long.
     with tempfile.TemporaryDirectory(prefix="relaunch-docker-") as name:
         folder = Path(name)
         docker, log = Docker(f"unix://{folder / 'docker.sock'}"), folder / "dockerd.log"
@@ -105,11 +103,11 @@ def _own_daemon() -> Iterator[Docker]:
             _wait_for(docker, log)
             yield docker
         finally:
-            _end_politely(process, folder / "pid")
+            _terminate(process, folder / "pid")
 
 
-def _end_politely(process: GuardedProcess, pid_file: Path) -> None:
-    """Let the daemon end by itself: killed, it would leave its store mounted, and nobody could remove it."""
+def _terminate(process: GuardedProcess, pid_file: Path) -> None:
+    """Terminate the daemon with SIGTERM: killed, it would leave its store mounted."""
     ends_at = time.monotonic() + END_SECONDS
     if pid_file.is_file():
         with contextlib.suppress(ProcessLookupError):

@@ -1,4 +1,4 @@
-"""Lets containers reach what listens on loopback: at the bridge's address, which nobody beyond this machine reaches."""
+"""Forwards TCP connections of containers from the Docker bridge's address to loopback."""
 
 import socket
 import threading
@@ -14,7 +14,7 @@ class _Forwarder(ThreadingTCPServer):
 
 @contextmanager
 def forwarded(url: str, address: str) -> Iterator[str]:
-    """Forward connections to an address of this machine to the server at `url`; give the URL to use instead."""
+    """Forward connections to an address of this machine to the server at `url`; yield the URL to use instead."""
     target = urlsplit(url)
 
     class Handler(BaseRequestHandler):
@@ -37,5 +37,5 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
             target.sendall(data)
         target.shutdown(socket.SHUT_WR)
     except OSError:
-        # One of the two has hung up.
+        # One side has closed the connection.
         return

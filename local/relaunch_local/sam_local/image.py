@@ -1,7 +1,7 @@
-"""A base image for SAM CLI's containers, made of the interpreter at hand and of this machine's libraries.
+"""A base image for SAM CLI's containers, built from this interpreter and this machine's libraries.
 
-Stands in for public.ecr.aws/lambda/python, which no machine without a registry can pull. What is where in it is that
-image's ("Deploy Python Lambda functions with container images", AWS Lambda Developer Guide): the interpreter in
+Replaces public.ecr.aws/lambda/python, which cannot be pulled without a registry. It has the layout of that
+image ("Deploy Python Lambda functions with container images", AWS Lambda Developer Guide): the interpreter in
 /var/lang, the runtime interface client in /var/runtime, functions in /var/task, layers in /opt.
 """
 
@@ -23,7 +23,7 @@ LEFT_OUT = shutil.ignore_patterns(
 )
 # SAM CLI adds the runtime interface emulator and the layers with a Dockerfile that needs these.
 TOOLS = ("sh", "mv", "cp", "rm", "chmod", "mkdir", "ls", "cat", "env", "ln")
-# What wheels link to beside what is found by asking.
+# Libraries that wheels link to, beside those that ldd finds.
 LIBRARIES = ("libstdc++.so.6", "libgcc_s.so.1", "libz.so.1", "librt.so.1", "libdl.so.2", "libpthread.so.0", "libm.so.6")
 NAME_RESOLUTION = ("libnss_files.so.2", "libnss_dns.so.2", "libresolv.so.2", "libutil.so.1")
 ENVIRONMENT = {
@@ -46,7 +46,7 @@ exec /var/lang/bin/python{VERSION} -m awslambdaric "$_HANDLER"
 
 
 def ensure_image(docker: Docker) -> None:
-    """Make the image unless the daemon has it."""
+    """Build the image unless the daemon has it."""
     if docker.run("images", "--quiet", IMAGE):
         return
     with tempfile.TemporaryDirectory(prefix="relaunch-image-") as folder:
@@ -116,7 +116,7 @@ def _write_script(path: Path, text: str) -> None:
 
 
 def _libraries(folder: Path) -> set[Path]:
-    """Find the libraries of this machine that programs and extension modules in a folder are linked to."""
+    """Return the libraries of this machine that programs and extension modules in a folder are linked to."""
     known = {line.split()[0]: line.split()[-1] for line in _output("ldconfig", "-p").splitlines() if " => " in line}
     found = {Path(known[name]) for name in (*LIBRARIES, *NAME_RESOLUTION) if name in known}
     for linked in folder.rglob("*"):

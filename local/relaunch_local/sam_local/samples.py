@@ -1,11 +1,11 @@
-"""Which sample is for which function, and what answers to them are good."""
+"""The samples of events/, the functions they are for, and the expected responses."""
 
 from pathlib import Path
 from typing import Any
 
-from relaunch_local.stack.build import REPOSITORY
+from relaunch_local.repository import REPOSITORY
 
-# The function that a sample is for, by what its file's name begins with.
+# Functions by the prefix of their samples' file names.
 FUNCTIONS = {
     "function-url.": "GithubWebhookFunction",
     "sqs.intake.": "SubmitJobFunction",
@@ -16,18 +16,18 @@ FUNCTIONS = {
     "schedule.reconcile": "ReconcileFunction",
     "schedule.refresh-offerings": "RefreshOfferingsFunction",
 }
-# The simulator's EC2 describes no instance types: what can be had of the rest is refreshed, and this is tried again.
+# The simulator cannot describe all instance types: the rest is refreshed, and these are retried.
 EXPECTED_ERRORS = {"schedule.refresh-offerings": "not refreshed: instance types"}
 
 
 def samples() -> list[tuple[Path, str]]:
-    """Return every sample that is an invocation, with its function's logical id."""
+    """Return every sample of an invocation with its function's logical id."""
     files = sorted((REPOSITORY / "events").glob("*.json"))
     return [(file, name) for file in files for begin, name in FUNCTIONS.items() if file.name.startswith(begin)]
 
 
 def is_handled(sample: Path, answer: Any) -> bool:
-    """Tell whether an answer is none of a function that failed, nor of one that could not do what it was asked."""
+    """Return whether a response says that the sample was handled."""
     if "errorMessage" in answer:
         return bool(answer["errorMessage"] == EXPECTED_ERRORS.get(sample.stem))
     return not answer.get("batchItemFailures") and int(answer.get("statusCode", 200)) < 300

@@ -125,7 +125,7 @@ class SeedRun:
 
     def _check_machines(self) -> None:
         cloud = self.cloud
-        idle = [host.instance_id for host in cloud.simulator.machines.hosts.values() if host.is_alive]
+        idle = [host.instance_id for host in cloud.simulator.instances.by_id.values() if host.is_alive]
         cloud.invariants.check("no machine outlives its tasks", not idle, ", ".join(idle))
 
     def _result(self) -> SeedResult:

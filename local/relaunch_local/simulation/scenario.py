@@ -100,7 +100,7 @@ class Scenario:
                     boot=dice.uniform(10.0, 60.0),
                     registration=dice.uniform(5.0, 60.0),
                     pull=dice.uniform(5.0, 120.0),
-                    host_loss_report=dice.choice((5.0, 10.0, 60.0, 300.0)),
+                    instance_loss_report=dice.choice((5.0, 10.0, 60.0, 300.0)),
                     stop_timeout=dice.choice((30.0, 90.0)),
                 ),
             ),
@@ -239,7 +239,7 @@ def _vary_timing(chance: Chance, timing: Timing) -> Timing:
     # AWS documents 10 to 30 minutes.
     timing = replace(timing, provisioning_timeout=dice.choice((600.0, 900.0, 1_800.0)))
     # Tasks that begin and are gone within a function's minute.
-    return replace(timing, pull=dice.uniform(0.5, 5.0), host_loss_report=5.0) if dice.random() < 0.2 else timing
+    return replace(timing, pull=dice.uniform(0.5, 5.0), instance_loss_report=5.0) if dice.random() < 0.2 else timing
 
 
 def _draw_recipe(dice: random.Random, work_seconds: float, checkpoint_seconds: float | None) -> Recipe:

@@ -1,1 +1,1 @@
-"""The real template in an emulator beside the ECS simulator: built, deployed, connected."""
+"""The local world: the built template deployed into an emulator, connected to the ECS simulator. Imports ecs."""

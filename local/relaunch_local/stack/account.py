@@ -1,4 +1,4 @@
-"""What the account has beside the application: buckets, the tasks' role, the image, the log group."""
+"""The account's resources beside the application: buckets, task role, image, log group."""
 
 import json
 from collections.abc import Mapping
@@ -14,20 +14,20 @@ REPOSITORY_NAME = "trainer"
 TASK_ROLE = "trainer-task"
 ROLE_PATH = "/relaunch/"
 
-# The longest that AWS lets a role's session be.
+# The maximum session duration of a role.
 SESSION_SECONDS = 43_200
 
 
 @dataclass(frozen=True)
 class TaskCredentials:
-    """The credentials of the tasks' role, as a task gets them from ECS."""
+    """Credentials of the task role, as ECS gives them to a task."""
 
     access_key_id: str
     secret_access_key: str
     session_token: str
 
     def environment(self) -> dict[str, str]:
-        """The variables that carry them."""
+        """Return the environment variables of the credentials."""
         return {
             "AWS_ACCESS_KEY_ID": self.access_key_id,
             "AWS_SECRET_ACCESS_KEY": self.secret_access_key,
@@ -36,7 +36,7 @@ class TaskCredentials:
 
 
 def provision_account(emulator: Emulator) -> TaskCredentials:
-    """Make everything that an account would have before Relaunch is deployed."""
+    """Create the resources that Relaunch expects in an account; return credentials of the task role."""
     create_buckets(emulator)
     emulator.client("logs").create_log_group(logGroupName=LOG_GROUP)
     push_image(emulator)
@@ -44,7 +44,7 @@ def provision_account(emulator: Emulator) -> TaskCredentials:
 
 
 def create_buckets(emulator: Emulator) -> None:
-    """Make both buckets; uploads to the first are told to EventBridge."""
+    """Create both buckets; the first sends its events to EventBridge."""
     s3 = emulator.client("s3")
     for bucket in (DATASETS, CHECKPOINTS):
         s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": REGION})
@@ -54,11 +54,11 @@ def create_buckets(emulator: Emulator) -> None:
 
 
 def push_image(emulator: Emulator, tag: str = "latest") -> str:
-    """Put an image into the trainer's repository, which is made if need be; return its digest."""
+    """Put an image into the trainer's repository, which is created if missing; return its digest."""
     ecr = emulator.client("ecr")
     with suppress(ecr.exceptions.RepositoryAlreadyExistsException):
         ecr.create_repository(repositoryName=REPOSITORY_NAME)
-    # An index: the emulator keeps no configuration, which the manifest of one image would leave the platform to.
+    # An index names the platform itself; a single image's is in its configuration, which the emulator does not store.
     media_type = "application/vnd.oci.image.index.v1+json"
     manifest = {
         "schemaVersion": 2,
@@ -75,7 +75,7 @@ def push_image(emulator: Emulator, tag: str = "latest") -> str:
 
 
 def create_task_role(emulator: Emulator) -> TaskCredentials:
-    """Make the role that examples/README.md describes, and take it on as ECS does for a task."""
+    """Create the role that examples/README.md describes, and assume it as ECS does for a task."""
     iam = emulator.client("iam")
     trusted = {"Service": "ecs-tasks.amazonaws.com", "AWS": f"arn:aws:iam::{ACCOUNT}:root"}
     trust = {"Statement": [{"Effect": "Allow", "Principal": trusted, "Action": "sts:AssumeRole"}]}
@@ -98,5 +98,5 @@ def create_task_role(emulator: Emulator) -> TaskCredentials:
 
 
 def policy(content: Mapping[str, object]) -> str:
-    """A policy document."""
+    """Return a policy document as JSON."""
     return json.dumps({"Version": "2012-10-17", **content})

@@ -1,4 +1,4 @@
-"""Builds the application with SAM when something in it has changed; on the standard library, for `make build`."""
+"""Builds the application with SAM if its sources have changed. Imports the standard library only, for `make build`."""
 
 import argparse
 import fcntl
@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parents[3]
+from relaunch_local.repository import REPOSITORY
+
 BUILD = REPOSITORY / ".aws-sam" / "build"
 RECORD = REPOSITORY / ".aws-sam" / "relaunch-build.json"
 LOCK = REPOSITORY / ".cache" / "build.lock"
@@ -22,7 +23,7 @@ SOURCES = ("template.yaml", "functions", "layers")
 
 @dataclass(frozen=True)
 class BuiltApplication:
-    """What lies in the build folder: the key of its sources, and what they were compiled for."""
+    """The content of the build folder: a hash of its sources, and what they were compiled for."""
 
     key: str
     runtime: str
@@ -31,7 +32,7 @@ class BuiltApplication:
 
 @dataclass(frozen=True)
 class BuildRequest:
-    """What to build with: SAM CLI, an interpreter, and the Runtime and architecture it is to be built for."""
+    """The arguments of a build: SAM CLI, an interpreter, Lambda's Runtime and architecture."""
 
     sam: Path
     interpreter: Path
@@ -40,11 +41,11 @@ class BuildRequest:
 
 
 class NotBuiltError(Exception):
-    """There is no finished build in the build folder."""
+    """The build folder has no complete build of the current sources."""
 
 
 def main() -> None:
-    """Build what the command line asks for."""
+    """Build with the arguments of the command line."""
     parser = argparse.ArgumentParser(prog="python -m relaunch_local.stack.build", description=__doc__)
     parser.add_argument("--sam", type=Path, required=True, help="SAM CLI's command")
     parser.add_argument("--interpreter", type=Path, required=True, help="compiles the bytecode")
@@ -55,10 +56,10 @@ def main() -> None:
 
 
 def build(request: BuildRequest) -> None:
-    """Run `sam build` unless the build folder holds this already.
+    """Run `sam build` unless the build folder is up to date.
 
     Raises:
-        SystemExit: the build failed; what it said has been printed.
+        SystemExit: the build failed; its output has been printed.
     """
     wanted = BuiltApplication(source_key(), request.runtime, request.architecture)
     with locked(fcntl.LOCK_EX):
@@ -71,10 +72,10 @@ def build(request: BuildRequest) -> None:
 
 
 def built_application() -> BuiltApplication:
-    """Tell what the build folder holds.
+    """Return what is in the build folder.
 
     Raises:
-        NotBuiltError: nothing, half of something, or an application that has changed since.
+        NotBuiltError: there is no complete build, or the sources have changed since.
     """
     record = read_record()
     if record is None:
@@ -85,14 +86,14 @@ def built_application() -> BuiltApplication:
 
 
 def read_record() -> BuiltApplication | None:
-    """Read what the last finished build wrote down; None while there is none."""
+    """Return the record of the last complete build, or None."""
     if not RECORD.is_file() or not (BUILD / "template.yaml").is_file():
         return None
     return BuiltApplication(**json.loads(RECORD.read_text()))
 
 
 def source_key() -> str:
-    """Name the content of everything that is built."""
+    """Return a hash of all sources."""
     digest = hashlib.sha256()
     for source in SOURCES:
         root = REPOSITORY / source
@@ -105,7 +106,7 @@ def source_key() -> str:
 
 @contextmanager
 def locked(mode: int) -> Iterator[None]:
-    """Hold the build folder: LOCK_EX to write it, LOCK_SH to deploy from it. The lock ends with its holder."""
+    """Lock the build folder: LOCK_EX to build, LOCK_SH to deploy. The lock ends with the process."""
     LOCK.parent.mkdir(parents=True, exist_ok=True)
     with LOCK.open("w") as lock:
         fcntl.flock(lock, mode)
@@ -113,14 +114,14 @@ def locked(mode: int) -> Iterator[None]:
 
 
 def run_sam_build(request: BuildRequest) -> None:
-    """Run SAM, and show what it says only when it fails."""
+    """Run `sam build`; print its output only if it fails."""
     environment = {
         **os.environ,
         "SAM_CLI_TELEMETRY": "0",
         "PYTHON": str(request.interpreter),
         "RUNTIME": request.runtime,
         "ARCHITECTURE": request.architecture,
-        # The interpreter at hand may have no pip; the one beside SAM CLI has.
+        # The given interpreter may have no pip; SAM CLI's environment has one.
         "PIP": f"{request.sam.parent / 'python'} -m pip",
     }
     command = [

@@ -1,4 +1,4 @@
-"""Sends the containers' output to CloudWatch Logs of the emulator, in batches, as the awslogs driver does."""
+"""Sends the output of containers to CloudWatch Logs in batches, as the awslogs driver does."""
 
 import logging
 import queue
@@ -16,12 +16,12 @@ from relaunch_local.stack.emulator import Emulator
 logger = logging.getLogger(__name__)
 
 FLUSH_SECONDS = 0.2
-"""The awslogs driver waits up to five; the local world is in a hurry."""
+"""The awslogs driver flushes every five seconds."""
 
 
 @dataclass(frozen=True)
 class LogLine:
-    """A line that a container wrote, at a time in milliseconds since 1970."""
+    """A line of a container's output; `timestamp` is in milliseconds since the epoch."""
 
     target: LogTarget
     timestamp: int
@@ -29,10 +29,10 @@ class LogLine:
 
 
 class ContainerLogs:
-    """Collects lines from any thread, and puts them into their log streams in order."""
+    """Collects lines from any thread and writes them to their log streams in order."""
 
     def __init__(self, emulator: Emulator) -> None:
-        """Start sending to the emulator."""
+        """Start the thread that sends to the emulator."""
         self._logs = emulator.client("logs")
         self._streams: set[LogTarget] = set()
         self._queue: queue.Queue[LogLine | None] = queue.Queue()
@@ -40,12 +40,12 @@ class ContainerLogs:
         self._thread.start()
 
     def write(self, target: LogTarget | None, timestamp: int, text: str) -> None:
-        """Take a line; returns before it is sent. CloudWatch refuses empty lines, so they are left out."""
+        """Queue a line; empty lines, which CloudWatch Logs rejects, are dropped."""
         if target is not None and text:
             self._queue.put(LogLine(target, timestamp, text))
 
     def close(self) -> None:
-        """Send what has been taken, and stop."""
+        """Send the queued lines and stop the thread."""
         self._queue.put(None)
         self._thread.join()
 

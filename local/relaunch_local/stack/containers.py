@@ -1,4 +1,4 @@
-"""Runs containers' commands on this machine with what a task has on AWS: endpoints, a role, a log stream."""
+"""Runs the commands of containers on this machine with a task's environment: endpoints, credentials, log stream."""
 
 import os
 import sys
@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from relaunch_local.ecs import LocalProcesses, LogTarget, ProcessSpec, ProcessStartError
-from relaunch_local.ecs.engine.model import ProcessHandle
+from relaunch_local.ecs.processes.port import ProcessHandle
+from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.account import TaskCredentials
-from relaunch_local.stack.build import REPOSITORY
 from relaunch_local.stack.container_logs import ContainerLogs
 from relaunch_local.stack.emulator import Emulator
 
@@ -16,10 +16,10 @@ EXAMPLES = REPOSITORY / "examples"
 
 
 class Containers:
-    """Implements Processes over real ones; the emulator and the tasks' role are there only after the simulator is."""
+    """Implements Processes with local processes; they can start once `connect` has been called."""
 
     def __init__(self) -> None:
-        """Run commands in examples/, the content of the trainer's image, with the interpreter that runs us."""
+        """Run commands in examples/, which stands for the trainer's image, with this interpreter on PATH."""
         path = os.pathsep.join([str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"])
         self._processes = LocalProcesses(
             self._take_line,
@@ -30,7 +30,7 @@ class Containers:
         self._environment: dict[str, str] | None = None
 
     def connect(self, emulator: Emulator, credentials: TaskCredentials, logs: ContainerLogs) -> None:
-        """Let containers reach the emulator with the tasks' credentials, and their output reach CloudWatch Logs."""
+        """Give containers the emulator's endpoint and the task role's credentials, and send their output to `logs`."""
         self._environment = emulator.environment() | credentials.environment()
         self._logs = logs
 

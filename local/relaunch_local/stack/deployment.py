@@ -1,4 +1,4 @@
-"""Deploys the built template into the emulator with `sam deploy` itself, and reads what came of it."""
+"""Deploys the built template into the emulator with `sam deploy`, and reads the stack's outputs and resources."""
 
 import fcntl
 import os
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from relaunch_local.stack.build import BUILD, REPOSITORY, built_application, locked
+from relaunch_local.repository import REPOSITORY
+from relaunch_local.stack.build import BUILD, built_application, locked
 from relaunch_local.stack.emulator import INTERPRETER, REGION, Emulator
 from relaunch_local.stack.process_guard import start_guarded
 
@@ -18,7 +19,7 @@ SAM = REPOSITORY / ".venv-sam" / "bin" / "sam"
 
 
 class DeploymentError(Exception):
-    """The application could not be deployed; the message carries what SAM said."""
+    """The deployment failed; the message contains SAM's output."""
 
 
 @dataclass(frozen=True)
@@ -31,38 +32,38 @@ class Deployment:
 
     @cached_property
     def webhook_url(self) -> str:
-        """The Function URL where it can be reached: its host name, as AWS makes it, is not ours to resolve."""
+        """The Function URL on the emulator's endpoint; its AWS host name does not resolve here."""
         url_id = self.outputs["WebhookUrl"].removeprefix("https://").split(".", 1)[0]
         return f"{self.emulator.endpoint_url}/_aws/lambda-url/{url_id}/"
 
     @cached_property
     def webhook_secret(self) -> str:
-        """The secret that GitHub would sign with."""
+        """The webhook secret that GitHub signs with."""
         client = self.emulator.client("secretsmanager")
         return str(client.get_secret_value(SecretId=self.outputs["WebhookSecretArn"])["SecretString"])
 
 
 def deploy(emulator: Emulator, parameters: Mapping[str, str], folder: Path) -> Deployment:
-    """Deploy what lies in the build folder, with these template parameters besides Runtime and Architecture.
+    """Deploy the build with these template parameters and its Runtime and Architecture.
 
     Raises:
         NotBuiltError: there is no build.
-        DeploymentError: SAM failed, or the emulator cannot run what was built.
+        DeploymentError: SAM failed, or the emulator cannot run the build.
     """
     emulator.client("s3").create_bucket(Bucket=PACKAGES, CreateBucketConfiguration={"LocationConstraint": REGION})
     with locked(fcntl.LOCK_SH):
         application = built_application()
         check_runtime(application.runtime)
-        given = {**parameters, "Runtime": application.runtime, "Architecture": application.architecture}
-        run_sam_deploy(emulator, given, folder)
+        parameters = {**parameters, "Runtime": application.runtime, "Architecture": application.architecture}
+        run_sam_deploy(emulator, parameters, folder)
     return Deployment(*read_stack(emulator), emulator)
 
 
 def check_runtime(runtime: str) -> None:
-    """The emulator runs every function with its own interpreter, whatever the template's Runtime says.
+    """Check that the build is for the emulator's interpreter, which runs every function.
 
     Raises:
-        DeploymentError: the application was compiled for another interpreter.
+        DeploymentError: the build is for another interpreter.
     """
     environment = INTERPRETER.parent.parent / "lib"
     if not (environment / runtime).is_dir():
@@ -70,7 +71,7 @@ def check_runtime(runtime: str) -> None:
 
 
 def run_sam_deploy(emulator: Emulator, parameters: Mapping[str, str], folder: Path) -> None:
-    """Run SAM with nothing of our environment but the way to the emulator."""
+    """Run `sam deploy` in a clean environment with the emulator's endpoint and credentials."""
     work = folder / "sam"
     work.mkdir()
     environment = {
@@ -96,7 +97,7 @@ def run_sam_deploy(emulator: Emulator, parameters: Mapping[str, str], folder: Pa
 
 
 def read_stack(emulator: Emulator) -> tuple[dict[str, str], dict[str, str]]:
-    """Read the stack's outputs, and its resources' physical ids by logical id."""
+    """Return the stack's outputs, and the physical ids of its resources by logical id."""
     cloudformation = emulator.client("cloudformation")
     stack = cloudformation.describe_stacks(StackName=STACK)["Stacks"][0]
     outputs = {each["OutputKey"]: each["OutputValue"] for each in stack["Outputs"]}

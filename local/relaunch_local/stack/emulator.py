@@ -1,4 +1,4 @@
-"""Starts MiniStack, the emulator of everything but ECS and EC2, on a loopback port of its own."""
+"""Runs MiniStack, the emulator of all services but ECS and EC2, on a free loopback port."""
 
 import os
 import socket
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import boto3
 
-from relaunch_local.stack.build import REPOSITORY
+from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.process_guard import GuardedProcess, start_guarded
 
 ACCOUNT: Final = "111122223333"
@@ -21,8 +21,8 @@ LOOPBACK = "127.0.0.1"
 INTERPRETER = REPOSITORY / ".venv-emulator" / "bin" / "python"
 
 ROOT_KEY: Final = "test"
-"""The access key that the emulator takes for the account's root user; it does not verify what the root user signs."""
-ROOT_SECRET: Final = "test"  # noqa: S105 - everybody's
+"""The emulator's access key of the root user, whose signatures it does not verify."""
+ROOT_SECRET: Final = "test"  # noqa: S105 - not a secret
 
 EMULATOR_LOG = "emulator.log"
 
@@ -32,7 +32,7 @@ POLL_SECONDS = 0.05
 
 
 class EmulatorError(Exception):
-    """The emulator did not start; the message carries what it said."""
+    """The emulator did not start; the message contains its output."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Emulator:
     endpoint_url: str
 
     def environment(self) -> dict[str, str]:
-        """The variables that lead boto3 and SAM here, and nowhere else."""
+        """Return the environment variables with which boto3 and SAM use this emulator only."""
         return {
             "AWS_ENDPOINT_URL": self.endpoint_url,
             "AWS_ACCESS_KEY_ID": ROOT_KEY,
@@ -55,7 +55,7 @@ class Emulator:
         }
 
     def client(self, service: str) -> Any:
-        """Make a client of the root user."""
+        """Return a boto3 client of the root user."""
         return boto3.client(
             service,  # type: ignore[call-overload]  # the service's name is not a literal here
             endpoint_url=self.endpoint_url,
@@ -66,11 +66,11 @@ class Emulator:
 
 
 @contextmanager
-def running_emulator(folder: Path, given: Mapping[str, str]) -> Iterator[Emulator]:
-    """Run an emulator that works in `folder`, and takes it along; it hands the variables `given` on to the functions.
+def running_emulator(folder: Path, function_environment: Mapping[str, str]) -> Iterator[Emulator]:
+    """Run an emulator in `folder`, which is removed at the end; functions get `function_environment`.
 
     Raises:
-        EmulatorError: it is not installed, or it did not come up.
+        EmulatorError: it is not installed or did not start.
     """
     if not INTERPRETER.exists():
         raise EmulatorError(f"{INTERPRETER} is missing: run `make setup`")
@@ -81,7 +81,7 @@ def running_emulator(folder: Path, given: Mapping[str, str]) -> Iterator[Emulato
         work.mkdir(exist_ok=True)
         process = start_guarded(
             [INTERPRETER, "-m", "ministack"],
-            environment=emulator_environment(emulator, work, given),
+            environment=emulator_environment(emulator, work, function_environment),
             folder=folder,
             log=log,
         )
@@ -94,11 +94,11 @@ def running_emulator(folder: Path, given: Mapping[str, str]) -> Iterator[Emulato
     raise EmulatorError(f"the emulator did not start:\n{log.read_text()[-4000:]}")
 
 
-def emulator_environment(emulator: Emulator, work: Path, given: Mapping[str, str]) -> dict[str, str]:
-    """A clean environment: nothing of ours reaches the emulator or, through it, the functions."""
+def emulator_environment(emulator: Emulator, work: Path, function_environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the emulator's environment, which does not inherit from this process; functions inherit from it."""
     port = emulator.endpoint_url.rsplit(":", 1)[1]
     return {
-        **given,
+        **function_environment,
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "HOME": str(work),
         "TMPDIR": str(work),
@@ -108,28 +108,28 @@ def emulator_environment(emulator: Emulator, work: Path, given: Mapping[str, str
         "AWS_SECRET_ACCESS_KEY": ROOT_SECRET,
         "MINISTACK_ACCOUNT_ID": ACCOUNT,
         "MINISTACK_REGION": REGION,
-        # Queue URLs are made of this name.
+        # The host name of queue URLs.
         "MINISTACK_HOST": LOOPBACK,
         "BIND_HOST": LOOPBACK,
         "GATEWAY_PORT": port,
-        # Policies are enforced, so that a permission the template forgot is missing here too.
+        # Policies are enforced, so that a missing permission in the template is noticed.
         "AUTH": "true",
-        # The broker for IoT would listen on every interface.
+        # The IoT broker would listen on all interfaces.
         "IOT_MTLS_ENABLED": "0",
     }
 
 
 def free_port() -> int:
-    """A loopback port that was free a moment ago."""
+    """Return a free loopback port."""
     with socket.socket() as probe:
         probe.bind((LOOPBACK, 0))
         return int(probe.getsockname()[1])
 
 
 def is_up(emulator: Emulator, process: GuardedProcess, log: Path) -> bool:
-    """Wait until the emulator says that it listens; False when it has ended, its port taken, or takes too long.
+    """Wait until the emulator logs that it listens; return False if it ends, its port being taken, or times out.
 
-    Whether something answers at the port would not do: it may be somebody else's.
+    Connecting to the port would not be enough: another process may listen there.
     """
     deadline = time.monotonic() + START_SECONDS
     while process.exit_code() is None and time.monotonic() < deadline:

@@ -1,8 +1,8 @@
-"""Carries the simulator's events to the application: the emulator's own rules decide which of them go where.
+"""Forwards the simulator's events to the targets of the emulator's EventBridge rules.
 
-The emulator refuses `aws.*` sources in PutEvents, as AWS does. So its rules are asked (ListRules, TestEventPattern,
-ListTargetsByRule), and the event is sent to the queues that they name. Delivery can be made as bad as EventBridge
-promises: at least once, in no order.
+The emulator rejects `aws.*` sources in PutEvents, as AWS does. So its rules are read (ListRules, TestEventPattern,
+ListTargetsByRule), and events are sent to the queues of matching rules. Delivery can be at least once and out of
+order, which is all that EventBridge guarantees.
 """
 
 import json
@@ -23,13 +23,13 @@ logger = logging.getLogger(__name__)
 
 Event = Mapping[str, Any]
 
-HOLD_SECONDS = 0.3
-"""How long an event that is to arrive out of order is kept back."""
+REORDER_DELAY_SECONDS = 0.3
+"""The delay of an event that is delivered out of order."""
 
 
 @dataclass(frozen=True)
-class Disorder:
-    """How many of the events arrive twice, and how many after later ones, as shares from 0 to 1."""
+class DeliveryFaults:
+    """The shares of events, from 0 to 1, that are delivered twice and out of order."""
 
     duplicated: float = 0.0
     reordered: float = 0.0
@@ -37,17 +37,17 @@ class Disorder:
 
 
 class EventTargets(Protocol):
-    """Where events go."""
+    """Receives events."""
 
     def deliver(self, event: Event) -> None:
-        """Send an event to every target of every rule that matches it."""
+        """Send an event to every target of every matching rule."""
 
 
 class EmulatorTargets:
-    """The queues behind the rules of the emulator's default bus."""
+    """The queues that are targets of rules on the emulator's default event bus."""
 
     def __init__(self, emulator: Emulator) -> None:
-        """Read the rules when the first event comes."""
+        """Create the clients; the rules are read with the first event."""
         self._events = emulator.client("events")
         self._sqs = emulator.client("sqs")
         self._patterns = lru_cache(maxsize=1)(self._read_patterns)
@@ -60,7 +60,7 @@ class EmulatorTargets:
                 self._sqs.send_message(QueueUrl=self._queue_url(target["Arn"]), MessageBody=body)
 
     def matching_rules(self, event: Event) -> list[str]:
-        """The names of the rules whose pattern matches."""
+        """Return the names of the rules that match an event."""
         body = json.dumps(event)
         return [
             name
@@ -78,26 +78,26 @@ class EmulatorTargets:
 
 
 @dataclass
-class EventPump:
-    """Takes events from the simulator at once, and delivers them on a thread of its own."""
+class EventForwarder:
+    """Queues events and delivers them on a separate thread."""
 
     targets: EventTargets
-    disorder: Disorder = field(default_factory=Disorder)
+    delivery_faults: DeliveryFaults = field(default_factory=DeliveryFaults)
 
     def __post_init__(self) -> None:
         """Start the thread."""
         self._queue: queue.Queue[Event | None] = queue.Queue()
-        self._random = random.Random(self.disorder.seed)  # noqa: S311 - a repeatable choice, not a secret
+        self._random = random.Random(self.delivery_faults.seed)  # noqa: S311 - repeatable, not used for secrets
         self._timers: list[threading.Timer] = []
-        self._thread = threading.Thread(target=self._run, name="event-pump", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="event-forwarder", daemon=True)
         self._thread.start()
 
     def publish(self, event: Event) -> None:
-        """Take an event; returns before it is delivered."""
-        if self._random.random() < self.disorder.duplicated:
+        """Queue an event."""
+        if self._random.random() < self.delivery_faults.duplicated:
             self._queue.put(event)
-        if self._random.random() < self.disorder.reordered:
-            timer = threading.Timer(HOLD_SECONDS, self._queue.put, args=(event,))
+        if self._random.random() < self.delivery_faults.reordered:
+            timer = threading.Timer(REORDER_DELAY_SECONDS, self._queue.put, args=(event,))
             timer.daemon = True
             self._timers.append(timer)
             timer.start()
@@ -105,7 +105,7 @@ class EventPump:
             self._queue.put(event)
 
     def close(self) -> None:
-        """Deliver what has been taken, and stop."""
+        """Deliver the queued events and stop the thread."""
         for timer in self._timers:
             timer.join()
         self._queue.put(None)

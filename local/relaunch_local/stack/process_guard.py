@@ -1,8 +1,8 @@
-"""Child processes that never outlive us, whatever ends us: a pipe to a small guard beside each of them.
+"""Child processes that never outlive this process: each runs under a guard that reads a pipe from this process.
 
-The guard runs the command in a process group of its own and reads the pipe. When the pipe closes, because we closed it
-or because we are gone, it kills the group and removes the folder that the command worked in. This works for SIGKILL
-too, and for grandchildren, which PR_SET_PDEATHSIG would miss.
+The guard runs the command in a new process group. When the pipe closes, because it was closed or because this process
+has ended, the guard kills the group and removes the command's folder. This works for SIGKILL and for grandchildren,
+which PR_SET_PDEATHSIG does not.
 """
 
 import argparse
@@ -23,22 +23,22 @@ STOP_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class GuardedProcess:
-    """A command that runs behind a guard."""
+    """A command that runs under a guard."""
 
     guard: subprocess.Popen[bytes]
 
     def exit_code(self) -> int | None:
-        """The command's exit code; None while it runs."""
+        """Return the command's exit code, or None while it runs."""
         return self.guard.poll()
 
     def wait(self) -> int:
-        """Wait for the command to end by itself, and give its exit code."""
+        """Wait for the command to end and return its exit code."""
         code = self.guard.wait()
         self._close_pipe()
         return code
 
     def stop(self) -> None:
-        """Kill the command and all that it started; unless it had ended by itself, its folder is removed too."""
+        """Kill the command and its descendants; its folder is removed unless it had ended by itself."""
         self._close_pipe()
         try:
             self.guard.wait(timeout=STOP_SECONDS)
@@ -54,7 +54,7 @@ class GuardedProcess:
 def start_guarded(
     command: Sequence[str | Path], *, environment: Mapping[str, str], folder: Path, log: Path
 ) -> GuardedProcess:
-    """Start a command that ends with us, and with it goes `folder`; its output goes to `log`."""
+    """Start a command that ends with this process, upon which `folder` is removed; its output is appended to `log`."""
     guard = [sys.executable, "-I", "-S", __file__, "--folder", str(folder), "--", *map(str, command)]
     with log.open("ab") as output:
         return GuardedProcess(
@@ -64,14 +64,14 @@ def start_guarded(
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                # Ctrl-C reaches the whole foreground group; the guard waits for us to say when.
+                # Ctrl-C reaches the whole foreground process group; the guard must wait for the pipe.
                 start_new_session=True,
             )
         )
 
 
 def main() -> None:
-    """Run the guard: the command until it ends by itself or the pipe on standard input closes."""
+    """Run the command until it ends by itself or the pipe on standard input closes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("command", nargs="+")
@@ -88,13 +88,13 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, end)
     threading.Thread(target=report_end, args=(command, ending), daemon=True).start()
-    # Nothing is ever written to the pipe: reading returns when its other end is gone.
+    # Nothing is written to the pipe: the read returns when the other end is closed.
     os.read(sys.stdin.fileno(), 1)
     end()
 
 
 def report_end(command: subprocess.Popen[bytes], ending: threading.Event) -> None:
-    """Wait for the command to end by itself; its folder stays, for whoever wants to know why it ended."""
+    """Wait for the command to end by itself; its folder is kept, to find out why it ended."""
     code = command.wait()
     if not ending.is_set():
         kill_group(command)
@@ -102,8 +102,8 @@ def report_end(command: subprocess.Popen[bytes], ending: threading.Event) -> Non
 
 
 def kill_group(command: subprocess.Popen[bytes]) -> None:
-    """Kill the command and all that it started."""
-    # Nobody is left when the command has ended and so has all that it started.
+    """Kill the command and its descendants."""
+    # The group is gone if the command and its descendants have ended.
     with contextlib.suppress(ProcessLookupError):
         os.killpg(command.pid, signal.SIGKILL)
     command.wait()

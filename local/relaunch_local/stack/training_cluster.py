@@ -1,4 +1,4 @@
-"""The cluster that trains in the local world: capacity of several GPU types, and the task definitions of examples/."""
+"""The ECS cluster of the local world: capacity providers of several GPU types, and the task definition of examples/."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -15,14 +15,14 @@ from relaunch_local.ecs import (
     SimulatorSettings,
     SpotPrice,
 )
-from relaunch_local.stack.build import REPOSITORY
+from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.emulator import ACCOUNT, REGION, ROOT_KEY
 
 CLUSTER = "relaunch"
 ZONES = ("eu-central-1a", "eu-central-1b", "eu-central-1c")
-# The last four are there to be rejected: ARM, a part of a GPU, no GPU, and dear unless it is spot.
+# The last four are rejected by the example: ARM, a fractional GPU, no GPU, on-demand price above the cap.
 INSTANCE_TYPES = ("g4dn.xlarge", "g5.xlarge", "g6.xlarge", "g5g.2xlarge", "g6f.xlarge", "inf2.xlarge", "g5.12xlarge")
-# What spot costs of the on-demand price, per zone: different, so that there is something to choose.
+# Spot prices as shares of the on-demand price, different per zone.
 SPOT_SHARES = dict(zip(ZONES, (0.38, 0.31, 0.45), strict=True))
 
 TASK_DEFINITION = REPOSITORY / "examples" / "task-definition.json"
@@ -31,7 +31,7 @@ REVISIONS = 12
 
 @dataclass(frozen=True)
 class Training:
-    """How long the example trains: steps, the pause after each, and how often it saves."""
+    """The length of the example training: steps, delay after each, steps between checkpoints."""
 
     steps: int = 200
     step_delay_seconds: float = 0.05
@@ -39,27 +39,27 @@ class Training:
 
 
 def provider_name(instance_type: str, purchase: Purchase) -> str:
-    """The name of the capacity provider for a type bought in this way."""
+    """Return the name of the capacity provider of a type and purchase option."""
     return f"{instance_type.replace('.', '-')}-{purchase.value}"
 
 
 def capacity_providers() -> str:
-    """The template's parameter CapacityProviders."""
+    """Return the template parameter CapacityProviders."""
     return ",".join(f"{provider_name(*each)}={each[0]}/{each[1].value}" for each in offered())
 
 
 def offered() -> Iterator[tuple[str, Purchase]]:
-    """The instance types and the ways in which they are bought."""
+    """Yield every instance type with every purchase option."""
     return ((name, purchase) for name in INSTANCE_TYPES for purchase in Purchase)
 
 
 def on_demand_prices() -> Mapping[str, float]:
-    """USD per hour."""
+    """Return the on-demand prices in USD per hour."""
     return {name: load_on_demand_prices().usd_per_hour[name] for name in INSTANCE_TYPES}
 
 
 def price_of(instance_type: str, zone: str, purchase: Purchase) -> float | None:
-    """USD per hour of an instance; None for a type that the cluster does not offer."""
+    """Return the USD per hour of an instance; None for a type that the cluster does not have."""
     price = on_demand_prices().get(instance_type)
     if price is None or purchase is Purchase.ON_DEMAND:
         return price
@@ -67,7 +67,7 @@ def price_of(instance_type: str, zone: str, purchase: Purchase) -> float | None:
 
 
 def simulator_settings() -> SimulatorSettings:
-    """The region that the simulator is to simulate."""
+    """Return the settings of the simulated region."""
     catalogue = load_catalogue()
     shapes = {
         name: InstanceShape(
@@ -99,19 +99,19 @@ def simulator_settings() -> SimulatorSettings:
 
 
 def provision_cluster(simulator: EcsSimulator, training: Training) -> None:
-    """Make the cluster, its capacity providers and the task definitions."""
+    """Create the cluster, its capacity providers and the task definitions."""
     with simulator.clock.lock:
         simulator.call("CreateCluster", {"clusterName": CLUSTER}, access_key=ROOT_KEY)
         for instance_type, purchase in offered():
             name = provider_name(instance_type, purchase)
-            # The first scale-out from zero may start two machines; more than one at a time is not needed here.
+            # The first scale-out from zero launches two instances.
             group = AutoScalingGroup(name, instance_type, purchase, ZONES, max_size=2, replaces_lost_instances=False)
             simulator.add_capacity_provider(name, group, cluster=CLUSTER)
         register_task_definitions(simulator, training)
 
 
 def register_task_definitions(simulator: EcsSimulator, training: Training) -> None:
-    """Register what makes choosing the newest revision hard: many, a withdrawn head, a family of a similar name."""
+    """Register many revisions, of which the last is INACTIVE, and a family with the same prefix."""
     definition = task_definition(training)
     for revision in range(1, REVISIONS + 1):
         stale = (
@@ -125,21 +125,21 @@ def register_task_definitions(simulator: EcsSimulator, training: Training) -> No
 
 
 def task_definition(training: Training) -> dict[str, Any]:
-    """The task definition of examples/, at the pace of the local world."""
+    """Return the task definition of examples/ with the settings of the training."""
     definition: dict[str, Any] = json.loads(TASK_DEFINITION.read_text())
-    pace = {
+    settings = {
         "TRAIN_STEPS": str(training.steps),
         "TRAIN_STEP_DELAY_SECONDS": str(training.step_delay_seconds),
         "TRAIN_CHECKPOINT_EVERY": str(training.checkpoint_every),
     }
     container = definition["containerDefinitions"][0]
-    environment = {each["name"]: each["value"] for each in container["environment"]} | pace
+    environment = {each["name"]: each["value"] for each in container["environment"]} | settings
     container["environment"] = [{"name": name, "value": value} for name, value in environment.items()]
     return definition
 
 
 def with_command(definition: Mapping[str, Any], command: list[str]) -> dict[str, Any]:
-    """The same definition, running another command."""
+    """Return the definition with another command."""
     changed: dict[str, Any] = deepcopy(dict(definition))
     changed["containerDefinitions"][0]["command"] = command
     return changed

@@ -62,7 +62,7 @@ INFERENCE = {"InferenceAcceleratorInfo": {"Accelerators": [{"Count": 1, "Manufac
 
 
 def test_the_bundled_catalogue_is_what_the_generator_makes(capsys: pytest.CaptureFixture[str]) -> None:
-    # Compared whole where `make catalogue` was run; else the rows of older releases are taken as they are.
+    # Compared whole where `make catalogue` was run; otherwise the rows of older releases are kept.
     status = generate.main(["--check"])
 
     assert status == 0, capsys.readouterr().out
@@ -229,7 +229,7 @@ def test_a_release_that_was_not_fetched_is_named_and_nothing_written(
     status = generate.main(["--wheels", str(wheel_folder(tmp_path, "5.1.0")), "--output", str(tmp_path)])
 
     assert status == 2
-    assert "moto 5.1.0: neither installed nor fetched" in capsys.readouterr().err
+    assert "moto 5.1.0: neither installed nor downloaded" in capsys.readouterr().err
     assert not (tmp_path / "instance_types.json").exists()
 
 

@@ -1,1 +1,1 @@
-"""The simulator's ways in: HTTP for boto3 and scripts, and clients in process. Imports the engine."""
+"""The simulator's interfaces: HTTP server, in-process clients, IAM policies. Imports the engine and errors."""

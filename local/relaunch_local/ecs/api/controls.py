@@ -1,11 +1,11 @@
-"""What scripts may do to the simulated region over HTTP, under /_relaunch/: JSON in, JSON out."""
+"""The control endpoints of the simulated region, under /_relaunch/: JSON in, JSON out."""
 
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
 from relaunch_local.ecs.engine.faults import Fault, FaultMoment
-from relaunch_local.ecs.engine.model import Host, JsonObject
+from relaunch_local.ecs.engine.model import Instance, JsonObject
 from relaunch_local.ecs.engine.region import iso
 from relaunch_local.ecs.engine.settings import Purchase
 from relaunch_local.ecs.engine.simulator import EcsSimulator
@@ -13,10 +13,10 @@ from relaunch_local.ecs.engine.views import task_view
 
 
 class Controls:
-    """The control calls, by the last part of their path."""
+    """The control calls, by the last segment of their path."""
 
     def __init__(self, simulator: EcsSimulator, on_shutdown: Callable[[], None]) -> None:
-        """Steer this simulator; `on_shutdown` ends its server."""
+        """Control this simulator; `on_shutdown` closes its server."""
         self._simulator = simulator
         self._on_shutdown = on_shutdown
         self._calls: dict[str, Callable[[JsonObject], Any]] = {
@@ -24,7 +24,7 @@ class Controls:
             "state": self._state,
             "bill": self._bill,
             "interrupt": self._interrupt,
-            "rebalance": lambda each: self._simulator.machines.recommend_rebalance(self._host(each)),
+            "rebalance": lambda each: self._simulator.instances.recommend_rebalance(self._instance(each)),
             "terminate": lambda each: self._simulator.terminate(each["instance_id"]),
             "agent": lambda each: self._simulator.set_agent(each["instance_id"], connected=each["connected"]),
             "capacity": self._capacity,
@@ -35,7 +35,7 @@ class Controls:
         }
 
     def call(self, name: str, arguments: JsonObject) -> tuple[int, Any]:
-        """Do one; the HTTP status and the answer."""
+        """Make a control call; return the HTTP status and the response."""
         if name not in self._calls:
             return 404, {"error": "UnknownControl", "known": sorted(self._calls)}
         try:
@@ -44,8 +44,8 @@ class Controls:
             return 400, {"error": "BadArguments", "message": repr(error)}
         return 200, {} if answer is None else answer
 
-    def _host(self, arguments: JsonObject) -> Host:
-        return self._simulator.host(arguments["instance_id"])
+    def _instance(self, arguments: JsonObject) -> Instance:
+        return self._simulator.instance(arguments["instance_id"])
 
     def _requests(self, _arguments: JsonObject) -> list[JsonObject]:
         return [
@@ -66,12 +66,12 @@ class Controls:
             "now": iso(self._simulator.clock.now()),
             "tasks": [task_view(task, stamp=iso) for each in clusters for task in each.tasks.values()],
             "stopped_tasks": [task_view(task, stamp=iso) for each in clusters for task in each.stopped.values()],
-            "instances": [_host_row(host) for host in self._simulator.machines.hosts.values()],
+            "instances": [_instance_row(instance) for instance in self._simulator.instances.by_id.values()],
         }
 
     def _bill(self, _arguments: JsonObject) -> list[JsonObject]:
         now = self._simulator.clock.now()
-        return [{**asdict(line), "cost_usd": line.cost_usd(now)} for line in self._simulator.machines.bill]
+        return [{**asdict(line), "cost_usd": line.cost_usd(now)} for line in self._simulator.instances.bill]
 
     def _interrupt(self, arguments: JsonObject) -> None:
         self._simulator.interrupt(
@@ -97,16 +97,16 @@ class Controls:
         self._simulator.limits.enabled = arguments["enabled"]
 
 
-def _host_row(host: Host) -> JsonObject:
+def _instance_row(instance: Instance) -> JsonObject:
     return {
-        "instance_id": host.instance_id,
-        "instance_type": host.instance_type,
-        "purchase": host.purchase.value,
-        "zone": host.zone,
-        "state": host.state.value,
-        "status": None if host.status is None else host.status.value,
-        "agent_connected": host.agent_connected,
-        "container_instance_arn": host.arn,
-        "launched_at": iso(host.launched_at),
-        "tasks": [task.arn for task in host.tasks.values()],
+        "instance_id": instance.instance_id,
+        "instance_type": instance.instance_type,
+        "purchase": instance.purchase.value,
+        "zone": instance.zone,
+        "state": instance.state.value,
+        "status": None if instance.status is None else instance.status.value,
+        "agent_connected": instance.agent_connected,
+        "container_instance_arn": instance.arn,
+        "launched_at": iso(instance.launched_at),
+        "tasks": [task.arn for task in instance.tasks.values()],
     }

@@ -1,4 +1,4 @@
-"""EC2's query protocol: form-encoded questions, XML answers named after botocore's own model."""
+"""EC2's query protocol: form-encoded requests, XML responses serialized with botocore's service model."""
 
 import re
 from datetime import datetime
@@ -21,13 +21,13 @@ _LISTS = {
     "ZoneName": "ZoneNames",
 }
 _FILTER = re.compile(r"^Filter\.(\d+)\.(Name|Value)(?:\.\d+)?$")
-_MOMENTS = ("StartTime", "EndTime")
+_TIMESTAMPS = ("StartTime", "EndTime")
 _NAMESPACE = "http://ec2.amazonaws.com/doc/2016-11-15/"
-_REQUEST_ID = "00000000-0000-4000-8000-000000000000"
+REQUEST_ID = "00000000-0000-4000-8000-000000000000"
 
 
 def answer_ec2(simulator: EcsSimulator, form: str, access_key: str) -> tuple[int, bytes]:
-    """The HTTP status and the XML that answer one form."""
+    """Call an EC2 action; return the HTTP status and the XML of the response."""
     pairs = parse_qsl(form, keep_blank_values=True)
     action = dict(pairs).get("Action", "")
     try:
@@ -38,11 +38,11 @@ def answer_ec2(simulator: EcsSimulator, form: str, access_key: str) -> tuple[int
     shape = service_model("ec2").operation_model(action).output_shape
     body = "" if shape is None else _structure_xml(shape, result)
     name = f"{action}Response"
-    return 200, f'<{name} xmlns="{_NAMESPACE}"><requestId>{_REQUEST_ID}</requestId>{body}</{name}>'.encode()
+    return 200, f'<{name} xmlns="{_NAMESPACE}"><requestId>{REQUEST_ID}</requestId>{body}</{name}>'.encode()
 
 
 def parse_form(pairs: list[tuple[str, str]]) -> JsonObject:
-    """The parameters of a form in botocore's names."""
+    """Return the parameters of a form under botocore's names."""
     parameters: JsonObject = {}
     filters: dict[str, JsonObject] = {}
     for name, value in pairs:
@@ -52,7 +52,7 @@ def parse_form(pairs: list[tuple[str, str]]) -> JsonObject:
             _add_filter(filters.setdefault(match.group(1), {"Values": []}), match.group(2), value)
         elif index and stem in _LISTS:
             parameters.setdefault(_LISTS[stem], []).append(value)
-        elif name in _MOMENTS:
+        elif name in _TIMESTAMPS:
             parameters[name] = datetime.fromisoformat(value)
         elif name not in ("Action", "Version"):
             parameters[name] = value
@@ -88,4 +88,4 @@ def _structure_xml(shape: StructureShape, value: JsonObject) -> str:
 
 def _error_xml(error: EcsError) -> bytes:
     inner = f"<Error><Code>{escape(error.code)}</Code><Message>{escape(error.message)}</Message></Error>"
-    return f"<Response><Errors>{inner}</Errors><RequestID>{_REQUEST_ID}</RequestID></Response>".encode()
+    return f"<Response><Errors>{inner}</Errors><RequestID>{REQUEST_ID}</RequestID></Response>".encode()

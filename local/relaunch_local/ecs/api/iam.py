@@ -1,4 +1,4 @@
-"""A small evaluator of IAM policies: allow and deny, wildcards, and the string and ARN conditions."""
+"""Evaluates IAM policies: allow and deny, wildcards, string and ARN condition operators."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,21 +9,21 @@ from relaunch_local.ecs.engine.authorization import Permission
 
 PolicyDocument = Mapping[str, Any]
 PoliciesOf = Callable[[str], Sequence[PolicyDocument] | None]
-"""The policies of an access key; None for a key that nobody knows."""
+"""Returns the policies of an access key, or None if the key is unknown."""
 
 _EXACT = {"StringEquals"}
 _LIKE = {"StringLike", "ArnEquals", "ArnLike"}
 
 
 class PolicyAuthorizer:
-    """Allows what some policy of the caller allows and none denies; an unknown caller may do nothing."""
+    """Allows what a policy of the caller allows and none denies; an unknown caller is denied everything."""
 
     def __init__(self, policies: Mapping[str, Sequence[PolicyDocument]] | PoliciesOf) -> None:
-        """Take the policies by access key, or a function that finds them."""
+        """Use these policies by access key, or a function that returns them."""
         self._policies_of: PoliciesOf = policies if callable(policies) else policies.get
 
     def __call__(self, permission: Permission) -> bool:
-        """Whether the caller has the permission."""
+        """Return whether the caller has the permission."""
         statements = [
             statement
             for document in self._policies_of(permission.access_key) or ()

@@ -1,4 +1,4 @@
-"""Clients that call the engine directly and behave like boto3's: same methods, same answers, same errors."""
+"""In-process clients with the methods, responses and errors of boto3's clients."""
 
 import re
 from collections.abc import Callable
@@ -19,12 +19,12 @@ _WORD = re.compile(r"(?:^|_)([a-z0-9])")
 
 @lru_cache(maxsize=4)
 def service_model(service: str) -> ServiceModel:
-    """The model botocore has of a service, loaded once."""
+    """Return botocore's model of a service, loaded once."""
     return botocore.session.get_session().get_service_model(service)
 
 
 def parameter_errors(service: str, action: str, parameters: JsonObject) -> str:
-    """What botocore finds wrong with the types of a request; empty when nothing is, or the action is unknown."""
+    """Return botocore's report on parameter types; empty if they are valid or the action is unknown."""
     model = service_model(service)
     if action not in model.operation_names:
         return ""
@@ -34,22 +34,22 @@ def parameter_errors(service: str, action: str, parameters: JsonObject) -> str:
 
 
 class InProcessClient:
-    """A stand-in for `boto3.client("ecs")` or `boto3.client("ec2")`: `client.run_task(...)` and so on.
+    """A replacement for `boto3.client("ecs")` or `boto3.client("ec2")`: `client.run_task(...)` and so on.
 
-    Raises botocore's ClientError for what the engine refuses. There are no retries.
+    Errors of the engine are raised as botocore's ClientError. Calls are not retried.
     """
 
     def __init__(
         self, simulator: EcsSimulator, service: str = "ecs", *, access_key: str = "", validate: bool = True
     ) -> None:
-        """Call as the holder of `access_key`; `validate` checks parameter types as botocore does."""
+        """Create a client that signs as `access_key`; `validate` checks parameter types as botocore does."""
         self._simulator = simulator
         self._service = service
         self._access_key = access_key
         self._validate = validate
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """The method of an action."""
+        """Return the method of an action."""
         if name.startswith("_"):
             raise AttributeError(name)
         action = _WORD.sub(lambda match: match.group(1).upper(), name)
@@ -76,14 +76,14 @@ class InProcessClient:
 
 
 def _copied(value: Any) -> Any:
-    # Answers are trees of JSON values and moments: several times faster than copy.deepcopy.
+    # Responses are trees of JSON values and datetimes: several times faster than copy.deepcopy.
     if isinstance(value, dict):
         return {name: _copied(content) for name, content in value.items()}
     return [_copied(content) for content in value] if isinstance(value, list) else value
 
 
 def client_error_of(error: EcsError, action: str) -> ClientError:
-    """The error as botocore raises it."""
+    """Return the error as botocore raises it."""
     response: Any = {
         "Error": {"Code": error.code, "Message": error.message},
         "ResponseMetadata": {"HTTPStatusCode": error.http_status},

@@ -1,4 +1,4 @@
-"""The simulator over HTTP on loopback: AWS JSON 1.1 for ECS, the query protocol for EC2, and controls for scripts."""
+"""The simulator over HTTP on loopback: AWS JSON 1.1 for ECS, the query protocol for EC2, control endpoints."""
 
 import json
 import queue
@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from relaunch_local.ecs.api.controls import Controls
-from relaunch_local.ecs.api.ec2_query import answer_ec2
+from relaunch_local.ecs.api.ec2_query import REQUEST_ID, answer_ec2
 from relaunch_local.ecs.api.in_process import parameter_errors
 from relaunch_local.ecs.engine.region import Event
 from relaunch_local.ecs.engine.simulator import EcsSimulator
@@ -22,22 +22,21 @@ CONTROL_PREFIX = "/_relaunch/"
 
 
 class EcsServer:
-    """Serves one simulator on an ephemeral port of 127.0.0.1 until it is closed."""
+    """Serves a simulator on an ephemeral port of 127.0.0.1 until it is closed."""
 
     def __init__(
         self,
         simulator: EcsSimulator,
         *,
         on_event: Callable[[Event], None] | None = None,
-        on_shutdown: Callable[[], None] | None = None,
     ) -> None:
-        """Listen; `on_event` gets events in order on a thread of its own, outside the simulator's lock."""
+        """Bind the port; `on_event` is called in order on a separate thread, outside the simulator's lock."""
         self.simulator = simulator
         self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         self._on_event = on_event
         if on_event is not None:
             simulator.subscribe(self._events.put)
-        controls = Controls(simulator, on_shutdown or self._close_later)
+        controls = Controls(simulator, self._close_later)
         self._server = _Server(simulator, controls)
         self._threads = [
             threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True),
@@ -48,17 +47,17 @@ class EcsServer:
 
     @property
     def url(self) -> str:
-        """What AWS_ENDPOINT_URL_ECS and AWS_ENDPOINT_URL_EC2 are set to."""
+        """The value for AWS_ENDPOINT_URL_ECS and AWS_ENDPOINT_URL_EC2."""
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def start(self) -> None:
-        """Serve, on threads of its own."""
+        """Start serving on separate threads."""
         self._is_started = True
         for thread in self._threads:
             thread.start()
 
     def close(self) -> None:
-        """Stop serving, end the containers, deliver the last events; not to be called under the clock's lock."""
+        """Stop serving, end the containers and deliver the last events; must not be called under the clock's lock."""
         if self.closed.is_set():
             return
         self.closed.set()
@@ -79,13 +78,13 @@ class EcsServer:
                 continue
             try:
                 self._on_event(event)
-            except Exception:  # noqa: BLE001  # One subscriber's failure must not end the delivery of later events.
+            except Exception:  # noqa: BLE001  # A failing subscriber must not stop the delivery.
                 traceback.print_exc()
 
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
-    # Lambda functions of a test run may all call at once.
+    # All Lambda functions of a test run may connect at once.
     request_queue_size = 128
 
     def __init__(self, simulator: EcsSimulator, controls: Controls) -> None:
@@ -97,16 +96,16 @@ class _Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: _Server
-    # Headers and body leave in one segment; else delayed acknowledgements cost 40 ms per call.
+    # Send headers and body in one segment; otherwise delayed acknowledgements cost 40 ms per call.
     wbufsize = -1
     disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
-        """Serve the readable controls."""
+        """Handle a control call without arguments."""
         self._control({})
 
     def do_POST(self) -> None:
-        """Serve an action, or a control."""
+        """Handle an AWS action or a control call."""
         body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
         if self.path.startswith(CONTROL_PREFIX):
             self._control(json.loads(body or b"{}"))
@@ -117,7 +116,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # The base class names it so.
-        """Keep requests out of standard error; they are recorded by the engine."""
+        """Log nothing: the engine records requests."""
 
     def _act(self, body: bytes) -> None:
         target = self.headers.get("X-Amz-Target", "")
@@ -140,7 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             parameters = json.loads(body or b"{}")
         except ValueError:
-            return 400, {"__type": "SerializationException", "message": "The body is no JSON."}
+            return 400, {"__type": "SerializationException", "message": "The body is not JSON."}
         errors = parameter_errors("ecs", action, parameters)
         if errors:
             return 400, {"__type": "InvalidParameterException", "message": errors}
@@ -165,13 +164,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
-        self.send_header("x-amzn-RequestId", "00000000-0000-4000-8000-000000000000")
+        self.send_header("x-amzn-RequestId", REQUEST_ID)
         self.end_headers()
         self.wfile.write(body)
 
 
 def access_key_of(authorization: str) -> str:
-    """The caller's access key out of a SigV4 header; empty when there is none."""
+    """Return the access key of a SigV4 Authorization header, or an empty string."""
     _, _, rest = authorization.partition("Credential=")
     return rest.partition("/")[0]
 

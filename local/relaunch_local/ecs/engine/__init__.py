@@ -1,1 +1,1 @@
-"""The simulated region: clusters, machines, tasks, and the clock that moves them. Imports rules and processes."""
+"""The simulated region: clusters, instances, tasks, and how they change. Imports rules, processes, clock and errors."""

@@ -1,4 +1,4 @@
-"""Which permissions a call needs (Service Authorization Reference, "Actions ... for Amazon ECS")."""
+"""The permissions that calls require (Service Authorization Reference, "Actions ... for Amazon ECS")."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,14 +10,14 @@ from relaunch_local.ecs.errors import EcsError
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """One permission that a call needs."""
+    """A permission that a call requires."""
 
     access_key: str
     action: str
-    """Such as `ecs:RunTask`."""
+    """For example `ecs:RunTask`."""
     resource: str
     context: Mapping[str, str] = field(default_factory=dict)
-    """Condition keys and their values."""
+    """Condition keys with their values."""
 
 
 Authorize = Callable[[Permission], bool]
@@ -30,13 +30,13 @@ _ON_ARN = {"ListTagsForResource", "TagResource", "UntagResource"}
 
 @dataclass(frozen=True, slots=True)
 class Authorization:
-    """Asks for every permission a call needs."""
+    """Checks every permission that a call requires."""
 
     arns: Arns
     authorize: Authorize
 
     def check(self, access_key: str, action: str, request: Mapping[str, Any], definition: Mapping[str, Any]) -> None:
-        """Ask; `definition` is the revision RunTask would run with its tags, or empty.
+        """Check an ECS call; `definition` is the revision that RunTask would run, with its tags, or empty.
 
         Raises:
             EcsError: AccessDeniedException.
@@ -53,7 +53,7 @@ class Authorization:
             self._check_roles(access_key, request)
 
     def check_ec2(self, access_key: str, action: str) -> None:
-        """Ask for an EC2 action, none of which has a resource here; raises UnauthorizedOperation."""
+        """Check an EC2 call, on all resources; raises UnauthorizedOperation."""
         if not self.authorize(Permission(access_key, f"ec2:{action}", "*")):
             raise EcsError("UnauthorizedOperation", "You are not authorized to perform this operation.")
 
@@ -109,4 +109,4 @@ class Authorization:
 
 
 _CLUSTERED = frozenset({"RunTask", "ListTasks", "ListContainerInstances", *_ON_TASK, *_ON_INSTANCE})
-"""Actions that mean the cluster `default` where none is named."""
+"""Actions that use the cluster `default` if none is named."""

@@ -5,16 +5,16 @@ import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from relaunch_local.ecs.engine.clock import Clock
+from relaunch_local.ecs.clock import Clock
 from relaunch_local.ecs.engine.model import JsonObject
 from relaunch_local.ecs.errors import EcsError
 
 TokenKey = tuple[str, str]
 """The cluster's ARN and the token."""
 
-LONGEST_LIFE = timedelta(hours=24)
-LIFE_AFTER_TASK = timedelta(hours=1)
-"""A token lives for 24 hours, or for an hour after its tasks have stopped, whichever is shorter."""
+MAX_LIFETIME = timedelta(hours=24)
+LIFETIME_AFTER_STOP = timedelta(hours=1)
+"""A token expires after 24 hours, or an hour after its tasks have stopped, whichever comes first."""
 
 
 @dataclass(slots=True)
@@ -23,28 +23,27 @@ class _Use:
     response: JsonObject
     task_arns: list[str]
     live_tasks: int
-    created_at: datetime
     expires_at: datetime
 
 
 class ClientTokens:
-    """The tokens in use."""
+    """The client tokens of a region that have not expired."""
 
     def __init__(self, clock: Clock) -> None:
-        """Start with none."""
+        """Start without tokens."""
         self._clock = clock
         self._uses: dict[TokenKey, _Use] = {}
         self._expiries: list[tuple[datetime, TokenKey]] = []
 
     def __len__(self) -> int:
-        """How many tokens are remembered."""
+        """Return the number of stored tokens."""
         return len(self._uses)
 
     def replay(self, key: TokenKey, request: JsonObject) -> JsonObject | None:
-        """The first answer to the same request, or None when the token is new or its life is over.
+        """Return the stored response to the same request, or None if the token is new or has expired.
 
         Raises:
-            EcsError: ConflictException, when the token came with other parameters.
+            EcsError: ConflictException: the token was used with other parameters.
         """
         self._purge()
         use = self._uses.get(key)
@@ -56,21 +55,21 @@ class ClientTokens:
         return use.response
 
     def remember(self, key: TokenKey, request: JsonObject, response: JsonObject) -> None:
-        """Keep the answer for retries; failures are replayed as well."""
+        """Store the response for retries; failures are replayed too."""
         now = self._clock.now()
         arns = [task["taskArn"] for task in response["tasks"]]
-        expires_at = now + (LONGEST_LIFE if arns else LIFE_AFTER_TASK)
-        self._uses[key] = _Use(_fingerprint(request), response, arns, len(arns), now, expires_at)
+        expires_at = now + (MAX_LIFETIME if arns else LIFETIME_AFTER_STOP)
+        self._uses[key] = _Use(_fingerprint(request), response, arns, len(arns), expires_at)
         heapq.heappush(self._expiries, (expires_at, key))
 
     def note_stop(self, key: TokenKey) -> None:
-        """Shorten the token's life once all its tasks have stopped."""
+        """Shorten the token's lifetime once all its tasks have stopped."""
         use = self._uses.get(key)
         if use is None:
             return
         use.live_tasks -= 1
         if use.live_tasks == 0:
-            use.expires_at = min(use.expires_at, self._clock.now() + LIFE_AFTER_TASK)
+            use.expires_at = min(use.expires_at, self._clock.now() + LIFETIME_AFTER_STOP)
             heapq.heappush(self._expiries, (use.expires_at, key))
 
     def _purge(self) -> None:

@@ -1,20 +1,25 @@
-"""Clusters, Auto Scaling groups and capacity providers: made, associated, described."""
+"""Clusters, Auto Scaling groups and capacity providers: create, associate, describe."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from relaunch_local.ecs.engine.capacity import ManagedScaling
 from relaunch_local.ecs.engine.identifiers import last_part
-from relaunch_local.ecs.engine.model import CapacityProvider, Cluster, Group, JsonObject, LastStatus, Task
+from relaunch_local.ecs.engine.managed_scaling import ManagedScaling
+from relaunch_local.ecs.engine.model import (
+    AutoScalingGroupState,
+    CapacityProvider,
+    Cluster,
+    JsonObject,
+    LastStatus,
+    Task,
+)
 from relaunch_local.ecs.engine.paging import page_of
 from relaunch_local.ecs.engine.region import Region
 from relaunch_local.ecs.engine.settings import AutoScalingGroup
 from relaunch_local.ecs.errors import EcsError, cluster_not_found, invalid_parameter, refuse, refuse_as_client
-from relaunch_local.ecs.rules.run_task import MAX_PROVIDERS, check_strategy
-
-_NAME = re.compile(r"^[A-Za-z0-9_-]{1,255}$")
+from relaunch_local.ecs.rules.placement import MAX_PROVIDERS, check_strategy
+from relaunch_local.ecs.rules.task_definition import NAME
 
 
 @dataclass(slots=True)
@@ -27,7 +32,7 @@ class Clusters:
     providers: dict[str, CapacityProvider] = field(default_factory=dict)
 
     def get(self, name_or_arn: str | None) -> Cluster:
-        """The named cluster, or `default`; raises ClusterNotFoundException."""
+        """Return the named cluster, or `default`; raises ClusterNotFoundException."""
         name = name_or_arn or "default"
         cluster = self.clusters.get(last_part(name))
         if cluster is None or (name.startswith("arn:") and name != cluster.arn):
@@ -35,9 +40,9 @@ class Clusters:
         return cluster
 
     def create(self, request: JsonObject) -> JsonObject:
-        """CreateCluster: an existing cluster is answered as it is."""
+        """CreateCluster: an existing cluster is returned unchanged."""
         name = request.get("clusterName", "default")
-        refuse(not _NAME.match(name), "The cluster name has up to 255 letters, numbers, hyphens and underscores.")
+        refuse(not NAME.match(name), "The cluster name has up to 255 letters, numbers, hyphens and underscores.")
         if name not in self.clusters:
             cluster = Cluster(self.region.arns.cluster(name), name, list(request.get("tags", ())))
             cluster.settings = list(request.get("settings", ()))
@@ -65,23 +70,23 @@ class Clusters:
         return page_of("clusterArns", [cluster.arn for cluster in self.clusters.values()], request)
 
     def add_group(self, spec: AutoScalingGroup) -> str:
-        """Have an Auto Scaling group, and answer its ARN; it starts nothing until a capacity provider uses it."""
+        """Add an Auto Scaling group and return its ARN; it launches nothing until a capacity provider uses it."""
         arn = self.region.arns.auto_scaling_group(spec.name, self.region.ids.uuid())
-        self.scaling.groups[arn] = Group(arn, spec)
+        self.scaling.groups[arn] = AutoScalingGroupState(arn, spec)
         return arn
 
     def create_provider(self, request: JsonObject) -> JsonObject:
         """CreateCapacityProvider over an Auto Scaling group."""
         name = request["name"]
         refuse_as_client(
-            not _NAME.match(name) or name.lower().startswith(("aws", "ecs", "fargate")),
+            not NAME.match(name) or name.lower().startswith(("aws", "ecs", "fargate")),
             "The specified capacity provider name is invalid: up to 255 letters, numbers, underscores and hyphens "
             "are allowed, and it cannot be prefixed with aws, ecs, or fargate.",
         )
         refuse_as_client(name in self.providers, f"The specified capacity provider {name} already exists.")
         settings = request.get("autoScalingGroupProvider")
         if settings is None:
-            raise EcsError("UnsupportedFeatureException", "The simulator has no Managed Instances.")
+            raise EcsError("UnsupportedFeatureException", "The simulator does not support Managed Instances.")
         arn = settings["autoScalingGroupArn"]
         refuse_as_client(arn not in self.scaling.groups, "The specified Auto Scaling group ARN is invalid.")
         refuse_as_client(arn in self.scaling.providers, "The Auto Scaling group is used by another capacity provider.")
@@ -99,7 +104,7 @@ class Clusters:
         return {"capacityProvider": _provider_view(provider, with_tags=True)}
 
     def describe_providers(self, request: JsonObject) -> JsonObject:
-        """DescribeCapacityProviders: those that are named, or all of them in pages."""
+        """DescribeCapacityProviders: the named ones, or all in pages."""
         named = request.get("capacityProviders")
         refuse(named is not None and len(named) > 100, "At most 100 capacity providers.")
         page = page_of("names", [last_part(name) for name in named or self.providers], request)
@@ -113,13 +118,13 @@ class Clusters:
         return answer | {key: page[key] for key in ("nextToken",) if key in page}
 
     def put_providers(self, request: JsonObject) -> JsonObject:
-        """PutClusterCapacityProviders: the whole list and the default strategy are replaced."""
+        """PutClusterCapacityProviders: replaces the whole list and the default strategy."""
         cluster = self.get(request["cluster"])
         self._associate(cluster, request["capacityProviders"], request["defaultCapacityProviderStrategy"])
         return {"cluster": _cluster_view(cluster, with_tags=False)}
 
     def provider_of(self, cluster: Cluster, name_or_arn: str) -> CapacityProvider:
-        """A provider of this cluster; raises InvalidParameterException."""
+        """Return a capacity provider of this cluster; raises InvalidParameterException."""
         name = last_part(name_or_arn)
         refuse(
             name not in self.providers,
@@ -133,7 +138,7 @@ class Clusters:
         return cluster.providers[name]
 
     def keep_stopped(self, task: Task) -> None:
-        """Move a task that has stopped to where it can be described for a while."""
+        """Keep a stopped task, which can still be described for a while."""
         cluster = task.cluster
         del cluster.tasks[task.task_id]
         cluster.stopped[task.task_id] = task
@@ -142,7 +147,7 @@ class Clusters:
         self.forget_old(cluster)
 
     def forget_old(self, cluster: Cluster) -> None:
-        """Forget the tasks that stopped too long ago to be described; they stopped in the order they are kept in."""
+        """Remove the stopped tasks whose retention period has ended; they are stored in the order of their stops."""
         limit = self.region.clock.now() - timedelta(seconds=self.region.timing.stopped_task_retention)
         while cluster.stopped:
             task = next(iter(cluster.stopped.values()))
@@ -164,8 +169,8 @@ class Clusters:
                 f"The capacity provider {provider.name} with managed scaling belongs to another cluster.",
             )
         check_strategy(strategy)
-        strange = [item for item in strategy if last_part(item["capacityProvider"]) not in providers]
-        refuse(bool(strange), "The default strategy names a capacity provider that is not associated with the cluster.")
+        unknown = [item for item in strategy if last_part(item["capacityProvider"]) not in providers]
+        refuse(bool(unknown), "The default strategy names a capacity provider that is not associated with the cluster.")
         removed = [provider for name, provider in cluster.providers.items() if name not in providers]
         in_use = (
             {task.provider.name for task in cluster.tasks.values() if task.provider is not None} if removed else set()
@@ -196,7 +201,7 @@ def _cluster_view(cluster: Cluster, *, with_tags: bool) -> JsonObject:
         "clusterArn": cluster.arn,
         "clusterName": cluster.name,
         "status": "ACTIVE",
-        "registeredContainerInstancesCount": len(cluster.hosts),
+        "registeredContainerInstancesCount": len(cluster.container_instances),
         "runningTasksCount": sum(status is LastStatus.RUNNING for status in statuses),
         "pendingTasksCount": sum(status in (LastStatus.PROVISIONING, LastStatus.PENDING) for status in statuses),
         "activeServicesCount": 0,

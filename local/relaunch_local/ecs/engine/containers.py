@@ -1,6 +1,6 @@
-"""What is started for a container: its command, environment and log stream."""
+"""The process of a container: its command, environment and log stream."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from relaunch_local.ecs.engine.identifiers import last_part
 from relaunch_local.ecs.engine.model import Container, Task
@@ -10,10 +10,8 @@ from relaunch_local.ecs.rules.requirements import container_overrides
 OnExit = Callable[[int, str | None], None]
 
 
-def process_spec(
-    task: Task, container: Container, extra_environment: Mapping[str, str], on_exit: OnExit
-) -> ProcessSpec:
-    """What the agent would hand to Docker for this container."""
+def process_spec(task: Task, container: Container, on_exit: OnExit) -> ProcessSpec:
+    """Return what the agent would pass to Docker for this container."""
     override = container_overrides(task.overrides).get(container.name, {})
     command = override.get("command", container.definition.get("command", ()))
     environment = {
@@ -26,20 +24,20 @@ def process_spec(
         container=container.name,
         image=container.definition["image"],
         command=(*container.definition.get("entryPoint", ()), *command),
-        environment={**_given_by_ecs(task, container), **extra_environment, **environment},
+        environment={**_ecs_environment(task, container), **environment},
         on_exit=on_exit,
         log_target=_log_target(task, container),
-        instance_id=task.host.instance_id if task.host else "",
+        instance_id=task.instance.instance_id if task.instance else "",
         started_by=task.started_by or "",
     )
 
 
 def stop_timeout_seconds(container: Container, default: float) -> float:
-    """From SIGTERM to SIGKILL."""
+    """Return the seconds from SIGTERM to SIGKILL."""
     return float(container.definition.get("stopTimeout", default))
 
 
-def _given_by_ecs(task: Task, container: Container) -> dict[str, str]:
+def _ecs_environment(task: Task, container: Container) -> dict[str, str]:
     given = {"AWS_EXECUTION_ENV": "AWS_ECS_EC2", "HOSTNAME": task.task_id[:12]}
     if container.gpu_ids:
         given["NVIDIA_VISIBLE_DEVICES"] = ",".join(container.gpu_ids)

@@ -1,12 +1,12 @@
-"""The EC2 questions that Relaunch asks, answered in botocore's shapes from data the caller hands in."""
+"""The EC2 actions that Relaunch calls, in botocore's shapes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from relaunch_local.ecs.engine.machines import VPC_ID, Machines, subnet_of
-from relaunch_local.ecs.engine.model import Host, JsonObject
+from relaunch_local.ecs.engine.instances import VPC_ID, Instances, subnet_of
+from relaunch_local.ecs.engine.model import Instance, JsonObject
 from relaunch_local.ecs.engine.region import Region
 from relaunch_local.ecs.engine.settings import InstanceShape, Purchase, SpotPrice
 from relaunch_local.ecs.errors import EcsError
@@ -16,30 +16,30 @@ _PRODUCT = "Linux/UNIX"
 
 
 @dataclass(slots=True)
-class Ec2Questions:
-    """Serves DescribeInstances, DescribeSpotPriceHistory, DescribeInstanceTypeOfferings and their neighbours."""
+class Ec2Actions:
+    """The EC2 actions of a region; prices and offerings are given."""
 
     region: Region
-    machines: Machines
+    instances: Instances
     spot_prices: Sequence[SpotPrice] = ()
     offerings: Mapping[str, Iterable[str]] = field(default_factory=dict)
-    """Zone to the instance types offered there."""
+    """The instance types offered in each zone."""
 
     def call(self, action: str, request: JsonObject) -> JsonObject:
-        """Answer one action; raises EcsError with EC2's code."""
+        """Call an action; raises EcsError with EC2's error codes."""
         actions = {
-            "DescribeSpotPriceHistory": self.spot_price_history,
-            "DescribeInstances": self.instances,
-            "DescribeInstanceTypeOfferings": self.instance_type_offerings,
-            "DescribeInstanceTypes": self.instance_types,
-            "DescribeAvailabilityZones": self.availability_zones,
+            "DescribeSpotPriceHistory": self.describe_spot_price_history,
+            "DescribeInstances": self.describe_instances,
+            "DescribeInstanceTypeOfferings": self.describe_instance_type_offerings,
+            "DescribeInstanceTypes": self.describe_instance_types,
+            "DescribeAvailabilityZones": self.describe_availability_zones,
         }
         if action not in actions:
             raise EcsError("InvalidAction", f"The action {action} is not valid for this web service.")
         return actions[action](request)
 
-    def spot_price_history(self, request: JsonObject) -> JsonObject:
-        """DescribeSpotPriceHistory: the price at StartTime and every change since."""
+    def describe_spot_price_history(self, request: JsonObject) -> JsonObject:
+        """DescribeSpotPriceHistory: the price at StartTime and every later change."""
         products = request.get("ProductDescriptions") or [_PRODUCT]
         filters = _filters(request)
         wanted = {
@@ -76,27 +76,27 @@ class Ec2Questions:
                 yield price
         yield from newest.values()
 
-    def instances(self, request: JsonObject) -> JsonObject:
+    def describe_instances(self, request: JsonObject) -> JsonObject:
         """DescribeInstances, by id or by the filters for state, type, zone and lifecycle."""
         ids = request.get("InstanceIds")
-        missing = [each for each in ids or () if each not in self.machines.hosts]
+        missing = [each for each in ids or () if each not in self.instances.by_id]
         if missing:
             message = f"The instance ID{'s' if len(missing) > 1 else ''} '{', '.join(missing)}' do not exist"
             raise EcsError("InvalidInstanceID.NotFound", message)
         filters = _filters(request)
-        hosts = [self.machines.hosts[each] for each in ids] if ids else self.machines.hosts.values()
+        instances = [self.instances.by_id[each] for each in ids] if ids else self.instances.by_id.values()
         reservations = [
             {
-                "ReservationId": f"r-{host.instance_id[2:]}",
+                "ReservationId": f"r-{instance.instance_id[2:]}",
                 "OwnerId": self.region.arns.account,
-                "Instances": [_instance(host)],
+                "Instances": [_description(instance)],
             }
-            for host in hosts
-            if all(_instance_property(host, name) in values for name, values in filters.items())
+            for instance in instances
+            if all(_instance_property(instance, name) in values for name, values in filters.items())
         ]
         return _page("Reservations", reservations, request)
 
-    def instance_type_offerings(self, request: JsonObject) -> JsonObject:
+    def describe_instance_type_offerings(self, request: JsonObject) -> JsonObject:
         """DescribeInstanceTypeOfferings, per region or per availability zone."""
         location_type = request.get("LocationType", "region")
         filters = _filters(request)
@@ -110,8 +110,8 @@ class Ec2Questions:
         ]
         return _page("InstanceTypeOfferings", rows, request)
 
-    def instance_types(self, request: JsonObject) -> JsonObject:
-        """DescribeInstanceTypes of the shapes the simulator knows."""
+    def describe_instance_types(self, request: JsonObject) -> JsonObject:
+        """DescribeInstanceTypes, of the simulator's instance types."""
         names = request.get("InstanceTypes") or sorted(self.region.shapes)
         unknown = [name for name in names if name not in self.region.shapes]
         if unknown:
@@ -120,8 +120,8 @@ class Ec2Questions:
         rows = [_instance_type(name, self.region.shapes[name]) for name in names]
         return _page("InstanceTypes", rows, request)
 
-    def availability_zones(self, request: JsonObject) -> JsonObject:
-        """DescribeAvailabilityZones of the zones with offerings."""
+    def describe_availability_zones(self, request: JsonObject) -> JsonObject:
+        """DescribeAvailabilityZones, of the zones with offerings."""
         named = request.get("ZoneNames") or sorted(self.offerings)
         zones = [
             {
@@ -149,30 +149,30 @@ def _page(name: str, rows: list[Any], request: JsonObject) -> JsonObject:
     return {**page, "NextToken": str(start + size)} if start + size < len(rows) else page
 
 
-def _instance(host: Host) -> JsonObject:
-    state = host.state.value
-    instance = {
-        "InstanceId": host.instance_id,
-        "ImageId": host.image_id,
-        "InstanceType": host.instance_type,
+def _description(instance: Instance) -> JsonObject:
+    state = instance.state.value
+    description = {
+        "InstanceId": instance.instance_id,
+        "ImageId": instance.image_id,
+        "InstanceType": instance.instance_type,
         "State": {"Code": _STATE_CODES[state], "Name": state},
-        "Placement": {"AvailabilityZone": host.zone, "Tenancy": "default"},
-        "LaunchTime": host.launched_at,
-        "Architecture": host.shape.architecture,
+        "Placement": {"AvailabilityZone": instance.zone, "Tenancy": "default"},
+        "LaunchTime": instance.launched_at,
+        "Architecture": instance.shape.architecture,
         "VpcId": VPC_ID,
-        "SubnetId": subnet_of(host.zone),
+        "SubnetId": subnet_of(instance.zone),
         "Tags": [],
     }
-    return {**instance, "InstanceLifecycle": "spot"} if host.purchase is Purchase.SPOT else instance
+    return {**description, "InstanceLifecycle": "spot"} if instance.purchase is Purchase.SPOT else description
 
 
-def _instance_property(host: Host, name: str) -> str:
+def _instance_property(instance: Instance, name: str) -> str:
     properties = {
-        "instance-state-name": host.state.value,
-        "instance-type": host.instance_type,
-        "availability-zone": host.zone,
-        "instance-id": host.instance_id,
-        "instance-lifecycle": "spot" if host.purchase is Purchase.SPOT else "",
+        "instance-state-name": instance.state.value,
+        "instance-type": instance.instance_type,
+        "availability-zone": instance.zone,
+        "instance-id": instance.instance_id,
+        "instance-lifecycle": "spot" if instance.purchase is Purchase.SPOT else "",
     }
     if name not in properties:
         raise EcsError("InvalidParameterValue", f"The filter '{name}' is invalid")

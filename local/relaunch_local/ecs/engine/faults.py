@@ -1,6 +1,5 @@
-"""Calls that fail on demand: before they took effect, after it, throttled, or with a broken connection."""
+"""Faults injected into calls: an error before or after the call takes effect, throttling, a closed connection."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -11,11 +10,11 @@ class FaultMoment(StrEnum):
     """When a call fails."""
 
     BEFORE = "before"
-    """Nothing happens, and an error is answered."""
+    """The call has no effect and returns an error."""
     AFTER = "after"
-    """Everything happens, and an error is answered all the same."""
+    """The call takes effect but returns an error."""
     THROTTLE = "throttle"
-    """Nothing happens, and ThrottlingException is answered."""
+    """The call has no effect and returns ThrottlingException."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +25,10 @@ class Fault:
     code: str = "ServerException"
     message: str = "Injected fault."
     drop_connection: bool = False
-    """Answer nothing at all, so that the caller sees a broken connection instead of the error."""
+    """Whether the connection is closed without a response instead."""
 
     def error(self) -> Exception:
-        """What the caller meets."""
+        """Return the exception for the caller."""
         if self.drop_connection:
             return DroppedConnectionError(self.message)
         return throttled() if self.moment is FaultMoment.THROTTLE else EcsError(self.code, self.message)
@@ -37,19 +36,15 @@ class Fault:
 
 @dataclass(slots=True)
 class Faults:
-    """The faults that are still to come."""
+    """The faults of the next calls."""
 
-    decide: Callable[[str], Fault | None] | None = None
-    """Asked for every call that no planned fault takes; lets a seeded scheduler decide."""
     _planned: dict[str, list[Fault]] = field(default_factory=dict)
 
     def fail_next(self, action: str, times: int, fault: Fault) -> None:
-        """Let the next `times` calls of an action fail."""
+        """Make the next `times` calls of an action fail."""
         self._planned.setdefault(action, []).extend([fault] * times)
 
     def take(self, action: str) -> Fault | None:
-        """The fault of this call, which is then used up."""
+        """Remove and return the fault of this call, if any."""
         planned = self._planned.get(action)
-        if planned:
-            return planned.pop(0)
-        return self.decide(action) if self.decide is not None else None
+        return planned.pop(0) if planned else None

@@ -1,34 +1,34 @@
-"""Identifiers from a seed, and the ARNs made of them."""
+"""Seeded identifiers, and ARNs."""
 
 import random
 from dataclasses import dataclass
 
 
 class IdSource:
-    """Identifiers that look like AWS's and are the same for the same seed."""
+    """Generates identifiers in AWS's formats; the same seed gives the same sequence."""
 
     def __init__(self, seed: int | str = 0) -> None:
-        """Start the sequence that belongs to this seed."""
-        # Reproducible by design; nothing here is a secret.
+        """Start the sequence of this seed."""
+        # Reproducible by design, not used for secrets.
         self._random = random.Random(seed)  # noqa: S311
 
     def hexadecimal(self, digits: int = 32) -> str:
-        """A lower-case hexadecimal number of exactly this many digits."""
+        """Return a lower-case hexadecimal number of exactly this many digits."""
         return f"{self._random.getrandbits(4 * digits):0{digits}x}"
 
     def uuid(self) -> str:
-        """An identifier in the form 8-4-4-4-12."""
+        """Return an identifier in the form 8-4-4-4-12."""
         text = self.hexadecimal()
         return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
     def instance_id(self) -> str:
-        """An EC2 instance id."""
+        """Return an EC2 instance id."""
         return f"i-{self.hexadecimal(17)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Arns:
-    """The ARNs of one account in one region."""
+    """The ARNs of an account in a region."""
 
     account: str
     region: str
@@ -37,40 +37,40 @@ class Arns:
         return f"arn:aws:ecs:{self.region}:{self.account}:{resource}"
 
     def cluster(self, name: str) -> str:
-        """The ARN of a cluster."""
+        """Return the ARN of a cluster."""
         return self._ecs(f"cluster/{name}")
 
     def task(self, cluster: str, task_id: str) -> str:
-        """The ARN of a task, in the long form."""
+        """Return the ARN of a task, in the long format."""
         return self._ecs(f"task/{cluster}/{task_id}")
 
     def container(self, cluster: str, task_id: str, container_id: str) -> str:
-        """The ARN of a container of a task."""
+        """Return the ARN of a container of a task."""
         return self._ecs(f"container/{cluster}/{task_id}/{container_id}")
 
     def container_instance(self, cluster: str, instance: str) -> str:
-        """The ARN of a container instance, in the long form."""
+        """Return the ARN of a container instance, in the long format."""
         return self._ecs(f"container-instance/{cluster}/{instance}")
 
     def task_definition(self, family: str, revision: int | str) -> str:
-        """The ARN of a revision."""
+        """Return the ARN of a task definition."""
         return self._ecs(f"task-definition/{family}:{revision}")
 
     def capacity_provider(self, name: str) -> str:
-        """The ARN of a capacity provider."""
+        """Return the ARN of a capacity provider."""
         return self._ecs(f"capacity-provider/{name}")
 
     def instance(self, instance_id: str) -> str:
-        """The ARN of an EC2 instance."""
+        """Return the ARN of an EC2 instance."""
         return f"arn:aws:ec2:{self.region}:{self.account}:instance/{instance_id}"
 
     def auto_scaling_group(self, name: str, group_id: str) -> str:
-        """The ARN of an Auto Scaling group."""
+        """Return the ARN of an Auto Scaling group."""
         return (
             f"arn:aws:autoscaling:{self.region}:{self.account}:autoScalingGroup:{group_id}:autoScalingGroupName/{name}"
         )
 
 
 def last_part(arn_or_name: str) -> str:
-    """What follows the last slash of an ARN; a plain name is its own last part."""
+    """Return what follows the last slash of an ARN, or the whole name."""
     return arn_or_name.rsplit("/", 1)[-1]

@@ -1,22 +1,23 @@
-"""What the simulated region consists of: instance types, groups, machines, clusters, tasks, containers."""
+"""The state of the simulated region: Auto Scaling groups, instances, clusters, tasks, containers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any
 
-from relaunch_local.ecs.engine.clock import Timer
+from relaunch_local.ecs.clock import Timer
 from relaunch_local.ecs.engine.settings import AutoScalingGroup, InstanceShape, Purchase
+from relaunch_local.ecs.processes.port import ProcessHandle
 from relaunch_local.ecs.rules.gpu_requests import GpuRequest
-from relaunch_local.ecs.rules.query_language import Expression
+from relaunch_local.ecs.rules.placement import Placement
 from relaunch_local.ecs.rules.requirements import Requirement
 
 JsonObject = dict[str, Any]
 
 
 class LastStatus(StrEnum):
-    """Where a task is in its life ("Amazon ECS task lifecycle")."""
+    """The last status of a task ("Amazon ECS task lifecycle")."""
 
     PROVISIONING = "PROVISIONING"
     PENDING = "PENDING"
@@ -44,22 +45,12 @@ class InstanceState(StrEnum):
     TERMINATED = "terminated"
 
 
-class HostStatus(StrEnum):
-    """A container instance's status; None of these before it has registered."""
+class ContainerInstanceStatus(StrEnum):
+    """The status of a container instance."""
 
     ACTIVE = "ACTIVE"
     DRAINING = "DRAINING"
     INACTIVE = "INACTIVE"
-
-
-class ProcessHandle(Protocol):
-    """A started container."""
-
-    def terminate(self) -> None:
-        """Ask it to end (SIGTERM)."""
-
-    def kill(self) -> None:
-        """End it (SIGKILL)."""
 
 
 @dataclass(slots=True, eq=False)
@@ -82,23 +73,13 @@ class Container:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has stopped."""
+        """Whether the container has stopped."""
         return self.last_status == "STOPPED"
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """Where a task may go: constraints of the request and of its definition, and an order among what fits."""
-
-    member_of: tuple[Expression, ...] = ()
-    distinct_instance: bool = False
-    strategy: tuple[tuple[str, str], ...] = ()
-    """Pairs of type (binpack, spread, random) and field."""
 
 
 @dataclass(slots=True, eq=False)
 class Task:
-    """A task from the moment RunTask accepted it."""
+    """A task that RunTask has accepted."""
 
     arn: str
     task_id: str
@@ -117,7 +98,7 @@ class Task:
     network: JsonObject | None = None
     enable_execute_command: bool = False
     client_token: tuple[str, str] | None = None
-    host: "Host | None" = None
+    instance: "Instance | None" = None
     last_status: LastStatus = LastStatus.PROVISIONING
     desired_status: str = "RUNNING"
     version: int = 0
@@ -125,31 +106,30 @@ class Task:
     stopped_reason: str | None = None
     connectivity_at: datetime | None = None
     was_connected: bool | None = None
-    """Whether its agent was connected when it stopped; None before that."""
+    """Whether the agent was connected when the task stopped; None before."""
     pull_started_at: datetime | None = None
     pull_stopped_at: datetime | None = None
     started_at: datetime | None = None
     stopping_at: datetime | None = None
     execution_stopped_at: datetime | None = None
     stopped_at: datetime | None = None
-    updated_at: datetime | None = None
     provisioning_timer: Timer | None = None
     step_timer: Timer | None = None
 
     @property
     def is_stopped(self) -> bool:
-        """Whether its life is over."""
+        """Whether the task has stopped."""
         return self.last_status is LastStatus.STOPPED
 
     @property
     def is_stopping(self) -> bool:
-        """Whether somebody or something has decided that it ends."""
+        """Whether the task is to stop or has stopped."""
         return self.desired_status == "STOPPED"
 
 
 @dataclass(slots=True, eq=False)
-class Host:
-    """An EC2 instance and, once registered, the container instance it became."""
+class Instance:
+    """An EC2 instance and, once registered, its container instance."""
 
     instance_id: str
     instance_type: str
@@ -161,17 +141,17 @@ class Host:
     launched_at: datetime
     attributes: dict[str, str]
     cpu: int
-    """CPU units that are free."""
+    """Free CPU units."""
     memory_mib: int
-    """Memory that is free."""
+    """Free memory."""
     gpu_ids: tuple[str, ...]
     free_gpu_ids: list[str]
     gpu_shares: dict[str, dict[str, tuple[int, ...]]] = field(default_factory=dict)
-    """MiB of each shared card that tasks have, by the card's id, the task's id, and container by container."""
-    group: "Group | None" = None
+    """The MiB of each container's share, by GPU id and task id."""
+    group: "AutoScalingGroupState | None" = None
     provider: "CapacityProvider | None" = None
     state: InstanceState = InstanceState.PENDING
-    status: HostStatus | None = None
+    status: ContainerInstanceStatus | None = None
     arn: str = ""
     agent_connected: bool = False
     registered_at: datetime | None = None
@@ -184,53 +164,53 @@ class Host:
     idle_timer: Timer | None = None
     interruption_timer: Timer | None = None
     backlog: list[Callable[[], None]] = field(default_factory=list)
-    """What the agent could not report while it was disconnected."""
+    """Reports of the agent while it was disconnected."""
 
     @property
     def is_registered(self) -> bool:
-        """Whether it is a container instance of its cluster."""
-        return self.status in (HostStatus.ACTIVE, HostStatus.DRAINING)
+        """Whether the instance is registered with its cluster."""
+        return self.status in (ContainerInstanceStatus.ACTIVE, ContainerInstanceStatus.DRAINING)
 
     @property
     def is_alive(self) -> bool:
-        """Whether the machine exists and is not on its way out."""
+        """Whether the instance is pending or running."""
         return self.state in (InstanceState.PENDING, InstanceState.RUNNING)
 
 
 @dataclass(slots=True, eq=False)
-class Group:
-    """A living Auto Scaling group."""
+class AutoScalingGroupState:
+    """The desired capacity and the instances of an Auto Scaling group."""
 
     arn: str
     spec: AutoScalingGroup
-    desired: int = 0
-    hosts: dict[str, Host] = field(default_factory=dict)
+    desired_capacity: int = 0
+    instances: dict[str, Instance] = field(default_factory=dict)
     launch_timer: Timer | None = None
 
 
 @dataclass(slots=True, eq=False)
 class CapacityProvider:
-    """A capacity provider over a group."""
+    """A capacity provider of an Auto Scaling group."""
 
     arn: str
     name: str
-    group: Group
+    group: AutoScalingGroupState
     settings: JsonObject
     tags: list[JsonObject]
     cluster: "Cluster | None" = None
     waiting: dict[str, Task] = field(default_factory=dict)
-    """Its tasks in PROVISIONING, in the order of their requests."""
+    """Its PROVISIONING tasks, oldest first."""
     scale_out_timer: Timer | None = None
 
     @property
     def is_managed(self) -> bool:
-        """Whether managed scaling is on."""
+        """Whether managed scaling is enabled."""
         return bool(self.settings.get("managedScaling", {}).get("status", "ENABLED") == "ENABLED")
 
 
 @dataclass(slots=True, eq=False)
 class Cluster:
-    """A cluster with what runs in it and what has lately stopped."""
+    """A cluster with its running and recently stopped tasks."""
 
     arn: str
     name: str
@@ -238,8 +218,8 @@ class Cluster:
     settings: list[JsonObject] = field(default_factory=list)
     providers: dict[str, CapacityProvider] = field(default_factory=dict)
     default_strategy: list[JsonObject] = field(default_factory=list)
-    hosts: dict[str, Host] = field(default_factory=dict)
-    """Registered container instances, by the id at the end of their ARN."""
+    container_instances: dict[str, Instance] = field(default_factory=dict)
+    """Registered container instances by the last part of their ARN."""
     tasks: dict[str, Task] = field(default_factory=dict)
     """Tasks that have not stopped, by id."""
     stopped: dict[str, Task] = field(default_factory=dict)
@@ -250,7 +230,7 @@ class Cluster:
 
 @dataclass(slots=True)
 class BillLine:
-    """What one instance costs."""
+    """The cost of an instance."""
 
     instance_id: str
     instance_type: str
@@ -261,6 +241,6 @@ class BillLine:
     terminated_at: datetime | None = None
 
     def cost_usd(self, now: datetime) -> float:
-        """Dollars from launch to termination, or to `now` while it lives; 0 where no price was handed in."""
+        """Return the USD from launch to termination or `now`; 0 if the price is unknown."""
         until = self.terminated_at or now
         return (self.price_usd_per_hour or 0.0) * (until - self.launched_at).total_seconds() / 3_600

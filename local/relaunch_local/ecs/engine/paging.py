@@ -1,4 +1,4 @@
-"""Pages of a list, with an opaque token between them."""
+"""Pagination of list actions with opaque tokens."""
 
 import base64
 import binascii
@@ -9,10 +9,10 @@ from relaunch_local.ecs.errors import invalid_parameter, refuse
 
 
 def page_of(name: str, items: Sequence[str], request: JsonObject, *, largest: int = 100) -> JsonObject:
-    """One page of `items` under the member `name`, with `nextToken` when more follow.
+    """Return a page of `items` as the member `name`, with `nextToken` if more follow.
 
     Raises:
-        EcsError: InvalidParameterException for a page size out of range or a token that is none of ours.
+        EcsError: InvalidParameterException: invalid page size or token.
     """
     size = request.get("maxResults", largest)
     refuse(not 1 <= size <= largest, f"maxResults must be between 1 and {largest}.")

@@ -1,4 +1,4 @@
-"""The reading actions over tasks and container instances, and UpdateContainerInstancesState."""
+"""List and describe actions of tasks and container instances, and UpdateContainerInstancesState."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from relaunch_local.ecs.engine.clusters import Clusters
 from relaunch_local.ecs.engine.identifiers import last_part
-from relaunch_local.ecs.engine.model import Cluster, Host, HostStatus, JsonObject, Task
+from relaunch_local.ecs.engine.model import Cluster, ContainerInstanceStatus, Instance, JsonObject, Task
 from relaunch_local.ecs.engine.paging import page_of
 from relaunch_local.ecs.engine.placement import lookup_of
 from relaunch_local.ecs.engine.region import Region
 from relaunch_local.ecs.engine.tasks import TaskLifecycle
-from relaunch_local.ecs.engine.views import host_view, task_view
+from relaunch_local.ecs.engine.views import container_instance_view, task_view
 from relaunch_local.ecs.errors import EcsError, invalid_parameter, refuse
 from relaunch_local.ecs.rules.query_language import ExpressionError, parse_expression
 
@@ -22,14 +22,14 @@ _OTHER_FILTERS = ("containerInstance", "family", "serviceName", "launchType", "d
 
 @dataclass(slots=True)
 class Queries:
-    """Answers questions about one region."""
+    """The list and describe actions of a region."""
 
     region: Region
     clusters: Clusters
     lifecycle: TaskLifecycle
 
     def find_task(self, cluster: Cluster, name: str) -> Task | None:
-        """A task by its id or ARN; raises InvalidParameterException where it can be none of this cluster."""
+        """Return a task by id or ARN; raises InvalidParameterException for an invalid id or another cluster's ARN."""
         self.clusters.forget_old(cluster)
         task_id = _own_id(cluster, name)
         refuse(not _TASK_ID.match(task_id), "taskId length should be one of [32,36]")
@@ -52,7 +52,7 @@ class Queries:
         return {"tasks": tasks, "failures": failures}
 
     def list_tasks(self, request: JsonObject) -> JsonObject:
-        """ListTasks; `startedBy` goes with no other filter."""
+        """ListTasks; `startedBy` cannot be combined with other filters."""
         cluster = self.clusters.get(request.get("cluster"))
         status = request.get("desiredStatus", "RUNNING")
         refuse(status not in ("RUNNING", "PENDING", "STOPPED"), "Invalid desiredStatus.")
@@ -68,9 +68,9 @@ class Queries:
         if "startedBy" in request:
             return list(cluster.by_started_by.get(request["startedBy"], {}).values())
         if "containerInstance" in request:
-            host = self._find_host(cluster, request["containerInstance"])
-            refuse(host is None, "The referenced container instance was not found.")
-            wanted: Callable[[Task], bool] = lambda task: task.host is host  # noqa: E731
+            instance = self._find_instance(cluster, request["containerInstance"])
+            refuse(instance is None, "The referenced container instance was not found.")
+            wanted: Callable[[Task], bool] = lambda task: task.instance is instance  # noqa: E731
         else:
             wanted = lambda task: True  # noqa: E731, ARG005
         return [
@@ -81,14 +81,17 @@ class Queries:
             and request.get("launchType", task.launch_type) == task.launch_type
         ]
 
-    def describe_hosts(self, request: JsonObject) -> JsonObject:
+    def describe_container_instances(self, request: JsonObject) -> JsonObject:
         """DescribeContainerInstances, at most 100."""
         cluster = self.clusters.get(request.get("cluster"))
-        hosts, failures = self._named_hosts(cluster, request["containerInstances"])
-        return {"containerInstances": [host_view(host) for host in hosts], "failures": failures}
+        instances, failures = self._named_instances(cluster, request["containerInstances"])
+        return {
+            "containerInstances": [container_instance_view(instance) for instance in instances],
+            "failures": failures,
+        }
 
-    def list_hosts(self, request: JsonObject) -> JsonObject:
-        """ListContainerInstances, with a filter in the cluster query language; without a status all are listed."""
+    def list_container_instances(self, request: JsonObject) -> JsonObject:
+        """ListContainerInstances, with a filter in the cluster query language; all statuses by default."""
         cluster = self.clusters.get(request.get("cluster"))
         status = request.get("status")
         expression = None
@@ -98,41 +101,44 @@ class Queries:
             except ExpressionError as error:
                 raise invalid_parameter(f"Invalid filter: {error}") from error
         arns = [
-            host.arn
-            for host in cluster.hosts.values()
-            if status in (None, host.status) and (expression is None or expression.holds(lookup_of(host)))
+            instance.arn
+            for instance in cluster.container_instances.values()
+            if status in (None, instance.status) and (expression is None or expression.holds(lookup_of(instance)))
         ]
         return page_of("containerInstanceArns", arns, request)
 
-    def update_hosts(self, request: JsonObject) -> JsonObject:
-        """UpdateContainerInstancesState: DRAINING takes no new tasks; standalone tasks go on."""
+    def update_container_instances(self, request: JsonObject) -> JsonObject:
+        """UpdateContainerInstancesState: no tasks are placed on DRAINING instances; standalone tasks keep running."""
         cluster = self.clusters.get(request.get("cluster"))
         status = request["status"]
         refuse(status not in ("ACTIVE", "DRAINING"), "Container instance status must be ACTIVE or DRAINING.")
         refuse(len(request["containerInstances"]) > 10, "Container instances cannot have more than 10 elements.")
-        hosts, failures = self._named_hosts(cluster, request["containerInstances"])
-        for host in hosts:
-            if host.status != status:
-                host.status = HostStatus(status)
-                self.lifecycle.publish_host(host)
-        return {"containerInstances": [host_view(host) for host in hosts], "failures": failures}
+        instances, failures = self._named_instances(cluster, request["containerInstances"])
+        for instance in instances:
+            if instance.status != status:
+                instance.status = ContainerInstanceStatus(status)
+                self.lifecycle.publish_container_instance(instance)
+        return {
+            "containerInstances": [container_instance_view(instance) for instance in instances],
+            "failures": failures,
+        }
 
-    def _named_hosts(self, cluster: Cluster, names: list[str]) -> tuple[list[Host], list[JsonObject]]:
+    def _named_instances(self, cluster: Cluster, names: list[str]) -> tuple[list[Instance], list[JsonObject]]:
         refuse(not names, "Container instances cannot be empty.")
         refuse(len(names) > MAX_DESCRIBED, f"Container instances cannot have more than {MAX_DESCRIBED} elements.")
-        hosts, failures = [], []
+        instances, failures = [], []
         for name in names:
-            host = self._find_host(cluster, name)
-            if host is None:
+            instance = self._find_instance(cluster, name)
+            if instance is None:
                 arn = self.region.arns.container_instance(cluster.name, last_part(name))
                 failures.append({"arn": arn, "reason": "MISSING"})
             else:
-                hosts.append(host)
-        return hosts, failures
+                instances.append(instance)
+        return instances, failures
 
     @staticmethod
-    def _find_host(cluster: Cluster, name: str) -> Host | None:
-        return cluster.hosts.get(_own_id(cluster, name))
+    def _find_instance(cluster: Cluster, name: str) -> Instance | None:
+        return cluster.container_instances.get(_own_id(cluster, name))
 
 
 def _own_id(cluster: Cluster, name: str) -> str:

@@ -1,25 +1,25 @@
-"""What all parts of the simulator share: the clock, the identifiers, the delays, the events."""
+"""What the parts of the engine share: clock, identifiers, timing, event bus."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from relaunch_local.ecs.engine.clock import Clock
+from relaunch_local.ecs.clock import Clock
 from relaunch_local.ecs.engine.identifiers import Arns, IdSource
 from relaunch_local.ecs.engine.settings import InstanceShape, PriceOf, Timing, no_price
 
 Event = dict[str, Any]
 
 
-def iso(moment: datetime, *, timespec: str = "milliseconds") -> str:
-    """A moment as events write it: `2020-01-23T17:57:34.402Z`."""
-    return moment.astimezone(UTC).isoformat(timespec=timespec).replace("+00:00", "Z")
+def iso(time: datetime, *, timespec: str = "milliseconds") -> str:
+    """Format a datetime as in events: `2020-01-23T17:57:34.402Z`."""
+    return time.astimezone(UTC).isoformat(timespec=timespec).replace("+00:00", "Z")
 
 
 @dataclass(slots=True)
 class EventBus:
-    """Publishes EventBridge envelopes to whoever subscribed, in the order in which things happened."""
+    """Publishes EventBridge events to subscribers, in order."""
 
     clock: Clock
     ids: IdSource
@@ -27,7 +27,7 @@ class EventBus:
     subscribers: list[Callable[[Event], None]] = field(default_factory=list)
 
     def publish(self, source: str, detail_type: str, resource: str, detail: Callable[[], dict[str, Any]]) -> None:
-        """Publish one event; `detail` is asked only when somebody listens."""
+        """Publish an event; `detail` is called only if there are subscribers."""
         if not self.subscribers:
             return
         event = {
@@ -47,7 +47,7 @@ class EventBus:
 
 @dataclass(slots=True)
 class Region:
-    """One account in one region."""
+    """An account in a region."""
 
     clock: Clock
     ids: IdSource
@@ -57,4 +57,4 @@ class Region:
     events: EventBus
     price_of: PriceOf = no_price
     instance_resource_events: bool = True
-    """Whether a container instance reports each change of its free resources, as ECS does."""
+    """Whether an event is published for each change of a container instance's free resources, as ECS does."""

@@ -1,22 +1,23 @@
-"""RunTask: from a request that holds to tasks that are placed, wait for capacity, or are named as failures."""
+"""RunTask and StopTask: places tasks, keeps them waiting for capacity, or returns failures."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from relaunch_local.ecs.engine import placement
-from relaunch_local.ecs.engine.capacity import ManagedScaling
 from relaunch_local.ecs.engine.client_tokens import ClientTokens
 from relaunch_local.ecs.engine.clusters import Clusters
-from relaunch_local.ecs.engine.model import CapacityProvider, Cluster, Host, JsonObject, Placement, StopCode, Task
-from relaunch_local.ecs.engine.placement import Unplaceable
+from relaunch_local.ecs.engine.managed_scaling import ManagedScaling
+from relaunch_local.ecs.engine.model import CapacityProvider, Cluster, Instance, JsonObject, StopCode, Task
+from relaunch_local.ecs.engine.placement import Failure
 from relaunch_local.ecs.engine.region import Region
 from relaunch_local.ecs.engine.task_definitions import TaskDefinitions
-from relaunch_local.ecs.engine.task_maker import TaskMaker
+from relaunch_local.ecs.engine.task_factory import TaskFactory
 from relaunch_local.ecs.engine.tasks import TaskLifecycle
 from relaunch_local.ecs.engine.views import task_view
 from relaunch_local.ecs.errors import client_error, refuse
+from relaunch_local.ecs.rules.placement import Placement, check_strategy, placement_of
 from relaunch_local.ecs.rules.requirements import Requirement
-from relaunch_local.ecs.rules.run_task import check_client_token, check_run_task, check_strategy, placement_of
+from relaunch_local.ecs.rules.run_task import check_client_token, check_run_task
 
 PROVISIONING_QUOTA = 500
 """Tasks in PROVISIONING per cluster (Service Quotas L-B7718569)."""
@@ -24,7 +25,7 @@ PROVISIONING_QUOTA = 500
 
 @dataclass(slots=True)
 class Scheduler:
-    """Places tasks."""
+    """Places and stops tasks."""
 
     region: Region
     clusters: Clusters
@@ -38,8 +39,8 @@ class Scheduler:
         """RunTask.
 
         Raises:
-            EcsError: ConflictException for a token used otherwise, ClientException for an unusable revision or over
-                the provisioning quota, InvalidParameterException for what breaks a rule.
+            EcsError: ConflictException for a token used with other parameters, ClientException for an unusable
+                revision or above the provisioning quota, InvalidParameterException for an invalid request.
         """
         cluster = self.clusters.get(request.get("cluster"))
         check_client_token(request)
@@ -49,12 +50,12 @@ class Scheduler:
             return replayed
         definition = self.definitions.for_run(request["taskDefinition"])
         check_run_task(request, definition)
-        where = placement_of(request, definition)
+        constraints = placement_of(request, definition)
         shares = self._shares(cluster, request)
-        maker = TaskMaker(
-            self.region, cluster, request, definition, where, self._tags(cluster, request, definition), key
+        factory = TaskFactory(
+            self.region, cluster, request, definition, constraints, self._tags(cluster, request, definition), key
         )
-        response = self._launch(cluster, maker, shares)
+        response = self._launch(cluster, factory, shares)
         if key is not None:
             self.tokens.remember(key, request, response)
         return response
@@ -69,79 +70,79 @@ class Scheduler:
         return tags
 
     def stop(self, task: Task, reason: str | None) -> JsonObject:
-        """StopTask: SIGTERM, and SIGKILL after the stop timeout; the task's tags are deleted."""
+        """StopTask: SIGTERM, then SIGKILL after the stop timeout; the task's tags are deleted."""
         if not task.is_stopping:
             self.lifecycle.begin_stop(task, StopCode.USER_INITIATED, reason or "Task stopped by user")
             task.tags = []
         return {"task": task_view(task)}
 
-    def place_waiting(self, provider: CapacityProvider, hosts: Sequence[Host]) -> None:
-        """Put the provider's waiting tasks on these hosts, oldest first, as far as they fit."""
+    def place_waiting(self, provider: CapacityProvider, instances: Sequence[Instance]) -> None:
+        """Place the provider's waiting tasks on these instances, oldest first."""
         hopeless: set[tuple[Requirement, Placement, str]] = set()
         for task in list(provider.waiting.values()):
             kind = (task.requirement, task.placement, task.group)
-            if kind not in hopeless and not self._place(task, hosts):
+            if kind not in hopeless and not self._place(task, instances):
                 hopeless.add(kind)
 
-    def _place(self, task: Task, hosts: Sequence[Host]) -> bool:
-        host = placement.find_host(hosts, task)
-        if host is None:
+    def _place(self, task: Task, instances: Sequence[Instance]) -> bool:
+        instance = placement.find_instance(instances, task)
+        if instance is None:
             return False
         if task.provider is not None and task.provider.waiting.pop(task.task_id, None) is not None:
             task.cluster.provisioning_count -= 1
         if task.provisioning_timer is not None:
             task.provisioning_timer.cancel()
-        self.lifecycle.assign(task, host)
+        self.lifecycle.assign(task, instance)
         return True
 
     def _shares(self, cluster: Cluster, request: JsonObject) -> list[CapacityProvider | None]:
-        """The provider of each wanted task; None for the launch type EC2."""
+        """Return the capacity provider of each requested task; None for the launch type EC2."""
         count = request.get("count", 1)
         strategy = request.get("capacityProviderStrategy", [])
         if not strategy and "launchType" not in request:
             strategy = cluster.default_strategy
         if not strategy:
-            refuse(not cluster.hosts, "No Container Instances were found in your cluster.")
+            refuse(not cluster.container_instances, "No Container Instances were found in your cluster.")
             return [None] * count
         check_strategy(strategy)
         providers = [self.clusters.provider_of(cluster, item["capacityProvider"]) for item in strategy]
         return [providers[index] for index in _spread(strategy, count)]
 
-    def _launch(self, cluster: Cluster, maker: TaskMaker, shares: Iterable[CapacityProvider | None]) -> JsonObject:
+    def _launch(self, cluster: Cluster, factory: TaskFactory, shares: Iterable[CapacityProvider | None]) -> JsonObject:
         shares = list(shares)
         waiting = sum(provider is not None and provider.is_managed for provider in shares)
-        if cluster.provisioning_count + waiting > self.provisioning_quota and self._must_wait(maker, shares):
+        if cluster.provisioning_count + waiting > self.provisioning_quota and self._must_wait(factory, shares):
             message = "You've reached the limit on the number of tasks you can run in the PROVISIONING state."
             raise client_error(message)
         tasks: list[JsonObject] = []
         failures: list[JsonObject] = []
         for provider in shares:
-            outcome = self._launch_one(maker, provider)
+            outcome = self._launch_one(factory, provider)
             if isinstance(outcome, list):
                 failures += [{"reason": reason} | ({"arn": arn} if arn else {}) for arn, reason in outcome]
             else:
                 tasks.append(outcome)
         return {"tasks": tasks, "failures": failures}
 
-    def _must_wait(self, maker: TaskMaker, shares: Sequence[CapacityProvider | None]) -> bool:
-        probe = maker.make(None)
-        fits = [placement.find_host(_hosts(maker.cluster, each), probe) is not None for each in set(shares)]
+    def _must_wait(self, factory: TaskFactory, shares: Sequence[CapacityProvider | None]) -> bool:
+        probe = factory.make(None)
+        fits = [placement.find_instance(_instances(factory.cluster, each), probe) is not None for each in set(shares)]
         return not all(fits)
 
-    def _launch_one(self, maker: TaskMaker, provider: CapacityProvider | None) -> JsonObject | list[Unplaceable]:
-        task = maker.make(provider)
-        hosts = _hosts(maker.cluster, provider)
+    def _launch_one(self, factory: TaskFactory, provider: CapacityProvider | None) -> JsonObject | list[Failure]:
+        task = factory.make(provider)
+        instances = _instances(factory.cluster, provider)
         if provider is None or not provider.is_managed:
-            host = placement.choose_host(hosts, task)
-            if isinstance(host, list):
-                return host
-            maker.register(task)
-            self.lifecycle.assign(task, host)
+            instance = placement.choose_instance(instances, task)
+            if isinstance(instance, list):
+                return instance
+            factory.register(task)
+            self.lifecycle.assign(task, instance)
             return task_view(task, with_tags=True)
-        maker.register(task)
+        factory.register(task)
         self.lifecycle.publish(task)
         view = task_view(task, with_tags=True)
-        if not self._place(task, hosts):
+        if not self._place(task, instances):
             self._wait(task, provider)
         return view
 
@@ -153,20 +154,22 @@ class Scheduler:
         self.scaling.watch(provider)
 
     def _give_up(self, task: Task, provider: CapacityProvider) -> None:
-        unplaceable = placement.choose_host(_hosts(task.cluster, provider), task)
-        reason = unplaceable[0][1] if isinstance(unplaceable, list) else "RESOURCE"
-        if not any(host.provider is provider for host in task.cluster.hosts.values()):
+        outcome = placement.choose_instance(_instances(task.cluster, provider), task)
+        reason = outcome[0][1] if isinstance(outcome, list) else "RESOURCE"
+        if not any(instance.provider is provider for instance in task.cluster.container_instances.values()):
             reason = placement.EMPTY_CAPACITY_PROVIDER
         self.lifecycle.begin_stop(task, StopCode.TASK_FAILED_TO_START, f"TaskFailedToStart: {reason}")
 
 
-def _hosts(cluster: Cluster, provider: CapacityProvider | None) -> list[Host]:
-    hosts = cluster.hosts.values()
-    return list(hosts) if provider is None else [host for host in hosts if host.provider is provider]
+def _instances(cluster: Cluster, provider: CapacityProvider | None) -> list[Instance]:
+    instances = cluster.container_instances.values()
+    return (
+        list(instances) if provider is None else [instance for instance in instances if instance.provider is provider]
+    )
 
 
 def _spread(strategy: Sequence[JsonObject], count: int) -> Iterator[int]:
-    """Which item of the strategy each task goes to: the base first, then by weight."""
+    """Yield the index of the strategy item of each task: the base first, then by weight."""
     given = [0] * len(strategy)
     weights = [item.get("weight", 0) for item in strategy]
     weights = weights if any(weights) else [1] * len(strategy)

@@ -1,4 +1,4 @@
-"""What the caller says the simulated region is like: machines, groups, delays, prices."""
+"""Settings of the simulated region: instance types, Auto Scaling groups, delays, prices."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,11 +6,11 @@ from datetime import datetime
 from enum import StrEnum
 
 DEFAULT_IMAGE_ID = "ami-0abcdef1234567890"
-"""The ECS-optimized image machines start from unless told otherwise."""
+"""The ECS-optimized AMI that instances are launched from by default."""
 
 
 class Purchase(StrEnum):
-    """How an instance is bought."""
+    """The purchase option of an instance."""
 
     SPOT = "spot"
     ON_DEMAND = "on-demand"
@@ -18,34 +18,34 @@ class Purchase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InstanceShape:
-    """What an instance type has."""
+    """The resources of an instance type."""
 
     vcpus: int
     memory_mib: int
     gpus: int = 0
     gpu_memory_mib: int = 0
-    """Memory of one card."""
+    """Memory of one GPU."""
     neuron_devices: int = 0
     architecture: str = "x86_64"
     gpu_name: str = ""
     gpu_partition: float = 1.0
-    """The part of a GPU that a fractional type has; its `gpus` is 1."""
+    """The part of a GPU that a fractional instance type has; its `gpus` is 1."""
     has_gpu_sharing: bool = True
-    """Whether the agent of its image can share GPUs."""
+    """Whether the agent of its AMI supports GPU sharing."""
 
     @property
     def can_share_gpus(self) -> bool:
-        """Whether several containers can have one of its GPUs; those of fractional types they cannot."""
+        """Whether containers can share its GPUs; GPUs of fractional types cannot be shared."""
         return self.has_gpu_sharing and self.gpu_partition == 1
 
     @property
     def registered_gpu_memory_mib(self) -> int:
-        """What the agent registers of a card: a T4 of 16,384 MiB shows 15,360."""
+        """The memory that the agent registers of one GPU: 15,360 of a T4's 16,384 MiB."""
         return self.gpu_memory_mib * 15 // 16
 
     @property
     def registered_memory_mib(self) -> int:
-        """What the agent registers: the kernel and ECS keep about 3 % and 64 MiB."""
+        """The memory that the agent registers: the kernel and ECS reserve about 3 % and 64 MiB."""
         return self.memory_mib - self.memory_mib * 3 // 100 - 64
 
 
@@ -54,9 +54,9 @@ class Timing:
     """The delays of the simulated region, in seconds; the clock's speed divides all of them but the retentions."""
 
     scale_out: float = 60.0
-    """From a task that cannot be placed to the launch of machines; also the pause between two looks."""
+    """From a task that cannot be placed to the launch of instances; also the interval of evaluations."""
     capacity_retry: float = 60.0
-    """From a launch that found no capacity to the next try of the group."""
+    """From a launch without capacity to the group's next attempt."""
     boot: float = 30.0
     """From an instance's `pending` to its `running`."""
     registration: float = 30.0
@@ -65,28 +65,28 @@ class Timing:
     """From placement to the start of the image pull, and from StopTask to the agent's SIGTERM."""
     pull: float = 20.0
     deprovisioning: float = 1.0
-    """From the last container's exit to STOPPED."""
+    """From the exit of the last container to STOPPED."""
     stop_timeout: float = 30.0
-    """From SIGTERM to SIGKILL where the definition says nothing (ECS_CONTAINER_STOP_TIMEOUT)."""
+    """From SIGTERM to SIGKILL if the task definition has no `stopTimeout` (ECS_CONTAINER_STOP_TIMEOUT)."""
     provisioning_timeout: float = 900.0
     """How long a task waits for capacity; AWS documents 10 to 30 minutes."""
     idle_scale_in: float = 900.0
-    """How long an instance stands idle before its group ends it (15 data points, one a minute)."""
+    """How long an instance is idle before it is terminated (15 data points, one a minute)."""
     warning_lead: float = 120.0
     """From the Spot interruption warning to the end of the instance."""
     shutdown: float = 20.0
     """From an instance's `shutting-down` to its `terminated`."""
-    host_loss_report: float = 10.0
-    """From an instance's `terminated` to ECS noticing that its tasks are gone."""
+    instance_loss_report: float = 10.0
+    """From an instance's `terminated` to the stop of its tasks in ECS."""
     deregistration_lag: float = 0.0
-    """How long an INACTIVE revision still runs new tasks; AWS documents up to ten minutes."""
+    """How long RunTask still accepts an INACTIVE revision; AWS documents up to ten minutes."""
     stopped_task_retention: float = 3_600.0
     """How long a stopped task can be described; not divided by the speed."""
 
 
 @dataclass(frozen=True, slots=True)
 class AutoScalingGroup:
-    """An Auto Scaling group of one instance type, as the launch template and the group describe it."""
+    """An Auto Scaling group with its launch template; it has one instance type."""
 
     name: str
     instance_type: str
@@ -96,34 +96,34 @@ class AutoScalingGroup:
     max_size: int = 10
     image_id: str = DEFAULT_IMAGE_ID
     attributes: tuple[tuple[str, str], ...] = ()
-    """Custom attributes its instances register with (ECS_INSTANCE_ATTRIBUTES)."""
+    """Custom attributes of its container instances (ECS_INSTANCE_ATTRIBUTES)."""
     replaces_lost_instances: bool = True
-    """A group keeps its desired size: it replaces what was interrupted, needed or not."""
+    """Whether terminated instances are replaced, needed or not, as Auto Scaling groups do."""
 
 
 PriceOf = Callable[[str, str, Purchase], float | None]
-"""Dollars per hour of an instance type in a zone, bought like this; None where unknown."""
+"""Returns the USD per hour of an instance type in a zone under a purchase option; None if unknown."""
 
 
 def no_price(_instance_type: str, _zone: str, _purchase: Purchase) -> float | None:
-    """Know no price at all."""
+    """Return None: no price is known."""
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class SpotPrice:
-    """A Spot price of Linux from a moment on."""
+    """A Spot price for Linux from a time on."""
 
     instance_type: str
     zone: str
     price_usd_per_hour: float
     since: datetime | None = None
-    """None: since an hour before whenever it is asked for."""
+    """None: an hour before the request."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatorSettings:
-    """What a simulated region is like; everything has a default but the instance types."""
+    """The settings of a simulated region."""
 
     instance_types: Mapping[str, InstanceShape]
     account: str = "111122223333"
@@ -131,11 +131,9 @@ class SimulatorSettings:
     timing: Timing = field(default_factory=Timing)
     throttling: bool = True
     seed: int = 0
-    extra_environment: Mapping[str, str] = field(default_factory=dict)
-    """Variables every container gets, unless its definition says otherwise."""
     spot_prices: Sequence[SpotPrice] = ()
     offerings: Mapping[str, Iterable[str]] = field(default_factory=dict)
-    """Zone to the instance types offered there, for DescribeInstanceTypeOfferings."""
+    """The instance types offered in each zone, for DescribeInstanceTypeOfferings."""
     price_of: PriceOf = no_price
     instance_resource_events: bool = True
     requests_kept: int = 100_000

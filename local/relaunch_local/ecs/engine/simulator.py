@@ -1,20 +1,20 @@
-"""The simulator's engine: one region of ECS, in process, on a clock."""
+"""The simulator: an account's ECS and EC2 in one region."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from relaunch_local.ecs.clock import Clock
 from relaunch_local.ecs.engine.authorization import Authorization, Authorize
-from relaunch_local.ecs.engine.capacity import ManagedScaling
 from relaunch_local.ecs.engine.client_tokens import ClientTokens
-from relaunch_local.ecs.engine.clock import Clock
 from relaunch_local.ecs.engine.clusters import Clusters
-from relaunch_local.ecs.engine.ec2 import Ec2Questions
+from relaunch_local.ecs.engine.ec2 import Ec2Actions
 from relaunch_local.ecs.engine.faults import FaultMoment, Faults
 from relaunch_local.ecs.engine.identifiers import Arns, IdSource
-from relaunch_local.ecs.engine.machines import Machines, MachineSpec
-from relaunch_local.ecs.engine.model import CapacityProvider, Host, JsonObject, Task
+from relaunch_local.ecs.engine.instances import Instances, LaunchSpecification
+from relaunch_local.ecs.engine.managed_scaling import ManagedScaling
+from relaunch_local.ecs.engine.model import CapacityProvider, Instance, JsonObject, Task
 from relaunch_local.ecs.engine.queries import Queries
 from relaunch_local.ecs.engine.region import Event, EventBus, Region
 from relaunch_local.ecs.engine.scheduler import Scheduler
@@ -31,7 +31,7 @@ Handler = Callable[[JsonObject], JsonObject]
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
-    """A request as it arrived."""
+    """A request and its outcome."""
 
     service: str
     action: str
@@ -39,13 +39,13 @@ class RecordedRequest:
     access_key: str
     at: datetime
     outcome: list[str]
-    """`ok`, or the code of the error that was answered; filled in when the answer is known."""
+    """`ok` or the error code, set when the call returns."""
 
 
 class EcsSimulator:
-    """One account's ECS in one region, with the EC2 that belongs to it.
+    """An account's ECS in one region, with its EC2.
 
-    The caller serializes calls; under a wall clock it holds `clock.lock`.
+    Not thread-safe: under a wall clock, callers hold `clock.lock`.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class EcsSimulator:
         authorize: Authorize | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
-        """Start with no cluster, no definition and no machine; `on_event` gets EventBridge envelopes in order."""
+        """Create an empty region; `on_event` is called with EventBridge events in order."""
         ids = IdSource(settings.seed)
         arns = Arns(settings.account, settings.region)
         events = EventBus(clock, ids, arns, [on_event] if on_event is not None else [])
@@ -71,47 +71,42 @@ class EcsSimulator:
         self.faults = Faults()
         self.limits = RequestLimits(clock, enabled=settings.throttling)
         self.processes = processes
-        self.lifecycle = TaskLifecycle(self.region, processes, settings.extra_environment)
-        self.machines = Machines(self.region, self.lifecycle)
+        self.lifecycle = TaskLifecycle(self.region, processes)
+        self.instances = Instances(self.region, self.lifecycle)
         self.definitions = TaskDefinitions(self.region)
         self.tokens = ClientTokens(clock)
-        self._scaling = ManagedScaling(self.region, self.machines, self.limits)
+        self._scaling = ManagedScaling(self.region, self.instances, self.limits)
         self.clusters = Clusters(self.region, self._scaling)
         self.scheduler = Scheduler(
             self.region, self.clusters, self._scaling, self.lifecycle, self.tokens, self.definitions
         )
         self.queries = Queries(self.region, self.clusters, self.lifecycle)
-        self.ec2 = Ec2Questions(self.region, self.machines, settings.spot_prices, settings.offerings)
+        self.ec2 = Ec2Actions(self.region, self.instances, settings.spot_prices, settings.offerings)
         self._authorization = None if authorize is None else Authorization(arns, authorize)
         self._handlers = self._all_handlers()
         self.lifecycle.on_stopped.append(self._task_stopped)
-        self.machines.on_registered.append(self._host_registered)
-        self.machines.on_gone.append(self._scaling.note_gone)
-
-    @property
-    def timing(self) -> Timing:
-        """The delays in force; see `set_timing`."""
-        return self.region.timing
+        self.instances.on_registered.append(self._instance_registered)
+        self.instances.on_terminating.append(self._scaling.replace_terminated)
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """The ECS actions it serves."""
+        """The supported ECS actions."""
         return tuple(self._handlers)
 
     def set_timing(self, timing: Timing) -> None:
-        """Use other delays from now on; timers that already run are not changed."""
+        """Change the delays; timers that are already running keep theirs."""
         self.region.timing = timing
 
     def subscribe(self, on_event: Callable[[Event], None]) -> None:
-        """Hand every event from now on to one more subscriber."""
+        """Call `on_event` with every event from now on."""
         self.region.events.subscribers.append(on_event)
 
     def call(self, action: str, parameters: JsonObject, *, access_key: str = "") -> JsonObject:
-        """Do one ECS action and answer it in botocore's shapes, times as aware datetimes.
+        """Call an ECS action; the response has botocore's shapes, with aware datetimes.
 
         Raises:
-            EcsError: What ECS would refuse, or a planned fault.
-            DroppedConnectionError: A planned fault of the connection.
+            EcsError: ECS would return this error, or a fault was injected.
+            DroppedConnectionError: A fault was injected.
         """
         record = self._record("ecs", action, parameters, access_key)
         try:
@@ -123,7 +118,7 @@ class EcsSimulator:
         return response
 
     def call_ec2(self, action: str, parameters: JsonObject, *, access_key: str = "") -> JsonObject:
-        """Do one EC2 action and answer it in botocore's shapes; raises EcsError with EC2's codes."""
+        """Call an EC2 action; the response has botocore's shapes. Raises EcsError with EC2's error codes."""
         record = self._record("ec2", action, parameters, access_key)
         try:
             if self._authorization is not None:
@@ -139,7 +134,7 @@ class EcsSimulator:
         return response
 
     def add_capacity_provider(self, name: str, spec: AutoScalingGroup, *, cluster: str = "default") -> CapacityProvider:
-        """Make the group, the capacity provider over it, and the association with the cluster, in one go."""
+        """Create an Auto Scaling group and a capacity provider, and associate it with the cluster."""
         arn = self.clusters.add_group(spec)
         self.clusters.create_provider({"name": name, "autoScalingGroupProvider": {"autoScalingGroupArn": arn}})
         found = self.clusters.get(cluster)
@@ -159,50 +154,50 @@ class EcsSimulator:
         cluster: str = "default",
         attributes: Mapping[str, str] | None = None,
     ) -> str:
-        """Launch an instance outside any group, which registers with the cluster; answers its id.
+        """Launch an instance without a group, which registers with the cluster; return its id.
 
         Raises:
             EcsError: InsufficientInstanceCapacity.
         """
-        if not self.machines.has_capacity(instance_type, purchase, zone):
+        if not self.instances.has_capacity(instance_type, purchase, zone):
             raise EcsError("InsufficientInstanceCapacity", f"There is no capacity for {instance_type} in {zone}.")
-        spec = MachineSpec(
+        spec = LaunchSpecification(
             instance_type, purchase, zone, self.clusters.get(cluster), DEFAULT_IMAGE_ID,
             tuple((attributes or {}).items()),
         )  # fmt: skip
-        return self.machines.launch(spec).instance_id
+        return self.instances.launch(spec).instance_id
 
-    def host(self, instance_id: str) -> Host:
-        """An instance by its id; raises InvalidInstanceID.NotFound."""
-        host = self.machines.hosts.get(instance_id)
-        if host is None:
+    def instance(self, instance_id: str) -> Instance:
+        """Return an instance by its id; raises InvalidInstanceID.NotFound."""
+        instance = self.instances.by_id.get(instance_id)
+        if instance is None:
             raise EcsError("InvalidInstanceID.NotFound", f"The instance ID '{instance_id}' does not exist")
-        return host
+        return instance
 
     def interrupt(self, instance_id: str, *, lead_seconds: float | None = None, rebalance_first: bool = False) -> None:
-        """Warn of a Spot interruption and take the instance away after the lead."""
-        self.machines.interrupt(self.host(instance_id), lead_seconds, rebalance_first=rebalance_first)
+        """Publish a Spot interruption warning and terminate the instance after the lead time."""
+        self.instances.interrupt(self.instance(instance_id), lead_seconds, rebalance_first=rebalance_first)
 
     def terminate(self, instance_id: str) -> None:
-        """Take an instance away without any warning."""
-        self.machines.terminate(self.host(instance_id))
+        """Terminate an instance without a warning."""
+        self.instances.terminate(self.instance(instance_id))
 
     def set_agent(self, instance_id: str, *, connected: bool) -> None:
         """Disconnect or reconnect the agent of an instance."""
-        self.machines.set_agent(self.host(instance_id), connected=connected)
+        self.instances.set_agent(self.instance(instance_id), connected=connected)
 
     def set_capacity(
         self, instance_type: str, purchase: Purchase, instances: int | None, *, zone: str | None = None
     ) -> None:
-        """How many instances are to be had, in a zone or altogether; 0: none, None: any number."""
+        """Limit the available instances of a type, in a zone or in all zones; None removes the limit."""
         key = (instance_type, purchase, zone)
         if instances is None:
-            self.machines.capacity.pop(key, None)
+            self.instances.capacity.pop(key, None)
         else:
-            self.machines.capacity[key] = instances
+            self.instances.capacity[key] = instances
 
     def close(self) -> None:
-        """End the containers' processes."""
+        """End the processes of all containers."""
         self.processes.close()
 
     def _record(self, service: str, action: str, parameters: JsonObject, access_key: str) -> RecordedRequest:
@@ -245,9 +240,9 @@ class EcsSimulator:
             "CreateCapacityProvider": self.clusters.create_provider,
             "DescribeCapacityProviders": self.clusters.describe_providers,
             "PutClusterCapacityProviders": self.clusters.put_providers,
-            "DescribeContainerInstances": self.queries.describe_hosts,
-            "ListContainerInstances": self.queries.list_hosts,
-            "UpdateContainerInstancesState": self._update_hosts,
+            "DescribeContainerInstances": self.queries.describe_container_instances,
+            "ListContainerInstances": self.queries.list_container_instances,
+            "UpdateContainerInstancesState": self._update_container_instances,
             "ListTagsForResource": tagging.list_tags,
             "TagResource": tagging.tag,
             "UntagResource": tagging.untag,
@@ -260,24 +255,24 @@ class EcsSimulator:
             raise invalid_parameter("The referenced task was not found.")
         return self.scheduler.stop(task, request.get("reason"))
 
-    def _update_hosts(self, request: JsonObject) -> JsonObject:
-        answer = self.queries.update_hosts(request)
-        for host in self.clusters.get(request.get("cluster")).hosts.values():
-            self._offer(host)
+    def _update_container_instances(self, request: JsonObject) -> JsonObject:
+        answer = self.queries.update_container_instances(request)
+        for instance in self.clusters.get(request.get("cluster")).container_instances.values():
+            self._offer(instance)
         return answer
 
     def _task_stopped(self, task: Task) -> None:
         self.clusters.keep_stopped(task)
         if task.client_token is not None:
             self.tokens.note_stop(task.client_token)
-        if task.host is not None:
-            self._offer(task.host)
-            self._scaling.note_idle(task.host)
+        if task.instance is not None:
+            self._offer(task.instance)
+            self._scaling.schedule_scale_in(task.instance)
 
-    def _host_registered(self, host: Host) -> None:
-        self._offer(host)
-        self._scaling.note_idle(host)
+    def _instance_registered(self, instance: Instance) -> None:
+        self._offer(instance)
+        self._scaling.schedule_scale_in(instance)
 
-    def _offer(self, host: Host) -> None:
-        if host.provider is not None and host.provider.waiting and host.is_alive and host.is_registered:
-            self.scheduler.place_waiting(host.provider, [host])
+    def _offer(self, instance: Instance) -> None:
+        if instance.provider is not None and instance.provider.waiting and instance.is_alive and instance.is_registered:
+            self.scheduler.place_waiting(instance.provider, [instance])

@@ -24,7 +24,7 @@ class Tagging:
         return {"tags": [dict(tag) for tag in self._tags(request["resourceArn"])]}
 
     def tag(self, request: JsonObject) -> JsonObject:
-        """TagResource: same keys are overwritten."""
+        """TagResource: values of existing keys are replaced."""
         tags = self._tags(request["resourceArn"])
         keys = {tag.get("key") for tag in request["tags"]}
         changed = [tag for tag in tags if tag["key"] not in keys] + list(request["tags"])

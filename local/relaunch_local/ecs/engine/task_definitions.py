@@ -1,4 +1,4 @@
-"""Task definitions: families, their revisions, and which of them is the newest ACTIVE one."""
+"""Task definitions: families and their revisions."""
 
 import re
 from datetime import datetime, timedelta
@@ -22,16 +22,16 @@ _ECR_IMAGE = re.compile(r"^\d{12}\.dkr\.ecr\.")
 
 
 class TaskDefinitions:
-    """The task definitions of one region."""
+    """The task definitions of a region."""
 
     def __init__(self, region: Region) -> None:
-        """Start with none."""
+        """Start without task definitions."""
         self._region = region
         self._families: dict[str, dict[int, JsonObject]] = {}
         self.tags: dict[str, list[JsonObject]] = {}
 
     def register(self, request: JsonObject, *, registered_by: str) -> JsonObject:
-        """RegisterTaskDefinition: the next revision of the family; a number is never used twice."""
+        """RegisterTaskDefinition: the next revision of the family; revision numbers are never reused."""
         check_definition(request)
         revisions = self._families.setdefault(request["family"], {})
         revision = len(revisions) + 1
@@ -66,7 +66,7 @@ class TaskDefinitions:
         return {"taskDefinition": definition}
 
     def describe(self, request: JsonObject) -> JsonObject:
-        """DescribeTaskDefinition: by family the newest ACTIVE revision, else the one that is named."""
+        """DescribeTaskDefinition: the named revision, or the latest ACTIVE one of a family."""
         family, revision = _family_and_revision(request["taskDefinition"])
         definition = self._find(family, revision)
         if definition is None:
@@ -77,7 +77,7 @@ class TaskDefinitions:
         return answer
 
     def for_run(self, name: str) -> JsonObject:
-        """The revision that RunTask runs; raises ClientException for an unknown or an INACTIVE one."""
+        """Return the revision for RunTask; raises ClientException if it is unknown or INACTIVE."""
         family, revision = _family_and_revision(name)
         definition = self._find(family, revision)
         if definition is None:
@@ -86,13 +86,13 @@ class TaskDefinitions:
         return definition
 
     def if_known(self, name: str) -> JsonObject:
-        """The revision a name stands for with its tags, or an empty one; for asking permissions before all else."""
+        """Return the named revision with its tags, or an empty one; used to check permissions."""
         family, revision = _family_and_revision(name)
         definition = self._find(family, revision)
         return {} if definition is None else {**definition, "tags": self.tags[definition["taskDefinitionArn"]]}
 
     def list_revisions(self, request: JsonObject) -> JsonObject:
-        """ListTaskDefinitions; `familyPrefix` is the full name of a family, in spite of its name."""
+        """ListTaskDefinitions; `familyPrefix` is the full name of a family."""
         status, sort = request.get("status", "ACTIVE"), request.get("sort", "ASC")
         refuse(status not in _STATUSES, "Invalid status.")
         refuse(sort not in ("ASC", "DESC"), "Invalid sort.")
@@ -107,7 +107,7 @@ class TaskDefinitions:
         return page_of("taskDefinitionArns", arns if sort == "ASC" else arns[::-1], request)
 
     def list_families(self, request: JsonObject) -> JsonObject:
-        """ListTaskDefinitionFamilies; here `familyPrefix` is a prefix indeed."""
+        """ListTaskDefinitionFamilies; here `familyPrefix` is a prefix."""
         status = request.get("status", "ALL")
         refuse(status not in ("ACTIVE", "INACTIVE", "ALL"), "Invalid status.")
         families = [

@@ -1,57 +1,55 @@
-"""A task's life after it was placed: pull, start, exit, stop, loss of its host."""
+"""The lifecycle of tasks after placement: image pull, start, exit, stop, loss of the instance."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from relaunch_local.ecs.engine import placement
 from relaunch_local.ecs.engine.containers import process_spec, stop_timeout_seconds
-from relaunch_local.ecs.engine.model import Container, Host, LastStatus, StopCode, Task
+from relaunch_local.ecs.engine.model import Container, Instance, LastStatus, StopCode, Task
 from relaunch_local.ecs.engine.region import Region
-from relaunch_local.ecs.engine.views import host_event_detail, task_event_detail
+from relaunch_local.ecs.engine.views import container_instance_event_detail, task_event_detail
 from relaunch_local.ecs.processes.port import Processes, ProcessStartError
 
 
 @dataclass(slots=True)
 class TaskLifecycle:
-    """Moves tasks along, as the agents of their hosts report."""
+    """Changes the state of tasks as the container agents report."""
 
     region: Region
     processes: Processes
-    extra_environment: Mapping[str, str] = field(default_factory=dict)
     unpullable_images: set[str] = field(default_factory=set)
     on_stopped: list[Callable[[Task], None]] = field(default_factory=list)
 
     def publish(self, task: Task) -> None:
-        """Count a change of the task and tell the world."""
+        """Increment the task's version and publish its state change."""
         task.version += 1
         now = self.region.clock.now()
-        task.updated_at = now
         self.region.events.publish("aws.ecs", "ECS Task State Change", task.arn, lambda: task_event_detail(task, now))
 
-    def publish_host(self, host: Host) -> None:
-        """Count a change of the container instance and tell the world."""
-        host.version += 1
+    def publish_container_instance(self, instance: Instance) -> None:
+        """Increment the container instance's version and publish its state change."""
+        instance.version += 1
         now = self.region.clock.now()
         self.region.events.publish(
             "aws.ecs",
             "ECS Container Instance State Change",
-            host.arn,
-            lambda: host_event_detail(host, host.cluster.arn, now),
+            instance.arn,
+            lambda: container_instance_event_detail(instance, instance.cluster.arn, now),
         )
 
-    def assign(self, task: Task, host: Host) -> None:
-        """Put the task on the host: PENDING until its image is there."""
-        placement.take(host, task)
-        task.host = host
+    def assign(self, task: Task, instance: Instance) -> None:
+        """Assign the task to the instance; it is PENDING until its image is pulled."""
+        placement.assign(instance, task)
+        task.instance = instance
         task.last_status = LastStatus.PENDING
         task.connectivity_at = self.region.clock.now()
         self.publish(task)
         if self.region.instance_resource_events:
-            self.publish_host(host)
+            self.publish_container_instance(instance)
         self._later(task, self.region.timing.agent_reaction, lambda: self._pull(task))
 
     def begin_stop(self, task: Task, code: StopCode, reason: str) -> None:
-        """Decide that the task ends; what comes first stays its stop code."""
+        """Begin to stop the task; the first stop code is kept."""
         if task.is_stopping:
             return
         task.desired_status = "STOPPED"
@@ -64,29 +62,29 @@ class TaskLifecycle:
         after = self._signal if was_running else self._finish
         self._later(task, self.region.timing.agent_reaction, lambda: after(task))
 
-    def lose_host(self, host: Host) -> None:
-        """Notice that the host is gone: its tasks have stopped, and nobody knows how their containers ended."""
-        for task in list(host.tasks.values()):
+    def lose_instance(self, instance: Instance) -> None:
+        """Stop the tasks of a terminated instance; the exit codes of their containers are unknown."""
+        for task in list(instance.tasks.values()):
             if task.stop_code is None:
                 task.stop_code = StopCode.TERMINATION_NOTICE
-                task.stopped_reason = f"Host EC2 (instance {host.instance_id}) terminated."
+                task.stopped_reason = f"Host EC2 (instance {instance.instance_id}) terminated."
             task.desired_status = "STOPPED"
             task.stopping_at = task.stopping_at or self.region.clock.now()
             for container in task.containers:
                 container.last_status = "STOPPED"
             self._stopped(task)
 
-    def kill_processes(self, host: Host) -> None:
-        """Take the machine away from under its containers."""
-        for task in host.tasks.values():
+    def kill_processes(self, instance: Instance) -> None:
+        """Kill the containers of an instance."""
+        for task in instance.tasks.values():
             _cancel(task)
             for container in task.containers:
                 if container.handle is not None and not container.is_over:
                     container.handle.kill()
 
-    def reconnect(self, host: Host) -> None:
-        """Let the agent report what happened while it was disconnected."""
-        backlog, host.backlog = host.backlog, []
+    def reconnect(self, instance: Instance) -> None:
+        """Process what the agent reports after it was disconnected."""
+        backlog, instance.backlog = instance.backlog, []
         for report in backlog:
             report()
 
@@ -96,13 +94,13 @@ class TaskLifecycle:
         task.step_timer = self.region.clock.call_later(seconds, lambda: self._by_agent(task, action))
 
     def _by_agent(self, task: Task, action: Callable[[], None]) -> None:
-        host = task.host
-        if task.is_stopped or host is None or not host.is_alive:
+        instance = task.instance
+        if task.is_stopped or instance is None or not instance.is_alive:
             return
-        if host.agent_connected:
+        if instance.agent_connected:
             action()
         else:
-            host.backlog.append(lambda: self._by_agent(task, action))
+            instance.backlog.append(lambda: self._by_agent(task, action))
 
     def _pull(self, task: Task) -> None:
         if task.is_stopping:
@@ -131,13 +129,13 @@ class TaskLifecycle:
         container.runtime_id = self.region.ids.hexadecimal(64)
 
         def on_exit(code: int, reason: str | None) -> None:
-            # From any thread: the clock's owner makes the change.
+            # Called from any thread: the change is made on the clock's.
             self.region.clock.call_later(
                 0.0, lambda: self._by_agent(task, lambda: self._exited(task, container, code, reason))
             )
 
         try:
-            container.handle = self.processes.start(process_spec(task, container, self.extra_environment, on_exit))
+            container.handle = self.processes.start(process_spec(task, container, on_exit))
         except ProcessStartError as error:
             self._fail_start(task, container, f"CannotStartContainerError: Error response from daemon: {error}")
             return False
@@ -207,13 +205,18 @@ class TaskLifecycle:
         for container in task.containers:
             container.last_status = "STOPPED"
             container.handle = None
-        host = task.host
-        if host is not None:
-            task.was_connected = host.agent_connected
-            placement.give_back(host, task)
+        instance = task.instance
+        if instance is not None:
+            task.was_connected = instance.agent_connected
+            placement.release(instance, task)
         self.publish(task)
-        if host is not None and host.is_registered and host.is_alive and self.region.instance_resource_events:
-            self.publish_host(host)
+        if (
+            instance is not None
+            and instance.is_registered
+            and instance.is_alive
+            and self.region.instance_resource_events
+        ):
+            self.publish_container_instance(instance)
         for listener in self.on_stopped:
             listener(task)
 

@@ -1,6 +1,6 @@
-"""What tasks and container instances look like in answers and in events.
+"""Tasks and container instances as responses and events contain them.
 
-The same members in both; answers carry moments, events carry ISO 8601 text
+Both have the same members; times are datetimes in responses and ISO 8601 text in events
 ("Amazon ECS task state change events", "Amazon ECS container instance state change events").
 """
 
@@ -10,8 +10,8 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from relaunch_local.ecs.engine.gpu_cards import gpu_devices
-from relaunch_local.ecs.engine.model import Container, Host, JsonObject, Task
+from relaunch_local.ecs.engine.gpus import gpu_devices
+from relaunch_local.ecs.engine.model import Container, Instance, JsonObject, Task
 from relaunch_local.ecs.engine.placement import AGENT_VERSION
 from relaunch_local.ecs.engine.region import iso
 from relaunch_local.ecs.rules.requirements import RESERVED_TCP_PORTS
@@ -19,8 +19,8 @@ from relaunch_local.ecs.rules.requirements import RESERVED_TCP_PORTS
 Stamp = Callable[[datetime], Any]
 
 
-def _keep(moment: datetime) -> Any:
-    return moment
+def _keep(time: datetime) -> Any:
+    return time
 
 
 def _present(members: JsonObject) -> JsonObject:
@@ -28,14 +28,14 @@ def _present(members: JsonObject) -> JsonObject:
 
 
 def task_view(task: Task, *, with_tags: bool = False, stamp: Stamp = _keep) -> JsonObject:
-    """A task as DescribeTasks answers it."""
+    """Return a task as DescribeTasks returns it."""
     view = {
         "attachments": _attachments(task),
-        "availabilityZone": task.host.zone if task.host else None,
+        "availabilityZone": task.instance.zone if task.instance else None,
         "capacityProviderName": task.provider.name if task.provider else None,
         "clusterArn": task.cluster.arn,
         "connectivity": _connectivity(task),
-        "containerInstanceArn": task.host.arn if task.host else None,
+        "containerInstanceArn": task.instance.arn if task.instance else None,
         "containers": [_container_view(task, container) for container in task.containers],
         "cpu": str(task.requirement.cpu_units),
         "desiredStatus": task.desired_status,
@@ -53,7 +53,7 @@ def task_view(task: Task, *, with_tags: bool = False, stamp: Stamp = _keep) -> J
         "version": task.version,
         "tags": list(task.tags) if with_tags else None,
     }
-    moments = {
+    timestamps = {
         "createdAt": task.created_at,
         "connectivityAt": task.connectivity_at,
         "pullStartedAt": task.pull_started_at,
@@ -63,24 +63,24 @@ def task_view(task: Task, *, with_tags: bool = False, stamp: Stamp = _keep) -> J
         "executionStoppedAt": task.execution_stopped_at,
         "stoppedAt": task.stopped_at,
     }
-    view.update({name: stamp(moment) for name, moment in moments.items() if moment is not None})
+    view.update({name: stamp(time) for name, time in timestamps.items() if time is not None})
     return _present(view)
 
 
 def task_event_detail(task: Task, now: datetime) -> JsonObject:
-    """A task as "ECS Task State Change" carries it."""
+    """Return the detail of "ECS Task State Change"."""
     return {**task_view(task, stamp=iso), "updatedAt": iso(now)}
 
 
 def _connectivity(task: Task) -> str | None:
-    if task.host is None:
+    if task.instance is None:
         return None
-    is_connected = task.host.agent_connected if task.was_connected is None else task.was_connected
+    is_connected = task.instance.agent_connected if task.was_connected is None else task.was_connected
     return "CONNECTED" if is_connected else "DISCONNECTED"
 
 
 def _attachments(task: Task) -> list[JsonObject]:
-    if task.network is None or task.host is None:
+    if task.network is None or task.instance is None:
         return []
     status = "DELETED" if task.is_stopped else "ATTACHED"
     subnet = task.network["awsvpcConfiguration"]["subnets"][0]
@@ -99,7 +99,7 @@ def _overrides(task: Task) -> JsonObject:
 
 @lru_cache(maxsize=256)
 def image_digest(image: str) -> str:
-    """The digest of an image: the one it is named by, or one made of its name."""
+    """Return the digest in the image's name, or one derived from the name."""
     _, at, digest = image.partition("@")
     return digest if at else f"sha256:{hashlib.sha256(image.encode()).hexdigest()}"
 
@@ -131,55 +131,61 @@ def _text(number: int | None) -> str | None:
     return None if number is None else str(number)
 
 
-def host_view(host: Host, *, stamp: Stamp = _keep) -> JsonObject:
-    """A container instance as DescribeContainerInstances answers it."""
-    statuses = [task.last_status for task in host.tasks.values()]
+def container_instance_view(instance: Instance, *, stamp: Stamp = _keep) -> JsonObject:
+    """Return a container instance as DescribeContainerInstances returns it."""
+    statuses = [task.last_status for task in instance.tasks.values()]
     view = {
-        "containerInstanceArn": host.arn,
-        "ec2InstanceId": host.instance_id,
-        "capacityProviderName": host.provider.name if host.provider else None,
-        "version": host.version,
+        "containerInstanceArn": instance.arn,
+        "ec2InstanceId": instance.instance_id,
+        "capacityProviderName": instance.provider.name if instance.provider else None,
+        "version": instance.version,
         "versionInfo": {
             "agentVersion": AGENT_VERSION,
             "agentHash": "0000000",
             "dockerVersion": "DockerVersion: 25.0.14",
         },
-        "remainingResources": _resources(host, host.cpu, host.memory_mib, host.free_gpu_ids, taken=True),
-        "registeredResources": _resources(
-            host, host.shape.vcpus * 1024, host.shape.registered_memory_mib, host.gpu_ids, taken=False
+        "remainingResources": _resources(
+            instance, instance.cpu, instance.memory_mib, instance.free_gpu_ids, taken=True
         ),
-        "status": host.status.value if host.status else None,
-        "agentConnected": host.agent_connected,
+        "registeredResources": _resources(
+            instance, instance.shape.vcpus * 1024, instance.shape.registered_memory_mib, instance.gpu_ids, taken=False
+        ),
+        "status": instance.status.value if instance.status else None,
+        "agentConnected": instance.agent_connected,
         "runningTasksCount": sum(status == "RUNNING" for status in statuses),
         "pendingTasksCount": sum(status == "PENDING" for status in statuses),
         "attributes": [
-            {"name": name, "value": value} if value else {"name": name} for name, value in host.attributes.items()
+            {"name": name, "value": value} if value else {"name": name} for name, value in instance.attributes.items()
         ],
-        "registeredAt": stamp(host.registered_at) if host.registered_at else None,
+        "registeredAt": stamp(instance.registered_at) if instance.registered_at else None,
         "attachments": [],
         "tags": [],
-        "gpuDevices": gpu_devices(host),
+        "gpuDevices": gpu_devices(instance),
     }
     return _present(view)
 
 
-def host_event_detail(host: Host, cluster_arn: str, now: datetime) -> JsonObject:
-    """A container instance as "ECS Container Instance State Change" carries it."""
-    # Of `gpuDevices` the Developer Guide's samples of this event show nothing.
-    view = {name: value for name, value in host_view(host, stamp=iso).items() if name not in ("tags", "gpuDevices")}
+def container_instance_event_detail(instance: Instance, cluster_arn: str, now: datetime) -> JsonObject:
+    """Return the detail of "ECS Container Instance State Change"."""
+    # The Developer Guide's samples of this event have no `gpuDevices`.
+    view = {
+        name: value
+        for name, value in container_instance_view(instance, stamp=iso).items()
+        if name not in ("tags", "gpuDevices")
+    }
     return {**view, "clusterArn": cluster_arn, "updatedAt": iso(now)}
 
 
-def _resources(host: Host, cpu: int, memory_mib: int, gpu_ids: Any, *, taken: bool) -> list[JsonObject]:
-    tcp = sorted(RESERVED_TCP_PORTS | (host.tcp_ports if taken else frozenset()))
-    udp = sorted(host.udp_ports if taken else frozenset())
+def _resources(instance: Instance, cpu: int, memory_mib: int, gpu_ids: Any, *, taken: bool) -> list[JsonObject]:
+    tcp = sorted(RESERVED_TCP_PORTS | (instance.tcp_ports if taken else frozenset()))
+    udp = sorted(instance.udp_ports if taken else frozenset())
     resources = [
         _integer("CPU", cpu),
         _integer("MEMORY", memory_mib),
         _strings("PORTS", tcp),
         _strings("PORTS_UDP", udp),
     ]
-    return [*resources, _strings("GPU", gpu_ids)] if host.gpu_ids else resources
+    return [*resources, _strings("GPU", gpu_ids)] if instance.gpu_ids else resources
 
 
 def _integer(name: str, value: int) -> JsonObject:

@@ -1,1 +1,1 @@
-"""Containers as processes: scripted on the simulator's clock, or real ones of this machine."""
+"""Container processes: scripted on a clock, or real processes of this machine. Imports the clock only."""

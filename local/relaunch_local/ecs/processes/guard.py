@@ -1,7 +1,7 @@
-"""Kills process groups when the process that started it is gone, however it went.
+"""Kills process groups when the process that started the guard has ended, for whatever reason.
 
-Run as a program: each line of standard input adds (`+123`) or removes (`-123`) a process group; at the end of the
-input, which the kernel guarantees even after SIGKILL of the writer, every group that is left gets SIGKILL.
+Run as a program: each line of standard input adds (`+123`) or removes (`-123`) a process group. At the end of the
+input, which the kernel guarantees even after SIGKILL of the writer, every remaining group is killed.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ import sys
 
 
 def main() -> None:
-    """Read until the writer is gone, then kill what is left."""
+    """Read until the pipe is closed, then kill the remaining process groups."""
     for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(ignored, signal.SIG_IGN)
     groups: set[int] = set()

@@ -1,7 +1,7 @@
-"""Containers as real processes of this machine, each in a group of its own, none of which outlives the simulator.
+"""Runs containers as processes of this machine, each in its own process group, which never outlive the simulator.
 
-One difference from Docker: there a program without a SIGTERM handler ignores the signal as process 1, unless
-`initProcessEnabled` is set, and is killed with 137 after the stop timeout; here it ends at once with 143.
+One difference from Docker: there, a program without a SIGTERM handler ignores the signal as process 1 unless
+`initProcessEnabled` is set, and is killed (137) after the stop timeout; here it ends at once (143).
 """
 
 import contextlib
@@ -15,24 +15,23 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from relaunch_local.ecs.engine.model import ProcessHandle
 from relaunch_local.ecs.processes import guard
-from relaunch_local.ecs.processes.port import LogTarget, ProcessSpec, ProcessStartError
+from relaunch_local.ecs.processes.port import LogTarget, ProcessHandle, ProcessSpec, ProcessStartError
 
 LogSink = Callable[[LogTarget | None, int, str], None]
-"""Gets a container's output line by line: where awslogs would send it, milliseconds since 1970, the line."""
+"""Called with each line of a container's output: awslogs target, milliseconds since the epoch, text."""
 
-# The shell waits until the lifeline knows the group: a simulator killed in between leaves no process behind.
+# The shell waits until the guard knows the process group, so that a simulator killed in between leaves no process.
 _GATE = ("/bin/sh", "-c", 'read -r _go || exit 125; exec "$@" </dev/null', "sh")
-_READER_PATIENCE_SECONDS = 5.0
+_READER_TIMEOUT_SECONDS = 5.0
 
 
 def drop_line(_target: LogTarget | None, _timestamp_ms: int, _line: str) -> None:
-    """Let a line of output go."""
+    """Discard a line of output."""
 
 
 class LocalProcesses:
-    """Runs containers' commands with the given base environment and hands their output to a sink, from any thread."""
+    """Runs the commands of containers and passes their output to a sink, from any thread."""
 
     def __init__(
         self,
@@ -40,17 +39,15 @@ class LocalProcesses:
         *,
         base_environment: Mapping[str, str] | None = None,
         working_directory: Path | None = None,
-        image_commands: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
-        """Take what every container gets (default: only PATH) and the commands of images that bring their own."""
+        """Start the guard; `base_environment` (default: PATH only) is set in every container."""
         self._log_sink = log_sink
         self._base_environment = dict(base_environment or {"PATH": os.environ.get("PATH", os.defpath)})
         self._working_directory = working_directory
-        self._image_commands = dict(image_commands or {})
         self._lock = threading.Lock()
         self._running: dict[int, _LocalProcess] = {}
         self._closed = False
-        self._lifeline = subprocess.Popen(
+        self._guard = subprocess.Popen(
             [sys.executable, "-I", "-S", guard.__file__],
             stdin=subprocess.PIPE,
             text=True,
@@ -58,7 +55,7 @@ class LocalProcesses:
         )
 
     def start(self, spec: ProcessSpec) -> ProcessHandle:
-        command = spec.command or self._image_commands.get(spec.image, ())
+        command = spec.command
         environment = {**self._base_environment, **spec.environment}
         if not command:
             message = "No command specified"
@@ -69,7 +66,7 @@ class LocalProcesses:
         return self._start(spec, command, environment)
 
     def close(self) -> None:
-        """Kill everything that still runs, without reporting it, and wait until it is gone."""
+        """Kill the running containers without reporting their exit, and wait until they have ended."""
         with self._lock:
             self._closed = True
             running = list(self._running.values())
@@ -78,9 +75,9 @@ class LocalProcesses:
             process.kill()
         for process in running:
             process.wait()
-        if self._lifeline.stdin is not None:
-            self._lifeline.stdin.close()
-        self._lifeline.wait()
+        if self._guard.stdin is not None:
+            self._guard.stdin.close()
+        self._guard.wait()
 
     def _start(self, spec: ProcessSpec, command: tuple[str, ...], environment: Mapping[str, str]) -> "_LocalProcess":
         with self._lock:
@@ -101,23 +98,23 @@ class LocalProcesses:
                 raise ProcessStartError(str(error)) from error
             process = _LocalProcess(popen, spec, self._log_sink, self._forget)
             self._running[popen.pid] = process
-            self._tell_lifeline("+", popen.pid)
+            self._notify_guard("+", popen.pid)
         process.open_gate()
         return process
 
     def _forget(self, pid: int) -> None:
         with self._lock:
             if self._running.pop(pid, None) is not None:
-                self._tell_lifeline("-", pid)
+                self._notify_guard("-", pid)
 
-    def _tell_lifeline(self, sign: str, pid: int) -> None:
-        if self._lifeline.stdin is not None and not self._lifeline.stdin.closed:
-            self._lifeline.stdin.write(f"{sign}{pid}\n")
-            self._lifeline.stdin.flush()
+    def _notify_guard(self, sign: str, pid: int) -> None:
+        if self._guard.stdin is not None and not self._guard.stdin.closed:
+            self._guard.stdin.write(f"{sign}{pid}\n")
+            self._guard.stdin.flush()
 
 
 class _LocalProcess:
-    """One container: its main process, the group around it, and the threads that read and wait."""
+    """A container: its main process, its process group, and the threads that read its output and wait for it."""
 
     def __init__(
         self, popen: subprocess.Popen[bytes], spec: ProcessSpec, log_sink: LogSink, forget: Callable[[int], None]
@@ -132,7 +129,7 @@ class _LocalProcess:
         self._waiter = threading.Thread(target=self._wait, name=f"container-exit-{popen.pid}", daemon=True)
 
     def open_gate(self) -> None:
-        """Let the command run, now that somebody will end it in any case."""
+        """Let the command run, now that the guard knows its process group."""
         if self._popen.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
                 self._popen.stdin.write(b"go\n")
@@ -141,19 +138,19 @@ class _LocalProcess:
         self._waiter.start()
 
     def terminate(self) -> None:
-        """SIGTERM to the main process only, as Docker does."""
+        """Send SIGTERM to the main process only, as Docker does."""
         self._popen.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """SIGKILL to the whole group, as the end of a container's namespace does."""
+        """Send SIGKILL to the whole process group, as the kernel does when a container's namespace ends."""
         if self._is_over:
-            # The number may belong to somebody else by now.
+            # The process id may have been reused.
             return
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._popen.pid, signal.SIGKILL)
 
     def wait(self) -> None:
-        """Wait until it is gone."""
+        """Wait until the process has ended."""
         self._waiter.join()
 
     def _read(self) -> None:
@@ -166,10 +163,10 @@ class _LocalProcess:
 
     def _wait(self) -> None:
         code = self._popen.wait()
-        # Nothing of a container outlives its main process.
+        # No process of a container outlives its main process.
         self.kill()
         self._is_over = True
-        self._reader.join(_READER_PATIENCE_SECONDS)
+        self._reader.join(_READER_TIMEOUT_SECONDS)
         self._forget(self._popen.pid)
         if not self.is_silent:
             self._spec.on_exit(code if code >= 0 else 128 - code, None)

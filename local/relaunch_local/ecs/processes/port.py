@@ -1,15 +1,14 @@
-"""Containers as processes: the port, and its adapter that follows a script on the simulator's clock."""
+"""The port for container processes, and an implementation that follows scripts on a clock."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from relaunch_local.ecs.engine.clock import Clock, Timer
-from relaunch_local.ecs.engine.model import ProcessHandle
+from relaunch_local.ecs.clock import Clock, Timer
 
 SIGTERM_EXIT = 143
 SIGKILL_EXIT = 137
-"""128 + the signal's number, as Docker reports a process that a signal ended."""
+"""128 plus the signal number, as Docker reports a process that was ended by a signal."""
 
 
 class ProcessStartError(Exception):
@@ -18,7 +17,7 @@ class ProcessStartError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LogTarget:
-    """Where the awslogs driver sends a container's output."""
+    """The log group and log stream of a container's output."""
 
     group: str
     stream: str
@@ -26,7 +25,7 @@ class LogTarget:
 
 @dataclass(frozen=True, slots=True)
 class ProcessSpec:
-    """A container that is to be started."""
+    """A container to start."""
 
     task_arn: str
     family: str
@@ -35,17 +34,27 @@ class ProcessSpec:
     command: tuple[str, ...]
     environment: Mapping[str, str]
     on_exit: Callable[[int, str | None], None]
-    """Told once, from any thread, with the exit code and, where there is one, Docker's reason."""
+    """Called once, from any thread, with the exit code and Docker's reason, if any."""
     log_target: LogTarget | None = None
     instance_id: str = ""
     started_by: str = ""
+
+
+class ProcessHandle(Protocol):
+    """A started container."""
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
 
 
 class Processes(Protocol):
     """Starts containers."""
 
     def start(self, spec: ProcessSpec) -> ProcessHandle:
-        """Start one.
+        """Start a container.
 
         `on_exit` is not called before `start` has returned.
 
@@ -54,20 +63,20 @@ class Processes(Protocol):
         """
 
     def close(self) -> None:
-        """End everything that still runs, without reporting it."""
+        """Kill the running containers without reporting their exit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """What a container does."""
+    """The behaviour of a scripted container."""
 
     runtime_seconds: float | None = 60.0
-    """Until it exits by itself; None: never."""
+    """Time until it exits by itself; None: never."""
     exit_code: int = 0
     reason: str | None = None
     """Docker's, such as `OutOfMemoryError: Container killed due to memory usage`."""
     sigterm_delay_seconds: float | None = 0.0
-    """From SIGTERM to its exit; None: it ignores SIGTERM."""
+    """Time from SIGTERM to its exit; None: it ignores SIGTERM."""
     sigterm_exit_code: int = SIGTERM_EXIT
     start_error: str | None = None
 
@@ -100,18 +109,18 @@ class _ScriptedProcess:
 
 
 def run_a_minute(_spec: ProcessSpec) -> Script:
-    """Run for 60 seconds and exit 0: the script of a container that nobody wrote one for."""
+    """Return the default script: run for 60 seconds and exit 0."""
     return Script()
 
 
 @dataclass(slots=True)
 class ScriptedProcesses:
-    """Containers that do what a function says they do; nothing really runs."""
+    """Containers that follow the scripts that a function returns for them."""
 
     clock: Clock
     script_of: Callable[[ProcessSpec], Script] = run_a_minute
     started: list[ProcessSpec] = field(default_factory=list)
-    """Every container that was started, in order."""
+    """The started containers, in order."""
     keep_started: bool = True
 
     def start(self, spec: ProcessSpec) -> ProcessHandle:
@@ -126,4 +135,4 @@ class ScriptedProcesses:
         return process
 
     def close(self) -> None:
-        """Nothing runs."""
+        """Do nothing: no process runs."""

@@ -1,1 +1,1 @@
-"""What ECS refuses, reads and reckons with in requests. Imports the simulator's model and errors only."""
+"""ECS's rules for requests: validation, requirements, query language, rate limits. Imports clock and errors."""

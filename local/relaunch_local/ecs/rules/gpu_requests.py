@@ -1,4 +1,4 @@
-"""What a container asks of GPUs: whole ones, the part that a fractional instance has, or a share by NVIDIA MPS.
+"""GPU requests of containers: whole GPUs, the part of a GPU of a fractional instance type, or an NVIDIA MPS share.
 
 Sources: ResourceRequirement, SharingStrategy and NvidiaMpsAllocation (Amazon ECS API Reference).
 """
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 ALL_GPUS = -1
-"""A container that asks for `ALL` the GPUs of its instance."""
+"""The count of a container that requests `ALL` GPUs of its instance."""
 
 _PART = re.compile(r"^0?\.[0-9]+$")
 
 
 @dataclass(frozen=True, slots=True)
 class GpuRequest:
-    """One container's GPUs; exactly one of `count`, `part` and `share_mib` is set."""
+    """The GPU request of a container; exactly one of `count`, `part` and `share_mib` is set."""
 
     count: int = 0
     part: float = 0.0
@@ -25,7 +25,7 @@ class GpuRequest:
 
     @property
     def sharing_strategy(self) -> dict[str, Any] | None:
-        """The strategy as DescribeTasks answers it."""
+        """The `sharingStrategy` that DescribeTasks returns."""
         if not self.share_mib:
             return None
         percent = {} if self.max_compute_percent is None else {"maxComputePercent": self.max_compute_percent}
@@ -33,7 +33,7 @@ class GpuRequest:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What ECS sets in a container that shares a GPU, whose only card is number 0 to it."""
+        """The variables that ECS sets in a container that shares a GPU; the container sees it as device 0."""
         if not self.share_mib:
             return {}
         limits = {"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": f"0={self.share_mib}M"}
@@ -43,10 +43,10 @@ class GpuRequest:
 
 
 def parse_gpu_request(resource_requirements: Iterable[Mapping[str, Any]]) -> GpuRequest | None:
-    """Read what one container asks for; None when it asks for no GPU.
+    """Parse the GPU request of a container; return None if it requests no GPU.
 
     Raises:
-        ValueError: what ECS would refuse, in words.
+        ValueError: ECS would reject the request.
     """
     others = [each for each in resource_requirements if each.get("type") != "GPU"]
     if any("sharingStrategy" in each for each in others):
@@ -60,7 +60,7 @@ def parse_gpu_request(resource_requirements: Iterable[Mapping[str, Any]]) -> Gpu
 
 
 def check_one_kind(requests: Iterable[GpuRequest]) -> None:
-    """Refuse containers of one task that ask in different ways; raises ValueError."""
+    """Raise ValueError if some containers of a task request whole GPUs and others shares."""
     if len({bool(request.share_mib) for request in requests}) > 1:
         raise ValueError("the containers of a task that request GPUs must all use value, or all sharingStrategy")
 

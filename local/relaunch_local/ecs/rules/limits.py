@@ -1,4 +1,4 @@
-"""Token buckets: ECS's, shared by the actions of a group, and EC2's, which counts the machines that are launched.
+"""Token buckets: ECS's request buckets, each shared by several actions, and EC2's RunInstances resource tokens.
 
 Sources: "Request throttling for the Amazon ECS API"; "Request throttling for the Amazon EC2 API" (resource tokens).
 """
@@ -6,7 +6,7 @@ Sources: "Request throttling for the Amazon ECS API"; "Request throttling for th
 from dataclasses import dataclass
 from datetime import datetime
 
-from relaunch_local.ecs.engine.clock import Clock
+from relaunch_local.ecs.clock import Clock
 from relaunch_local.ecs.errors import throttled
 
 _RATES = {
@@ -24,7 +24,7 @@ _RATES = {
 """Burst and sustained requests per second of each bucket."""
 
 MACHINES = (1_000.0, 2.0)
-"""RunInstances' resource tokens, one per machine, however many requests: a fleet's and a group's machines count too."""
+"""Burst and refill per second of RunInstances' resource tokens: one per instance, also of fleets and groups."""
 
 _BUCKET_OF = {
     "RunTask": "task-modify",
@@ -52,7 +52,7 @@ _BUCKET_OF = {
 
 
 def rate_of(action: str) -> tuple[float, float]:
-    """Burst and sustained requests per second of an action's bucket."""
+    """Return the burst and the sustained requests per second of an action's bucket."""
     return _RATES[_BUCKET_OF[action]]
 
 
@@ -73,21 +73,21 @@ class _Bucket:
 
 
 class RequestLimits:
-    """One account's buckets."""
+    """The token buckets of an account."""
 
     def __init__(self, clock: Clock, *, enabled: bool = True) -> None:
-        """Start with full buckets; with `enabled` false nothing is ever throttled."""
+        """Start with full buckets; if `enabled` is false, nothing is throttled."""
         self.enabled = enabled
         self._clock = clock
         self._machines = _Bucket(*MACHINES, MACHINES[0], clock.now())
         self._buckets = {name: _Bucket(burst, rate, burst, clock.now()) for name, (burst, rate) in _RATES.items()}
 
     def take(self, action: str) -> None:
-        """Take a token for this action; raises ThrottlingException when there is none."""
+        """Take a token for this action; raise ThrottlingException if the bucket is empty."""
         name = _BUCKET_OF.get(action)
         if self.enabled and name is not None and not self._buckets[name].take(self._clock.now()):
             raise throttled()
 
-    def may_launch_machine(self) -> bool:
-        """Take a token for one more machine; False when there is none."""
+    def may_launch_instance(self) -> bool:
+        """Take a resource token for an instance; return False if the bucket is empty."""
         return not self.enabled or self._machines.take(self._clock.now())

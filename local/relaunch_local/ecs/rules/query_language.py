@@ -1,7 +1,7 @@
-"""The cluster query language: parsed strictly, evaluated against what a container instance knows of itself.
+"""The cluster query language: a strict parser, and evaluation against the attributes of container instances.
 
 Source: "Create expressions to define container instances for Amazon ECS tasks" in the ECS Developer Guide.
-A regular expression is Java's there and Python's here; the common part is the same.
+ECS uses Java's regular expressions, the simulator Python's.
 """
 
 import re
@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, Never
 
 Value = str | int | bool | datetime | frozenset[str] | None
-"""What a subject is; a set for `task:group`, None for what the instance has not got."""
+"""The value of a subject: a set for `task:group`, None if the instance does not have the attribute."""
 Lookup = Callable[[str], Value]
 
 MAX_LENGTH = 2_000
@@ -43,30 +43,30 @@ _ORDERED: dict[str, Callable[[Any, Any], bool]] = {
 
 
 class ExpressionError(ValueError):
-    """The text is no expression of the language."""
+    """The text is not a valid expression."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One subject, one operator, its arguments."""
+    """A subject, an operator and its arguments."""
 
     subject: str
     operator: str
     arguments: tuple[str, ...] = ()
 
     def holds(self, lookup: Lookup) -> bool:
-        """Whether it is true of the instance that `lookup` describes."""
+        """Return whether the expression is true of the instance that `lookup` describes."""
         return _compare(lookup(self.subject), self.operator, self.arguments)
 
 
 @dataclass(frozen=True, slots=True)
 class Negation:
-    """The opposite of an expression."""
+    """A negated expression."""
 
     operand: "Node"
 
     def holds(self, lookup: Lookup) -> bool:
-        """Whether the operand is false."""
+        """Return whether the operand is false."""
         return not self.operand.holds(lookup)
 
 
@@ -78,7 +78,7 @@ class Junction:
     operands: tuple["Node", ...]
 
     def holds(self, lookup: Lookup) -> bool:
-        """Whether all, or any, of the operands hold."""
+        """Return whether all, or any, of the operands are true."""
         results = (each.holds(lookup) for each in self.operands)
         return all(results) if self.is_and else any(results)
 
@@ -88,19 +88,19 @@ Node = Comparison | Negation | Junction
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A parsed expression with its text."""
+    """A parsed expression and its text."""
 
     text: str
     root: Node = field(compare=False)
 
     def holds(self, lookup: Lookup) -> bool:
-        """Whether it is true of the instance that `lookup` describes."""
+        """Return whether the expression is true of the instance that `lookup` describes."""
         return self.root.holds(lookup)
 
 
 @lru_cache(maxsize=4_096)
 def parse_expression(text: str) -> Expression:
-    """Parse a text.
+    """Parse an expression.
 
     Raises:
         ExpressionError: The text is empty, too long, or not in the language.
@@ -118,7 +118,7 @@ def parse_expression(text: str) -> Expression:
 
 
 class _Parser:
-    """A recursive descent over the text; regular expressions are read from the text itself, not from tokens."""
+    """A recursive descent parser; regular expressions are read from the text, not from tokens."""
 
     def __init__(self, text: str) -> None:
         self._text = text

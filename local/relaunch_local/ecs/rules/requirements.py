@@ -1,4 +1,4 @@
-"""What a task takes from a container instance: CPU units, memory, GPUs, host ports, capabilities."""
+"""The resources that a task requires of a container instance: CPU units, memory, GPUs, host ports, attributes."""
 
 import re
 from collections.abc import Mapping
@@ -17,43 +17,43 @@ _MEMORY_MIB = {"": 1, "gb": 1024}
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What one task takes."""
+    """The resources that a task requires."""
 
     cpu_units: int
     memory_mib: int
     gpu_requests: tuple[tuple[str, GpuRequest], ...] = ()
-    """What each container that asks for GPUs asks for, by its name."""
+    """The GPU requests by container name."""
     tcp_ports: frozenset[int] = frozenset()
     udp_ports: frozenset[int] = frozenset()
     capabilities: frozenset[tuple[str, str | None]] = frozenset()
-    """Attributes the instance must have, with their value where it matters."""
+    """Attributes that the instance must have; the value None means any value."""
 
     @property
     def wants_all_gpus(self) -> bool:
-        """Whether a container asks for every GPU of its instance."""
+        """Whether a container requests all GPUs of its instance."""
         return any(request.count == ALL_GPUS for _, request in self.gpu_requests)
 
     @property
     def gpus(self) -> int:
-        """Whole GPUs of all containers together, `ALL` not counted."""
+        """The whole GPUs of all containers, without `ALL`."""
         return sum(request.count for _, request in self.gpu_requests if request.count > 0)
 
     @property
     def gpu_part(self) -> float:
-        """The part of a GPU that a container asks for, which only fractional instances have."""
+        """The part of a GPU that a container requests; only fractional instance types have one."""
         return max((request.part for _, request in self.gpu_requests), default=0.0)
 
     @property
     def share_mib(self) -> int:
-        """Memory of all shares together: containers of one task get the same GPU."""
+        """The memory of all shares: the containers of a task share the same GPU."""
         return sum(request.share_mib for _, request in self.gpu_requests)
 
 
 def parse_quantity(text: str, units: Mapping[str, int]) -> int:
-    """Read a task size such as `1024`, `1 vCPU` or `2 GB`.
+    """Parse a task size such as `1024`, `1 vCPU` or `2 GB`.
 
     Raises:
-        ValueError: The text is no number with one of the units.
+        ValueError: The text is not a number with one of the units.
     """
     match = _QUANTITY.match(text)
     if match is None or match.group(2).lower() not in units:
@@ -63,22 +63,22 @@ def parse_quantity(text: str, units: Mapping[str, int]) -> int:
 
 
 def parse_cpu_units(text: str) -> int:
-    """Read a task's CPU size; raises ValueError."""
+    """Parse a task's CPU size; raises ValueError."""
     return parse_quantity(text, _CPU_UNITS)
 
 
 def parse_memory_mib(text: str) -> int:
-    """Read a task's memory size; raises ValueError."""
+    """Parse a task's memory size; raises ValueError."""
     return parse_quantity(text, _MEMORY_MIB)
 
 
 def container_overrides(overrides: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The overrides of a task by the containers' names."""
+    """Return the container overrides of a task by container name."""
     return {str(each.get("name")): each for each in overrides.get("containerOverrides", ())}
 
 
 def requirement_of(definition: Mapping[str, Any], overrides: Mapping[str, Any]) -> Requirement:
-    """Add up what a revision with these overrides takes."""
+    """Return the resources that a revision with these overrides requires."""
     by_name = container_overrides(overrides)
     cpu_units, memory_mib, gpus = 0, 0, []
     ports: dict[str, set[int]] = {"tcp": set(), "udp": set()}
@@ -103,7 +103,7 @@ def requirement_of(definition: Mapping[str, Any], overrides: Mapping[str, Any]) 
 
 
 def host_port(mapping: Mapping[str, Any], network_mode: str) -> int:
-    """The port a mapping takes on its instance; 0 for one that ECS chooses or that is not on the instance."""
+    """Return the host port of a port mapping; 0 if it is dynamic or the network mode has no host ports."""
     if network_mode == "awsvpc":
         return 0
     if network_mode == "host":

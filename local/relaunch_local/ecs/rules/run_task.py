@@ -1,20 +1,17 @@
-"""What RunTask refuses before it looks at any machine (RunTask, Amazon ECS API Reference)."""
+"""Validation of RunTask requests (RunTask, Amazon ECS API Reference)."""
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from relaunch_local.ecs.engine.model import JsonObject, Placement
 from relaunch_local.ecs.errors import EcsError, invalid_parameter, refuse
 from relaunch_local.ecs.rules.gpu_requests import check_one_kind, parse_gpu_request
-from relaunch_local.ecs.rules.query_language import ExpressionError, parse_expression
 from relaunch_local.ecs.rules.requirements import container_overrides
 from relaunch_local.ecs.rules.task_definition import MAX_CONSTRAINTS, MAX_TAGS
 
 MAX_COUNT = 10
 MAX_OVERRIDES_CHARACTERS = 8_192
-MAX_PROVIDERS = 20
 MAX_STRATEGY_RULES = 5
 _STARTED_BY = re.compile(r"^[A-Za-z0-9\-_/]{0,128}$")
 _CLIENT_TOKEN = re.compile(r"^[\x21-\x7e]{1,64}$")
@@ -24,11 +21,11 @@ _OVERRIDABLE = frozenset(
 )
 
 
-def check_run_task(request: Mapping[str, Any], definition: JsonObject) -> None:
-    """Refuse a request that ECS would refuse.
+def check_run_task(request: Mapping[str, Any], definition: Mapping[str, Any]) -> None:
+    """Validate a RunTask request.
 
     Raises:
-        EcsError: InvalidParameterException, or UnsupportedFeatureException for what the simulator has not got.
+        EcsError: InvalidParameterException, or UnsupportedFeatureException for what is not simulated.
     """
     refuse(not 1 <= request.get("count", 1) <= MAX_COUNT, f"Tasks count must be between 1 and {MAX_COUNT}.")
     _check_identity(request)
@@ -40,7 +37,7 @@ def check_run_task(request: Mapping[str, Any], definition: JsonObject) -> None:
 
 
 def check_client_token(request: Mapping[str, Any]) -> None:
-    """Refuse a token that is too long or has other characters; raises InvalidParameterException."""
+    """Raise InvalidParameterException if the client token is too long or has invalid characters."""
     token = request.get("clientToken")
     refuse(
         token is not None and not _CLIENT_TOKEN.match(token), "clientToken has up to 64 ASCII characters, 33 to 126."
@@ -70,7 +67,7 @@ def _check_launch(request: Mapping[str, Any]) -> None:
         "Specifying both a launch type and capacity provider strategy is not supported. Remove one and try again.",
     )
     if launch_type not in (None, "EC2"):
-        raise EcsError("UnsupportedFeatureException", f"The simulator has no {launch_type}.")
+        raise EcsError("UnsupportedFeatureException", f"The simulator does not support {launch_type}.")
     rules = request.get("placementStrategy", ())
     refuse(len(rules) > MAX_STRATEGY_RULES, f"Placement strategies cannot be more than {MAX_STRATEGY_RULES}.")
     for rule in rules:
@@ -79,7 +76,7 @@ def _check_launch(request: Mapping[str, Any]) -> None:
         refuse(is_binpack and rule.get("field", "").lower() not in ("cpu", "memory"), "binpack needs cpu or memory.")
 
 
-def _check_network(request: Mapping[str, Any], definition: JsonObject) -> None:
+def _check_network(request: Mapping[str, Any], definition: Mapping[str, Any]) -> None:
     is_awsvpc = definition.get("networkMode") == "awsvpc"
     network = request.get("networkConfiguration")
     refuse(
@@ -97,7 +94,7 @@ def _check_network(request: Mapping[str, Any], definition: JsonObject) -> None:
         refuse(awsvpc.get("assignPublicIp") == "ENABLED", "Assign public IP is not supported for this launch type.")
 
 
-def _check_overrides(overrides: Mapping[str, Any], definition: JsonObject) -> None:
+def _check_overrides(overrides: Mapping[str, Any], definition: Mapping[str, Any]) -> None:
     length = len(json.dumps(overrides, separators=(",", ":"), ensure_ascii=False))
     refuse(
         length > MAX_OVERRIDES_CHARACTERS,
@@ -116,8 +113,8 @@ def _check_overrides(overrides: Mapping[str, Any], definition: JsonObject) -> No
     _check_gpus(overrides, definition)
 
 
-def _check_gpus(overrides: Mapping[str, Any], definition: JsonObject) -> None:
-    """Refuse what the containers ask for together, once the overrides have replaced what the definition says."""
+def _check_gpus(overrides: Mapping[str, Any], definition: Mapping[str, Any]) -> None:
+    """Validate the GPU requests of all containers after the overrides are applied."""
     by_name = container_overrides(overrides)
     merged = ({**each, **by_name.get(each["name"], {})} for each in definition["containerDefinitions"])
     try:
@@ -125,34 +122,3 @@ def _check_gpus(overrides: Mapping[str, Any], definition: JsonObject) -> None:
         check_one_kind(each for each in parsed if each is not None)
     except ValueError as error:
         raise invalid_parameter(str(error)) from error
-
-
-def placement_of(request: Mapping[str, Any], definition: JsonObject) -> Placement:
-    """The constraints and strategy of a request; raises InvalidParameterException for what does not parse."""
-    expressions, distinct = [], False
-    for constraint in (*request.get("placementConstraints", ()), *definition.get("placementConstraints", ())):
-        kind = constraint.get("type")
-        refuse(kind not in ("memberOf", "distinctInstance"), "Invalid placement constraint type.")
-        if kind == "distinctInstance":
-            refuse("expression" in constraint, "A distinctInstance constraint has no expression.")
-            distinct = True
-            continue
-        try:
-            expressions.append(parse_expression(constraint.get("expression", "")))
-        except ExpressionError as error:
-            raise invalid_parameter(f"Invalid placement constraint expression: {error}") from error
-    strategy = tuple((rule["type"], rule.get("field", "instanceId")) for rule in request.get("placementStrategy", ()))
-    return Placement(tuple(expressions), distinct, strategy)
-
-
-def check_strategy(strategy: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse a capacity provider strategy that ECS would refuse, whoever's providers they are."""
-    refuse(len(strategy) > MAX_PROVIDERS, f"A strategy has at most {MAX_PROVIDERS} capacity providers.")
-    names = [item.get("capacityProvider") for item in strategy]
-    refuse(len(set(names)) < len(names), "A capacity provider is named twice in the strategy.")
-    refuse(sum(item.get("base", 0) > 0 for item in strategy) > 1, "Only one capacity provider may have a base.")
-    for item in strategy:
-        refuse(not 0 <= item.get("weight", 0) <= 1_000, "A weight is between 0 and 1000.")
-        refuse(not 0 <= item.get("base", 0) <= 100_000, "A base is between 0 and 100000.")
-    total = sum(item.get("weight", 0) for item in strategy)
-    refuse(len(strategy) > 1 and total == 0, "At least one capacity provider must have a weight above 0.")

@@ -1,10 +1,9 @@
-"""What RegisterTaskDefinition refuses (RegisterTaskDefinition and ContainerDefinition, Amazon ECS API Reference)."""
+"""Validation of task definitions (RegisterTaskDefinition and ContainerDefinition, Amazon ECS API Reference)."""
 
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from relaunch_local.ecs.engine.model import JsonObject
 from relaunch_local.ecs.errors import refuse_as_client
 from relaunch_local.ecs.rules.gpu_requests import check_one_kind, parse_gpu_request
 from relaunch_local.ecs.rules.query_language import ExpressionError, parse_expression
@@ -12,20 +11,20 @@ from relaunch_local.ecs.rules.requirements import host_port, parse_cpu_units, pa
 
 MAX_CONSTRAINTS = 10
 MAX_TAGS = 50
-_FAMILY = re.compile(r"^[A-Za-z0-9_-]{1,255}$")
+NAME = re.compile(r"^[A-Za-z0-9_-]{1,255}$")
 _NETWORK_MODES = ("bridge", "host", "awsvpc", "none")
 _AWSLOGS_OPTIONS = ("awslogs-group", "awslogs-region")
 
 
 def check_definition(request: Mapping[str, Any]) -> None:
-    """Refuse a request that ECS would refuse.
+    """Validate a RegisterTaskDefinition request.
 
     Raises:
         EcsError: ClientException.
     """
     family = request["family"]
     refuse_as_client(
-        not _FAMILY.match(family),
+        not NAME.match(family),
         "Family contains invalid characters; up to 255 letters, numbers, underscores and hyphens are allowed.",
     )
     mode = request.get("networkMode", "bridge")
@@ -38,7 +37,7 @@ def check_definition(request: Mapping[str, Any]) -> None:
 
 
 def check_tags(tags: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse too many tags, the same key twice, and AWS's own prefix."""
+    """Raise ClientException for too many tags, duplicate keys, invalid lengths or the prefix `aws:`."""
     keys = [tag.get("key", "") for tag in tags]
     refuse_as_client(len(keys) > MAX_TAGS, f"The number of tags cannot be more than {MAX_TAGS}.")
     refuse_as_client(len(set(keys)) < len(keys), "Tags contain a duplicate key.")
@@ -66,7 +65,7 @@ def _check_constraints(constraints: Sequence[Mapping[str, Any]]) -> None:
             refuse_as_client(True, f"Invalid placement constraint expression: {error}")
 
 
-def _check_containers(containers: Sequence[JsonObject], mode: str, *, has_task_memory: bool) -> None:
+def _check_containers(containers: Sequence[Mapping[str, Any]], mode: str, *, has_task_memory: bool) -> None:
     refuse_as_client(not containers, "Container list cannot be empty.")
     names = [container.get("name", "") for container in containers]
     refuse_as_client(len(set(names)) < len(names), "Container names must be unique.")
@@ -85,9 +84,9 @@ def _check_containers(containers: Sequence[JsonObject], mode: str, *, has_task_m
     refuse_as_client(len(set(taken)) < len(taken), "A host port is mapped twice.")
 
 
-def _check_container(container: JsonObject, names: Sequence[str], *, has_task_memory: bool) -> None:
+def _check_container(container: Mapping[str, Any], names: Sequence[str], *, has_task_memory: bool) -> None:
     name = container.get("name", "")
-    refuse_as_client(not _FAMILY.match(name), "Container.name should be 1 to 255 letters, numbers, _ and -.")
+    refuse_as_client(not NAME.match(name), "Container.name should be 1 to 255 letters, numbers, _ and -.")
     refuse_as_client(not container.get("image"), "Container.image should not be null or empty.")
     _check_memory(container, name, has_task_memory=has_task_memory)
     _check_resources(container, name)
@@ -101,7 +100,7 @@ def _check_container(container: JsonObject, names: Sequence[str], *, has_task_me
     )
 
 
-def _check_memory(container: JsonObject, name: str, *, has_task_memory: bool) -> None:
+def _check_memory(container: Mapping[str, Any], name: str, *, has_task_memory: bool) -> None:
     memory, reservation = container.get("memory"), container.get("memoryReservation")
     refuse_as_client(
         not (has_task_memory or memory or reservation),
@@ -114,7 +113,7 @@ def _check_memory(container: JsonObject, name: str, *, has_task_memory: bool) ->
     )
 
 
-def _check_resources(container: JsonObject, name: str) -> None:
+def _check_resources(container: Mapping[str, Any], name: str) -> None:
     requirements = container.get("resourceRequirements", ())
     refuse_as_client(
         any(each.get("type") == "NeuronDevice" for each in requirements),
@@ -140,7 +139,7 @@ def _check_sharing(request: Mapping[str, Any]) -> None:
     )
 
 
-def _check_ports(container: JsonObject, mode: str) -> None:
+def _check_ports(container: Mapping[str, Any], mode: str) -> None:
     for mapping in container.get("portMappings", ()):
         ports = (mapping.get("containerPort", 0), mapping.get("hostPort", 0))
         refuse_as_client(any(not 0 <= port <= 65_535 for port in ports), "A port is a number up to 65535.")

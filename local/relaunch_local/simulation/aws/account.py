@@ -198,7 +198,7 @@ class Cloud:
         if function != "observe_capacity" or "Interruption Warning" not in body:
             return
         instance_id = json.loads(body)["detail"]["instance-id"]
-        host = self.simulator.machines.hosts.get(instance_id)
+        host = self.simulator.instances.by_id.get(instance_id)
         tasks = host.tasks.values() if host is not None and host.is_alive else ()
         seen = [
             task.arn

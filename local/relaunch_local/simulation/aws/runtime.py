@@ -8,7 +8,7 @@ from typing import Any
 from greenlet import getcurrent, greenlet
 
 from relaunch_local.ecs import Clock
-from relaunch_local.ecs.engine.clock import Timer
+from relaunch_local.ecs.clock import Timer
 from relaunch_local.simulation.aws.sqs import Message
 from relaunch_local.simulation.faults.chance import Chance
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from relaunch_local.stack.build import REPOSITORY
+from relaunch_local.repository import REPOSITORY
 
 ACCOUNT = "111122223333"
 REGION = "us-east-1"

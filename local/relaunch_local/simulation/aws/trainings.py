@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from relaunch_local.ecs import Clock, ProcessSpec
-from relaunch_local.ecs.engine.clock import Timer
-from relaunch_local.ecs.engine.model import ProcessHandle
-from relaunch_local.ecs.processes.port import SIGKILL_EXIT, SIGTERM_EXIT
+from relaunch_local.ecs.clock import Timer
+from relaunch_local.ecs.processes.port import SIGKILL_EXIT, SIGTERM_EXIT, ProcessHandle
 from relaunch_local.simulation.aws.s3 import Checkpoint, ObjectStore, manifest_of
 from relaunch_local.simulation.faults.chance import Chance
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from relaunch_local.ecs import Purchase, SpotPrice
-from relaunch_local.ecs.engine.model import Host
+from relaunch_local.ecs.engine.model import Instance
 from relaunch_local.simulation.aws.account import Cloud
 
 # A client token lives for an hour after its task has stopped, which such a task does some minutes after it was made.
@@ -45,14 +45,14 @@ class AvailableOfferings:
     def calm_down(self) -> None:
         """Give back everything that was taken."""
         simulator = self._simulator
-        simulator.machines.capacity.clear()
+        simulator.instances.capacity.clear()
         simulator.scheduler.provisioning_quota = 500
         self._give_back_bucket()
         if self._cloud.delayed_ecs.answers_lost_until is not None:
             self._cloud.delayed_ecs.answers_lost_until = self._cloud.clock.now()
         self._cloud.bus.held_until = None
-        for host in list(simulator.machines.hosts.values()):
-            simulator.machines.set_agent(host, connected=True)
+        for host in list(simulator.instances.by_id.values()):
+            simulator.instances.set_agent(host, connected=True)
 
     def _later(self) -> None:
         self._cloud.clock.call_later(self._dice.uniform(60.0, 900.0), self._act)
@@ -79,10 +79,10 @@ class AvailableOfferings:
             self._cloud.clock.call_later(dice.uniform(3.0, 9.0), self._lose_newest)
 
     def _lose_newest(self) -> None:
-        hosts = [host for host in self._simulator.machines.hosts.values() if host.is_alive and host.tasks]
+        hosts = [host for host in self._simulator.instances.by_id.values() if host.is_alive and host.tasks]
         if hosts and self._cloud.chance.strikes("machine-lost-without-warning", 2.0, site="stall"):
             newest = max(hosts, key=lambda host: max(task.created_at for task in host.tasks.values()))
-            self._simulator.machines.terminate(newest)
+            self._simulator.instances.terminate(newest)
 
     def _lose_unheard(self, task_arn: str) -> None:
         """A task that nobody heard of is gone soon, and its client token before RunTask is answered again."""
@@ -91,13 +91,13 @@ class AvailableOfferings:
             self._cloud.clock.call_later(dice.uniform(60.0, 400.0), lambda: self._lose_machine_of(task_arn))
 
     def _lose_machine_of(self, task_arn: str) -> None:
-        for host in list(self._simulator.machines.hosts.values()):
+        for host in list(self._simulator.instances.by_id.values()):
             is_its = host.is_alive and any(task.arn == task_arn for task in host.tasks.values())
             if is_its and self._cloud.chance.strikes("machine-lost-without-warning", 2.0, site="unheard"):
-                self._simulator.machines.terminate(host)
+                self._simulator.instances.terminate(host)
 
-    def _machine(self, *, is_busy: bool = True) -> Host | None:
-        alive = [host for host in self._simulator.machines.hosts.values() if host.is_alive and host.is_registered]
+    def _machine(self, *, is_busy: bool = True) -> Instance | None:
+        alive = [host for host in self._simulator.instances.by_id.values() if host.is_alive and host.is_registered]
         busy = [host for host in alive if host.tasks] if is_busy else alive
         return self._dice.choice(busy or alive) if alive else None
 
@@ -115,7 +115,7 @@ class AvailableOfferings:
         rebalance_first = self._dice.random() < 0.2
 
         def interrupt() -> None:
-            self._simulator.machines.interrupt(host, lead_seconds, rebalance_first=rebalance_first)
+            self._simulator.instances.interrupt(host, lead_seconds, rebalance_first=rebalance_first)
 
         if self._cloud.chance.stream("interruptions/cancel").random() < 0.1:
             self._cloud.clock.call_later(self._dice.uniform(1.0, 40.0), self._cancel)
@@ -132,13 +132,13 @@ class AvailableOfferings:
         if host is None:
             return ""
         self._gone.append(host.instance_id)
-        self._simulator.machines.terminate(host)
+        self._simulator.instances.terminate(host)
         return host.instance_id
 
     def _recommend(self) -> str:
         host = self._machine()
         if host is not None:
-            self._simulator.machines.recommend_rebalance(host)
+            self._simulator.instances.recommend_rebalance(host)
         return host.instance_id if host else ""
 
     def _warn_late(self) -> str:
@@ -169,9 +169,9 @@ class AvailableOfferings:
         host = self._machine()
         if host is None:
             return ""
-        self._simulator.machines.set_agent(host, connected=False)
+        self._simulator.instances.set_agent(host, connected=False)
         back = self._dice.uniform(10.0, 900.0)
-        self._cloud.clock.call_later(back, lambda: self._simulator.machines.set_agent(host, connected=True))
+        self._cloud.clock.call_later(back, lambda: self._simulator.instances.set_agent(host, connected=True))
         return f"{host.instance_id} for {back:.0f} s"
 
     def _change_capacity(self) -> str:

@@ -266,7 +266,7 @@ class LoadCloud(Cloud):
         # What was written is told to the invariants; kept, it would be most of the memory.
         if isinstance(self.stores, InMemoryStores):
             self.stores.jobs.decisions = deque(maxlen=0)
-        hosts = self.simulator.clusters.get(CLUSTER).hosts
+        hosts = self.simulator.clusters.get(CLUSTER).container_instances
         self.clock.run_until(lambda: len(hosts) >= scenario.group_least)
 
     @property

@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 from rich.console import Console, RenderableType
 
-from relaunch_local.demo.drawings import describe_bill, draw_course, draw_endings, draw_run_task, elide
-from relaunch_local.demo.outcome import Ending
+from relaunch_local.demo.drawings import describe_bill, draw_loss_curve, draw_results, draw_run_task, elide
+from relaunch_local.demo.outcome import JobResult
 
 RUN_TASK: dict[str, Any] = {
     "taskDefinition": "arn:aws:ecs:eu-central-1:111122223333:task-definition/trainer:11",
@@ -56,23 +56,23 @@ def test_a_request_without_options_is_shown_too() -> None:
     assert len(draw(draw_run_task(bare, 76))) == 5
 
 
-def test_the_course_of_a_job_is_one_line_over_all_attempts() -> None:
-    course = {step: (1 if step <= 60 else 2, 1 / step) for step in range(1, 141)}
-    text = draw_course(course, 60)
+def test_the_loss_curve_is_one_line_over_all_attempts() -> None:
+    curve = {step: (1 if step <= 60 else 2, 1 / step) for step in range(1, 141)}
+    text = draw_loss_curve(curve, 60)
 
     assert text.plain.startswith("loss 1.0000 █")
     assert text.plain.endswith("▁ 0.0071")
     assert len(text.plain) == 60
     assert {span.style for span in text.spans} == {"cyan", "green"}
-    assert draw_course({}, 60).plain == "no step yet"
+    assert draw_loss_curve({}, 60).plain == "no step yet"
 
 
-def test_endings_fit_into_80_columns() -> None:
-    endings = [
-        Ending("push", "demo-n34chin7ew4l", 55, 0, 0.009898, "8b"),
-        Ending("upload", "demo-epmtqk44yat2", 40, 13, 0.009898, "8b"),
+def test_results_fit_into_80_columns() -> None:
+    results = [
+        JobResult("push", "demo-n34chin7ew4l", 55, 0, 0.009898, "8b"),
+        JobResult("upload", "demo-epmtqk44yat2", 40, 13, 0.009898, "8b"),
     ]
-    heading, push, upload = draw(draw_endings(endings))
+    heading, push, upload = draw(draw_results(results))
 
     assert heading.split() == ["STARTED", "BY", "JOB", "MACHINE", "TAKEN", "RESUMED", "AGAIN", "LOSS"]
     assert "with a warning" in push

@@ -30,7 +30,7 @@ class TestScreen:
     def test_without_a_terminal_nothing_moves(self) -> None:
         out = io.StringIO()
         screen = screen_on(Console(file=out, width=40))
-        with screen.moving("waiting") as change:
+        with screen.status_line("waiting") as change:
             change(Text("still waiting"))
 
         assert not screen.is_live
@@ -39,7 +39,7 @@ class TestScreen:
     def test_on_a_terminal_what_moves_is_gone_afterwards(self) -> None:
         out = io.StringIO()
         screen = screen_on(Console(file=out, width=40, force_terminal=True))
-        with screen.moving("waiting") as change:
+        with screen.status_line("waiting") as change:
             change("still waiting")
         cleared = "\x1b[2K"
 
@@ -50,7 +50,7 @@ class TestScreen:
     def test_chapters_are_numbered(self) -> None:
         out = io.StringIO()
         screen = screen_on(Console(file=out, width=40))
-        screen.chapter("A push")
-        screen.chapter("An upload")
+        screen.heading("A push")
+        screen.heading("An upload")
 
         assert out.getvalue() == "\n 1  A push\n\n 2  An upload\n"

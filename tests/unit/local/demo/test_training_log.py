@@ -1,10 +1,10 @@
-from relaunch_local.demo.training_log import BLOCKS, TrainingLog, draw_losses, thin_out
+from relaunch_local.demo.training_log import BLOCKS, TrainingLog, draw_losses, sample_evenly
 
 
 def log_of(*lines: tuple[int, str]) -> TrainingLog:
     log = TrainingLog()
     for attempt, line in lines:
-        log.take(attempt, line)
+        log.add_line(attempt, line)
     return log
 
 
@@ -29,7 +29,7 @@ class TestTrainingLog:
             (1, '{"event": "step", "step": 2, "loss": 0.3}'),
         )
 
-        assert log.course() == {1: (1, 0.5), 2: (2, 0.2)}
+        assert log.loss_curve() == {1: (1, 0.5), 2: (2, 0.2)}
 
     def test_an_attempt_starts_from_the_step_it_resumed(self) -> None:
         log = log_of((2, '{"event": "resumed", "step": 40}'))
@@ -54,5 +54,5 @@ class TestDrawing:
         assert draw_losses([]) == ""
 
     def test_thinning_keeps_both_ends_and_leaves_few_values_alone(self) -> None:
-        assert thin_out(range(100), 4) == [0, 33, 66, 99]
-        assert thin_out([1, 2], 4) == [1, 2]
+        assert sample_evenly(range(100), 4) == [0, 33, 66, 99]
+        assert sample_evenly([1, 2], 4) == [1, 2]

@@ -1,8 +1,8 @@
 import pytest
 
-from fakes.ecs_region import EcsWorld
+from fakes.simulated_region import SimulatedRegion
 
 
 @pytest.fixture
-def world() -> EcsWorld:
-    return EcsWorld()
+def region() -> SimulatedRegion:
+    return SimulatedRegion()

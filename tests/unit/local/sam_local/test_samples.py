@@ -1,15 +1,10 @@
-"""What `make sam-local` is made of, as far as it needs no container."""
-
-import socket
-import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from relaunch_local.sam_local.forwarding import forwarded
+from relaunch_local.repository import REPOSITORY
 from relaunch_local.sam_local.samples import FUNCTIONS, is_handled, samples
-from relaunch_local.stack.build import REPOSITORY
 
 
 def test_every_sample_of_an_invocation_is_invoked() -> None:
@@ -45,23 +40,3 @@ def test_every_function_of_the_template_is_invoked() -> None:
 )
 def test_an_answer_is_good_when_the_function_did_what_it_was_asked(sample: str, answer: Any, handled: bool) -> None:
     assert is_handled(Path(f"events/{sample}.json"), answer) == handled
-
-
-def test_what_listens_on_loopback_is_reached_by_way_of_another_address() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def answer_once() -> None:
-            connection, _ = server.accept()
-            with connection:
-                connection.sendall(connection.recv(100).upper())
-
-        answering = threading.Thread(target=answer_once)
-        answering.start()
-        with forwarded(f"http://127.0.0.1:{server.getsockname()[1]}", "127.0.0.2") as url:
-            host, _, port = url.removeprefix("http://").partition(":")
-            with socket.create_connection((host, int(port))) as client:
-                client.sendall(b"ping")
-                received = client.recv(100)
-        answering.join()
-
-    assert (host, received) == ("127.0.0.2", b"PING")

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from relaunch_local.stack.forwarder import Disorder, EventPump
+from relaunch_local.stack.forwarder import DeliveryFaults, EventForwarder
 
 
 class RecordingTargets:
-    """Keeps what is delivered, and fails for the events it is told to."""
+    """Records delivered events; delivery of `failing` events raises an error."""
 
     def __init__(self, failing: frozenset[str] = frozenset()) -> None:
         self.delivered: list[str] = []
@@ -23,19 +23,19 @@ class RecordingTargets:
         self.delivered.append(event["id"])
 
 
-def pumped(targets: RecordingTargets, disorder: Disorder, count: int = 20) -> list[str]:
-    with closing(EventPump(targets, disorder)) as pump:
+def forward(targets: RecordingTargets, delivery_faults: DeliveryFaults, count: int = 20) -> list[str]:
+    with closing(EventForwarder(targets, delivery_faults)) as forwarder:
         for number in range(count):
-            pump.publish({"id": str(number), "detail-type": "test"})
+            forwarder.publish({"id": str(number), "detail-type": "test"})
     return targets.delivered
 
 
 def test_events_arrive_once_and_in_order_when_nothing_is_disordered() -> None:
-    assert pumped(RecordingTargets(), Disorder()) == [str(number) for number in range(20)]
+    assert forward(RecordingTargets(), DeliveryFaults()) == [str(number) for number in range(20)]
 
 
 def test_duplicated_events_arrive_twice() -> None:
-    delivered = Counter(pumped(RecordingTargets(), Disorder(duplicated=1.0)))
+    delivered = Counter(forward(RecordingTargets(), DeliveryFaults(duplicated=1.0)))
 
     assert set(delivered.values()) == {2}
     assert len(delivered) == 20
@@ -44,7 +44,7 @@ def test_duplicated_events_arrive_twice() -> None:
 def test_reordered_events_all_arrive_but_after_later_ones() -> None:
     in_order = [str(number) for number in range(20)]
 
-    delivered = pumped(RecordingTargets(), Disorder(reordered=0.5, seed=7))
+    delivered = forward(RecordingTargets(), DeliveryFaults(reordered=0.5, seed=7))
 
     assert sorted(delivered) == sorted(in_order)
     assert delivered != in_order
@@ -52,13 +52,13 @@ def test_reordered_events_all_arrive_but_after_later_ones() -> None:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_same_seed_duplicates_the_same_events(seed: int) -> None:
-    disorder = Disorder(duplicated=0.3, seed=seed)
+    delivery_faults = DeliveryFaults(duplicated=0.3, seed=seed)
 
-    assert pumped(RecordingTargets(), disorder) == pumped(RecordingTargets(), disorder)
+    assert forward(RecordingTargets(), delivery_faults) == forward(RecordingTargets(), delivery_faults)
 
 
 def test_an_event_that_cannot_be_delivered_does_not_stop_the_others() -> None:
-    assert pumped(RecordingTargets(frozenset({"1"})), Disorder(), count=3) == ["0", "2"]
+    assert forward(RecordingTargets(frozenset({"1"})), DeliveryFaults(), count=3) == ["0", "2"]
 
 
 def test_publishing_does_not_wait_for_the_delivery() -> None:
@@ -70,8 +70,8 @@ def test_publishing_does_not_wait_for_the_delivery() -> None:
             super().deliver(event)
 
     targets = SlowTargets()
-    with closing(EventPump(targets)) as pump:
-        pump.publish({"id": "0", "detail-type": "test"})
+    with closing(EventForwarder(targets)) as forwarder:
+        forwarder.publish({"id": "0", "detail-type": "test"})
         delivered_before = list(targets.delivered)
         released.set()
 

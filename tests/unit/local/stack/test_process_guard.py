@@ -38,16 +38,16 @@ def is_alive(process: int) -> bool:
     return state != "Z"
 
 
-def becomes(condition: Callable[[], bool], patience_seconds: float = 30.0) -> bool:
-    """Whether a condition comes true; SIGKILL takes effect a little later than it is sent."""
-    deadline = time.monotonic() + patience_seconds
+def becomes(condition: Callable[[], bool], timeout_seconds: float = 30.0) -> bool:
+    """Return whether a condition becomes true; SIGKILL takes effect with a delay."""
+    deadline = time.monotonic() + timeout_seconds
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.01)
     return condition()
 
 
 def processes_in(log: Path) -> list[int]:
-    """The process ids that a lasting command has written."""
+    """Return the process ids that a running command has written."""
     assert becomes(lambda: log.exists() and log.read_text().endswith("\n"))
     return [int(word) for word in log.read_text().split()]
 
@@ -72,7 +72,7 @@ def test_stopping_ends_the_command_and_what_it_started_and_removes_its_folder(fo
 
 
 @pytest.mark.parametrize("code", [0, 3])
-def test_a_command_that_ends_by_itself_tells_its_code_and_leaves_its_folder(folder: Path, code: int) -> None:
+def test_a_command_that_ends_by_itself_has_its_exit_code_and_keeps_its_folder(folder: Path, code: int) -> None:
     process = start_guarded(
         [sys.executable, "-I", "-S", "-c", f"raise SystemExit({code})"],
         environment={},

@@ -7,7 +7,7 @@ import pytest
 
 from fakes.builders import NOW
 from fakes.clock import FakeClock
-from fakes.ecs_region import EcsWorld, container
+from fakes.simulated_region import SimulatedRegion, container
 from relaunch.adapters.aws.ecs.derived_revisions import RESPONSE_ONLY_MEMBERS, EcsRegistry
 from relaunch.core.launches.derived_revision import DERIVED_FROM, RevisionChanges, TaskDefinition, derive
 from relaunch.core.selection.neuron_devices import FIRST_PORT, NeuronClaim
@@ -41,7 +41,7 @@ def test_all_that_ecs_describes_can_be_registered_but_what_we_leave_out() -> Non
 
 
 def test_a_derived_revision_keeps_every_member_of_its_source() -> None:
-    deps = EcsWorld()
+    deps = SimulatedRegion()
     main = container(
         image="trainer:latest", stopTimeout=90, ulimits=[{"name": "memlock", "softLimit": -1, "hardLimit": -1}]
     )
@@ -65,7 +65,7 @@ def test_a_derived_revision_keeps_every_member_of_its_source() -> None:
 
 
 def test_a_source_that_was_deregistered_meanwhile_is_still_read() -> None:
-    deps = EcsWorld()
+    deps = SimulatedRegion()
     arn = deps.register("trainer")["taskDefinitionArn"]
     deps.ecs.deregister_task_definition(taskDefinition=arn)
 
@@ -73,7 +73,7 @@ def test_a_source_that_was_deregistered_meanwhile_is_still_read() -> None:
 
 
 def test_a_source_is_read_from_ecs_once() -> None:
-    deps = EcsWorld()
+    deps = SimulatedRegion()
     arn = deps.register("trainer")["taskDefinitionArn"]
     registry = EcsRegistry(deps.ecs)
 
@@ -82,7 +82,7 @@ def test_a_source_is_read_from_ecs_once() -> None:
 
 
 def test_tags_that_aws_gave_are_not_given_again() -> None:
-    deps = EcsWorld()
+    deps = SimulatedRegion()
     arn = deps.register("trainer")["taskDefinitionArn"]
     deps.simulator.definitions.tags[arn] = [{"key": "aws:cloudformation:stack-name", "value": "x"}]
 
@@ -90,7 +90,7 @@ def test_tags_that_aws_gave_are_not_given_again() -> None:
 
 
 def test_a_throttled_registration_is_transient_and_goes_through_later() -> None:
-    deps = EcsWorld()
+    deps = SimulatedRegion()
     registry = EcsRegistry(deps.ecs)
     definition = TaskDefinition(
         "trainer--0123456789abcdef", {"containerDefinitions": [container()]}, {DERIVED_FROM: "x"}
@@ -105,7 +105,7 @@ def test_a_throttled_registration_is_transient_and_goes_through_later() -> None:
 
 
 def test_registrations_beyond_the_burst_are_transient() -> None:
-    deps = EcsWorld()
+    deps = SimulatedRegion()
     registry = EcsRegistry(deps.ecs)
     outcomes = []
     for number in range(25):
@@ -121,7 +121,7 @@ def test_registrations_beyond_the_burst_are_transient() -> None:
 
 
 def test_a_refused_registration_is_permanent_and_says_why() -> None:
-    deps = EcsWorld()
+    deps = SimulatedRegion()
     taken = container(portMappings=[{"containerPort": FIRST_PORT, "hostPort": FIRST_PORT}])
     arn = deps.register("trainer", taken)["taskDefinitionArn"]
     registry = EcsRegistry(deps.ecs)
@@ -139,7 +139,7 @@ def test_content_that_botocore_does_not_know_is_permanent() -> None:
 
 
 def test_a_revision_that_somebody_else_deregisters_first_is_not_counted() -> None:
-    deps = EcsWorld()
+    deps = SimulatedRegion()
     registry = EcsRegistry(deps.ecs)
     definition = TaskDefinition(
         "trainer--0123456789abcdef", {"containerDefinitions": [container()]}, {DERIVED_FROM: "x"}
@@ -153,7 +153,7 @@ def test_a_revision_that_somebody_else_deregisters_first_is_not_counted() -> Non
 
 
 def test_a_definition_that_may_not_be_read_is_permanent_and_not_taken_for_gone() -> None:
-    deps = EcsWorld()
+    deps = SimulatedRegion()
     denied = Fault(FaultMoment.BEFORE, "AccessDeniedException", "no identity-based policy allows it")
     deps.simulator.faults.fail_next("DescribeTaskDefinition", 1, denied)
 
@@ -167,7 +167,7 @@ class TestLaunchesOfOneDefinition:
     MINUTE = timedelta(minutes=1)
 
     def test_one_question_serves_all_of_a_minute(self) -> None:
-        deps, clock = EcsWorld(), FakeClock(NOW)
+        deps, clock = SimulatedRegion(), FakeClock(NOW)
         registry = EcsRegistry(deps.ecs, clock)
         arn = registry.register(DERIVED)
         asked = len(deps.simulator.requests)
@@ -179,7 +179,7 @@ class TestLaunchesOfOneDefinition:
         assert len(deps.simulator.requests) == asked + 2
 
     def test_that_there_is_none_is_never_an_old_answer(self) -> None:
-        deps = EcsWorld()
+        deps = SimulatedRegion()
         registry = EcsRegistry(deps.ecs, FakeClock(NOW))
         assert registry.find_active(DERIVED.family, self.MINUTE) is None
 
@@ -188,7 +188,7 @@ class TestLaunchesOfOneDefinition:
         assert registry.find_active(DERIVED.family, self.MINUTE) == arn
 
     def test_who_asks_for_the_present_state_gets_it_and_so_does_everybody_after(self) -> None:
-        deps = EcsWorld()
+        deps = SimulatedRegion()
         registry = EcsRegistry(deps.ecs, FakeClock(NOW))
         arn = registry.register(DERIVED)
         assert registry.find_active(DERIVED.family, self.MINUTE) == arn

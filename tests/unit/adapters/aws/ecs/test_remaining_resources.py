@@ -1,16 +1,16 @@
-from fakes.ecs_region import EcsWorld, container
+from fakes.simulated_region import SimulatedRegion, container
 from relaunch.adapters.aws.ecs.remaining_resources import read_remaining_resources
 from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.core.selection.neuron_devices import FIRST_PORT, RemainingResources
 
 
-def with_machine() -> tuple[EcsWorld, EcsTarget]:
+def with_machine() -> tuple[SimulatedRegion, EcsTarget]:
     """A provider's machine with a task on it that takes a port."""
-    deps = EcsWorld()
-    deps.provider(max_size=1)
-    deps.register("train", container(portMappings=[{"containerPort": FIRST_PORT, "hostPort": FIRST_PORT}]))
-    deps.wait_for(deps.run_one("g5-spot"), "RUNNING")
-    return deps, EcsTarget(deps.ecs, "c")
+    region = SimulatedRegion()
+    region.provider(max_size=1)
+    region.register("train", container(portMappings=[{"containerPort": FIRST_PORT, "hostPort": FIRST_PORT}]))
+    region.wait_for(region.run_one("g5-spot"), "RUNNING")
+    return region, EcsTarget(region.ecs, "c")
 
 
 def test_remaining_resources_exclude_those_of_tasks_and_the_agent() -> None:
@@ -25,12 +25,12 @@ def test_remaining_resources_exclude_those_of_tasks_and_the_agent() -> None:
 
 
 def test_instances_of_other_types_and_providers_and_draining_ones_are_ignored() -> None:
-    deps, target = with_machine()
+    region, target = with_machine()
 
     assert target.find_remaining_resources("g6.xlarge", "g5-spot") == []
     assert target.find_remaining_resources("g5.xlarge", "another") == []
-    (host,) = deps.simulator.clusters.get("c").hosts.values()
-    deps.ecs.update_container_instances_state(cluster="c", containerInstances=[host.arn], status="DRAINING")
+    (host,) = region.simulator.clusters.get("c").container_instances.values()
+    region.ecs.update_container_instances_state(cluster="c", containerInstances=[host.arn], status="DRAINING")
     assert target.find_remaining_resources("g5.xlarge", "g5-spot") == []
 
 

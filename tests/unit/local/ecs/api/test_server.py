@@ -10,7 +10,7 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError, ConnectionClosedError
 
-from fakes.ecs_region import INSTANCE_TYPES, container
+from fakes.simulated_region import INSTANCE_TYPES, container
 from relaunch_local.ecs import (
     AutoScalingGroup,
     Clock,
@@ -28,7 +28,7 @@ from relaunch_local.ecs import (
 
 @dataclass
 class Served:
-    """A simulator under a virtual clock, behind HTTP."""
+    """A simulator under a virtual clock, served over HTTP."""
 
     simulator: EcsSimulator
     server: EcsServer
@@ -95,13 +95,13 @@ def test_boto3_takes_a_task_through_its_life(served: Served) -> None:
     served.advance(200)
 
     running = served.ecs.describe_tasks(cluster="c", tasks=[arn])["tasks"][0]
-    (host_arn,) = served.ecs.list_container_instances(cluster="c")["containerInstanceArns"]
+    (instance_arn,) = served.ecs.list_container_instances(cluster="c")["containerInstanceArns"]
     served.ecs.stop_task(cluster="c", task=arn, reason="enough")
     served.advance(60)
     stopped = served.ecs.describe_tasks(cluster="c", tasks=[arn])["tasks"][0]
 
     assert running["lastStatus"] == "RUNNING"
-    assert running["containerInstanceArn"] == host_arn
+    assert running["containerInstanceArn"] == instance_arn
     assert running["startedAt"].timestamp() > running["createdAt"].timestamp() > 0
     assert (stopped["stopCode"], stopped["stoppedReason"], stopped["containers"][0]["exitCode"]) == (
         "UserInitiated",
@@ -121,7 +121,7 @@ def test_errors_are_botocores_own_classes(served: Served) -> None:
     assert caught.value.response["resourceIds"] == served.ecs.list_tasks(cluster="c")["taskArns"]
 
 
-def test_a_stranger_is_denied(served: Served) -> None:
+def test_an_unknown_caller_is_denied(served: Served) -> None:
     stranger = client("ecs", served.server.url, "AKIASTRANGER")
 
     with pytest.raises(stranger.exceptions.AccessDeniedException):

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from fakes.ecs_region import EcsWorld
+from fakes.simulated_region import SimulatedRegion
 from relaunch_local.ecs import EcsError, Permission, PolicyAuthorizer
 
 CLUSTER = "arn:aws:ecs:us-east-1:111122223333:cluster/c"
@@ -71,10 +71,10 @@ def test_an_unknown_caller_may_do_nothing() -> None:
     assert not PolicyAuthorizer({})(Permission("k", "ecs:RunTask", "r"))
 
 
-def launcher(*statements: dict[str, Any]) -> EcsWorld:
-    world = EcsWorld(authorize=PolicyAuthorizer({"AKIATEST": [{"Statement": list(statements)}]}))
-    world.provider()
-    return world
+def launcher(*statements: dict[str, Any]) -> SimulatedRegion:
+    region = SimulatedRegion(authorize=PolicyAuthorizer({"AKIATEST": [{"Statement": list(statements)}]}))
+    region.provider()
+    return region
 
 
 ON_CLUSTER = {"Condition": {"ArnEquals": {"ecs:cluster": CLUSTER}}}
@@ -83,31 +83,31 @@ RUN = allow("ecs:RunTask", f"{DEFINITION}/train:*", **ON_CLUSTER)
 
 
 def test_a_launcher_with_just_its_permissions_may_launch() -> None:
-    world = launcher(REGISTER, RUN)
-    world.register()
-    world.register("other")
+    region = launcher(REGISTER, RUN)
+    region.register()
+    region.register("other")
 
-    assert world.run("g5-spot")["tasks"]
+    assert region.run("g5-spot")["tasks"]
     with pytest.raises(ClientError, match=r"AccessDenied.*ecs:RunTask.*other:1"):
-        world.run("g5-spot", taskDefinition="other")
-    assert len(world.simulator.clusters.get("c").tasks) == 1
+        region.run("g5-spot", taskDefinition="other")
+    assert len(region.simulator.clusters.get("c").tasks) == 1
 
 
 def test_another_cluster_is_denied() -> None:
-    world = launcher(REGISTER, RUN)
-    world.simulator.clusters.create({"clusterName": "d"})
-    world.register()
+    region = launcher(REGISTER, RUN)
+    region.simulator.clusters.create({"clusterName": "d"})
+    region.register()
 
     with pytest.raises(ClientError, match="AccessDenied"):
-        world.ecs.run_task(cluster="d", taskDefinition="train")
+        region.ecs.run_task(cluster="d", taskDefinition="train")
 
 
 def test_tags_need_a_permission_of_their_own() -> None:
-    world = launcher(REGISTER, RUN)
-    world.register()
+    region = launcher(REGISTER, RUN)
+    region.register()
 
     with pytest.raises(ClientError, match="ecs:TagResource"):
-        world.run("g5-spot", tags=[{"key": "a", "value": "b"}])
+        region.run("g5-spot", tags=[{"key": "a", "value": "b"}])
 
 
 def test_tags_of_a_definition_need_it_at_registration_and_where_tasks_inherit_them() -> None:
@@ -115,25 +115,25 @@ def test_tags_of_a_definition_need_it_at_registration_and_where_tasks_inherit_th
 
     with pytest.raises(ClientError, match=r"ecs:TagResource on resource: .*task-definition/train:"):
         launcher(REGISTER, RUN).register(tags=tags)
-    world = launcher(REGISTER, RUN, allow("ecs:TagResource", f"{DEFINITION}/*"))
-    world.register(tags=tags)
-    assert world.run("g5-spot")["tasks"]
+    region = launcher(REGISTER, RUN, allow("ecs:TagResource", f"{DEFINITION}/*"))
+    region.register(tags=tags)
+    assert region.run("g5-spot")["tasks"]
     with pytest.raises(ClientError, match=r"ecs:TagResource on resource: .*task/c/"):
-        world.run("g5-spot", propagateTags="TASK_DEFINITION")
+        region.run("g5-spot", propagateTags="TASK_DEFINITION")
 
 
 def test_a_role_needs_to_be_passed_at_registration_and_at_launch() -> None:
     role = "arn:aws:iam::111122223333:role/relaunch/trainer"
-    world = launcher(REGISTER, RUN)
+    region = launcher(REGISTER, RUN)
 
     with pytest.raises(ClientError, match="iam:PassRole"):
-        world.register(taskRoleArn=role)
-    world.simulator.definitions.register(
+        region.register(taskRoleArn=role)
+    region.simulator.definitions.register(
         {"family": "train", "taskRoleArn": role, "containerDefinitions": [{"name": "m", "image": "i", "memory": 64}]},
         registered_by="somebody",
     )
     with pytest.raises(ClientError, match=f"iam:PassRole on resource: {role}"):
-        world.run("g5-spot")
+        region.run("g5-spot")
 
     passing = launcher(REGISTER, RUN, allow("iam:PassRole", "arn:aws:iam::*:role/relaunch/*"))
     passing.register(taskRoleArn=role)
@@ -169,15 +169,15 @@ def test_each_action_is_asked_for_with_its_resource(method: str, request_: dict[
         asked.append(permission)
         return False
 
-    world = EcsWorld(authorize=refuse_all)
+    region = SimulatedRegion(authorize=refuse_all)
 
     with pytest.raises(ClientError, match="AccessDenied"):
-        getattr(world.ecs, method)(**request_)
+        getattr(region.ecs, method)(**request_)
     assert [each.resource for each in asked] == [resource]
 
 
 def test_ec2_refuses_with_its_own_code() -> None:
-    world = launcher()
+    region = launcher()
 
     with pytest.raises(EcsError, match="UnauthorizedOperation"):
-        world.simulator.call_ec2("DescribeInstances", {}, access_key="AKIATEST")
+        region.simulator.call_ec2("DescribeInstances", {}, access_key="AKIATEST")

@@ -3,29 +3,29 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from fakes.ecs_region import EcsWorld, container
+from fakes.simulated_region import SimulatedRegion, container
 from relaunch_local.ecs import Purchase, Script, Timing
 
 HOUR = 3_600
 
 
-def never_ends(world: EcsWorld) -> None:
-    world.script = lambda _spec: Script(runtime_seconds=None)
+def never_ends(region: SimulatedRegion) -> None:
+    region.script = lambda _spec: Script(runtime_seconds=None)
 
 
 @pytest.fixture
-def running(world: EcsWorld) -> EcsWorld:
-    world.register()
-    world.instance("g5.12xlarge")
-    never_ends(world)
-    return world
+def running(region: SimulatedRegion) -> SimulatedRegion:
+    region.register()
+    region.instance("g5.12xlarge")
+    never_ends(region)
+    return region
 
 
-def token_run(world: EcsWorld, **members: Any) -> str:
-    return world.run_one(clientToken="job-1-attempt-1", **members)
+def token_run(region: SimulatedRegion, **members: Any) -> str:
+    return region.run_one(clientToken="job-1-attempt-1", **members)
 
 
-def test_the_same_request_answers_the_same_task(running: EcsWorld) -> None:
+def test_the_same_request_answers_the_same_task(running: SimulatedRegion) -> None:
     first = token_run(running)
     running.clock.advance(600)
 
@@ -33,14 +33,16 @@ def test_the_same_request_answers_the_same_task(running: EcsWorld) -> None:
     assert running.ecs.list_tasks(cluster="c")["taskArns"] == [first]
 
 
-def test_the_same_request_answers_the_same_task_though_its_revision_is_inactive_by_now(running: EcsWorld) -> None:
+def test_the_same_request_answers_the_same_task_though_its_revision_is_inactive_by_now(
+    running: SimulatedRegion,
+) -> None:
     first = token_run(running, taskDefinition="train:1")
     running.ecs.deregister_task_definition(taskDefinition="train:1")
 
     assert token_run(running, taskDefinition="train:1") == first
 
 
-def test_other_parameters_are_a_conflict_that_names_the_task(running: EcsWorld) -> None:
+def test_other_parameters_are_a_conflict_that_names_the_task(running: SimulatedRegion) -> None:
     first = token_run(running)
 
     with pytest.raises(ClientError) as caught:
@@ -51,7 +53,7 @@ def test_other_parameters_are_a_conflict_that_names_the_task(running: EcsWorld) 
     assert response["resourceIds"] == [first]
 
 
-def test_a_token_is_known_in_its_cluster_only(running: EcsWorld) -> None:
+def test_a_token_is_known_in_its_cluster_only(running: SimulatedRegion) -> None:
     running.ecs.create_cluster(clusterName="d")
     running.simulator.launch_instance("g5.xlarge", Purchase.SPOT, "us-east-1a", cluster="d")
     running.clock.advance(120)
@@ -60,7 +62,7 @@ def test_a_token_is_known_in_its_cluster_only(running: EcsWorld) -> None:
     assert token_run(running, cluster="d") != first
 
 
-def test_a_token_lives_for_an_hour_after_its_task(running: EcsWorld) -> None:
+def test_a_token_lives_for_an_hour_after_its_task(running: SimulatedRegion) -> None:
     first = token_run(running)
     running.wait_for(first, "RUNNING")
     running.ecs.stop_task(cluster="c", task=first)
@@ -72,7 +74,7 @@ def test_a_token_lives_for_an_hour_after_its_task(running: EcsWorld) -> None:
     assert token_run(running) != first
 
 
-def test_a_token_lives_for_24_hours_at_most(running: EcsWorld) -> None:
+def test_a_token_lives_for_24_hours_at_most(running: SimulatedRegion) -> None:
     first = token_run(running)
 
     running.clock.advance(24 * HOUR - 1)
@@ -81,7 +83,7 @@ def test_a_token_lives_for_24_hours_at_most(running: EcsWorld) -> None:
     assert token_run(running) != first
 
 
-def test_a_task_that_stops_late_does_not_prolong_its_token(running: EcsWorld) -> None:
+def test_a_task_that_stops_late_does_not_prolong_its_token(running: SimulatedRegion) -> None:
     first = token_run(running)
     running.clock.advance(24 * HOUR - 600)
     running.ecs.stop_task(cluster="c", task=first)
@@ -91,20 +93,20 @@ def test_a_task_that_stops_late_does_not_prolong_its_token(running: EcsWorld) ->
     assert token_run(running) != first
 
 
-def test_failures_are_replayed(world: EcsWorld) -> None:
-    world.register("train", container(cpu=8_192))
-    world.instance()
-    first = world.run(clientToken="t")
+def test_failures_are_replayed(region: SimulatedRegion) -> None:
+    region.register("train", container(cpu=8_192))
+    region.instance()
+    first = region.run(clientToken="t")
 
-    world.instance("g5.12xlarge")
+    region.instance("g5.12xlarge")
 
-    assert world.run(clientToken="t") == first
+    assert region.run(clientToken="t") == first
     assert first["failures"][0]["reason"] == "RESOURCE:CPU"
-    world.clock.advance(HOUR)
-    assert world.run(clientToken="t")["tasks"]
+    region.clock.advance(HOUR)
+    assert region.run(clientToken="t")["tasks"]
 
 
-def test_a_refused_request_leaves_its_token_unused(running: EcsWorld) -> None:
+def test_a_refused_request_leaves_its_token_unused(running: SimulatedRegion) -> None:
     with pytest.raises(ClientError):
         token_run(running, count=11)
 
@@ -112,19 +114,19 @@ def test_a_refused_request_leaves_its_token_unused(running: EcsWorld) -> None:
 
 
 def test_tokens_that_are_over_are_forgotten() -> None:
-    world = EcsWorld(timing=Timing(), throttling=False)
-    world.register("train", container(cpu=64, memory=64))
-    world.instance()
-    world.script = lambda _spec: Script(runtime_seconds=1.0)
+    region = SimulatedRegion(timing=Timing(), throttling=False)
+    region.register("train", container(cpu=64, memory=64))
+    region.instance()
+    region.script = lambda _spec: Script(runtime_seconds=1.0)
     for number in range(30):
-        world.run_one(clientToken=f"t{number}")
-    world.clock.advance(2 * HOUR)
-    world.run_one(clientToken="last")
+        region.run_one(clientToken=f"t{number}")
+    region.clock.advance(2 * HOUR)
+    region.run_one(clientToken="last")
 
-    assert len(world.simulator.tokens) == 1
+    assert len(region.simulator.tokens) == 1
 
 
-def test_a_token_that_is_used_again_lives_its_own_life(running: EcsWorld) -> None:
+def test_a_token_that_is_used_again_lives_its_own_life(running: SimulatedRegion) -> None:
     first = token_run(running)
     running.ecs.stop_task(cluster="c", task=first)
     running.clock.advance(2 * HOUR)

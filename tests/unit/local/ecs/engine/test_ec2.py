@@ -2,9 +2,9 @@ from datetime import timedelta
 
 import pytest
 
-from fakes.ecs_region import EcsWorld
+from fakes.simulated_region import SimulatedRegion
 from relaunch_local.ecs import EcsError, SpotPrice
-from relaunch_local.ecs.engine.clock import EPOCH
+from relaunch_local.ecs.clock import EPOCH
 
 HOUR = timedelta(hours=1)
 PRICES = [
@@ -37,25 +37,25 @@ PRICES = [
 def test_spot_prices_are_those_in_force_at_the_start_and_the_changes_since(
     request_: dict[str, object], prices: list[str]
 ) -> None:
-    world = EcsWorld(spot_prices=PRICES)
+    region = SimulatedRegion(spot_prices=PRICES)
 
-    history = world.simulator.call_ec2("DescribeSpotPriceHistory", request_)["SpotPriceHistory"]
+    history = region.simulator.call_ec2("DescribeSpotPriceHistory", request_)["SpotPriceHistory"]
 
     assert [each["SpotPrice"] for each in history] == prices
 
 
-def test_instances_are_filtered_and_an_unknown_filter_is_refused(world: EcsWorld) -> None:
-    first = world.instance()
-    world.instance("g5.12xlarge", zone="us-east-1b")
+def test_instances_are_filtered_and_an_unknown_filter_is_refused(region: SimulatedRegion) -> None:
+    first = region.instance()
+    region.instance("g5.12xlarge", zone="us-east-1b")
     by_zone = {"Filters": [{"Name": "availability-zone", "Values": ["us-east-1a"]}]}
 
-    reservations = world.simulator.call_ec2("DescribeInstances", by_zone)["Reservations"]
+    reservations = region.simulator.call_ec2("DescribeInstances", by_zone)["Reservations"]
 
     assert [each["InstanceId"] for row in reservations for each in row["Instances"]] == [first]
     with pytest.raises(EcsError, match="InvalidParameterValue"):
-        world.simulator.call_ec2("DescribeInstances", {"Filters": [{"Name": "colour", "Values": ["red"]}]})
+        region.simulator.call_ec2("DescribeInstances", {"Filters": [{"Name": "colour", "Values": ["red"]}]})
 
 
-def test_an_unknown_instance_type_is_refused(world: EcsWorld) -> None:
+def test_an_unknown_instance_type_is_refused(region: SimulatedRegion) -> None:
     with pytest.raises(EcsError, match="InvalidInstanceType"):
-        world.simulator.call_ec2("DescribeInstanceTypes", {"InstanceTypes": ["g9.huge"]})
+        region.simulator.call_ec2("DescribeInstanceTypes", {"InstanceTypes": ["g9.huge"]})

@@ -1,4 +1,4 @@
-"""Long random histories: nothing is lost, counted twice or left over, and the same seed tells the same story."""
+"""Random histories: resources are neither lost nor counted twice, and the same seed gives the same events."""
 
 import random
 from collections import defaultdict
@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from fakes.ecs_region import TASK_STATE_CHANGE, EcsWorld, container, gpu, share
+from fakes.simulated_region import TASK_STATE_CHANGE, SimulatedRegion, container, gpu, share
 from relaunch_local.ecs import ProcessSpec, Purchase, Script
-from relaunch_local.ecs.engine.model import Host, Task
+from relaunch_local.ecs.engine.model import Instance, Task
 
 STEPS = 250
 
 
-def random_dependencies(seed: int) -> tuple[EcsWorld, random.Random]:
+def random_dependencies(seed: int) -> tuple[SimulatedRegion, random.Random]:
     chance = random.Random(seed)  # noqa: S311
-    world = EcsWorld(throttling=False, seed=seed)
+    region = SimulatedRegion(throttling=False, seed=seed)
 
     def script_of(_spec: ProcessSpec) -> Script:
         return Script(
@@ -26,39 +26,41 @@ def random_dependencies(seed: int) -> tuple[EcsWorld, random.Random]:
             sigterm_delay_seconds=chance.choice([0.0, 20.0, None]),
         )
 
-    world.script = script_of
-    world.provider("small", max_size=3)
-    world.provider("large", "g5.12xlarge", purchase=Purchase.ON_DEMAND, max_size=2)
+    region.script = script_of
+    region.provider("small", max_size=3)
+    region.provider("large", "g5.12xlarge", purchase=Purchase.ON_DEMAND, max_size=2)
     ports = [{"containerPort": 80, "hostPort": 8_080}, {"containerPort": 81}]
-    world.register("train", container(resourceRequirements=gpu()))
-    world.register("serve", container(portMappings=ports), container(name="side", cpu=64, memory=64, essential=False))
-    world.register("all", container(resourceRequirements=gpu("ALL")))
+    region.register("train", container(resourceRequirements=gpu()))
+    region.register("serve", container(portMappings=ports), container(name="side", cpu=64, memory=64, essential=False))
+    region.register("all", container(resourceRequirements=gpu("ALL")))
     sharing = {"cpu": 256, "memory": 512, "resourceRequirements": share(4_000)}
-    world.register("share", container(**sharing), container(**sharing, name="side", essential=False))
-    return world, chance
+    region.register("share", container(**sharing), container(**sharing, name="side", essential=False))
+    return region, chance
 
 
-def act(world: EcsWorld, chance: random.Random) -> None:
-    """One random action of a caller or of fate."""
-    tasks = sorted(world.simulator.clusters.get("c").tasks)
-    instances = sorted(host.instance_id for host in world.simulator.machines.hosts.values() if host.is_alive)
+def act(region: SimulatedRegion, chance: random.Random) -> None:
+    """Perform a random action of a caller or of EC2."""
+    tasks = sorted(region.simulator.clusters.get("c").tasks)
+    instances = sorted(
+        instance.instance_id for instance in region.simulator.instances.by_id.values() if instance.is_alive
+    )
     family = chance.choice(["train", "serve", "all", "share", "share"])
     provider = chance.choice(["small", "large"])
     choices: list[Callable[[], Any]] = [
-        lambda: world.run(provider, taskDefinition=family, count=chance.randint(1, 3)),
-        lambda: world.run(None, taskDefinition=family),
-        lambda: world.clock.advance(chance.choice([0, 1, 30, 400])),
+        lambda: region.run(provider, taskDefinition=family, count=chance.randint(1, 3)),
+        lambda: region.run(None, taskDefinition=family),
+        lambda: region.clock.advance(chance.choice([0, 1, 30, 400])),
     ]
     if tasks:
-        choices.append(lambda: world.ecs.stop_task(cluster="c", task=chance.choice(tasks)))
+        choices.append(lambda: region.ecs.stop_task(cluster="c", task=chance.choice(tasks)))
     if instances:
         instance_id = chance.choice(instances)
         choices += [
-            lambda: world.simulator.interrupt(instance_id),
-            lambda: world.simulator.terminate(instance_id),
-            lambda: world.simulator.set_agent(instance_id, connected=chance.random() < 0.7),
+            lambda: region.simulator.interrupt(instance_id),
+            lambda: region.simulator.terminate(instance_id),
+            lambda: region.simulator.set_agent(instance_id, connected=chance.random() < 0.7),
         ]
-    choices.append(lambda: world.simulator.set_capacity("g5.xlarge", Purchase.SPOT, chance.choice([0, 1, None])))
+    choices.append(lambda: region.simulator.set_capacity("g5.xlarge", Purchase.SPOT, chance.choice([0, 1, None])))
     try:
         chance.choice(choices)()
     except ClientError as error:
@@ -66,66 +68,68 @@ def act(world: EcsWorld, chance: random.Random) -> None:
         assert "No Container Instances" in str(error)  # noqa: PT017
 
 
-def check_accounts(host: Host) -> None:
-    """What is free and what is taken make up what the machine has."""
-    tasks = list(host.tasks.values())
-    assert host.cpu + sum(task.requirement.cpu_units for task in tasks) == host.shape.vcpus * 1_024
-    assert host.memory_mib + sum(task.requirement.memory_mib for task in tasks) == host.shape.registered_memory_mib
+def check_accounts(instance: Instance) -> None:
+    """Check that free and reserved resources add up to the instance's."""
+    tasks = list(instance.tasks.values())
+    assert instance.cpu + sum(task.requirement.cpu_units for task in tasks) == instance.shape.vcpus * 1_024
+    assert (
+        instance.memory_mib + sum(task.requirement.memory_mib for task in tasks) == instance.shape.registered_memory_mib
+    )
     whole = [task for task in tasks if not task.requirement.share_mib]
     pinned = [gpu_id for task in whole for each in task.containers for gpu_id in each.gpu_ids]
-    assert sorted([*pinned, *host.gpu_shares, *host.free_gpu_ids]) == sorted(host.gpu_ids)
-    check_shares(host, [task for task in tasks if task.requirement.share_mib])
-    assert sum(len(task.requirement.tcp_ports) for task in tasks) == len(host.tcp_ports) - 5
-    assert min(host.cpu, host.memory_mib) >= 0
+    assert sorted([*pinned, *instance.gpu_shares, *instance.free_gpu_ids]) == sorted(instance.gpu_ids)
+    check_shares(instance, [task for task in tasks if task.requirement.share_mib])
+    assert sum(len(task.requirement.tcp_ports) for task in tasks) == len(instance.tcp_ports) - 5
+    assert min(instance.cpu, instance.memory_mib) >= 0
 
 
-def check_shares(host: Host, sharing: list[Task]) -> None:
-    """Every share is on one card, no card gives more than it has, and none is kept for nobody."""
-    assert sorted(task_id for shares in host.gpu_shares.values() for task_id in shares) == sorted(
+def check_shares(instance: Instance, sharing: list[Task]) -> None:
+    """Check that every share is on one GPU, no GPU is overcommitted, and none is reserved without a task."""
+    assert sorted(task_id for shares in instance.gpu_shares.values() for task_id in shares) == sorted(
         task.task_id for task in sharing
     )
     assert all(len({gpu_id for each in task.containers for gpu_id in each.gpu_ids}) == 1 for task in sharing)
-    for shares in host.gpu_shares.values():
-        assert 0 < sum(mib for task in shares.values() for mib in task) <= host.shape.registered_gpu_memory_mib
+    for shares in instance.gpu_shares.values():
+        assert 0 < sum(mib for task in shares.values() for mib in task) <= instance.shape.registered_gpu_memory_mib
 
 
-def check(world: EcsWorld) -> None:
-    cluster = world.simulator.clusters.get("c")
-    for host in world.simulator.machines.hosts.values():
-        check_accounts(host)
-        assert all(task.host is host and task.task_id in cluster.tasks for task in host.tasks.values())
+def check(region: SimulatedRegion) -> None:
+    cluster = region.simulator.clusters.get("c")
+    for instance in region.simulator.instances.by_id.values():
+        check_accounts(instance)
+        assert all(task.instance is instance and task.task_id in cluster.tasks for task in instance.tasks.values())
     waiting = {task_id for each in cluster.providers.values() for task_id in each.waiting}
     assert len(waiting) == cluster.provisioning_count
     for task_id, task in cluster.tasks.items():
-        assert (task_id in waiting) == (task.host is None)
+        assert (task_id in waiting) == (task.instance is None)
     for provider in cluster.providers.values():
-        assert len(provider.group.hosts) <= provider.group.spec.max_size
+        assert len(provider.group.instances) <= provider.group.spec.max_size
 
 
-def history(seed: int) -> EcsWorld:
-    world, chance = random_dependencies(seed)
+def history(seed: int) -> SimulatedRegion:
+    region, chance = random_dependencies(seed)
     for _ in range(STEPS):
-        act(world, chance)
-        check(world)
-    return world
+        act(region, chance)
+        check(region)
+    return region
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_accounts_hold_at_every_step_and_in_the_end_nothing_is_left(seed: int) -> None:
-    world = history(seed)
-    for instance_id in list(world.simulator.machines.hosts):
-        world.simulator.set_agent(instance_id, connected=True)
-    for task_id in list(world.simulator.clusters.get("c").tasks):
-        world.ecs.stop_task(cluster="c", task=task_id)
-    world.clock.advance(7_200)
-    check(world)
+    region = history(seed)
+    for instance_id in list(region.simulator.instances.by_id):
+        region.simulator.set_agent(instance_id, connected=True)
+    for task_id in list(region.simulator.clusters.get("c").tasks):
+        region.ecs.stop_task(cluster="c", task=task_id)
+    region.clock.advance(7_200)
+    check(region)
 
-    assert world.simulator.clusters.get("c").tasks == {}
-    assert all(line.terminated_at is not None for line in world.simulator.machines.bill)
-    assert world.clock.next_due_at() is None
+    assert region.simulator.clusters.get("c").tasks == {}
+    assert all(line.terminated_at is not None for line in region.simulator.instances.bill)
+    assert region.clock.next_due_at() is None
     versions: dict[str, list[int]] = defaultdict(list)
     last: dict[str, dict[str, Any]] = {}
-    for detail in world.details(TASK_STATE_CHANGE):
+    for detail in region.details(TASK_STATE_CHANGE):
         versions[detail["taskArn"]].append(detail["version"])
         last[detail["taskArn"]] = detail
     assert len(versions) > 20
@@ -133,6 +137,6 @@ def test_accounts_hold_at_every_step_and_in_the_end_nothing_is_left(seed: int) -
     assert all(detail["lastStatus"] == "STOPPED" and detail["stopCode"] for detail in last.values())
 
 
-def test_the_same_seed_tells_the_same_story() -> None:
+def test_the_same_seed_gives_the_same_events() -> None:
     assert history(3).events == history(3).events
     assert history(3).events != history(4).events

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from fakes.ecs_region import EcsWorld, container
+from fakes.simulated_region import SimulatedRegion, container
 from relaunch_local.ecs import Timing
 
 
@@ -11,30 +11,30 @@ def revisions(arns: list[str]) -> list[str]:
     return [arn.rpartition("/")[2] for arn in arns]
 
 
-def test_describing_a_family_answers_the_newest_active_revision(world: EcsWorld) -> None:
+def test_describing_a_family_answers_the_newest_active_revision(region: SimulatedRegion) -> None:
     for _ in range(12):
-        world.register()
-    world.ecs.deregister_task_definition(taskDefinition="train:12")
+        region.register()
+    region.ecs.deregister_task_definition(taskDefinition="train:12")
 
-    assert world.ecs.describe_task_definition(taskDefinition="train")["taskDefinition"]["revision"] == 11
-    assert world.ecs.describe_task_definition(taskDefinition="train:12")["taskDefinition"]["status"] == "INACTIVE"
+    assert region.ecs.describe_task_definition(taskDefinition="train")["taskDefinition"]["revision"] == 11
+    assert region.ecs.describe_task_definition(taskDefinition="train:12")["taskDefinition"]["status"] == "INACTIVE"
 
 
-def test_a_family_without_active_revision_cannot_be_described(world: EcsWorld) -> None:
-    world.register()
-    world.ecs.deregister_task_definition(taskDefinition="train:1")
+def test_a_family_without_active_revision_cannot_be_described(region: SimulatedRegion) -> None:
+    region.register()
+    region.ecs.deregister_task_definition(taskDefinition="train:1")
 
     with pytest.raises(ClientError, match="Unable to describe task definition"):
-        world.ecs.describe_task_definition(taskDefinition="train")
+        region.ecs.describe_task_definition(taskDefinition="train")
 
 
-def test_revisions_are_listed_in_the_order_of_their_numbers_page_by_page(world: EcsWorld) -> None:
+def test_revisions_are_listed_in_the_order_of_their_numbers_page_by_page(region: SimulatedRegion) -> None:
     for _ in range(12):
-        world.register()
-    world.register("train-longer")
+        region.register()
+    region.register("train-longer")
 
-    first = world.ecs.list_task_definitions(familyPrefix="train", sort="DESC", maxResults=5)
-    second = world.ecs.list_task_definitions(
+    first = region.ecs.list_task_definitions(familyPrefix="train", sort="DESC", maxResults=5)
+    second = region.ecs.list_task_definitions(
         familyPrefix="train", sort="DESC", maxResults=100, nextToken=first["nextToken"]
     )
 
@@ -43,63 +43,63 @@ def test_revisions_are_listed_in_the_order_of_their_numbers_page_by_page(world: 
     assert "nextToken" not in second
 
 
-def test_a_number_is_not_used_twice(world: EcsWorld) -> None:
-    world.register()
-    world.ecs.deregister_task_definition(taskDefinition="train:1")
+def test_a_number_is_not_used_twice(region: SimulatedRegion) -> None:
+    region.register()
+    region.ecs.deregister_task_definition(taskDefinition="train:1")
 
-    assert world.register()["revision"] == 2
+    assert region.register()["revision"] == 2
 
 
-def test_inactive_revisions_are_listed_when_asked_for(world: EcsWorld) -> None:
-    world.register()
-    world.register()
-    world.ecs.deregister_task_definition(taskDefinition="train:1")
+def test_inactive_revisions_are_listed_when_asked_for(region: SimulatedRegion) -> None:
+    region.register()
+    region.register()
+    region.ecs.deregister_task_definition(taskDefinition="train:1")
 
-    listed = world.ecs.list_task_definitions(familyPrefix="train", status="INACTIVE")["taskDefinitionArns"]
+    listed = region.ecs.list_task_definitions(familyPrefix="train", status="INACTIVE")["taskDefinitionArns"]
 
     assert revisions(listed) == ["train:1"]
     with pytest.raises(ClientError, match="inactive"):
-        world.ecs.deregister_task_definition(taskDefinition="train:1")
+        region.ecs.deregister_task_definition(taskDefinition="train:1")
 
 
-def test_families_are_listed_by_prefix_and_status(world: EcsWorld) -> None:
-    world.register()
-    world.register("train-longer")
-    world.register("other")
-    world.ecs.deregister_task_definition(taskDefinition="train-longer:1")
+def test_families_are_listed_by_prefix_and_status(region: SimulatedRegion) -> None:
+    region.register()
+    region.register("train-longer")
+    region.register("other")
+    region.ecs.deregister_task_definition(taskDefinition="train-longer:1")
 
-    assert world.ecs.list_task_definition_families(familyPrefix="train")["families"] == ["train", "train-longer"]
-    assert world.ecs.list_task_definition_families(familyPrefix="train", status="ACTIVE")["families"] == ["train"]
+    assert region.ecs.list_task_definition_families(familyPrefix="train")["families"] == ["train", "train-longer"]
+    assert region.ecs.list_task_definition_families(familyPrefix="train", status="ACTIVE")["families"] == ["train"]
 
 
-def test_tags_come_only_when_asked_for(world: EcsWorld) -> None:
-    arn = world.register(tags=[{"key": "team", "value": "vision"}])["taskDefinitionArn"]
+def test_tags_come_only_when_asked_for(region: SimulatedRegion) -> None:
+    arn = region.register(tags=[{"key": "team", "value": "vision"}])["taskDefinitionArn"]
 
-    assert "tags" not in world.ecs.describe_task_definition(taskDefinition=arn)
-    assert world.ecs.describe_task_definition(taskDefinition=arn, include=["TAGS"])["tags"] == [
+    assert "tags" not in region.ecs.describe_task_definition(taskDefinition=arn)
+    assert region.ecs.describe_task_definition(taskDefinition=arn, include=["TAGS"])["tags"] == [
         {"key": "team", "value": "vision"}
     ]
 
 
-def test_an_inactive_revision_does_not_run(world: EcsWorld) -> None:
-    world.provider()
-    world.register()
-    world.ecs.deregister_task_definition(taskDefinition="train:1")
+def test_an_inactive_revision_does_not_run(region: SimulatedRegion) -> None:
+    region.provider()
+    region.register()
+    region.ecs.deregister_task_definition(taskDefinition="train:1")
 
     with pytest.raises(ClientError, match="TaskDefinition is inactive"):
-        world.run("g5-spot", taskDefinition="train:1")
+        region.run("g5-spot", taskDefinition="train:1")
 
 
 def test_an_inactive_revision_runs_as_long_as_deregistration_lags() -> None:
-    world = EcsWorld(timing=Timing(deregistration_lag=600.0))
-    world.provider()
-    world.register()
-    world.ecs.deregister_task_definition(taskDefinition="train:1")
+    region = SimulatedRegion(timing=Timing(deregistration_lag=600.0))
+    region.provider()
+    region.register()
+    region.ecs.deregister_task_definition(taskDefinition="train:1")
 
-    assert world.run("g5-spot", taskDefinition="train:1")["tasks"]
-    world.clock.advance(600)
+    assert region.run("g5-spot", taskDefinition="train:1")["tasks"]
+    region.clock.advance(600)
     with pytest.raises(ClientError, match="TaskDefinition is inactive"):
-        world.run("g5-spot", taskDefinition="train:1")
+        region.run("g5-spot", taskDefinition="train:1")
 
 
 @pytest.mark.parametrize(
@@ -114,16 +114,16 @@ def test_an_inactive_revision_runs_as_long_as_deregistration_lags() -> None:
     ],
 )
 def test_a_revision_says_which_attributes_it_requires(
-    world: EcsWorld, members: dict[str, Any], attribute: dict[str, str]
+    region: SimulatedRegion, members: dict[str, Any], attribute: dict[str, str]
 ) -> None:
-    assert attribute in world.register(**members)["requiresAttributes"]
+    assert attribute in region.register(**members)["requiresAttributes"]
 
 
-def test_what_the_caller_changes_in_an_answer_does_not_change_the_definition(world: EcsWorld) -> None:
-    world.register("train", container(cpu=256))
-    answer = world.ecs.describe_task_definition(taskDefinition="train")["taskDefinition"]
+def test_what_the_caller_changes_in_an_answer_does_not_change_the_definition(region: SimulatedRegion) -> None:
+    region.register("train", container(cpu=256))
+    answer = region.ecs.describe_task_definition(taskDefinition="train")["taskDefinition"]
     answer["containerDefinitions"][0]["cpu"] = 1
 
-    again = world.ecs.describe_task_definition(taskDefinition="train")["taskDefinition"]
+    again = region.ecs.describe_task_definition(taskDefinition="train")["taskDefinition"]
 
     assert again["containerDefinitions"][0]["cpu"] == 256

@@ -3,19 +3,19 @@ from datetime import timedelta
 import pytest
 from botocore.exceptions import ClientError
 
-from fakes.ecs_region import TASK_STATE_CHANGE, EcsWorld, container
+from fakes.simulated_region import TASK_STATE_CHANGE, SimulatedRegion, container
 from relaunch_local.ecs import Script, Timing
 
 
-def test_a_task_goes_from_provisioning_to_stopped_and_counts_every_change(world: EcsWorld) -> None:
-    world.provider()
-    world.register()
-    arn = world.run_one("g5-spot", startedBy="job-1/1")
+def test_a_task_goes_from_provisioning_to_stopped_and_counts_every_change(region: SimulatedRegion) -> None:
+    region.provider()
+    region.register()
+    arn = region.run_one("g5-spot", startedBy="job-1/1")
 
-    task = world.wait_for(arn, "STOPPED")
+    task = region.wait_for(arn, "STOPPED")
 
     changes = [
-        (each["lastStatus"], each["desiredStatus"], each["version"]) for each in world.details(TASK_STATE_CHANGE)
+        (each["lastStatus"], each["desiredStatus"], each["version"]) for each in region.details(TASK_STATE_CHANGE)
     ]
     assert changes == [
         ("PROVISIONING", "RUNNING", 1),
@@ -32,48 +32,48 @@ def test_a_task_goes_from_provisioning_to_stopped_and_counts_every_change(world:
     assert task["createdAt"] < task["pullStartedAt"] < task["pullStoppedAt"] <= task["startedAt"] < task["stoppedAt"]
 
 
-def test_the_command_and_environment_of_the_override_reach_the_container(world: EcsWorld) -> None:
-    world.provider()
+def test_the_command_and_environment_of_the_override_reach_the_container(region: SimulatedRegion) -> None:
+    region.provider()
     definition = container(
         entryPoint=["python"],
         command=["old.py"],
         environment=[{"name": "A", "value": "1"}, {"name": "B", "value": "1"}],
     )
-    world.register("train", definition)
+    region.register("train", definition)
     override = {"name": "main", "command": ["new.py"], "environment": [{"name": "B", "value": "2"}]}
-    arn = world.run_one("g5-spot", overrides={"containerOverrides": [override]})
+    arn = region.run_one("g5-spot", overrides={"containerOverrides": [override]})
 
-    world.wait_for(arn, "RUNNING")
+    region.wait_for(arn, "RUNNING")
 
-    spec = world.processes.started[0]
+    spec = region.processes.started[0]
     assert spec.command == ("python", "new.py")
     assert (spec.environment["A"], spec.environment["B"]) == ("1", "2")
-    assert world.task(arn)["overrides"]["containerOverrides"] == [override]
+    assert region.task(arn)["overrides"]["containerOverrides"] == [override]
 
 
-def test_output_goes_where_awslogs_would_send_it(world: EcsWorld) -> None:
-    world.provider()
+def test_output_goes_where_awslogs_would_send_it(region: SimulatedRegion) -> None:
+    region.provider()
     options = {"awslogs-group": "/train", "awslogs-region": "us-east-1", "awslogs-stream-prefix": "gpu"}
-    world.register("train", container(logConfiguration={"logDriver": "awslogs", "options": options}))
-    arn = world.run_one("g5-spot")
-    world.wait_for(arn, "RUNNING")
+    region.register("train", container(logConfiguration={"logDriver": "awslogs", "options": options}))
+    arn = region.run_one("g5-spot")
+    region.wait_for(arn, "RUNNING")
 
-    target = world.processes.started[0].log_target
+    target = region.processes.started[0].log_target
 
     assert target is not None
     assert (target.group, target.stream) == ("/train", f"gpu/main/{arn.rpartition('/')[2]}")
 
 
-def test_stop_task_sends_sigterm_and_keeps_its_reason(world: EcsWorld) -> None:
-    world.provider()
-    world.register()
-    world.script = lambda _spec: Script(runtime_seconds=None, sigterm_delay_seconds=10.0, sigterm_exit_code=0)
-    arn = world.run_one("g5-spot", tags=[{"key": "a", "value": "b"}])
-    world.wait_for(arn, "RUNNING")
+def test_stop_task_sends_sigterm_and_keeps_its_reason(region: SimulatedRegion) -> None:
+    region.provider()
+    region.register()
+    region.script = lambda _spec: Script(runtime_seconds=None, sigterm_delay_seconds=10.0, sigterm_exit_code=0)
+    arn = region.run_one("g5-spot", tags=[{"key": "a", "value": "b"}])
+    region.wait_for(arn, "RUNNING")
 
-    answer = world.ecs.stop_task(cluster="c", task=arn, reason="interruption")["task"]
-    world.ecs.stop_task(cluster="c", task=arn, reason="again")
-    task = world.wait_for(arn, "STOPPED")
+    answer = region.ecs.stop_task(cluster="c", task=arn, reason="interruption")["task"]
+    region.ecs.stop_task(cluster="c", task=arn, reason="again")
+    task = region.wait_for(arn, "STOPPED")
 
     assert (answer["desiredStatus"], answer["lastStatus"]) == ("STOPPED", "RUNNING")
     assert (task["stopCode"], task["stoppedReason"]) == ("UserInitiated", "interruption")
@@ -83,111 +83,111 @@ def test_stop_task_sends_sigterm_and_keeps_its_reason(world: EcsWorld) -> None:
 
 @pytest.mark.parametrize(("stop_timeout", "seconds"), [(None, 30), (90, 90)])
 def test_a_container_that_ignores_sigterm_is_killed_after_the_stop_timeout(
-    world: EcsWorld, stop_timeout: int | None, seconds: int
+    region: SimulatedRegion, stop_timeout: int | None, seconds: int
 ) -> None:
-    world.provider()
-    world.register("train", container(**({} if stop_timeout is None else {"stopTimeout": stop_timeout})))
-    world.script = lambda _spec: Script(runtime_seconds=None, sigterm_delay_seconds=None)
-    arn = world.run_one("g5-spot")
-    world.wait_for(arn, "RUNNING")
+    region.provider()
+    region.register("train", container(**({} if stop_timeout is None else {"stopTimeout": stop_timeout})))
+    region.script = lambda _spec: Script(runtime_seconds=None, sigterm_delay_seconds=None)
+    arn = region.run_one("g5-spot")
+    region.wait_for(arn, "RUNNING")
 
-    world.ecs.stop_task(cluster="c", task=arn)
-    task = world.wait_for(arn, "STOPPED")
+    region.ecs.stop_task(cluster="c", task=arn)
+    task = region.wait_for(arn, "STOPPED")
 
     assert task["containers"][0]["exitCode"] == 137
     assert task["executionStoppedAt"] - task["stoppingAt"] == timedelta(seconds=seconds)
 
 
-def test_a_sigterm_that_nobody_handles_is_reported_as_143(world: EcsWorld) -> None:
-    world.provider()
-    world.register()
-    arn = world.run_one("g5-spot")
-    world.wait_for(arn, "RUNNING")
+def test_a_sigterm_that_nobody_handles_is_reported_as_143(region: SimulatedRegion) -> None:
+    region.provider()
+    region.register()
+    arn = region.run_one("g5-spot")
+    region.wait_for(arn, "RUNNING")
 
-    world.ecs.stop_task(cluster="c", task=arn)
+    region.ecs.stop_task(cluster="c", task=arn)
 
-    assert world.wait_for(arn, "STOPPED")["containers"][0]["exitCode"] == 143
+    assert region.wait_for(arn, "STOPPED")["containers"][0]["exitCode"] == 143
 
 
-def test_a_task_that_is_stopped_while_it_waits_never_starts(world: EcsWorld) -> None:
-    world.provider()
-    world.register()
-    arn = world.run_one("g5-spot")
+def test_a_task_that_is_stopped_while_it_waits_never_starts(region: SimulatedRegion) -> None:
+    region.provider()
+    region.register()
+    arn = region.run_one("g5-spot")
 
-    world.ecs.stop_task(cluster="c", task=arn)
-    task = world.task(arn)
-    world.clock.advance(600)
+    region.ecs.stop_task(cluster="c", task=arn)
+    task = region.task(arn)
+    region.clock.advance(600)
 
     assert (task["lastStatus"], task["stopCode"]) == ("STOPPED", "UserInitiated")
     assert "startedAt" not in task
-    assert world.processes.started == []
+    assert region.processes.started == []
 
 
-def test_a_task_that_is_stopped_while_its_image_is_pulled_has_no_exit_code(world: EcsWorld) -> None:
-    world.provider()
-    world.register()
-    arn = world.run_one("g5-spot")
-    world.wait_for(arn, "PENDING")
-    world.clock.advance(5)
+def test_a_task_that_is_stopped_while_its_image_is_pulled_has_no_exit_code(region: SimulatedRegion) -> None:
+    region.provider()
+    region.register()
+    arn = region.run_one("g5-spot")
+    region.wait_for(arn, "PENDING")
+    region.clock.advance(5)
 
-    world.ecs.stop_task(cluster="c", task=arn)
-    task = world.wait_for(arn, "STOPPED")
+    region.ecs.stop_task(cluster="c", task=arn)
+    task = region.wait_for(arn, "STOPPED")
 
     assert "startedAt" not in task
     assert "exitCode" not in task["containers"][0]
-    assert world.processes.started == []
+    assert region.processes.started == []
 
 
-def test_when_an_essential_container_exits_the_others_are_stopped(world: EcsWorld) -> None:
-    world.provider()
-    world.register(
+def test_when_an_essential_container_exits_the_others_are_stopped(region: SimulatedRegion) -> None:
+    region.provider()
+    region.register(
         "train", container(), container(name="side", essential=False), container(name="quick", essential=False)
     )
     runtimes = {"main": 100.0, "side": None, "quick": 10.0}
-    world.script = lambda spec: Script(runtime_seconds=runtimes[spec.container], exit_code=3)
-    arn = world.run_one("g5-spot")
-    world.wait_for(arn, "RUNNING")
+    region.script = lambda spec: Script(runtime_seconds=runtimes[spec.container], exit_code=3)
+    arn = region.run_one("g5-spot")
+    region.wait_for(arn, "RUNNING")
 
-    world.clock.advance(50)
-    assert world.task(arn)["lastStatus"] == "RUNNING"
-    task = world.wait_for(arn, "STOPPED")
+    region.clock.advance(50)
+    assert region.task(arn)["lastStatus"] == "RUNNING"
+    task = region.wait_for(arn, "STOPPED")
 
     assert {each["name"]: each["exitCode"] for each in task["containers"]} == {"main": 3, "side": 143, "quick": 3}
     assert task["stopCode"] == "EssentialContainerExited"
 
 
-def test_an_out_of_memory_kill_carries_dockers_reason(world: EcsWorld) -> None:
-    world.provider()
-    world.register()
+def test_an_out_of_memory_kill_carries_dockers_reason(region: SimulatedRegion) -> None:
+    region.provider()
+    region.register()
     reason = "OutOfMemoryError: Container killed due to memory usage"
-    world.script = lambda _spec: Script(runtime_seconds=5.0, exit_code=137, reason=reason)
-    arn = world.run_one("g5-spot")
+    region.script = lambda _spec: Script(runtime_seconds=5.0, exit_code=137, reason=reason)
+    arn = region.run_one("g5-spot")
 
-    task = world.wait_for(arn, "STOPPED")
+    task = region.wait_for(arn, "STOPPED")
 
     assert (task["containers"][0]["exitCode"], task["containers"][0]["reason"]) == (137, reason)
 
 
-def test_an_image_that_cannot_be_pulled_fails_the_start(world: EcsWorld) -> None:
-    world.provider()
-    world.register()
-    world.simulator.lifecycle.unpullable_images.add("trainer:1")
-    arn = world.run_one("g5-spot")
+def test_an_image_that_cannot_be_pulled_fails_the_start(region: SimulatedRegion) -> None:
+    region.provider()
+    region.register()
+    region.simulator.lifecycle.unpullable_images.add("trainer:1")
+    arn = region.run_one("g5-spot")
 
-    task = world.wait_for(arn, "STOPPED")
+    task = region.wait_for(arn, "STOPPED")
 
     assert task["stopCode"] == "TaskFailedToStart"
     assert task["containers"][0]["reason"].startswith("CannotPullContainerError")
     assert "startedAt" not in task
 
 
-def test_a_command_that_cannot_be_started_fails_the_start_and_ends_the_others(world: EcsWorld) -> None:
-    world.provider()
-    world.register("train", container(), container(name="bad"))
-    world.script = lambda spec: Script(None, start_error="no such file" if spec.container == "bad" else None)
-    arn = world.run_one("g5-spot")
+def test_a_command_that_cannot_be_started_fails_the_start_and_ends_the_others(region: SimulatedRegion) -> None:
+    region.provider()
+    region.register("train", container(), container(name="bad"))
+    region.script = lambda spec: Script(None, start_error="no such file" if spec.container == "bad" else None)
+    arn = region.run_one("g5-spot")
 
-    task = world.wait_for(arn, "STOPPED")
+    task = region.wait_for(arn, "STOPPED")
 
     main, bad = task["containers"]
     assert task["stopCode"] == "TaskFailedToStart"
@@ -195,101 +195,101 @@ def test_a_command_that_cannot_be_started_fails_the_start_and_ends_the_others(wo
     assert bad["reason"] == "CannotStartContainerError: Error response from daemon: no such file"
 
 
-def test_a_stopped_task_is_visible_for_an_hour(world: EcsWorld) -> None:
-    world.provider()
-    world.register()
-    arn = world.run_one("g5-spot", startedBy="j")
-    world.wait_for(arn, "STOPPED")
+def test_a_stopped_task_is_visible_for_an_hour(region: SimulatedRegion) -> None:
+    region.provider()
+    region.register()
+    arn = region.run_one("g5-spot", startedBy="j")
+    region.wait_for(arn, "STOPPED")
 
-    world.clock.advance(3_599)
-    assert world.ecs.list_tasks(cluster="c", startedBy="j", desiredStatus="STOPPED")["taskArns"] == [arn]
-    world.clock.advance(2)
+    region.clock.advance(3_599)
+    assert region.ecs.list_tasks(cluster="c", startedBy="j", desiredStatus="STOPPED")["taskArns"] == [arn]
+    region.clock.advance(2)
 
-    answer = world.ecs.describe_tasks(cluster="c", tasks=[arn])
+    answer = region.ecs.describe_tasks(cluster="c", tasks=[arn])
     assert (answer["tasks"], answer["failures"]) == ([], [{"arn": arn, "reason": "MISSING"}])
-    assert world.ecs.list_tasks(cluster="c", startedBy="j", desiredStatus="STOPPED")["taskArns"] == []
+    assert region.ecs.list_tasks(cluster="c", startedBy="j", desiredStatus="STOPPED")["taskArns"] == []
     with pytest.raises(ClientError, match="not found"):
-        world.ecs.stop_task(cluster="c", task=arn)
+        region.ecs.stop_task(cluster="c", task=arn)
 
 
-def test_a_list_holds_running_tasks_unless_others_are_asked_for(world: EcsWorld) -> None:
-    world.provider()
-    world.register()
-    world.register("other")
-    first, second = world.run_one("g5-spot", startedBy="a"), world.run_one("g5-spot", startedBy="b")
-    third = world.run_one("g5-spot", taskDefinition="other")
-    world.ecs.stop_task(cluster="c", task=second)
+def test_a_list_holds_running_tasks_unless_others_are_asked_for(region: SimulatedRegion) -> None:
+    region.provider()
+    region.register()
+    region.register("other")
+    first, second = region.run_one("g5-spot", startedBy="a"), region.run_one("g5-spot", startedBy="b")
+    third = region.run_one("g5-spot", taskDefinition="other")
+    region.ecs.stop_task(cluster="c", task=second)
 
-    assert world.ecs.list_tasks(cluster="c")["taskArns"] == [first, third]
-    assert world.ecs.list_tasks(cluster="c", desiredStatus="STOPPED")["taskArns"] == [second]
-    assert world.ecs.list_tasks(cluster="c", desiredStatus="PENDING")["taskArns"] == []
-    assert world.ecs.list_tasks(cluster="c", startedBy="a")["taskArns"] == [first]
-    assert world.ecs.list_tasks(cluster="c", family="other")["taskArns"] == [third]
-    page = world.ecs.list_tasks(cluster="c", maxResults=1)
-    assert world.ecs.list_tasks(cluster="c", maxResults=1, nextToken=page["nextToken"])["taskArns"] == [third]
-
-
-def test_a_disconnected_agent_reports_later_and_stops_later(world: EcsWorld) -> None:
-    world.register()
-    instance_id = world.instance()
-    arn = world.run_one()
-    world.wait_for(arn, "RUNNING")
-
-    world.simulator.set_agent(instance_id, connected=False)
-    world.clock.advance(1_000)
-    assert world.task(arn)["lastStatus"] == "RUNNING"
-    assert world.task(arn)["connectivity"] == "DISCONNECTED"
-    world.simulator.set_agent(instance_id, connected=True)
-
-    assert world.wait_for(arn, "STOPPED")["containers"][0]["exitCode"] == 0
+    assert region.ecs.list_tasks(cluster="c")["taskArns"] == [first, third]
+    assert region.ecs.list_tasks(cluster="c", desiredStatus="STOPPED")["taskArns"] == [second]
+    assert region.ecs.list_tasks(cluster="c", desiredStatus="PENDING")["taskArns"] == []
+    assert region.ecs.list_tasks(cluster="c", startedBy="a")["taskArns"] == [first]
+    assert region.ecs.list_tasks(cluster="c", family="other")["taskArns"] == [third]
+    page = region.ecs.list_tasks(cluster="c", maxResults=1)
+    assert region.ecs.list_tasks(cluster="c", maxResults=1, nextToken=page["nextToken"])["taskArns"] == [third]
 
 
-def test_a_stop_reaches_a_disconnected_agent_when_it_comes_back(world: EcsWorld) -> None:
-    world.register()
-    instance_id = world.instance()
-    world.script = lambda _spec: Script(runtime_seconds=None)
-    arn = world.run_one()
-    world.wait_for(arn, "RUNNING")
-    world.simulator.set_agent(instance_id, connected=False)
+def test_a_disconnected_agent_reports_later_and_stops_later(region: SimulatedRegion) -> None:
+    region.register()
+    instance_id = region.instance()
+    arn = region.run_one()
+    region.wait_for(arn, "RUNNING")
 
-    world.ecs.stop_task(cluster="c", task=arn)
-    world.clock.advance(300)
-    assert (world.task(arn)["lastStatus"], world.task(arn)["desiredStatus"]) == ("RUNNING", "STOPPED")
-    world.simulator.set_agent(instance_id, connected=True)
+    region.simulator.set_agent(instance_id, connected=False)
+    region.clock.advance(1_000)
+    assert region.task(arn)["lastStatus"] == "RUNNING"
+    assert region.task(arn)["connectivity"] == "DISCONNECTED"
+    region.simulator.set_agent(instance_id, connected=True)
 
-    assert world.wait_for(arn, "STOPPED")["containers"][0]["exitCode"] == 143
+    assert region.wait_for(arn, "STOPPED")["containers"][0]["exitCode"] == 0
 
 
-def test_other_delays_hold_from_the_next_timer_on(world: EcsWorld) -> None:
-    world.register()
-    world.instance()
-    world.simulator.set_timing(Timing(agent_reaction=0.0, pull=7.0))
-    arn = world.run_one()
+def test_a_stop_reaches_a_disconnected_agent_when_it_comes_back(region: SimulatedRegion) -> None:
+    region.register()
+    instance_id = region.instance()
+    region.script = lambda _spec: Script(runtime_seconds=None)
+    arn = region.run_one()
+    region.wait_for(arn, "RUNNING")
+    region.simulator.set_agent(instance_id, connected=False)
 
-    task = world.wait_for(arn, "RUNNING")
+    region.ecs.stop_task(cluster="c", task=arn)
+    region.clock.advance(300)
+    assert (region.task(arn)["lastStatus"], region.task(arn)["desiredStatus"]) == ("RUNNING", "STOPPED")
+    region.simulator.set_agent(instance_id, connected=True)
+
+    assert region.wait_for(arn, "STOPPED")["containers"][0]["exitCode"] == 143
+
+
+def test_other_delays_hold_from_the_next_timer_on(region: SimulatedRegion) -> None:
+    region.register()
+    region.instance()
+    region.simulator.set_timing(Timing(agent_reaction=0.0, pull=7.0))
+    arn = region.run_one()
+
+    task = region.wait_for(arn, "RUNNING")
 
     assert task["startedAt"] - task["createdAt"] == timedelta(seconds=7)
 
 
-def test_a_task_that_was_placed_runs_on_after_the_time_it_might_have_waited(world: EcsWorld) -> None:
-    world.provider()
-    world.register()
-    world.script = lambda _spec: Script(runtime_seconds=None)
-    arn = world.run_one("g5-spot")
+def test_a_task_that_was_placed_runs_on_after_the_time_it_might_have_waited(region: SimulatedRegion) -> None:
+    region.provider()
+    region.register()
+    region.script = lambda _spec: Script(runtime_seconds=None)
+    arn = region.run_one("g5-spot")
 
-    world.clock.advance(7_200)
+    region.clock.advance(7_200)
 
-    assert world.task(arn)["lastStatus"] == "RUNNING"
+    assert region.task(arn)["lastStatus"] == "RUNNING"
 
 
-def test_nothing_is_left_to_do_for_a_task_that_ended_before_its_stop_timeout(world: EcsWorld) -> None:
-    world.register()
-    world.instance()
-    world.script = lambda _spec: Script(runtime_seconds=None)
-    arn = world.run_one()
-    world.wait_for(arn, "RUNNING")
-    world.ecs.stop_task(cluster="c", task=arn)
+def test_nothing_is_left_to_do_for_a_task_that_ended_before_its_stop_timeout(region: SimulatedRegion) -> None:
+    region.register()
+    region.instance()
+    region.script = lambda _spec: Script(runtime_seconds=None)
+    arn = region.run_one()
+    region.wait_for(arn, "RUNNING")
+    region.ecs.stop_task(cluster="c", task=arn)
 
-    world.wait_for(arn, "STOPPED")
+    region.wait_for(arn, "STOPPED")
 
-    assert world.clock.next_due_at() is None
+    assert region.clock.next_due_at() is None

@@ -1,4 +1,4 @@
-"""Every answer of every action has only members that botocore's model knows, with the types it names."""
+"""Responses of all actions have only the members and types of botocore's model."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -8,7 +8,7 @@ import botocore.session
 import pytest
 from botocore.model import ListShape, MapShape, ServiceModel, Shape, StructureShape
 
-from fakes.ecs_region import EcsWorld, container, gpu, share
+from fakes.simulated_region import SimulatedRegion, container, gpu, share
 from relaunch_local.ecs import AutoScalingGroup, Purchase, Script
 
 PRIMITIVES: dict[str, tuple[type, ...]] = {
@@ -22,7 +22,7 @@ PRIMITIVES: dict[str, tuple[type, ...]] = {
 
 
 def problems(shape: Shape, value: Any, path: str) -> Iterator[str]:
-    """What is wrong with a value, member by member."""
+    """Yield the differences of a value from its shape."""
     if isinstance(shape, StructureShape):
         yield from (f"{path}.{name} is unknown" for name in value if name not in shape.members)
         for name in set(value) & set(shape.members):
@@ -37,23 +37,23 @@ def problems(shape: Shape, value: Any, path: str) -> Iterator[str]:
         yield f"{path} is {value!r}, none of its values"
 
 
-def busy_dependencies() -> EcsWorld:
-    """A world in which everything has something to show."""
-    world = EcsWorld(throttling=False)
-    world.provider(max_size=2)
+def busy_region() -> SimulatedRegion:
+    """Return a region with resources of every kind."""
+    region = SimulatedRegion(throttling=False)
+    region.provider(max_size=2)
     options = {"awslogs-group": "g", "awslogs-region": "us-east-1"}
     definition = container(
         resourceRequirements=gpu(),
         portMappings=[{"containerPort": 80}],
         logConfiguration={"logDriver": "awslogs", "options": options},
     )
-    world.register(
+    region.register(
         "train", definition, tags=[{"key": "a", "value": "b"}], runtimePlatform={"cpuArchitecture": "X86_64"}
     )
-    world.register("vpc", networkMode="awsvpc")
-    world.register("share", container(cpu=128, memory=256, resourceRequirements=share(percent=30)))
-    world.script = lambda spec: Script(runtime_seconds=5.0 if spec.family == "train" else None)
-    return world
+    region.register("vpc", networkMode="awsvpc")
+    region.register("share", container(cpu=128, memory=256, resourceRequirements=share(percent=30)))
+    region.script = lambda spec: Script(runtime_seconds=5.0 if spec.family == "train" else None)
+    return region
 
 
 STRATEGY = [{"capacityProvider": "g5-spot", "weight": 1}]
@@ -79,28 +79,28 @@ FIRST_CALLS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def calls(world: EcsWorld) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Requests for all actions, some of them in several states of the world."""
+def calls(region: SimulatedRegion) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield requests of all actions, some in several states of the region."""
     yield from FIRST_CALLS
-    cluster = world.simulator.clusters.get("c")
+    cluster = region.simulator.clusters.get("c")
     for seconds in (0, 160, 30, 600):
-        world.clock.advance(seconds)
+        region.clock.advance(seconds)
         yield (
             "DescribeTasks",
             {"cluster": "c", "tasks": [*cluster.tasks, *cluster.stopped, "0" * 32], "include": ["TAGS"]},
         )
         yield "ListTasks", {"cluster": "c", "maxResults": 1}
     yield "RunTask", {"cluster": "c", "taskDefinition": "train", "count": 3, "launchType": "EC2"}
-    hosts = list(cluster.hosts)
+    instances = list(cluster.container_instances)
     yield "ListContainerInstances", {"cluster": "c", "maxResults": 1}
-    yield "DescribeContainerInstances", {"cluster": "c", "containerInstances": [*hosts, "0" * 32]}
-    yield "UpdateContainerInstancesState", {"cluster": "c", "containerInstances": hosts, "status": "DRAINING"}
+    yield "DescribeContainerInstances", {"cluster": "c", "containerInstances": [*instances, "0" * 32]}
+    yield "UpdateContainerInstancesState", {"cluster": "c", "containerInstances": instances, "status": "DRAINING"}
     task = next(iter(cluster.tasks.values())).arn
     yield "TagResource", {"resourceArn": task, "tags": TAGS}
     yield "ListTagsForResource", {"resourceArn": task}
     yield "UntagResource", {"resourceArn": task, "tagKeys": ["k"]}
     yield "StopTask", {"cluster": "c", "task": task}
-    arn = world.simulator.clusters.add_group(AutoScalingGroup("g", "g5.xlarge", Purchase.SPOT, ("us-east-1a",)))
+    arn = region.simulator.clusters.add_group(AutoScalingGroup("g", "g5.xlarge", Purchase.SPOT, ("us-east-1a",)))
     yield "CreateCapacityProvider", {"name": "p", "autoScalingGroupProvider": {"autoScalingGroupArn": arn}}
 
 
@@ -110,17 +110,17 @@ def model() -> ServiceModel:
 
 
 def test_every_answer_fits_botocores_model(model: ServiceModel) -> None:
-    world = busy_dependencies()
+    region = busy_region()
     seen = set()
 
-    for action, request in calls(world):
-        answer = world.simulator.call(action, request)
+    for action, request in calls(region):
+        answer = region.simulator.call(action, request)
         shape = model.operation_model(action).output_shape
         assert shape is not None
         assert list(problems(shape, answer, action)) == []
         seen.add(action)
 
-    assert seen == set(world.simulator.actions)
+    assert seen == set(region.simulator.actions)
 
 
 def test_the_check_itself_sees_unknown_members_and_wrong_types(model: ServiceModel) -> None:

@@ -28,7 +28,7 @@ from relaunch_local.ecs import (
     WallClock,
 )
 
-PATIENCE_SECONDS = 300.0
+TIMEOUT_SECONDS = 300.0
 WAITING = "import time; print('ready', flush=True); time.sleep(60)"
 SAVING = textwrap.dedent(
     """
@@ -65,8 +65,8 @@ def run_saving_task(simulator: EcsSimulator) -> str:
 
 
 @dataclass
-class Workshop:
-    """Real processes, their lines and their exits."""
+class ProcessRun:
+    """Local processes with their output and exit codes."""
 
     lines: "queue.Queue[str]" = field(default_factory=queue.Queue)
     exits: "queue.Queue[int]" = field(default_factory=queue.Queue)
@@ -74,9 +74,7 @@ class Workshop:
     processes: LocalProcesses = field(init=False)
 
     def __post_init__(self) -> None:
-        self.processes = LocalProcesses(
-            self.take_line, image_commands={"trainer:1": (sys.executable, "-c", "print(7)")}
-        )
+        self.processes = LocalProcesses(self.take_line)
 
     def take_line(self, target: LogTarget | None, timestamp_ms: int, line: str) -> None:
         assert timestamp_ms > 1_700_000_000_000
@@ -91,17 +89,17 @@ class Workshop:
         self.exits.put(code)
 
     def line(self) -> str:
-        return self.lines.get(timeout=PATIENCE_SECONDS)
+        return self.lines.get(timeout=TIMEOUT_SECONDS)
 
     def exit_code(self) -> int:
-        return self.exits.get(timeout=PATIENCE_SECONDS)
+        return self.exits.get(timeout=TIMEOUT_SECONDS)
 
 
 @pytest.fixture
-def workshop() -> Iterator[Workshop]:
-    workshop = Workshop()
-    yield workshop
-    workshop.processes.close()
+def run() -> Iterator[ProcessRun]:
+    run = ProcessRun()
+    yield run
+    run.processes.close()
 
 
 def is_alive(pid: int) -> bool:
@@ -114,84 +112,77 @@ def is_alive(pid: int) -> bool:
 
 def wait_until_gone(pid: int) -> None:
     pause = threading.Event()
-    for _ in range(int(PATIENCE_SECONDS / 0.05)):
+    for _ in range(int(TIMEOUT_SECONDS / 0.05)):
         if not is_alive(pid):
             return
         pause.wait(0.05)
     pytest.fail(f"process {pid} is still there")
 
 
-def test_output_of_both_streams_arrives_line_by_line_before_the_exit(workshop: Workshop) -> None:
+def test_output_of_both_streams_arrives_line_by_line_before_the_exit(run: ProcessRun) -> None:
     target = LogTarget("g", "s")
     program = "import os,sys; print('out', os.environ['A']); print('err', file=sys.stderr); sys.exit(3)"
-    workshop.start(sys.executable, "-c", program, log_target=target)
+    run.start(sys.executable, "-c", program, log_target=target)
 
-    assert workshop.exit_code() == 3
-    assert sorted([workshop.line(), workshop.line()]) == ["err", "out 1"]
-    assert workshop.targets == [target, target]
-
-
-def test_an_image_may_bring_its_own_command(workshop: Workshop) -> None:
-    workshop.start()
-
-    assert workshop.line() == "7"
-    assert workshop.exit_code() == 0
+    assert run.exit_code() == 3
+    assert sorted([run.line(), run.line()]) == ["err", "out 1"]
+    assert run.targets == [target, target]
 
 
-def test_sigterm_that_nobody_handles_is_reported_as_143(workshop: Workshop) -> None:
-    handle = workshop.start(sys.executable, "-c", WAITING)
-    assert workshop.line() == "ready"
+def test_sigterm_that_nobody_handles_is_reported_as_143(run: ProcessRun) -> None:
+    handle = run.start(sys.executable, "-c", WAITING)
+    assert run.line() == "ready"
 
     handle.terminate()
 
-    assert workshop.exit_code() == 143
+    assert run.exit_code() == 143
 
 
-def test_a_handler_of_sigterm_decides_the_exit_code(workshop: Workshop) -> None:
-    handle = workshop.start(sys.executable, "-c", SAVING)
-    assert workshop.line() == "ready"
+def test_a_handler_of_sigterm_decides_the_exit_code(run: ProcessRun) -> None:
+    handle = run.start(sys.executable, "-c", SAVING)
+    assert run.line() == "ready"
 
     handle.terminate()
 
-    assert workshop.line() == "saved"
-    assert workshop.exit_code() == 0
+    assert run.line() == "saved"
+    assert run.exit_code() == 0
 
 
-def test_sigkill_is_reported_as_137(workshop: Workshop) -> None:
-    handle = workshop.start(sys.executable, "-c", DEAF)
-    assert workshop.line() == "ready"
+def test_sigkill_is_reported_as_137(run: ProcessRun) -> None:
+    handle = run.start(sys.executable, "-c", DEAF)
+    assert run.line() == "ready"
     handle.terminate()
 
     handle.kill()
 
-    assert workshop.exit_code() == 137
+    assert run.exit_code() == 137
 
 
-def test_children_of_the_main_process_end_with_it(workshop: Workshop) -> None:
-    workshop.start("sh", "-c", "sleep 60 & echo $!; exit 5")
+def test_children_of_the_main_process_end_with_it(run: ProcessRun) -> None:
+    run.start("sh", "-c", "sleep 60 & echo $!; exit 5")
 
-    child = int(workshop.line())
+    child = int(run.line())
 
-    assert workshop.exit_code() == 5
+    assert run.exit_code() == 5
     wait_until_gone(child)
 
 
-def test_a_command_that_is_not_there_cannot_be_started(workshop: Workshop) -> None:
+def test_a_command_that_is_not_there_cannot_be_started(run: ProcessRun) -> None:
     with pytest.raises(ProcessStartError, match="executable file not found"):
-        workshop.start("no-such-command")
+        run.start("no-such-command")
 
 
 def test_closing_ends_everything_silently() -> None:
-    workshop = Workshop()
-    workshop.start("sh", "-c", "echo $$; sleep 60")
-    pid = int(workshop.line())
+    run = ProcessRun()
+    run.start("sh", "-c", "echo $$; sleep 60")
+    pid = int(run.line())
 
-    workshop.processes.close()
+    run.processes.close()
 
     assert not is_alive(pid)
-    assert workshop.exits.empty()
+    assert run.exits.empty()
     with pytest.raises(ProcessStartError, match="closing"):
-        workshop.start("true")
+        run.start("true")
 
 
 def test_containers_die_with_a_simulator_that_was_killed() -> None:
@@ -232,12 +223,12 @@ def test_a_real_training_is_stopped_saves_and_reports_over_the_wall_clock() -> N
     server.start()
     try:
         arn = run_saving_task(simulator)
-        assert lines.get(timeout=PATIENCE_SECONDS) == "ready"
+        assert lines.get(timeout=TIMEOUT_SECONDS) == "ready"
 
         InProcessClient(simulator).stop_task(cluster="c", task=arn, reason="interruption")
 
-        detail = stopped.get(timeout=PATIENCE_SECONDS)
-        assert lines.get(timeout=PATIENCE_SECONDS) == "saved"
+        detail = stopped.get(timeout=TIMEOUT_SECONDS)
+        assert lines.get(timeout=TIMEOUT_SECONDS) == "saved"
         assert (detail["stopCode"], detail["containers"][0]["exitCode"]) == ("UserInitiated", 0)
     finally:
         server.close()

@@ -16,7 +16,7 @@ def test_timers_fire_in_the_order_of_their_times_and_then_of_their_making() -> N
     assert fired == ["first", "second", "late"]
 
 
-def test_a_timer_sees_the_moment_it_was_due_at_and_may_set_another() -> None:
+def test_a_timer_fires_at_its_due_time_and_may_set_another() -> None:
     clock, seen = Clock(), list[float]()
     start = clock.now()
 

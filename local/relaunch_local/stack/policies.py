@@ -1,7 +1,7 @@
-"""Who calls the simulator, and what their policies are.
+"""The IAM policies of those who call the simulator.
 
-The emulator gives every function the credentials of its role, and enforces the policies of what it serves itself. ECS
-and EC2 are served by the simulator, which asks here for the policies that the template gave the same roles.
+The emulator gives every function the credentials of its role, and enforces the policies for the services it emulates.
+The simulator does the same for ECS and EC2: it reads the policies of the roles from the emulator.
 """
 
 import hashlib
@@ -17,19 +17,19 @@ PolicyDocument = Mapping[str, Any]
 EVERYTHING: PolicyDocument = {"Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
 
 
-class Callers:
-    """The policies by access key: the root user's from the start, the functions' once they are deployed."""
+class RolePolicies:
+    """Policies by access key: the root user's, and those of the functions once they are deployed."""
 
     def __init__(self) -> None:
-        """Know the root user."""
+        """Start with the root user's policy."""
         self._policies: dict[str, Sequence[PolicyDocument]] = {ROOT_KEY: [EVERYTHING]}
 
     def policies_of(self, access_key: str) -> Sequence[PolicyDocument] | None:
-        """The policies of a key; None for one that nobody knows."""
+        """Return the policies of an access key, or None if it is unknown."""
         return self._policies.get(access_key)
 
-    def learn_functions(self, emulator: Emulator) -> None:
-        """Read every deployed function's role and its inline policies; the template gives no others."""
+    def load_function_roles(self, emulator: Emulator) -> None:
+        """Read the inline policies of every function's role; the template uses no other kind."""
         iam = emulator.client("iam")
         for page in emulator.client("lambda").get_paginator("list_functions").paginate():
             for function in page["Functions"]:
@@ -37,16 +37,16 @@ class Callers:
                 names = iam.list_role_policies(RoleName=role)["PolicyNames"]
                 answers = [iam.get_role_policy(RoleName=role, PolicyName=name) for name in names]
                 key = function_access_key(function["FunctionArn"], function["Role"])
-                self._policies[key] = [read_document(answer["PolicyDocument"]) for answer in answers]
+                self._policies[key] = [parse_document(answer["PolicyDocument"]) for answer in answers]
 
 
 def function_access_key(function_arn: str, role_arn: str) -> str:
-    """The access key that MiniStack 1.5 gives a function: it is made of the function and its role."""
+    """Return the access key that MiniStack 1.5 derives from a function and its role."""
     return f"ASIA{hashlib.sha256(f'{function_arn}:{role_arn}'.encode()).hexdigest()[:16].upper()}"
 
 
-def read_document(document: str | PolicyDocument) -> PolicyDocument:
-    """A policy as IAM answers it: JSON in URL encoding, unless boto3 has decoded it."""
+def parse_document(document: str | PolicyDocument) -> PolicyDocument:
+    """Parse a policy document of IAM: URL-encoded JSON unless boto3 has decoded it."""
     if isinstance(document, str):
         decoded: PolicyDocument = json.loads(unquote(document))
         return decoded

@@ -1,6 +1,6 @@
-"""One job's story, told by the built functions in fresh processes: what each is handed, and what it asks of AWS.
+"""Records the life of one job: the events that the built functions are invoked with, and their calls to AWS.
 
-AWS is moto and our ECS simulator behind the stand-in, which takes everything down.
+AWS is moto and the ECS simulator behind the replay server, which records the calls.
 """
 
 import json
@@ -21,28 +21,27 @@ from benchmarks.built_functions import SECRET, TABLE, environment, handling
 from benchmarks.certificates import write_certificate
 from benchmarks.errors import NotMeasurableError
 from benchmarks.fresh_process import measure
-from benchmarks.stand_in import Exchange, StandIn, serve_stand_in
+from benchmarks.replay_server import Exchange, ReplayServer, serve_replay
+from fakes import webhook
 from fakes.aws import create_jobs_table
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.adapters.definition_file.parser import parse_definitions
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.lifecycle.decision import Decision
 from relaunch_local.ecs import Clock, EcsServer, EcsSimulator, Script, ScriptedProcesses
+from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.account import CHECKPOINTS, push_image
-from relaunch_local.stack.build import REPOSITORY
 from relaunch_local.stack.emulator import REGION, Emulator
 from relaunch_local.stack.training_cluster import Training, provision_cluster, simulator_settings
 
-EVENTS = REPOSITORY / "events"
 DEFINITIONS = REPOSITORY / "examples" / "relaunch.yaml"
-WEBHOOK_SECRET = "It's a Secret to Everybody"  # noqa: S105 - GitHub's own example, which signs the sample event
-# Delays of the simulated region become milliseconds, so that its time and that of the functions are nearly one.
+# The simulator's delays become milliseconds, so that its clock stays close to real time.
 SPEED = 1000.0
 
 
 @dataclass(frozen=True)
 class Step:
-    """One event handed to one function, and the calls that the function made about it."""
+    """An event that a function was invoked with, and the calls that it made."""
 
     function: str
     situation: str
@@ -51,142 +50,142 @@ class Step:
 
     @property
     def services(self) -> tuple[str, ...]:
-        """The services that were called, by boto3's names."""
+        """The called services by boto3's names."""
         return tuple(sorted({exchange.service for exchange in self.exchanges}))
 
 
 @dataclass(frozen=True)
-class Story:
-    """All steps in their order, and the stand-in that can replay any of them."""
+class Recording:
+    """All steps in order, and the server that can replay them."""
 
     steps: tuple[Step, ...]
-    stand_in: StandIn
+    server: ReplayServer
     bundle: Path
     folder: Path
 
     def step(self, function: str, situation: str) -> Step:
-        """Return one step."""
+        """Return a step."""
         return next(step for step in self.steps if (step.function, step.situation) == (function, situation))
 
 
 @contextmanager
-def told_story() -> Iterator[Story]:
-    """Tell the story, and keep the stand-in for replaying it.
+def record_calls() -> Iterator[Recording]:
+    """Record all steps; yield the recording, which can be replayed.
 
     Raises:
         NotBuiltError: the application is not built, or has changed since.
-        NotMeasurableError: the story took another turn than the one that is measured.
+        NotMeasurableError: a function did not do what is to be measured.
     """
     with tempfile.TemporaryDirectory(prefix="relaunch-benchmarks-") as name:
         folder = Path(name)
         certificate, bundle = write_certificate(folder)
-        with serve_stand_in(certificate) as stand_in:
-            teller = _Teller(stand_in, bundle, folder)
-            with _upstreams(teller):
-                teller.tell()
-            yield Story(tuple(teller.steps), stand_in, bundle, folder)
+        with serve_replay(certificate) as server:
+            recorder = _Recorder(server, bundle, folder)
+            with _upstreams(recorder):
+                recorder.record()
+            yield Recording(tuple(recorder.steps), server, bundle, folder)
 
 
 @contextmanager
-def _upstreams(teller: "_Teller") -> Iterator[None]:
-    logging.getLogger("werkzeug").setLevel(logging.WARNING)  # moto's server tells of every request
+def _upstreams(recorder: "_Recorder") -> Iterator[None]:
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)  # moto's server logs every request
     clock = Clock(datetime.now(UTC), speed=SPEED)
     processes = ScriptedProcesses(clock, lambda _spec: Script(runtime_seconds=None))
-    simulator = EcsSimulator(clock, processes, simulator_settings(), on_event=teller.heard.append)
+    simulator = EcsSimulator(clock, processes, simulator_settings(), on_event=recorder.events.append)
     server, moto = EcsServer(simulator), ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     provision_cluster(simulator, Training())
     server.start()
     moto.start()
     try:
         host, port = moto.get_host_and_port()
-        teller.upstreams = {"ecs": server.url, "ec2": server.url, "*": f"http://{host}:{port}"}
-        teller.simulator, teller.processes = simulator, processes
+        recorder.upstreams = {"ecs": server.url, "ec2": server.url, "*": f"http://{host}:{port}"}
+        recorder.simulator, recorder.processes = simulator, processes
         yield
     finally:
         moto.stop()
         server.close()
 
 
-class _Teller:
-    """Hands events to functions, one after the other, and lets time pass in between."""
+class _Recorder:
+    """Invokes the functions one after the other, and advances the simulator's clock in between."""
 
     simulator: EcsSimulator
     processes: ScriptedProcesses
 
-    def __init__(self, stand_in: StandIn, bundle: Path, folder: Path) -> None:
+    def __init__(self, server: ReplayServer, bundle: Path, folder: Path) -> None:
         self.steps: list[Step] = []
-        self.heard: list[dict[str, Any]] = []
+        self.events: list[dict[str, Any]] = []
         self.upstreams: dict[str, str] = {}
-        self._stand_in = stand_in
+        self._server = server
         self._bundle = bundle
         self._folder = folder
 
-    def tell(self) -> None:
-        """Tell the whole story, each message also once more, as SQS may deliver it."""
+    def record(self) -> None:
+        """Record all steps; most messages are delivered twice, as SQS may do."""
         self._prepare()
-        push = json.loads((EVENTS / "function-url.github-push.json").read_text())
-        self._hand("github_webhook", "signed push", push)
-        self._hand_twice("submit_job", "push", _batch(self._receive("intake")))
+        push = json.loads((webhook.EVENTS / "function-url.github-push.json").read_text())
+        self._invoke("github_webhook", "signed push", push)
+        self._invoke_twice("submit_job", "push", _batch(self._receive("intake")))
         launch = self._receive("attempts")
         job_id = json.loads(launch)["job_id"]
-        self._hand_twice("launch_attempt", "first launch", _batch(launch))
+        self._invoke_twice("launch_attempt", "first launch", _batch(launch))
         self._pass_time()
-        self._hand_twice("observe_task", "task runs", _batch(self._heard_task("RUNNING")))
+        self._invoke_twice("observe_task", "task runs", _batch(self._task_event("RUNNING")))
         self._interrupt(job_id)
-        self._hand_twice("launch_attempt", "relaunch", _batch(self._receive("attempts")))
+        self._invoke_twice("launch_attempt", "relaunch", _batch(self._receive("attempts")))
         self._pass_time()
-        self._hand("observe_task", "task runs again", _batch(self._heard_task("RUNNING")))
-        self._hand("reconcile", "nothing is due", {"source": "aws.events"})
+        self._invoke("observe_task", "task runs again", _batch(self._task_event("RUNNING")))
+        self._invoke("reconcile", "nothing is due", {"source": "aws.events"})
         self._make_due(job_id)
-        self._hand("reconcile", "one job is due", {"source": "aws.events"})
-        self._hand("job_api", "show", {"action": "show", "job_id": job_id})
-        self._hand_twice("job_api", "submit", {"action": "submit", "definition": "demo", "idempotency_key": "bench"})
+        self._invoke("reconcile", "one job is due", {"source": "aws.events"})
+        self._invoke("job_api", "show", {"action": "show", "job_id": job_id})
+        self._invoke_twice("job_api", "submit", {"action": "submit", "definition": "demo", "idempotency_key": "bench"})
         waiting_id = json.loads(self._receive("attempts"))["job_id"]
-        self._hand_twice("job_api", "cancel", {"action": "cancel", "job_id": waiting_id})
+        self._invoke_twice("job_api", "cancel", {"action": "cancel", "job_id": waiting_id})
         self._finish()
 
     def _interrupt(self, job_id: str) -> None:
         self._save_checkpoint(job_id)
-        running = [host for host in self.simulator.machines.hosts.values() if host.tasks]
+        running = [host for host in self.simulator.instances.by_id.values() if host.tasks]
         with self.simulator.clock.lock:
             self.simulator.interrupt(running[0].instance_id)
-        warning = next(each for each in self.heard if "Interruption Warning" in each["detail-type"])
-        self._hand_twice("observe_capacity", "spot warning", _batch(json.dumps(warning, default=str)))
+        warning = next(each for each in self.events if "Interruption Warning" in each["detail-type"])
+        self._invoke_twice("observe_capacity", "spot warning", _batch(json.dumps(warning, default=str)))
         self._pass_time()
-        self._hand_twice("observe_task", "interrupted task stopped", _batch(self._heard_task("STOPPED")))
+        self._invoke_twice("observe_task", "interrupted task stopped", _batch(self._task_event("STOPPED")))
 
     def _finish(self) -> None:
         with self.simulator.clock.lock:
             self.processes.started[-1].on_exit(0, None)
         self._pass_time()
-        self._hand("observe_task", "task finished", _batch(self._heard_task("STOPPED")))
+        self._invoke("observe_task", "task finished", _batch(self._task_event("STOPPED")))
 
     def _prepare(self) -> None:
         create_jobs_table(self._client("dynamodb"), TABLE)
         for queue in ("intake", "attempts", "dead-letters"):
             self._client("sqs").create_queue(QueueName=queue)
-        self._client("secretsmanager").create_secret(Name=SECRET, SecretString=WEBHOOK_SECRET)
+        self._client("secretsmanager").create_secret(Name=SECRET, SecretString=webhook.SECRET)
         self._client("s3").create_bucket(Bucket=CHECKPOINTS, CreateBucketConfiguration={"LocationConstraint": REGION})
         push_image(Emulator(self.upstreams["*"]))
         for definition in parse_definitions(DEFINITIONS.read_text(), DEFINITIONS.name, load_catalogue()):
             self._stores.definitions.save_definition(definition)
 
-    def _hand_twice(self, function: str, situation: str, event: object) -> None:
-        self._hand(function, situation, event)
-        self._hand(function, f"{situation}, delivered again", event)
+    def _invoke_twice(self, function: str, situation: str, event: object) -> None:
+        self._invoke(function, situation, event)
+        self._invoke(function, f"{situation}, delivered again", event)
 
-    def _hand(self, function: str, situation: str, event: object) -> None:
-        self._stand_in.record(self.upstreams)
+    def _invoke(self, function: str, situation: str, event: object) -> None:
+        self._server.record(self.upstreams)
         code = handling(function, event, self._folder)
-        measure(code, environment(function, self._stand_in.url, self._bundle))
-        self.steps.append(Step(function, situation, event, tuple(self._stand_in.recorded)))
+        measure(code, environment(function, self._server.url, self._bundle))
+        self.steps.append(Step(function, situation, event, tuple(self._server.recorded)))
 
     def _pass_time(self) -> None:
         with self.simulator.clock.lock:
             self.simulator.clock.advance(600 / SPEED)
 
-    def _heard_task(self, status: str) -> str:
-        tasks = [each for each in self.heard if each["detail-type"] == "ECS Task State Change"]
+    def _task_event(self, status: str) -> str:
+        tasks = [each for each in self.events if each["detail-type"] == "ECS Task State Change"]
         return json.dumps(next(each for each in reversed(tasks) if each["detail"]["lastStatus"] == status), default=str)
 
     def _receive(self, queue: str) -> str:
@@ -232,7 +231,7 @@ class _Teller:
 
 
 def _batch(body: str) -> object:
-    """Make the event of a batch of one message, as Lambda hands it over."""
-    event: dict[str, Any] = json.loads((EVENTS / "sqs.intake.github-push.json").read_text())
+    """Return an SQS event with one message."""
+    event: dict[str, Any] = json.loads((webhook.EVENTS / "sqs.intake.github-push.json").read_text())
     event["Records"][0]["body"] = body
     return event

@@ -1,7 +1,10 @@
-"""A small ECS region under a virtual clock, for tests."""
+"""A simulated ECS region under a virtual clock, for tests."""
 
 from collections.abc import Callable
 from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
 
 from relaunch_local.ecs import (
     Authorize,
@@ -32,23 +35,23 @@ TASK_STATE_CHANGE = "ECS Task State Change"
 
 
 def container(**members: Any) -> dict[str, Any]:
-    """A container definition that holds."""
+    """Return a valid container definition."""
     return {"name": "main", "image": "trainer:1", "cpu": 1_024, "memory": 2_048, "command": ["train"], **members}
 
 
 def gpu(count: int | str = 1) -> list[dict[str, str]]:
-    """A requirement of whole GPUs."""
+    """Return a resource requirement of whole GPUs."""
     return [{"type": "GPU", "value": str(count)}]
 
 
 def share(memory_mib: int = 2_048, percent: int | None = None) -> list[dict[str, Any]]:
-    """A requirement of a share of a GPU by NVIDIA MPS."""
+    """Return a resource requirement of an NVIDIA MPS share."""
     limit = {} if percent is None else {"maxComputePercent": percent}
     return [{"type": "GPU", "sharingStrategy": {"nvidiaMps": {"memory": memory_mib, **limit}}}]
 
 
-class EcsWorld:
-    """A cluster `c`, a family `train`, a client, the events, and a script per container."""
+class SimulatedRegion:
+    """A region with the cluster `c`; tasks run the family `train`, containers run `script`."""
 
     def __init__(self, *, timing: Timing | None = None, authorize: Authorize | None = None, **settings: Any) -> None:
         self.clock = Clock()
@@ -66,7 +69,7 @@ class EcsWorld:
         return self.script(spec)
 
     def provider(self, name: str = "g5-spot", instance_type: str = "g5.xlarge", **spec: Any) -> str:
-        """A capacity provider of the cluster; answers its name."""
+        """Add a capacity provider to the cluster; return its name."""
         members = {"purchase": Purchase.SPOT, "zones": ("us-east-1a", "us-east-1b"), "max_size": 4, **spec}
         self.simulator.add_capacity_provider(
             name, AutoScalingGroup(f"{name}-asg", instance_type, **members), cluster="c"
@@ -74,14 +77,14 @@ class EcsWorld:
         return name
 
     def register(self, family: str = "train", *containers: dict[str, Any], **members: Any) -> dict[str, Any]:
-        """A new revision."""
+        """Register a revision and return it."""
         definitions = list(containers) or [container()]
         answer = self.ecs.register_task_definition(family=family, containerDefinitions=definitions, **members)
         definition: dict[str, Any] = answer["taskDefinition"]
         return definition
 
     def run(self, provider: str | None = None, **members: Any) -> dict[str, Any]:
-        """RunTask on a provider, or with the launch type EC2."""
+        """Call RunTask with a capacity provider, or with the launch type EC2."""
         request: dict[str, Any] = {"cluster": "c", "taskDefinition": "train", **members}
         if provider is None:
             request.setdefault("launchType", "EC2")
@@ -90,41 +93,47 @@ class EcsWorld:
         answer: dict[str, Any] = self.ecs.run_task(**request)
         return answer
 
+    def error_code(self, method: str, **request: Any) -> str:
+        """Return the code of the error that this call raises."""
+        with pytest.raises(ClientError) as caught:
+            getattr(self.ecs, method)(**request)
+        return str(caught.value.response["Error"]["Code"])
+
     def run_one(self, provider: str | None = None, **members: Any) -> str:
-        """RunTask of one task, which must be accepted; answers its ARN."""
+        """Run one task and return its ARN."""
         tasks = self.run(provider, **members)["tasks"]
         assert len(tasks) == 1
         return str(tasks[0]["taskArn"])
 
     def task(self, arn: str) -> dict[str, Any]:
-        """The task as DescribeTasks answers it."""
+        """Return a task as DescribeTasks returns it."""
         answer = self.ecs.describe_tasks(cluster="c", tasks=[arn], include=["TAGS"])
         found: dict[str, Any] = answer["tasks"][0]
         return found
 
     def wait_for(self, arn: str, status: str) -> dict[str, Any]:
-        """Let time pass until the task has this status."""
+        """Advance the clock until the task has this status; return the task."""
         assert self.clock.run_until(lambda: self.task(arn)["lastStatus"] == status, 7_200.0)
         return self.task(arn)
 
     def instance(self, instance_type: str = "g5.xlarge", zone: str = "us-east-1a", **members: Any) -> str:
-        """A registered instance outside any group; answers its id."""
+        """Launch an instance without a group, wait until it is registered, and return its id."""
         purchase = members.pop("purchase", Purchase.ON_DEMAND)
         instance_id = self.simulator.launch_instance(instance_type, purchase, zone, cluster="c", **members)
-        self.clock.run_until(lambda: self.simulator.host(instance_id).is_registered)
+        self.clock.run_until(lambda: self.simulator.instance(instance_id).is_registered)
         return instance_id
 
     def instance_of(self, arn: str) -> str:
-        """The instance a task is on."""
+        """Return the id of the instance that a task is on."""
         instances = self.ecs.describe_container_instances(
             cluster="c", containerInstances=[self.task(arn)["containerInstanceArn"]]
         )
         return str(instances["containerInstances"][0]["ec2InstanceId"])
 
     def remaining(self, instance_id: str) -> dict[str, Any]:
-        """The free resources of an instance by name."""
-        host = self.simulator.host(instance_id)
-        answer = self.ecs.describe_container_instances(cluster="c", containerInstances=[host.arn])
+        """Return the remaining resources of an instance by name."""
+        instance = self.simulator.instance(instance_id)
+        answer = self.ecs.describe_container_instances(cluster="c", containerInstances=[instance.arn])
         resources = answer["containerInstances"][0]["remainingResources"]
         return {
             each["name"]: each["integerValue"] if each["type"] == "INTEGER" else each["stringSetValue"]
@@ -132,5 +141,5 @@ class EcsWorld:
         }
 
     def details(self, detail_type: str) -> list[dict[str, Any]]:
-        """The details of all events of a kind, in order."""
+        """Return the details of all events of a detail type, in order."""
         return [event["detail"] for event in self.events if event["detail-type"] == detail_type]

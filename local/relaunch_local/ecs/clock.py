@@ -1,4 +1,4 @@
-"""Time: timers that fire in a fixed order, on a virtual clock or along the wall clock."""
+"""A virtual clock and a wall clock with timers that fire in a fixed order."""
 
 import heapq
 import threading
@@ -6,29 +6,29 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
-"""Where a virtual clock starts unless told otherwise."""
+"""The default start of a virtual clock."""
 
 
 class Timer:
-    """A call that is due at a moment and can be cancelled until then."""
+    """A scheduled call that can be cancelled until it is made."""
 
     __slots__ = ("action", "due_at")
 
     def __init__(self, due_at: datetime, action: Callable[[], None]) -> None:
-        """Remember what is to be called, and when."""
+        """Schedule `action` for `due_at`."""
         self.due_at = due_at
         self.action: Callable[[], None] | None = action
 
     def cancel(self) -> None:
-        """Forget the call; cancelling twice, or after it was made, does nothing."""
+        """Cancel the call; does nothing if it was cancelled or made before."""
         self.action = None
 
 
 class Clock:
-    """A virtual clock: time moves only when it is advanced, and timers due at the same moment fire in their order."""
+    """A virtual clock: time passes only when it is advanced; timers due at the same time fire in creation order."""
 
     def __init__(self, start: datetime = EPOCH, *, speed: float = 1.0) -> None:
-        """Start at an aware moment; `speed` divides every delay that is asked for."""
+        """Start at an aware datetime; `speed` divides every delay."""
         self.lock = threading.RLock()
         self._now = start
         self._speed = speed
@@ -37,28 +37,28 @@ class Clock:
 
     @property
     def speed(self) -> float:
-        """By how much delays are shortened."""
+        """The factor that delays are divided by."""
         return self._speed
 
     def now(self) -> datetime:
-        """The present moment, aware, in UTC."""
+        """Return the current time as an aware datetime in UTC."""
         return self._now
 
     def call_later(self, seconds: float, action: Callable[[], None]) -> Timer:
-        """Call `action` once, `seconds` (divided by the speed) from now."""
+        """Call `action` once, in `seconds` divided by the speed."""
         timer = Timer(self._now + timedelta(seconds=max(0.0, seconds) / self._speed), action)
         self._sequence += 1
         heapq.heappush(self._timers, (timer.due_at, self._sequence, timer))
         return timer
 
     def next_due_at(self) -> datetime | None:
-        """When the next timer fires, or None when there is none."""
+        """Return when the next timer fires, or None if there is none."""
         while self._timers and self._timers[0][2].action is None:
             heapq.heappop(self._timers)
         return self._timers[0][0] if self._timers else None
 
     def step(self, limit: datetime | None = None) -> bool:
-        """Move to the next timer and fire it; False when there is none up to `limit`."""
+        """Advance to the next timer and fire it; return False if there is none up to `limit`."""
         due_at = self.next_due_at()
         if due_at is None or (limit is not None and due_at > limit):
             return False
@@ -69,18 +69,18 @@ class Clock:
             action()
         return True
 
-    def advance_to(self, moment: datetime) -> None:
-        """Fire everything due up to `moment`, then stand at it."""
-        while self.step(moment):
+    def advance_to(self, time: datetime) -> None:
+        """Advance to `time` and fire the timers due by then."""
+        while self.step(time):
             pass
-        self._now = max(self._now, moment)
+        self._now = max(self._now, time)
 
     def advance(self, seconds: float) -> None:
-        """Move on by this many seconds, firing what falls due."""
+        """Advance by this many seconds and fire the timers due by then."""
         self.advance_to(self._now + timedelta(seconds=seconds))
 
     def run_until(self, condition: Callable[[], bool], limit_seconds: float = 86_400.0) -> bool:
-        """Fire timers one by one until the condition holds; False when the limit or the last timer came first."""
+        """Fire timers one by one until the condition is true; return False if it did not become true in time."""
         limit = self._now + timedelta(seconds=limit_seconds)
         while not condition():
             if not self.step(limit):
@@ -88,27 +88,27 @@ class Clock:
         return True
 
     def synchronize(self) -> None:
-        """Catch up with the world; a virtual clock has nothing to catch up with."""
+        """Advance to real time; a virtual clock does nothing."""
 
 
 class WallClock(Clock):
-    """A clock that a thread drives along real time; `speed` shortens the simulated delays, not the time stamps."""
+    """A clock that a thread advances in real time; `speed` divides delays, not timestamps."""
 
     def __init__(self, *, speed: float = 1.0) -> None:
-        """Start at the present moment; call `start` to let time pass."""
+        """Start at the current time; call `start` to let timers fire."""
         super().__init__(datetime.now(UTC), speed=speed)
         self._wake = threading.Condition(self.lock)
         self._running = False
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Let time pass."""
+        """Start the thread."""
         self._running = True
         self._thread = threading.Thread(target=self._drive, name="ecs-simulator-clock", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Let time stand still, and wait until the driver has ended."""
+        """Stop the thread and wait until it has ended."""
         with self._wake:
             self._running = False
             self._wake.notify_all()
@@ -116,21 +116,21 @@ class WallClock(Clock):
             self._thread.join()
 
     def call_later(self, seconds: float, action: Callable[[], None]) -> Timer:
-        """Call `action` once, `seconds` divided by the speed from now."""
+        """Call `action` once, in `seconds` divided by the speed."""
         with self._wake:
-            self.synchronize_now_only()
+            self._update_now()
             timer = super().call_later(seconds, action)
             self._wake.notify_all()
             return timer
 
-    def synchronize_now_only(self) -> None:
-        """Take the present moment over without firing timers, so that a delay counts from when it was asked for."""
+    def _update_now(self) -> None:
+        """Advance `now` without firing timers, so that a delay counts from the call that asked for it."""
         due_at = self.next_due_at()
-        present = datetime.now(UTC)
-        self._now = max(self._now, present if due_at is None else min(present, due_at))
+        real_time = datetime.now(UTC)
+        self._now = max(self._now, real_time if due_at is None else min(real_time, due_at))
 
     def synchronize(self) -> None:
-        """Fire everything that is due by now."""
+        """Advance to real time and fire the timers due by now."""
         self.advance_to(datetime.now(UTC))
 
     def _drive(self) -> None:

@@ -1,4 +1,4 @@
-"""Makes the tasks of one RunTask request."""
+"""Creates the tasks of a RunTask request."""
 
 from dataclasses import dataclass
 
@@ -8,28 +8,28 @@ from relaunch_local.ecs.engine.model import (
     Container,
     JsonObject,
     LastStatus,
-    Placement,
     Task,
 )
 from relaunch_local.ecs.engine.region import Region
 from relaunch_local.ecs.errors import invalid_parameter
+from relaunch_local.ecs.rules.placement import Placement
 from relaunch_local.ecs.rules.requirements import Requirement, requirement_of
 
 
 @dataclass(frozen=True, slots=True)
-class TaskMaker:
-    """One request, with everything its tasks have in common."""
+class TaskFactory:
+    """A RunTask request and what its tasks have in common."""
 
     region: Region
     cluster: Cluster
     request: JsonObject
     definition: JsonObject
-    where: Placement
+    placement: Placement
     tags: list[JsonObject]
     token: tuple[str, str] | None
 
     def make(self, provider: CapacityProvider | None) -> Task:
-        """A task that nobody knows yet; raises InvalidParameterException for sizes that are none."""
+        """Return a new task; raises InvalidParameterException for invalid sizes."""
         overrides = self.request.get("overrides", {})
         task_id = self.region.ids.hexadecimal()
         try:
@@ -43,7 +43,7 @@ class TaskMaker:
             definition=self.definition,
             overrides=overrides,
             requirement=requirement,
-            placement=self.where,
+            placement=self.placement,
             containers=[
                 self._container(task_id, each, requirement) for each in self.definition["containerDefinitions"]
             ],
@@ -59,7 +59,7 @@ class TaskMaker:
         )
 
     def register(self, task: Task) -> None:
-        """Make the task known to its cluster."""
+        """Add the task to its cluster."""
         self.cluster.tasks[task.task_id] = task
         if task.started_by:
             self.cluster.by_started_by.setdefault(task.started_by, {})[task.task_id] = task

@@ -2,14 +2,14 @@ import json
 from urllib.parse import quote
 
 from relaunch_local.ecs import Permission, PolicyAuthorizer
-from relaunch_local.stack.callers import Callers, function_access_key, read_document
 from relaunch_local.stack.emulator import ROOT_KEY
+from relaunch_local.stack.policies import RolePolicies, function_access_key, parse_document
 
 STATEMENT = {"Effect": "Allow", "Action": "ecs:RunTask", "Resource": "*"}
 
 
-def test_the_root_user_may_do_everything_and_a_stranger_nothing() -> None:
-    authorize = PolicyAuthorizer(Callers().policies_of)
+def test_the_root_user_is_allowed_everything_and_an_unknown_caller_nothing() -> None:
+    authorize = PolicyAuthorizer(RolePolicies().policies_of)
 
     assert authorize(Permission(ROOT_KEY, "ecs:RunTask", "*"))
     assert not authorize(Permission("AKIASTRANGER", "ecs:RunTask", "*"))
@@ -18,8 +18,8 @@ def test_the_root_user_may_do_everything_and_a_stranger_nothing() -> None:
 def test_a_policy_is_read_as_iam_answers_it() -> None:
     document = {"Version": "2012-10-17", "Statement": [STATEMENT]}
 
-    assert read_document(quote(json.dumps(document))) == document
-    assert read_document(document) == document
+    assert parse_document(quote(json.dumps(document))) == document
+    assert parse_document(document) == document
 
 
 def test_a_functions_key_is_made_of_the_function_and_its_role() -> None:

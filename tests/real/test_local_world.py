@@ -1,4 +1,4 @@
-"""The deployed application answers, its permissions are enforced, and the local world carries what AWS would carry."""
+"""In the local world functions respond, permissions are enforced, and events are delivered."""
 
 import hashlib
 import hmac
@@ -11,15 +11,15 @@ import pytest
 
 from relaunch_local.ecs import EcsError
 from relaunch_local.stack.account import CHECKPOINTS, DATASETS
-from relaunch_local.stack.callers import function_access_key
 from relaunch_local.stack.forwarder import EmulatorTargets
-from relaunch_local.stack.local_stack import LocalWorld
+from relaunch_local.stack.local_world import LocalWorld
+from relaunch_local.stack.policies import function_access_key
 
 QUEUES = ("Intake", "Attempts", "Warnings", "TaskChanges")
 
 
 def invoke(world: LocalWorld, function: str, event: object) -> tuple[str | None, Any]:
-    """The kind of error, if any, and what the function returned."""
+    """Return the kind of error, if any, and the response of the function."""
     answer = world.client("lambda").invoke(
         FunctionName=world.deployment.resources[function], Payload=json.dumps(event).encode()
     )

@@ -1,7 +1,7 @@
-"""AWS on loopback, over TLS: takes down what its upstreams answer, and gives the same answers again without them.
+"""AWS on loopback over TLS: records the responses of other servers, and replays them without those servers.
 
-Functions are measured against recorded answers: the time of an emulator is not theirs, and the same event can be
-handled for the first time as often as one likes.
+Functions are measured with recorded responses, so that the time of an emulator is not included and the same event can
+be handled for the first time repeatedly.
 """
 
 import json
@@ -24,7 +24,7 @@ _NOT_FORWARDED = frozenset({"connection", "transfer-encoding", "content-length",
 
 
 class Request(NamedTuple):
-    """A request as it came over the wire."""
+    """An HTTP request."""
 
     method: str
     path: str
@@ -33,13 +33,13 @@ class Request(NamedTuple):
 
     @property
     def service(self) -> str:
-        """The service that it is signed for."""
+        """The service that the request is signed for."""
         found = _SCOPE.search(self.headers.get("Authorization", ""))
         return found[1] if found else ""
 
     @property
     def operation(self) -> str:
-        """The operation by its name in the API."""
+        """The API operation."""
         if target := self.headers.get("X-Amz-Target"):
             return target.rpartition(".")[2]
         if action := parse_qs(self.body.decode(errors="replace")).get("Action"):
@@ -49,7 +49,7 @@ class Request(NamedTuple):
 
 @dataclass(frozen=True)
 class Exchange:
-    """One call and its answer; `items_written` counts the actions of a transaction, and 1 for any other write."""
+    """A call and its response; `items_written` is the number of actions of a transaction, or 1 for other writes."""
 
     service: str
     operation: str
@@ -59,50 +59,50 @@ class Exchange:
     body: bytes
 
 
-class StandIn:
-    """Records the calls that come in, or answers them from a recording, in their order.
+class ReplayServer:
+    """Records calls, or replays a recording in order.
 
-    A warm function asks for less than a cold one: what it leaves out is passed over. `deviations` names the calls that
-    the rest of the recording has no answer to: they were answered with status 400.
+    A warm function makes fewer calls than a cold one: recorded calls that it omits are skipped. `unexpected` are the
+    calls that the recording has no response for; the response is status 400.
     """
 
     def __init__(self) -> None:
         self.upstreams: dict[str, str] = {}
         self.recorded: list[Exchange] = []
-        self.deviations: list[str] = []
-        self.passed_over: list[str] = []
+        self.unexpected: list[str] = []
+        self.skipped: list[str] = []
         self.url = ""
         self._replayed: list[Exchange] | None = None
         self._lock = threading.Lock()
 
     def record(self, upstreams: Mapping[str, str]) -> None:
-        """Forward calls from now on to the URL of their service, `*` being that of any other, and take them down."""
+        """Forward calls to the URL of their service (`*`: all others), and record them."""
         self.upstreams, self._replayed, self.recorded = dict(upstreams), None, []
 
     def replay(self, exchanges: tuple[Exchange, ...]) -> None:
-        """Answer from this recording from now on."""
+        """Replay this recording."""
         self._replayed = list(exchanges)
-        self.passed_over, self.deviations = [], []
+        self.skipped, self.unexpected = [], []
 
     @property
-    def left_out(self) -> int:
-        """How many recorded calls were not made."""
-        return len(self.passed_over) + len(self._replayed or ())
+    def omitted(self) -> int:
+        """The number of recorded calls that were not made."""
+        return len(self.skipped) + len(self._replayed or ())
 
-    def require_whole(self) -> None:
-        """Insist that exactly the recorded calls were made.
+    def require_exact(self) -> None:
+        """Check that exactly the recorded calls were made.
 
         Raises:
-            NotMeasurableError: the function did something else than when it was recorded, so the figure means nothing.
+            NotMeasurableError: the function made other calls than when it was recorded.
         """
-        left_out = [*self.passed_over, *(exchange.operation for exchange in self._replayed or ())]
-        if self.deviations or left_out:
+        omitted = [*self.skipped, *(exchange.operation for exchange in self._replayed or ())]
+        if self.unexpected or omitted:
             raise NotMeasurableError(
-                f"a function asked for {self.deviations or 'nothing'} beside, left out {left_out or 'nothing'}"
+                f"unexpected calls: {self.unexpected or 'none'}; omitted calls: {omitted or 'none'}"
             )
 
     def answer(self, request: Request) -> Exchange:
-        """Answer one request."""
+        """Return the response to a request."""
         if self._replayed is None:
             exchange = self._forward(request)
             self.recorded.append(exchange)
@@ -110,10 +110,10 @@ class StandIn:
         with self._lock:
             for position, exchange in enumerate(self._replayed):
                 if exchange.operation == request.operation:
-                    self.passed_over += [each.operation for each in self._replayed[:position]]
+                    self.skipped += [each.operation for each in self._replayed[:position]]
                     del self._replayed[: position + 1]
                     return exchange
-        self.deviations.append(request.operation)
+        self.unexpected.append(request.operation)
         return Exchange(request.service, request.operation, 0, 400, (), b'{"__type": "NotRecorded"}')
 
     def _forward(self, request: Request) -> Exchange:
@@ -136,20 +136,20 @@ def _items_written(request: Request) -> int:
 
 
 @contextmanager
-def serve_stand_in(certificate: Path) -> Iterator[StandIn]:
-    """Serve on an ephemeral port of loopback."""
-    stand_in = StandIn()
+def serve_replay(certificate: Path) -> Iterator[ReplayServer]:
+    """Run a replay server on an ephemeral port of loopback."""
+    replay = ReplayServer()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        # Headers and body leave in one segment: else delayed acknowledgements cost 40 ms a call.
+        # Send headers and body in one segment; otherwise delayed acknowledgements cost 40 ms per call.
         wbufsize = -1
         disable_nagle_algorithm = True
 
         def do_POST(self) -> None:
-            """Answer one call."""
+            """Handle a call."""
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            exchange = stand_in.answer(Request(self.command, self.path, dict(self.headers.items()), body))
+            exchange = replay.answer(Request(self.command, self.path, dict(self.headers.items()), body))
             self.send_response(exchange.status)
             for name, value in exchange.headers:
                 self.send_header(name, value)
@@ -158,21 +158,21 @@ def serve_stand_in(certificate: Path) -> Iterator[StandIn]:
             self.wfile.write(exchange.body)
 
         def do_GET(self) -> None:
-            """Answer one call without a body."""
+            """Handle a call without a body."""
             self.do_POST()
 
         def log_message(self, *_: object) -> None:
-            """Keep quiet."""
+            """Log nothing."""
 
     server = _Server(("127.0.0.1", 0), Handler)
     server.socket = server_context(certificate).wrap_socket(
         server.socket, server_side=True, do_handshake_on_connect=False
     )
-    stand_in.url = f"https://127.0.0.1:{server.server_address[1]}"
+    replay.url = f"https://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     try:
-        yield stand_in
+        yield replay
     finally:
         server.shutdown()
         server.server_close()
@@ -183,4 +183,4 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *_: object) -> None:
-        """Keep quiet about clients that hang up: measured processes just end."""
+        """Log nothing: measured processes end without closing their connections."""

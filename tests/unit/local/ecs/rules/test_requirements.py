@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from fakes.ecs_region import EcsWorld, container
+from fakes.simulated_region import SimulatedRegion, container
 from relaunch_local.ecs.rules.requirements import parse_cpu_units, parse_memory_mib, requirement_of
 
 
@@ -49,28 +49,9 @@ def test_a_task_takes_what_its_definition_and_overrides_say(
     assert (found.cpu_units, found.memory_mib, set(found.tcp_ports), set(found.udp_ports)) == expected
 
 
-def test_a_size_override_that_is_none_is_refused(world: EcsWorld) -> None:
-    world.provider()
-    world.register()
+def test_a_size_override_that_is_none_is_refused(region: SimulatedRegion) -> None:
+    region.provider()
+    region.register()
 
     with pytest.raises(ClientError, match=r"InvalidParameterException.*not a size"):
-        world.run("g5-spot", overrides={"cpu": "much"})
-
-
-@pytest.mark.parametrize("kind", ["cluster/c", "capacity-provider/g5-spot", "task-definition/train:1"])
-def test_tags_are_set_overwritten_and_removed(world: EcsWorld, kind: str) -> None:
-    world.provider()
-    world.register()
-    arn = f"arn:aws:ecs:us-east-1:111122223333:{kind}"
-
-    world.ecs.tag_resource(resourceArn=arn, tags=[{"key": "a", "value": "1"}, {"key": "b", "value": "1"}])
-    world.ecs.tag_resource(resourceArn=arn, tags=[{"key": "a", "value": "2"}])
-    world.ecs.untag_resource(resourceArn=arn, tagKeys=["b"])
-
-    assert world.ecs.list_tags_for_resource(resourceArn=arn)["tags"] == [{"key": "a", "value": "2"}]
-
-
-@pytest.mark.parametrize("kind", ["cluster/x", "capacity-provider/x", "task-definition/x:1", "task/c/x", "service/x"])
-def test_what_is_not_there_has_no_tags(world: EcsWorld, kind: str) -> None:
-    with pytest.raises(ClientError, match="ResourceNotFoundException"):
-        world.ecs.list_tags_for_resource(resourceArn=f"arn:aws:ecs:us-east-1:111122223333:{kind}")
+        region.run("g5-spot", overrides={"cpu": "much"})

@@ -1,4 +1,4 @@
-"""The local world: the emulator, the simulator, the deployed application, and what carries events between them."""
+"""The local world: the emulator, the ECS simulator, the deployed application and the forwarding of events."""
 
 import shutil
 import tempfile
@@ -12,12 +12,12 @@ import boto3
 
 from relaunch_local.ecs import EcsServer, EcsSimulator, PolicyAuthorizer, Timing, WallClock
 from relaunch_local.stack.account import CHECKPOINTS, DATASETS, provision_account
-from relaunch_local.stack.callers import Callers
 from relaunch_local.stack.container_logs import ContainerLogs
 from relaunch_local.stack.containers import Containers
 from relaunch_local.stack.deployment import STACK, Deployment, deploy
 from relaunch_local.stack.emulator import EMULATOR_LOG, REGION, ROOT_KEY, ROOT_SECRET, Emulator, running_emulator
-from relaunch_local.stack.forwarder import Disorder, EmulatorTargets, Event, EventPump
+from relaunch_local.stack.forwarder import DeliveryFaults, EmulatorTargets, Event, EventForwarder
+from relaunch_local.stack.policies import RolePolicies
 from relaunch_local.stack.training_cluster import (
     CLUSTER,
     Training,
@@ -29,38 +29,38 @@ from relaunch_local.stack.training_cluster import (
 Report = Callable[[str], None]
 
 SIMULATED_SERVICES = frozenset({"ecs", "ec2"})
-MEMORY = Path("/dev/shm")  # noqa: S108 - Linux's file system in memory; only our own new folder in it is used
-ROOM_BYTES = 4 * 2**30
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - only a new temporary folder in it is used
+REQUIRED_BYTES = 4 * 2**30
 
 
 @dataclass(frozen=True)
-class WorldSettings:
-    """What the local world is like."""
+class LocalWorldSettings:
+    """The settings of a local world."""
 
     speed: float = 40.0
     """How much faster than on AWS machines come and go."""
     training: Training = field(default_factory=Training)
-    disorder: Disorder = field(default_factory=Disorder)
+    delivery_faults: DeliveryFaults = field(default_factory=DeliveryFaults)
     provisioning_deadline_seconds: float = 480.0
     """As the template's parameter: functions start no faster than on AWS."""
     parameters: Mapping[str, str] = field(default_factory=dict)
-    """More parameters for the template, or other values."""
+    """Additional or overriding template parameters."""
 
 
 @dataclass(frozen=True)
 class LocalWorld:
-    """Everything Relaunch meets, running."""
+    """A running local world."""
 
     emulator: Emulator
     simulator: EcsSimulator
     simulator_url: str
     deployment: Deployment
-    pump: EventPump
+    forwarder: EventForwarder
     emulator_log: Path
-    """What the emulator says, and the functions in it; gone with the world."""
+    """The output of the emulator and its functions; removed with the world."""
 
     def environment(self) -> dict[str, str]:
-        """What to export for the `relaunch` command, or for boto3, to act in this world."""
+        """Return the environment variables with which the `relaunch` command and boto3 use this world."""
         return {
             **self.emulator.environment(),
             **simulated_endpoints(self.simulator_url),
@@ -68,7 +68,7 @@ class LocalWorld:
         }
 
     def client(self, service: str) -> Any:
-        """Make a boto3 client of the root user, for ECS and EC2 of the simulator."""
+        """Return a boto3 client of the root user; ECS and EC2 are the simulator's."""
         if service not in SIMULATED_SERVICES:
             return self.emulator.client(service)
         return boto3.client(
@@ -80,66 +80,69 @@ class LocalWorld:
         )
 
     def publish(self, event: Event) -> None:
-        """Let an event of an AWS service happen that neither the emulator nor the simulator emits, such as ECR's."""
-        self.pump.publish(event)
+        """Publish an event that neither the emulator nor the simulator emits, such as ECR's."""
+        self.forwarder.publish(event)
 
 
 @contextmanager
-def local_world(settings: WorldSettings | None = None, report: Report = lambda _: None) -> Iterator[LocalWorld]:
-    """Run a local world; nothing of it is left afterwards, however this process ends.
+def local_world(settings: LocalWorldSettings | None = None, report: Report = lambda _: None) -> Iterator[LocalWorld]:
+    """Run a local world; its processes and folders are removed however this process ends.
 
     Raises:
         EmulatorError, NotBuiltError, DeploymentError: the message says what to do.
     """
-    settings = settings or WorldSettings()
+    settings = settings or LocalWorldSettings()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(temporary_folder()))
-        callers, containers = Callers(), Containers()
-        server = stack.enter_context(running_simulator(settings, callers, containers))
+        policies, containers = RolePolicies(), Containers()
+        server = stack.enter_context(running_simulator(settings, policies, containers))
         report(f"ECS simulator at {server.url}")
         emulator = stack.enter_context(running_emulator(folder, simulated_endpoints(server.url)))
         report(f"emulator of the other services at {emulator.endpoint_url}")
         logs = stack.enter_context(closing(ContainerLogs(emulator)))
         containers.connect(emulator, provision_account(emulator), logs)
         provision_cluster(server.simulator, settings.training)
-        # What is recorded from here on is what Relaunch asked for.
+        # Only requests of the application are recorded.
         server.simulator.requests.clear()
         report("deploying template.yaml with sam deploy")
         deployment = deploy(emulator, template_parameters(settings), folder)
-        callers.learn_functions(emulator)
-        pump = stack.enter_context(closing(EventPump(EmulatorTargets(emulator), settings.disorder)))
+        policies.load_function_roles(emulator)
+        forwarder = stack.enter_context(closing(EventForwarder(EmulatorTargets(emulator), settings.delivery_faults)))
         with server.simulator.clock.lock:
-            server.simulator.subscribe(pump.publish)
-        # Containers end first, so that their last output and events still have somewhere to go.
+            server.simulator.subscribe(forwarder.publish)
+        # Containers end first, so that their last output and events are delivered.
         stack.callback(server.close)
         report(f"stack {STACK} is deployed, the webhook is at {deployment.webhook_url}")
-        yield LocalWorld(emulator, server.simulator, server.url, deployment, pump, folder / EMULATOR_LOG)
+        yield LocalWorld(emulator, server.simulator, server.url, deployment, forwarder, folder / EMULATOR_LOG)
 
 
 def simulated_endpoints(simulator_url: str) -> dict[str, str]:
-    """The variables that lead boto3 to the simulator for what it serves, and for what the emulator does not.
+    """Return the endpoint variables of the services that the simulator handles instead of the emulator.
 
-    The emulator holds everything up for seconds until it knows that it does not know Service Quotas.
+    The simulator rejects Service Quotas at once; the emulator takes seconds to do so.
     """
     return {f"AWS_ENDPOINT_URL_{each}": simulator_url for each in ("ECS", "EC2", "SERVICE_QUOTAS")}
 
 
 def temporary_folder() -> tempfile.TemporaryDirectory[str]:
-    """Make the world's folder, in memory where there is room.
+    """Create the world's folder, in memory if there is room.
 
-    The emulator unpacks the layers for every execution environment: ten thousand small files in a short life, which a
-    busy disk takes seconds to write and to remove.
+    The emulator unpacks the layers for every execution environment: ten thousand small files, which a busy disk takes
+    seconds to write and to remove.
     """
-    place = MEMORY if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM_BYTES else None
+    has_room = SHARED_MEMORY.is_dir() and shutil.disk_usage(SHARED_MEMORY).free > REQUIRED_BYTES
+    place = SHARED_MEMORY if has_room else None
     return tempfile.TemporaryDirectory(prefix="relaunch-", dir=place, ignore_cleanup_errors=True)
 
 
 @contextmanager
-def running_simulator(settings: WorldSettings, callers: Callers, containers: Containers) -> Iterator[EcsServer]:
-    """Run the ECS simulator on the wall clock and on a port of its own."""
+def running_simulator(
+    settings: LocalWorldSettings, policies: RolePolicies, containers: Containers
+) -> Iterator[EcsServer]:
+    """Run the ECS simulator on a wall clock and a free port."""
     clock = WallClock(speed=settings.speed)
-    authorize = PolicyAuthorizer(callers.policies_of)
-    simulated = replace(simulator_settings(), timing=lived_timing(settings.speed))
+    authorize = PolicyAuthorizer(policies.policies_of)
+    simulated = replace(simulator_settings(), timing=real_timing(settings.speed))
     server = EcsServer(EcsSimulator(clock, containers, simulated, authorize=authorize))
     clock.start()
     server.start()
@@ -150,14 +153,14 @@ def running_simulator(settings: WorldSettings, callers: Callers, containers: Con
         clock.stop()
 
 
-def lived_timing(speed: float) -> Timing:
+def real_timing(speed: float) -> Timing:
     """Return the region's delays, with those undivided in which functions and trainings do something: they are real."""
     as_on_aws = Timing()
     return Timing(stop_timeout=as_on_aws.stop_timeout * speed, warning_lead=as_on_aws.warning_lead * speed)
 
 
-def template_parameters(settings: WorldSettings) -> dict[str, str]:
-    """The template's parameters in the local world."""
+def template_parameters(settings: LocalWorldSettings) -> dict[str, str]:
+    """Return the template parameters of the local world."""
     return {
         "ClusterName": CLUSTER,
         "CapacityProviders": capacity_providers(),

@@ -1,0 +1,231 @@
+"""EC2 instances: launch, registration, interruption, termination, cost."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from relaunch_local.ecs.engine.identifiers import last_part
+from relaunch_local.ecs.engine.model import (
+    AutoScalingGroupState,
+    BillLine,
+    CapacityProvider,
+    Cluster,
+    ContainerInstanceStatus,
+    Instance,
+    InstanceState,
+)
+from relaunch_local.ecs.engine.placement import AGENT_CAPABILITIES
+from relaunch_local.ecs.engine.region import Region
+from relaunch_local.ecs.engine.settings import Purchase
+from relaunch_local.ecs.engine.tasks import TaskLifecycle
+from relaunch_local.ecs.rules.requirements import RESERVED_TCP_PORTS
+
+VPC_ID = "vpc-0a1b2c3d4e5f60718"
+TERMINATED_VISIBLE = timedelta(hours=1)
+"""How long EC2 describes a terminated instance."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchSpecification:
+    """An instance to launch."""
+
+    instance_type: str
+    purchase: Purchase
+    zone: str
+    cluster: Cluster
+    image_id: str
+    attributes: tuple[tuple[str, str], ...] = ()
+    group: AutoScalingGroupState | None = None
+    provider: CapacityProvider | None = None
+
+
+@dataclass(slots=True)
+class Instances:
+    """The instances of the region."""
+
+    region: Region
+    lifecycle: TaskLifecycle
+    by_id: dict[str, Instance] = field(default_factory=dict)
+    """Instances by id, including those terminated within the last hour."""
+    bill: list[BillLine] = field(default_factory=list)
+    capacity: dict[tuple[str, Purchase, str | None], int] = field(default_factory=dict)
+    """Available instances by type, purchase option and zone (None: all zones together); a missing key is unlimited."""
+    on_registered: list[Callable[[Instance], None]] = field(default_factory=list)
+    on_terminating: list[Callable[[Instance], None]] = field(default_factory=list)
+    """Called when an instance is `shutting-down`."""
+    _counts: dict[tuple[str, Purchase, str | None], int] = field(default_factory=dict)
+    _bill_of: dict[str, BillLine] = field(default_factory=dict)
+    _terminated: list[Instance] = field(default_factory=list)
+
+    def has_capacity(self, instance_type: str, purchase: Purchase, zone: str) -> bool:
+        """Return whether another instance can be launched in the zone."""
+        keys = ((instance_type, purchase, zone), (instance_type, purchase, None))
+        return all(self._counts.get(key, 0) < self.capacity[key] for key in keys if key in self.capacity)
+
+    def describe_new(self, spec: LaunchSpecification, instance_id: str = "") -> Instance:
+        """Return an instance as it would have just registered, without launching it."""
+        shape = self.region.shapes[spec.instance_type]
+        gpus = tuple(f"GPU-{self.region.ids.uuid()}" if instance_id else f"GPU-{n}" for n in range(shape.gpus))
+        return Instance(
+            instance_id=instance_id,
+            instance_type=spec.instance_type,
+            shape=shape,
+            purchase=spec.purchase,
+            zone=spec.zone,
+            image_id=spec.image_id,
+            cluster=spec.cluster,
+            launched_at=self.region.clock.now(),
+            attributes=_attributes(spec, shape.architecture),
+            cpu=shape.vcpus * 1024,
+            memory_mib=shape.registered_memory_mib,
+            gpu_ids=gpus,
+            free_gpu_ids=list(gpus),
+            group=spec.group,
+            provider=spec.provider,
+            tcp_ports=set(RESERVED_TCP_PORTS),
+            agent_connected=True,
+            status=ContainerInstanceStatus.ACTIVE,
+        )
+
+    def launch(self, spec: LaunchSpecification) -> Instance:
+        """Launch an instance; the caller checks the capacity."""
+        instance = self.describe_new(spec, self.region.ids.instance_id())
+        instance.agent_connected, instance.status = False, None
+        self.by_id[instance.instance_id] = instance
+        for key in _count_keys(instance):
+            self._counts[key] = self._counts.get(key, 0) + 1
+        price = self.region.price_of(instance.instance_type, instance.zone, instance.purchase)
+        line = BillLine(
+            instance.instance_id, instance.instance_type, instance.purchase, instance.zone, instance.launched_at, price
+        )
+        self.bill.append(line)
+        self._bill_of[instance.instance_id] = line
+        if spec.group is not None:
+            spec.group.instances[instance.instance_id] = instance
+        self._publish_state(instance)
+        self.region.clock.call_later(self.region.timing.boot, lambda: self._booted(instance))
+        return instance
+
+    def interrupt(
+        self, instance: Instance, lead_seconds: float | None = None, *, rebalance_first: bool = False
+    ) -> None:
+        """Publish a Spot interruption warning, then terminate; ECS does nothing for standalone tasks."""
+        lead = self.region.timing.warning_lead if lead_seconds is None else lead_seconds
+        arn = f"arn:aws:ec2:{instance.zone}:instance/{instance.instance_id}"
+        if rebalance_first:
+            self.recommend_rebalance(instance)
+        self.region.events.publish(
+            "aws.ec2",
+            "EC2 Spot Instance Interruption Warning",
+            arn,
+            lambda: {"instance-id": instance.instance_id, "instance-action": "terminate"},
+        )
+        instance.interruption_timer = self.region.clock.call_later(lead, lambda: self.terminate(instance))
+
+    def recommend_rebalance(self, instance: Instance) -> None:
+        """Publish a rebalance recommendation."""
+        self.region.events.publish(
+            "aws.ec2",
+            "EC2 Instance Rebalance Recommendation",
+            self.region.arns.instance(instance.instance_id),
+            lambda: {"instance-id": instance.instance_id},
+        )
+
+    def terminate(self, instance: Instance) -> None:
+        """Terminate the instance, which ECS notices later; does nothing if it is terminating already."""
+        if not instance.is_alive:
+            return
+        for timer in (instance.idle_timer, instance.interruption_timer):
+            if timer is not None:
+                timer.cancel()
+        self.lifecycle.kill_processes(instance)
+        instance.state = InstanceState.SHUTTING_DOWN
+        instance.agent_connected = False
+        for key in _count_keys(instance):
+            self._counts[key] -= 1
+        if instance.group is not None:
+            instance.group.instances.pop(instance.instance_id, None)
+        self._publish_state(instance)
+        self.region.clock.call_later(self.region.timing.shutdown, lambda: self._terminated_now(instance))
+        for listener in self.on_terminating:
+            listener(instance)
+
+    def set_agent(self, instance: Instance, *, connected: bool) -> None:
+        """Disconnect the agent, or reconnect it, upon which it reports what happened in between."""
+        if instance.agent_connected == connected or not instance.is_registered or not instance.is_alive:
+            return
+        instance.agent_connected = connected
+        self.lifecycle.publish_container_instance(instance)
+        if connected:
+            self.lifecycle.reconnect(instance)
+            for listener in self.on_registered:
+                listener(instance)
+
+    def _booted(self, instance: Instance) -> None:
+        if instance.state is not InstanceState.PENDING:
+            return
+        instance.state = InstanceState.RUNNING
+        self._publish_state(instance)
+        self.region.clock.call_later(self.region.timing.registration, lambda: self._register(instance))
+
+    def _register(self, instance: Instance) -> None:
+        if not instance.is_alive:
+            return
+        instance.arn = self.region.arns.container_instance(instance.cluster.name, self.region.ids.hexadecimal())
+        instance.status, instance.agent_connected = ContainerInstanceStatus.ACTIVE, True
+        instance.registered_at = self.region.clock.now()
+        instance.cluster.container_instances[last_part(instance.arn)] = instance
+        self.lifecycle.publish_container_instance(instance)
+        for listener in self.on_registered:
+            listener(instance)
+
+    def _terminated_now(self, instance: Instance) -> None:
+        now = self.region.clock.now()
+        instance.state, instance.terminated_at = InstanceState.TERMINATED, now
+        self._bill_of.pop(instance.instance_id).terminated_at = now
+        self._publish_state(instance)
+        self._terminated.append(instance)
+        while self._terminated[0].terminated_at and self._terminated[0].terminated_at + TERMINATED_VISIBLE <= now:
+            del self.by_id[self._terminated.pop(0).instance_id]
+        self.region.clock.call_later(self.region.timing.instance_loss_report, lambda: self._lost(instance))
+
+    def _lost(self, instance: Instance) -> None:
+        if instance.is_registered:
+            self.lifecycle.lose_instance(instance)
+            del instance.cluster.container_instances[last_part(instance.arn)]
+            instance.status = ContainerInstanceStatus.INACTIVE
+            self.lifecycle.publish_container_instance(instance)
+
+    def _publish_state(self, instance: Instance) -> None:
+        self.region.events.publish(
+            "aws.ec2",
+            "EC2 Instance State-change Notification",
+            self.region.arns.instance(instance.instance_id),
+            lambda: {"instance-id": instance.instance_id, "state": instance.state.value},
+        )
+
+
+def _count_keys(instance: Instance) -> tuple[tuple[str, Purchase, str | None], ...]:
+    return (
+        (instance.instance_type, instance.purchase, instance.zone),
+        (instance.instance_type, instance.purchase, None),
+    )
+
+
+def subnet_of(zone: str) -> str:
+    """Return the subnet of a zone."""
+    return f"subnet-{sum(ord(letter) << 7 * place for place, letter in enumerate(zone[-3:])):017x}"
+
+
+def _attributes(spec: LaunchSpecification, architecture: str) -> dict[str, str]:
+    built_in = {
+        "ecs.instance-type": spec.instance_type,
+        "ecs.availability-zone": spec.zone,
+        "ecs.ami-id": spec.image_id,
+        "ecs.os-type": "linux",
+        "ecs.os-family": "LINUX",
+        "ecs.cpu-architecture": architecture,
+        "ecs.vpc-id": VPC_ID,
+        "ecs.subnet-id": subnet_of(spec.zone),
+    }
+    return {**dict.fromkeys(AGENT_CAPABILITIES, ""), **built_in, **dict(spec.attributes)}
