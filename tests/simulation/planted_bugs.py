@@ -291,7 +291,7 @@ BUGS = (
         "no job is ever out of time",
         lambda: patched_in((running, launching, restart_policy), out_of_time=lambda _job, _now: None),
         "a job that can finish does finish",
-        8,
+        30,
     ),
     PlantedBug(
         "run-seconds-not-summed",
