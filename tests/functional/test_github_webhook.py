@@ -72,7 +72,7 @@ def test_a_signed_push_reaches_the_queue_as_an_event_that_can_start_a_job(handle
     (message,) = aws.messages
     (event,) = parse_intake_message(message)
     assert isinstance(event, GithubEvent)
-    assert (event.event, event.repository, event.ref) == ("push", "acme/vision", "refs/heads/main")
+    assert (event.name, event.repository, event.ref) == ("push", "acme/vision", "refs/heads/main")
     assert aws.targets() == ["GetSecretValue", "SendMessage"]
 
 
