@@ -38,8 +38,8 @@ class CapacityFaults:
             "quota-reached": (1, self._fill_quota),
             "run-task-unanswered": (2, self._lose_answers),
         }
-        account.calls.on_stall = self._act_meanwhile
-        account.delayed_ecs.on_unanswered = self._lose_unheard
+        account.calls.on_stall = self._act_during_stall
+        account.delayed_ecs.on_unanswered = self._lose_unanswered
         self._later()
 
     def end(self) -> None:
@@ -69,7 +69,7 @@ class CapacityFaults:
                 self._account.chance.withdraw()
         self._later()
 
-    def _act_meanwhile(self, is_before: bool) -> None:
+    def _act_during_stall(self, is_before: bool) -> None:
         """While a function stalls, cancel a job, or lose the instance of the task it created."""
         dice = self._account.chance.stream("stalls/market")
         if is_before:
@@ -84,8 +84,8 @@ class CapacityFaults:
             newest = max(hosts, key=lambda host: max(task.created_at for task in host.tasks.values()))
             self._simulator.instances.terminate(newest)
 
-    def _lose_unheard(self, task_arn: str) -> None:
-        """A task that nobody heard of is gone soon, and its client token before RunTask is answered again."""
+    def _lose_unanswered(self, task_arn: str) -> None:
+        """Lose a task whose RunTask answer was lost, so that its client token expires before RunTask answers again."""
         until, dice = self._account.delayed_ecs.answers_lost_until, self._account.chance.stream("outages/machines")
         if until is not None and until - self._account.clock.now() > _TOKEN_LIFE and dice.random() < 0.5:
             self._account.clock.call_later(dice.uniform(60.0, 400.0), lambda: self._lose_machine_of(task_arn))
