@@ -100,7 +100,7 @@ BUGS = (
         "version-ignored",
         "an observation of a task counts whatever its `version`",
         lambda: guard_changed("is_new_observation", any_version),
-        "old news of a task changes nothing",
+        "an older observation of a task changes nothing",
         8,
     ),
     PlantedBug(
@@ -356,7 +356,7 @@ BUGS = (
         "save-unconditional",
         "a job is saved without a check of its version",
         replaced(InMemoryJobs, "save_job", unconditional_save),
-        "old news of a task changes nothing",
+        "an older observation of a task changes nothing",
         30,
     ),
     PlantedBug(

@@ -40,7 +40,7 @@ class Invocation:
     container: int = 0
     is_over: bool = False
     is_spared: bool = False
-    doom: str = ""
+    kill_reason: str = ""
     thread: greenlet | None = None
     timer: Timer | None = None
     deadline_timer: Timer | None = None
@@ -105,7 +105,7 @@ class Runtime:
         invocation.step += 1
         if self.kill_at_step is not None:
             self.visited.append(f"{invocation.function}: {doing}")
-        if self._is_doomed(invocation, doing):
+        if self._is_killed(invocation, doing):
             invocation.disturb(wholly=True)
         invocation.timer = self.clock.call_later(seconds, lambda: self._resume(invocation))
         self._hub.switch()
@@ -115,19 +115,19 @@ class Runtime:
         if not invocation.is_over:
             if invocation.timer is not None:
                 invocation.timer.cancel()
-            invocation.doom = how
+            invocation.kill_reason = how
             self._resume(invocation)
 
-    def _is_doomed(self, invocation: Invocation, doing: str) -> bool:
+    def _is_killed(self, invocation: Invocation, doing: str) -> bool:
         if self.kill_at_step == self.steps:
-            invocation.doom = "killed at this step"
+            invocation.kill_reason = "killed at this step"
         elif invocation.may_be_disturbed(wholly=True):
             site, note = invocation.function, f"#{invocation.number} {doing}"
             if self.chance.strikes("function-killed", KILL_PROBABILITY, site=site, note=note):
-                invocation.doom = "killed"
+                invocation.kill_reason = "killed"
             elif self.chance.strikes("function-out-of-memory", MEMORY_KILL_PROBABILITY, site=site, note=note):
-                invocation.doom = "out of memory"
-        return bool(invocation.doom)
+                invocation.kill_reason = "out of memory"
+        return bool(invocation.kill_reason)
 
     def _resume(self, invocation: Invocation) -> None:
         thread = invocation.thread
@@ -135,9 +135,9 @@ class Runtime:
             return
         previous, self.current = self.current, invocation
         try:
-            if invocation.doom:
-                self.trace(f"{invocation.function}#{invocation.number} dies: {invocation.doom}")
-                thread.throw(KilledError(invocation.doom))
+            if invocation.kill_reason:
+                self.trace(f"{invocation.function}#{invocation.number} is killed: {invocation.kill_reason}")
+                thread.throw(KilledError(invocation.kill_reason))
             else:
                 thread.switch()
         finally:

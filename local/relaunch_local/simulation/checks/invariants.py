@@ -227,10 +227,10 @@ class Invariants:
         steps = (job.failures - before.failures, job.interruptions - before.interruptions)
         is_counted = min(steps) >= 0 and sum(steps) <= 1 and job.cost_usd >= before.cost_usd
         self.check("a stop is counted once", is_counted, f"{job.job_id}: {steps}")
-        told = [each.attempt for each in (before, job) if each.attempt and each.attempt.task_arn]
-        if len(told) == 2 and told[0].task_arn == told[1].task_arn:
-            is_newer = told[1].task_version >= told[0].task_version
-            self.check("old news of a task changes nothing", is_newer, f"{job.job_id}: {told[0].task_version}")
+        placed = [each.attempt for each in (before, job) if each.attempt and each.attempt.task_arn]
+        if len(placed) == 2 and placed[0].task_arn == placed[1].task_arn:
+            is_newer = placed[1].task_version >= placed[0].task_version
+            self.check("an older observation of a task changes nothing", is_newer, job.job_id)
         self.check("max_failures is kept", job.failures <= job.definition.max_failures + 1, job.job_id)
 
     def _check_effects(self, job: Job) -> None:

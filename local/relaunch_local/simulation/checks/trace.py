@@ -43,9 +43,9 @@ class Trace:
     def saved(self, job: Job, timeline: Sequence[TimelineEntry]) -> None:
         """Record a write of a job."""
         if self._is_on:
-            told = "; ".join(f"{entry.event} ({entry.detail})" for entry in timeline) or "quietly"
+            entries = "; ".join(f"{entry.event} ({entry.detail})" for entry in timeline) or "quietly"
             pending = " ".join(str(effect.kind) for effect in job.pending)
-            self.line(f"{job.job_id} v{job.version} {job.state}: {told}{' | to do: ' + pending if pending else ''}")
+            self.line(f"{job.job_id} v{job.version} {job.state}: {entries}{' | to do: ' + pending if pending else ''}")
 
     def event(self, event: Event) -> None:
         """Record an event of ECS or EC2."""

@@ -78,11 +78,11 @@ class Verdict:
         for message in self._account.queues.dead_letters:
             if message.queue.endswith(":given-up") or message.queue == "ReconcileDeadLetterQueue":
                 continue  # dropped by EventBridge, or runs of the schedule: no work is lost
-            is_told = message.cause.startswith("sent there: ") and len(message.cause) > len("sent there: ")
-            dead_letters += is_told
+            is_recorded = message.cause.startswith("sent there: ") and len(message.cause) > len("sent there: ")
+            dead_letters += is_recorded
             self._check(
                 "only unreadable messages are dead-lettered",
-                is_told,
+                is_recorded,
                 f"{message.queue}: {message.cause}: {message.body[:200]}",
             )
         self._check(
@@ -172,8 +172,8 @@ class Verdict:
             # A task that ECS denied or forgot while RunTask was unanswered cannot be known.
             is_unknowable = arn in invariants.denied or arn in self._account.delayed_ecs.forgotten
             is_unknowable = is_unknowable or self._was_dropped(job, tasks[arn])
-            is_told = arn in stops or arn in invariants.orphans or is_unknowable
-            self._check("every stop is accounted for", is_told, f"{job.job_id}: {arn[-6:]} has no reason")
+            is_recorded = arn in stops or arn in invariants.orphans or is_unknowable
+            self._check("every stop is accounted for", is_recorded, f"{job.job_id}: {arn[-6:]} has no reason")
         for arn, stop in stops.items():
             wrong = self._wrong_reason(job, arn, stop)
             self._check("a stop's reason is its cause", not wrong, f"{job.job_id}: {arn[-6:]} {stop.kind}: {wrong}")
@@ -313,8 +313,8 @@ class Verdict:
 
 def _timestamp(task: Mapping[str, object], name: str) -> datetime | None:
     """Return a timestamp of a task."""
-    told = task.get(name)
-    return datetime.fromisoformat(str(told)) if told else None
+    value = task.get(name)
+    return datetime.fromisoformat(str(value)) if value else None
 
 
 def _run_seconds(task: Mapping[str, object]) -> float:

@@ -20,7 +20,7 @@ class CapacityFaults:
         self._cancel = cancel
         self._account = account
         self._simulator = account.simulator
-        self._dice = account.chance.stream("market")
+        self._random = account.chance.stream("market")
         self._gone: list[str] = []
         # Weights, not probabilities: one of them is injected each time.
         self._faults: Mapping[str, tuple[int, Callable[[], str]]] = {
@@ -55,17 +55,17 @@ class CapacityFaults:
             simulator.instances.set_agent(host, connected=True)
 
     def _later(self) -> None:
-        self._account.clock.call_later(self._dice.uniform(60.0, 900.0), self._act)
+        self._account.clock.call_later(self._random.uniform(60.0, 900.0), self._act)
 
     def _act(self) -> None:
         if self._account.chance.is_calm:
             return
         names = list(self._faults)
-        name = self._dice.choices(names, [self._faults[each][0] for each in names])[0]
+        name = self._random.choices(names, [self._faults[each][0] for each in names])[0]
         if self._account.chance.strikes(name, 2.0):
-            done_to = self._faults[name][1]()
-            self._account.trace.line(f"FAULT {name}: {done_to or 'no machine'}")
-            if not done_to:
+            target = self._faults[name][1]()
+            self._account.trace.line(f"FAULT {name}: {target or 'no machine'}")
+            if not target:
                 self._account.chance.withdraw()
         self._later()
 
@@ -99,26 +99,26 @@ class CapacityFaults:
     def _machine(self, *, is_busy: bool = True) -> Instance | None:
         alive = [host for host in self._simulator.instances.by_id.values() if host.is_alive and host.is_registered]
         busy = [host for host in alive if host.tasks] if is_busy else alive
-        return self._dice.choice(busy or alive) if alive else None
+        return self._random.choice(busy or alive) if alive else None
 
     def _interrupt(self) -> str:
         return self._take(None)
 
     def _interrupt_soon(self) -> str:
-        return self._take(self._dice.uniform(1.0, 40.0))
+        return self._take(self._random.uniform(1.0, 40.0))
 
     def _take(self, lead_seconds: float | None) -> str:
         host = self._machine()
         if host is None:
             return ""
         self._gone.append(host.instance_id)
-        rebalance_first = self._dice.random() < 0.2
+        rebalance_first = self._random.random() < 0.2
 
         def interrupt() -> None:
             self._simulator.instances.interrupt(host, lead_seconds, rebalance_first=rebalance_first)
 
         if self._account.chance.stream("interruptions/cancel").random() < 0.1:
-            self._account.clock.call_later(self._dice.uniform(1.0, 40.0), self._cancel)
+            self._account.clock.call_later(self._random.uniform(1.0, 40.0), self._cancel)
         leaving = [self._account.trainings.warn(task.arn) for task in list(host.tasks.values())]
         if any(leaving):
             # The metadata says it some seconds before the event; `core.lifecycle.stop_reason` counts on ten at most.
@@ -142,7 +142,7 @@ class CapacityFaults:
         return host.instance_id if host else ""
 
     def _warn_late(self) -> str:
-        instance_id = self._dice.choice([*self._gone, "i-0123456789abcdef0"])
+        instance_id = self._random.choice([*self._gone, "i-0123456789abcdef0"])
         self._warn(instance_id)
         return instance_id
 
@@ -170,26 +170,26 @@ class CapacityFaults:
         if host is None:
             return ""
         self._simulator.instances.set_agent(host, connected=False)
-        back = self._dice.uniform(10.0, 900.0)
+        back = self._random.uniform(10.0, 900.0)
         self._account.clock.call_later(back, lambda: self._simulator.instances.set_agent(host, connected=True))
         return f"{host.instance_id} for {back:.0f} s"
 
     def _change_capacity(self) -> str:
-        provider = self._dice.choice(self._account.scenario.providers)
-        limit = self._dice.choice((None, 0, 0, 1))
+        provider = self._random.choice(self._account.scenario.providers)
+        limit = self._random.choice((None, 0, 0, 1))
         self._simulator.set_capacity(provider.instance_type, Purchase(provider.purchase.value), limit)
         return f"{provider.name}: {limit}"
 
     def _change_price(self) -> str:
         prices: list[Any] = self._account.scenario.spot_prices
-        old = self._dice.choice(prices)
-        price = round(old.price_usd_per_hour * self._dice.choice((0.7, 1.5, 2.5)), 4)
+        old = self._random.choice(prices)
+        price = round(old.price_usd_per_hour * self._random.choice((0.7, 1.5, 2.5)), 4)
         prices.append(SpotPrice(old.instance_type, old.zone, price, self._account.clock.now()))
         return f"{old.instance_type} {old.zone}: {price}"
 
     def _exhaust_rate_limit(self) -> str:
         # Another caller in the account uses up the rate limit of ECS.
-        seconds = self._dice.uniform(5.0, 90.0)
+        seconds = self._random.uniform(5.0, 90.0)
         buckets = self._simulator.limits._buckets  # noqa: SLF001 - nobody else needs to change them
         for bucket in (buckets["task-modify"], buckets["task-read"]):
             bucket.tokens, bucket.burst, bucket.rate = 0.0, 1.0, 0.3
@@ -203,13 +203,13 @@ class CapacityFaults:
 
     def _lose_answers(self) -> str:
         # Longer than a placement try may be sent again; ECS's events are held back for as long.
-        ends_at = self._account.clock.now() + timedelta(minutes=self._dice.choice((3, 20, 75, 110, 150)))
+        ends_at = self._account.clock.now() + timedelta(minutes=self._random.choice((3, 20, 75, 110, 150)))
         self._account.delayed_ecs.answers_lost_until = ends_at
         # Some outages let nothing through, some let everything through but the answers.
         self._account.delayed_ecs.lost_share = self._account.chance.stream("outages").choice((0.5, 1.0, 0.0))
-        if self._dice.random() < 0.7:
+        if self._random.random() < 0.7:
             self._account.bus.held_until = ends_at
-        self._account.clock.call_later(self._dice.uniform(1.0, 300.0), self._cancel)
+        self._account.clock.call_later(self._random.uniform(1.0, 300.0), self._cancel)
         dice = self._account.chance.stream("outages")
         if dice.random() < 0.4:
             seconds = dice.uniform(60.0, 400.0)
@@ -217,7 +217,7 @@ class CapacityFaults:
         return f"until {ends_at:%H:%M}"
 
     def _fill_quota(self) -> str:
-        seconds = self._dice.uniform(60.0, 1_500.0)
+        seconds = self._random.uniform(60.0, 1_500.0)
         scheduler, before = self._simulator.scheduler, self._simulator.scheduler.provisioning_quota
         scheduler.provisioning_quota = 0
         self._account.clock.call_later(seconds, lambda: setattr(scheduler, "provisioning_quota", max(before, 2)))

@@ -25,7 +25,7 @@ class RareFaults:
         self._cancel = cancel
         self._account = account
         self._simulator = account.simulator
-        self._dice = account.chance.stream("mishaps")
+        self._random = account.chance.stream("mishaps")
         # Weights, not probabilities: one of them is injected each time.
         self._faults: Mapping[str, tuple[int, Callable[[], str]]] = {
             "bucket-closed": (2, self._close_bucket),
@@ -49,18 +49,18 @@ class RareFaults:
             _set_scaling(provider, "ENABLED")
 
     def _later(self) -> None:
-        self._account.clock.call_later(self._dice.uniform(300.0, 2_400.0), self._act)
+        self._account.clock.call_later(self._random.uniform(300.0, 2_400.0), self._act)
 
     def _act(self) -> None:
         chance = self._account.chance
         if chance.is_calm:
             return
         names = list(self._faults)
-        name = self._dice.choices(names, [self._faults[each][0] for each in names])[0]
+        name = self._random.choices(names, [self._faults[each][0] for each in names])[0]
         if chance.strikes(name, 2.0):
-            done_to = self._faults[name][1]()
-            self._account.trace.line(f"FAULT {name}: {done_to or 'nothing there'}")
-            if not done_to:
+            target = self._faults[name][1]()
+            self._account.trace.line(f"FAULT {name}: {target or 'nothing there'}")
+            if not target:
                 chance.withdraw()
         self._later()
 
@@ -69,13 +69,13 @@ class RareFaults:
 
     def _task(self) -> Task | None:
         tasks = self._live_tasks()
-        return self._dice.choice(tasks) if tasks else None
+        return self._random.choice(tasks) if tasks else None
 
     def _providers(self) -> list[CapacityProvider]:
         return list(self._simulator.clusters.get(CLUSTER).providers.values())
 
     def _close_bucket(self) -> str:
-        seconds = self._dice.uniform(60.0, 1_200.0)
+        seconds = self._random.uniform(60.0, 1_200.0)
         objects = self._account.objects
         objects.is_closed = self.was_closed = True
         self._account.clock.call_later(seconds, lambda: setattr(objects, "is_closed", False))
@@ -83,7 +83,7 @@ class RareFaults:
 
     def _hang_pulls(self) -> str:
         # A slow registry: a pull that starts meanwhile takes hours.
-        seconds, timing = self._dice.uniform(120.0, 1_200.0), self._account.scenario.timing
+        seconds, timing = self._random.uniform(120.0, 1_200.0), self._account.scenario.timing
         self._simulator.set_timing(replace(timing, pull=_HANGING_PULL_SECONDS))
         self._account.clock.call_later(seconds, lambda: self._simulator.set_timing(timing))
         return f"{seconds:.0f} s"
@@ -95,17 +95,17 @@ class RareFaults:
         arns = [arn for arn in known if arn.rpartition("/")[2].partition(":")[0] not in own or arn.endswith(":2")]
         if not arns:
             return ""
-        arn = str(self._dice.choice(arns))
+        arn = str(self._random.choice(arns))
         self._simulator.call("DeregisterTaskDefinition", {"taskDefinition": arn})
         return arn
 
     def _forbid(self) -> str:
-        seconds = self._dice.uniform(10.0, 300.0)
+        seconds = self._random.uniform(10.0, 300.0)
         self._account.delayed_ecs.forbid(seconds)
         return f"{seconds:.0f} s"
 
     def _switch_scaling_off(self) -> str:
-        seconds, provider = self._dice.uniform(60.0, 900.0), self._dice.choice(self._providers())
+        seconds, provider = self._random.uniform(60.0, 900.0), self._random.choice(self._providers())
         _set_scaling(provider, "DISABLED")
         self._account.clock.call_later(seconds, lambda: _set_scaling(provider, "ENABLED"))
         return f"{provider.name} for {seconds:.0f} s"
@@ -116,7 +116,11 @@ class RareFaults:
             return ""
         left = self._account.trainings.seconds_left
         # A task that ends before ECS shows it again is not orphaned: mostly choose the one with the most work left.
-        arn = max((each.arn for each in tasks), key=left) if self._dice.random() < 0.8 else self._dice.choice(tasks).arn
+        arn = (
+            max((each.arn for each in tasks), key=left)
+            if self._random.random() < 0.8
+            else self._random.choice(tasks).arn
+        )
         self._account.delayed_ecs.deny(arn, _LONGEST_DENIAL_SECONDS)
         self._account.invariants.deny(arn)
         self._recall(arn)
@@ -128,7 +132,7 @@ class RareFaults:
         if not self._account.delayed_ecs.is_denied(arn):
             return
         if any(arn in stops for stops in self._account.invariants.stops.values()):
-            self._account.delayed_ecs.deny(arn, self._dice.uniform(5.0, 200.0))
+            self._account.delayed_ecs.deny(arn, self._random.uniform(5.0, 200.0))
         else:
             self._account.clock.call_later(60.0, lambda: self._recall(arn))
 
@@ -141,8 +145,8 @@ class RareFaults:
         return task.arn[-6:]
 
     def _sometimes_cancel(self) -> None:
-        if self._dice.random() < 0.3:
-            self._account.clock.call_later(self._dice.uniform(0.0, 900.0), self._cancel)
+        if self._random.random() < 0.3:
+            self._account.clock.call_later(self._random.uniform(0.0, 900.0), self._cancel)
 
     def _stop_task(self) -> str:
         jobs = self._account.invariants.jobs
