@@ -1,4 +1,4 @@
-"""Stories of a few jobs that are told the same each time, but for the function that dies in them."""
+"""Scenarios of a few jobs without faults, except for the one function that is killed in them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -23,20 +23,20 @@ PROVIDERS = (
 )
 PRICES = [SpotPrice("g5.xlarge", "us-east-1a", 0.40), SpotPrice("g6.xlarge", "us-east-1a", 0.45)]
 SHA = "5e07" * 10
-# The machine is taken away, whichever of the two ways of saying so is the first to be believed.
+# Both kinds say that the instance was lost; which one is recorded depends on the order of events.
 _LOST = {StopKind.INTERRUPTION, StopKind.HOST_LOST}
 
 
 @dataclass(frozen=True)
 class Story:
-    """What is trained, which events start it, and what else happens once, as soon as it can."""
+    """What is trained, which events start it, and an action that happens once, as soon as its condition holds."""
 
     name: str
     events: tuple[PlannedEvent, ...] = (PlannedEvent(1.0, "push", "resnet", SHA),)
     recipe: Recipe = field(default_factory=lambda: Recipe(200.0, 60.0))
     definition: dict[str, Any] = field(default_factory=dict)
     capacity: dict[str, int | None] = field(default_factory=dict)
-    deed: tuple[Callable[[SeedRun], bool], Callable[[SeedRun], None]] | None = None
+    action: tuple[Callable[[SeedRun], bool], Callable[[SeedRun], None]] | None = None
 
     def scenario(self) -> Scenario:
         definition = JobDefinition(
@@ -68,20 +68,20 @@ class Story:
 
 @dataclass(frozen=True)
 class Ending:
-    """What is left when all is over: of each job its state and counters, and how its tasks stopped."""
+    """The end of a run: of each job its state and counters, and how its tasks stopped."""
 
     jobs: tuple[tuple[str, str, int, int, tuple[str, ...]], ...]
     violations: tuple[str, ...]
 
 
-def play(story: Story, kill_at_step: int | None = None) -> tuple[Ending, tuple[str, ...]]:
-    """Tell a story; return how it ends, and what each step was that a function took in it."""
+def run_story(story: Story, kill_at_step: int | None = None) -> tuple[Ending, tuple[str, ...]]:
+    """Run a story; return its ending, and every step that its functions took."""
     options = Options(without_faults=True, scenario=story.scenario(), kill_at_step=kill_at_step)
     run = SeedRun(7, options)
-    if story.deed is not None:
-        do_once(run, *story.deed)
+    if story.action is not None:
+        do_once(run, *story.action)
     result = run.run()
-    invariants = run.cloud.invariants
+    invariants = run.account.invariants
     jobs = tuple(
         (
             job.job_id,
@@ -92,62 +92,62 @@ def play(story: Story, kill_at_step: int | None = None) -> tuple[Ending, tuple[s
         )
         for job in sorted(invariants.jobs.values(), key=lambda job: job.job_id)
     )
-    return Ending(jobs, result.violations), tuple(run.cloud.runtime.visited)
+    return Ending(jobs, result.violations), tuple(run.account.runtime.visited)
 
 
-def do_once(run: SeedRun, may_be_done: Callable[[SeedRun], bool], deed: Callable[[SeedRun], None]) -> None:
-    """Do something as soon as it may be done, to the second."""
-    if may_be_done(run):
-        deed(run)
+def do_once(run: SeedRun, is_possible: Callable[[SeedRun], bool], action: Callable[[SeedRun], None]) -> None:
+    """Perform an action once it is possible, checked every second."""
+    if is_possible(run):
+        action(run)
     else:
-        run.cloud.clock.call_later(1.0, lambda: do_once(run, may_be_done, deed))
+        run.account.clock.call_later(1.0, lambda: do_once(run, is_possible, action))
 
 
 def has_trained(run: SeedRun) -> bool:
-    """Tell whether the training is well under way, and the job knows."""
-    now = run.cloud.clock.now()
-    jobs = run.cloud.invariants.jobs.values()
+    """Return whether a job has been RUNNING for a while."""
+    now = run.account.clock.now()
+    jobs = run.account.invariants.jobs.values()
     started = [job.attempt.started_at for job in jobs if job.attempt and job.state is JobState.RUNNING]
     return any(at is not None and now - at > timedelta(seconds=90) for at in started)
 
 
 def has_task(run: SeedRun) -> bool:
-    """Tell whether the job has a task, and knows."""
-    return any(job.attempt and job.attempt.task_arn for job in run.cloud.invariants.jobs.values())
+    """Return whether a job knows its task."""
+    return any(job.attempt and job.attempt.task_arn for job in run.account.invariants.jobs.values())
 
 
 def busy_machine(run: SeedRun) -> Any:
-    """Return a machine with a task on it."""
-    return next(instance for instance in run.cloud.simulator.instances.by_id.values() if instance.tasks)
+    """Return an instance with a task on it."""
+    return next(instance for instance in run.account.simulator.instances.by_id.values() if instance.tasks)
 
 
 def interrupt(run: SeedRun) -> None:
-    run.cloud.simulator.instances.interrupt(busy_machine(run))
+    run.account.simulator.instances.interrupt(busy_machine(run))
 
 
 def lose(run: SeedRun) -> None:
-    run.cloud.simulator.instances.terminate(busy_machine(run))
+    run.account.simulator.instances.terminate(busy_machine(run))
 
 
 def cancel(run: SeedRun) -> None:
-    """Let a caller cancel the only job, again and again until it is answered."""
-    cloud = run.cloud
-    (job_id,) = cloud.invariants.jobs
-    run.outside.cancelled.add(job_id)
+    """Cancel the only job, with retries until there is an answer."""
+    account = run.account
+    (job_id,) = account.invariants.jobs
+    run.workload.cancelled.add(job_id)
 
     def on_end(_answer: object, error: BaseException | None) -> None:
         if error is not None:
-            cloud.clock.call_later(1.0, lambda: cancel(run))
+            account.clock.call_later(1.0, lambda: cancel(run))
 
-    cloud.lambdas.call("job_api", lambda: cancel_job(job_id, "not needed", cloud.deps), on_end)
+    account.lambdas.call("job_api", lambda: cancel_job(job_id, "not needed", account.deps), on_end)
 
 
 STORIES = (
     Story("a push trains and succeeds"),
-    Story("a warned machine is left in time and the training resumes elsewhere", deed=(has_trained, interrupt)),
-    Story("a machine is lost without a word", deed=(has_trained, lose)),
-    Story("a job is cancelled while it runs", deed=(has_trained, cancel)),
-    Story("a job is cancelled while its task waits for a machine", deed=(has_task, cancel)),
+    Story("a warned instance is left in time and the training resumes elsewhere", action=(has_trained, interrupt)),
+    Story("an instance is lost without a warning", action=(has_trained, lose)),
+    Story("a job is cancelled while it runs", action=(has_trained, cancel)),
+    Story("a job is cancelled while its task waits for an instance", action=(has_task, cancel)),
     Story(
         "a program fails more often than it may",
         recipe=Recipe(200.0, 60.0, failures=9, failure_after_seconds=20.0),
@@ -170,6 +170,6 @@ STORIES = (
             "triggers": (GithubTrigger("acme/resnet", "push", branches=("main",), wait_for_image=ImageWait(IMAGES)),)
         },
     ),
-    Story("the first offering has no machine", capacity={"g5-spot": 0}),
+    Story("the first offering has no instance", capacity={"g5-spot": 0}),
     Story("a caller asks for a job", events=(PlannedEvent(1.0, "request", "resnet", "request-01"),)),
 )

@@ -1,4 +1,4 @@
-"""Parts of the application as they must not be, and the ways to put them in place of the real ones."""
+"""Broken parts of the application, and functions that put them in place of the real ones."""
 
 import itertools
 import re
@@ -44,7 +44,7 @@ Planting = Callable[[], AbstractContextManager[None]]
 
 
 def replaced(owner: object, name: str, make: Callable[[Any], object]) -> Planting:
-    """Replace an attribute by what `make` makes of it."""
+    """Replace an attribute with what `make` returns for it."""
     return lambda: patched(owner, **{name: make(getattr(owner, name))})
 
 

@@ -1,8 +1,7 @@
 """Bugs that the simulation must find: each breaks the running application in one place.
 
-`within` says among how many seeds, counted from 0, there is one that finds it: more than it takes, for the day that
-the simulation draws other numbers. `invariant` is the check that fails. A bug that no invariant notices does not belong
-here: there, one is missing.
+`within` is the number of seeds, from 0, of which at least one finds the bug; it has a margin for the day the simulation
+draws other numbers. `invariant` is the check that fails. If no invariant finds a bug, an invariant is missing.
 """
 
 from dataclasses import dataclass, replace
@@ -70,7 +69,7 @@ from simulation.planting import action_changed, guard_changed, patched, patched_
 
 @dataclass(frozen=True, slots=True)
 class PlantedBug:
-    """A bug: what is broken, how it is planted, and how soon which invariant finds it."""
+    """A bug: what is broken, how it is planted, which invariant finds it, and within how many seeds."""
 
     name: str
     broken: str
@@ -92,16 +91,16 @@ BUGS = (
     ),
     PlantedBug(
         "no-intent",
-        "StopTask is sent without an intent that was written down before",
+        "StopTask is sent without an intent saved before",
         lambda: patched_in((running, launching), stop_with_intent=stop_without_intent(stopping.stop_with_intent)),
         "every end is deserved",
         8,
     ),
     PlantedBug(
         "version-ignored",
-        "news of a task count whatever their `version`",
+        "an observation of a task counts whatever its `version`",
         lambda: guard_changed("is_new_observation", any_version),
-        "old news of a task changes nothing",
+        "an older observation of a task changes nothing",
         8,
     ),
     PlantedBug(
@@ -127,7 +126,7 @@ BUGS = (
     ),
     PlantedBug(
         "pending-not-finished",
-        "who loads a job next does not finish what is pending",
+        "pending effects are not performed when a job is loaded",
         lambda: patched(advancing, finish_pending=lambda job, _deps: job),
         "a job that can finish does finish",
         8,
@@ -162,14 +161,14 @@ BUGS = (
     ),
     PlantedBug(
         "host-end-is-stop",
-        "a machine that shuts down is taken for a task that has stopped",
+        "an instance that shuts down is taken for a task that has stopped",
         action("host_ended", lost_with_host),
         "never two live tasks of one job",
         8,
     ),
     PlantedBug(
         "stopping-is-stopped",
-        "a task that is on its way out is taken for STOPPED",
+        "a task that is stopping is taken for STOPPED",
         changed(running, _ENDED=running._ENDED | running._ENDING),
         "never two live tasks of one job",
         30,
@@ -197,7 +196,7 @@ BUGS = (
     ),
     PlantedBug(
         "never-resumes",
-        "every attempt begins anew",
+        "no attempt resumes",
         changed(launching_attempts, _resume_uri=lambda _job, _deps: None),
         "an attempt resumes from the newest complete checkpoint",
         8,
@@ -239,14 +238,14 @@ BUGS = (
     ),
     PlantedBug(
         "admit-waiting-dropped",
-        "a slot that is given back is offered to nobody",
+        "a released slot is offered to no waiting job",
         without_effect(AdmitWaiting),
         "an effect is done before it is forgotten",
         8,
     ),
     PlantedBug(
         "stop-task-dropped",
-        "the intent is written down, and StopTask never sent",
+        "the intent is saved, and StopTask never sent",
         without_effect(StopTask),
         "a warned task is asked to stop",
         8,
@@ -274,7 +273,7 @@ BUGS = (
     ),
     PlantedBug(
         "interruptions-are-failures",
-        "a machine that was taken away counts against max_failures",
+        "an interruption counts against max_failures",
         changed(stopping, is_failure=lambda kind: is_failure(kind) or is_interruption(kind)),
         "failures are those of the stops",
         8,
@@ -309,14 +308,14 @@ BUGS = (
     ),
     PlantedBug(
         "end-is-now",
-        "a task ends when we hear of it, not when ECS says that it stopped",
+        "a task ends when its event is handled, not at its stoppedAt",
         replaced(stopping, "classify_stop", ends_now),
         "the record's cost is the bill",
         8,
     ),
     PlantedBug(
         "start-is-now",
-        "a task starts when we hear of it, not when ECS says that it started",
+        "a task starts when its event is handled, not at its startedAt",
         replaced(running, "_observed", start_seen_now),
         "the record's cost is the bill",
         8,
@@ -333,8 +332,8 @@ BUGS = (
         30,
     ),
     PlantedBug(
-        "intent-without-stop-of-frozen",
-        "a task of a try that was cancelled while frozen is placed as if nothing had been said",
+        "intent-without-stop-of-pending-placement",
+        "a task whose job was cancelled while its placement was pending is placed as if it had not been",
         lambda: patched_in((launching, running), stop_with_intent=placed_anyway(stopping.stop_with_intent)),
         "what is meant to stop is asked to",
         30,
@@ -355,9 +354,9 @@ BUGS = (
     ),
     PlantedBug(
         "save-unconditional",
-        "a job is saved whoever has saved it meanwhile",
+        "a job is saved without a check of its version",
         replaced(InMemoryJobs, "save_job", unconditional_save),
-        "old news of a task changes nothing",
+        "an older observation of a task changes nothing",
         30,
     ),
     PlantedBug(
@@ -368,17 +367,17 @@ BUGS = (
         8,
     ),
     PlantedBug(
-        "try-lapses-at-once",
-        "a frozen try is closed as soon as it was not sent at once",
+        "placement-expires-at-once",
+        "a pending placement is closed as soon as it was not sent at once",
         changed(launching_attempts, _OLDEST_PLACEMENT=timedelta(seconds=1), _SENDING_GRACE=_NOTHING),
         "nothing is launched beside a live task",
         30,
     ),
     PlantedBug(
-        "poison-kept",
-        "a message that trying again cannot help stays in its queue",
+        "unreadable-message-kept",
+        "a message that fails permanently stays in its queue",
         changed(sqs_batch, PermanentError=type("NoSuchError", (Exception,), {})),
-        "only poison is dead",
+        "only unreadable messages are dead-lettered",
         8,
     ),
     PlantedBug(
@@ -394,7 +393,7 @@ BUGS = (
     ),
     PlantedBug(
         "nothing-is-transient",
-        "every error of AWS is taken for one that stays",
+        "every error of AWS is treated as permanent",
         changed(errors, is_transient=lambda _error: False),
         "every end is deserved",
         30,
@@ -421,8 +420,8 @@ BUGS = (
         30,
     ),
     PlantedBug(
-        "only-noted-machines-warned",
-        "a warning concerns only tasks whose machine we have noted",
+        "only-known-instances-warned",
+        "a warning concerns only tasks whose instance is in the table",
         changed(EcsTarget, find_on_instance=lambda _self, _instance_id: []),
         "a warned task is asked to stop",
         30,
@@ -471,14 +470,14 @@ BUGS = (
     ),
     PlantedBug(
         "cancel-while-launching-ignored",
-        "who cancels while RunTask's answer is unknown is not heard",
+        "a cancellation while RunTask's answer is unknown is ignored",
         lambda: rows_dropped("cancel_pending"),
         "what is cancelled ends as cancelled",
         30,
     ),
     PlantedBug(
         "cancel-while-stopping-ignored",
-        "who cancels a job whose task is on its way out is not heard",
+        "a cancellation while the task is stopping is ignored",
         lambda: rows_dropped("cancel_stopping"),
         "what is cancelled ends as cancelled",
         30,
@@ -491,21 +490,21 @@ BUGS = (
         30,
     ),
     PlantedBug(
-        "strays-left-alone",
-        "a task that is not its job's current one is let run",
+        "orphaned-tasks-left-alone",
+        "an orphaned task is not stopped",
         lambda: rows_dropped("stop_orphaned_task"),
         "a sweep finds what was given up",
         60,
     ),
     PlantedBug(
         "no-listing-grace",
-        "a try is closed as soon as ECS does not list its task",
+        "a pending placement is closed as soon as ECS does not list its task",
         changed(launching_attempts, _SENDING_GRACE=_NOTHING),
         "no job ends before its task",
         30,
     ),
     PlantedBug(
-        "try-never-too-old",
+        "placement-never-too-old",
         "RunTask is sent again however old its client token is",
         changed(launching_attempts, _OLDEST_PLACEMENT=_DAY),
         "one placement try makes one task",
@@ -527,7 +526,7 @@ BUGS = (
     ),
     PlantedBug(
         "due-jobs-skipped",
-        "what is due is looked at when it has been due for an hour",
+        "due jobs are loaded only when they have been due for an hour",
         replaced(reconciling, "_look", only_long_overdue),
         "what is due is looked at in time",
         8,

@@ -1,4 +1,4 @@
-"""Ways to break the application while it runs, and to mend it again."""
+"""Context managers that break the application at run time, and restore it."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -16,7 +16,7 @@ from relaunch.usecases import advance_job as advancing
 
 @contextmanager
 def patched(owner: object, **values: object) -> Iterator[None]:
-    """Let attributes of a module or class, which must be there, have other values for a while."""
+    """Replace existing attributes of a module or class for a while."""
     originals = {name: getattr(owner, name) for name in values}
     for name, value in values.items():
         setattr(owner, name, value)
@@ -29,7 +29,7 @@ def patched(owner: object, **values: object) -> Iterator[None]:
 
 @contextmanager
 def patched_in(owners: Iterable[object], **values: object) -> Iterator[None]:
-    """Let names have other values in every module that imported them."""
+    """Replace names in every module that imported them."""
     with ExitStack() as stack:
         for owner in owners:
             stack.enter_context(patched(owner, **values))
@@ -52,7 +52,7 @@ def guard_changed(name: str, replacement: Callable[..., bool]) -> Iterator[None]
 
 @contextmanager
 def rows_dropped(action: str) -> Iterator[None]:
-    """Take every row with this action out of the transition table."""
+    """Remove every row with this action from the transition table."""
     with _table(lambda row: None if row.action.__name__ == action else row):
         yield
 

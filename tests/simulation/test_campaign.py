@@ -1,4 +1,4 @@
-"""Seeds run, hold, repeat themselves exactly, and are counted."""
+"""Seeds violate nothing, replay exactly, and are counted."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def report() -> Report:
     return run_seeds(SEEDS, processes=1)
 
 
-def test_nothing_is_violated_whatever_fails(report: Report) -> None:
+def test_no_seed_violates_an_invariant(report: Report) -> None:
     assert [(failure.seed, failure.violations) for failure in report.failures] == []
 
 
@@ -37,7 +37,7 @@ def test_every_kind_of_fault_that_happens_has_a_least_count(report: Report) -> N
     assert set(report.faults) <= set(LEAST_PER_THOUSAND)
 
 
-def test_the_last_line_tells_faults_jobs_and_violations(report: Report) -> None:
+def test_the_last_line_counts_faults_jobs_and_violations(report: Report) -> None:
     assert report.summary_line() == f"{report.injected} faults, {report.jobs} jobs, 0 violations"
 
 
@@ -59,24 +59,24 @@ def test_a_campaign_in_which_a_row_of_the_table_never_decided_is_not_good() -> N
     assert report.is_good
 
 
-def test_few_seeds_lead_over_most_of_the_table_and_never_beside_it(report: Report) -> None:
+def test_few_seeds_make_most_transitions_and_only_declared_ones(report: Report) -> None:
     assert set(report.decided_by) <= DECLARED
     assert len(rows_unreached(report.decided_by)) <= 4
     assert len(transitions_unreached(report.decided_by)) < len(DECLARED) / 2
 
 
-def test_only_transitions_that_there_are_have_a_reason_not_to_be_reached() -> None:
+def test_only_declared_transitions_have_a_reason_not_to_be_reached() -> None:
     assert set(WHY_UNREACHED) <= DECLARED
 
 
-def test_a_seed_repeats_itself_exactly() -> None:
+def test_a_seed_replays_exactly() -> None:
     first, second = (run_seed(5, Options(trace=True)) for _ in range(2))
     assert first.trace == second.trace
     assert first.faults == second.faults
     assert len(first.trace) > 100
 
 
-def test_a_replay_ends_after_so_many_steps() -> None:
+def test_a_replay_ends_after_the_given_number_of_steps() -> None:
     assert run_seed(5, Options(steps=40)).steps == 40
 
 

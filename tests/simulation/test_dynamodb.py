@@ -1,4 +1,4 @@
-"""What holds over the table in memory holds over the real adapter too."""
+"""Seeds violate nothing over the real adapter either."""
 
 from relaunch_local.simulation import Options, run_seed
 

@@ -1,4 +1,4 @@
-"""A load keeps within AWS's limits, loses nothing, doubles nothing, and takes hardly longer than they allow."""
+"""A load keeps AWS's limits, loses and duplicates nothing, and takes little longer than the limits allow."""
 
 import json
 from collections import Counter
@@ -38,12 +38,12 @@ def test_the_invariants_of_every_simulation_are_checked_at_every_step(result: Lo
     assert result.checks > 50 * EVENTS
 
 
-def test_the_limits_really_refuse(result: LoadResult) -> None:
+def test_the_limits_refuse_calls(result: LoadResult) -> None:
     assert result.refused["run_task: ClientException"] > 0
     assert result.calls["run_task"] > EVENTS
 
 
-def test_it_takes_hardly_longer_than_the_tightest_limit_which_the_last_line_names(result: LoadResult) -> None:
+def test_it_takes_little_longer_than_the_tightest_limit_which_the_last_line_names(result: LoadResult) -> None:
     assert 1 <= result.ratio <= 1.10
     assert describe(result).splitlines()[-1] == (
         "tightest limit: tasks in PROVISIONING (15 per cluster, 120 s each); floor 1,221.0 s; "
@@ -51,7 +51,7 @@ def test_it_takes_hardly_longer_than_the_tightest_limit_which_the_last_line_name
     )
 
 
-def test_what_the_bucket_of_run_task_refuses_is_not_lost() -> None:
+def test_a_launch_that_run_task_throttles_is_not_lost() -> None:
     with patched(limits, _RATES={**limits._RATES, "task-modify": (10.0, 4.0)}):
         result = run_load(LoadOptions(EVENTS, is_warm=True))
 
@@ -88,7 +88,7 @@ def _take_each_delivery_for_another_event() -> AbstractContextManager[None]:
         pytest.param(_take_each_delivery_for_another_event, "jobs, not 150", id="each-delivery-another-event"),
     ],
 )
-def test_what_loses_doubles_or_dawdles_is_told_and_ends_non_zero(planted, said, capsys) -> None:
+def test_a_bug_that_loses_duplicates_or_delays_jobs_is_reported_and_ends_non_zero(planted, said, capsys) -> None:
     with planted():
         status = main(WORDS)
 
@@ -106,7 +106,7 @@ def test_json_is_one_document(capsys) -> None:
 
 
 @pytest.mark.parametrize("words", [["--events", "0"], ["--provisioning-quota", "0"], ["--machine", "t3.micro"]])
-def test_a_load_that_cannot_be_is_refused(words: list[str], capsys) -> None:
+def test_invalid_options_are_refused(words: list[str], capsys) -> None:
     with pytest.raises(SystemExit):
         main(words)
 

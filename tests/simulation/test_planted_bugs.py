@@ -1,4 +1,4 @@
-"""The simulation finds what is broken: every planted bug, within a stated number of seeds, and nothing without one."""
+"""The simulation finds every planted bug within its number of seeds, and no violation without a bug."""
 
 import re
 from functools import cache
@@ -15,14 +15,14 @@ _VIOLATION = re.compile(r"\S+ \S+ (?P<invariant>[^:]+):")
 
 
 def broken_invariants(seed: int) -> set[str]:
-    """Return the invariants that a seed breaks, with whatever is planted just now."""
+    """Return the invariants that a seed violates, with the bugs that are planted now."""
     found = [_VIOLATION.match(violation) for violation in run_seed(seed).violations]
     return {match["invariant"] for match in found if match}
 
 
 @cache
 def broken_without_a_bug(seed: int) -> frozenset[str]:
-    """Return the invariants that a seed breaks in the application as it is."""
+    """Return the invariants that a seed violates without a planted bug."""
     return frozenset(broken_invariants(seed))
 
 
@@ -46,7 +46,7 @@ def test_at_least_thirty_bugs_are_planted_each_under_a_name_of_its_own() -> None
     assert len({bug.invariant for bug in BUGS}) >= 15
 
 
-def test_what_was_broken_is_mended_even_when_a_run_fails() -> None:
+def test_what_was_replaced_is_restored_when_a_run_fails() -> None:
     rows, row = table.TABLE, table.Row
     with pytest.raises(KeyError, match="a run failed"):
         fail_while_broken()
@@ -55,7 +55,7 @@ def test_what_was_broken_is_mended_even_when_a_run_fails() -> None:
 
 
 def fail_while_broken() -> None:
-    """Raise while the table lacks a row and a class is gone."""
+    """Raise while the table lacks a row and a class is replaced."""
     whole = len(table.TABLE)
     with rows_dropped("cancel_pending"), patched(table, Row=None):
         assert len(table.TABLE) == whole - 1

@@ -1,4 +1,4 @@
-"""Of many faults the few that matter are found."""
+"""The shrinker finds a minimal set of faults."""
 
 from collections.abc import Sequence
 
@@ -12,11 +12,11 @@ FAULTS = [f"fault-{number}" for number in range(40)]
 
 
 def quietly(_text: str) -> None:
-    """Say nothing."""
+    """Report no progress."""
 
 
 def breaks(name: str, result: SeedResult) -> bool:
-    """Tell whether this invariant is the first that broke."""
+    """Return whether this invariant is the first that was violated."""
     return [invariant_of(each) for each in result.violations[:1]] == [name]
 
 
@@ -40,12 +40,12 @@ def test_few_trials_are_made_for_one_fault_of_many() -> None:
     assert len(trials) < 30
 
 
-def test_a_seed_that_breaks_nothing_has_nothing_to_shrink() -> None:
+def test_a_seed_without_violations_is_not_shrunk() -> None:
     assert shrink(5, Options()) is None
 
 
-def test_a_planted_bug_is_told_with_few_faults(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Nothing is resumed: the first interruption of a job with a checkpoint shows it.
+def test_a_planted_bug_is_reproduced_with_few_faults(monkeypatch: pytest.MonkeyPatch) -> None:
+    # No attempt resumes: the first interruption of a job with a checkpoint violates an invariant.
     monkeypatch.setattr(launching, "_resume_uri", lambda _job, _deps: None)
     name = "an attempt resumes from the newest complete checkpoint"
     whole = next(result for seed in range(20) if breaks(name, result := run_seed(seed)))
@@ -58,5 +58,5 @@ def test_a_planted_bug_is_told_with_few_faults(monkeypatch: pytest.MonkeyPatch) 
     assert shrunk.trace
 
 
-def test_leaving_out_every_fault_leaves_a_run_without_faults() -> None:
+def test_a_run_that_allows_no_fault_has_none() -> None:
     assert run_seed(3, Options(allowed=frozenset())).faults == ()

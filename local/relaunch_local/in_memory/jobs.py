@@ -1,4 +1,4 @@
-"""Jobs in memory: versions, slots and stale writes as in DynamoDB, to which the contract tests compare them."""
+"""Jobs in memory, with versions, slots and stale writes as in DynamoDB; the contract tests compare the two."""
 
 from collections import Counter, defaultdict
 from collections.abc import MutableSequence, Sequence
@@ -32,7 +32,7 @@ class _Record:
 class InMemoryJobs:
     """Implements JobStore.
 
-    `fail_next` makes one of the next writes fail before or after it took effect, as calls do that time out.
+    `fail_next` makes the next writes fail before or after they take effect.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The stores of the application in memory: what tests and the simulation share."""
+"""The application's stores in memory, for tests and the simulation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

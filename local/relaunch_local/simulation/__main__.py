@@ -18,14 +18,14 @@ _SHOWN_FAILURES = 10
 
 
 def main() -> int:
-    """Do what was asked; 1 when anything was violated or never tried."""
+    """Run the command; return 1 if an invariant was violated or something was never tried."""
     arguments = _parse_arguments()
     if arguments.seed is not None:
         return _replay(arguments)
     seeds = range(arguments.first, arguments.first + arguments.seeds)
     progress = _Progress(len(seeds), is_shown=not arguments.json)
     options = Options(dynamodb=arguments.dynamodb)
-    report = run_seeds(seeds, options, processes=arguments.processes, on_result=progress.tell)
+    report = run_seeds(seeds, options, processes=arguments.processes, on_result=progress.add)
     if arguments.json:
         print(json.dumps(report.to_json(), indent=2))
     else:
@@ -35,14 +35,16 @@ def main() -> int:
 
 def _parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m relaunch_local.simulation", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=_DEFAULT_SEEDS, help="how many seeds")
+    parser.add_argument("--seeds", type=int, default=_DEFAULT_SEEDS, help="number of seeds")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--seed", type=int, help="replay this one")
-    parser.add_argument("--steps", type=int, help="end the replay after so many steps of functions")
-    parser.add_argument("--trace", action="store_true", help="print everything that happens in the replay")
-    parser.add_argument("--shrink", action="store_true", help="find the fewest faults with which the seed still fails")
-    parser.add_argument("--dynamodb", action="store_true", help="the real adapter over an emulated table; slow")
-    parser.add_argument("--processes", type=int, help="how many at once; all processors unless told otherwise")
+    parser.add_argument("--seed", type=int, help="replay this seed")
+    parser.add_argument("--steps", type=int, help="end the replay after this number of function steps")
+    parser.add_argument("--trace", action="store_true", help="print every event of the replay")
+    parser.add_argument(
+        "--shrink", action="store_true", help="find a minimal set of faults with which the seed still fails"
+    )
+    parser.add_argument("--dynamodb", action="store_true", help="use the real adapter over an emulated table (slow)")
+    parser.add_argument("--processes", type=int, help="number of processes (default: all processors)")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     return parser.parse_args()
 
@@ -52,7 +54,7 @@ def _replay(arguments: argparse.Namespace) -> int:
     if arguments.shrink:
         shrunk = shrink(arguments.seed, options, on_progress=lambda text: print(text, file=sys.stderr))
         if shrunk is None:
-            print(f"seed {arguments.seed} breaks nothing")
+            print(f"seed {arguments.seed} violates no invariant")
             return 0
         result = shrunk
     else:
@@ -75,26 +77,26 @@ def _print_result(result: SeedResult) -> None:
 
 
 class _Progress:
-    """Says how far it is, every few seconds."""
+    """Prints progress every few seconds."""
 
     def __init__(self, total: int, *, is_shown: bool) -> None:
         self._total = total
         self._is_shown = is_shown
         self._done = self._faults = self._jobs = self._violations = 0
-        self._began = self._told = time.monotonic()
+        self._began = self._printed = time.monotonic()
 
-    def tell(self, result: SeedResult) -> None:
-        """Count a seed."""
+    def add(self, result: SeedResult) -> None:
+        """Count the result of a seed."""
         self._done += 1
         self._faults += len(result.faults)
         self._jobs += result.jobs
         self._violations += len(result.violations)
         for violation in result.violations[:1]:
-            # At once: who has hours of seeds to go can look at it meanwhile.
+            # Printed immediately: the remaining seeds may take hours.
             print(f"seed {result.seed} fails: {violation}", file=sys.stderr)
         now = time.monotonic()
-        if self._is_shown and (now - self._told >= 5.0 or self._done == self._total):
-            self._told = now
+        if self._is_shown and (now - self._printed >= 5.0 or self._done == self._total):
+            self._printed = now
             speed = self._done / max(now - self._began, 0.001)
             left = timedelta(seconds=round((self._total - self._done) / speed))
             counts = f"{self._faults:,} faults, {self._jobs:,} jobs, {self._violations} violations"

@@ -1,4 +1,4 @@
-"""Many seeds, on all processors, and what came of them."""
+"""Runs many seeds on all processors, and reports the results."""
 
 import multiprocessing
 import time
@@ -11,8 +11,7 @@ from relaunch_local.simulation.checks.coverage import Transition, rows_unreached
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.run import SeedResult, run_seed
 
-# Every kind of fault that there is, and how many of it a thousand seeds have at least: less is a simulation that does
-# not try what it says it tries.
+# Every kind of fault, and its least count per thousand seeds: with fewer, the simulation does not test what it claims.
 LEAST_PER_THOUSAND: Mapping[str, int] = {
     "agent-disconnected": 300,
     "asynchronous-retry": 20,
@@ -58,7 +57,7 @@ LEAST_PER_THOUSAND: Mapping[str, int] = {
     "schedule-missed": 1_000,
     "stop-races-with-exit": 40,
     "stop-without-effect": 200,
-    # A live one comes of tasks that ECS denied for longer than it says that it may.
+    # An orphaned task that is live: mostly one that ECS denied for longer than it documents.
     "stray-task": 3,
     "task-denied-too-long": 80,
     "task-forgotten": 60,
@@ -71,14 +70,14 @@ LEAST_PER_THOUSAND: Mapping[str, int] = {
     "warning-twice": 100,
     "warning-without-interruption": 100,
 }
-# With fewer seeds than this a kind may be missing by chance.
+# With fewer seeds a kind may be missing by chance.
 _ENOUGH_SEEDS = 500
 _ENOUGH_FOR_EVERY_ROW = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A seed that broke an invariant."""
+    """A seed that violated an invariant."""
 
     seed: int
     violations: tuple[str, ...]
@@ -86,7 +85,7 @@ class Failure:
 
 @dataclass
 class Report:
-    """What came of many seeds."""
+    """The results of many seeds."""
 
     seeds: int = 0
     jobs: int = 0
@@ -96,21 +95,21 @@ class Report:
     wall_seconds: float = 0.0
     injected: int = 0
     faults: Counter[str] = field(default_factory=Counter)
-    """By kind: what was injected, and what then happened by itself (time-outs, retries, loops, strays)."""
+    """By kind: injected faults, and their consequences (time-outs, retries, loops, orphaned tasks)."""
     checks: Counter[str] = field(default_factory=Counter)
     ends: Counter[str] = field(default_factory=Counter)
     decided_by: Counter[Transition] = field(default_factory=Counter)
-    """How often each transition of the table was decided on."""
+    """How often each transition of the table was made."""
     failures: list[Failure] = field(default_factory=list)
 
     @property
     def violation_count(self) -> int:
-        """How many checks failed."""
+        """The number of failed checks."""
         return sum(len(failure.violations) for failure in self.failures)
 
     @property
     def too_rare(self) -> dict[str, tuple[int, int]]:
-        """Kinds of faults that happened less often than they must: how often, and how often at least."""
+        """Kinds of faults below their least count: the count and the least count."""
         if self.seeds < _ENOUGH_SEEDS:
             return {}
         wanted = {kind: max(1, least * self.seeds // 1_000) for kind, least in LEAST_PER_THOUSAND.items()}
@@ -118,16 +117,16 @@ class Report:
 
     @property
     def rows_unreached(self) -> list[str]:
-        """Rows of the transition table that decided nothing, in words, when there were seeds enough for all of them."""
+        """Rows of the transition table that decided nothing, if there were enough seeds for all of them."""
         return rows_unreached(self.decided_by) if self.seeds >= _ENOUGH_FOR_EVERY_ROW else []
 
     @property
     def is_good(self) -> bool:
-        """Whether nothing was violated, and everything was tried."""
+        """Whether no invariant was violated, and every fault and row was tried."""
         return not self.failures and not self.too_rare and not self.rows_unreached
 
     def add(self, result: SeedResult) -> None:
-        """Take the result of one seed in."""
+        """Add the result of one seed."""
         self.seeds += 1
         self.jobs += result.jobs
         self.tasks += result.tasks
@@ -142,11 +141,11 @@ class Report:
             self.failures.append(Failure(result.seed, result.violations))
 
     def summary_line(self) -> str:
-        """The last line of the output."""
+        """Return the last line of the output."""
         return f"{self.injected} faults, {self.jobs} jobs, {self.violation_count} violations"
 
     def to_json(self) -> dict[str, Any]:
-        """Everything, JSON-ready."""
+        """Return the report as JSON values."""
         return {
             "seeds": self.seeds,
             "jobs": self.jobs,
@@ -175,9 +174,9 @@ def run_seeds(
     on_result: Callable[[SeedResult], None] = lambda _result: None,
     stop_after_failures: int | None = None,
 ) -> Report:
-    """Run seeds and add up what came of them; `processes` 1 runs them in this process.
+    """Run seeds and return their report; with `processes` 1 in this process.
 
-    `on_result` is told of each as it comes; `stop_after_failures` ends early, for who only wants to know whether.
+    `on_result` is called with each result; `stop_after_failures` ends the run after so many failing seeds.
     """
     chosen, todo, report, began = options or Options(), list(seeds), Report(), time.monotonic()
     for result in _results(todo, chosen, processes or min(multiprocessing.cpu_count(), max(len(todo), 1))):
@@ -194,19 +193,19 @@ def _results(seeds: Sequence[int], options: Options, processes: int) -> Iterable
     if processes == 1:
         yield from (run_seed(seed, options) for seed in seeds)
         return
-    # Forked, so that the catalogue, the template and every import are there already.
+    # Forked, so that the catalogue, the template and all imports are loaded already.
     context = multiprocessing.get_context("fork")
     with context.Pool(processes, initializer=_prepare, initargs=(options,)) as pool:
-        yield from pool.imap_unordered(_run_prepared, seeds, chunksize=5)
+        yield from pool.imap_unordered(_run_seed, seeds, chunksize=5)
 
 
-_prepared = Options()
+_options = Options()
 
 
 def _prepare(options: Options) -> None:
-    global _prepared  # noqa: PLW0603 - one worker process runs seeds of one campaign
-    _prepared = options
+    global _options  # noqa: PLW0603 - one worker process runs seeds of one campaign
+    _options = options
 
 
-def _run_prepared(seed: int) -> SeedResult:
-    return run_seed(seed, _prepared)
+def _run_seed(seed: int) -> SeedResult:
+    return run_seed(seed, _options)

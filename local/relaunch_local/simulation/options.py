@@ -1,4 +1,4 @@
-"""What can be asked of a simulated run."""
+"""The options of a simulated run."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -10,10 +10,10 @@ from relaunch_local.simulation.scenario import Scenario
 class Options:
     """How a seed is run.
 
-    `allowed` leaves out every fault that is not named in it (for the shrinker). `kill_at_step` kills the function that
-    takes this step, counted from 1 over the whole run. `steps` ends the run after so many steps. `dynamodb` uses the
-    real adapter over an emulated table. `scenario` is told instead of drawn. `calm_limit` is how long after the last
-    fault every job must be over.
+    `allowed` limits the faults to those it names (for the shrinker). `kill_at_step` kills the function that takes this
+    step, counted from 1 over the whole run. `steps` ends the run after this number of steps. `dynamodb` uses the real
+    adapter over an emulated table. `scenario` replaces the scenario drawn from the seed. `calm_limit` is how long after
+    the last fault every job must have ended.
     """
 
     trace: bool = False

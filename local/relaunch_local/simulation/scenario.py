@@ -1,4 +1,4 @@
-"""What one seed is about: machines, job definitions, how their trainings behave, and the events that start them."""
+"""The scenario of a seed: capacity providers, job definitions, their trainings, and the events that start jobs."""
 
 import random
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ ZONES = ("us-east-1a", "us-east-1b")
 INSTANCE_TYPES = tuple(ON_DEMAND_USD_PER_HOUR)
 BUCKET = "acme-datasets"
 SHARED = "shared/"
-"""Every definition watches this prefix."""
+"""Every definition has a trigger on this prefix."""
 CHECKPOINTS = "acme-checkpoints"
 IMAGES = "trainer"
 _SPOT_SHARE = {"us-east-1a": 0.35, "us-east-1b": 0.42}
@@ -39,9 +39,9 @@ _NAMES = ("resnet", "whisper", "bert")
 
 @dataclass(frozen=True, slots=True)
 class PlannedEvent:
-    """Something outside that is to start a job; `token` is in the identity of that job.
+    """An event that starts a job; `token` is in the identity of that job.
 
-    Without a definition every one of them gets a job.
+    Without a definition every definition gets a job.
     """
 
     at_seconds: float
@@ -53,7 +53,7 @@ class PlannedEvent:
 
 @dataclass(frozen=True)
 class Scenario:
-    """One seed's world."""
+    """The scenario of one seed."""
 
     intensity: float
     chaos_seconds: float
@@ -72,7 +72,7 @@ class Scenario:
 
     @classmethod
     def draw(cls, chance: Chance) -> "Scenario":
-        """Draw one from the seed's own stream."""
+        """Draw a scenario from the seed."""
         dice = chance.stream("scenario")
         providers = _draw_providers(dice)
         definitions, recipes = [], {}
@@ -113,7 +113,7 @@ class Scenario:
         )
 
     def simulator_settings(self, seed: int) -> SimulatorSettings:
-        """The region of the ECS simulator."""
+        """Return the settings of the ECS simulator."""
         return SimulatorSettings(
             instance_types=_shapes(),
             account=ACCOUNT,
@@ -128,7 +128,7 @@ class Scenario:
 
 
 def provision(simulator: EcsSimulator, scenario: Scenario) -> None:
-    """Make the cluster, its capacity providers and the task definitions."""
+    """Create the cluster, its capacity providers and the task definitions."""
     simulator.call("CreateCluster", {"clusterName": CLUSTER})
     for provider in scenario.providers:
         purchase = Purchase(provider.purchase.value)
@@ -145,7 +145,7 @@ def provision(simulator: EcsSimulator, scenario: Scenario) -> None:
 
 
 def price_of(instance_type: str, zone: str, purchase: Purchase) -> float | None:
-    """USD per hour of a machine."""
+    """Return the price of an instance in USD per hour."""
     price = _on_demand(instance_type)
     return price if purchase is Purchase.ON_DEMAND else round(price * _SPOT_SHARE[zone], 4)
 
@@ -223,7 +223,7 @@ def _draw_definition(
 
 
 def _vary(dice: random.Random, definitions: list[JobDefinition], recipes: dict[str, Recipe]) -> None:
-    """Let some definitions have a near deadline, some trainings leave when warned, and some fail at once."""
+    """Give some definitions a near deadline; let some trainings exit when warned, and some fail at once."""
     for index, definition in enumerate(definitions):
         if dice.random() < 0.15:
             definitions[index] = replace(definition, deadline=timedelta(seconds=dice.uniform(1_200.0, 9_000.0)))
@@ -234,11 +234,11 @@ def _vary(dice: random.Random, definitions: list[JobDefinition], recipes: dict[s
 
 
 def _vary_timing(chance: Chance, timing: Timing) -> Timing:
-    """Let images be on the machines already now and then, and ECS wait for capacity longer or shorter."""
+    """Vary the pull time, and how long ECS waits for capacity."""
     dice = chance.stream("scenario/timing")
     # AWS documents 10 to 30 minutes.
     timing = replace(timing, provisioning_timeout=dice.choice((600.0, 900.0, 1_800.0)))
-    # Tasks that begin and are gone within a function's minute.
+    # Tasks that start and stop within one minute.
     return replace(timing, pull=dice.uniform(0.5, 5.0), instance_loss_report=5.0) if dice.random() < 0.2 else timing
 
 

@@ -1,4 +1,4 @@
-"""The fewest faults with which a seed still fails: delta debugging over the faults that were injected."""
+"""Finds a minimal set of faults with which a seed still fails, by delta debugging over the injected faults."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -8,16 +8,16 @@ from relaunch_local.simulation.run import SeedResult, run_seed
 
 
 def invariant_of(violation: str) -> str:
-    """The name of the invariant that a violation is of."""
+    """Return the name of the violated invariant."""
     return violation[15:].partition(": ")[0]
 
 
 def shrink(
     seed: int, options: Options, *, on_progress: Callable[[str], None] = lambda _text: None
 ) -> SeedResult | None:
-    """Leave out faults as long as the first violated invariant stays violated; None when the seed breaks nothing.
+    """Remove faults while the first violated invariant stays violated; return None if the seed violates none.
 
-    Ends with a set of which no single fault can be left out ("Simplifying and isolating failure-inducing input",
+    The result is a set from which no single fault can be removed ("Simplifying and isolating failure-inducing input",
     Zeller and Hildebrandt, 2002).
     """
     quiet = replace(options, trace=False)
@@ -32,7 +32,7 @@ def shrink(
 
     faults = [fault.identity for fault in whole.faults]
     if not fails(faults):
-        on_progress("the faults alone do not make it fail: it is told as it is")
+        on_progress("the faults alone do not reproduce the failure; the whole run is shown")
         return run_seed(seed, options)
     needed = minimize(faults, fails, on_progress)
     return run_seed(seed, replace(options, allowed=frozenset(needed)))
@@ -41,7 +41,7 @@ def shrink(
 def minimize(
     items: Sequence[str], fails: Callable[[Sequence[str]], bool], on_progress: Callable[[str], None]
 ) -> list[str]:
-    """Return a part of the items that still fails, and of which nothing can be left out."""
+    """Return a subset of the items that still fails, and from which no item can be removed."""
     if fails([]):
         return []
     needed, pieces = list(items), 2

@@ -1,4 +1,4 @@
-"""What happens outside the application: pushes, uploads, images, callers, and people who cancel."""
+"""The workload of a run: pushes, uploads, images, requests and cancellations."""
 
 import json
 from collections.abc import Callable
@@ -9,11 +9,11 @@ from relaunch.core.jobs.job import JobState
 from relaunch.entrypoints.job_api import answer_request
 from relaunch.entrypoints.webhook import handle_request
 from relaunch_local.ecs.engine.region import iso
-from relaunch_local.simulation.aws.account import Cloud
+from relaunch_local.simulation.aws.account import SimulatedAccount
 from relaunch_local.simulation.aws.template import ACCOUNT, REGION
 from relaunch_local.simulation.scenario import BUCKET, IMAGES, SHARED, PlannedEvent
 
-_POISON = (
+_UNREADABLE = (
     ("IntakeQueue", "{"),
     ("IntakeQueue", '{"source": "nobody"}'),
     ("AttemptsQueue", '{"job_id": 7}'),
@@ -28,55 +28,55 @@ class DeliveryError(Exception):
     """GitHub was answered 503."""
 
 
-class Outside:
-    """Starts what a scenario plans."""
+class Workload:
+    """Sends the events of a scenario."""
 
     redelivered_after_seconds = (30.0, 900.0)
 
-    def __init__(self, cloud: Cloud) -> None:
-        """Plan everything on the clock."""
-        self.cloud = cloud
+    def __init__(self, account: SimulatedAccount) -> None:
+        """Schedule every event."""
+        self.account = account
         self.accepted: set[tuple[str, str]] = set()
-        """(definition, token) of every event that the application took."""
+        """(definition, token) of every event that the application accepted."""
         self.planned = {
-            (name, event.token) for event in cloud.scenario.events for name in self._definitions_of(cloud, event)
+            (name, event.token) for event in account.scenario.events for name in self._definitions_of(account, event)
         }
         self.cancelled: set[str] = set()
         self.cancellations: dict[str, datetime] = {}
-        """Since when each job that was not over is to be cancelled, and its caller knows."""
+        """When the cancellation of each open job was acknowledged."""
         self.dead_letters = 0
-        self._dice = cloud.chance.stream("outside")
+        self._dice = account.chance.stream("outside")
         self._plan()
 
     def _plan(self) -> None:
-        cloud, dice = self.cloud, self._dice
-        cloud.ecr.digests[IMAGES, "latest"] = f"sha256:{'1' * 64}"
+        account, dice = self.account, self._dice
+        account.ecr.digests[IMAGES, "latest"] = f"sha256:{'1' * 64}"
         starts: dict[str, Callable[[PlannedEvent], None]] = {
             "push": self._push,
             "upload": self._upload,
             "request": self._request,
         }
-        for event in cloud.scenario.events:
+        for event in account.scenario.events:
             self._at(event.at_seconds, lambda event=event: starts[event.kind](event))  # type: ignore[misc]  # mypy cannot infer a lambda with a default
             if event.image_after_seconds is not None:
                 self._at(event.at_seconds + event.image_after_seconds, lambda tag=event.token: self._image(tag))  # type: ignore[misc]
         for _ in range(dice.randint(0, 2)):
-            self._at(dice.uniform(0.1, 1.0) * cloud.scenario.chaos_seconds, self.cancel_somebody)
+            self._at(dice.uniform(0.1, 1.0) * account.scenario.chaos_seconds, self.cancel_any_job)
         if dice.random() < 0.4:
-            self._at(dice.uniform(0.0, 1.0) * cloud.scenario.chaos_seconds, self._send_dead_letter)
+            self._at(dice.uniform(0.0, 1.0) * account.scenario.chaos_seconds, self._send_dead_letter)
 
     @staticmethod
-    def _definitions_of(cloud: Cloud, event: PlannedEvent) -> list[str]:
-        return [event.definition] if event.definition else [each.name for each in cloud.scenario.definitions]
+    def _definitions_of(account: SimulatedAccount, event: PlannedEvent) -> list[str]:
+        return [event.definition] if event.definition else [each.name for each in account.scenario.definitions]
 
     def _accept(self, event: PlannedEvent) -> None:
-        self.accepted.update((name, event.token) for name in self._definitions_of(self.cloud, event))
+        self.accepted.update((name, event.token) for name in self._definitions_of(self.account, event))
 
     def _at(self, seconds: float, action: Callable[[], None]) -> None:
-        self.cloud.clock.call_later(seconds, action)
+        self.account.clock.call_later(seconds, action)
 
     def _push(self, event: PlannedEvent) -> None:
-        chance = self.cloud.chance
+        chance = self.account.chance
         payload = push_payload(event)
         self._deliver(event, payload, f"delivery-{event.token[:8]}", "hook-1")
         if chance.strikes("github-redelivered", 0.25, note=event.token[:8]):
@@ -87,8 +87,8 @@ class Outside:
             self._at(delay, lambda: self._deliver(event, payload, f"other-{event.token[:8]}", "hook-2"))
 
     def _deliver(self, event: PlannedEvent, payload: str, delivery: str, hook: str) -> None:
-        """One request to the webhook's URL; what is not answered 202 is delivered again by hand, later."""
-        cloud = self.cloud
+        """Send a request to the webhook; without a 202 it is redelivered by hand later."""
+        account = self.account
         headers = {
             "content-type": "application/json",
             "x-github-event": "push",
@@ -97,13 +97,13 @@ class Outside:
             "x-hub-signature-256": f"sha256={self._sign(payload)}",
         }
         request: dict[str, object] = {"headers": headers, "body": payload}
-        sqs = cloud._sqs()  # noqa: SLF001 - the webhook's own client
+        sqs = account._sqs()  # noqa: SLF001 - the webhook's own client
 
         def enqueue(message: str) -> None:
             sqs.send_message(QueueUrl="IntakeQueue", MessageBody=message)
 
         def handle() -> None:
-            answer = handle_request(request, self._has_signed, enqueue, lambda _line: None, iso(cloud.clock.now()))
+            answer = handle_request(request, self._has_signed, enqueue, lambda _line: None, iso(account.clock.now()))
             if answer["statusCode"] != 202:
                 raise DeliveryError(delivery)
 
@@ -114,10 +114,10 @@ class Outside:
             else:
                 self._accept(event)
 
-        cloud.lambdas.call("github_webhook", handle, on_end)
+        account.lambdas.call("github_webhook", handle, on_end)
 
     def _sign(self, _payload: str) -> str:
-        """A signature; none is made in a seed's run, where none is checked either."""
+        """Return a placeholder: a seed's run does not check signatures."""
         return "0" * 64
 
     def _has_signed(self, _body: bytes, _digest: bytes) -> bool:
@@ -136,7 +136,7 @@ class Outside:
 
     def _image(self, tag: str) -> None:
         digest = f"sha256:{tag}{tag[:24]}"
-        self.cloud.ecr.digests[IMAGES, tag] = digest
+        self.account.ecr.digests[IMAGES, tag] = digest
         detail = {
             "repository-name": IMAGES,
             "action-type": "PUSH",
@@ -147,25 +147,25 @@ class Outside:
         self._publish("aws.ecr", "ECR Image Action", detail)
 
     def _request(self, event: PlannedEvent) -> None:
-        cloud = self.cloud
+        account = self.account
         request = {"action": "submit", "definition": event.definition, "idempotency_key": event.token}
-        cloud.lambdas.call_asynchronously("job_api", lambda: answer_request(request, "", cloud.deps), event.token)
+        account.lambdas.call_asynchronously("job_api", lambda: answer_request(request, "", account.deps), event.token)
         self._accept(event)
 
-    def cancel_somebody(self) -> None:
-        """Let somebody cancel a job that is not over."""
-        cloud = self.cloud
-        jobs = cloud.invariants.jobs
+    def cancel_any_job(self) -> None:
+        """Cancel an open job."""
+        account = self.account
+        jobs = account.invariants.jobs
         open_jobs = [job_id for job_id, job in jobs.items() if not job.state.is_final]
         unsettled = [job_id for job_id in open_jobs if jobs[job_id].state in (JobState.LAUNCHING, JobState.STOPPING)]
-        if not open_jobs or not cloud.chance.strikes("user-cancels", 2.0):
+        if not open_jobs or not account.chance.strikes("user-cancels", 2.0):
             return
-        # Who thinks better of it mostly does so early, or when something is about to be lost anyway.
+        # Mostly a job that is being launched or stopped, where cancelling is most difficult.
         is_unsettled = bool(unsettled) and self._dice.random() < 0.6
         self._cancel(self._dice.choice(unsettled if is_unsettled else open_jobs))
 
     def _cancel(self, job_id: str) -> None:
-        cloud = self.cloud
+        account = self.account
         self.cancelled.add(job_id)
 
         request = {"action": "cancel", "job_id": job_id, "reason": "not needed any more"}
@@ -176,27 +176,27 @@ class Outside:
                 return
             state = JobState(answer["job"]["state"])
             if not state.is_final or state is JobState.CANCELLED:
-                self.cancellations.setdefault(job_id, cloud.clock.now())
+                self.cancellations.setdefault(job_id, account.clock.now())
 
-        cloud.lambdas.call("job_api", lambda: answer_request(request, "", cloud.deps), on_end)
+        account.lambdas.call("job_api", lambda: answer_request(request, "", account.deps), on_end)
 
     def _send_dead_letter(self) -> None:
-        queue, body = self._dice.choice(_POISON)
-        if self.cloud.chance.strikes("poison-message", 2.0, note=f"{queue} {body}"):
+        queue, body = self._dice.choice(_UNREADABLE)
+        if self.account.chance.strikes("poison-message", 2.0, note=f"{queue} {body}"):
             self.dead_letters += 1
-            self.cloud.queues.send(queue, body)
+            self.account.queues.send(queue, body)
 
     def _publish(self, source: str, detail_type: str, detail: dict[str, Any]) -> None:
-        cloud = self.cloud
-        cloud.bus.publish(
+        account = self.account
+        account.bus.publish(
             {
                 "version": "0",
-                "id": f"event-{cloud.simulator.region.ids.uuid()}",
+                "id": f"event-{account.simulator.region.ids.uuid()}",
                 "source": source,
                 "detail-type": detail_type,
                 "account": ACCOUNT,
                 "region": REGION,
-                "time": iso(cloud.clock.now(), timespec="seconds"),
+                "time": iso(account.clock.now(), timespec="seconds"),
                 "resources": [],
                 "detail": detail,
             }
@@ -204,7 +204,7 @@ class Outside:
 
 
 def push_payload(event: PlannedEvent) -> str:
-    """The body of a push to main."""
+    """Return the body of a push to main."""
     commit = {"id": event.token, "added": ["train/a.py"], "modified": [], "removed": []}
     return json.dumps(
         {

@@ -46,21 +46,21 @@ _LONGEST_SWEEP = timedelta(minutes=3)
 
 
 class FunctionClock:
-    """The clock of the function that runs now, which is a little off."""
+    """The clock of the running function, which is skewed."""
 
     def __init__(self, runtime: Runtime) -> None:
-        """Read the runtime's clock."""
+        """Use the runtime's clock."""
         self._runtime = runtime
 
     def now(self) -> datetime:
-        """The time as this function sees it."""
+        """Return the time as this function sees it."""
         invocation = self._runtime.current
         now = self._runtime.clock.now()
         return now if invocation is None else now + invocation.clock_offset
 
 
-class Cloud:
-    """Everything of one run, made from its seed; a subclass may have other parts."""
+class SimulatedAccount:
+    """The account of one run, built from its seed; a subclass may replace parts."""
 
     calls_type: type[Calls] = Calls
     indexes_type: type[Indexes] = Indexes
@@ -68,7 +68,7 @@ class Cloud:
     poller_type: type[Poller] = Poller
 
     def __init__(self, seed: int, options: Options) -> None:
-        """Build the account and deploy the application; nothing happens until the clock moves."""
+        """Build the account and deploy the application; nothing happens until the clock advances."""
         self.clock = Clock()
         self.started_at = self.clock.now()
         self.chance = Chance(seed, self.clock.now, options.allowed)
@@ -106,11 +106,11 @@ class Cloud:
         self.trace.on_swept = self._swept
 
     def _subscribe(self) -> None:
-        for subscriber in (self.trace.event, self.invariants.task_changed, self.delayed_ecs.observe, self._tell):
+        for subscriber in (self.trace.event, self.invariants.task_changed, self.delayed_ecs.observe, self._publish):
             self.simulator.subscribe(subscriber)
 
-    def _tell(self, event: Event) -> None:
-        if not self.delayed_ecs.keeps_back(event):
+    def _publish(self, event: Event) -> None:
+        if not self.delayed_ecs.suppresses(event):
             self.bus.publish(event)
 
     def _poller(self, name: str) -> Poller:
@@ -175,17 +175,17 @@ class Cloud:
         if self.emulated is not None:
             return vars(self.emulated.stores)
         stores: dict[str, Any] = {name: CalledStore(store, self.calls) for name, store in vars(self.stores).items()}
-        told = self.invariants.effect_done
-        stores["jobs"] = CalledJobs(self.stores.jobs, self.indexes, self.calls, self._saved, told)
-        stores["capacity"] = CalledCapacity(self.stores.capacity, self.calls, told)
+        on_effect = self.invariants.effect_done
+        stores["jobs"] = CalledJobs(self.stores.jobs, self.indexes, self.calls, self._saved, on_effect)
+        stores["capacity"] = CalledCapacity(self.stores.capacity, self.calls, on_effect)
         return stores
 
     def per_container(self, make: Callable[[], Any]) -> Any:
-        """What every container of a function has of its own; here all share one, which is kept longest."""
+        """Return an object that each container of a function has; here all containers share one."""
         return make()
 
     def rate_limiter(self) -> RateLimiter | None:
-        """The pace of a container's launches; a seed has too few for it to matter."""
+        """Return a container's rate limiter for launches, None here: a seed has few launches."""
         return None
 
     def _stop_asked(self, task_arn: str) -> None:
@@ -194,7 +194,7 @@ class Cloud:
             self.trainings.exit_now(task_arn)
 
     def _handled(self, function: str, body: str, began_at: datetime) -> None:
-        """A warning that was handled leaves no task of the machine unwarned that could be seen."""
+        """Check that a handled warning stopped every visible task on the instance."""
         if function != "observe_capacity" or "Interruption Warning" not in body:
             return
         instance_id = json.loads(body)["detail"]["instance-id"]
@@ -211,7 +211,7 @@ class Cloud:
         self.invariants.warning_handled(instance_id, seen)
 
     def _swept(self) -> None:
-        """A sweep leaves no task running that was given up and that ECS has known again since before it began."""
+        """Check that a sweep found every task that was given up and that ECS lists again since before the sweep."""
         since = self.clock.now() - _LONGEST_SWEEP
         for arn, (job_id, lost_at) in self.invariants.lost.items():
             known_at = self.delayed_ecs.known_again_at(arn)
@@ -231,6 +231,6 @@ class Cloud:
         return EmulatedTable(self.calls, self.indexes, self._saved, self.invariants.effect_done)
 
     def close(self) -> None:
-        """Let go of what outlives a run."""
+        """Release what outlives a run."""
         if self.emulated is not None:
             self.emulated.close()

@@ -1,4 +1,4 @@
-"""A call of AWS as a function makes it: it takes time, others run meanwhile, and it may fail in every known way."""
+"""A function's call of AWS: it takes time, other functions run meanwhile, and it may fail."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from relaunch_local.simulation.faults.chance import Chance
 
 T = TypeVar("T")
 
-# Of a hundred calls so many fail in each way.
+# The probability of each fault per call.
 _FAULTS: tuple[tuple[str, float], ...] = (
     ("call-refused", 0.008),
     ("call-throttled", 0.008),
@@ -20,11 +20,11 @@ _FAULTS: tuple[tuple[str, float], ...] = (
 )
 _SLOW = frozenset({"call-unanswered", "call-answer-late", "call-repeated-by-sdk"})
 _ANY_FAULT = sum(share for _, share in _FAULTS)
-# A function may stand still at any moment: its virtual machine is paused, its network is. These are where it matters
-# most, between a call and what follows from it.
+# A function may stall at any moment, because its virtual machine or its network does. These calls are where it
+# matters most: between the call and what follows from it.
 _STALLS = {"ecs:run_task": 0.08, "dynamodb:save_job": 0.0005}
 _LONGEST_STALL_SECONDS = 58.0
-# The read time-out of our clients, and how often the SDK tries.
+# The read time-out of the application's clients.
 _READ_TIMEOUT_SECONDS = 8.0
 
 
@@ -44,10 +44,10 @@ class Calls:
     runtime: Runtime
     chance: Chance
     on_stall: Callable[[bool], None] = lambda _is_before: None
-    """Told when a function stands still, and whether before its call takes effect."""
+    """Called when a function stalls, with whether it does so before its call takes effect."""
 
     def perform(self, service: str, action: str, effect: Callable[[], T], errors: CallErrors) -> T:
-        """Let a call take effect, sooner or later, once, twice or not at all; return what is answered."""
+        """Perform a call, possibly late, twice or not at all, and return its answer."""
         if self.runtime.current is None:
             return effect()
         name = f"{service}:{action}"
@@ -78,7 +78,7 @@ class Calls:
         for kind, share in _FAULTS:
             if draw < share:
                 note = f"{invocation.function}#{invocation.number} {name}"
-                # What takes long may cost the whole batch its time.
+                # A slow call may time out the whole batch.
                 wholly = kind in _SLOW
                 if not invocation.may_be_disturbed(wholly=wholly):
                     return ""
@@ -90,7 +90,7 @@ class Calls:
         return ""
 
     def _stall(self, name: str) -> tuple[float, float]:
-        """How long the function stands still before a call takes effect, and how long after."""
+        """Return how long the function stalls before and after the call takes effect."""
         invocation = self.runtime.current
         share = _STALLS.get(name, 0.0)
         if not share or invocation is None or self.chance.is_calm or not invocation.may_be_disturbed(wholly=True):

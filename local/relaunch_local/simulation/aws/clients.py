@@ -1,4 +1,4 @@
-"""Clients of AWS as the adapters use them, over the simulator and the models: each method is a call that may fail."""
+"""boto3-like clients over the simulator and the service models: each method is a call that may fail."""
 
 import io
 from collections.abc import Callable, Iterator, Mapping
@@ -39,16 +39,16 @@ AWS_ERRORS = CallErrors(
 
 
 class CallingClient:
-    """Hands each method on to another client as a call of a service."""
+    """Delegates each method to another client as a call that may fail."""
 
     def __init__(self, service: str, client: Any, calls: Calls) -> None:
-        """Call this client's methods."""
+        """Delegate to this client."""
         self._service = service
         self._client = client
         self._calls = calls
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """The method of an action."""
+        """Return the method of an action."""
         method = getattr(self._client, name)
         calls, service = self._calls, self._service
 
@@ -58,7 +58,7 @@ class CallingClient:
         return call
 
     def get_paginator(self, name: str) -> "_Paginator":
-        """A paginator over a method that answers everything at once."""
+        """Return a paginator over a method that returns a single page."""
         return _Paginator(getattr(self, name))
 
 
@@ -71,9 +71,9 @@ class _Paginator:
 
 
 class DelayedEcs:
-    """ECS's reading actions, behind what happened: a new task is not known everywhere for a while.
+    """ECS with eventually consistent reads: a new task is not visible everywhere for a while.
 
-    The page of RunTask says so, and has callers look again for up to five minutes.
+    RunTask's documentation says so, and has callers retry for up to five minutes.
     """
 
     def __init__(
@@ -84,9 +84,9 @@ class DelayedEcs:
         on_stop: Callable[[str], object],
         on_made: Callable[[str, str, bool], None],
     ) -> None:
-        """Answer from this client; `on_stop` is told of each task that is asked to stop.
+        """Read from this client; `on_stop` is called with each task that StopTask names.
 
-        `on_made` gets the `startedBy` and the task of each RunTask, and whether its token has no other task.
+        `on_made` is called with the `startedBy` and task of each RunTask, and whether it is the token's only task.
         """
         self._client = client
         self._on_stop = on_stop
@@ -94,13 +94,13 @@ class DelayedEcs:
         self._absent: dict[str, tuple[datetime, datetime]] = {}
         self.answers_lost_until: datetime | None = None
         self.lost_share = 0.5
-        """While answers are lost: of how many RunTasks the request is, too."""
+        """While answers are lost: the share of RunTask calls whose request is lost too."""
         self.on_unanswered: Callable[[str], None] = lambda _arn: None
-        """Told of each task that RunTask made, or named again, without anybody hearing of it."""
+        """Called with each task that RunTask created or returned in an answer that was lost."""
         self.forgotten: set[str] = set()
-        """Tasks of which ECS keeps nothing once they have stopped."""
+        """Tasks that ECS no longer describes once they have stopped."""
         self.forbidden_until: datetime | None = None
-        """Until when somebody has taken away our permission to run tasks."""
+        """Until when RunTask is forbidden."""
         self._denied: dict[str, tuple[datetime, datetime]] = {}
         self._made: dict[str, str] = {}
         self._clock = clock
@@ -109,12 +109,12 @@ class DelayedEcs:
         self._states: dict[str, tuple[datetime, Mapping[str, Any] | None, Mapping[str, Any]]] = {}
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Every other action as it is."""
+        """Delegate every other action."""
         method: Callable[..., Any] = getattr(self._client, name)
         return method
 
     def observe(self, event: Event) -> None:
-        """Keep what was said of a task before its last change, for an answer that is behind."""
+        """Keep a task's previous state, for answers that lag behind."""
         if event["detail-type"] != TASK_STATE_CHANGE:
             return
         detail = event["detail"]
@@ -122,7 +122,7 @@ class DelayedEcs:
         self._states[detail["taskArn"]] = (self._clock.now(), known[2] if known else None, detail)
 
     def run_task(self, **parameters: Any) -> Any:
-        """RunTask; what it makes is not visible at once."""
+        """RunTask; its task may not be visible at once."""
         if self.forbidden_until is not None and self._clock.now() < self.forbidden_until:
             raise _client_error("AccessDeniedException", 400)("RunTask")
         is_lost = self.answers_lost_until is not None and self._clock.now() < self.answers_lost_until
@@ -141,7 +141,7 @@ class DelayedEcs:
         return answer
 
     def stop_task(self, **parameters: Any) -> Any:
-        """StopTask; the program may come to its end at that very moment. ECS may not know a new task yet."""
+        """StopTask; the program may exit at the same moment, and ECS may not know a new task yet."""
         arn = parameters["task"]
         self._on_stop(arn)
         if self.is_hidden(arn):
@@ -154,7 +154,7 @@ class DelayedEcs:
         return self._client.stop_task(**parameters)
 
     def describe_tasks(self, **parameters: Any) -> Any:
-        """DescribeTasks: a new task is MISSING, another may look as it did before its last change."""
+        """DescribeTasks: a new task is MISSING, another may be returned in its previous state."""
         answer = self._client.describe_tasks(**parameters)
         absent = {task["taskArn"] for task in answer["tasks"] if self._is_absent(task["taskArn"])}
         answer["failures"] += [{"arn": arn, "reason": "MISSING"} for arn in sorted(absent)]
@@ -162,39 +162,39 @@ class DelayedEcs:
         return answer
 
     def list_tasks(self, **parameters: Any) -> Any:
-        """ListTasks: a new task is not in the list."""
+        """ListTasks: a new task is not listed."""
         answer = self._client.list_tasks(**parameters)
         answer["taskArns"] = [arn for arn in answer["taskArns"] if not self.is_hidden(arn)]
         return answer
 
     def forbid(self, seconds: float) -> None:
-        """Refuse RunTask for so long, because somebody took our permission away."""
+        """Refuse RunTask with AccessDenied for this long."""
         self.forbidden_until = self._clock.now() + timedelta(seconds=seconds)
 
     def deny(self, arn: str, seconds: float) -> None:
-        """Know nothing of a task for so long from now on, longer than ECS says that it ever takes."""
+        """Hide a task for this long from now, longer than ECS documents."""
         now = self._clock.now()
         begun_at = self._denied.get(arn, (now, now))[0]
         self._denied[arn] = (begun_at, now + timedelta(seconds=seconds))
 
     def end_denials(self) -> None:
-        """Know every task again."""
+        """Show every hidden task again."""
         now = self._clock.now()
         self._denied = {arn: (begins, min(ends, now)) for arn, (begins, ends) in self._denied.items()}
 
     def known_again_at(self, arn: str) -> datetime | None:
-        """When ECS knew a task again that it denied; None for every other."""
+        """Return when ECS showed a hidden task again; None for any other task."""
         return self._denied[arn][1] if arn in self._denied else None
 
-    def keeps_back(self, event: Event) -> bool:
-        """Tell whether ECS says nothing of this change of a task."""
+    def suppresses(self, event: Event) -> bool:
+        """Return whether ECS publishes no event for this change of a task."""
         if event["detail-type"] != TASK_STATE_CHANGE:
             return False
         detail = event["detail"]
         return self.is_denied(detail["taskArn"]) or self._is_forgotten(detail["taskArn"], detail["lastStatus"])
 
     def is_denied(self, arn: str) -> bool:
-        """Tell whether ECS claims to know nothing of a task that it made."""
+        """Return whether ECS hides a task that it created."""
         return arn in self._denied and self._clock.now() < self._denied[arn][1]
 
     def _is_forgotten(self, arn: str, last_status: str) -> bool:
@@ -207,7 +207,7 @@ class DelayedEcs:
         return 0.0
 
     def was_hidden(self, arn: str, since: datetime) -> bool:
-        """Tell whether a task was not to be seen at some moment since then."""
+        """Return whether a task was hidden at any time since then."""
         until = [
             self._visible_at.get(arn, since),
             self._absent.get(arn, (since, since))[1],
@@ -216,7 +216,7 @@ class DelayedEcs:
         return any(moment > since for moment in until)
 
     def _is_absent(self, arn: str) -> bool:
-        """Tell whether DescribeTasks does not know a task right now: a new one, or for a short while any."""
+        """Return whether DescribeTasks reports a task as MISSING now: a new one, or briefly any."""
         now = self._clock.now()
         begins, ends = self._absent.get(arn, (now - timedelta(days=1), now))
         if now - begins > timedelta(minutes=20) and self._chance.strikes("task-missing", 0.02, note=arn[-6:]):
@@ -225,7 +225,7 @@ class DelayedEcs:
         return self.is_hidden(arn) or begins <= now < ends
 
     def is_hidden(self, arn: str) -> bool:
-        """Tell whether a task is too new to be known everywhere, or denied, or forgotten."""
+        """Return whether a task is too new to be visible, or is denied or forgotten."""
         visible_at = self._visible_at.get(arn)
         if visible_at is not None and self._clock.now() < visible_at:
             return True
@@ -245,7 +245,7 @@ class ModelSqs:
     """SQS's SendMessage; queue URLs are the logical names of the queues."""
 
     def __init__(self, queues: Queues, lineage: Callable[[], Mapping[str, int]]) -> None:
-        """Send to these queues; `lineage` tells what the sender came through."""
+        """Send to these queues; `lineage` returns the functions that led to the sender."""
         self._queues = queues
         self._lineage = lineage
 
@@ -264,10 +264,10 @@ class ModelSqs:
         return {"MessageId": "sent"}
 
     def get_queue_attributes(self, **parameters: Any) -> Any:
-        """GetQueueAttributes: how many messages there are, those that are delayed (or in flight) apart."""
+        """GetQueueAttributes: the number of visible and of delayed (or in-flight) messages."""
         queue = self._queues.queues[parameters["QueueUrl"]]
-        buried = sum(letter.queue == parameters["QueueUrl"] for letter in self._queues.dead_letters)
-        visible = len(queue.visible) + buried
+        dead_lettered = sum(message.queue == parameters["QueueUrl"] for message in self._queues.dead_letters)
+        visible = len(queue.visible) + dead_lettered
         delayed = max(queue.open_bodies.total() - len(queue.visible), 0)
         counts = {
             "ApproximateNumberOfMessages": visible,
@@ -306,7 +306,7 @@ class ModelEcr:
     """ECR's BatchGetImage over a set of images for x86_64."""
 
     def __init__(self) -> None:
-        """Have no image."""
+        """Start without images."""
         self.digests: dict[tuple[str, str], str] = {}
 
     def batch_get_image(self, **parameters: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The real adapter of the jobs table over an emulated DynamoDB in this process: slower by far, so for a few seeds."""
+"""The real adapter of the jobs table over an emulated DynamoDB in this process; slow, so used for a few seeds."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -22,8 +22,8 @@ from relaunch_local.simulation.aws.template import REGION, read_table
 TABLE = "jobs"
 
 
-class _WatchedClient:
-    """Tells of each transaction that wrote a job, at the moment when it took effect."""
+class _ReportingClient:
+    """Reports each transaction that wrote a job when it takes effect."""
 
     def __init__(self, client: Any, on_written: Callable[[Mapping[str, Any]], None]) -> None:
         self._client = client
@@ -38,7 +38,7 @@ class _WatchedClient:
         return answer
 
 
-class _ToldCapacity(DynamoDbCapacity):
+class _ReportingCapacity(DynamoDbCapacity):
     def __init__(self, table: JobsTable, on_effect: OnEffect) -> None:
         super().__init__(table)
         self._on_effect = on_effect
@@ -48,7 +48,7 @@ class _ToldCapacity(DynamoDbCapacity):
         self._on_effect(RememberCapacity, str(failure.offering))
 
 
-class _ToldJobs(DynamoDbJobs):
+class _ReportingJobs(DynamoDbJobs):
     def __init__(self, table: JobsTable, on_effect: OnEffect) -> None:
         super().__init__(table)
         self._on_effect = on_effect
@@ -60,29 +60,29 @@ class _ToldJobs(DynamoDbJobs):
 
 
 class EmulatedTable:
-    """The jobs table of one run, as a port and as it really is."""
+    """The jobs table of one run: the stores the application uses, and the table's true content."""
 
     def __init__(self, calls: Calls, indexes: Indexes, on_saved: OnSaved, on_effect: OnEffect) -> None:
-        """Make the table as the template does."""
+        """Create the table of the template."""
         self._mock = mock_aws()
         self._mock.start()
         self._indexes = indexes
         self._on_saved = on_saved
         config = Config(retries={"total_max_attempts": 1, "mode": "standard"})
-        # Named, so that no environment leads elsewhere.
+        # Explicit, so that no environment variable redirects it.
         url = f"https://dynamodb.{REGION}.amazonaws.com"
         client: Any = boto3.client("dynamodb", region_name=REGION, endpoint_url=url, config=config)
         client.create_table(TableName=TABLE, **read_table())
         runtime = calls.runtime
-        watched: Any = CallingClient("dynamodb", _WatchedClient(client, self._written), calls)
+        reporting: Any = CallingClient("dynamodb", _ReportingClient(client, self._written), calls)
         self.raw = DynamoDbStores(client, TABLE, lambda _seconds: None)
-        table = JobsTable(watched, TABLE, lambda seconds: runtime.pause(seconds, "dynamodb: waits"))
-        self.stores = DynamoDbStores(watched, TABLE, lambda seconds: runtime.pause(seconds, "dynamodb: waits"))
-        self.stores.jobs = _ToldJobs(table, on_effect)
-        self.stores.capacity = _ToldCapacity(table, on_effect)
+        table = JobsTable(reporting, TABLE, lambda seconds: runtime.pause(seconds, "dynamodb: waits"))
+        self.stores = DynamoDbStores(reporting, TABLE, lambda seconds: runtime.pause(seconds, "dynamodb: waits"))
+        self.stores.jobs = _ReportingJobs(table, on_effect)
+        self.stores.capacity = _ReportingCapacity(table, on_effect)
 
     def close(self) -> None:
-        """Forget the table."""
+        """Delete the table."""
         self._mock.stop()
 
     def _written(self, parameters: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""EventBridge: rules and their queues; events come at least once, in no order, late, and now and then not at all."""
+"""EventBridge: rules and their queues; delivery is at least once, unordered, late, and sometimes lost."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -10,13 +10,13 @@ from relaunch_local.simulation.aws.sqs import Queues
 from relaunch_local.simulation.aws.template import Rule
 from relaunch_local.simulation.faults.chance import Chance
 
-# Warnings are best effort, and what cannot be delivered is given up in the end; an upload that nobody tells us of was
-# never accepted, so those are not lost here.
+# Warnings are best effort, and an event that cannot be delivered is dropped in the end. An upload without an event was
+# never accepted, so S3's events are not lost here.
 _MAY_BE_LOST = frozenset({"aws.ec2", "aws.ecs", "aws.ecr"})
 
 
 class EventBus:
-    """Hands events to the queues whose rules they match."""
+    """Delivers events to the queues of the rules that match them."""
 
     def __init__(
         self,
@@ -26,14 +26,14 @@ class EventBus:
         chance: Chance,
         trace: Callable[[str], None],
     ) -> None:
-        """Deliver by these rules."""
+        """Use these rules."""
         self._rules = rules
         self._queues = queues
         self._clock = clock
         self._chance = chance
         self._trace = trace
         self.held_until: datetime | None = None
-        """Until when events of ECS are held up."""
+        """Until when ECS's events are held back."""
         self._candidates: dict[tuple[str, str], list[Rule]] = {}
 
     def publish(self, event: Mapping[str, Any]) -> None:
@@ -51,13 +51,13 @@ class EventBus:
                 self._deliver(rule, event)
 
     def _deliver(self, rule: Rule, event: Mapping[str, Any]) -> None:
-        source, note = event["source"], f"{event['detail-type']} {_gist(event)}"
+        source, note = event["source"], f"{event['detail-type']} {_summarize(event)}"
         if source in _MAY_BE_LOST and self._chance.strikes("event-lost", 0.012, site=source, note=note):
             return
         body = json.dumps(event)
         delay = self._delay(source, note)
         if delay > rule.max_age_seconds:
-            self._queues.bury(f"{rule.queue}:given-up", body, "EventBridge gave it up")
+            self._queues.dead_letter(f"{rule.queue}:given-up", body, "EventBridge dropped it")
             return
         self._later(rule, body, delay)
         if self._chance.strikes("event-duplicated", 0.03, site=source, note=note):
@@ -80,7 +80,7 @@ class EventBus:
         self._clock.call_later(delay, lambda: self._queues.send(rule.queue, body))
 
 
-def _gist(event: Mapping[str, Any]) -> str:
+def _summarize(event: Mapping[str, Any]) -> str:
     detail = event["detail"]
     task = str(detail.get("taskArn", ""))[-6:]
     parts = (task, detail.get("lastStatus"), detail.get("instance-id"), detail.get("state"))

@@ -1,4 +1,4 @@
-"""Lambda: functions with their time limit, batches from queues, asynchronous calls and their retries, the schedule."""
+"""Lambda: time-outs, batches from queues, asynchronous invocations and their retries, and the schedule."""
 
 import itertools
 from collections.abc import Callable, Mapping
@@ -42,9 +42,9 @@ class Lambdas:
         invariants: Invariants,
         on_handled: Callable[[str, str, datetime], None],
     ) -> None:
-        """Run functions of this stack, each with its dependencies.
+        """Run the functions of this stack, each with its dependencies.
 
-        `on_handled` is told of each message that was handled without any error, and since when.
+        `on_handled` is called with each message that was handled without an error, and when handling began.
         """
         self._on_handled = on_handled
         self._stack = stack
@@ -58,11 +58,11 @@ class Lambdas:
         self.invocations = 0
 
     def call(self, name: str, body: Callable[[], Any], on_end: OnEnd) -> None:
-        """Call a function once."""
+        """Invoke a function once."""
         self._invoke(self._stack.functions[name], body, on_end)
 
     def call_asynchronously(self, name: str, body: Callable[[], Any], what: str) -> None:
-        """Call a function as `InvocationType=Event` does: Lambda tries again, and gives up in the end."""
+        """Invoke a function as `InvocationType=Event` does: Lambda retries, then gives up."""
         settings = self._stack.functions[name]
         self._try(settings, body, what, 1)
 
@@ -73,18 +73,18 @@ class Lambdas:
             if not isinstance(error, (KilledError, TransientError, PermanentError)):
                 self._invariants.unhandled(settings.name, error)
             if number >= settings.asynchronous_tries:
-                self._queues.bury(settings.dead_letter_queue, what, f"{number} tries failed: {error}")
+                self._queues.dead_letter(settings.dead_letter_queue, what, f"{number} tries failed: {error}")
                 return
             self._chance.note_organic("asynchronous-retry")
             delay = _ASYNCHRONOUS_RETRY_SECONDS[number - 1]
             self._clock.call_later(delay, lambda: self._try(settings, body, what, number + 1))
 
-        # The last try is left alone, so that what fails for good is a bug.
+        # The last try is free of faults, so that a permanent failure is a bug.
         is_last = settings.asynchronous_tries > 1 and number == settings.asynchronous_tries
         self._invoke(settings, body, on_end, is_spared=is_last)
 
     def reconcile(self) -> None:
-        """One call by the schedule; the next one is its retry."""
+        """Invoke reconcile once by the schedule; the next invocation is its retry."""
         settings = self._stack.functions["reconcile"]
         ends_at = self._clock.now() + timedelta(seconds=settings.timeout_seconds)
 
@@ -96,7 +96,7 @@ class Lambdas:
         )
 
     def handle(self, name: str, batch: list[Message], on_handled: Callable[[set[int] | None], None]) -> None:
-        """Have a batch from a queue handled; tell which message numbers failed, None for all of them."""
+        """Handle a batch from a queue; `on_handled` gets the numbers of the failed messages, None for all."""
         settings = self._stack.functions[name]
         lineage: dict[str, int] = {}
         for message in batch:

@@ -1,4 +1,4 @@
-"""What can be launched in the simulated account, at prices that EC2 is asked for."""
+"""The offerings of the simulated account, with spot prices from EC2."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -17,7 +17,7 @@ ON_DEMAND_USD_PER_HOUR: Mapping[str, float] = {"g4dn.xlarge": 0.526, "g5.xlarge"
 
 
 class SimulatedOfferings:
-    """Implements OfferingSource: spot costs what its dearest zone costs, on-demand what on-demand costs for ever."""
+    """Implements OfferingSource: spot at the price of its most expensive zone, on-demand at a fixed price."""
 
     def __init__(
         self,
@@ -25,13 +25,13 @@ class SimulatedOfferings:
         spot_prices: Ec2SpotPrices,
         on_demand_usd_per_hour: Mapping[str, float],
     ) -> None:
-        """Offer these providers."""
+        """Offer these capacity providers."""
         self._on_demand_usd_per_hour = on_demand_usd_per_hour
         self._providers = tuple(providers)
         self._spot_prices = spot_prices
 
     def offerings(self, now: datetime) -> tuple[Offering, ...]:
-        """Every provider at its present price; without a spot price where EC2 cannot be asked."""
+        """Return every provider's offering at its current price, without a spot price if EC2 cannot be called."""
         names = {each.instance_type for each in self._providers if each.purchase is PurchaseOption.SPOT}
         try:
             spot = self._spot_prices.spot_prices(sorted(names)) if names else {}
@@ -40,23 +40,23 @@ class SimulatedOfferings:
         return tuple(self._offering(each, spot, now) for each in self._providers)
 
     def catalogue(self) -> Mapping[str, InstanceType]:
-        """The instance types."""
+        """Return the instance types."""
         return load_catalogue()
 
     def snapshot(self, now: datetime) -> OfferingsSnapshot:  # noqa: ARG002 - the port's
-        """Nothing was ever refreshed."""
+        """Return an empty snapshot."""
         return OfferingsSnapshot(REGION)
 
     def _offering(
         self, provider: CapacityProviderOffer, spot: Mapping[tuple[str, str], tuple[float, datetime]], now: datetime
     ) -> Offering:
         on_demand = self._on_demand_usd_per_hour[provider.instance_type]
-        dearest = [price for (name, _), (price, _) in spot.items() if name == provider.instance_type]
+        prices = [price for (name, _), (price, _) in spot.items() if name == provider.instance_type]
         is_spot = provider.purchase is PurchaseOption.SPOT
         return Offering(
             instance_type=load_catalogue()[provider.instance_type],
             purchase=provider.purchase,
-            price_usd_per_hour=max(dearest, default=None) if is_spot else on_demand,
+            price_usd_per_hour=max(prices, default=None) if is_spot else on_demand,
             price_at=now,
             on_demand_usd_per_hour=on_demand,
             capacity_provider=provider.name,

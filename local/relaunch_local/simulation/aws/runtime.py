@@ -1,4 +1,4 @@
-"""Functions as greenlets on the simulated clock: one runs at a time, and each call of a port lets the others on."""
+"""Functions as greenlets on the virtual clock: one runs at a time, and each call of a port lets others run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,21 +12,21 @@ from relaunch_local.ecs.clock import Timer
 from relaunch_local.simulation.aws.sqs import Message
 from relaunch_local.simulation.faults.chance import Chance
 
-# One fault in a few thousand steps; a message takes ten to thirty.
+# Per step; a message takes ten to thirty steps.
 KILL_PROBABILITY = 0.0025
 MEMORY_KILL_PROBABILITY = 0.0005
 
 
 class KilledError(BaseException):
-    """The function's process is gone: nothing in it may catch this."""
+    """The function's process was killed; nothing in it may catch this."""
 
 
 @dataclass(eq=False)
 class Invocation:
-    """One run of a function.
+    """One invocation of a function.
 
-    `messages` are those of its batch, `current` the index of the one that it handles. `clock_offset` is how far this
-    function's clock is off. `container` is where it runs, where containers are told apart.
+    `messages` is its batch, `current` the index of the message being handled. `clock_offset` is the skew of its clock.
+    `container` is its execution environment, where those are distinguished.
     """
 
     number: int
@@ -40,30 +40,30 @@ class Invocation:
     container: int = 0
     is_over: bool = False
     is_spared: bool = False
-    doom: str = ""
+    kill_reason: str = ""
     thread: greenlet | None = None
     timer: Timer | None = None
     deadline_timer: Timer | None = None
 
     def may_be_disturbed(self, *, wholly: bool) -> bool:
-        """Tell whether another fault leaves its messages enough tries."""
+        """Return whether its messages have enough receives left for another fault."""
         if self.is_spared:
             return False
         at_stake = self.messages[self.current :] if wholly else self.messages[self.current : self.current + 1]
         return all(message.may_be_disturbed for message in at_stake)
 
     def disturb(self, *, wholly: bool) -> None:
-        """Note that this receive of its messages met a fault."""
+        """Record that this receive of its messages met a fault."""
         at_stake = self.messages[self.current :] if wholly else self.messages[self.current : self.current + 1]
         for message in at_stake:
             message.disturbed_receives.add(message.receives)
 
 
 class Runtime:
-    """Runs functions, one at a time, in the order the clock says."""
+    """Runs functions, one at a time, in the order of the clock."""
 
     def __init__(self, clock: Clock, chance: Chance, trace: Callable[[str], None]) -> None:
-        """Run nothing yet; must be made on the greenlet that drives the clock."""
+        """Create a runtime; must be called on the greenlet that drives the clock."""
         self.clock = clock
         self.chance = chance
         self.trace = trace
@@ -76,7 +76,7 @@ class Runtime:
     def start(
         self, invocation: Invocation, body: Callable[[], Any], on_end: Callable[[Any, BaseException | None], None]
     ) -> None:
-        """Run a function's body; `on_end` gets its answer, or the exception it ended with."""
+        """Run a function's body; `on_end` gets its return value or its exception."""
 
         def run() -> None:
             answer: Any = None
@@ -97,7 +97,7 @@ class Runtime:
         self._resume(invocation)
 
     def pause(self, seconds: float, doing: str) -> None:
-        """Let others run for so long; the function that waits may be killed here. Outside functions nothing happens."""
+        """Let others run for this long; the waiting function may be killed here. Does nothing outside of functions."""
         invocation = self.current
         if invocation is None:
             return
@@ -105,29 +105,29 @@ class Runtime:
         invocation.step += 1
         if self.kill_at_step is not None:
             self.visited.append(f"{invocation.function}: {doing}")
-        if self._is_doomed(invocation, doing):
+        if self._is_killed(invocation, doing):
             invocation.disturb(wholly=True)
         invocation.timer = self.clock.call_later(seconds, lambda: self._resume(invocation))
         self._hub.switch()
 
     def kill(self, invocation: Invocation, how: str) -> None:
-        """End a function that waits, from outside."""
+        """Kill a waiting function."""
         if not invocation.is_over:
             if invocation.timer is not None:
                 invocation.timer.cancel()
-            invocation.doom = how
+            invocation.kill_reason = how
             self._resume(invocation)
 
-    def _is_doomed(self, invocation: Invocation, doing: str) -> bool:
+    def _is_killed(self, invocation: Invocation, doing: str) -> bool:
         if self.kill_at_step == self.steps:
-            invocation.doom = "killed at this step"
+            invocation.kill_reason = "killed at this step"
         elif invocation.may_be_disturbed(wholly=True):
             site, note = invocation.function, f"#{invocation.number} {doing}"
             if self.chance.strikes("function-killed", KILL_PROBABILITY, site=site, note=note):
-                invocation.doom = "killed"
+                invocation.kill_reason = "killed"
             elif self.chance.strikes("function-out-of-memory", MEMORY_KILL_PROBABILITY, site=site, note=note):
-                invocation.doom = "out of memory"
-        return bool(invocation.doom)
+                invocation.kill_reason = "out of memory"
+        return bool(invocation.kill_reason)
 
     def _resume(self, invocation: Invocation) -> None:
         thread = invocation.thread
@@ -135,9 +135,9 @@ class Runtime:
             return
         previous, self.current = self.current, invocation
         try:
-            if invocation.doom:
-                self.trace(f"{invocation.function}#{invocation.number} dies: {invocation.doom}")
-                thread.throw(KilledError(invocation.doom))
+            if invocation.kill_reason:
+                self.trace(f"{invocation.function}#{invocation.number} is killed: {invocation.kill_reason}")
+                thread.throw(KilledError(invocation.kill_reason))
             else:
                 thread.switch()
         finally:

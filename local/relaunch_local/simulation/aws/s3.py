@@ -1,4 +1,4 @@
-"""S3 as trainings and functions meet it: strongly consistent objects, and which checkpoints among them are complete."""
+"""S3: strongly consistent objects, and the complete checkpoints among them."""
 
 import json
 from collections import defaultdict
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, order=True)
 class Checkpoint:
-    """A checkpoint that is complete; ordered from old to new."""
+    """A complete checkpoint; ordered from old to new."""
 
     step: int
     attempt: int
@@ -15,33 +15,33 @@ class Checkpoint:
 
 
 class ObjectStore:
-    """Objects by bucket and key, in the order in which they were written."""
+    """Objects by bucket and key, in the order they were written."""
 
     def __init__(self) -> None:
-        """Hold nothing."""
+        """Start empty."""
         self._by_job: dict[tuple[str, str], dict[str, bytes]] = defaultdict(dict)
         self.newest: dict[str, Checkpoint] = {}
-        """The newest complete checkpoint of each job: what a perfect observer knows."""
+        """The newest complete checkpoint of each job."""
         self.is_closed = False
-        """Whether somebody has taken away our permission to read."""
+        """Whether reading is denied."""
 
     def write(self, bucket: str, key: str, body: bytes) -> None:
         """Put an object; keys are `<prefix>/<job>/attempt-N/…`."""
         self._by_job[bucket, _job_prefix(key)][key] = body
 
     def complete(self, job_id: str, checkpoint: Checkpoint) -> None:
-        """Note that the manifest of a checkpoint was written: it is complete."""
+        """Record a checkpoint as complete: its manifest was written."""
         known = self.newest.get(job_id)
         if known is None or known < checkpoint:
             self.newest[job_id] = checkpoint
 
     def listed(self, bucket: str, prefix: str) -> list[tuple[str, bytes]]:
-        """The objects under a job's prefix."""
+        """Return the objects under a job's prefix."""
         found = self._by_job.get((bucket, _job_prefix(prefix)), {})
         return sorted((key, body) for key, body in found.items() if key.startswith(prefix))
 
     def read(self, bucket: str, key: str) -> bytes | None:
-        """An object's content, None when there is none."""
+        """Return an object's content, None if there is none."""
         return self._by_job.get((bucket, _job_prefix(key)), {}).get(key)
 
 
@@ -50,6 +50,6 @@ def _job_prefix(key: str) -> str:
 
 
 def manifest_of(step: int, attempt: int, sizes: dict[str, int]) -> bytes:
-    """The manifest of a checkpoint, keys relative to its folder."""
+    """Return the manifest of a checkpoint, with keys relative to its folder."""
     objects = [{"key": key, "size": size, "sha256": "0" * 64} for key, size in sizes.items()]
     return json.dumps({"format": 1, "step": step, "attempt": attempt, "objects": objects}).encode()

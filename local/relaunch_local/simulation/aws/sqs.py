@@ -1,4 +1,4 @@
-"""SQS as far as functions meet it: delays, visibility, redelivery, duplicates, dead letters; and its pollers."""
+"""SQS: delays, visibility, redelivery, duplicates and dead-letter queues; and event source mappings."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -10,15 +10,15 @@ from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.template import QueueSettings, SourceSettings
 from relaunch_local.simulation.faults.chance import Chance
 
-# Of the five receives of a message two are kept free of faults: what still ends among the dead letters is a bug.
+# Two of a message's five receives are free of faults: a message that is dead-lettered nevertheless is a bug.
 UNDISTURBED_RECEIVES = 2
-# Lambda stops a chain function → queue → function that has come round this often ("recursive loop detection").
+# Lambda stops a chain function → queue → function after this many passes ("recursive loop detection").
 LONGEST_LOOP = 16
 
 
 @dataclass(eq=False)
 class Message:
-    """A message; `lineage` counts which functions it came through."""
+    """A message; `lineage` counts the functions it passed through."""
 
     number: int
     body: str
@@ -33,7 +33,7 @@ class Message:
 
     @property
     def may_be_disturbed(self) -> bool:
-        """Whether this receive may meet (another) fault."""
+        """Whether a fault may be injected into this receive."""
         if self.receives in self.disturbed_receives:
             return True
         return len(self.disturbed_receives) < self.max_receives - UNDISTURBED_RECEIVES
@@ -41,7 +41,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A message in a dead-letter queue, and how it got there."""
+    """A message in a dead-letter queue, and why it is there."""
 
     queue: str
     body: str
@@ -54,21 +54,21 @@ class Queues:
     def __init__(
         self, settings: Mapping[str, QueueSettings], clock: Clock, chance: Chance, trace: Callable[[str], None]
     ) -> None:
-        """Have every queue, empty."""
+        """Create every queue, empty."""
         self.dead_letters: list[DeadLetter] = []
         self.queues = {name: Queue(each, self, clock, chance, trace) for name, each in settings.items()}
         self.numbers = 0
 
     def send(self, name: str, body: str, *, delay_seconds: float = 0.0, **members: Any) -> None:
-        """Send a message to a queue; what goes to a dead-letter queue is kept there for good."""
+        """Send a message to a queue; a dead-letter queue keeps its messages forever."""
         if name in self.queues and not self.queues[name].settings.is_dead_letter_queue:
             self.queues[name].send(body, delay_seconds, **members)
         else:
             reason = members.get("attributes", {}).get("reason", "")
-            self.bury(name, body, f"sent there: {reason}")
+            self.dead_letter(name, body, f"sent there: {reason}")
 
-    def bury(self, queue: str, body: str, cause: str) -> None:
-        """Keep a dead letter."""
+    def dead_letter(self, queue: str, body: str, cause: str) -> None:
+        """Move a message to a dead-letter queue."""
         self.dead_letters.append(DeadLetter(queue, body, cause))
 
 
@@ -83,7 +83,7 @@ class Queue:
         chance: Chance,
         trace: Callable[[str], None],
     ) -> None:
-        """Hold nothing."""
+        """Create the queue, empty."""
         self.settings = settings
         self.visible: list[Message] = []
         self.open_bodies: Counter[str] = Counter()
@@ -101,7 +101,7 @@ class Queue:
         lineage: Mapping[str, int] | None = None,
         attributes: Mapping[str, str] | None = None,
     ) -> None:
-        """Take a message; it becomes visible after its delay, and after what the network adds."""
+        """Accept a message; it becomes visible after its delay plus network latency."""
         self._queues.numbers += 1
         message = Message(
             self._queues.numbers,
@@ -121,7 +121,7 @@ class Queue:
         self._clock.call_later(delay, lambda: self._show(message))
 
     def receive(self, limit: int) -> list[Message]:
-        """Give out up to `limit` visible messages, in no order; those received too often go to the dead letters."""
+        """Return up to `limit` visible messages, unordered; those received too often are dead-lettered."""
         batch: list[Message] = []
         while self.visible and len(batch) < limit:
             index = self._chance.stream(f"sqs-order/{self.settings.name}").randrange(len(self.visible))
@@ -134,14 +134,14 @@ class Queue:
                     continue
                 self.delete(message)
                 cause = f"received {message.receives} times, {len(message.disturbed_receives)} of them met a fault"
-                self._queues.bury(self.settings.dead_letter_queue, message.body, cause)
+                self._queues.dead_letter(self.settings.dead_letter_queue, message.body, cause)
                 continue
-            self._give_out(message)
+            self._deliver(message)
             batch.append(message)
         return batch
 
     def delete(self, message: Message) -> None:
-        """Forget a message."""
+        """Delete a message."""
         if not message.is_deleted:
             message.is_deleted = True
             self.open_bodies[message.body] -= 1
@@ -149,7 +149,7 @@ class Queue:
                 del self.open_bodies[message.body]
 
     def acknowledge(self, message: Message) -> None:
-        """Delete a message that was handled, which may fail: then it comes again."""
+        """Delete a handled message; if that fails, the message is received again."""
         if message.may_be_disturbed and self._chance.strikes(
             "message-delete-lost", 0.004, site=self.settings.name, note=f"message {message.number}"
         ):
@@ -157,7 +157,7 @@ class Queue:
             return
         self.delete(message)
 
-    def _give_out(self, message: Message) -> None:
+    def _deliver(self, message: Message) -> None:
         message.receives += 1
         message.first_received_at = message.first_received_at or self._clock.now()
         receive = message.receives
@@ -181,7 +181,7 @@ class Queue:
 
 
 class Poller:
-    """An event source mapping: takes batches from a queue and has them handled, so many at once and no more."""
+    """An event source mapping: receives batches from a queue and invokes a function, up to its maximum concurrency."""
 
     latency_seconds = (0.01, 0.25)
 
@@ -193,7 +193,7 @@ class Poller:
         chance: Chance,
         handle: Callable[[list[Message], Callable[[set[int] | None], None]], None],
     ) -> None:
-        """Poll from now on; `handle` gets a batch, and whom to tell which message numbers failed (None: all)."""
+        """Start polling; `handle` gets a batch, and a callback for the numbers of the failed messages (None: all)."""
         self._queue = queue
         self._settings = settings
         self._clock = clock
@@ -234,5 +234,5 @@ class Poller:
         if self._settings.may_loop:
             return True
         self._queue.delete(message)
-        self._queue._queues.bury(self._queue.settings.dead_letter_queue, message.body, "recursive loop")  # noqa: SLF001
+        self._queue._queues.dead_letter(self._queue.settings.dead_letter_queue, message.body, "recursive loop")  # noqa: SLF001
         return False

@@ -1,4 +1,4 @@
-"""The jobs table as functions meet it: every call may fail, and the indexes are behind the table."""
+"""The jobs table: every call may fail, and the indexes are eventually consistent."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -21,33 +21,33 @@ STORE_ERRORS = CallErrors(
 )
 
 OnSaved = Callable[[Job, Sequence[TimelineEntry], bool], None]
-"""Told of a job as it was saved, its new timeline entries, and whether it is new."""
+"""Called with a job as it was saved, its new timeline entries, and whether it is new."""
 OnEffect = Callable[[type[Effect], str], None]
-"""Told which effect was done to what."""
+"""Called with the type of an effect that was done, and its object."""
 
 
 class Indexes:
-    """What the table's indexes say, which may be what was true a while ago."""
+    """The table's indexes, which lag behind the table."""
 
     def __init__(self, clock: Clock, chance: Chance) -> None:
-        """Hold nothing."""
+        """Start empty."""
         self._clock = clock
         self._chance = chance
         self._entries: dict[str, list[tuple[datetime, Job]]] = defaultdict(list)
 
     def note(self, job: Job) -> None:
-        """Let the indexes learn of a write, soon."""
+        """Propagate a write to the indexes, with a delay."""
         entries = self._entries[job.job_id]
         visible_at = self._clock.now() + timedelta(seconds=self._lag(job.job_id))
         entries.append((max(visible_at, entries[-1][0]) if entries else visible_at, job))
 
     def jobs(self) -> list[Job]:
-        """The jobs as the indexes show them."""
+        """Return the jobs as the indexes show them."""
         shown = (self._shown(job_id) for job_id in self._entries)
         return [job for job in shown if job is not None]
 
     def waiting(self, slot: str) -> list[Job]:
-        """The jobs that the index `waiting` has under a slot, in any order."""
+        """Return the jobs that the index `waiting` has under a slot, unordered."""
         return [job for job in self.jobs() if waited_slot(job) == slot]
 
     def _shown(self, job_id: str) -> Job | None:
@@ -57,7 +57,7 @@ class Indexes:
         return entries[0][1] if entries[0][0] <= now else None
 
     def next_due_at(self) -> datetime | None:
-        """When the next job is due, as far as anything is known of it."""
+        """Return when the next job is due, by the table or any index."""
         moments = (due_at(job) for entries in self._entries.values() for _, job in entries)
         return min((moment for moment in moments if moment is not None), default=None)
 
@@ -68,15 +68,15 @@ class Indexes:
 
 
 class CalledStore:
-    """Makes every method of a store a call of DynamoDB."""
+    """Makes every method of a store a DynamoDB call that may fail."""
 
     def __init__(self, store: Any, calls: Calls) -> None:
-        """Use this store, which is at the port's own level."""
+        """Wrap this store."""
         self._store = store
         self._calls = calls
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Every method that is not overridden."""
+        """Wrap every method that is not overridden."""
         method = getattr(self._store, name)
         return lambda *arguments, **named: self._call(name, lambda: method(*arguments, **named))
 
@@ -85,15 +85,15 @@ class CalledStore:
 
 
 class CalledCapacity(CalledStore):
-    """The capacity memory; `on_effect` is told what was remembered."""
+    """The capacity memory; `on_effect` is called with each remembered failure."""
 
     def __init__(self, store: Any, calls: Calls, on_effect: OnEffect) -> None:
-        """Use this store."""
+        """Wrap this store."""
         super().__init__(store, calls)
         self._on_effect = on_effect
 
     def remember(self, failure: CapacityFailure) -> None:
-        """Remember a failure of capacity."""
+        """Remember a capacity failure."""
 
         def effect() -> None:
             self._store.remember(failure)
@@ -103,17 +103,17 @@ class CalledCapacity(CalledStore):
 
 
 class CalledJobs(CalledStore):
-    """Jobs, found by indexes that are behind the table."""
+    """The jobs, found by eventually consistent indexes."""
 
     def __init__(self, store: Any, indexes: Indexes, calls: Calls, on_saved: OnSaved, on_effect: OnEffect) -> None:
-        """Use this store; `on_effect` is told whose waiting jobs were looked up."""
+        """Wrap this store; `on_effect` is called when the waiting jobs of a slot are loaded."""
         super().__init__(store, calls)
         self._indexes = indexes
         self._on_saved = on_saved
         self._on_effect = on_effect
 
     def create_job(self, job: Job, timeline: Sequence[TimelineEntry]) -> bool:
-        """Create a job once."""
+        """Create a job, once per call."""
 
         def effect() -> bool:
             is_new: bool = self._store.create_job(job, timeline)
@@ -124,7 +124,7 @@ class CalledJobs(CalledStore):
         return bool(self._call("create_job", _once(effect)))
 
     def save_job(self, decision: Decision) -> Job:
-        """Save a job once."""
+        """Save a job, once per call."""
 
         def effect() -> Job:
             saved: Job = self._store.save_job(decision)
@@ -135,7 +135,7 @@ class CalledJobs(CalledStore):
         return saved
 
     def load_due(self, now: datetime, limit: int) -> list[str]:
-        """Ask the index `due`."""
+        """Query the index `due`."""
 
         def effect() -> list[str]:
             due = [(at, job.job_id) for job in self._indexes.jobs() if (at := due_at(job)) is not None and at <= now]
@@ -145,7 +145,7 @@ class CalledJobs(CalledStore):
         return found
 
     def load_waiting(self, slot: str, limit: int) -> list[str]:
-        """Ask the index `waiting`."""
+        """Query the index `waiting`."""
 
         def effect() -> list[str]:
             self._on_effect(AdmitWaiting, slot)
@@ -162,7 +162,7 @@ class CalledJobs(CalledStore):
 
 
 def _once(effect: Callable[[], Any]) -> Callable[[], Any]:
-    """The adapter knows a write of its own again when the SDK sends it twice."""
+    """Return a function that takes effect once: the adapter recognizes its own write when the SDK repeats it."""
     answers: list[Any] = []
 
     def once() -> Any:

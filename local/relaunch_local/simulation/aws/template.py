@@ -1,4 +1,4 @@
-"""What template.yaml says of queues, functions, rules and schedules: the simulation runs by the same numbers."""
+"""The queues, functions and rules of template.yaml, which the simulation uses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ CLUSTER = "relaunch"
 
 @dataclass(frozen=True, slots=True)
 class QueueSettings:
-    """One queue; a dead-letter queue has none of its own."""
+    """A queue; a dead-letter queue has no dead-letter queue itself."""
 
     name: str
     visibility_seconds: float
@@ -25,7 +25,7 @@ class QueueSettings:
 
     @property
     def is_dead_letter_queue(self) -> bool:
-        """Whether messages end here."""
+        """Whether this is a dead-letter queue."""
         return not self.dead_letter_queue
 
 
@@ -42,9 +42,9 @@ class SourceSettings:
 
 @dataclass(frozen=True, slots=True)
 class FunctionSettings:
-    """One function; `source` None: nobody but callers and schedules calls it.
+    """A function; `source` is None if no queue invokes it.
 
-    `asynchronous_tries` is how often Lambda tries an asynchronous call in all.
+    `asynchronous_tries` is how often Lambda tries an asynchronous invocation in all.
     """
 
     name: str
@@ -64,21 +64,21 @@ class Rule:
     max_age_seconds: float
 
     def matches(self, event: Mapping[str, Any]) -> bool:
-        """Tell whether an event matches: every named member is one of the values."""
+        """Return whether an event matches: every key of the pattern has one of its values."""
         return _matches(self.pattern, event)
 
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """The stack."""
+    """The resources of the stack."""
 
     queues: Mapping[str, QueueSettings]
     functions: Mapping[str, FunctionSettings]
     rules: tuple[Rule, ...]
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # libyaml's, where it is there
-    """Reads CloudFormation's YAML: `!Ref X` becomes {"Ref": "X"}, and so on."""
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # libyaml's, if available
+    """Loads CloudFormation's YAML: `!Ref X` becomes {"Ref": "X"}, and so on."""
 
 
 def _construct(loader: Any, suffix: str, node: Any) -> Any:
@@ -121,7 +121,7 @@ def read_stack() -> Stack:
 
 @cache
 def read_table() -> dict[str, Any]:
-    """The keys and indexes of the jobs table."""
+    """Return the keys and indexes of the jobs table."""
     document = yaml.load((REPOSITORY / "template.yaml").read_text(), Loader=_Loader)  # noqa: S506 - a safe loader
     properties = document["Resources"]["JobsTable"]["Properties"]
     kept = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "BillingMode")

@@ -1,4 +1,4 @@
-"""What runs in the simulated containers: trainings that save as they go, fail, run out of memory, or never end."""
+"""The trainings in the simulated containers: they save checkpoints, fail, run out of memory, or never end."""
 
 import re
 from collections import defaultdict
@@ -21,7 +21,7 @@ OUT_OF_MEMORY = "OutOfMemoryError: Container killed due to memory usage"
 class Recipe:
     """How the trainings of one definition behave.
 
-    `failures` is how many of a job's attempts fail by themselves before one may finish; `exit_code` is theirs.
+    `failures` is how many of a job's attempts fail before one may finish, with `exit_code`.
     """
 
     work_seconds: float
@@ -34,12 +34,12 @@ class Recipe:
     saves_on_sigterm: bool = True
     ignores_sigterm: bool = False
     leaves_on_warning: bool = False
-    """Whether it watches the machine's metadata, and saves and exits 0 by itself before anybody asks it to."""
+    """Whether it polls the instance metadata, and saves and exits 0 on an interruption notice before SIGTERM."""
 
 
 @dataclass(slots=True)
 class TrainingLog:
-    """What really became of the trainings of one job."""
+    """How the trainings of one job actually ended."""
 
     started: int = 0
     failed: int = 0
@@ -50,7 +50,7 @@ class TrainingLog:
 
 @dataclass(eq=False)
 class _Training:
-    """One container that trains; `done` counts seconds of work, which are its steps."""
+    """A training container; `done` is its work in seconds, which are its steps."""
 
     trainings: "Trainings"
     spec: ProcessSpec
@@ -65,8 +65,8 @@ class _Training:
     exits_with: int | None = None
     ending: str = "sigterm"
 
-    def go_on(self) -> None:
-        """Work until the next checkpoint, the failure or the end, whichever is first."""
+    def resume(self) -> None:
+        """Work until the next checkpoint, the failure or the end, whichever comes first."""
         recipe = self.recipe
         target, then = recipe.work_seconds, self._finish
         if recipe.checkpoint_seconds is not None and self.done + recipe.checkpoint_seconds < target:
@@ -82,17 +82,17 @@ class _Training:
         self._after(worked, arrive)
 
     def terminate(self) -> None:
-        """SIGTERM: save, then exit."""
+        """Handle SIGTERM: save, then exit."""
         if self.is_over or self.recipe.ignores_sigterm or self.exits_with is not None:
             return
-        self._wind_up(self.recipe.sigterm_exit_code, "sigterm")
+        self._stop(self.recipe.sigterm_exit_code, "sigterm")
 
     def leave(self) -> None:
-        """The metadata warns of an interruption: save, then exit as if all were well."""
+        """Handle an interruption notice in the metadata: save, then exit 0."""
         if not self.is_over and self.exits_with is None:
-            self._wind_up(0, "left")
+            self._stop(0, "left")
 
-    def _wind_up(self, exit_code: int, ending: str) -> None:
+    def _stop(self, exit_code: int, ending: str) -> None:
         self.exits_with, self.ending = exit_code, ending
         if not self.is_saving:
             if self.recipe.saves_on_sigterm and self.spec.environment.get("RELAUNCH_CHECKPOINT_URI"):
@@ -101,11 +101,11 @@ class _Training:
                 self._after(0.5, lambda: self.exit(exit_code, ending))
 
     def kill(self) -> None:
-        """SIGKILL, or the end of the machine."""
+        """End by SIGKILL or with the instance."""
         self.exit(SIGKILL_EXIT, "sigkill")
 
     def exit(self, code: int, ending: str, reason: str | None = None) -> None:
-        """End, and say so."""
+        """Exit with this code."""
         if self.is_over:
             return
         self.is_over = True
@@ -123,7 +123,7 @@ class _Training:
         self.exit(self.recipe.exit_code, ending, reason)
 
     def _save(self) -> None:
-        """Write the objects one after the other, the manifest last."""
+        """Write the objects one by one, the manifest last."""
         self.is_saving = True
         uri = self.spec.environment.get("RELAUNCH_CHECKPOINT_URI", "")
         match = _URI.fullmatch(uri)
@@ -153,7 +153,7 @@ class _Training:
         if self.exits_with is not None:
             self.exit(self.exits_with, self.ending)
         else:
-            self.go_on()
+            self.resume()
 
     def _after(self, seconds: float, action: Callable[[], None]) -> None:
         if self.timer is not None:
@@ -174,7 +174,7 @@ class Trainings:
     running: dict[str, _Training] = field(default_factory=dict)
 
     def start(self, spec: ProcessSpec) -> ProcessHandle:
-        """Begin where the environment says, or anew."""
+        """Start a training from the checkpoint that the environment names, or from the beginning."""
         job_id = spec.environment.get("RELAUNCH_JOB_ID", "")
         attempt = int(spec.environment.get("RELAUNCH_ATTEMPT", "0"))
         recipe = self.recipes[spec.environment["RECIPE"]]
@@ -186,11 +186,11 @@ class Trainings:
         fails_at = done + recipe.failure_after_seconds if log.failed < recipe.failures else None
         training = _Training(self, spec, recipe, job_id, attempt, done, fails_at)
         self.running[spec.task_arn] = training
-        training.go_on()
+        training.resume()
         return training
 
     def exit_now(self, task_arn: str) -> bool:
-        """Let a training finish at this very moment, for races; False when it runs no more."""
+        """Finish a training now, for races; return False if it is not running."""
         training = self.running.get(task_arn)
         if training is None or training.fails_at is not None:
             return False
@@ -198,14 +198,14 @@ class Trainings:
         return True
 
     def seconds_left(self, task_arn: str) -> float:
-        """How long a training would still run by itself; 0 when it does not run."""
+        """Return how long a training would still run; 0 if it is not running."""
         training = self.running.get(task_arn)
         if training is None:
             return 0.0
         return min(training.recipe.work_seconds, training.fails_at or training.recipe.work_seconds) - training.done
 
     def warn(self, task_arn: str) -> bool:
-        """Let a training see in its machine's metadata that the machine goes; False when none watches it."""
+        """Put an interruption notice into a training's metadata; return False if it does not poll it."""
         training = self.running.get(task_arn)
         if training is None or not training.recipe.leaves_on_warning:
             return False
@@ -214,7 +214,7 @@ class Trainings:
         return True
 
     def note_end(self, training: _Training, ending: str) -> None:
-        """Write down how a program ended."""
+        """Record how a program ended."""
         log = self.logs[training.job_id]
         log.endings[training.spec.task_arn] = ending
         log.failed += ending in ("failed", "out of memory")
@@ -222,4 +222,4 @@ class Trainings:
         self.running.pop(training.spec.task_arn, None)
 
     def close(self) -> None:
-        """Nothing really runs."""
+        """Do nothing: no process runs."""

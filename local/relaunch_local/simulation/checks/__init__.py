@@ -1,1 +1,1 @@
-"""What must hold, at every step and at the end, and what a run reached."""
+"""Invariants at every step and at the end, traces, and coverage of the transition table."""

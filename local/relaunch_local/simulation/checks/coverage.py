@@ -1,4 +1,4 @@
-"""Which rows of the transition table runs decided by, and where each of them led."""
+"""Coverage of the transition table: the rows that decided, and the transitions that were made."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from relaunch.core.lifecycle.table import TABLE, Row
 
 @dataclass(frozen=True, slots=True, order=True)
 class Transition:
-    """A decision by one row: from a state, by the row's action, to a state."""
+    """A transition of one row: from a state, by the row's action, to a state."""
 
     state: str
     action: str
@@ -20,7 +20,7 @@ class Transition:
 
 
 def transitions_of(row: Row) -> Iterator[Transition]:
-    """Every transition that a row declares; one without targets leaves the job where it is."""
+    """Yield every transition that a row declares; a row without targets keeps the state."""
     for state in sorted(row.states):
         for target in sorted(row.targets) or [state]:
             yield Transition(str(state), row.action.__name__, str(target))
@@ -40,11 +40,11 @@ WHY_UNREACHED: Mapping[Transition, str] = {
         if state is not JobState.LAUNCHING
     },
 }
-"""Why seeds by the thousand reach some transitions hardly or never; tests of `core` enumerate them."""
+"""Why thousands of seeds reach some transitions rarely or never; the core's unit tests cover them."""
 
 
 def rows_unreached(decided: Mapping[Transition, int]) -> list[str]:
-    """The rows of the table that decided nothing, in words."""
+    """Return a description of each row of the table that decided nothing."""
     return [
         f"{'/'.join(sorted(row.states))}, {row.event.__name__}, {row.guard.__name__}: {row.action.__name__}"
         for row in TABLE
@@ -53,5 +53,5 @@ def rows_unreached(decided: Mapping[Transition, int]) -> list[str]:
 
 
 def transitions_unreached(decided: Mapping[Transition, int]) -> list[Transition]:
-    """The declared transitions that no run made."""
+    """Return the declared transitions that no run made."""
     return [each for row in TABLE for each in transitions_of(row) if not decided.get(each)]

@@ -1,4 +1,4 @@
-"""What must hold at every step, whatever fails; each check is counted, each violation kept with its moment."""
+"""Invariants checked at every step; each check is counted, each violation recorded with its time."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -22,16 +22,16 @@ from relaunch_local.ecs import Clock, Event, ProcessSpec
 from relaunch_local.simulation.aws.clients import TASK_STATE_CHANGE
 from relaunch_local.simulation.aws.s3 import ObjectStore
 
-# The longest that anything waits without a look: a slot's patience is 15 minutes, a machine's start 30. Only who waits
-# for capacity waits as long as the last offering is avoided.
+# The longest interval between two wakes of a job: 15 minutes for a slot, 30 for the start of an instance. Only a job
+# that waits for capacity waits until the last offering is no longer avoided.
 WAKE_HORIZON = timedelta(minutes=31)
 CAPACITY_HORIZON = LONGEST + timedelta(minutes=1)
-# The schedule comes every minute, but where much fails it dies in half of its passes, and its calls fail in others.
-DUE_PATIENCE = timedelta(minutes=30)
+# The schedule runs every minute, but with many faults half of its runs are killed, and calls fail in others.
+LONGEST_OVERDUE = timedelta(minutes=30)
 
 
-class _Census:
-    """Jobs, and how many of each definition they are."""
+class _JobCounts:
+    """A set of jobs, counted by definition."""
 
     def __init__(self) -> None:
         self.jobs: dict[str, str] = {}
@@ -49,54 +49,54 @@ class _Census:
 
 
 class Invariants:
-    """Watches every write of a job, every change of a task, and every container that starts."""
+    """Checks every write of a job, every change of a task, and every start of a container."""
 
-    def __init__(  # noqa: PLR0915 - everything that it watches
+    def __init__(  # noqa: PLR0915 - its state
         self, clock: Clock, objects: ObjectStore, max_running_jobs: int
     ) -> None:
-        """Watch from the beginning."""
+        """Start without jobs."""
         self.checks: Counter[str] = Counter()
         self.violations: list[str] = []
         self.jobs: dict[str, Job] = {}
         self.stops: dict[str, dict[str, Stop]] = defaultdict(dict)
-        """By job and task: how each task's end was accounted for."""
+        """By job and task: the stop that was recorded."""
         self.prices: dict[str, float] = {}
         self.intents: dict[str, datetime] = {}
-        """Since when we mean to stop each task."""
+        """Since when each task is meant to stop."""
         self.placed: dict[str, datetime] = {}
-        """Since when each task's job knows it."""
+        """When each task was placed, as its job records."""
         self.warned: set[str] = set()
-        """Tasks whose job had been told that their machine goes when their stop was accounted for."""
+        """Tasks whose job knew of a warning when their stop was recorded."""
         self.denied: set[str] = set()
-        """Tasks that ECS denied for longer than it says that it may: what becomes of them is no fault of ours."""
+        """Tasks that ECS hid for longer than it documents; most checks do not apply to them."""
         self.lost: dict[str, tuple[str, datetime]] = {}
-        """Denied tasks that were given up: of which job, and when."""
+        """Denied tasks that were given up: their job, and when."""
         self.orphans: dict[str, datetime] = {}
-        """Since when each task is known not to be its job's current one."""
+        """Since when each task is known to be orphaned."""
         self.live_orphans = 0
         self.tasks: dict[str, dict[str, dict[str, object]]] = defaultdict(dict)
-        """By job and task: ECS's last word on each."""
+        """By job and task: ECS's latest state."""
         self.timelines: dict[str, list[TimelineEntry]] = defaultdict(list)
         self._clock = clock
         self._objects = objects
         self._max_running_jobs = max_running_jobs
         self._live: dict[str, set[str]] = defaultdict(set)
-        self._holders, self._running = _Census(), _Census()
-        """The jobs that have a slot; those that have a live task."""
+        self._holders, self._running = _JobCounts(), _JobCounts()
+        """The jobs that hold a slot; those that have a live task."""
         self._saved_at: dict[str, datetime] = {}
         self._done: dict[tuple[type[Effect], str], datetime] = {}
         self._pending_since: dict[str, dict[Effect, datetime]] = defaultdict(dict)
         self._pending_resumes: dict[tuple[str, int], set[str | None]] = defaultdict(set)
 
     def check(self, name: str, holds: bool, message: str = "") -> None:
-        """Count a check; keep it as a violation if it does not hold."""
+        """Count a check, and record a violation if it does not hold."""
         self.checks[name] += 1
         if not holds:
             at: datetime = self._clock.now()
             self.violations.append(f"{at:%m-%d %H:%M:%S} {name}: {message}")
 
     def unhandled(self, function: str, error: BaseException) -> None:
-        """A function raised what no use case promises."""
+        """Record an unexpected exception of a function."""
         where = error.__traceback__
         while where is not None and where.tb_next is not None:
             where = where.tb_next
@@ -104,7 +104,7 @@ class Invariants:
         self.check("no unhandled exception", False, f"{function}: {type(error).__name__}: {error}{place}")
 
     def job_saved(self, job: Job, timeline: Sequence[TimelineEntry], *, is_new: bool) -> None:
-        """A job was created or saved."""
+        """Check a job that was created or saved."""
         before = self.jobs.get(job.job_id)
         self.jobs[job.job_id] = job
         self.timelines[job.job_id].extend(timeline)
@@ -125,7 +125,7 @@ class Invariants:
         self._check_slots(job)
 
     def task_changed(self, event: Event) -> None:
-        """ECS changed a task."""
+        """Check a task that ECS changed."""
         if event["detail-type"] != TASK_STATE_CHANGE:
             return
         detail = event["detail"]
@@ -137,20 +137,20 @@ class Invariants:
         self.tasks[job_id][arn] = detail
         if detail["lastStatus"] == "STOPPED":
             live.discard(arn)
-            if not self._sound(job_id):
+            if not self._undenied(job_id):
                 self._running.forget(job_id)
             return
         live.add(arn)
         if arn in self.denied:
             return
         if is_new:
-            sound = self._sound(job_id)
-            others = ", ".join(sorted(each[-6:] for each in sound))
-            self.check("never two live tasks of one job", len(sound) <= 1, f"{job_id}: {others}")
+            undenied = self._undenied(job_id)
+            others = ", ".join(sorted(each[-6:] for each in undenied))
+            self.check("never two live tasks of one job", len(undenied) <= 1, f"{job_id}: {others}")
             self._check_running(job_id)
 
     def container_started(self, spec: ProcessSpec) -> None:
-        """A training begins: with what its try was frozen with, under its own prefix."""
+        """Check that a training starts with the parameters of its placement, under its own prefix."""
         environment = spec.environment
         job_id, attempt = environment.get("RELAUNCH_JOB_ID", ""), int(environment.get("RELAUNCH_ATTEMPT", "0"))
         resume = environment.get("RELAUNCH_RESUME_URI")
@@ -164,52 +164,56 @@ class Invariants:
         self.check("an attempt writes under its own prefix", is_own, f"{job_id}/{attempt} writes to {written}")
 
     def effect_done(self, kind: type[Effect], of: str) -> None:
-        """Somebody did an effect: stopped this task, remembered this offering, looked who waits for this slot."""
+        """Record an effect that was done, and its object: a task, an offering or a slot."""
         self._done[kind, of] = self._clock.now()
 
     def warning_handled(self, instance_id: str, task_arns: Iterable[str]) -> None:
-        """A warning was handled without any error while these tasks were on the machine."""
+        """Check the tasks that were on an instance when its warning was handled without an error."""
         for arn in task_arns:
             is_asked = (StopTask, arn) in self._done
             self.check("a warned task is asked to stop", is_asked, f"{arn[-6:]} on {instance_id}")
 
     def task_made(self, started_by: str, task_arn: str, is_first: bool) -> None:
-        """RunTask made a task, or named the one that the same client token had made before."""
+        """Check a task that RunTask created or returned for a known client token."""
         self.check("one placement try makes one task", is_first, f"{started_by}: {task_arn[-6:]} beside another")
 
     def deny(self, task_arn: str) -> None:
-        """ECS denies a task for longer than it says that it may."""
+        """Record that ECS hides a task for longer than it documents."""
         self.denied.add(task_arn)
-        for job_id in [job_id for job_id, live in self._live.items() if task_arn in live and not self._sound(job_id)]:
+        for job_id in [
+            job_id for job_id, live in self._live.items() if task_arn in live and not self._undenied(job_id)
+        ]:
             self._running.forget(job_id)
 
     def live_tasks(self, job_id: str) -> int:
-        """How many tasks of the job live."""
+        """Return the number of live tasks of the job."""
         return len(self._live[job_id])
 
-    def _sound(self, job_id: str) -> set[str]:
-        """The live tasks of a job of which ECS kept its word."""
+    def _undenied(self, job_id: str) -> set[str]:
+        """Return the live tasks of a job that ECS did not deny."""
         return self._live[job_id] - self.denied
 
     def lives(self, job_id: str, task_arn: str) -> bool:
-        """Tell whether a task has not stopped."""
+        """Return whether a task has not stopped."""
         return task_arn in self._live[job_id]
 
     def is_listed(self, job_id: str, task_arn: str) -> bool:
-        """Tell whether a task is to go on: one that stops is not listed with those any more."""
+        """Return whether ECS lists a task with desired status RUNNING."""
         return self.lives(job_id, task_arn) and self.tasks[job_id][task_arn].get("desiredStatus") == "RUNNING"
 
     def _check_end(self, before: Job | None, job: Job) -> None:
         if job.state.is_final and not (before and before.state.is_final):
-            live = self._sound(job.job_id)
+            live = self._undenied(job.job_id)
             self.check("no job ends before its task", not live, f"{job.job_id} {job.state}: {len(live)} live")
 
     def _check_due(self, before: Job | None) -> None:
         if before is None or before.wake_at is None:
             return
-        # What was due already when it was saved, because its deadline had passed, is due since then.
+        # A job that was overdue already when it was saved is due since it was saved.
         late = self._clock.now() - max(before.wake_at, self._saved_at[before.job_id])
-        self.check("what is due is looked at in time", late <= DUE_PATIENCE, f"{before.job_id} {before.state}: {late}")
+        self.check(
+            "what is due is looked at in time", late <= LONGEST_OVERDUE, f"{before.job_id} {before.state}: {late}"
+        )
 
     def _check_progress(self, before: Job | None, job: Job, *, is_new: bool) -> None:
         if before is None:
@@ -223,14 +227,14 @@ class Invariants:
         steps = (job.failures - before.failures, job.interruptions - before.interruptions)
         is_counted = min(steps) >= 0 and sum(steps) <= 1 and job.cost_usd >= before.cost_usd
         self.check("a stop is counted once", is_counted, f"{job.job_id}: {steps}")
-        told = [each.attempt for each in (before, job) if each.attempt and each.attempt.task_arn]
-        if len(told) == 2 and told[0].task_arn == told[1].task_arn:
-            is_newer = told[1].task_version >= told[0].task_version
-            self.check("old news of a task changes nothing", is_newer, f"{job.job_id}: {told[0].task_version}")
+        placed = [each.attempt for each in (before, job) if each.attempt and each.attempt.task_arn]
+        if len(placed) == 2 and placed[0].task_arn == placed[1].task_arn:
+            is_newer = placed[1].task_version >= placed[0].task_version
+            self.check("an older observation of a task changes nothing", is_newer, job.job_id)
         self.check("max_failures is kept", job.failures <= job.definition.max_failures + 1, job.job_id)
 
     def _check_effects(self, job: Job) -> None:
-        """What was saved to be done is done before it is forgotten; a launch request is replaced by its launch."""
+        """Check that a pending effect was done before it was removed; a launch request is replaced by its launch."""
         since, now = self._pending_since[job.job_id], self._clock.now()
         for effect in [each for each in since if each not in job.pending]:
             saved_at = since.pop(effect)
@@ -274,7 +278,7 @@ class Invariants:
             chosen.resume_uri == expected,
             f"{job.job_id}/{attempt.number}: {chosen.resume_uri}, and the newest is {expected}",
         )
-        live = len(self._sound(job.job_id))
+        live = len(self._undenied(job.job_id))
         self.check("nothing is launched beside a live task", live == 0, f"{job.job_id}: {live} live")
         cap = job.definition.max_price_usd_per_hour
         is_allowed = cap is None or chosen.price_usd_per_hour <= cap
@@ -294,7 +298,7 @@ class Invariants:
         stops[attempt.task_arn] = attempt.stop
         if attempt.task_arn in self.denied and attempt.placement.is_lost:
             self.lost[attempt.task_arn] = (job.job_id, self._clock.now())
-        # Who left longer before was told of another warning: an earlier one that got lost.
+        # A training that left earlier than this saw an earlier warning, whose event was lost.
         if attempt.warned_at is not None and attempt.stop.at >= attempt.warned_at - NOTICE_LEAD:
             self.warned.add(attempt.task_arn)
         self.check("a stop has one reason", is_first, f"{job.job_id}: {attempt.task_arn[-6:]} stopped twice")

@@ -1,4 +1,4 @@
-"""What happened in a run, line by line, for people and for comparing two runs."""
+"""The trace of a run, line by line, for reading and for comparing two runs."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -10,26 +10,26 @@ from relaunch_local.simulation.checks.coverage import Transition
 
 
 class Trace:
-    """Implements DecisionLog; keeps lines only when it is on."""
+    """Implements DecisionLog; keeps lines only if it is on."""
 
     def __init__(self, clock: Clock, *, is_on: bool) -> None:
-        """Begin."""
+        """Start without lines."""
         self.lines: list[str] = []
         self.decided_by: Counter[Transition] = Counter()
         self.postponed_at: dict[str, datetime] = {}
-        """When each job was last left for later."""
+        """When each job was last postponed."""
         self.on_swept: Callable[[], None] = lambda: None
-        """Told when the whole cluster was swept."""
+        """Called when the whole cluster was swept."""
         self._clock = clock
         self._is_on = is_on
 
     def line(self, text: str) -> None:
-        """Write a line with the moment."""
+        """Write a line with the time."""
         if self._is_on:
             self.lines.append(f"{self._clock.now():%d %H:%M:%S.%f}"[:-3] + f"  {text}")
 
     def decided(self, decision: str, **facts: object) -> None:
-        """A decision of the application."""
+        """Record a decision of the application."""
         action = facts.get("action")
         if action:
             self.decided_by[Transition(str(facts["state"]), str(action), str(facts["next_state"]))] += 1
@@ -41,14 +41,14 @@ class Trace:
             self.line(f"{decision} {facts.get('job_id', '')}: {facts.get('reason', '')}")
 
     def saved(self, job: Job, timeline: Sequence[TimelineEntry]) -> None:
-        """A write of a job."""
+        """Record a write of a job."""
         if self._is_on:
-            told = "; ".join(f"{entry.event} ({entry.detail})" for entry in timeline) or "quietly"
+            entries = "; ".join(f"{entry.event} ({entry.detail})" for entry in timeline) or "quietly"
             pending = " ".join(str(effect.kind) for effect in job.pending)
-            self.line(f"{job.job_id} v{job.version} {job.state}: {told}{' | to do: ' + pending if pending else ''}")
+            self.line(f"{job.job_id} v{job.version} {job.state}: {entries}{' | to do: ' + pending if pending else ''}")
 
     def event(self, event: Event) -> None:
-        """An event of ECS or EC2."""
+        """Record an event of ECS or EC2."""
         if not self._is_on:
             return
         detail = event["detail"]

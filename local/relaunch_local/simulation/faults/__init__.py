@@ -1,1 +1,1 @@
-"""What goes wrong, drawn from the seed: capacity, prices, machines, and rarer things."""
+"""Faults drawn from the seed: capacity, prices, instances, and rarer faults."""

@@ -1,4 +1,4 @@
-"""What AWS does to machines, capacity, prices and quotas while jobs run."""
+"""Faults of instances, capacity, prices and quotas."""
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -6,123 +6,123 @@ from typing import Any
 
 from relaunch_local.ecs import Purchase, SpotPrice
 from relaunch_local.ecs.engine.model import Instance
-from relaunch_local.simulation.aws.account import Cloud
+from relaunch_local.simulation.aws.account import SimulatedAccount
 
-# A client token lives for an hour after its task has stopped, which such a task does some minutes after it was made.
+# ECS keeps a client token for an hour after its task has stopped; such a task stops minutes after it was created.
 _TOKEN_LIFE = timedelta(minutes=70)
 
 
-class AvailableOfferings:
-    """Does something unpleasant every few minutes until the faults stop."""
+class CapacityFaults:
+    """Injects a fault every few minutes until the faults stop."""
 
-    def __init__(self, cloud: Cloud, cancel: Callable[[], None]) -> None:
-        """Plan the first one; `cancel` lets somebody cancel a job, for people do when nothing seems to happen."""
+    def __init__(self, account: SimulatedAccount, cancel: Callable[[], None]) -> None:
+        """Schedule the first fault; `cancel` cancels a job, as people do when nothing seems to happen."""
         self._cancel = cancel
-        self._cloud = cloud
-        self._simulator = cloud.simulator
-        self._dice = cloud.chance.stream("market")
+        self._account = account
+        self._simulator = account.simulator
+        self._random = account.chance.stream("market")
         self._gone: list[str] = []
-        # Weights, not probabilities: one of them happens each time.
-        self._deeds: Mapping[str, tuple[int, Callable[[], str]]] = {
+        # Weights, not probabilities: one of them is injected each time.
+        self._faults: Mapping[str, tuple[int, Callable[[], str]]] = {
             "machine-interrupted": (6, self._interrupt),
             "machine-interrupted-at-short-notice": (2, self._interrupt_soon),
             "machine-lost-without-warning": (4, self._lose),
             "rebalance-recommended": (1, self._recommend),
             "warning-of-a-machine-long-gone": (1, self._warn_late),
             "warning-twice": (1, self._warn_twice),
-            "warning-without-interruption": (1, self._warn_in_vain),
+            "warning-without-interruption": (1, self._warn_without_interruption),
             "agent-disconnected": (2, self._disconnect),
             "capacity-changed": (2, self._change_capacity),
             "price-changed": (1, self._change_price),
-            "requests-of-others": (2, self._use_up_bucket),
+            "requests-of-others": (2, self._exhaust_rate_limit),
             "quota-reached": (1, self._fill_quota),
             "run-task-unanswered": (2, self._lose_answers),
         }
-        cloud.calls.on_stall = self._act_meanwhile
-        cloud.delayed_ecs.on_unanswered = self._lose_unheard
+        account.calls.on_stall = self._act_during_stall
+        account.delayed_ecs.on_unanswered = self._lose_unanswered
         self._later()
 
-    def calm_down(self) -> None:
-        """Give back everything that was taken."""
+    def end(self) -> None:
+        """End every fault."""
         simulator = self._simulator
         simulator.instances.capacity.clear()
         simulator.scheduler.provisioning_quota = 500
-        self._give_back_bucket()
-        if self._cloud.delayed_ecs.answers_lost_until is not None:
-            self._cloud.delayed_ecs.answers_lost_until = self._cloud.clock.now()
-        self._cloud.bus.held_until = None
+        self._restore_rate_limit()
+        if self._account.delayed_ecs.answers_lost_until is not None:
+            self._account.delayed_ecs.answers_lost_until = self._account.clock.now()
+        self._account.bus.held_until = None
         for host in list(simulator.instances.by_id.values()):
             simulator.instances.set_agent(host, connected=True)
 
     def _later(self) -> None:
-        self._cloud.clock.call_later(self._dice.uniform(60.0, 900.0), self._act)
+        self._account.clock.call_later(self._random.uniform(60.0, 900.0), self._act)
 
     def _act(self) -> None:
-        if self._cloud.chance.is_calm:
+        if self._account.chance.is_calm:
             return
-        names = list(self._deeds)
-        name = self._dice.choices(names, [self._deeds[each][0] for each in names])[0]
-        if self._cloud.chance.strikes(name, 2.0):
-            done_to = self._deeds[name][1]()
-            self._cloud.trace.line(f"MARKET {name}: {done_to or 'no machine'}")
-            if not done_to:
-                self._cloud.chance.withdraw()
+        names = list(self._faults)
+        name = self._random.choices(names, [self._faults[each][0] for each in names])[0]
+        if self._account.chance.strikes(name, 2.0):
+            target = self._faults[name][1]()
+            self._account.trace.line(f"FAULT {name}: {target or 'no machine'}")
+            if not target:
+                self._account.chance.withdraw()
         self._later()
 
-    def _act_meanwhile(self, is_before: bool) -> None:
-        """While a function stands still, somebody cancels, or the machine of the task that it made is lost."""
-        dice = self._cloud.chance.stream("stalls/market")
+    def _act_during_stall(self, is_before: bool) -> None:
+        """While a function stalls, cancel a job, or lose the instance of the task it created."""
+        dice = self._account.chance.stream("stalls/market")
         if is_before:
             if dice.random() < 0.5:
-                self._cloud.clock.call_later(dice.uniform(0.0, 20.0), self._cancel)
+                self._account.clock.call_later(dice.uniform(0.0, 20.0), self._cancel)
         elif dice.random() < 0.6:
-            self._cloud.clock.call_later(dice.uniform(3.0, 9.0), self._lose_newest)
+            self._account.clock.call_later(dice.uniform(3.0, 9.0), self._lose_newest)
 
     def _lose_newest(self) -> None:
         hosts = [host for host in self._simulator.instances.by_id.values() if host.is_alive and host.tasks]
-        if hosts and self._cloud.chance.strikes("machine-lost-without-warning", 2.0, site="stall"):
+        if hosts and self._account.chance.strikes("machine-lost-without-warning", 2.0, site="stall"):
             newest = max(hosts, key=lambda host: max(task.created_at for task in host.tasks.values()))
             self._simulator.instances.terminate(newest)
 
-    def _lose_unheard(self, task_arn: str) -> None:
-        """A task that nobody heard of is gone soon, and its client token before RunTask is answered again."""
-        until, dice = self._cloud.delayed_ecs.answers_lost_until, self._cloud.chance.stream("outages/machines")
-        if until is not None and until - self._cloud.clock.now() > _TOKEN_LIFE and dice.random() < 0.5:
-            self._cloud.clock.call_later(dice.uniform(60.0, 400.0), lambda: self._lose_machine_of(task_arn))
+    def _lose_unanswered(self, task_arn: str) -> None:
+        """Lose a task whose RunTask answer was lost, so that its client token expires before RunTask answers again."""
+        until, dice = self._account.delayed_ecs.answers_lost_until, self._account.chance.stream("outages/machines")
+        if until is not None and until - self._account.clock.now() > _TOKEN_LIFE and dice.random() < 0.5:
+            self._account.clock.call_later(dice.uniform(60.0, 400.0), lambda: self._lose_machine_of(task_arn))
 
     def _lose_machine_of(self, task_arn: str) -> None:
         for host in list(self._simulator.instances.by_id.values()):
             is_its = host.is_alive and any(task.arn == task_arn for task in host.tasks.values())
-            if is_its and self._cloud.chance.strikes("machine-lost-without-warning", 2.0, site="unheard"):
+            if is_its and self._account.chance.strikes("machine-lost-without-warning", 2.0, site="unheard"):
                 self._simulator.instances.terminate(host)
 
     def _machine(self, *, is_busy: bool = True) -> Instance | None:
         alive = [host for host in self._simulator.instances.by_id.values() if host.is_alive and host.is_registered]
         busy = [host for host in alive if host.tasks] if is_busy else alive
-        return self._dice.choice(busy or alive) if alive else None
+        return self._random.choice(busy or alive) if alive else None
 
     def _interrupt(self) -> str:
         return self._take(None)
 
     def _interrupt_soon(self) -> str:
-        return self._take(self._dice.uniform(1.0, 40.0))
+        return self._take(self._random.uniform(1.0, 40.0))
 
     def _take(self, lead_seconds: float | None) -> str:
         host = self._machine()
         if host is None:
             return ""
         self._gone.append(host.instance_id)
-        rebalance_first = self._dice.random() < 0.2
+        rebalance_first = self._random.random() < 0.2
 
         def interrupt() -> None:
             self._simulator.instances.interrupt(host, lead_seconds, rebalance_first=rebalance_first)
 
-        if self._cloud.chance.stream("interruptions/cancel").random() < 0.1:
-            self._cloud.clock.call_later(self._dice.uniform(1.0, 40.0), self._cancel)
-        leaving = [self._cloud.trainings.warn(task.arn) for task in list(host.tasks.values())]
+        if self._account.chance.stream("interruptions/cancel").random() < 0.1:
+            self._account.clock.call_later(self._random.uniform(1.0, 40.0), self._cancel)
+        leaving = [self._account.trainings.warn(task.arn) for task in list(host.tasks.values())]
         if any(leaving):
             # The metadata says it some seconds before the event; `core.lifecycle.stop_reason` counts on ten at most.
-            self._cloud.clock.call_later(self._cloud.chance.stream("metadata").uniform(0.0, 8.0), interrupt)
+            self._account.clock.call_later(self._account.chance.stream("metadata").uniform(0.0, 8.0), interrupt)
         else:
             interrupt()
         return host.instance_id
@@ -142,7 +142,7 @@ class AvailableOfferings:
         return host.instance_id if host else ""
 
     def _warn_late(self) -> str:
-        instance_id = self._dice.choice([*self._gone, "i-0123456789abcdef0"])
+        instance_id = self._random.choice([*self._gone, "i-0123456789abcdef0"])
         self._warn(instance_id)
         return instance_id
 
@@ -153,7 +153,7 @@ class AvailableOfferings:
         self._warn(host.instance_id)
         return self._take(None)
 
-    def _warn_in_vain(self) -> str:
+    def _warn_without_interruption(self) -> str:
         host = self._machine()
         if host is not None:
             self._warn(host.instance_id)
@@ -170,55 +170,55 @@ class AvailableOfferings:
         if host is None:
             return ""
         self._simulator.instances.set_agent(host, connected=False)
-        back = self._dice.uniform(10.0, 900.0)
-        self._cloud.clock.call_later(back, lambda: self._simulator.instances.set_agent(host, connected=True))
+        back = self._random.uniform(10.0, 900.0)
+        self._account.clock.call_later(back, lambda: self._simulator.instances.set_agent(host, connected=True))
         return f"{host.instance_id} for {back:.0f} s"
 
     def _change_capacity(self) -> str:
-        provider = self._dice.choice(self._cloud.scenario.providers)
-        limit = self._dice.choice((None, 0, 0, 1))
+        provider = self._random.choice(self._account.scenario.providers)
+        limit = self._random.choice((None, 0, 0, 1))
         self._simulator.set_capacity(provider.instance_type, Purchase(provider.purchase.value), limit)
         return f"{provider.name}: {limit}"
 
     def _change_price(self) -> str:
-        prices: list[Any] = self._cloud.scenario.spot_prices
-        old = self._dice.choice(prices)
-        price = round(old.price_usd_per_hour * self._dice.choice((0.7, 1.5, 2.5)), 4)
-        prices.append(SpotPrice(old.instance_type, old.zone, price, self._cloud.clock.now()))
+        prices: list[Any] = self._account.scenario.spot_prices
+        old = self._random.choice(prices)
+        price = round(old.price_usd_per_hour * self._random.choice((0.7, 1.5, 2.5)), 4)
+        prices.append(SpotPrice(old.instance_type, old.zone, price, self._account.clock.now()))
         return f"{old.instance_type} {old.zone}: {price}"
 
-    def _use_up_bucket(self) -> str:
-        # Somebody else in the account calls ECS as often as it lets them: what is left for us is a trickle.
-        seconds = self._dice.uniform(5.0, 90.0)
+    def _exhaust_rate_limit(self) -> str:
+        # Another caller in the account uses up the rate limit of ECS.
+        seconds = self._random.uniform(5.0, 90.0)
         buckets = self._simulator.limits._buckets  # noqa: SLF001 - nobody else needs to change them
         for bucket in (buckets["task-modify"], buckets["task-read"]):
             bucket.tokens, bucket.burst, bucket.rate = 0.0, 1.0, 0.3
-        self._cloud.clock.call_later(seconds, self._give_back_bucket)
+        self._account.clock.call_later(seconds, self._restore_rate_limit)
         return f"{seconds:.0f} s"
 
-    def _give_back_bucket(self) -> None:
+    def _restore_rate_limit(self) -> None:
         buckets = self._simulator.limits._buckets  # noqa: SLF001
         for name, rate in (("task-modify", 40.0), ("task-read", 20.0)):
             buckets[name].burst, buckets[name].rate = 100.0, rate
 
     def _lose_answers(self) -> str:
-        # Longer than a placement try may be sent again; ECS's own news are held up for as long.
-        ends_at = self._cloud.clock.now() + timedelta(minutes=self._dice.choice((3, 20, 75, 110, 150)))
-        self._cloud.delayed_ecs.answers_lost_until = ends_at
+        # Longer than a placement try may be sent again; ECS's events are held back for as long.
+        ends_at = self._account.clock.now() + timedelta(minutes=self._random.choice((3, 20, 75, 110, 150)))
+        self._account.delayed_ecs.answers_lost_until = ends_at
         # Some outages let nothing through, some let everything through but the answers.
-        self._cloud.delayed_ecs.lost_share = self._cloud.chance.stream("outages").choice((0.5, 1.0, 0.0))
-        if self._dice.random() < 0.7:
-            self._cloud.bus.held_until = ends_at
-        self._cloud.clock.call_later(self._dice.uniform(1.0, 300.0), self._cancel)
-        dice = self._cloud.chance.stream("outages")
+        self._account.delayed_ecs.lost_share = self._account.chance.stream("outages").choice((0.5, 1.0, 0.0))
+        if self._random.random() < 0.7:
+            self._account.bus.held_until = ends_at
+        self._account.clock.call_later(self._random.uniform(1.0, 300.0), self._cancel)
+        dice = self._account.chance.stream("outages")
         if dice.random() < 0.4:
             seconds = dice.uniform(60.0, 400.0)
-            self._cloud.clock.call_later(dice.uniform(10.0, 900.0), lambda: self._cloud.delayed_ecs.forbid(seconds))
+            self._account.clock.call_later(dice.uniform(10.0, 900.0), lambda: self._account.delayed_ecs.forbid(seconds))
         return f"until {ends_at:%H:%M}"
 
     def _fill_quota(self) -> str:
-        seconds = self._dice.uniform(60.0, 1_500.0)
+        seconds = self._random.uniform(60.0, 1_500.0)
         scheduler, before = self._simulator.scheduler, self._simulator.scheduler.provisioning_quota
         scheduler.provisioning_quota = 0
-        self._cloud.clock.call_later(seconds, lambda: setattr(scheduler, "provisioning_quota", max(before, 2)))
+        self._account.clock.call_later(seconds, lambda: setattr(scheduler, "provisioning_quota", max(before, 2)))
         return f"{seconds:.0f} s"

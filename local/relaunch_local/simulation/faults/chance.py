@@ -1,4 +1,4 @@
-"""Every choice of a simulated run, drawn from its seed; faults are listed, so that a replay can leave some out."""
+"""The random choices of a run, drawn from its seed; faults are listed, so that a replay can omit some."""
 
 import random
 from collections import Counter
@@ -9,7 +9,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """One injected fault: `identity` is the same in every run of the seed that gets there in the same way."""
+    """An injected fault; `identity` is the same in every run of the seed that reaches it the same way."""
 
     identity: str
     kind: str
@@ -18,13 +18,13 @@ class Injection:
 
 
 class Chance:
-    """Draws from streams that do not disturb each other: leaving out one fault moves others as little as it can.
+    """Draws from independent streams, so that omitting one fault changes others as little as possible.
 
-    `allowed` None lets every fault strike; else only those named in it do.
+    With `allowed` None every fault may be injected, otherwise only those it names.
     """
 
     def __init__(self, seed: int, now: Callable[[], datetime], allowed: frozenset[str] | None = None) -> None:
-        """Begin the streams that belong to the seed."""
+        """Start the streams of the seed."""
         self.seed = seed
         self.is_calm = False
         self.intensity = 1.0
@@ -36,15 +36,15 @@ class Chance:
         self._draws: Counter[str] = Counter()
 
     def stream(self, name: str) -> random.Random:
-        """The stream of this name; each has numbers of its own."""
+        """Return the stream of this name."""
         found = self._streams.get(name)
         if found is None:
-            # A repeatable choice, not a secret.
+            # Reproducible, not a secret.
             found = self._streams[name] = random.Random(f"{self.seed}/{name}")  # noqa: S311
         return found
 
     def strikes(self, kind: str, probability: float, *, site: str = "", note: str = "") -> bool:
-        """Decide whether a fault of this kind strikes here and now; write it down if it does."""
+        """Return whether to inject a fault of this kind here; record it if so."""
         name = f"{kind}@{site}" if site else kind
         self._draws[name] += 1
         if self.is_calm or self.stream(name).random() >= probability * self.intensity:
@@ -57,9 +57,9 @@ class Chance:
         return True
 
     def withdraw(self) -> None:
-        """Take the last fault back: there was nothing that it could be done to."""
+        """Remove the last fault: there was nothing to apply it to."""
         self.happened[self.injected.pop().kind] -= 1
 
     def note_organic(self, kind: str) -> None:
-        """Count something bad that nobody injected: a race, a quota that was reached."""
+        """Count a fault that was not injected: a race, a quota that was reached."""
         self.happened[kind] += 1

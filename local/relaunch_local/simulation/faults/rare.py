@@ -1,33 +1,33 @@
-"""What people and services do beside the market: rarer things, some of which AWS's pages do not even allow."""
+"""Rarer faults of people and services, some of which AWS's documentation rules out."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from relaunch.core.jobs.job import JobState
 from relaunch_local.ecs.engine.model import CapacityProvider, Task
-from relaunch_local.simulation.aws.account import Cloud
+from relaunch_local.simulation.aws.account import SimulatedAccount
 from relaunch_local.simulation.aws.template import CLUSTER
 
 _HANGING_PULL_SECONDS = 3 * 3_600.0
-# The page of RunTask has callers look again for five minutes; this is longer, and beyond every promise.
+# RunTask's documentation has callers retry for five minutes; this is longer.
 _LONGEST_DENIAL_SECONDS = 2_400.0
 
 
-class Mishaps:
-    """Does something to the account now and then until the faults stop, and remembers what a verdict must know."""
+class RareFaults:
+    """Injects a fault now and then until the faults stop, and records what the verdict needs."""
 
-    def __init__(self, cloud: Cloud, cancel: Callable[[], None]) -> None:
-        """Plan the first one; `cancel` lets somebody cancel a job."""
+    def __init__(self, account: SimulatedAccount, cancel: Callable[[], None]) -> None:
+        """Schedule the first fault; `cancel` cancels a job."""
         self.stopped_by_others: set[str] = set()
         """Tasks that somebody stopped outside Relaunch."""
         self.was_closed = False
-        """Whether the bucket of the checkpoints could not be read for a while."""
+        """Whether the bucket of the checkpoints was unreadable for a while."""
         self._cancel = cancel
-        self._cloud = cloud
-        self._simulator = cloud.simulator
-        self._dice = cloud.chance.stream("mishaps")
-        # Weights, not probabilities: one of them happens each time.
-        self._deeds: Mapping[str, tuple[int, Callable[[], str]]] = {
+        self._account = account
+        self._simulator = account.simulator
+        self._random = account.chance.stream("mishaps")
+        # Weights, not probabilities: one of them is injected each time.
+        self._faults: Mapping[str, tuple[int, Callable[[], str]]] = {
             "bucket-closed": (2, self._close_bucket),
             "pull-hangs": (5, self._hang_pulls),
             "revision-deregistered": (1, self._deregister),
@@ -39,28 +39,28 @@ class Mishaps:
         }
         self._later()
 
-    def calm_down(self) -> None:
-        """Mend everything that was broken."""
-        self._cloud.objects.is_closed = False
-        self._cloud.delayed_ecs.forbid(0.0)
-        self._cloud.delayed_ecs.end_denials()
-        self._simulator.set_timing(self._cloud.scenario.timing)
+    def end(self) -> None:
+        """End every fault."""
+        self._account.objects.is_closed = False
+        self._account.delayed_ecs.forbid(0.0)
+        self._account.delayed_ecs.end_denials()
+        self._simulator.set_timing(self._account.scenario.timing)
         for provider in self._providers():
             _set_scaling(provider, "ENABLED")
 
     def _later(self) -> None:
-        self._cloud.clock.call_later(self._dice.uniform(300.0, 2_400.0), self._act)
+        self._account.clock.call_later(self._random.uniform(300.0, 2_400.0), self._act)
 
     def _act(self) -> None:
-        chance = self._cloud.chance
+        chance = self._account.chance
         if chance.is_calm:
             return
-        names = list(self._deeds)
-        name = self._dice.choices(names, [self._deeds[each][0] for each in names])[0]
+        names = list(self._faults)
+        name = self._random.choices(names, [self._faults[each][0] for each in names])[0]
         if chance.strikes(name, 2.0):
-            done_to = self._deeds[name][1]()
-            self._cloud.trace.line(f"MISHAP {name}: {done_to or 'nothing there'}")
-            if not done_to:
+            target = self._faults[name][1]()
+            self._account.trace.line(f"FAULT {name}: {target or 'nothing there'}")
+            if not target:
                 chance.withdraw()
         self._later()
 
@@ -69,83 +69,87 @@ class Mishaps:
 
     def _task(self) -> Task | None:
         tasks = self._live_tasks()
-        return self._dice.choice(tasks) if tasks else None
+        return self._random.choice(tasks) if tasks else None
 
     def _providers(self) -> list[CapacityProvider]:
         return list(self._simulator.clusters.get(CLUSTER).providers.values())
 
     def _close_bucket(self) -> str:
-        seconds = self._dice.uniform(60.0, 1_200.0)
-        objects = self._cloud.objects
+        seconds = self._random.uniform(60.0, 1_200.0)
+        objects = self._account.objects
         objects.is_closed = self.was_closed = True
-        self._cloud.clock.call_later(seconds, lambda: setattr(objects, "is_closed", False))
+        self._account.clock.call_later(seconds, lambda: setattr(objects, "is_closed", False))
         return f"{seconds:.0f} s"
 
     def _hang_pulls(self) -> str:
-        # A registry that is slow for a while: whoever asks meanwhile waits for hours.
-        seconds, timing = self._dice.uniform(120.0, 1_200.0), self._cloud.scenario.timing
+        # A slow registry: a pull that starts meanwhile takes hours.
+        seconds, timing = self._random.uniform(120.0, 1_200.0), self._account.scenario.timing
         self._simulator.set_timing(replace(timing, pull=_HANGING_PULL_SECONDS))
-        self._cloud.clock.call_later(seconds, lambda: self._simulator.set_timing(timing))
+        self._account.clock.call_later(seconds, lambda: self._simulator.set_timing(timing))
         return f"{seconds:.0f} s"
 
     def _deregister(self) -> str:
         known = self._simulator.call("ListTaskDefinitions", {})["taskDefinitionArns"]
-        own = {each.task_definition for each in self._cloud.scenario.definitions}
-        # A definition whose family has no revision is refused when its job is submitted, which is told at once.
+        own = {each.task_definition for each in self._account.scenario.definitions}
+        # A definition whose family has no revision is refused when its job is submitted, which is reported at once.
         arns = [arn for arn in known if arn.rpartition("/")[2].partition(":")[0] not in own or arn.endswith(":2")]
         if not arns:
             return ""
-        arn = str(self._dice.choice(arns))
+        arn = str(self._random.choice(arns))
         self._simulator.call("DeregisterTaskDefinition", {"taskDefinition": arn})
         return arn
 
     def _forbid(self) -> str:
-        seconds = self._dice.uniform(10.0, 300.0)
-        self._cloud.delayed_ecs.forbid(seconds)
+        seconds = self._random.uniform(10.0, 300.0)
+        self._account.delayed_ecs.forbid(seconds)
         return f"{seconds:.0f} s"
 
     def _switch_scaling_off(self) -> str:
-        seconds, provider = self._dice.uniform(60.0, 900.0), self._dice.choice(self._providers())
+        seconds, provider = self._random.uniform(60.0, 900.0), self._random.choice(self._providers())
         _set_scaling(provider, "DISABLED")
-        self._cloud.clock.call_later(seconds, lambda: _set_scaling(provider, "ENABLED"))
+        self._account.clock.call_later(seconds, lambda: _set_scaling(provider, "ENABLED"))
         return f"{provider.name} for {seconds:.0f} s"
 
     def _deny(self) -> str:
-        tasks = [each for each in self._live_tasks() if each.arn not in self._cloud.invariants.denied]
+        tasks = [each for each in self._live_tasks() if each.arn not in self._account.invariants.denied]
         if not tasks:
             return ""
-        left = self._cloud.trainings.seconds_left
-        # What ends before ECS knows it again is no stray any more: mostly the one that trains for longest.
-        arn = max((each.arn for each in tasks), key=left) if self._dice.random() < 0.8 else self._dice.choice(tasks).arn
-        self._cloud.delayed_ecs.deny(arn, _LONGEST_DENIAL_SECONDS)
-        self._cloud.invariants.deny(arn)
+        left = self._account.trainings.seconds_left
+        # A task that ends before ECS shows it again is not orphaned: mostly choose the one with the most work left.
+        arn = (
+            max((each.arn for each in tasks), key=left)
+            if self._random.random() < 0.8
+            else self._random.choice(tasks).arn
+        )
+        self._account.delayed_ecs.deny(arn, _LONGEST_DENIAL_SECONDS)
+        self._account.invariants.deny(arn)
         self._recall(arn)
         self._sometimes_cancel()
         return arn[-6:]
 
     def _recall(self, arn: str) -> None:
-        """Let ECS know a task again soon after it was given up: what ends before is no stray any more."""
-        if not self._cloud.delayed_ecs.is_denied(arn):
+        """Show a task again soon after it was given up: one that ends before that is not orphaned."""
+        if not self._account.delayed_ecs.is_denied(arn):
             return
-        if any(arn in stops for stops in self._cloud.invariants.stops.values()):
-            self._cloud.delayed_ecs.deny(arn, self._dice.uniform(5.0, 200.0))
+        if any(arn in stops for stops in self._account.invariants.stops.values()):
+            self._account.delayed_ecs.deny(arn, self._random.uniform(5.0, 200.0))
         else:
-            self._cloud.clock.call_later(60.0, lambda: self._recall(arn))
+            self._account.clock.call_later(60.0, lambda: self._recall(arn))
 
     def _forget(self) -> str:
         task = self._task()
         if task is None:
             return ""
-        self._cloud.delayed_ecs.forgotten.add(task.arn)
+        self._account.delayed_ecs.forgotten.add(task.arn)
         self._sometimes_cancel()
         return task.arn[-6:]
 
     def _sometimes_cancel(self) -> None:
-        if self._dice.random() < 0.3:
-            self._cloud.clock.call_later(self._dice.uniform(0.0, 900.0), self._cancel)
+        if self._random.random() < 0.3:
+            self._account.clock.call_later(self._random.uniform(0.0, 900.0), self._cancel)
 
     def _stop_task(self) -> str:
-        jobs = self._cloud.invariants.jobs
+        jobs = self._account.invariants.jobs
         running = {job.attempt.task_arn for job in jobs.values() if job.state is JobState.RUNNING and job.attempt}
         task = self._task()
         if task is None or task.arn not in running:

@@ -1,4 +1,4 @@
-"""The account of a load run: nothing fails in it but by its limits, and there are many jobs."""
+"""The account of a load run: many jobs, and no faults except the account's limits."""
 
 import math
 import random
@@ -20,7 +20,7 @@ from relaunch.core.jobs.lookup import waited_slot
 from relaunch.ports import CapacityProviderOffer
 from relaunch_local.ecs import InstanceShape, SimulatorSettings, Timing
 from relaunch_local.in_memory.stores import InMemoryStores
-from relaunch_local.simulation.aws.account import Cloud
+from relaunch_local.simulation.aws.account import SimulatedAccount
 from relaunch_local.simulation.aws.calls import CallErrors, Calls
 from relaunch_local.simulation.aws.lambda_functions import Lambdas, OnEnd
 from relaunch_local.simulation.aws.runtime import Invocation, KilledError, Runtime
@@ -35,9 +35,9 @@ from relaunch_local.simulation.scenario import BUCKET, PlannedEvent, Scenario
 T = TypeVar("T")
 
 USD_PER_HOUR: Mapping[str, float] = {"g5.48xlarge": 16.288, "g4dn.12xlarge": 3.912, "g4dn.xlarge": 0.526}
-"""The machines a load may run on: of eight GPUs, of four, of one."""
+"""The instance types a load may run on: with eight GPUs, four, one."""
 _KINDS = {"push": "vision", "upload": "speech", "request": "text"}
-"""Which definition each kind of event starts; of twenty events eleven are pushes, eight uploads, one a request."""
+"""The definition that each kind of event starts; of twenty events eleven are pushes, eight uploads, one a request."""
 _TWENTY = ("request", *("push", "upload") * 8, "push", "push", "push")
 EVENTS_AT_SECONDS = 60.0
 DEFINITIONS = len(_KINDS)
@@ -48,7 +48,7 @@ _SDK_TRIES = 3
 
 @dataclass(frozen=True)
 class LoadScenario(Scenario):
-    """So many events at one moment."""
+    """Many events at the same time."""
 
     instance_type: str = "g5.48xlarge"
 
@@ -56,8 +56,8 @@ class LoadScenario(Scenario):
     def of(
         cls, seed: int, jobs: int, instance_type: str, quota: int, work_seconds: float, *, is_warm: bool
     ) -> "LoadScenario":
-        """Plan the events, one of each job; with `is_warm` machines for all jobs are there before."""
-        # A repeatable choice, not a secret.
+        """Plan one event per job; with `is_warm` there are instances for all jobs from the start."""
+        # Reproducible, not a secret.
         dice = random.Random(f"{seed}/load")  # noqa: S311
         machines = math.ceil(jobs / tasks_per_machine(instance_type))
         definitions = tuple(_definition(name, jobs) for name in _KINDS.values())
@@ -79,7 +79,7 @@ class LoadScenario(Scenario):
         )
 
     def simulator_settings(self, seed: int) -> SimulatorSettings:
-        """The region, with the machines of this load."""
+        """Return the settings of the simulator, with the load's instance type."""
         row = load_catalogue()[self.instance_type]
         shape = InstanceShape(
             vcpus=row.vcpus,
@@ -96,7 +96,7 @@ class LoadScenario(Scenario):
 
 
 def tasks_per_machine(instance_type: str) -> int:
-    """How many jobs of a load, of one GPU each, a machine has room for."""
+    """Return how many jobs of one GPU each fit on an instance."""
     return load_catalogue()[instance_type].gpu_count
 
 
@@ -121,15 +121,15 @@ def _event(number: int, token: str) -> PlannedEvent:
 
 
 class ThrottledCalls(Calls):
-    """Calls as the SDK makes them: what is throttled is tried again, a little later ("standard" retries)."""
+    """Calls with the SDK's "standard" retries of throttled calls."""
 
     def __init__(self, *arguments: Any) -> None:
-        """Have made no call."""
+        """Start without calls."""
         super().__init__(*arguments)
         self.answers: Counter[tuple[str, str]] = Counter()
 
     def perform(self, service: str, action: str, effect: Callable[[], T], errors: CallErrors) -> T:
-        """Make the call; count what each try was answered."""
+        """Perform the call; count the answer of each try."""
         for number in range(_SDK_TRIES):
             try:
                 answer = super().perform(service, action, effect, errors)
@@ -146,22 +146,22 @@ class ThrottledCalls(Calls):
         raise AssertionError("the last try returns or raises")
 
 
-class QuickIndexes(Indexes):
-    """Indexes that look only at jobs that may wait for a slot: there are ten thousand others."""
+class FastIndexes(Indexes):
+    """Indexes that look only at jobs that may wait for a slot, for speed."""
 
     def __init__(self, *arguments: Any) -> None:
-        """Hold nothing."""
+        """Start empty."""
         super().__init__(*arguments)
         self._may_wait: dict[str, None] = {}
 
     def note(self, job: Job) -> None:
-        """Let the indexes learn of a write, soon."""
+        """Propagate a write to the indexes, with a delay."""
         super().note(job)
         if waited_slot(job) is not None:
             self._may_wait[job.job_id] = None
 
     def waiting(self, slot: str) -> list[Job]:
-        """The jobs that the index `waiting` has under a slot."""
+        """Return the jobs that the index `waiting` has under a slot."""
         found = []
         for job_id in list(self._may_wait):
             job = self._shown(job_id)
@@ -173,20 +173,20 @@ class QuickIndexes(Indexes):
 
 
 class TooManyRequestsError(Exception):
-    """Lambda's 429: the account runs as many functions as it may."""
+    """Lambda's 429: the account is at its concurrency limit."""
 
 
-class BoundedLambdas(Lambdas):
-    """Functions within the account's concurrency, each in a container; who calls one beyond it is answered 429."""
+class LimitedLambdas(Lambdas):
+    """Functions within the account's concurrency limit, each in a container; calls beyond it get a 429."""
 
     def __init__(self, *arguments: Any) -> None:
-        """Run nothing."""
+        """Start without invocations."""
         super().__init__(*arguments)
         self.running = self.refused = self.most_at_once = self.containers = 0
         self._free: dict[str, list[int]] = defaultdict(list)
 
     def call(self, name: str, body: Callable[[], Any], on_end: OnEnd) -> None:
-        """Call a function once, unless too many run."""
+        """Invoke a function once, unless too many run."""
         if self.running >= LAMBDA_CONCURRENCY:
             self.refused += 1
             on_end(None, TooManyRequestsError(name))
@@ -194,7 +194,7 @@ class BoundedLambdas(Lambdas):
             super().call(name, body, on_end)
 
     def call_asynchronously(self, name: str, body: Callable[[], Any], what: str) -> None:
-        """Queue a call; Lambda takes it up when there is room, and looks again after a second."""
+        """Queue an asynchronous invocation; Lambda retries after a second while too many run."""
         if self.running >= LAMBDA_CONCURRENCY:
             self.refused += 1
             wait = self._chance.stream("asynchronous-queue").uniform(1.0, 2.0)
@@ -229,41 +229,41 @@ class BoundedLambdas(Lambdas):
         super()._invoke(settings, body, ended, invocation, is_spared=is_spared)
 
 
-class FivePollers(Poller):
-    """Lambda begins with five concurrent batches of a busy queue ("Lambda event source mappings for Amazon SQS")."""
+class BusyPoller(Poller):
+    """Pollers with the latency of a busy queue."""
 
     latency_seconds = (0.002, 0.05)
 
 
 class PerContainer:
-    """Something that every container of a function has of its own: what it keeps in mind, others do not know."""
+    """An object that each container of a function has its own instance of."""
 
     def __init__(self, make: Callable[[], Any], runtime: Runtime) -> None:
-        """Make one for each container that asks."""
+        """Create one per container on first use."""
         self._make = make
         self._runtime = runtime
         self._made: dict[int, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
-        """The same of the container that runs now."""
+        """Return the attribute of the current container's object."""
         container = self._runtime.current.container if self._runtime.current else 0
         if container not in self._made:
             self._made[container] = self._make()
         return getattr(self._made[container], name)
 
 
-class LoadCloud(Cloud):
-    """The account."""
+class LoadAccount(SimulatedAccount):
+    """The account of a load."""
 
     calls_type = ThrottledCalls
-    indexes_type = QuickIndexes
-    lambdas_type = BoundedLambdas
-    poller_type = FivePollers
+    indexes_type = FastIndexes
+    lambdas_type = LimitedLambdas
+    poller_type = BusyPoller
 
     def __init__(self, seed: int, scenario: LoadScenario) -> None:
-        """Build it, and wait until the machines are there that it always has."""
+        """Build the account, and wait until its minimum of instances has registered."""
         super().__init__(seed, Options(without_faults=True, scenario=scenario))
-        # What was written is told to the invariants; kept, it would be most of the memory.
+        # The invariants get each write; keeping them would take most of the memory.
         if isinstance(self.stores, InMemoryStores):
             self.stores.jobs.decisions = deque(maxlen=0)
         hosts = self.simulator.clusters.get(CLUSTER).container_instances
@@ -271,15 +271,15 @@ class LoadCloud(Cloud):
 
     @property
     def refused(self) -> Counter[str]:
-        """How often what was refused: calls by their error, functions that were to run."""
+        """Count refused calls by their error, and refused invocations."""
         found = Counter({f"{action}: {code}": count for (action, code), count in self._answers.items() if code != _OK})
-        if isinstance(self.lambdas, BoundedLambdas) and self.lambdas.refused:
+        if isinstance(self.lambdas, LimitedLambdas) and self.lambdas.refused:
             found["functions: TooManyRequests"] = self.lambdas.refused
         return found
 
     @property
     def calls_made(self) -> Counter[str]:
-        """How often each action of ECS was called, whatever was answered."""
+        """Count the calls of each ECS action, whatever the answer."""
         found: Counter[str] = Counter()
         for (action, _), count in self._answers.items():
             found[action] += count
@@ -290,11 +290,11 @@ class LoadCloud(Cloud):
         return self.calls.answers if isinstance(self.calls, ThrottledCalls) else Counter()
 
     def per_container(self, make: Callable[[], Any]) -> Any:
-        """One for each container."""
+        """Return an object with one instance per container."""
         return PerContainer(make, self.runtime)
 
     def rate_limiter(self) -> RateLimiter:
-        """The pace of a container's launches, which waits on the simulated clock."""
+        """Return a container's rate limiter for launches, which waits on the virtual clock."""
         clock, runtime = self.clock, self.runtime
         return RateLimiter(
             lambda: clock.now().timestamp(), lambda seconds: runtime.pause(seconds, "waits for its turn")

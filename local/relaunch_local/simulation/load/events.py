@@ -1,4 +1,4 @@
-"""The events of a load: signed deliveries of GitHub, some of them twice, uploads and requests, all at one moment."""
+"""The events of a load: signed GitHub deliveries, some of them twice, uploads and requests, all at the same time."""
 
 import hashlib
 import hmac
@@ -8,9 +8,9 @@ from typing import Any
 from relaunch.adapters.github.signature import SecretRing
 from relaunch.core.triggers.events import DirectRequest
 from relaunch.usecases.submit_job import submit_direct
-from relaunch_local.simulation.aws.account import Cloud
+from relaunch_local.simulation.aws.account import SimulatedAccount
 from relaunch_local.simulation.scenario import PlannedEvent
-from relaunch_local.simulation.workload import Outside, push_payload
+from relaunch_local.simulation.workload import Workload, push_payload
 
 _SECRET = "the secret of the load's webhook"  # noqa: S105 - of a repository that does not exist
 # Callers back off as AWS advises: exponentially, with jitter.
@@ -18,18 +18,18 @@ _FIRST_BACKOFF_SECONDS = 4.0
 _LONGEST_BACKOFF_SECONDS = 120.0
 
 
-class LoadEvents(Outside):
-    """Sends them. What the webhook does not answer 202 a script of the owner's delivers again within seconds."""
+class LoadEvents(Workload):
+    """Sends the events. A delivery without a 202 is redelivered within seconds."""
 
     redelivered_after_seconds = (1.0, 10.0)
 
-    def __init__(self, cloud: Cloud) -> None:
-        """Plan everything on the clock."""
+    def __init__(self, account: SimulatedAccount) -> None:
+        """Schedule every event."""
         self.deliveries = 0
         self.repeated = 0
-        self._asked: Counter[PlannedEvent] = Counter()
-        self._secrets = SecretRing(lambda _stage: _SECRET, lambda: cloud.clock.now().timestamp())
-        super().__init__(cloud)
+        self._requests: Counter[PlannedEvent] = Counter()
+        self._secrets = SecretRing(lambda _stage: _SECRET, lambda: account.clock.now().timestamp())
+        super().__init__(account)
 
     def _push(self, event: PlannedEvent) -> None:
         """Deliver a push; one in ten is delivered again, one in twenty comes through a second webhook too."""
@@ -50,19 +50,19 @@ class LoadEvents(Outside):
         super()._deliver(event, payload, delivery, hook)
 
     def _request(self, event: PlannedEvent) -> None:
-        """Ask for a job and wait for the answer, as callers do; without one the same is asked again, ever later."""
-        cloud = self.cloud
-        direct = DirectRequest(f"api:key:{event.token}", event.definition, {}, "job_api", cloud.clock.now())
+        """Request a job, and retry with backoff until there is an answer."""
+        account = self.account
+        direct = DirectRequest(f"api:key:{event.token}", event.definition, {}, "job_api", account.clock.now())
 
         def on_end(_answer: Any, error: BaseException | None) -> None:
             if error is None:
                 self._accept(event)
             else:
-                self._asked[event] += 1
-                longest = min(_FIRST_BACKOFF_SECONDS * 2 ** self._asked[event], _LONGEST_BACKOFF_SECONDS)
+                self._requests[event] += 1
+                longest = min(_FIRST_BACKOFF_SECONDS * 2 ** self._requests[event], _LONGEST_BACKOFF_SECONDS)
                 self._at(self._dice.uniform(0.0, longest), lambda: self._request(event))
 
-        cloud.lambdas.call("job_api", lambda: submit_direct(direct, cloud.deps), on_end)
+        account.lambdas.call("job_api", lambda: submit_direct(direct, account.deps), on_end)
 
     def _sign(self, payload: str) -> str:
         return hmac.new(_SECRET.encode(), payload.encode(), hashlib.sha256).hexdigest()

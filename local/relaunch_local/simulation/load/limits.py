@@ -1,6 +1,6 @@
-"""AWS's documented limits on a load, and the least time that each of them allows, whoever makes the calls.
+"""AWS's documented limits on a load, and the least time that each of them allows.
 
-The times are computed from the limits and from what a load cannot do without; nothing here looks at a run.
+The times are computed from the limits and the calls a load cannot do without, not from a run.
 """
 
 import math
@@ -11,15 +11,15 @@ from relaunch_local.ecs import Timing
 from relaunch_local.ecs.rules.limits import MACHINES, rate_of
 
 LAMBDA_CONCURRENCY = 1_000
-"""Functions of an account that run at once; new accounts have less until they ask."""
+"""Concurrent executions per account; new accounts start with fewer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """So many jobs at once, one task each.
+    """A number of jobs at once, with one task each.
 
-    `machines` are to be started, 0 when there is room for all tasks; `per_machine` tasks fit on each.
-    `definitions` are the job definitions behind them all.
+    `machines` is how many instances have to start, 0 if there is room for all tasks; `per_machine` how many tasks fit
+    on each; `definitions` the number of job definitions.
     """
 
     jobs: int
@@ -31,7 +31,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit, its documented value, where that is written, and the seconds from event to last running task."""
+    """A limit, its documented value, the source of that, and the seconds from the events to the last running task."""
 
     name: str
     documented: str
@@ -40,14 +40,14 @@ class Limit:
 
 
 def limits_of(load: Load, timing: Timing) -> list[Limit]:
-    """Every limit in force, with the least time that it alone allows."""
+    """Return every limit, with the least time that it alone allows."""
     ecs = "Amazon ECS API Reference, Request throttling"
     start = timing.scale_out + timing.boot + timing.registration if load.machines else 0.0
     run_up = timing.agent_reaction + timing.pull
     limits = [
-        # Machines start while other tasks are still asked for.
+        # Instances start while other tasks are still requested.
         _bucket("RunTask and StopTask", load.jobs, rate_of("RunTask"), ecs, run_up, start + run_up),
-        # One call per definition would do: what is newest need not be asked for every job.
+        # One call per definition suffices, not one per job.
         _bucket("DescribeTaskDefinition", load.definitions, rate_of("DescribeTaskDefinition"), ecs, run_up),
         _bucket("RegisterTaskDefinition", load.definitions, rate_of("RegisterTaskDefinition"), ecs, run_up),
         Limit(
@@ -63,7 +63,7 @@ def limits_of(load: Load, timing: Timing) -> list[Limit]:
 
 
 def tightest(limits: Iterable[Limit]) -> Limit:
-    """The limit that takes the most time."""
+    """Return the limit that takes the most time."""
     return max(limits, key=lambda limit: limit.least_seconds)
 
 
@@ -74,10 +74,10 @@ def _bucket(name: str, calls: int, rate: tuple[float, float], source: str, run_u
 
 
 def _provisioning(load: Load, timing: Timing, last_round: float) -> Limit:
-    """So many tasks at a time wait for machines, from the request until their machine has registered.
+    """Return the limit on tasks that wait for instances, from RunTask until their instance has registered.
 
-    Managed scaling looks about once a minute, and what it has started stands in the quota for one look more: in no two
-    looks in a row can it start machines for more than the quota. Of each look's machines the last has room to spare.
+    Managed scaling runs about once a minute, and the tasks it has started instances for stay in the quota for one more
+    run: two runs in a row cannot start instances for more than the quota. The last instance of each run may have room.
     """
     looks = max(math.ceil((timing.boot + timing.registration) / timing.scale_out), 1) + 1
     at_a_time = load.provisioning_quota + looks * (load.per_machine - 1)

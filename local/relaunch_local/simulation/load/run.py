@@ -1,7 +1,7 @@
 """`python -m relaunch_local.simulation.load`: many events at once, against AWS's documented limits.
 
-Every event becomes one job, every job one task that runs to its end, and the last of them runs not much later than the
-tightest limit allows. The exit status is not 0 when anything of that does not hold.
+Every event must become one job, every job one task that runs to its end, and the last task must start not much later
+than the tightest limit allows. Otherwise the exit status is not 0.
 """
 
 import argparse
@@ -19,12 +19,12 @@ from typing import Any
 from relaunch_local.ecs import Event, Timing
 from relaunch_local.simulation.aws.clients import TASK_STATE_CHANGE
 from relaunch_local.simulation.checks.verdict import Verdict
-from relaunch_local.simulation.faults.rare import Mishaps
+from relaunch_local.simulation.faults.rare import RareFaults
 from relaunch_local.simulation.load.account import (
     DEFINITIONS,
     EVENTS_AT_SECONDS,
     USD_PER_HOUR,
-    LoadCloud,
+    LoadAccount,
     LoadScenario,
     tasks_per_machine,
 )
@@ -35,19 +35,19 @@ from relaunch_local.simulation.run import Schedule
 MOST_RATIO = 1.10
 """How much longer than the tightest limit allows a load may take."""
 PROVISIONING_QUOTA = 500
-# Programs run on until the last one has begun, so that no machine is handed on: each job needs a place of its own.
+# Programs run until the last one has started, so that no instance is reused.
 _WORK_MARGIN = 1.5
 _WORK_LEAST_SECONDS = 1_200.0
-# A load that is not through by then never will be.
-_PATIENCE = 8.0
+# A load that has not finished by then never will.
+_LONGEST_RATIO = 8.0
 _STEP_SECONDS = 10.0
-_TOLD_EVERY_SECONDS = 5.0
+_REPORT_EVERY_SECONDS = 5.0
 _SHOWN_FAULTS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
-    """What a load is; `machines` are on `instance_type`, and there already when it `is_warm`."""
+    """The options of a load; with `is_warm` there are instances for all jobs from the start."""
 
     events: int = 10_000
     instance_type: str = "g5.48xlarge"
@@ -58,7 +58,7 @@ class LoadOptions:
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """What came of a load; times in simulated seconds, but for `wall_seconds` and `memory_mib`, which are real."""
+    """The result of a load; times are in simulated seconds, except `wall_seconds`."""
 
     options: LoadOptions
     limits: tuple[Limit, ...]
@@ -92,7 +92,7 @@ class LoadResult:
 
     @property
     def faults(self) -> list[str]:
-        """Everything that is wrong with it, in words."""
+        """Descriptions of everything that is wrong."""
         events = self.options.events
         counts = {"events accepted": self.accepted, "jobs": self.jobs, "jobs launched": self.launched}
         counts |= {"tasks": self.tasks, "jobs that succeeded": self.ends["SUCCEEDED"]}
@@ -106,7 +106,7 @@ class LoadResult:
         return [*found, *self.violations]
 
     def to_json(self) -> dict[str, Any]:
-        """The document that `--json` prints."""
+        """Return the document that `--json` prints."""
         numbers = ("took_seconds", "accepted", "jobs", "tasks", "launched", "deliveries", "repeated")
         return {
             "events": self.options.events,
@@ -133,11 +133,11 @@ class LoadResult:
 
 
 class LoadVerdict(Verdict):
-    """Judges a load: as any other run, but that it looks for ten thousand jobs by their events' names at once."""
+    """Checks a load as any other run, but finds the jobs of all events in one pass."""
 
     def _check_events(self) -> None:
         found: Counter[tuple[str, str]] = Counter()
-        for job in self._cloud.invariants.jobs.values():
+        for job in self._account.invariants.jobs.values():
             tokens = [token for token in _words(job.trigger.identity) if (job.definition.name, token) in self._accepted]
             found.update((job.definition.name, token) for token in tokens)
             self._check("no job without an event", len(tokens) == 1, f"{job.job_id}: {job.trigger.identity}")
@@ -146,21 +146,21 @@ class LoadVerdict(Verdict):
 
     @property
     def _accepted(self) -> set[tuple[str, str]]:
-        return self._outside.accepted
+        return self._workload.accepted
 
 
 def _words(identity: str) -> set[str]:
-    return set("".join(letter if letter.isalnum() else " " for letter in identity).split())
+    return set("".join(character if character.isalnum() else " " for character in identity).split())
 
 
 class LoadRun:
     """A load in progress."""
 
     def __init__(self, options: LoadOptions, on_progress: Callable[[str], None]) -> None:
-        """Plan the events; `on_progress` is told every few seconds how far it is."""
+        """Plan the events; `on_progress` is called every few seconds."""
         self.options = options
         self._on_progress = on_progress
-        self._began = self._told = time.monotonic()
+        self._began = self._reported_at = time.monotonic()
         per_machine = tasks_per_machine(options.instance_type)
         machines = 0 if options.is_warm else math.ceil(options.events / per_machine)
         load = Load(options.events, DEFINITIONS, machines, per_machine, options.provisioning_quota)
@@ -174,82 +174,83 @@ class LoadRun:
             max(_WORK_MARGIN * self.floor_seconds, _WORK_LEAST_SECONDS),
             is_warm=options.is_warm,
         )
-        self.cloud = LoadCloud(options.seed, scenario)
-        self.events = LoadEvents(self.cloud)
-        Schedule(self.cloud)
-        self.began_at = self.cloud.clock.now() + timedelta(seconds=EVENTS_AT_SECONDS)
+        self.account = LoadAccount(options.seed, scenario)
+        self.events = LoadEvents(self.account)
+        Schedule(self.account)
+        self.began_at = self.account.clock.now() + timedelta(seconds=EVENTS_AT_SECONDS)
         self.running: dict[str, datetime] = {}
-        """When the first task of each job ran."""
-        self.cloud.simulator.subscribe(self._observe)
+        """When the first task of each job was RUNNING."""
+        self.account.simulator.subscribe(self._observe)
 
     def run(self) -> LoadResult:
-        """Let it all happen until every job is over, and judge it."""
-        cloud, patience = self.cloud, _PATIENCE * self.floor_seconds
-        self._advance(lambda: len(self.running) >= self.options.events, patience)
-        self._advance(self._is_at_rest, patience + 2 * _WORK_MARGIN * self.floor_seconds + _WORK_LEAST_SECONDS)
-        LoadVerdict(cloud, self.events, Mishaps(cloud, lambda: None)).judge()
+        """Run until every job has ended, and check the run."""
+        account, longest = self.account, _LONGEST_RATIO * self.floor_seconds
+        self._advance(lambda: len(self.running) >= self.options.events, longest)
+        self._advance(self._is_idle, longest + 2 * _WORK_MARGIN * self.floor_seconds + _WORK_LEAST_SECONDS)
+        LoadVerdict(account, self.events, RareFaults(account, lambda: None)).check()
         return self._result()
 
     def _observe(self, event: Event) -> None:
         detail = event["detail"]
         if event["detail-type"] == TASK_STATE_CHANGE and detail["lastStatus"] == "RUNNING":
-            self.running.setdefault(detail["startedBy"].rpartition("/")[0], self.cloud.clock.now())
+            self.running.setdefault(detail["startedBy"].rpartition("/")[0], self.account.clock.now())
 
-    def _is_at_rest(self) -> bool:
-        jobs = self.cloud.invariants.jobs
+    def _is_idle(self) -> bool:
+        jobs = self.account.invariants.jobs
         return len(jobs) >= self.options.events and all(job.state.is_final and not job.pending for job in jobs.values())
 
-    def _advance(self, is_there: Callable[[], bool], patience_seconds: float) -> None:
-        clock = self.cloud.clock
-        limit = clock.now() + timedelta(seconds=patience_seconds)
+    def _advance(self, is_there: Callable[[], bool], longest_seconds: float) -> None:
+        clock = self.account.clock
+        limit = clock.now() + timedelta(seconds=longest_seconds)
         while not is_there() and clock.now() < limit:
             clock.advance(_STEP_SECONDS)
-            if time.monotonic() - self._told >= _TOLD_EVERY_SECONDS:
-                self._told = time.monotonic()
+            if time.monotonic() - self._reported_at >= _REPORT_EVERY_SECONDS:
+                self._reported_at = time.monotonic()
                 self._on_progress(self._progress())
 
     def _progress(self) -> str:
-        cloud = self.cloud
-        seconds = (cloud.clock.now() - self.began_at).total_seconds()
-        ended = sum(job.state.is_final for job in cloud.invariants.jobs.values())
+        account = self.account
+        seconds = (account.clock.now() - self.began_at).total_seconds()
+        jobs = account.invariants.jobs
+        ended = sum(job.state.is_final for job in jobs.values())
         return (
-            f"{seconds:>7,.0f} s simulated in {self._told - self._began:.0f} s: {len(cloud.invariants.jobs):,} jobs, "
-            f"{len(self.running):,} launched, {ended:,} over, {cloud.refused.total():,} calls refused"
+            f"{seconds:>7,.0f} s simulated in {self._reported_at - self._began:.0f} s: {len(jobs):,} jobs, "
+            f"{len(self.running):,} launched, {ended:,} over, {account.refused.total():,} calls refused"
         )
 
     def _result(self) -> LoadResult:
-        cloud = self.cloud
-        jobs, last = cloud.invariants.jobs, max(self.running.values(), default=cloud.clock.now())
+        account = self.account
+        jobs, last = account.invariants.jobs, max(self.running.values(), default=account.clock.now())
         return LoadResult(
             options=self.options,
             limits=self.limits,
             took_seconds=(last - self.began_at).total_seconds(),
             accepted=len(self.events.accepted),
             jobs=len(jobs),
-            tasks=sum(len(tasks) for tasks in cloud.invariants.tasks.values()),
+            tasks=sum(len(tasks) for tasks in account.invariants.tasks.values()),
             launched=len(self.running),
             ends=Counter(str(job.state) for job in jobs.values()),
             deliveries=self.events.deliveries,
             repeated=self.events.repeated,
-            refused=cloud.refused,
-            calls=cloud.calls_made,
-            dead_letters=len(cloud.queues.dead_letters),
-            violations=tuple(cloud.invariants.violations),
-            checks=cloud.invariants.checks.total(),
-            steps=cloud.runtime.steps,
-            simulated_seconds=(cloud.clock.now() - cloud.started_at).total_seconds(),
+            refused=account.refused,
+            calls=account.calls_made,
+            dead_letters=len(account.queues.dead_letters),
+            violations=tuple(account.invariants.violations),
+            checks=account.invariants.checks.total(),
+            steps=account.runtime.steps,
+            simulated_seconds=(account.clock.now() - account.started_at).total_seconds(),
             wall_seconds=time.monotonic() - self._began,
             memory_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         )
 
 
 def run_load(options: LoadOptions, on_progress: Callable[[str], None] = lambda _text: None) -> LoadResult:
-    """Run a load from its beginning to its end."""
+    """Run a load."""
     return LoadRun(options, on_progress).run()
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run what was asked for; 1 when anything about it is wrong."""
+    """Run the command; return 1 if anything is wrong."""
     arguments = _parse_arguments(words)
     options = LoadOptions(
         arguments.events, arguments.machine, arguments.warm, arguments.provisioning_quota, arguments.seed
@@ -262,7 +263,7 @@ def main(words: Sequence[str] | None = None) -> int:
 def _parse_arguments(words: Sequence[str] | None) -> argparse.Namespace:
     usual = LoadOptions()
     parser = argparse.ArgumentParser(prog="python -m relaunch_local.simulation.load", description=__doc__)
-    parser.add_argument("--events", type=int, default=usual.events, help="how many at once")
+    parser.add_argument("--events", type=int, default=usual.events, help="number of events")
     parser.add_argument("--machine", choices=sorted(USD_PER_HOUR), default=usual.instance_type)
     parser.add_argument("--warm", action="store_true", help="machines for all jobs are there; else there is none")
     parser.add_argument("--provisioning-quota", type=int, default=PROVISIONING_QUOTA, help="as Service Quotas has it")
@@ -275,7 +276,7 @@ def _parse_arguments(words: Sequence[str] | None) -> argparse.Namespace:
 
 
 def describe(result: LoadResult) -> str:
-    """The result for people: the limits, what was refused, and how long it took."""
+    """Return the result as text: the limits, what was refused, and how long it took."""
     limit = result.tightest
     where = "with machines for all" if result.options.is_warm else "from no machine"
     rows = [("limit", "documented", "least time"), *((each.name, each.documented, f"{each.least_seconds:,.1f} s")
