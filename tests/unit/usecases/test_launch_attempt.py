@@ -317,9 +317,9 @@ def test_a_task_made_by_an_answer_that_came_too_late_is_stopped():
     story.deliver()
 
     assert story.attempt(job_id).placement.number == 2
-    (stray,) = set(story.tasks.tasks) - {story.arn(job_id)}
-    assert [arn for arn, _ in story.tasks.stops] == [stray]
-    assert "stray task" in story.jobs.events_of(job_id)
+    (orphan,) = set(story.tasks.tasks) - {story.arn(job_id)}
+    assert [arn for arn, _ in story.tasks.stops] == [orphan]
+    assert "orphaned task" in story.jobs.events_of(job_id)
 
 
 def test_a_launch_that_somebody_else_was_faster_with_is_left_to_them():

@@ -108,7 +108,7 @@ def test_a_task_of_a_job_that_is_over_is_stopped(story, metrics):
 
     assert stops(story) == [STRAY]
     assert story.job(job_id).state is JobState.SUCCEEDED
-    assert story.jobs.events_of(job_id)[-1] == "stray task"
+    assert story.jobs.events_of(job_id)[-1] == "orphaned task"
     assert metrics.values(Metric.ORPHANED_TASKS) == [1]
 
 
