@@ -1,4 +1,4 @@
-"""GitHub's deliveries at the function URL: verify, queue, answer. Standard library only: it starts in no time."""
+"""Receives GitHub deliveries at the function URL. Imports the standard library only, for short cold starts."""
 
 import os
 import sys
@@ -24,6 +24,6 @@ _secrets = SecretRing(_read_secret, time.time)
 
 
 def handle(event: dict[str, object], _context: object) -> dict[str, object]:
-    """Answer one request."""
+    """Handle one request."""
     received_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     return handle_request(event, _secrets.has_signed, _enqueue, sys.stdout.write, received_at)

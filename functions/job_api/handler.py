@@ -1,4 +1,4 @@
-"""Answers callers that may only invoke a function: submit, show, cancel (docs/job_api.schema.json)."""
+"""Handles requests to submit, show and cancel jobs (docs/job_api.schema.json)."""
 
 from typing import Any
 
@@ -10,5 +10,5 @@ from relaunch.entrypoints.job_api import answer_request
 
 @with_metrics
 def handle(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Answer one request; an answer with `error` says what to change, an exception is worth another try."""
+    """Handle one request; a response with `error` is a permanent error, an exception may be retried."""
     return answer_request(event, context.aws_request_id, function().deps)

@@ -1,4 +1,4 @@
-"""Takes job ids from the queue `attempts` and launches those jobs."""
+"""Launches the jobs of the queue `attempts`."""
 
 from typing import Any
 

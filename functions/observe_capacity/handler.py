@@ -1,4 +1,4 @@
-"""Takes EC2's warnings and instance state changes from the queue `warnings`."""
+"""Handles EC2 warnings and instance state changes of the queue `warnings`."""
 
 from typing import Any
 
@@ -12,5 +12,5 @@ from relaunch.entrypoints.warnings import handle_message
 
 @with_metrics
 def handle(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
-    """Handle one warning or state change."""
+    """Handle a batch of warnings and state changes."""
     return handle_batch("warnings", handle_message, event, context, function())

@@ -1,4 +1,4 @@
-"""Takes ECS's task state changes from the queue `task-changes`."""
+"""Handles ECS task state changes of the queue `task-changes`."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Called by a schedule every minute: looks for what events did not tell."""
+"""Reconciles jobs with ECS and ECR; invoked every minute by a schedule."""
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
@@ -8,5 +8,5 @@ from relaunch.entrypoints.reconcile import reconcile
 
 @with_metrics
 def handle(_event: object, context: LambdaContext) -> dict[str, int]:
-    """Look at due jobs; then sweep the cluster, and clean up."""
+    """Reconcile due jobs, sweep the cluster and clean up."""
     return reconcile(function(), context.get_remaining_time_in_millis)

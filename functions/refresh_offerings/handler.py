@@ -1,4 +1,4 @@
-"""Called by a schedule every hour: brings types, zones, prices, odds and quotas up to date."""
+"""Refreshes types, zones, prices, spot placement scores and quotas; invoked every hour by a schedule."""
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
@@ -8,5 +8,5 @@ from relaunch.usecases.refresh_offerings import refresh_offerings
 
 @with_metrics
 def handle(_event: object, _context: LambdaContext) -> dict[str, str]:
-    """Refresh what is due and can be had, and say what became of each part; an exception is worth another try."""
+    """Refresh the parts that are due and return their outcomes; an exception is retried."""
     return refresh_offerings(refresh_dependencies())

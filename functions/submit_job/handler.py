@@ -1,4 +1,4 @@
-"""Takes events from the queue `intake` and creates the jobs they start."""
+"""Creates the jobs for the events of the queue `intake`."""
 
 from typing import Any
 

@@ -47,7 +47,7 @@ def test_what_fails_again_once_it_was_let_go_is_avoided_twice_as_long(store: Cap
     assert (remembered.consecutive_failures, remembered.until) == (2, again_at + 60 * MINUTE)
 
 
-def test_news_of_one_event_that_come_twice_count_once(store: CapacityStore) -> None:
+def test_an_event_that_is_delivered_twice_counts_once(store: CapacityStore) -> None:
     warned = make_capacity_failure(until=NOW + 30 * MINUTE)
     stopped = replace(warned, at=NOW + 2 * MINUTE, until=NOW + 32 * MINUTE)
     for failure in (warned, stopped, stopped, warned):

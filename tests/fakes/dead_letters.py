@@ -22,7 +22,7 @@ class FakeDeadLetters:
             DeadLetterQueue("refresh-offerings", "dead/refresh-offerings"),
             DeadLetterQueue("warnings", "dead/warnings", "live/warnings"),
         )
-        self.letters: dict[str, DeadLetterMessage] = {}
+        self.messages: dict[str, DeadLetterMessage] = {}
         self.redriven: list[tuple[str, str]] = []
         self.hidden: set[str] = set()
         self.failure: Exception | None = None
@@ -32,11 +32,11 @@ class FakeDeadLetters:
 
     def add(self, queue: str, body: str, sent_at: datetime = NOW, **fields: Any) -> DeadLetterMessage:
         """Let a message be in a dead-letter queue."""
-        number = len(self.letters) + 1
+        number = len(self.messages) + 1
         message_id = fields.pop("message_id", f"{number:08x}-7b3c-4e8d-9a60-1c2b3d4e5f60")
-        letter = DeadLetterMessage(self.queue(queue), message_id, body, sent_at, **{"receive_count": 1, **fields})
-        self.letters[message_id] = replace(letter, receipt=f"receipt of {message_id}")
-        return self.letters[message_id]
+        message = DeadLetterMessage(self.queue(queue), message_id, body, sent_at, **{"receive_count": 1, **fields})
+        self.messages[message_id] = replace(message, receipt=f"receipt of {message_id}")
+        return self.messages[message_id]
 
     def queues(self) -> Sequence[DeadLetterQueue]:
         return self._queues
@@ -44,24 +44,26 @@ class FakeDeadLetters:
     def count(self, queue: DeadLetterQueue) -> int:
         if self.failure:
             raise self.failure
-        return sum(letter.queue == queue for letter in self.letters.values())
+        return sum(message.queue == queue for message in self.messages.values())
 
     def receive(self, queue: DeadLetterQueue) -> list[DeadLetterMessage]:
-        visible = [each for each in self.letters.values() if each.queue == queue and each.message_id not in self.hidden]
-        self.hidden |= {letter.message_id for letter in visible[:PAGE]}
+        visible = [
+            each for each in self.messages.values() if each.queue == queue and each.message_id not in self.hidden
+        ]
+        self.hidden |= {message.message_id for message in visible[:PAGE]}
         return visible[:PAGE]
 
-    def put_back(self, letters: Collection[DeadLetterMessage]) -> None:
-        self.hidden -= {letter.message_id for letter in letters}
+    def put_back(self, messages: Collection[DeadLetterMessage]) -> None:
+        self.hidden -= {message.message_id for message in messages}
 
-    def redrive(self, letter: DeadLetterMessage) -> None:
-        if letter.queue.source_url is None:
-            raise PermanentError(f"{letter.queue.name} has no queue")
+    def redrive(self, message: DeadLetterMessage) -> None:
+        if message.queue.source_url is None:
+            raise PermanentError(f"{message.queue.name} has no queue")
         if self.failure:
             raise self.failure
-        self.redriven.append((letter.queue.name, letter.body))
-        self.drop(letter)
+        self.redriven.append((message.queue.name, message.body))
+        self.drop(message)
 
-    def drop(self, letter: DeadLetterMessage) -> None:
-        self.letters.pop(letter.message_id, None)
-        self.hidden.discard(letter.message_id)
+    def drop(self, message: DeadLetterMessage) -> None:
+        self.messages.pop(message.message_id, None)
+        self.hidden.discard(message.message_id)

@@ -39,7 +39,7 @@ def two_jobs(machines: int = 1) -> tuple[Story, DeniedTasks, str, str]:
     tasks = DeniedTasks()
     story = Story(tasks=tasks)
     story.tasks = tasks
-    job_ids = [story.submit(push(letter * 40)) for letter in "ab"]
+    job_ids = [story.submit(push(digit * 40)) for digit in "ab"]
     story.deliver()
     for number, job_id in enumerate(job_ids):
         story.run(job_id, machine(1 + number % machines))

@@ -57,13 +57,13 @@ def _print_listings(listings: "Sequence[QueueListing]", connection: "Connection"
     from relaunch_cli.views.dead_letters import render_messages
     from relaunch_cli.views.screen import print_note, print_result
 
-    messages = [message for listing in listings for message in listing.letters]
+    messages = [message for listing in listings for message in listing.messages]
     if messages:
         print_result(render_messages(messages, connection.deps.clock.now()))
     for listing in listings:
-        if listing.about > len(listing.letters):
+        if listing.about > len(listing.messages):
             print_note(
-                f"{listing.queue.name}: SQS returned {len(listing.letters)} of about {listing.about} messages: "
+                f"{listing.queue.name}: SQS returned {len(listing.messages)} of about {listing.about} messages: "
                 "run it again, or raise --limit"
             )
     if not messages and not any(listing.about for listing in listings):

@@ -1,4 +1,4 @@
-"""The only place that makes clients: the world of the functions and of the command, out of settings."""
+"""Creates the clients and dependencies of the functions and the command from settings."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ from relaunch.ports import DeadLetters, DecisionLog, Dependencies, RefreshDepend
 from relaunch.settings import Settings
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
-# Short enough that a hanging call leaves a function time for another try within its own time-out.
+# Short enough that a function can retry a hanging call within its time-out.
 _CLIENT_CONFIG = Config(
     connect_timeout=3,
     read_timeout=8,
@@ -49,14 +49,14 @@ class SystemClock:
 
 
 class LazyClient:
-    """Makes a client when it is first used: a function pays only for the services it calls (EC2 costs 65 ms)."""
+    """Creates a client when it is first used, which saves cold start time (65 ms for EC2)."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
         self._client: Any = None
 
     def __getattr__(self, name: str) -> Any:
-        """Hand every attribute on to the client."""
+        """Return the attribute of the client."""
         if self._client is None:
             self._client = self._make()
         return getattr(self._client, name)
@@ -64,12 +64,12 @@ class LazyClient:
 
 @cache
 def emf_metrics() -> EmfMetrics:
-    """Return where the functions' metrics go, made once per container."""
+    """Return the metrics of the functions, created once per execution environment."""
     return EmfMetrics()
 
 
 def with_metrics(handle: Handler) -> Handler:
-    """Write the metrics of each invocation of a handler, also of one that fails."""
+    """Flush the metrics after each invocation of a handler, also if it fails."""
 
     @wraps(handle)
     def run(*args: Any) -> Any:
@@ -83,7 +83,7 @@ def with_metrics(handle: Handler) -> Handler:
 
 @cache
 def function() -> FunctionDependencies:
-    """Return what this Lambda function is made of, made once per container from its environment."""
+    """Return the dependencies of this function, created once per execution environment."""
     settings = Settings.from_environment(os.environ)
     log = PowertoolsLog()
     clients = _Clients(boto3.Session())
@@ -97,8 +97,8 @@ def function() -> FunctionDependencies:
 
 @cache
 def refresh_dependencies() -> RefreshDependencies:
-    """Return what refreshing offerings needs, made once per container from the function's environment."""
-    # No other function needs these: they start without.
+    """Return the dependencies of refreshing offerings, created once per execution environment."""
+    # Imported here because other functions do not need them.
     from relaunch.adapters.aws.ec2.instance_type_offerings import Ec2InstanceTypeOfferings  # noqa: PLC0415
     from relaunch.adapters.aws.ec2.instance_types import Ec2InstanceTypes  # noqa: PLC0415
     from relaunch.adapters.aws.ec2.placement_scores import Ec2RegionScores  # noqa: PLC0415
@@ -128,16 +128,16 @@ def refresh_dependencies() -> RefreshDependencies:
 def make_dependencies(
     settings: Settings, session: boto3.Session | None = None, *, has_all_types: bool = False
 ) -> Dependencies:
-    """Return the world of the command: the same use cases with the caller's own credentials.
+    """Return the dependencies of the command, with the credentials of the caller.
 
-    With `has_all_types` the offerings are all those of the region, not those of the stack's capacity providers: a world
-    to plan in, where nothing can be launched.
+    With `has_all_types` the offerings are those of the region instead of those of the capacity providers of the stack:
+    for planning only.
     """
     clients, log = _Clients(session or boto3.Session()), SilentLog()
     deps = _make_dependencies(settings, clients, log)
     if not has_all_types:
         return deps
-    # The command alone plans for whole regions.
+    # Imported here because functions do not need them.
     from relaunch.adapters.aws.ec2.placement_scores import Ec2ZoneScores  # noqa: PLC0415
     from relaunch.adapters.offerings.regional import CurrentRegionalOfferings  # noqa: PLC0415
 
@@ -151,12 +151,12 @@ def make_dependencies(
 
 
 def make_dead_letters(outputs: Mapping[str, str], session: boto3.Session) -> DeadLetters:
-    """Return the dead-letter queues of a deployed stack, by its outputs."""
+    """Return the dead-letter queues of a deployed stack from its outputs."""
     return SqsDeadLetters(_Clients(session).lazy("sqs"), find_queues(outputs))
 
 
 class _Clients:
-    """One lazy client per service, in the session's region unless another one is named."""
+    """One lazy client per service, in the region of the session unless another one is given."""
 
     def __init__(self, session: boto3.Session) -> None:
         self._session = session

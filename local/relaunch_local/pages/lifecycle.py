@@ -20,60 +20,60 @@ from relaunch.core.jobs.job import (
     WaitReason,
 )
 from relaunch.core.lifecycle.events import JobEvent
-from relaunch.core.lifecycle.table import TABLE, Row
+from relaunch.core.lifecycle.table import TABLE, Row, always
 
 _STATES = {
-    JobState.WAITING: "nothing runs; `relaunch explain` says what it waits for",
-    JobState.LAUNCHING: "an offering is chosen: its launch is under way, or its task has not started yet",
+    JobState.WAITING: "nothing runs; `relaunch explain` shows what it waits for",
+    JobState.LAUNCHING: "an offering is selected: its launch is in progress, or its task has not started yet",
     JobState.RUNNING: "its task runs",
-    JobState.STOPPING: "its task is on its way out, because of us or by itself",
-    JobState.SUCCEEDED: "the program ended with 0, and not because it was stopped",
+    JobState.STOPPING: "its task is stopping, on request or by itself",
+    JobState.SUCCEEDED: "the program exited with 0, and not because it was stopped",
     JobState.FAILED: "it cannot be launched, failed too often, or was interrupted for too long",
-    JobState.CANCELLED: "somebody ended it",
+    JobState.CANCELLED: "it was cancelled",
     JobState.TIMED_OUT: "its deadline has passed, or its tasks have run for `max_runtime`",
 }
 
 _WAITS = {
     WaitReason.LAUNCH: "its launch request is in the attempts queue",
     WaitReason.IMAGE: "its commit's image is not in ECR yet",
-    WaitReason.SLOT: "as many jobs of its definition, or of the stack, run as may",
-    WaitReason.CAPACITY: "every offering that satisfies it failed or was interrupted lately",
-    WaitReason.PRICE: "every offering that satisfies it is too dear right now",
-    WaitReason.BACKOFF: "its program failed, and is tried again after a pause",
+    WaitReason.SLOT: "the limit on running jobs of its definition, or of the stack, is reached",
+    WaitReason.CAPACITY: "every offering that satisfies it failed or was interrupted recently",
+    WaitReason.PRICE: "every offering that satisfies it currently exceeds its maximum price",
+    WaitReason.BACKOFF: "its program failed, and is launched again after a delay",
 }
 
-_TRIES = {
-    PlacementState.PENDING: "its parameters are saved; RunTask may have been sent, and sending it again is harmless",
+_PLACEMENTS = {
+    PlacementState.PENDING: "its parameters are saved; RunTask may have been sent, and may be sent again",
     PlacementState.PLACED: "it has a task",
     PlacementState.CLOSED: "its task has stopped, or it never had one",
 }
 
 _EFFECTS = {
     StopTask: "StopTask for one task",
-    RequestLaunch: "a message in the attempts queue, perhaps delayed",
-    RememberCapacity: "let every job avoid an offering for a while",
-    AdmitWaiting: "ask for the launch of whoever waits longest for the slot that became free",
+    RequestLaunch: "a message in the attempts queue, with an optional delay",
+    RememberCapacity: "all jobs avoid an offering for some time",
+    AdmitWaiting: "request the launch of the job that has waited longest for the free slot",
 }
 
 _HEAD = """\
-# The life of a job
+# The lifecycle of a job
 
 <!-- Written by `python -m relaunch_local.pages.lifecycle docs/lifecycle.md` from relaunch.core.lifecycle.table. -->
 
-Everything that can happen to a job is a row of one table, `relaunch.core.lifecycle.table.TABLE`. The code runs the
-first row that matches state, event and guard; an event without a row changes nothing, and the log says so. Attempts
-have no state of their own: an attempt is its task, and the job's state says how far that has come.
+Every transition of a job is a row of one table, `relaunch.core.lifecycle.table.TABLE`. The code runs the first row
+that matches state, event and guard; an event without a row changes nothing and is logged. Attempts have no state of
+their own: the state of the job is that of its current attempt.
 """
 
 _ALWAYS = """\
-## What always holds
+## Invariants
 
-- A job that is not over has a `wake_at`: should every event get lost, `reconcile` looks at it then.
-- A placement try is frozen only when the task before it has stopped, or never was: at most one task of a job lives.
+- An open job has a `wake_at`: if all events are lost, `reconcile` checks the job at that time.
+- A placement is created only when the previous one has no task that may run: a job has at most one running task.
 - The intent to stop a task is saved before StopTask is called.
-- An attempt's number is used up by a task that started, or was lost from sight, and by nothing else.
-- A slot is taken with the first launch and given back with the end, also across interruptions.
-- What is still to be done after a save is saved with it, and each of these effects may be done twice:
+- Only a task that started, or that ECS no longer knows, uses up the number of its attempt.
+- A slot is taken with the first launch, kept across interruptions, and released at the end.
+- The effects of a decision are saved with it, and each of them is idempotent:
 """
 
 
@@ -87,7 +87,7 @@ def _lines() -> Iterator[str]:
     yield from _diagram()
     yield from _section("States", ("state", "means"), _STATES.items())
     yield from _section("What a WAITING job waits for", ("reason", "because"), _WAITS.items())
-    yield from _section("Placement tries of an attempt", ("state", "means"), _TRIES.items())
+    yield from _section("Placements of an attempt", ("state", "means"), _PLACEMENTS.items())
     events = ((_words(event), _first_line(event)) for event in get_args(JobEvent))
     yield from _section("Events", ("event", "says"), events)
     heads = ("in", "on", "when", "what happens", "leads to")
@@ -128,7 +128,7 @@ def _cells(row: Row) -> tuple[str, ...]:
     return (
         "any state" if everywhere else _names(row.states),
         _words(row.event),
-        _first_line(row.guard).removeprefix("Hold").strip(" .") or "always",
+        "always" if row.guard is always else _first_line(row.guard).removeprefix("Return whether ").rstrip("."),
         _first_line(row.action),
         _names(row.targets) or "stays",
     )

@@ -73,7 +73,7 @@ def test_an_unknown_job_cannot_be_cancelled():
     assert cancel_job("gone", "not needed", Story().deps) is None
 
 
-def frozen(*, is_placed: bool) -> tuple[Story, str]:
+def launching(*, is_placed: bool) -> tuple[Story, str]:
     story = Story()
     story.tasks.outcomes.append(LaunchUncertain("no answer"))
     story.tasks.places_uncertain = is_placed
@@ -83,7 +83,7 @@ def frozen(*, is_placed: bool) -> tuple[Story, str]:
 
 
 def test_a_task_that_turns_out_to_exist_is_found_and_stopped():
-    story, job_id = frozen(is_placed=True)
+    story, job_id = launching(is_placed=True)
 
     cancel_job(job_id, "not needed", story.deps)
     story.settle()
@@ -96,7 +96,7 @@ def test_a_task_that_turns_out_to_exist_is_found_and_stopped():
 
 
 def test_a_task_that_was_never_made_is_waited_for_as_long_as_ecs_may_take_to_list_it():
-    story, job_id = frozen(is_placed=False)
+    story, job_id = launching(is_placed=False)
     story.clock.advance(20 * MINUTE)
     cancel_job(job_id, "not needed", story.deps)
 
@@ -113,7 +113,7 @@ def test_a_task_that_was_never_made_is_waited_for_as_long_as_ecs_may_take_to_lis
 
 
 def test_a_second_cancel_does_not_put_the_end_off():
-    story, job_id = frozen(is_placed=False)
+    story, job_id = launching(is_placed=False)
     cancel_job(job_id, "not needed", story.deps)
     story.clock.advance(3 * MINUTE)
 

@@ -34,7 +34,7 @@ def test_all_queues_are_listed_oldest_message_first_and_nothing_stays_hidden(dea
         dead.add("intake", f"message {number}", NOW - timedelta(minutes=number))
     dead.add("warnings", "a warning")
 
-    listings = {each.queue.name: [letter.body for letter in each.letters] for each in list_dead_letters(dead)}
+    listings = {each.queue.name: [message.body for message in each.messages] for each in list_dead_letters(dead)}
 
     assert listings["intake"] == [f"message {number}" for number in (4, 3, 2, 1, 0)]
     assert (listings["warnings"], listings["reconcile"]) == (["a warning"], [])
@@ -47,7 +47,7 @@ def test_a_listing_goes_no_further_than_its_limit_and_knows_how_many_there_are(d
 
     (listing,) = list_dead_letters(dead, "intake", limit=2)
 
-    assert (len(listing.letters), listing.about) == (2, 5)
+    assert (len(listing.messages), listing.about) == (2, 5)
 
 
 def test_what_is_in_all_queues_is_one_value_of_one_metric(dead):
@@ -104,7 +104,7 @@ def test_a_redriven_message_leaves_the_others_in_place(dead):
     redrive_dead_letter(wanted.message_id, dead)
 
     assert dead.redriven == [("intake", "goes")]
-    assert [letter.body for letter in dead.letters.values()] == ["stays"]
+    assert [message.body for message in dead.messages.values()] == ["stays"]
     assert dead.hidden == set()
 
 
@@ -114,7 +114,7 @@ def test_a_message_of_a_function_without_a_queue_is_not_redriven_and_stays(dead)
     with pytest.raises(NoSourceQueueError):
         redrive_dead_letter(wanted.message_id, dead)
 
-    assert (len(dead.letters), dead.hidden) == (1, set())
+    assert (len(dead.messages), dead.hidden) == (1, set())
 
 
 def test_all_are_redriven_but_what_has_no_queue_to_go_to(dead):
@@ -131,12 +131,12 @@ def test_all_are_redriven_but_what_has_no_queue_to_go_to(dead):
 
 
 class FailingAgain(FakeDeadLetters):
-    """Every redriven message is poison and is back at once, as a new message."""
+    """Every redriven message fails again and is back at once, as a new message."""
 
-    def redrive(self, letter: DeadLetterMessage) -> None:
-        super().redrive(letter)
+    def redrive(self, message: DeadLetterMessage) -> None:
+        super().redrive(message)
         number = len(self.redriven)
-        self.add(letter.queue.name, letter.body, NOW + timedelta(seconds=1), message_id=f"{number:08x}-again")
+        self.add(message.queue.name, message.body, NOW + timedelta(seconds=1), message_id=f"{number:08x}-again")
 
 
 def test_messages_that_fail_again_are_not_redriven_for_ever():
@@ -147,7 +147,7 @@ def test_messages_that_fail_again_are_not_redriven_for_ever():
     redrive_all(dead, "intake", NOW, lambda _letter: None)
 
     assert len(dead.redriven) == 3
-    assert (len(dead.letters), dead.hidden) == (3, set())
+    assert (len(dead.messages), dead.hidden) == (3, set())
 
 
 def test_a_message_that_could_not_be_sent_stays(dead):
@@ -157,7 +157,7 @@ def test_a_message_that_could_not_be_sent_stays(dead):
     with pytest.raises(TransientError):
         redrive_all(dead, "", NOW, lambda _letter: None)
 
-    assert len(dead.letters) == 1
+    assert len(dead.messages) == 1
 
 
 def test_a_dropped_message_is_gone_and_only_that_one(dead):
@@ -166,6 +166,6 @@ def test_a_dropped_message_is_gone_and_only_that_one(dead):
 
     drop_dead_letter(wanted, dead)
 
-    assert [letter.body for letter in dead.letters.values()] == ["stays"]
+    assert [message.body for message in dead.messages.values()] == ["stays"]
     with pytest.raises(UnknownDeadLetterError):
         drop_dead_letter(wanted, dead)

@@ -255,7 +255,7 @@ def test_two_launch_requests_at_once_launch_once():
     assert len(story.tasks.requests) == 1
 
 
-def test_a_try_that_was_frozen_and_never_sent_is_sent_when_it_is_due():
+def test_a_pending_placement_that_was_never_sent_is_sent_when_it_is_due():
     story, job_id = launching(RuntimeError("killed"))
     with pytest.raises(RuntimeError):
         story.deliver()
@@ -269,7 +269,7 @@ def test_a_try_that_was_frozen_and_never_sent_is_sent_when_it_is_due():
     assert len(set(tokens(story))) == 1
 
 
-def test_a_try_frozen_for_too_long_is_never_sent_but_looked_for_and_closed():
+def test_an_expired_placement_is_never_sent_but_looked_for_and_closed():
     story, job_id = launching(NO_ANSWER)
     story.deliver()
 
@@ -289,7 +289,7 @@ def test_a_try_frozen_for_too_long_is_never_sent_but_looked_for_and_closed():
     assert len(set(tokens(story))) == 2
 
 
-def test_a_try_frozen_for_too_long_whose_task_is_there_is_taken_up():
+def test_an_expired_placement_whose_task_exists_gets_it():
     story, job_id = launching(NO_ANSWER)
     story.tasks.places_uncertain = True
     story.deliver()
@@ -317,9 +317,9 @@ def test_a_task_made_by_an_answer_that_came_too_late_is_stopped():
     story.deliver()
 
     assert story.attempt(job_id).placement.number == 2
-    (stray,) = set(story.tasks.tasks) - {story.arn(job_id)}
-    assert [arn for arn, _ in story.tasks.stops] == [stray]
-    assert "stray task" in story.jobs.events_of(job_id)
+    (orphan,) = set(story.tasks.tasks) - {story.arn(job_id)}
+    assert [arn for arn, _ in story.tasks.stops] == [orphan]
+    assert "orphaned task" in story.jobs.events_of(job_id)
 
 
 def test_a_launch_that_somebody_else_was_faster_with_is_left_to_them():
@@ -341,7 +341,7 @@ def test_a_launch_that_somebody_else_was_faster_with_is_left_to_them():
     assert len(story.tasks.requests) == 1
 
 
-def test_a_launch_that_lost_a_race_to_other_news_begins_again():
+def test_a_launch_that_lost_a_race_to_another_event_begins_again():
     story = Story()
     job_id = story.submit()
     story.jobs.fail_next(StaleWriteError("somebody noted something"))

@@ -66,7 +66,7 @@ def test_the_same_share_is_sent_again_when_an_answer_got_lost():
     job_id = story.submit()
 
     story.deliver()
-    # Prices have changed since: what was frozen is sent all the same.
+    # Prices have changed since: the placement is sent unchanged.
     story.offerings.available = (make_offering(T4, price_usd_per_hour=0.01),)
     story.settle()
 

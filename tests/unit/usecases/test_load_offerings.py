@@ -74,7 +74,7 @@ def test_memory_and_offerings_are_those_of_now() -> None:
     assert available.limits == deps.limits.selection
 
 
-def test_spot_offerings_of_the_types_asked_about_get_the_odds_of_their_zones() -> None:
+def test_spot_offerings_of_the_types_asked_about_get_the_scores_of_their_zones() -> None:
     offerings = (
         make_offering("g5.xlarge", zone="us-east-1a"),
         make_offering("g6.xlarge", zone="us-east-1b"),
@@ -82,12 +82,12 @@ def test_spot_offerings_of_the_types_asked_about_get_the_odds_of_their_zones() -
         make_offering("g4dn.xlarge", zone="us-east-1a"),
         make_offering("g5.xlarge", PurchaseOption.ON_DEMAND, zone="us-east-1a"),
     )
-    odds = FakePlacementScores({"us-east-1a": 2, "us-east-1b": 8})
+    scores = FakePlacementScores({"us-east-1a": 2, "us-east-1b": 8})
 
-    rated = with_placement_scores(offerings, odds, {"g5.xlarge", "g6.xlarge"})
+    rated = with_placement_scores(offerings, scores, {"g5.xlarge", "g6.xlarge"})
 
     assert [offering.placement_score for offering in rated] == [2, 8, None, None, None]
-    assert odds.asked == [{"g5.xlarge", "g6.xlarge"}]
+    assert scores.asked == [{"g5.xlarge", "g6.xlarge"}]
 
 
 def test_disks_cost_what_the_region_asks_for_them_where_that_is_known() -> None:

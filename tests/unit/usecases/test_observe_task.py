@@ -53,7 +53,7 @@ def test_a_machine_that_is_gone_already_keeps_nothing_back():
     assert story.attempt(job_id).instance_id is None
 
 
-def test_a_machine_that_cannot_be_looked_up_now_keeps_no_news_back_and_the_next_event_asks_again():
+def test_a_machine_that_cannot_be_looked_up_delays_no_observation_and_the_next_event_asks_again():
     story = Story()
     job_id = story.submit()
     story.deliver()

@@ -156,7 +156,7 @@ def test_a_task_that_is_known_again_is_not_lost():
     assert story.attempt(job_id).missing_since is None
 
 
-def test_a_running_task_without_news_is_looked_at_and_left_alone():
+def test_a_running_task_without_a_change_is_looked_at_and_left_alone():
     story = Story()
     job_id = story.launch()
     entries = story.jobs.events_of(job_id)

@@ -37,9 +37,9 @@ OLD = (
 
 @dataclass
 class FakeAws:
-    """Implements the sources of instance types, zones, list prices, quotas and odds; `failures` by name of a method.
+    """Implements the sources of instance types, zones, list prices, quotas and scores; `failures` by name of a method.
 
-    `refused` are numbers of vCPU that EC2 does not tell the odds of.
+    `refused` are numbers of vCPUs without a spot placement score.
     """
 
     described: dict[str, InstanceType] = field(default_factory=lambda: {"g5.xlarge": G5, "g9.xlarge": NEW})
@@ -177,7 +177,7 @@ def test_each_spot_type_is_asked_about_with_its_family_and_for_its_own_size() ->
         pytest.param("x9.xlarge", id="a mistyped one"),
     ],
 )
-def test_of_a_type_that_ec2_has_no_odds_of_nothing_is_asked(name: str) -> None:
+def test_of_a_type_that_ec2_has_no_score_of_nothing_is_asked(name: str) -> None:
     region = Region(OLD, name)
 
     assert region.refresh()["placement scores"] == "refreshed"
@@ -185,7 +185,7 @@ def test_of_a_type_that_ec2_has_no_odds_of_nothing_is_asked(name: str) -> None:
     assert region.stored.placement_scores == {}
 
 
-def test_odds_that_ec2_does_not_tell_are_not_known() -> None:
+def test_scores_that_ec2_does_not_return_are_not_known() -> None:
     region = Region(OLD)
     region.aws.scores = {4: None}
 
@@ -193,7 +193,7 @@ def test_odds_that_ec2_does_not_tell_are_not_known() -> None:
     assert region.stored.placement_scores == {}
 
 
-def test_a_question_that_ec2_refuses_hides_no_other_types_odds() -> None:
+def test_a_question_that_ec2_refuses_hides_no_other_types_score() -> None:
     region = Region(OLD, "g5.xlarge", "g5.48xlarge")
     region.aws.refused = {192}
 
@@ -203,7 +203,7 @@ def test_a_question_that_ec2_refuses_hides_no_other_types_odds() -> None:
     assert ("placement-score-refused", refusal) in region.log.lines
 
 
-def test_where_ec2_refuses_every_question_the_odds_keep_their_age_and_nothing_is_tried_again() -> None:
+def test_where_ec2_refuses_every_question_the_scores_keep_their_age_and_nothing_is_tried_again() -> None:
     region = Region(OLD)
     region.aws.refused = {4}
 
@@ -221,7 +221,7 @@ def test_where_ec2_refuses_every_question_the_odds_keep_their_age_and_nothing_is
         pytest.param("gp3_price", SnapshotPart.DISK_PRICE, id="the disk price"),
         pytest.param("spot_prices", SnapshotPart.SPOT_PRICES, id="spot prices"),
         pytest.param("vcpu_quotas", SnapshotPart.QUOTAS, id="quotas"),
-        pytest.param("region_score", SnapshotPart.PLACEMENT_SCORES, id="odds"),
+        pytest.param("region_score", SnapshotPart.PLACEMENT_SCORES, id="placement-score"),
     ],
 )
 def test_a_part_that_cannot_be_had_keeps_its_content_and_its_age_and_the_others_are_refreshed(
@@ -266,7 +266,7 @@ def test_what_was_had_a_moment_ago_is_not_asked_for_again_when_lambda_tries_agai
         (timedelta(hours=23), {part.label for part in SnapshotPart}),
     ],
 )
-def test_odds_and_quotas_are_asked_for_again_every_hour_and_everything_every_day(
+def test_scores_and_quotas_are_asked_for_again_every_hour_and_everything_every_day(
     age: timedelta, refreshed: set[str]
 ) -> None:
     region = Region()

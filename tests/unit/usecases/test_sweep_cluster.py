@@ -108,7 +108,7 @@ def test_a_task_of_a_job_that_is_over_is_stopped(story, metrics):
 
     assert stops(story) == [STRAY]
     assert story.job(job_id).state is JobState.SUCCEEDED
-    assert story.jobs.events_of(job_id)[-1] == "stray task"
+    assert story.jobs.events_of(job_id)[-1] == "orphaned task"
     assert metrics.values(Metric.ORPHANED_TASKS) == [1]
 
 
@@ -137,7 +137,7 @@ def test_a_live_task_of_a_waiting_job_is_stopped(story):
 
 
 def test_a_task_whose_answer_was_never_saved_becomes_the_current_one(story):
-    """RunTask took effect and its answer was lost: the job's record holds the frozen try, and no task."""
+    """RunTask took effect and its response was lost: the job has a pending placement without a task."""
     job_id = story.submit()
     story.tasks.places_uncertain = True
     story.tasks.outcomes.append(LaunchUncertain("no answer to RunTask"))
@@ -177,7 +177,7 @@ def test_a_task_that_has_just_been_made_is_left_to_its_events(story):
     assert stops(story) == []
 
 
-def test_a_stray_that_ends_meanwhile_is_not_stopped(story, tasks):
+def test_an_orphan_that_ends_meanwhile_is_not_stopped(story, tasks):
     job_id = story.launch()
     let_live(story, f"{job_id}/1")
     story.clock.advance(GRACE)
@@ -212,7 +212,7 @@ def test_what_was_seen_before_the_job_went_on_stops_nothing_that_is_current(stor
 
 
 def test_a_job_that_goes_on_between_looking_and_saving_is_looked_at_again(story, tasks):
-    """Somebody else saves the job while the stray is decided on."""
+    """Somebody else saves the job while the orphan is decided on."""
     job_id = story.launch()
     let_live(story, f"{job_id}/1")
     story.clock.advance(GRACE)
@@ -222,7 +222,7 @@ def test_a_job_that_goes_on_between_looking_and_saving_is_looked_at_again(story,
     def load_then_change(wanted):
         job = load_job(wanted)
         loads.append(wanted)
-        if len(loads) == 2:  # the second look at the stray
+        if len(loads) == 2:  # the second look at the orphan
             story.jobs.load_job = load_job
             cancel_job(job_id, "a typo", story.deps)
         return job
@@ -350,7 +350,7 @@ def test_a_cluster_that_cannot_be_listed_is_left_to_the_next_sweep(story, tasks,
     assert metrics.recorded == []
 
 
-def test_a_stray_that_nobody_told_of_is_found_and_paid_for_no_longer(story):
+def test_an_orphan_that_nobody_told_of_is_found_and_paid_for_no_longer(story):
     """The whole story: an answer of RunTask that came when the try was closed long ago, and whose events got lost."""
     job_id = story.submit()
     story.tasks.places_uncertain = True

@@ -10,8 +10,8 @@ from relaunch_cli.views.json_output.values import JsonObject, json_time
 def listings_json(listings: Sequence[QueueListing]) -> JsonObject:
     """Return the document of `list`."""
     return {
-        "queues": [{"queue": each.queue.name, "about": each.about, "seen": len(each.letters)} for each in listings],
-        "messages": [message_json(message) for each in listings for message in each.letters],
+        "queues": [{"queue": each.queue.name, "about": each.about, "seen": len(each.messages)} for each in listings],
+        "messages": [message_json(message) for each in listings for message in each.messages],
     }
 
 

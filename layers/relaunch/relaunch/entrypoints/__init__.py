@@ -1,5 +1,5 @@
-"""What each function does with what it is called with: one module per queue, schedule and interface.
+"""Entry points of the functions: one module per queue, schedule and interface.
 
-functions/ and the simulation call the same. Imports adapters, use cases, ports and the core; each module only what its
-function needs, for a cold start pays for every import.
+functions/ and the simulation call them. Imports adapters, use cases, ports and the core; each module only what its
+function needs, because every import delays a cold start.
 """

@@ -1,4 +1,4 @@
-"""The queue `attempts`: jobs to be launched."""
+"""The queue `attempts`: launch requests."""
 
 from relaunch.adapters.aws.sqs.launch_queue import parse_launch_request
 from relaunch.ports import LaunchDependencies
@@ -6,10 +6,10 @@ from relaunch.usecases.launch_attempt import launch_attempt
 
 
 def handle_message(body: str, deps: LaunchDependencies) -> None:
-    """Launch the job that a message names.
+    """Launch the job of a message.
 
     Raises:
-        PermanentError: the message cannot be read.
-        TransientError: something failed for now.
+        PermanentError: the message is invalid.
+        TransientError: a temporary error.
     """
     launch_attempt(parse_launch_request(body), deps)

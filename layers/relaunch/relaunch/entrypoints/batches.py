@@ -1,4 +1,4 @@
-"""A batch of messages of a queue, each handled by the entry point of that queue."""
+"""Batches of messages, each handled by the entry point of its queue."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,10 +19,10 @@ def handle_batch(
     context: LambdaContext,
     function: FunctionDependencies,
 ) -> PartialItemFailureResponse:
-    """Handle every message of a batch, counting those that fail under the name of the queue.
+    """Handle every message of a batch, and count failures by queue.
 
     Raises:
-        PermanentError: the event is no batch of messages.
+        PermanentError: the event is not a batch of messages.
     """
     deps = function.deps
 

@@ -1,4 +1,4 @@
-"""What a Lambda function is made of besides its code."""
+"""Dependencies of a Lambda function."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from relaunch.ports import DeadLetters, Dependencies
 
 @dataclass(frozen=True)
 class FunctionDependencies:
-    """The ports, the function's own dead-letter queue, and the dead-letter queues whose messages it counts."""
+    """The ports, the dead-letter queue of the function, and the dead-letter queues whose messages it counts."""
 
     deps: Dependencies
     dead_letters: DeadLetterSender

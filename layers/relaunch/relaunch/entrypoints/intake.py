@@ -1,4 +1,4 @@
-"""The queue `intake`: GitHub deliveries, uploads and image pushes that may start jobs."""
+"""The queue `intake`: GitHub deliveries, uploads and image pushes."""
 
 from relaunch.adapters.messages.intake import parse_intake_message
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
@@ -11,8 +11,8 @@ def handle_message(body: str, deps: SubmitDependencies) -> None:
     """Submit the jobs that the events of a message start.
 
     Raises:
-        PermanentError: the message cannot be read, or a definition cannot take its event.
-        TransientError: something failed for now.
+        PermanentError: the message is invalid, or a job cannot be created.
+        TransientError: a temporary error.
     """
     for event in parse_intake_message(body):
         if isinstance(event, IgnoredEvent):

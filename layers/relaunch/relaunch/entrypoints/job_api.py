@@ -1,4 +1,4 @@
-"""The requests to `job_api`: submit, show, cancel (docs/job_api.schema.json)."""
+"""The requests of `job_api`: submit, show, cancel (docs/job_api.schema.json)."""
 
 from typing import Any
 
@@ -15,12 +15,12 @@ class UnknownJobError(PermanentError):
 
 
 def answer_request(event: object, request_id: str, deps: SubmitDependencies) -> dict[str, Any]:
-    """Answer one request: `{"job": …}`, or `{"error": {"code", "message"}}` when trying again cannot help.
+    """Return the response to a request: `{"job": …}`, or `{"error": {"code", "message"}}` for a permanent error.
 
-    `request_id` is Lambda's: an asynchronous call that Lambda repeats has the same one, and so finds the same job.
+    `request_id` is the request id of Lambda: a retry of an asynchronous call has the same id and returns the same job.
 
     Raises:
-        TransientError: something failed for now; the call is worth repeating.
+        TransientError: a temporary error; the call may be retried.
     """
     try:
         request = parse_request(event)

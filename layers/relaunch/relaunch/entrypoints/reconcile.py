@@ -1,4 +1,4 @@
-"""The schedule of every minute: jobs that are due, the whole cluster, dead letters, derived revisions."""
+"""The schedule of every minute: due jobs, the cluster, dead-letter queues and derived revisions."""
 
 from collections.abc import Callable
 
@@ -8,12 +8,12 @@ from relaunch.usecases.dead_letters import measure_dead_letters
 from relaunch.usecases.reconcile_jobs import reconcile_jobs
 from relaunch.usecases.sweep_cluster import is_sweep_due, sweep_cluster
 
-# Enough for the last job's calls to finish; what is left stays due and comes with the next call.
+# Enough for the calls of the last job; the remaining jobs stay due for the next invocation.
 _SPARE_MILLISECONDS = 10_000
 
 
 def reconcile(function: FunctionDependencies, remaining_milliseconds: Callable[[], int]) -> dict[str, int]:
-    """Look at due jobs while there is time, then sweep the cluster, then clean up; return how many of each."""
+    """Reconcile due jobs while there is time, then sweep the cluster and clean up; return the numbers."""
     deps = function.deps
     is_sweeping = is_sweep_due(deps.clock.now())
 

@@ -1,4 +1,4 @@
-"""The queue `task-changes`: task state changes of ECS."""
+"""The queue `task-changes`: ECS task state changes."""
 
 from relaunch.adapters.aws.ecs.events import parse_ecs_event
 from relaunch.adapters.messages.body import load_message
@@ -7,11 +7,11 @@ from relaunch.usecases.observe_task import observe_task
 
 
 def handle_message(body: str, deps: JobDependencies) -> None:
-    """Carry a task state change into its job; events of other kinds are ignored.
+    """Apply a task state change to its job; other events are ignored.
 
     Raises:
-        PermanentError: the message cannot be read.
-        TransientError: something failed for now.
+        PermanentError: the message is invalid.
+        TransientError: a temporary error.
     """
     observation = parse_ecs_event(load_message(body))
     if observation is not None:

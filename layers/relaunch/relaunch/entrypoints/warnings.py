@@ -1,4 +1,4 @@
-"""The queue `warnings`: spot interruption warnings, rebalance recommendations and instance state changes of EC2."""
+"""The queue `warnings`: EC2 spot interruption warnings, rebalance recommendations and instance state changes."""
 
 from relaunch.adapters.aws.ec2.events import parse_ec2_event
 from relaunch.adapters.messages.body import load_message
@@ -7,11 +7,11 @@ from relaunch.usecases.observe_capacity import observe_capacity
 
 
 def handle_message(body: str, deps: JobDependencies) -> None:
-    """Carry an event of EC2 into the jobs on its instance; events of other kinds are ignored.
+    """Apply an EC2 event to the jobs on its instance; other events are ignored.
 
     Raises:
-        PermanentError: the message cannot be read.
-        TransientError: something failed for now.
+        PermanentError: the message is invalid.
+        TransientError: a temporary error.
     """
     event = parse_ec2_event(load_message(body))
     if event is not None:

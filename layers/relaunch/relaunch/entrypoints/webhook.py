@@ -1,4 +1,4 @@
-"""The function URL: GitHub deliveries are verified, queued and answered. Standard library only, for cold starts."""
+"""The function URL for GitHub deliveries. Imports the standard library only, for short cold starts."""
 
 import json
 from collections.abc import Callable
@@ -15,7 +15,7 @@ def handle_request(
     write_line: Callable[[str], object],
     received_at: str,
 ) -> dict[str, object]:
-    """Answer one request; 503 when it cannot be verified or queued, so that GitHub records a failed delivery."""
+    """Return the response to a request; 503 if it cannot be verified or queued, which GitHub records as failed."""
     request = Request(event)
     try:
         answer = receive(request, has_signed, enqueue, received_at)

@@ -1,4 +1,4 @@
-"""What the use cases need of the outside: protocols, one file per outside party. Imports the core only."""
+"""Ports of the use cases: protocols and their data, one file per service. Imports the core only."""
 
 from relaunch.ports.checkpoints import CheckpointSource
 from relaunch.ports.dependencies import (

@@ -1,4 +1,4 @@
-"""What use cases depend on: each reads no more than the dataclass that its signature names."""
+"""Dependencies of the use cases; each use case takes the narrowest dataclass that it needs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ class _Observed:
 
 @dataclass(frozen=True, kw_only=True)
 class JobDependencies(_Observed):
-    """What carrying an event into a job needs: its state, and where its effects go."""
+    """Dependencies of advancing a job."""
 
     jobs: JobStore
     tasks: TaskTarget
@@ -38,14 +38,14 @@ class JobDependencies(_Observed):
 
 @dataclass(frozen=True, kw_only=True)
 class ReconcileDependencies(JobDependencies):
-    """What looking at due jobs needs."""
+    """Dependencies of reconciling due jobs."""
 
     images: ImageSource
 
 
 @dataclass(frozen=True, kw_only=True)
 class MaintenanceDependencies(_Observed):
-    """What cleaning derived revisions needs."""
+    """Dependencies of cleaning derived revisions."""
 
     jobs: JobStore
     registry: RevisionRegistry
@@ -54,7 +54,7 @@ class MaintenanceDependencies(_Observed):
 
 @dataclass(frozen=True, kw_only=True)
 class OfferingDependencies(_Observed):
-    """What a selection depends on besides the job."""
+    """Dependencies of loading offerings."""
 
     jobs: JobStore
     capacity: CapacityStore
@@ -64,14 +64,14 @@ class OfferingDependencies(_Observed):
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchDependencies(JobDependencies, OfferingDependencies, MaintenanceDependencies):
-    """What launching a job needs."""
+    """Dependencies of launching a job."""
 
     checkpoints: CheckpointSource
 
 
 @dataclass(frozen=True, kw_only=True)
 class SubmitDependencies(JobDependencies):
-    """What accepting a job needs."""
+    """Dependencies of submitting jobs."""
 
     definitions: DefinitionStore
     events: EventStore
@@ -81,7 +81,7 @@ class SubmitDependencies(JobDependencies):
 
 @dataclass(frozen=True, kw_only=True)
 class PlanDependencies(OfferingDependencies):
-    """What planning needs; `zone_scores` is there where every type of a region is on offer: in the command alone."""
+    """Dependencies of planning; `zone_scores` is set by the command only, which plans for whole regions."""
 
     definitions: DefinitionStore
     revisions: RevisionSource
@@ -91,14 +91,14 @@ class PlanDependencies(OfferingDependencies):
 
 @dataclass(frozen=True, kw_only=True)
 class Dependencies(ReconcileDependencies, LaunchDependencies, SubmitDependencies, PlanDependencies):
-    """Everything that the functions and the command need; made in bootstrap, or by a test from fakes."""
+    """Dependencies of the functions and the command, except those of refreshing offerings."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RefreshDependencies(_Observed):
-    """What refreshing the offerings of a region needs.
+    """Dependencies of refreshing the offerings of a region.
 
-    `catalogue` has the instance types that are bundled; `spot_types` are those of the stack's spot capacity providers.
+    `catalogue` has the bundled instance types; `spot_types` are those of the spot capacity providers of the stack.
     """
 
     region: str

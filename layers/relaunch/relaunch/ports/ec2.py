@@ -8,10 +8,10 @@ from relaunch.core.offerings.instance_types import InstanceType
 
 
 class InstanceTypeSource(Protocol):
-    """What EC2 says of instance types."""
+    """Instance types described by EC2."""
 
     def instance_types(self) -> Mapping[str, InstanceType]:
-        """Return the region's types with accelerators; one that cannot be read is left out.
+        """Return the types of the region with accelerators, except those that cannot be parsed.
 
         Raises:
             TransientError: throttled or unreachable.
@@ -20,10 +20,10 @@ class InstanceTypeSource(Protocol):
 
 
 class ZoneSource(Protocol):
-    """Where EC2 offers instance types."""
+    """Zones in which EC2 offers instance types."""
 
     def zones(self, instance_types: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
-        """Return the region's zones by type, of those of the types that it offers.
+        """Return the zones of the region by type, for the types that it offers.
 
         Raises:
             TransientError: throttled or unreachable.
@@ -35,7 +35,7 @@ class SpotPriceSource(Protocol):
     """Current spot prices."""
 
     def spot_prices(self, instance_types: Iterable[str]) -> Mapping[tuple[str, str], tuple[float, datetime]]:
-        """Return (type, zone) → (USD per hour, since when), for Linux.
+        """Return (type, zone) → (USD per hour, effective since), for Linux.
 
         Raises:
             TransientError: throttled or unreachable.
@@ -44,24 +44,24 @@ class SpotPriceSource(Protocol):
 
 
 class ZoneScoreSource(Protocol):
-    """EC2's odds of spot machines, zone by zone, as the command asks for them."""
+    """Spot placement scores by zone."""
 
     def zone_scores(self, instance_types: Iterable[str]) -> Mapping[str, int]:
-        """Return zone → odds, 1 (hardly) to 10 (very likely), that one of these types can be launched there on spot.
+        """Return the spot placement score, 1 to 10, of these types by zone.
 
-        What is not known is not there: no error is raised.
+        Zones without a score are missing; errors are not raised.
         """
         ...
 
 
 class RegionScoreSource(Protocol):
-    """EC2's odds of spot machines in the whole region."""
+    """Spot placement scores of the region."""
 
     def region_score(self, instance_types: Sequence[str], vcpus: int) -> int | None:
-        """Return the odds, 1 to 10, that so many vCPU of any of these types can be launched; None: EC2 gives none.
+        """Return the spot placement score, 1 to 10, of this many vCPUs of these types; None if there is none.
 
         Raises:
-            PermanentError: EC2 refuses the question: its limit of new questions a day, or of capacity asked about.
+            PermanentError: EC2 rejects the request, such as for its limits on new configurations and target capacity.
             TransientError: throttled or unreachable.
         """
         ...

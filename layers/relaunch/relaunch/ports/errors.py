@@ -1,24 +1,24 @@
-"""How a call of the outside world fails."""
+"""Errors of ports."""
 
 
 class PortError(Exception):
-    """A call of a port failed."""
+    """Base class of the errors of ports."""
 
 
 class TransientError(PortError):
-    """It failed for now: leave the message in its queue."""
+    """The error is temporary: the message stays in its queue."""
 
 
 class PermanentError(PortError):
-    """Trying again cannot help: the message goes to the dead-letter queue with this reason."""
+    """A retry would fail too: the message is sent to the dead-letter queue with this reason."""
 
 
 class StaleWriteError(TransientError):
-    """The item has another version than the one that was read: load and decide again."""
+    """The item was changed since it was read: load it and decide again."""
 
 
 class SlotsFullError(Exception):
-    """A cap on running jobs is reached; `cap` says which (`definition` or `stack`), `limit` its size."""
+    """A limit on running jobs is reached; `cap` is `definition` or `stack`, `limit` its value."""
 
     def __init__(self, cap: str, limit: int) -> None:
         super().__init__(f"{limit} jobs of the {cap} are running already")

@@ -9,10 +9,9 @@ class ImageSource(Protocol):
     """Container images (ECR)."""
 
     def find_image(self, repository: str, reference: str, account: str | None = None) -> FoundImage | None:
-        """Return the image of this tag or digest (`sha256:…`), None when there is none.
+        """Return the image of this tag or digest (`sha256:…`), None if there is none.
 
-        `account` names another account's registry. What machines the image is for is told where it can be: that it
-        cannot is no error.
+        `account` is the account of another registry. The platforms of the image are empty if they cannot be read.
 
         Raises:
             PermanentError: the registry may not be read.

@@ -10,28 +10,28 @@ class Clock(Protocol):
     """The time."""
 
     def now(self) -> datetime:
-        """Return the present time, aware, in UTC."""
+        """Return the current time, aware, in UTC."""
         ...
 
 
 class DecisionLog(Protocol):
-    """One structured line per decision."""
+    """A structured log with one line per decision."""
 
     def decided(self, decision: str, **facts: object) -> None:
-        """Write a line; `job_id`, `attempt_number`, `reason`… are facts."""
+        """Write a line with these facts, such as `job_id`, `attempt_number` and `reason`."""
         ...
 
 
 class Metrics(Protocol):
-    """Counts and times, for CloudWatch."""
+    """Metrics for CloudWatch."""
 
     def record(self, *metrics: MetricDatum) -> None:
-        """Record values of metrics; nothing fails because of it."""
+        """Record values of metrics; errors are not raised."""
         ...
 
 
 class NullMetrics:
-    """Implements Measures where nobody reads them: in the command, and in tests."""
+    """Implements Metrics for the command and tests, which record none."""
 
     def record(self, *metrics: MetricDatum) -> None:
         """Record nothing."""

@@ -1,4 +1,4 @@
-"""What can be launched, at which price."""
+"""Offerings: instance types, purchase options and prices."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from relaunch.core.offerings.snapshot import OfferingsSnapshot, PriceOrigin
 
 @dataclass(frozen=True, slots=True)
 class CapacityProviderOffer:
-    """A capacity provider of the stack's settings: `name=instance-type/purchase`.
+    """A capacity provider of the settings: `name=instance-type/purchase`.
 
-    `is_managed`: ECS Managed Instances are behind it (`/managed-instances`), not an Auto Scaling group. `disk_gib` is
-    the size of its machines' root volume (`/200GiB`), None where the settings do not say it.
+    `is_managed`: it has ECS Managed Instances (`/managed-instances`), not an Auto Scaling group. `disk_gib` is the size
+    of the root volume of its instances (`/200GiB`), None if the settings do not have it.
     """
 
     name: str
@@ -27,20 +27,20 @@ class CapacityProviderOffer:
 
 
 class OfferingSource(Protocol):
-    """What can be launched at all."""
+    """Offerings that can be launched."""
 
     def offerings(self, now: datetime) -> tuple[Offering, ...]:
-        """Return every offering with its present price; falls back to reference prices when prices cannot be had."""
+        """Return every offering with its current price, or its reference price if that is unavailable."""
         ...
 
     def catalogue(self) -> Mapping[str, InstanceType]:
-        """Return the instance types known, by name."""
+        """Return the known instance types by name."""
         ...
 
     def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:
-        """Return where the prices, odds and quotas are from that there are at this time, and of when."""
+        """Return the source and time of the current prices, spot placement scores and quotas."""
         ...
 
     def snapshot(self, now: datetime) -> OfferingsSnapshot:
-        """Return what was refreshed last of the region, without the parts that are too old to count."""
+        """Return the last snapshot of the region, without expired parts."""
         ...

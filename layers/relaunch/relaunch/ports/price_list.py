@@ -8,10 +8,10 @@ class PriceListSource(Protocol):
     """List prices of the region, in USD, for Linux."""
 
     def on_demand_prices(self, instance_types: Iterable[str]) -> Mapping[str, float]:
-        """Return prices per hour by type, of those of the types that have one.
+        """Return prices per hour by type, for the types that have one.
 
         Raises:
-            PermanentError: the prices are in another currency, or the caller may not ask.
+            PermanentError: the prices are in another currency, or access is denied.
             TransientError: throttled or unreachable.
         """
         ...
@@ -20,7 +20,7 @@ class PriceListSource(Protocol):
         """Return the price of a gp3 volume per GiB and month.
 
         Raises:
-            PermanentError: there is none in USD, or the caller may not ask.
+            PermanentError: there is none in USD, or access is denied.
             TransientError: throttled or unreachable.
         """
         ...

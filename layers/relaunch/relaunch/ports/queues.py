@@ -10,11 +10,11 @@ class LaunchQueue(Protocol):
     """The attempts queue."""
 
     def request_launch(self, job_id: str, delay_seconds: int = 0) -> None:
-        """Ask launch_attempt to look at a job, after at most 900 seconds."""
+        """Request the launch of a job after a delay of at most 900 seconds."""
         ...
 
     def count_requests(self) -> int:
-        """Return about how many launches are asked for, those that are delayed included.
+        """Return the approximate number of launch requests, including delayed ones.
 
         Raises:
             TransientError: throttled or unreachable.
@@ -30,25 +30,25 @@ class DeadLetters(Protocol):
         ...
 
     def count(self, queue: DeadLetterQueue) -> int:
-        """Return about how many messages there are, those that somebody looks at included."""
+        """Return the approximate number of messages, including received ones."""
         ...
 
     def receive(self, queue: DeadLetterQueue) -> list[DeadLetterMessage]:
-        """Receive some messages, which nobody else sees for a minute or until they are put back; none: no more."""
+        """Receive some messages, hidden from others for a minute or until they are put back; empty: no more."""
         ...
 
-    def put_back(self, letters: Collection[DeadLetterMessage]) -> None:
-        """Let others see these messages again."""
+    def put_back(self, messages: Collection[DeadLetterMessage]) -> None:
+        """Make these messages visible again."""
         ...
 
-    def redrive(self, letter: DeadLetterMessage) -> None:
-        """Send a message to its source queue, then delete it here: at least once.
+    def redrive(self, message: DeadLetterMessage) -> None:
+        """Send a message to its source queue, then delete it; it is delivered at least once.
 
         Raises:
-            PermanentError: it belongs to no queue.
+            PermanentError: it has no source queue.
         """
         ...
 
-    def drop(self, letter: DeadLetterMessage) -> None:
-        """Delete a message; one that is gone is fine."""
+    def drop(self, message: DeadLetterMessage) -> None:
+        """Delete a message; no error if it does not exist."""
         ...

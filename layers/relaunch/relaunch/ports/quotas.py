@@ -5,13 +5,13 @@ from typing import Protocol
 
 
 class QuotaSource(Protocol):
-    """The account's quotas."""
+    """The quotas of the account."""
 
     def vcpu_quotas(self, codes: Iterable[str]) -> Mapping[str, float]:
-        """Return code → vCPU that may run at once; a quota that the region does not have is not there.
+        """Return the number of vCPUs by quota code; quotas that the region does not have are missing.
 
         Raises:
-            PermanentError: the caller may not ask.
+            PermanentError: access is denied.
             TransientError: throttled or unreachable.
         """
         ...

@@ -1,4 +1,4 @@
-"""The jobs table: what is kept of jobs, definitions, events, capacity and maintenance."""
+"""Stores of the jobs table: jobs, definitions, events, capacity, maintenance and offerings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from relaunch.core.offerings.snapshot import OfferingsSnapshot
 
 @dataclass(frozen=True, slots=True)
 class StoredSelection:
-    """The selection table of one placement try as it was stored: `rows` are JSON-ready mappings."""
+    """The stored selection of a placement; `rows` are JSON-serializable."""
 
     attempt_number: int
     placement_number: int
@@ -35,10 +35,9 @@ class JobHistory:
 
 @dataclass(frozen=True, slots=True)
 class EventRecord:
-    """What became of one delivered event: the jobs it started, or in `outcome` the words why it started none.
+    """The outcome of one delivered event: the jobs that it started, or why it started none.
 
-    `source` says where it came from (`github push`, `s3`…), `at` when it was handled. One event delivered twice leaves
-    two records.
+    `source` is its origin (`github push`, `s3`…), `at` when it was handled. Each delivery has its own record.
     """
 
     identity: str
@@ -49,14 +48,14 @@ class EventRecord:
 
 
 class JobStore(Protocol):
-    """The jobs table. All reads are strongly consistent but those of indexes.
+    """The jobs table. Reads are strongly consistent, except those of indexes.
 
-    Indexes answer load_due, load_waiting, load_slot_holders and list_jobs.
-    An open job must have a `wake_at`; a job that is over is due as long as effects are pending.
+    load_due, load_waiting, load_slot_holders and list_jobs read indexes. An open job must have a `wake_at`; a finished
+    job is due while effects are pending.
     """
 
     def create_job(self, job: Job, timeline: Sequence[TimelineEntry]) -> bool:
-        """Create the job (stored with version 1); return False when its id is taken: the event came twice."""
+        """Create the job with version 1; return False if its id exists already."""
         ...
 
     def load_job(self, job_id: str) -> Job | None:
@@ -64,16 +63,16 @@ class JobStore(Protocol):
         ...
 
     def save_job(self, decision: Decision) -> Job:
-        """Save a decision if the stored version is still `decision.job.version`; return the job with its new version.
+        """Save a decision if the stored version is `decision.job.version`; return the job with its new version.
 
         Raises:
-            StaleWriteError: somebody else saved the job since it was loaded.
-            SlotsFullError: a slot was asked for and there is none; nothing was written.
+            StaleWriteError: the job was changed since it was loaded.
+            SlotsFullError: the decision takes a slot and none is free; nothing was written.
         """
         ...
 
     def load_history(self, job_id: str) -> JobHistory | None:
-        """Load everything about a job."""
+        """Load everything stored about a job."""
         ...
 
     def load_due(self, now: datetime, limit: int) -> list[str]:
@@ -85,35 +84,35 @@ class JobStore(Protocol):
         ...
 
     def load_waiting_for_image(self, repository: str, tag: str) -> list[str]:
-        """Return ids of jobs that wait (or waited) for this image."""
+        """Return ids of jobs that wait or waited for this image."""
         ...
 
     def load_slot_holders(self, limit: int) -> list[str]:
-        """Return ids of the jobs that count against the stack's cap, oldest first: all that may have a machine."""
+        """Return ids of the jobs that count against the limit of the stack, oldest first."""
         ...
 
     def load_on_instance(self, instance_id: str) -> list[str]:
-        """Return ids of jobs whose attempt was linked to this EC2 instance."""
+        """Return ids of jobs with an attempt linked to this EC2 instance."""
         ...
 
     def list_jobs(self, limit: int, cursor: str | None = None) -> tuple[list[JobSummary], str | None]:
         """Return jobs, newest first, and the cursor of the next page.
 
         Raises:
-            PermanentError: the cursor is none of ours.
+            PermanentError: the cursor is invalid.
         """
         ...
 
 
 class EventStore(Protocol):
-    """What became of events."""
+    """Outcomes of events."""
 
     def record_event(self, identity: str, source: str, outcome: str, job_ids: Sequence[str], at: datetime) -> None:
-        """Keep for eight days what became of an event, so that people can find out why it started nothing."""
+        """Store the outcome of an event for eight days."""
         ...
 
     def list_events(self, now: datetime, limit: int) -> list[EventRecord]:
-        """Return what became of the events of the last eight days, newest first."""
+        """Return the outcomes of the events of the last eight days, newest first."""
         ...
 
 
@@ -137,7 +136,7 @@ class DefinitionStore(Protocol):
         ...
 
     def find_definitions(self, source: TriggerSource, name: str) -> list[JobDefinition]:
-        """Return the definitions with a trigger on this origin, with one query."""
+        """Return the definitions with a trigger on this origin."""
         ...
 
 
@@ -145,19 +144,19 @@ class CapacityStore(Protocol):
     """The capacity memory, shared by all jobs."""
 
     def load_capacity_memory(self, now: datetime) -> CapacityMemory:
-        """Return what failed lately and has not expired, with one read."""
+        """Return the failures that have not expired."""
         ...
 
     def remember(self, failure: CapacityFailure) -> None:
-        """Remember a failure on top of what is remembered of its offering (core.offerings.capacity_memory)."""
+        """Add a failure to those remembered of its offering (core.offerings.capacity_memory)."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RevisionMaintenance:
-    """What is remembered between two looks at the derived revisions.
+    """The state of the cleaning of derived revisions.
 
-    `unused_since` maps families to when no open job was first seen to use them; `version` is the item's own.
+    `unused_since` maps families to when they were first found unused; `version` is the version of the item.
     """
 
     next_at: datetime
@@ -166,38 +165,38 @@ class RevisionMaintenance:
 
 
 class MaintenanceStore(Protocol):
-    """What must outlive a function and belongs to no job."""
+    """State of functions that belongs to no job."""
 
     def take_turn(self, name: str) -> int:
-        """Return the next number of a count that begins with 0: nobody gets the same one twice.
+        """Return the next number of a counter, which starts at 0; every call gets another number.
 
-        A call whose answer was lost may skip a number.
+        A retried call may skip numbers.
         """
         ...
 
     def load_maintenance(self) -> RevisionMaintenance | None:
-        """Load what the last look at the derived revisions left."""
+        """Load the state of the cleaning of derived revisions; None before the first one."""
         ...
 
     def save_maintenance(self, maintenance: RevisionMaintenance) -> bool:
-        """Save it if the stored version is still `maintenance.version`; return whether it was saved."""
+        """Save the state if the stored version is `maintenance.version`; return whether it was saved."""
         ...
 
 
 class SnapshotStore(Protocol):
-    """Where the refreshed offerings of the stack's region are kept."""
+    """The snapshot of the offerings of the region."""
 
     def load_snapshot(self) -> OfferingsSnapshot | None:
-        """Load the last one; None before the first refresh.
+        """Load the last snapshot; None before the first refresh.
 
         Raises:
-            PermanentError: it cannot be read.
+            PermanentError: it cannot be parsed.
             TransientError: throttled or unreachable.
         """
         ...
 
     def save_snapshot(self, snapshot: OfferingsSnapshot) -> None:
-        """Keep it in place of the last one.
+        """Save a snapshot in place of the last one.
 
         Raises:
             TransientError: throttled or unreachable.

@@ -1,4 +1,4 @@
-"""Where tasks run."""
+"""Tasks and container instances."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
@@ -15,18 +15,18 @@ from relaunch.core.selection.neuron_devices import RemainingResources
 
 
 class TaskTarget(Protocol):
-    """Where tasks run: an ECS cluster."""
+    """An ECS cluster."""
 
     def launch(self, request: LaunchRequest) -> LaunchOutcome:
-        """Send RunTask; every answer is an outcome, none is an exception.
+        """Call RunTask; every response, including an error, is an outcome.
 
         Raises:
-            PermanentError: the request breaks a documented limit; it was not sent.
+            PermanentError: the request exceeds a documented limit and was not sent.
         """
         ...
 
     def stop(self, task_arn: str, reason: str) -> None:
-        """Ask ECS to stop a task; a task that is gone or stopping already is fine.
+        """Call StopTask; no error if the task is stopping or does not exist.
 
         Raises:
             TransientError: throttled or unreachable.
@@ -34,11 +34,11 @@ class TaskTarget(Protocol):
         ...
 
     def describe(self, task_arns: Sequence[str]) -> Mapping[str, TaskObservation | None]:
-        """Describe tasks by hundreds; None: ECS does not know the task (any more)."""
+        """Describe tasks, up to a hundred per call; None: ECS does not know the task."""
         ...
 
     def list_tasks(self) -> Iterator[Sequence[TaskObservation]]:
-        """Yield the cluster's tasks that are to run, whoever started them, in pages of at most a hundred.
+        """Yield all tasks of the cluster with desired status RUNNING, in pages of at most a hundred.
 
         Raises:
             TransientError: throttled or unreachable.
@@ -46,7 +46,7 @@ class TaskTarget(Protocol):
         ...
 
     def list_machines(self) -> Iterator[Sequence[ContainerInstanceObservation]]:
-        """Yield the cluster's container instances in pages of at most a hundred.
+        """Yield the container instances of the cluster, in pages of at most a hundred.
 
         Raises:
             TransientError: throttled or unreachable.
@@ -54,7 +54,7 @@ class TaskTarget(Protocol):
         ...
 
     def find_started_by(self, started_by: str) -> list[TaskObservation]:
-        """Return all tasks, running and recently stopped, with this startedBy."""
+        """Return the running and recently stopped tasks with this startedBy."""
         ...
 
     def find_on_instance(self, instance_id: str) -> list[TaskObservation]:
@@ -62,9 +62,9 @@ class TaskTarget(Protocol):
         ...
 
     def find_gpus(self, instance_type: str, capacity_provider: str) -> list[GpuDevice]:
-        """Return the GPUs that can be shared, of the provider's ACTIVE machines of this type, at most a hundred.
+        """Return the shareable GPUs of the ACTIVE instances of this provider and type, at most a hundred instances.
 
-        Machines whose ECS agent knows nothing of sharing have none.
+        Instances whose ECS agent does not support sharing have none.
 
         Raises:
             TransientError: throttled or unreachable.
@@ -72,7 +72,7 @@ class TaskTarget(Protocol):
         ...
 
     def find_remaining_resources(self, instance_type: str, capacity_provider: str) -> list[RemainingResources]:
-        """Return what is left of the provider's ACTIVE machines of this type, at most a hundred.
+        """Return the remaining resources of the ACTIVE instances of this provider and type, at most a hundred.
 
         Raises:
             TransientError: throttled or unreachable.
@@ -80,5 +80,5 @@ class TaskTarget(Protocol):
         ...
 
     def find_container_instance(self, container_instance_arn: str) -> ContainerInstance | None:
-        """Return a container instance, None when it is gone."""
+        """Return a container instance, None if it does not exist."""
         ...

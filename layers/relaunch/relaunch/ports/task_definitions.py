@@ -8,25 +8,25 @@ from relaunch.core.revisions.revision import Revision
 
 
 class RevisionSource(Protocol):
-    """ECS task definitions."""
+    """Revisions of task definitions."""
 
     def newest_active(self, family: str, since: datetime | None = None) -> Revision:
         """Return the newest ACTIVE revision of exactly this family.
 
-        With `since` as it was at that moment or later: one question may answer for many events.
+        With `since` the result may be cached, if it was read at or after that time.
 
         Raises:
-            NoActiveRevisionError: there is none.
+            NoActiveRevisionError: the family has none.
             TransientError: throttled or unreachable.
         """
         ...
 
 
 class RevisionRegistry(Protocol):
-    """Where derived revisions are registered, found and deregistered: ECS."""
+    """Derived revisions of task definitions."""
 
     def load_definition(self, revision_arn: str) -> TaskDefinition:
-        """Return what a revision was registered with, tags included; INACTIVE revisions too.
+        """Return the definition of an ACTIVE or INACTIVE revision, including tags.
 
         Raises:
             PermanentError: ECS does not know the revision.
@@ -35,11 +35,9 @@ class RevisionRegistry(Protocol):
         ...
 
     def find_active(self, family: str, max_age: timedelta = timedelta(0)) -> str | None:
-        """Return the ARN of the newest ACTIVE revision of a derived family, None when there is none.
+        """Return the ARN of the newest ACTIVE revision of a derived family, None if there is none.
 
-        That there was one may be an answer up to `max_age` old.
-
-        Revisions without the tag DERIVED_FROM are somebody else's, and are not found.
+        An ARN may be cached for up to `max_age`. Revisions without the tag DERIVED_FROM are ignored.
         """
         ...
 
@@ -47,21 +45,21 @@ class RevisionRegistry(Protocol):
         """Register a derived revision and return its ARN.
 
         Raises:
-            PermanentError: ECS refuses the definition.
+            PermanentError: ECS rejects the definition.
             TransientError: throttled (20 at once, 1 per second) or unreachable.
         """
         ...
 
     def list_families(self) -> list[str]:
-        """Return the families of derived revisions that have an ACTIVE one."""
+        """Return the families of derived revisions with an ACTIVE revision."""
         ...
 
     def deregister_family(self, family: str) -> int:
-        """Deregister every ACTIVE revision of a derived family and return their number; running tasks go on.
+        """Deregister the ACTIVE revisions of a derived family and return their number; running tasks continue.
 
-        Revisions without the tag DERIVED_FROM are left alone.
+        Revisions without the tag DERIVED_FROM are ignored.
 
         Raises:
-            TransientError: throttled or unreachable; what was deregistered stays so.
+            TransientError: throttled or unreachable; some revisions may be deregistered.
         """
         ...

@@ -1,1 +1,1 @@
-"""What Relaunch does: load, decide, save, act; one public function per file."""
+"""Use cases: load, decide, save, act."""

@@ -1,4 +1,4 @@
-"""Carry an event into a job: load, decide, save, act."""
+"""Apply an event to a job: load, decide, save, act."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,19 +11,19 @@ from relaunch.core.lifecycle.table import decide
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.ports import JobDependencies, StaleWriteError
 
-# Each loss of the race means that somebody else's write went through; this many in a row is a fault.
-_RACES = 6
+# Each conflict means that another write succeeded; this many in a row are a fault.
+_ATTEMPTS = 6
 
 
 def advance_job(job_id: str, event_for: Callable[[Job], JobEvent | None], deps: JobDependencies) -> Job | None:
-    """Load a job, finish what its last writer left pending, and carry the event that `event_for` makes of it into it.
+    """Load a job, finish its pending effects, and apply the event that `event_for` returns for it.
 
-    Returns the job as it stands then, None when there is no such job.
+    Returns the job after that, None if it does not exist.
 
     Raises:
-        StaleWriteError: other writers won several races in a row; the message is to be delivered again.
+        StaleWriteError: other writers saved the job several times in a row; retry.
     """
-    for _ in range(_RACES):
+    for _ in range(_ATTEMPTS):
         job = deps.jobs.load_job(job_id)
         if job is None:
             deps.log.decided("ignored", job_id=job_id, reason="no such job")
@@ -34,15 +34,15 @@ def advance_job(job_id: str, event_for: Callable[[Job], JobEvent | None], deps: 
             return job if event is None else apply_event(job, event, deps)
         except StaleWriteError:
             continue
-    raise StaleWriteError(f"job {job_id} was saved by others {_RACES} times while it was being decided on")
+    raise StaleWriteError(f"job {job_id} was saved by others {_ATTEMPTS} times while it was being decided on")
 
 
 def apply_event(job: Job, event: JobEvent, deps: JobDependencies) -> Job:
-    """Decide on a loaded job, save the decision, act on it; return the job as it was saved.
+    """Decide on a loaded job, save the decision, and do its effects; return the saved job.
 
     Raises:
-        StaleWriteError: somebody saved the job since it was loaded.
-        SlotsFullError: the decision needs a slot and there is none; nothing was saved.
+        StaleWriteError: the job was changed since it was loaded.
+        SlotsFullError: the decision takes a slot and none is free; nothing was saved.
     """
     now = deps.clock.now()
     decision = decide(job, event, now, deps.limits)
@@ -55,17 +55,17 @@ def apply_event(job: Job, event: JobEvent, deps: JobDependencies) -> Job:
 
 
 def finish_pending(job: Job, deps: JobDependencies) -> Job:
-    """Do what the job's last writer saved but may have died before doing."""
+    """Do the effects that the last writer of the job saved but may not have done."""
     return act(job, deps) if job.pending else job
 
 
 def act(job: Job, deps: JobDependencies) -> Job:
-    """Do the pending effects, then say that they are done.
+    """Do the pending effects, then save that they are done.
 
-    A launch request stays pending: the launch it asks for replaces it, and a repeated one is harmless.
+    A launch request stays pending until the launch replaces it; it may be repeated.
 
     Raises:
-        TransientError: an effect failed; it stays pending for whoever loads the job next.
+        TransientError: an effect failed; it stays pending and is repeated when the job is loaded next.
     """
     for effect in job.pending:
         _perform(job, effect, deps)
@@ -75,7 +75,7 @@ def act(job: Job, deps: JobDependencies) -> Job:
         wake_at = None if job.state.is_final else job.wake_at
         return deps.jobs.save_job(Decision(replace(job, pending=(), wake_at=wake_at)))
     except StaleWriteError:
-        # Somebody has gone on from here already and did these effects once more.
+        # Another writer has repeated these effects already.
         return job
 
 
@@ -95,7 +95,7 @@ def _perform(job: Job, effect: Effect, deps: JobDependencies) -> None:
 
 def _admit_waiting(job: Job, deps: JobDependencies) -> None:
     for slot in (job.definition.name, STACK_SLOT):
-        # The index is behind the table: it may still say that this very job waits, which has just been let in.
+        # The index is eventually consistent: it may still contain this job.
         others = [job_id for job_id in deps.jobs.load_waiting(slot, 2) if job_id != job.job_id]
         for job_id in others[:1]:
             deps.launches.request_launch(job_id)

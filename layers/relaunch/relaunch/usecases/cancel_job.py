@@ -1,4 +1,4 @@
-"""End a job because somebody asked for it."""
+"""Cancel a job."""
 
 from relaunch.core.jobs.job import Job
 from relaunch.core.lifecycle.events import CancelAsked
@@ -7,8 +7,8 @@ from relaunch.usecases.advance_job import advance_job
 
 
 def cancel_job(job_id: str, reason: str, deps: JobDependencies) -> Job | None:
-    """Cancel a job: at once when nothing runs, else by stopping its task, which may take until its `stopTimeout`.
+    """Cancel a job: at once if it has no task, else by stopping its task, which may take its `stopTimeout`.
 
-    Returns the job as it stands then (a job that is over is left as it is), None when there is no such job.
+    Returns the job after that, None if it does not exist. A finished job does not change.
     """
     return advance_job(job_id, lambda _job: CancelAsked(reason), deps)

@@ -1,4 +1,4 @@
-"""Deregister derived revisions that no job needs any more."""
+"""Deregister derived revisions that no job uses."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,27 +7,27 @@ from datetime import datetime, timedelta
 from relaunch.core.revisions.revision import parse_revision_arn
 from relaunch.ports import MaintenanceDependencies, PortError, RevisionMaintenance
 
-_PACE = timedelta(hours=1)
+_INTERVAL = timedelta(hours=1)
 _KEPT_UNUSED = timedelta(days=1)
-# DeregisterTaskDefinition shares 20 requests, and 1 per second, with the registrations of jobs that wait for theirs.
-_MOST_AT_ONCE = 10
-_MOST_JOBS = 1000
+# DeregisterTaskDefinition shares a burst of 20 and 1 request per second with RegisterTaskDefinition.
+_MAX_FAMILIES = 10
+_MAX_JOBS = 1000
 _FAR_AHEAD = timedelta(days=3650)
 
 
 def clean_revisions(deps: MaintenanceDependencies, has_time: Callable[[], bool] = lambda: True) -> int:
-    """Once an hour, deregister families of derived revisions that no open job has used for a day; return their number.
+    """Once an hour, deregister derived families that no open job has used for a day; return their number.
 
-    Every open job is looked at first, while there is time: without all of them nothing is deregistered.
-
-    Deregistering a revision that is needed after all costs a registration: its job finds it gone, and makes it again.
-    Of two calls at once one does it. What fails is done an hour later.
+    Nothing is deregistered if there is no time to load all open jobs. A job whose revision was deregistered registers
+    it again. Of concurrent calls one does the work. A failed call is repeated an hour later.
     """
     now = deps.clock.now()
     maintenance = deps.maintenance.load_maintenance() or RevisionMaintenance(now)
-    if now < maintenance.next_at or not deps.maintenance.save_maintenance(replace(maintenance, next_at=now + _PACE)):
+    if now < maintenance.next_at or not deps.maintenance.save_maintenance(
+        replace(maintenance, next_at=now + _INTERVAL)
+    ):
         return 0
-    maintenance = replace(maintenance, next_at=now + _PACE, version=maintenance.version + 1)
+    maintenance = replace(maintenance, next_at=now + _INTERVAL, version=maintenance.version + 1)
     try:
         return _clean(maintenance, now, has_time, deps)
     except PortError as error:
@@ -44,8 +44,8 @@ def _clean(
         deps.log.decided("postponed", reason="cleaning derived revisions: no time to look at every open job")
         return 0
     unused_since = {family: maintenance.unused_since.get(family, now) for family in families if family not in used}
-    old = sorted(family for family, since in unused_since.items() if now - since >= _KEPT_UNUSED)[:_MOST_AT_ONCE]
-    # Saved first: a call that fails below is repeated with what is left.
+    old = sorted(family for family, since in unused_since.items() if now - since >= _KEPT_UNUSED)[:_MAX_FAMILIES]
+    # Saved first: if a call below fails, the next one continues.
     deps.maintenance.save_maintenance(replace(maintenance, unused_since=unused_since))
     count = 0
     for family in old:
@@ -57,10 +57,10 @@ def _clean(
 def _families_in_use(
     now: datetime, has_time: Callable[[], bool], deps: MaintenanceDependencies
 ) -> frozenset[str] | None:
-    """Return the families that open jobs' attempts run, None when there are too many jobs to look at in time."""
-    # Every open job is due some day.
-    open_jobs = deps.jobs.load_due(now + _FAR_AHEAD, _MOST_JOBS + 1)
-    if len(open_jobs) > _MOST_JOBS:
+    """Return the families that the attempts of open jobs run, None if there are too many jobs to load in time."""
+    # Every open job has a `wake_at`.
+    open_jobs = deps.jobs.load_due(now + _FAR_AHEAD, _MAX_JOBS + 1)
+    if len(open_jobs) > _MAX_JOBS:
         return None
     used = set()
     for job_id in open_jobs:

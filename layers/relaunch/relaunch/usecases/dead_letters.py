@@ -1,7 +1,7 @@
-"""Look into the dead-letter queues, send messages back to where they came from, or throw them away.
+"""List, redrive and delete the messages of dead-letter queues.
 
-Whoever looks receives: what is received is hidden from others until it is put back, which is done at once. SQS gives
-samples: a message that somebody else has just received is not seen, and counts are about right.
+Messages are read by receiving them, which hides them from other consumers until they are put back. SQS returns samples:
+messages received by others are missing, and counts are approximate.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -12,29 +12,29 @@ from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.core.messages.dead_letter import DeadLetterMessage, DeadLetterQueue
 from relaunch.ports import DeadLetters, MaintenanceDependencies, PermanentError, PortError
 
-_PASS = 100
-_MOST = 1_000
+_PASS_SIZE = 100
+_MAX_MESSAGES = 1_000
 
 
 class UnknownDeadLetterError(PermanentError):
-    """No message was found by this id, or more than one, or no dead-letter queue has this name."""
+    """No message or more than one has this id, or no dead-letter queue has this name."""
 
 
 class NoSourceQueueError(PermanentError):
-    """The message belongs to a function without a queue: there is nowhere to send it back to."""
+    """The message belongs to a function without a queue, so that it cannot be redriven."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueListing:
-    """What was seen of one dead-letter queue, and about how many messages SQS says are in it."""
+    """Messages received from one dead-letter queue, and the approximate number of its messages."""
 
     queue: DeadLetterQueue
     about: int
-    letters: tuple[DeadLetterMessage, ...]
+    messages: tuple[DeadLetterMessage, ...]
 
 
 def measure_dead_letters(dead_letters: DeadLetters, deps: MaintenanceDependencies) -> None:
-    """Record about how many messages there are in all queues; nothing while SQS does not say."""
+    """Record the approximate number of messages in all queues; nothing if SQS does not return it."""
     try:
         count = sum(map(dead_letters.count, dead_letters.queues()))
     except PortError as error:
@@ -43,8 +43,8 @@ def measure_dead_letters(dead_letters: DeadLetters, deps: MaintenanceDependencie
         deps.metrics.record(MetricDatum(Metric.DEAD_LETTERS, count))
 
 
-def list_dead_letters(dead_letters: DeadLetters, queue_name: str = "", limit: int = _PASS) -> list[QueueListing]:
-    """Look at up to `limit` messages of each queue, oldest first, and put them back.
+def list_dead_letters(dead_letters: DeadLetters, queue_name: str = "", limit: int = _PASS_SIZE) -> list[QueueListing]:
+    """Return up to `limit` messages of each queue, oldest first, and put them back.
 
     Raises:
         UnknownDeadLetterError: no dead-letter queue has this name.
@@ -52,44 +52,44 @@ def list_dead_letters(dead_letters: DeadLetters, queue_name: str = "", limit: in
     listings = []
     for queue in _queues(dead_letters, queue_name):
         about = dead_letters.count(queue)
-        seen = _take(dead_letters, queue, limit)
+        seen = _receive(dead_letters, queue, limit)
         dead_letters.put_back(seen)
-        listings.append(QueueListing(queue, about, tuple(sorted(seen, key=lambda letter: letter.sent_at))))
+        listings.append(QueueListing(queue, about, tuple(sorted(seen, key=lambda message: message.sent_at))))
     return listings
 
 
 def show_dead_letter(message_id: str, dead_letters: DeadLetters) -> DeadLetterMessage:
-    """Find a message by its id, or by how it begins, and put it back.
+    """Return a message by its id or a prefix of it, and put it back.
 
     Raises:
         UnknownDeadLetterError: no message, or more than one, has this id.
     """
-    letter = _find(message_id, dead_letters)
-    dead_letters.put_back((letter,))
-    return letter
+    message = _find(message_id, dead_letters)
+    dead_letters.put_back((message,))
+    return message
 
 
 def redrive_dead_letter(message_id: str, dead_letters: DeadLetters) -> DeadLetterMessage:
-    """Send a message back to its queue, then delete it here; it may be sent twice, which every consumer bears.
+    """Send a message back to its source queue, then delete it; it may be sent twice.
 
     Raises:
         UnknownDeadLetterError: no message, or more than one, has this id.
-        NoSourceQueueError: there is nowhere to send it back to.
+        NoSourceQueueError: it has no source queue.
     """
-    letter = _find(message_id, dead_letters)
-    if letter.queue.source_url is None:
-        dead_letters.put_back((letter,))
-        raise NoSourceQueueError(f"message {letter.message_id} is of {letter.queue.name}, which has no queue")
-    dead_letters.redrive(letter)
-    return letter
+    message = _find(message_id, dead_letters)
+    if message.queue.source_url is None:
+        dead_letters.put_back((message,))
+        raise NoSourceQueueError(f"message {message.message_id} is of {message.queue.name}, which has no queue")
+    dead_letters.redrive(message)
+    return message
 
 
 def redrive_all(
-    dead_letters: DeadLetters, queue_name: str, now: datetime, told: Callable[[DeadLetterMessage], object]
+    dead_letters: DeadLetters, queue_name: str, now: datetime, report: Callable[[DeadLetterMessage], object]
 ) -> list[QueueListing]:
-    """Send back every message that was there by `now`, and tell of each; return what was left in place.
+    """Redrive every message sent until `now`, and report each; return the queues without a source queue.
 
-    A message that fails again comes back as a new one, which is left for next time.
+    A message that fails again arrives as a new one, which is not redriven again.
 
     Raises:
         UnknownDeadLetterError: no dead-letter queue has this name.
@@ -99,30 +99,30 @@ def redrive_all(
         if queue.source_url is None:
             left.append(QueueListing(queue, dead_letters.count(queue), ()))
             continue
-        while _redrive_pass(dead_letters, queue, now, told):
+        while _redrive_pass(dead_letters, queue, now, report):
             pass
     return [listing for listing in left if listing.about]
 
 
 def _redrive_pass(
-    dead_letters: DeadLetters, queue: DeadLetterQueue, now: datetime, told: Callable[[DeadLetterMessage], object]
+    dead_letters: DeadLetters, queue: DeadLetterQueue, now: datetime, report: Callable[[DeadLetterMessage], object]
 ) -> int:
-    seen = _take(dead_letters, queue, _PASS)
-    old = [letter for letter in seen if letter.sent_at <= now]
-    dead_letters.put_back([letter for letter in seen if letter.sent_at > now])
-    for letter in old:
-        dead_letters.redrive(letter)
-        told(letter)
+    seen = _receive(dead_letters, queue, _PASS_SIZE)
+    old = [message for message in seen if message.sent_at <= now]
+    dead_letters.put_back([message for message in seen if message.sent_at > now])
+    for message in old:
+        dead_letters.redrive(message)
+        report(message)
     return len(old)
 
 
-def drop_dead_letter(letter: DeadLetterMessage, dead_letters: DeadLetters) -> None:
-    """Delete a message for good.
+def drop_dead_letter(message: DeadLetterMessage, dead_letters: DeadLetters) -> None:
+    """Delete a message permanently.
 
     Raises:
-        UnknownDeadLetterError: it is not there any more.
+        UnknownDeadLetterError: it does not exist any more.
     """
-    dead_letters.drop(_find(letter.message_id, dead_letters))
+    dead_letters.drop(_find(message.message_id, dead_letters))
 
 
 def _queues(dead_letters: DeadLetters, name: str) -> Sequence[DeadLetterQueue]:
@@ -135,25 +135,25 @@ def _queues(dead_letters: DeadLetters, name: str) -> Sequence[DeadLetterQueue]:
 
 
 def _find(message_id: str, dead_letters: DeadLetters) -> DeadLetterMessage:
-    """Return the message whose id begins so, still hidden from others; everything else is put back."""
-    seen = [letter for queue in dead_letters.queues() for letter in _take(dead_letters, queue, _MOST)]
-    found = [letter for letter in seen if message_id and letter.message_id.startswith(message_id)]
+    """Return the message with this id prefix, still hidden from others, and put all others back."""
+    seen = [message for queue in dead_letters.queues() for message in _receive(dead_letters, queue, _MAX_MESSAGES)]
+    found = [message for message in seen if message_id and message.message_id.startswith(message_id)]
     if len(found) == 1:
-        dead_letters.put_back([letter for letter in seen if letter is not found[0]])
+        dead_letters.put_back([message for message in seen if message is not found[0]])
         return found[0]
     dead_letters.put_back(seen)
     if found:
-        ids = ", ".join(sorted(letter.message_id for letter in found))
+        ids = ", ".join(sorted(message.message_id for message in found))
         raise UnknownDeadLetterError(f"{message_id!r} begins more than one id: {ids}")
     raise UnknownDeadLetterError(f"no message {message_id!r} was found in the dead-letter queues")
 
 
-def _take(dead_letters: DeadLetters, queue: DeadLetterQueue, limit: int) -> Collection[DeadLetterMessage]:
-    """Receive until there is nothing more, or enough; one message that came twice counts once."""
-    taken: dict[str, DeadLetterMessage] = {}
-    while len(taken) < limit:
+def _receive(dead_letters: DeadLetters, queue: DeadLetterQueue, limit: int) -> Collection[DeadLetterMessage]:
+    """Receive up to `limit` messages; a message received twice counts once."""
+    received: dict[str, DeadLetterMessage] = {}
+    while len(received) < limit:
         page = dead_letters.receive(queue)
         if not page:
             break
-        taken.update({letter.message_id: letter for letter in page})
-    return list(taken.values())
+        received.update({message.message_id: message for message in page})
+    return list(received.values())

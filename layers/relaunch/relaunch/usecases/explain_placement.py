@@ -1,4 +1,4 @@
-"""Find out what a failed placement of a share of a GPU met: which cards had how much of their memory left."""
+"""Explain failed placements of a GPU share by the remaining memory of the GPUs."""
 
 from dataclasses import replace
 
@@ -12,9 +12,9 @@ _NO_GPU = "RESOURCE:GPU"
 
 
 def explain_placement(outcome: LaunchOutcome, job: Job, deps: JobDependencies) -> LaunchOutcome:
-    """Return the outcome, with what ECS says of the cards where it placed no share of one; anything else unchanged.
+    """Return the outcome, with the remaining GPU memory as detail if ECS found no room for a GPU share.
 
-    Costs two reading calls, on such a failure only. A look that fails changes nothing of what came of the launch.
+    Such a failure takes two read calls; if they fail, the outcome is unchanged.
     """
     if not isinstance(outcome, PlacementFailed) or _NO_GPU not in outcome.reasons:
         return outcome

@@ -1,4 +1,4 @@
-"""Launch a job: choose an offering, freeze the placement try, send RunTask, take down what came of it."""
+"""Launch a job: select an offering, save the placement, call RunTask, save the outcome."""
 
 import re
 from dataclasses import replace
@@ -24,38 +24,38 @@ from relaunch.usecases.explain_placement import explain_placement
 from relaunch.usecases.load_offerings import load_offerings
 from relaunch.usecases.prepare_revision import prepare_revision
 
-# A client token lives at least an hour after its task ended; a try older than this is never sent (Amazon ECS API
+# A client token is valid for at least an hour after its task ended; an older placement is never sent (Amazon ECS API
 # Reference, "Ensuring idempotency").
 _OLDEST_PLACEMENT = timedelta(minutes=50)
-# A function that was sending when the try became too old, or the job was cancelled, has ended after a minute, and ECS
-# lists the task it may have made: the page of RunTask has callers look again for up to five.
+# A function that was sending when the placement expired, or the job was cancelled, has ended after a minute, and ECS
+# lists the task within five more: the documentation of RunTask tells callers to retry for up to five minutes.
 _SENDING_GRACE = timedelta(minutes=6)
 _LOOK_SECONDS = 30
 _ABOUT_REVISION = re.compile(r"(?i)task ?definition")
-# Several messages may ask for one job's launch at once. Left to their queue, those that lose would come back together,
-# lose again, and end among the dead letters.
-_RACES = 5
-# Two clocks, and SQS delays by whole seconds: a launch this much ahead of its back-off is not ahead.
-_EARLY = timedelta(seconds=5)
+# Several messages may request the launch of one job at once. Returned to the queue, those that lose the race would be
+# delivered together, lose again, and end in the dead-letter queue.
+_RETRIES = 5
+# Clocks differ and SQS delays by whole seconds: a launch may be this much ahead of the end of its back-off.
+_CLOCK_SKEW = timedelta(seconds=5)
 
 
 def launch_attempt(job_id: str, deps: LaunchDependencies) -> Job | None:
-    """Bring a job as far towards a task as it can be brought now; called as often as one likes.
+    """Launch a job, as far as possible now; may be called repeatedly.
 
-    Returns the job as it stands then, None when there is no such job.
+    Returns the job after that, None if it does not exist.
 
     Raises:
-        TransientError: something failed for now; the message is to be delivered again.
+        TransientError: a temporary error; retry.
     """
-    for has_lost in (False, *[True] * _RACES):
+    for has_lost in (False, *[True] * _RETRIES):
         try:
-            return _bring_on(job_id, deps, has_lost=has_lost)
+            return _launch_once(job_id, deps, has_lost=has_lost)
         except StaleWriteError:
             continue
-    raise StaleWriteError(f"job {job_id} was saved by others {_RACES + 1} times while it was being launched")
+    raise StaleWriteError(f"job {job_id} was saved by others {_RETRIES + 1} times while it was being launched")
 
 
-def _bring_on(job_id: str, deps: LaunchDependencies, *, has_lost: bool) -> Job | None:
+def _launch_once(job_id: str, deps: LaunchDependencies, *, has_lost: bool) -> Job | None:
     job = deps.jobs.load_job(job_id)
     if job is None:
         deps.log.decided("ignored", job_id=job_id, reason="no such job")
@@ -66,7 +66,7 @@ def _bring_on(job_id: str, deps: LaunchDependencies, *, has_lost: bool) -> Job |
     if was_waiting and _may_choose(job, deps):
         job, has_lost = _choose(job, deps), False
     if has_lost:
-        # Whoever was faster sends what it froze.
+        # The writer that won the race sends its placement.
         return job
     if job.state is JobState.LAUNCHING and job.current_attempt.placement.state is PlacementState.PENDING:
         return _send(job, deps, is_first=was_waiting)
@@ -79,7 +79,7 @@ def _may_choose(job: Job, deps: LaunchDependencies) -> bool:
         return True
     if waiting.reason is WaitReason.IMAGE:
         return False
-    is_early = waiting.until is not None and deps.clock.now() < waiting.until - _EARLY
+    is_early = waiting.until is not None and deps.clock.now() < waiting.until - _CLOCK_SKEW
     return not (waiting.reason is WaitReason.BACKOFF and is_early)
 
 
@@ -141,17 +141,17 @@ def _send(job: Job, deps: LaunchDependencies, *, is_first: bool) -> Job | None:
 def _answer(
     job: Job, outcome: LaunchOutcome, deps: LaunchDependencies, *, is_first: bool
 ) -> LaunchAnswered | PlacementExpired:
-    """Make the event of an outcome; a refusal because the try's derived revision is gone only ends the try."""
+    """Return the event of an outcome; a placement whose derived revision was deregistered only expires."""
     number, placement = job.current_attempt.number, job.current_attempt.placement
     if isinstance(outcome, LaunchRefused):
         arn = placement.revision_arn
-        # What ECS says of the revision it says of a token that it does not know: nothing was launched with it.
+        # An error about the revision means that the client token is unknown: nothing was launched with it.
         family = parse_revision_arn(arn) if arn and (is_first or _ABOUT_REVISION.search(outcome.reason)) else None
         if family is not None and deps.registry.find_active(family[0]) != arn:
             return PlacementExpired(number, placement.number, f"the derived revision {arn} was deregistered")
         if not is_first:
-            # Who sent this try before may have got a task without learning so, and a permission that is missing now
-            # says nothing of that: it is found once it is seen, or looked for when the try is too old.
+            # An earlier call may have started a task without a response, whatever this error is: the task is found by
+            # its events, or by listing tasks when the placement expires.
             outcome = LaunchDeferred(outcome.reason)
     return LaunchAnswered(number, placement.number, outcome)
 
@@ -175,7 +175,7 @@ def _count_requests(deps: LaunchDependencies) -> int | None:
 
 
 def _look_for_task(job: Job, is_certain: bool, deps: LaunchDependencies) -> Job:
-    """Find out whether RunTask took effect, without sending it; look again until it is certain that nobody sends it."""
+    """Look for the task of a placement that is not sent any more, until it is certain that there is none."""
     attempt = job.current_attempt
     closed = {each.task_arn for each in attempt.closed_placements}
     found = [task for task in deps.tasks.find_started_by(job.started_by) if task.task_arn not in closed]

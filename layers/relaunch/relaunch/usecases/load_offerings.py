@@ -1,4 +1,4 @@
-"""Look at everything a selection depends on besides the job: offerings, what failed lately, quotas, disk prices."""
+"""Load the offerings, the capacity memory, quotas and disk prices for a selection."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,14 +13,14 @@ from relaunch.core.offerings.snapshot import OfferingsSnapshot
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.ports import OfferingDependencies, PermanentError, ZoneScoreSource
 
-# Every launch reads each of them. Where more jobs run, it is EC2 that says when a quota is used up, and the capacity
-# memory that learns it.
-_MOST_COUNTED = 100
+# Every launch loads each of them. With more running jobs quotas are not checked: EC2 rejects a launch beyond a quota,
+# which the capacity memory records.
+_MAX_COUNTED = 100
 
 
 @dataclass(frozen=True, slots=True)
 class AvailableOfferings:
-    """What there is to choose from at `at`, and within which limits."""
+    """The offerings at `at`, with the capacity memory and limits."""
 
     at: datetime
     offerings: tuple[Offering, ...]
@@ -29,9 +29,9 @@ class AvailableOfferings:
 
 
 def load_offerings(deps: OfferingDependencies, own_job_id: str = "") -> AvailableOfferings:
-    """Look at the market as it is now; `own_job_id` is the job to be launched, whose earlier machine does not count.
+    """Load the current offerings; `own_job_id` is the job to launch, which does not count against quotas.
 
-    A quota that is not known rejects nothing.
+    An unknown quota rejects nothing.
 
     Raises:
         TransientError: the table or the prices could not be read.
@@ -48,7 +48,7 @@ def load_offerings(deps: OfferingDependencies, own_job_id: str = "") -> Availabl
 def with_placement_scores(
     offerings: tuple[Offering, ...], source: ZoneScoreSource, instance_types: Collection[str]
 ) -> tuple[Offering, ...]:
-    """Give spot offerings of these types the odds that EC2 gives any of the types in their zones."""
+    """Return the offerings, those of these types on spot with the spot placement score of their zone."""
     scores = source.zone_scores(instance_types)
     return tuple(
         replace(each, placement_score=scores.get(each.zone or ""))
@@ -67,15 +67,15 @@ def _quotas(
     cap = deps.limits.max_running_jobs
     if cap and not may_be_short(vcpus_by_code, offerings, cap - 1):
         return room_of_quotas(vcpus_by_code, (), {})
-    others = [job_id for job_id in deps.jobs.load_slot_holders(_MOST_COUNTED + 1) if job_id != own_job_id]
-    if len(others) > _MOST_COUNTED or not may_be_short(vcpus_by_code, offerings, len(others)):
+    others = [job_id for job_id in deps.jobs.load_slot_holders(_MAX_COUNTED + 1) if job_id != own_job_id]
+    if len(others) > _MAX_COUNTED or not may_be_short(vcpus_by_code, offerings, len(others)):
         return room_of_quotas(vcpus_by_code, (), {})
     known = {**deps.offerings.catalogue(), **snapshot.instance_types}
     return room_of_quotas(vcpus_by_code, _load_readable(others, deps), known)
 
 
 def _load_readable(job_ids: Iterable[str], deps: OfferingDependencies) -> Iterator[Job]:
-    """Load jobs; one that cannot be read keeps no other from its launch."""
+    """Load jobs, except those that cannot be read."""
     for job_id in job_ids:
         try:
             job = deps.jobs.load_job(job_id)

@@ -1,4 +1,4 @@
-"""Carry what ECS says of a task into its job."""
+"""Apply an observation of a task to its job."""
 
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches.launch import TaskObservation
@@ -6,14 +6,14 @@ from relaunch.core.lifecycle.events import TaskSeen
 from relaunch.ports import JobDependencies, TransientError
 from relaunch.usecases.advance_job import advance_job
 
-# Tasks of services are started by `ecs-svc/<number>`, which looks like one of ours; a job's id has a hash in it.
+# Tasks of services have startedBy `ecs-svc/<number>`, which has the same form; job ids end with a hash.
 _SERVICE = "ecs-svc"
 
 
 def observe_task(observation: TaskObservation, deps: JobDependencies) -> Job | None:
-    """Find the job by the task's `startedBy` (`<job>/<attempt>`) and carry the observation into it.
+    """Find the job by the `startedBy` of the task (`<job>/<attempt>`) and apply the observation.
 
-    Returns the job, None when the task is nobody's: services and other people's tasks share the cluster.
+    Returns the job, None if the task is not of a job: other tasks may run in the cluster.
     """
     job_id = job_of(observation)
     if job_id is None:
@@ -22,16 +22,16 @@ def observe_task(observation: TaskObservation, deps: JobDependencies) -> Job | N
 
 
 def job_of(observation: TaskObservation) -> str | None:
-    """Return the id of the job that started a task, None when its `startedBy` is none of ours."""
+    """Return the id of the job of a task, None if its `startedBy` is not of a job."""
     job_id, _, attempt_number = observation.started_by.rpartition("/")
     return job_id if job_id not in ("", _SERVICE) and attempt_number.isdigit() else None
 
 
 def task_seen(observation: TaskObservation, job: Job, deps: JobDependencies) -> TaskSeen:
-    """Make the event of an observation; the task's machine is looked up once, so that a spot warning finds the job.
+    """Return the event of an observation, with the container instance if that is not known yet.
 
-    When ECS does not tell now (20 times a second it does), the task's next event or the next sweep asks again: news of
-    the task are not kept waiting for it, and a warning asks ECS for the machine's tasks in any case.
+    A spot warning finds the job by it. If ECS throttles the call (20 per second), the next event of the task or the
+    next sweep repeats it; a warning queries ECS too.
     """
     arn = observation.container_instance_arn
     is_known = job.attempt is not None and job.attempt.instance_id is not None

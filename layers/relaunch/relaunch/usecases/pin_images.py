@@ -1,4 +1,4 @@
-"""Look up the images of a revision: their digests, so that every attempt runs the same code, and what they are for."""
+"""Look up the digests and platforms of the images of a revision, so that every attempt runs the same code."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,11 +10,11 @@ from relaunch.ports import ImageSource, PermanentError, TransientError
 
 @dataclass(frozen=True, slots=True)
 class PinnedImages:
-    """What the containers are to run.
+    """The images of the containers.
 
-    `images` maps containers to images by digest, `platforms` to those that their images are for. `notes` say it in
-    words for the job's timeline, and of the others why they are left as they are; `doubts` are the notes on images in
-    ECR whose platforms are not known. `problem` says why the job cannot run at all, empty when it can.
+    `images` maps containers to images by digest, `platforms` to the platforms of their images. `notes` describe this
+    for the timeline, and why other images are not pinned; `doubts` are the notes on images in ECR with unknown
+    platforms. `problem` says why the job cannot run, empty if it can.
     """
 
     images: Mapping[str, str] = field(default_factory=dict)
@@ -26,9 +26,9 @@ class PinnedImages:
 
 @dataclass(frozen=True, slots=True)
 class WantedImage:
-    """The image that a job's trigger is about: it is run wherever the revision names an image of its repository.
+    """The image of the trigger of a job, which replaces the images of its repository in the revision.
 
-    Without `found` it is not there yet, and is pinned when it arrives.
+    Without `found` it does not exist yet, and is pinned when it arrives.
     """
 
     repository: str
@@ -37,11 +37,11 @@ class WantedImage:
 
 
 def pin_images(revision: Revision, wanted: WantedImage | None, images: ImageSource) -> PinnedImages:
-    """Look up every image that is in ECR.
+    """Look up every image in ECR.
 
     Raises:
-        PermanentError: the account's own registry may not be read, of which an image's tag can move.
-        TransientError: ECR is throttled or unreachable, and an image's tag can move.
+        PermanentError: access to the registry of the account is denied, and an image is named by tag.
+        TransientError: ECR is throttled or unreachable, and an image is named by tag.
     """
     pins, notes = plan_pins(revision, (wanted.repository, wanted.tag) if wanted else None)
     looked_up: list[tuple[ImagePin, FoundImage]] = []
@@ -63,7 +63,7 @@ def pin_images(revision: Revision, wanted: WantedImage | None, images: ImageSour
 
 
 def _look_up(pin: ImagePin, images: ImageSource) -> FoundImage | None:
-    """Return the image, None when there is none; without a digest where that cannot be told and need not be."""
+    """Return the image, None if there is none; without a digest if that is unknown and not required."""
     account = None if pin.is_own else pin.image.account
     try:
         return images.find_image(pin.image.repository, pin.image.digest or pin.image.tag, account)
@@ -76,5 +76,5 @@ def _look_up(pin: ImagePin, images: ImageSource) -> FoundImage | None:
             return FoundImage("", unknown=str(error))
         if pin.is_own:
             raise
-        # The task's execution role may be allowed to pull what Relaunch may not look at.
+        # The execution role of the task may have access to an image that Relaunch may not describe.
         return FoundImage("", unknown=f"which may not be looked up in {account}")

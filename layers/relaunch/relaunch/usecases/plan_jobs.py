@@ -1,4 +1,4 @@
-"""Tell where jobs of definitions would run now: nothing is launched and nothing is stored."""
+"""Plan where jobs of definitions would run now, without launching or storing anything."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
@@ -19,10 +19,10 @@ from relaunch.usecases.pin_images import pin_images
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a job of this definition would find at `at`; `revision` is None where task definitions are not read.
+    """The plan of a definition at `at`; `revision` is None if task definitions are not read.
 
-    `problem` says why it can never run, empty when it can; `is_unsatisfiable` tells that no offering will do.
-    `image_doubts` say what is not known of its images.
+    `problem` says why a job can never run, empty if it can; `is_unsatisfiable`: no offering satisfies the definition.
+    `image_doubts` describe what is unknown of its images.
     """
 
     definition: JobDefinition
@@ -35,15 +35,15 @@ class Plan:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Return what a team should know of it, though nothing forbids it."""
+        """Return the notices about the definition and its images."""
         return (*find_notices(self.definition, self.revision, self.selection), *self.image_doubts)
 
 
 def plan_jobs(definitions: Iterable[JobDefinition], deps: PlanDependencies, zones: Collection[str] = ()) -> list[Plan]:
-    """Hold every definition against its newest revision and the present offerings, those of `zones` if there are any.
+    """Return the plan of every definition for the current offerings, those of `zones` if given.
 
     Raises:
-        TransientError: a price or a revision could not be had for now.
+        TransientError: prices or a revision are temporarily unavailable.
     """
     available = in_zones(load_offerings(deps), zones)
     plans = []
@@ -53,17 +53,17 @@ def plan_jobs(definitions: Iterable[JobDefinition], deps: PlanDependencies, zone
         except NoActiveRevisionError as error:
             plans.append(Plan(definition, available.at, None, None, str(error)))
             continue
-        revision, doubts = _look_at_images(definition, revision, deps.images)
+        revision, doubts = _look_up_images(definition, revision, deps.images)
         plans.append(replace(plan_on(available, definition, revision, deps.zone_scores), image_doubts=doubts))
     return plans
 
 
-def _look_at_images(
+def _look_up_images(
     definition: JobDefinition, revision: Revision, images: ImageSource
 ) -> tuple[Revision, tuple[str, ...]]:
-    """Return the revision with what ECR tells of its images now, and in words what it does not tell.
+    """Return the revision with the platforms of its images, and notes on what is unknown.
 
-    Images that triggers bring are left out: they are looked at when they come.
+    Images of triggers are skipped: jobs run the image of their event.
     """
     brought = image_repositories(definition)
     kept = [
@@ -85,10 +85,10 @@ def plan_on(
     revision: Revision | None,
     score: ZoneScoreSource | None = None,
 ) -> Plan:
-    """Hold a definition against a market; without a revision the machine is held against the definition alone.
+    """Return the plan of a definition for these offerings; without a revision only the definition is checked.
 
-    `odds` of zones are asked for the types that satisfy the definition: EC2 tells the odds that any one of a set can be
-    launched, which for all types there are says nothing.
+    Spot placement scores are requested for the types that satisfy the definition, because EC2 scores a set of types as
+    a whole.
     """
     selection = select(definition, revision, available.offerings, available.memory, available.at, available.limits)
     spot = {each.instance_type.name for each in selection.kept if each.purchase is PurchaseOption.SPOT}
@@ -102,7 +102,7 @@ def plan_on(
 
 
 def in_zones(available: AvailableOfferings, zones: Collection[str]) -> AvailableOfferings:
-    """Return the market of these zones alone; all of it when none is named."""
+    """Return the offerings of these zones; all offerings if `zones` is empty."""
     if not zones:
         return available
     return replace(available, offerings=tuple(each for each in available.offerings if each.zone in zones))

@@ -1,4 +1,4 @@
-"""Make the revision that a placement try is to run, where the job's own will not do."""
+"""Prepare the derived revision of a placement."""
 
 from datetime import timedelta
 
@@ -16,19 +16,19 @@ from relaunch.core.selection.neuron_devices import (
 from relaunch.core.selection.requirements import Requirements, derive_requirements
 from relaunch.ports import LaunchDependencies
 
-# Jobs of one definition share it, and ECS tells 20 times a second what is ACTIVE. A revision that was deregistered
-# meanwhile is refused by RunTask, which ends the try.
+# Jobs of a definition share derived revisions, and ECS allows 20 such calls per second. RunTask rejects a revision that
+# was deregistered in the meantime, which closes the placement.
 _ACTIVE_FOR = timedelta(minutes=1)
 
 
 def prepare_revision(job: Job, offering: Offering, deps: LaunchDependencies) -> PreparedRevision:
-    """Find or register the derived revision with the job's images by digest and its Neuron devices on this offering.
+    """Find or register the derived revision with the images by digest and the Neuron devices for this offering.
 
-    A job that needs neither runs its own revision. Called again, it finds what it registered; another device may have
-    become free meanwhile.
+    A job that needs neither runs its own revision. Repeated calls find the registered revision, but may claim another
+    device.
 
     Raises:
-        PermanentError: ECS does not know the job's revision any more, or refuses the derived one.
+        PermanentError: ECS does not know the revision of the job, or rejects the derived one.
         TransientError: throttled (RegisterTaskDefinition: 20 at once, 1 per second) or unreachable.
     """
     required = derive_requirements(job.definition, job.revision)
@@ -56,7 +56,7 @@ def prepare_revision(job: Job, offering: Offering, deps: LaunchDependencies) -> 
 def _claim(required: Requirements, offering: Offering, deps: LaunchDependencies) -> NeuronClaim:
     machine = offering.instance_type
     if offering.is_managed:
-        # ECS gives them out itself there (resource NeuronDevice), and only all of them.
+        # ECS assigns Neuron devices of Managed Instances itself (resource NeuronDevice), and only all of them.
         return NeuronClaim(())
     if claims_all_devices(required, machine):
         return claim_all(machine)

@@ -1,4 +1,4 @@
-"""Find out what events did not tell: look at every job that is due."""
+"""Reconcile due jobs with ECS and ECR, in case events were lost."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -12,27 +12,26 @@ from relaunch.ports import PortError, ReconcileDependencies, TransientError
 from relaunch.usecases.advance_job import advance_job
 from relaunch.usecases.observe_task import task_seen
 
-# As many as one call has time for, with room to spare.
-_MOST = 2_000
-# DescribeTasks takes a hundred.
-_DESCRIBED_AT_ONCE = 100
+# More than one invocation has time for.
+_MAX_JOBS = 2_000
+# The maximum of DescribeTasks.
+_MAX_DESCRIBED = 100
 _WITH_TASK = frozenset({JobState.LAUNCHING, JobState.RUNNING, JobState.STOPPING})
 
 
 def reconcile_jobs(deps: ReconcileDependencies, has_time: Callable[[], bool] = lambda: True) -> int:
-    """Look at every job that is due, most overdue first, while there is time; return how many were looked at.
+    """Reconcile due jobs, most overdue first, while there is time; return their number.
 
-    One job's trouble does not keep the others waiting, however many have it: it stays due and comes again with the
-    next call.
+    A job with an error stays due for the next call and does not delay the others.
     """
-    due = deps.jobs.load_due(deps.clock.now(), _MOST)
+    due = deps.jobs.load_due(deps.clock.now(), _MAX_JOBS)
     seen: Mapping[str, TaskObservation | None] = {}
     looked_at = postponed = 0
     for job_id in due:
         if not has_time():
             break
-        if looked_at % _DESCRIBED_AT_ONCE == 0:
-            seen = _describe(due[looked_at : looked_at + _DESCRIBED_AT_ONCE], deps)
+        if looked_at % _MAX_DESCRIBED == 0:
+            seen = _describe(due[looked_at : looked_at + _MAX_DESCRIBED], deps)
         looked_at += 1
         try:
             _look(job_id, seen, deps)
@@ -44,7 +43,7 @@ def reconcile_jobs(deps: ReconcileDependencies, has_time: Callable[[], bool] = l
 
 
 def _describe(job_ids: Sequence[str], deps: ReconcileDependencies) -> Mapping[str, TaskObservation | None]:
-    """Describe the jobs' tasks; without an answer there is no news of them, but time passes all the same."""
+    """Describe the tasks of the jobs; empty on an error, so that only `wake_at` of the jobs is handled."""
     jobs = (_load(job_id, deps) for job_id in job_ids)
     try:
         return deps.tasks.describe([arn for job in jobs if job is not None and (arn := _task_arn(job)) is not None])
@@ -54,7 +53,7 @@ def _describe(job_ids: Sequence[str], deps: ReconcileDependencies) -> Mapping[st
 
 
 def _load(job_id: str, deps: ReconcileDependencies) -> Job | None:
-    """Load a job; why one cannot be loaded is said when it is looked at."""
+    """Load a job; None on an error, which is logged when the job is reconciled."""
     try:
         return deps.jobs.load_job(job_id)
     except PortError:
@@ -66,9 +65,9 @@ def _task_arn(job: Job) -> str | None:
 
 
 def _look(job_id: str, seen: Mapping[str, TaskObservation | None], deps: ReconcileDependencies) -> None:
-    told = advance_job(job_id, lambda job: _news(job, seen, deps) or _time_passed(job, deps), deps)
-    if told is not None and _time_passed(told, deps):
-        # The news moved nothing that was due.
+    advanced = advance_job(job_id, lambda job: _observed(job, seen, deps) or _time_passed(job, deps), deps)
+    if advanced is not None and _time_passed(advanced, deps):
+        # The observation did not change `wake_at`.
         advance_job(job_id, lambda job: _time_passed(job, deps), deps)
 
 
@@ -76,7 +75,7 @@ def _time_passed(job: Job, deps: ReconcileDependencies) -> TimePassed | None:
     return TimePassed() if job.wake_at is not None and job.wake_at <= deps.clock.now() else None
 
 
-def _news(job: Job, seen: Mapping[str, TaskObservation | None], deps: ReconcileDependencies) -> JobEvent | None:
+def _observed(job: Job, seen: Mapping[str, TaskObservation | None], deps: ReconcileDependencies) -> JobEvent | None:
     if job.waiting is not None and job.waiting.reason is WaitReason.IMAGE and job.image is not None:
         return _look_for_image(job, job.image, job.waiting.until, deps)
     arn = _task_arn(job)
@@ -92,10 +91,10 @@ def _news(job: Job, seen: Mapping[str, TaskObservation | None], deps: ReconcileD
 def _look_for_image(
     job: Job, image: tuple[str, str], until: datetime | None, deps: ReconcileDependencies
 ) -> ImageArrived | None:
-    """Look for the image a job waits for; without an answer time passes, and the wait may end.
+    """Look up the image that a job waits for; None on an error, so that the wait may end.
 
     Raises:
-        TransientError: the wait is over, and ECR cannot say for now whether it was in vain.
+        TransientError: the wait is over and ECR is temporarily unavailable.
     """
     try:
         found = deps.images.find_image(*image)

@@ -1,4 +1,4 @@
-"""Bring what AWS says of the region's offerings into the snapshot that launches choose from."""
+"""Refresh the snapshot of the offerings of the region."""
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -10,22 +10,22 @@ from relaunch.core.offerings.quotas import QUOTA_CODES
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, SnapshotPart, offered_types, unknown_types
 from relaunch.ports import PermanentError, RefreshDependencies, TransientError
 
-# It is called every hour, and twice again when parts failed: what was had lately is not asked for again. A quota
-# changes when AWS grants a request, and odds with the market; the rest hardly does within a day.
+# A refresh runs every hour and is retried twice if parts failed; parts that are fresh are skipped. Quotas and spot
+# placement scores change within a day, other parts rarely.
 _AN_HOUR, _A_DAY = timedelta(minutes=50), timedelta(hours=23)
 
 
 def refresh_offerings(deps: RefreshDependencies) -> dict[str, str]:
-    """Refresh the parts that are due and say what became of each; what cannot be had keeps its content and its age.
+    """Refresh the parts that are due and return their outcomes; a part that fails keeps its content and age.
 
     Raises:
-        TransientError: some part is worth another try; what could be had is stored.
-        Exception: an answer had a form that nobody foresaw; what else could be had is stored.
+        TransientError: a part failed temporarily; the other parts are saved.
+        Exception: a response has an unexpected form; the other parts are saved.
     """
     now = deps.clock.now()
     snapshot = _load(deps)
     outcomes: dict[str, str] = {}
-    troubles: dict[str, Exception] = {}
+    errors: dict[str, Exception] = {}
     for part, (source, fresh_for, fetch) in _FETCHES.items():
         origin = snapshot.origins.get(part)
         if origin is not None and now - origin.at < fresh_for:
@@ -33,31 +33,31 @@ def refresh_offerings(deps: RefreshDependencies) -> dict[str, str]:
             continue
         try:
             content = fetch(deps, snapshot)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it costs no other part; it is raised below
+        except Exception as error:  # noqa: BLE001 - raised below, after the other parts
             outcomes[part.label] = f"kept: {error}"
             deps.log.decided("refresh-failed", part=part.label, reason=str(error))
             deps.metrics.record(MetricDatum(Metric.REFRESHES_FAILED))
-            troubles[part.label] = error
+            errors[part.label] = error
         else:
             snapshot = snapshot.with_part(part, content, Origin(source, now))
             outcomes[part.label] = "refreshed"
     deps.snapshots.save_snapshot(snapshot)
     deps.log.decided("offerings-refreshed", region=deps.region, outcomes=outcomes)
-    _raise_worst(troubles)
+    _raise_worst(errors)
     return outcomes
 
 
-def _raise_worst(troubles: Mapping[str, Exception]) -> None:
-    for error in troubles.values():
+def _raise_worst(errors: Mapping[str, Exception]) -> None:
+    for error in errors.values():
         if not isinstance(error, TransientError | PermanentError):
             raise error
-    transient = [label for label, error in troubles.items() if isinstance(error, TransientError)]
+    transient = [label for label, error in errors.items() if isinstance(error, TransientError)]
     if transient:
         raise TransientError(f"not refreshed: {', '.join(transient)}")
 
 
 def _load(deps: RefreshDependencies) -> OfferingsSnapshot:
-    """Load the last snapshot; begin anew where there is none, or none that can be read, or another region's."""
+    """Load the last snapshot; an empty one if there is none, or it is unreadable or of another region."""
     try:
         stored = deps.snapshots.load_snapshot()
     except PermanentError as error:
@@ -78,7 +78,7 @@ def _fetch_zones(deps: RefreshDependencies, snapshot: OfferingsSnapshot) -> Any:
 
 
 def _fetch_on_demand_prices(deps: RefreshDependencies, snapshot: OfferingsSnapshot) -> Any:
-    # The Price List has prices of types that can be launched nowhere any more.
+    # The Price List includes types that no zone offers any more.
     return deps.price_list.on_demand_prices(offered_types(snapshot, deps.catalogue))
 
 
@@ -87,7 +87,7 @@ def _fetch_disk_price(deps: RefreshDependencies, _snapshot: OfferingsSnapshot) -
 
 
 def _fetch_spot_prices(deps: RefreshDependencies, snapshot: OfferingsSnapshot) -> Any:
-    # EC2 may refuse the whole request for a type that it no longer knows: only those that the region offers are named.
+    # EC2 may reject the whole request for an unknown type: only types that the region offers are named.
     if SnapshotPart.ZONES not in snapshot.origins:
         raise TransientError("the types that the region offers are not known")
     prices: dict[str, dict[str, float]] = {}
@@ -101,11 +101,11 @@ def _fetch_quotas(deps: RefreshDependencies, _snapshot: OfferingsSnapshot) -> An
 
 
 def _fetch_placement_scores(deps: RefreshDependencies, snapshot: OfferingsSnapshot) -> Any:
-    """Ask for each spot type by itself: a question that EC2 refuses says nothing of the others."""
+    """Return the score of each spot type; a request that EC2 rejects does not affect the other types."""
     known = {**deps.catalogue, **snapshot.instance_types}
     offered = offered_types(snapshot, known)
     scores: dict[str, int] = {}
-    refusal = None
+    rejection = None
     for name in sorted(deps.spot_types & known.keys()):
         sizes = sizes_of_family(name, offered)
         if name not in sizes:
@@ -114,15 +114,15 @@ def _fetch_placement_scores(deps: RefreshDependencies, snapshot: OfferingsSnapsh
             score = deps.region_scores.region_score(sizes, known[name].vcpus)
         except PermanentError as error:
             deps.log.decided("placement-score-refused", instance_type=name, reason=str(error))
-            refusal = error
+            rejection = error
         else:
             scores |= {name: score} if score is not None else {}
-    if refusal is not None and not scores:
-        raise refusal
+    if rejection is not None and not scores:
+        raise rejection
     return scores
 
 
-# In this order: which types there are decides what is asked about them.
+# In this order, because later parts are requested for the types of earlier ones.
 _FETCHES: dict[SnapshotPart, tuple[str, timedelta, Callable[[RefreshDependencies, OfferingsSnapshot], Any]]] = {
     SnapshotPart.INSTANCE_TYPES: ("EC2", _A_DAY, _fetch_types),
     SnapshotPart.ZONES: ("EC2", _A_DAY, _fetch_zones),

@@ -1,4 +1,4 @@
-"""Register job definitions, and say what that changed."""
+"""Register job definitions."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -8,7 +8,7 @@ from relaunch.ports import Dependencies
 
 
 class Change(StrEnum):
-    """What registering did to one definition."""
+    """The change of a definition."""
 
     CREATED = "created"
     REPLACED = "replaced"
@@ -19,7 +19,7 @@ class Change(StrEnum):
 def compare_definitions(
     definitions: Iterable[JobDefinition], registered: Iterable[JobDefinition], *, prune: bool
 ) -> list[tuple[str, Change]]:
-    """Return what registering `definitions` would change; with `prune` the others are removed."""
+    """Return the changes of registering `definitions`; with `prune` all others are removed."""
     before = {definition.name: definition for definition in registered}
     after = {definition.name: definition for definition in definitions}
     changes = [(name, _compare(definition, before.get(name))) for name, definition in after.items()]
@@ -36,7 +36,7 @@ def _compare(definition: JobDefinition, before: JobDefinition | None) -> Change:
 def register_definitions(
     definitions: Iterable[JobDefinition], changes: Iterable[tuple[str, Change]], deps: Dependencies
 ) -> None:
-    """Make the changes that `compare_definitions` found; jobs that are accepted already keep what they have."""
+    """Apply the changes of `compare_definitions`; accepted jobs keep their definition."""
     by_name = {definition.name: definition for definition in definitions}
     for name, change in changes:
         if change is Change.REMOVED:

@@ -1,4 +1,4 @@
-"""Accept jobs: find the definitions an event concerns, pin their revisions, create their jobs."""
+"""Submit jobs: find the definitions of an event, pin their revisions, create their jobs."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -25,16 +25,16 @@ class UnknownDefinitionError(PermanentError):
 
 
 class InvalidInputsError(PermanentError):
-    """The inputs are not what the definition allows."""
+    """The inputs do not match the definition."""
 
 
 class IdempotentParameterMismatchError(PermanentError):
-    """The idempotency key was used before, with other inputs."""
+    """The idempotency key was used with other inputs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What an event meant to one definition: a job, or why there is none."""
+    """The result of an event for one definition: a job, or in `note` why there is none."""
 
     definition: str
     job: Job | None
@@ -43,22 +43,22 @@ class Submission:
 
 
 def submit_event(event: TriggerEvent, deps: SubmitDependencies) -> tuple[Submission, ...]:
-    """Create the jobs an event starts; the same event again finds the same jobs.
+    """Create the jobs of an event; a repeated event returns the same jobs.
 
-    An image also lets jobs go on that wait for it. What came of the event is recorded, also when it started nothing.
+    An image push also continues the jobs that wait for the image. The outcome is recorded, even if no job starts.
 
     Raises:
-        TransientError: something failed for now; nothing is lost when the message is delivered again.
-        PermanentError: a direct request that cannot be granted.
+        TransientError: a temporary error; retry.
+        PermanentError: a job cannot be created or continued; the other jobs are.
     """
     if isinstance(event, DirectRequest):
         return (submit_request(event, deps),)
-    troubles: list[PermanentError] = []
+    errors: list[PermanentError] = []
     if isinstance(event, ImagePushed):
-        _let_waiting_go_on(event, deps, troubles)
+        _continue_waiting(event, deps, errors)
     source, name = trigger_keys(event)
     found = deps.definitions.find_definitions(source, name)
-    submissions = tuple(_submit_apart(definition, event, deps, troubles) for definition in found)
+    submissions = tuple(_submit_separately(definition, event, deps, errors) for definition in found)
     notes = [f"{each.definition}: {each.note}" for each in submissions]
     outcome = "; ".join(notes) or f"no job definition watches {source} {name}"
     job_ids = [each.job.job_id for each in submissions if each.job is not None]
@@ -66,30 +66,30 @@ def submit_event(event: TriggerEvent, deps: SubmitDependencies) -> tuple[Submiss
     if not job_ids:
         deps.metrics.record(MetricDatum(Metric.EVENTS_IGNORED))
     deps.log.decided("event handled", identity=event.identity, source=str(source), reason=outcome, job_ids=job_ids)
-    if troubles:
-        # Kept as a dead letter: redriven, it finds the jobs that were created, and creates the one that was not.
-        raise troubles[0]
+    if errors:
+        # A redriven message finds the jobs that were created and creates the others.
+        raise errors[0]
     return submissions
 
 
-def _submit_apart(
-    definition: JobDefinition, event: TriggerEvent, deps: SubmitDependencies, troubles: list[PermanentError]
+def _submit_separately(
+    definition: JobDefinition, event: TriggerEvent, deps: SubmitDependencies, errors: list[PermanentError]
 ) -> Submission:
-    """Submit to one definition; what is wrong with it for good does not keep the event from the others."""
+    """Submit to one definition; a permanent error does not affect the others."""
     try:
         return _submit(definition, event, deps)
     except PermanentError as error:
-        troubles.append(error)
+        errors.append(error)
         return Submission(definition.name, None, False, f"cannot be started: {error}")
 
 
 def submit_direct(request: DirectRequest, deps: SubmitDependencies) -> Job:
-    """Create the job a caller asks for by name; the same idempotency key again finds the same job.
+    """Create the job of a direct request; a known idempotency key returns the same job.
 
     Raises:
-        UnknownDefinitionError: with the nearest names.
-        InvalidInputsError: with every input that is wrong.
-        IdempotentParameterMismatchError: with every input that differs from the job's that the key found.
+        UnknownDefinitionError: no definition has this name; the message has similar names.
+        InvalidInputsError: the inputs do not match the definition; the message lists all errors.
+        IdempotentParameterMismatchError: the key was used with other inputs; the message lists all differences.
     """
     job = submit_request(request, deps).job
     if job is None:
@@ -98,7 +98,7 @@ def submit_direct(request: DirectRequest, deps: SubmitDependencies) -> Job:
 
 
 def submit_request(request: DirectRequest, deps: SubmitDependencies) -> Submission:
-    """Create the job of a direct request and say whether it is new; errors as in `submit_direct`."""
+    """Create the job of a direct request and return whether it is new; raises the errors of `submit_direct`."""
     definition = deps.definitions.load_definition(request.definition)
     if definition is None:
         known = [each.name for each in deps.definitions.list_definitions()]
@@ -113,7 +113,7 @@ def submit_request(request: DirectRequest, deps: SubmitDependencies) -> Submissi
 
 
 def _compare_inputs(request: DirectRequest, job: Job) -> None:
-    """Compare what the caller gave, not what the definition fills in: its defaults may have changed since."""
+    """Compare the inputs of the caller, without defaults, which may have changed since."""
     other = [
         f"{name} is {job.inputs[name]!r} there, not {value!r}"
         for name, value in request.inputs.items()
@@ -169,7 +169,7 @@ def _accept(
 
 
 def _wanted_image(matched: Match, event: TriggerEvent, deps: SubmitDependencies) -> WantedImage | None:
-    """Return the image that a push waits for, or whose push started the job: that one is to be run."""
+    """Return the image that the job waits for, or whose push started it."""
     if isinstance(event, ImagePushed):
         return WantedImage(event.repository, event.tag, _pushed_image(event, deps))
     if matched.image is None:
@@ -178,7 +178,7 @@ def _wanted_image(matched: Match, event: TriggerEvent, deps: SubmitDependencies)
 
 
 def _pushed_image(event: ImagePushed, deps: SubmitDependencies) -> FoundImage:
-    """Return the image that was pushed: its digest is known, and what else ECR tells of it is no condition."""
+    """Return the pushed image by its digest, with unknown platforms if ECR does not return them."""
     try:
         found = deps.images.find_image(event.repository, event.digest)
     except PortError as error:
@@ -219,7 +219,7 @@ def _entry(job: Job, event: str, detail: str) -> TimelineEntry:
     return TimelineEntry(job.accepted_at, job.state, event, detail)
 
 
-def _let_waiting_go_on(event: ImagePushed, deps: SubmitDependencies, troubles: list[PermanentError]) -> None:
+def _continue_waiting(event: ImagePushed, deps: SubmitDependencies, errors: list[PermanentError]) -> None:
     waiting = deps.jobs.load_waiting_for_image(event.repository, event.tag)
     if not waiting:
         return
@@ -228,4 +228,4 @@ def _let_waiting_go_on(event: ImagePushed, deps: SubmitDependencies, troubles: l
         try:
             advance_job(job_id, lambda _job: arrived, deps)
         except PermanentError as error:
-            troubles.append(error)
+            errors.append(error)

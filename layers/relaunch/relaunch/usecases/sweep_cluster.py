@@ -1,14 +1,13 @@
-"""Compare the jobs table with the live cluster: every task and every machine, by pages.
+"""Compare the jobs table with all tasks and container instances of the cluster.
 
-Reconciling looks from the jobs to their tasks; this looks the other way round, at what no job asks about: tasks of jobs
-that are over or have another task by now, and machines on which nothing runs. Losses are not decided here: a task
-that is missing is looked at twice, a grace apart, by its own job (core.lifecycle.running).
+Reconciling starts from the jobs; a sweep starts from the cluster and finds orphaned tasks and idle instances. It does
+not decide that a task is lost: its job does (core.lifecycle.running).
 
-Why a sweep stops no task that is its job's current one, though a stray is stopped on the job's own record alone:
-a task is seen first and its job read afterwards, strongly consistently; the try is saved before RunTask is sent; so
-what was seen is in that record as the current task, as a try whose answer is not saved yet (which then adopts it), or
-is a stray. The stop is saved on the condition that the record has not changed since. Tasks younger than a grace are
-left to their own events, and a stray is looked at a second time before it is stopped, because it may just have ended.
+A sweep never stops the current task of a job: the task is listed first and its job is read afterwards, strongly
+consistent, and a placement is saved before RunTask is called. So the task is the current one, or that of a pending
+placement, which then gets it, or an orphan. The stop is saved on the condition that the job has not changed. Tasks
+younger than a grace period are left to their events, and an orphan is described again before it is stopped, because it
+may have ended.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -25,17 +24,17 @@ from relaunch.ports import JobDependencies, PortError, TransientError
 from relaunch.usecases.advance_job import advance_job
 from relaunch.usecases.observe_task import job_of
 
-# ECS's API is eventually consistent: the page of RunTask has callers look again for up to five minutes.
+# The ECS API is eventually consistent: the documentation of RunTask tells callers to retry for up to five minutes.
 GRACE = timedelta(minutes=5)
-# ECS's managed scaling takes a machine away after a quarter of an hour without a task; then the machine shuts down.
+# Managed scaling terminates an instance after 15 minutes without a task.
 IDLE_GRACE = timedelta(minutes=30)
-_EVERY_MINUTES = 10
-_NAMED = 20
+_INTERVAL_MINUTES = 10
+_MAX_LOGGED = 20
 
 
 @dataclass
 class Sweep:
-    """What a sweep found; `is_complete` tells whether its time sufficed."""
+    """The result of a sweep; `is_complete`: there was time for every task."""
 
     tasks: int = 0
     told: set[str] = field(default_factory=set)
@@ -46,14 +45,14 @@ class Sweep:
 
 
 def is_sweep_due(now: datetime) -> bool:
-    """Tell whether this minute's call sweeps; nothing is remembered between calls."""
-    return now.minute % _EVERY_MINUTES == 0
+    """Return whether the call at this minute sweeps the cluster."""
+    return now.minute % _INTERVAL_MINUTES == 0
 
 
 def sweep_cluster(deps: JobDependencies, has_time: Callable[[], bool] = lambda: True) -> Sweep:
-    """Look at the whole cluster once, until `has_time` says no; one job's trouble does not keep the others waiting.
+    """Sweep the cluster while `has_time`; an error of a job does not affect the others.
 
-    A cluster that cannot be listed now is left to the next sweep.
+    If the cluster cannot be listed, the next sweep does it.
     """
     sweep = Sweep()
     try:
@@ -97,10 +96,10 @@ def _look_at_tasks(
     has_time: Callable[[], bool],
     deps: JobDependencies,
 ) -> list[TaskObservation]:
-    """Carry news into their jobs; return those that look like strays."""
+    """Apply new observations to their jobs; return the tasks that seem to be orphans."""
     suspects: list[TaskObservation] = []
 
-    def news_of(task: TaskObservation, job: Job) -> TaskSeen | None:
+    def new_observation(task: TaskObservation, job: Job) -> TaskSeen | None:
         event = TaskSeen(task, _new_machine(task, job, machines))
         if is_new_observation(job, event):
             sweep.told.add(task.task_arn)
@@ -112,8 +111,8 @@ def _look_at_tasks(
     for task in tasks:
         sweep.tasks += 1
         if task.created_at is None or now - task.created_at >= GRACE:
-            _advance(task, news_of, sweep, deps)
-        # Not page by page: a hundred jobs may take longer than what is spared for the end of a pass.
+            _advance(task, new_observation, sweep, deps)
+        # Checked for each task: a page of a hundred may take longer than the reserve.
         if not has_time():
             sweep.is_complete = False
             break
@@ -165,8 +164,8 @@ def _report(sweep: Sweep, deps: JobDependencies) -> None:
         "swept",
         tasks=sweep.tasks,
         told=len(sweep.told),
-        orphans=sorted(sweep.orphans)[:_NAMED] or None,
-        unknown_tasks=sweep.unknown[:_NAMED] or None,
-        idle_machines=sweep.idle_machines[:_NAMED] or None,
+        orphans=sorted(sweep.orphans)[:_MAX_LOGGED] or None,
+        unknown_tasks=sweep.unknown[:_MAX_LOGGED] or None,
+        idle_machines=sweep.idle_machines[:_MAX_LOGGED] or None,
         reason=None if sweep.is_complete else "the time did not suffice for every task",
     )

@@ -99,7 +99,7 @@ def test_redrive_sends_the_named_messages_back(relaunch, dead):
     result = relaunch("dead-letters", "redrive", first, second[:8])
 
     assert result.stdout.splitlines() == [f"{each} was sent back to intake" for each in (first, second)]
-    assert len(dead.letters) == 1
+    assert len(dead.messages) == 1
 
 
 def test_redrive_all_leaves_what_has_no_queue_and_says_so(relaunch, dead):
@@ -131,13 +131,13 @@ def test_drop_asks_first(relaunch, dead):
     message_id = dead_letters(dead)
 
     declined = relaunch("dead-letters", "drop", message_id, answer="n\n")
-    assert (declined.exit_code, len(dead.letters)) == (130, 1)
+    assert (declined.exit_code, len(dead.messages)) == (130, 1)
     unanswered = relaunch("dead-letters", "drop", message_id, answer="")
-    assert (unanswered.exit_code, len(dead.letters)) == (2, 1)
+    assert (unanswered.exit_code, len(dead.messages)) == (2, 1)
     assert "--yes" in unanswered.stderr
     confirmed = relaunch("dead-letters", "drop", message_id, answer="y\n")
 
-    assert (confirmed.exit_code, dead.letters) == (0, {})
+    assert (confirmed.exit_code, dead.messages) == (0, {})
     assert f"Delete {message_id} of intake" in confirmed.stderr
     assert confirmed.stdout.splitlines()[-1] == f"{message_id} was deleted"
 
@@ -148,4 +148,4 @@ def test_drop_with_yes_asks_nothing(relaunch, dead):
     result = relaunch("dead-letters", "drop", message_id, "--yes", "--json")
 
     assert json.loads(result.stdout)["dropped"]["message_id"] == message_id
-    assert (result.stderr, dead.letters) == ("", {})
+    assert (result.stderr, dead.messages) == ("", {})

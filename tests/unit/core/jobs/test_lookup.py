@@ -77,7 +77,7 @@ def test_a_job_that_is_over_waits_for_no_slot() -> None:
         (make_running_attempt(2), False, (3, 1)),
     ],
 )
-def test_a_selection_is_about_the_frozen_try_or_the_next(attempt: Any, is_placed: bool, expected: Any) -> None:
+def test_a_selection_is_of_the_pending_placement_or_the_next(attempt: Any, is_placed: bool, expected: Any) -> None:
     assert selected_placement(make_job(attempt=attempt), is_placed=is_placed) == expected
 
 

@@ -80,7 +80,7 @@ def stopped_attempt(kind: StopKind = StopKind.INTERRUPTION) -> Any:
     return replace(attempt, placement=closed, task_status="STOPPED", stop=Stop(kind, NOW))
 
 
-def _frozen(**fields: Any) -> Job:
+def _pending(**fields: Any) -> Job:
     launching = {"state": JobState.LAUNCHING, "waiting": None, "has_slot": True, "attempt": make_attempt()}
     return make_job(**{"definition": DEFINITION, **launching, **fields})
 
@@ -94,7 +94,7 @@ def _placed() -> Job:
         instance_id=INSTANCE_ID,
         container_instance_arn=container_instance_arn(),
     )
-    return _frozen(attempt=attempt)
+    return _pending(attempt=attempt)
 
 
 def intent(kind: IntentKind) -> StopIntent:
@@ -124,8 +124,8 @@ SITUATIONS: Mapping[str, Job] = {
     "ws": _waiting(WaitReason.SLOT),
     "wc": _waiting(WaitReason.CAPACITY),
     "wb": _waiting(WaitReason.BACKOFF),
-    "fz": _frozen(),
-    "fx": _frozen(cancel_requested="enough", attempt=make_attempt(intent=intent(IntentKind.CANCEL))),
+    "fz": _pending(),
+    "fx": _pending(cancel_requested="enough", attempt=make_attempt(intent=intent(IntentKind.CANCEL))),
     "pl": _placed(),
     "ru": _running(),
     "si": _stopping(intent=intent(IntentKind.INTERRUPTION), warned_at=NOW),
@@ -137,8 +137,8 @@ SITUATIONS: Mapping[str, Job] = {
     "to": _over(JobState.TIMED_OUT),
 }
 """w waiting: 0 at first, r after an interruption, i for its image, s for a slot, c for capacity, b backing off.
-fz frozen, fx frozen and to be cancelled, pl placed; ru running; s stopping: i for an interruption of ours, n by itself,
-c cancelled; then the final ones."""
+fz pending, fx pending and to be cancelled, pl placed; ru running; s stopping: i after a warning, n by itself,
+c cancelled; then the final states."""
 
 
 def _nothing(*, is_permanent: bool) -> NothingKept:
@@ -150,12 +150,12 @@ def _answer(outcome: LaunchOutcome, placement_number: int = 1, attempt_number: i
 
 
 def seen(last_status: str, **fields: Any) -> TaskSeen:
-    """Build news of the first task, newer than what any situation knows."""
+    """Build an observation of the first task, newer than what any situation knows."""
     return TaskSeen(make_observation(last_status, **{"version": 6, **fields}))
 
 
 def seen_stopped(exit_code: int | None, at: datetime = SOON, **fields: Any) -> TaskSeen:
-    """Build the news that the first task ran and stopped."""
+    """Build the observation that the first task ran and stopped."""
     stopped: dict[str, Any] = {
         "last_status": "STOPPED",
         "desired_status": "STOPPED",
@@ -197,9 +197,9 @@ EVENTS: Mapping[str, JobEvent] = {
     "seen-exit-0": seen_stopped(0),
     "seen-exit-1": seen_stopped(1),
     "seen-deleted": seen_stopped(0, last_status="DELETED"),
-    "stray": seen("RUNNING", task_arn=ORPHANED, started_by="resnet-1f2e3d4c/7"),
-    "stray-sibling": seen("RUNNING", task_arn=ORPHANED),
-    "stray-over": seen_stopped(0, task_arn=ORPHANED, started_by="resnet-1f2e3d4c/7"),
+    "orphan": seen("RUNNING", task_arn=ORPHANED, started_by="resnet-1f2e3d4c/7"),
+    "orphan-sibling": seen("RUNNING", task_arn=ORPHANED),
+    "orphan-over": seen_stopped(0, task_arn=ORPHANED, started_by="resnet-1f2e3d4c/7"),
     "missing": TaskMissing(task_arn()),
     "missing-another": TaskMissing(ORPHANED),
     "warned": HostWarned(INSTANCE_ID, SOON),
@@ -244,9 +244,9 @@ seen-stopping     .  .  .  .  .  .    S  S  S    S    S  S  S    .  .  .  .
 seen-exit-0       .  .  .  .  .  .    D  C  D    D    W  D  C    .  .  .  .
 seen-exit-1       .  .  .  .  .  .    W  C  W    W    W  W  C    .  .  .  .
 seen-deleted      .  .  .  .  .  .    D  C  D    D    W  D  C    .  .  .  .
-stray             W  W  W  W  W  W    L  L  L    R    S  S  S    D  F  C  T
-stray-sibling     W  W  W  W  W  W    R  S  L    R    S  S  S    D  F  C  T
-stray-over        .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
+orphan            W  W  W  W  W  W    L  L  L    R    S  S  S    D  F  C  T
+orphan-sibling    W  W  W  W  W  W    R  S  L    R    S  S  S    D  F  C  T
+orphan-over       .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
 missing           .  .  .  .  .  .    .  .  L    R    S  S  S    .  .  .  .
 missing-another   .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
 warned            .  .  .  .  .  .    .  .  S    S    .  S  S    .  .  .  .
@@ -260,7 +260,7 @@ time-too-late     T  T  T  T  T  T    L  L  S    S    S  S  S    .  .  .  .
 chosen-too-late   T  T  .  T  T  T    .  .  .    .    .  .  .    .  .  .  .
 """
 
-_LETTERS = {
+_STATES_BY_CODE = {
     "W": JobState.WAITING,
     "L": JobState.LAUNCHING,
     "R": JobState.RUNNING,
@@ -298,7 +298,7 @@ def read_cells() -> list[Cell]:
     header, *rows = (line.split() for line in MATRIX.strip().splitlines())
     named = [(row[0], dict(zip(header, row[1:], strict=True))) for row in rows]
     return [
-        Cell(event_name, situation, _LETTERS.get(letter))
+        Cell(event_name, situation, _STATES_BY_CODE.get(code))
         for event_name, row in named
-        for situation, letter in row.items()
+        for situation, code in row.items()
     ]

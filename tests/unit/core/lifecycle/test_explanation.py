@@ -159,7 +159,7 @@ WITHDRAWN = "if it has not started by then, it is withdrawn and another offering
             launching(attempt=make_attempt()),
             "the answer of RunTask for g5.xlarge spot",
             "RunTask is sent, or sent again with the same client token, which is harmless",
-            id="frozen",
+            id="pending",
         ),
         pytest.param(
             launching(attempt=make_attempt(placement=PLACED, task_status="PENDING")),
@@ -171,7 +171,7 @@ WITHDRAWN = "if it has not started by then, it is withdrawn and another offering
             launching(attempt=make_attempt(placement=PLACED)),
             "its task to start on g5.xlarge spot",
             WITHDRAWN,
-            id="no-news",
+            id="no-answer",
         ),
         pytest.param(
             launching(attempt=make_attempt(), cancel_requested="enough"),
@@ -230,7 +230,7 @@ def test_a_stopping_job_says_why_and_what_follows(kind):
 
     explanation = explain(running(state=JobState.STOPPING, attempt=attempt, wake_at=LATER), NOW)
 
-    step = f"{ENDS[kind]}; should no news come, StopTask is sent again"
+    step = f"{ENDS[kind]}; if it is not reported as STOPPED, StopTask is sent again"
     assert explanation == Explanation("its task to stop: said so", stopping_at, step, LATER)
 
 

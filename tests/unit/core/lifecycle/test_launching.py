@@ -197,7 +197,7 @@ def test_cancelling_a_waiting_job_ends_it_at_once():
     assert after(SITUATIONS["w0"], CancelAsked("not needed")).pending == ()
 
 
-def test_a_frozen_try_that_nobody_answered_is_sent_again():
+def test_a_pending_placement_without_a_response_is_sent_again():
     assert after(SITUATIONS["fz"], TimePassed()).pending == (LAUNCH,)
 
 
@@ -252,7 +252,7 @@ def test_a_job_out_of_time_is_not_launched_again():
     assert decision.job.reason == "its tasks have run for max_runtime, 2 days, 0:00:00"
 
 
-def test_news_of_an_offering_bought_on_demand_is_written_as_such():
+def test_an_on_demand_offering_is_shown_as_such():
     entry = decide(
         SITUATIONS["w0"],
         OfferingChosen(make_offering(purchase=PurchaseOption.ON_DEMAND), make_selection(), None),

@@ -37,7 +37,7 @@ def test_the_first_launch_freezes_everything_the_request_is_made_of():
     )
 
 
-def test_everything_that_was_prepared_is_frozen_with_the_try():
+def test_everything_that_was_prepared_is_saved_with_the_placement():
     part = make_offering(make_instance_type("g6f.xlarge", gpu_partition_size=0.125))
     prepared = PreparedRevision("arn:derived", (3,), takes_all_neuron=True)
 
@@ -64,7 +64,7 @@ def test_a_neuron_job_is_told_its_devices():
     assert entry.detail == "g5.xlarge spot by g5-xlarge-spot at $0.4000/h, Neuron device 3"
 
 
-def test_an_offering_that_names_neither_provider_nor_price_is_frozen_without():
+def test_an_offering_with_neither_provider_nor_price_is_saved_without():
     bare = chosen(capacity_provider=None, price_usd_per_hour=None, on_demand_usd_per_hour=None)
 
     placement = after(SITUATIONS["w0"], bare).current_attempt.placement
@@ -76,7 +76,7 @@ def test_a_launch_ends_what_was_said_of_the_wait():
     assert after(replace(SITUATIONS["wc"], reason="nothing is available right now"), chosen()).reason == ""
 
 
-def test_spot_without_a_known_price_is_reckoned_at_the_on_demand_price():
+def test_spot_without_a_known_price_is_charged_at_the_on_demand_price():
     job = after(SITUATIONS["w0"], chosen(price_usd_per_hour=None, on_demand_usd_per_hour=1.0))
 
     assert job.current_attempt.placement.price_usd_per_hour == 1.0
@@ -135,7 +135,7 @@ def test_only_the_latest_tries_are_kept_and_their_numbers_go_on():
         pytest.param(range(1, 11), range(3, 11), id="all-had-a-task"),
     ],
 )
-def test_tries_without_a_task_are_forgotten_first_for_late_news_must_find_the_try_it_is_of(with_task, kept):
+def test_placements_without_a_task_are_dropped_first_because_a_late_event_needs_its_placement(with_task, kept):
     tries = [
         make_placement(number, state=PlacementState.CLOSED, task_arn=task_arn(number) if number in with_task else None)
         for number in range(1, 11)

@@ -60,7 +60,7 @@ def measured(job: Job, event: JobEvent, now: Any = NOW) -> dict[Metric, MetricDa
     return {each.metric: each for each in found}
 
 
-def frozen(**fields: Any) -> Job:
+def pending(**fields: Any) -> Job:
     attempt = make_attempt(placement=make_placement(state=PlacementState.PENDING, task_arn=None), **fields)
     return make_job(state=JobState.LAUNCHING, attempt=attempt, waiting=None, accepted_at=NOW - 2 * MINUTE)
 
@@ -80,14 +80,14 @@ def test_an_accepted_job_counts_and_one_that_is_refused_at_once_has_ended_too() 
 
 
 def test_the_first_task_of_a_job_is_timed_from_its_acceptance() -> None:
-    found = measured(frozen(), LaunchAnswered(1, 1, TaskPlaced(task_arn())))
+    found = measured(pending(), LaunchAnswered(1, 1, TaskPlaced(task_arn())))
 
     assert found[Metric.EVENT_TO_RUN_TASK].value == 120
     assert Metric.TASKS_LAUNCHED in found
 
 
 def test_a_task_that_is_seen_before_its_answer_is_a_launch_too() -> None:
-    job = frozen()
+    job = pending()
 
     found = measured(job, TaskSeen(make_observation(started_by=job.started_by)))
 
@@ -100,7 +100,7 @@ def test_a_task_that_is_seen_before_its_answer_is_a_launch_too() -> None:
     ids=["another attempt", "another try that had a task"],
 )
 def test_later_tasks_of_a_job_are_launched_but_not_timed(fields: dict[str, Any]) -> None:
-    job = frozen(**fields)
+    job = pending(**fields)
 
     found = measured(job, LaunchAnswered(job.current_attempt.number, 1, TaskPlaced(task_arn())))
 
@@ -108,7 +108,7 @@ def test_later_tasks_of_a_job_are_launched_but_not_timed(fields: dict[str, Any])
     assert Metric.EVENT_TO_RUN_TASK not in found
 
 
-def test_news_of_a_task_that_is_known_is_no_launch() -> None:
+def test_an_observation_of_a_known_task_is_no_launch() -> None:
     job = make_running_job()
 
     assert measured(job, HostWarned(INSTANCE_ID, NOW)) == {}
@@ -148,14 +148,14 @@ def test_a_job_that_ends_without_a_task_counts_no_stop() -> None:
 
 
 def test_a_job_that_runs_again_is_timed_from_its_interruption() -> None:
-    job = replace(frozen(number=2), interrupted_at=NOW - 7 * MINUTE)
+    job = replace(pending(number=2), interrupted_at=NOW - 7 * MINUTE)
     running = make_observation("RUNNING", started_by=job.started_by, started_at=NOW - 2 * MINUTE)
 
     assert measured(job, TaskSeen(running))[Metric.INTERRUPTION_TO_RUNNING].value == 300
 
 
 def test_a_job_that_runs_for_the_first_time_is_not() -> None:
-    job = frozen()
+    job = pending()
     running = make_observation("RUNNING", started_by=job.started_by, started_at=NOW)
 
     assert Metric.INTERRUPTION_TO_RUNNING not in measured(job, TaskSeen(running))
@@ -171,18 +171,18 @@ def test_an_event_without_a_row_adds_nothing() -> None:
     assert measured(make_job(state=JobState.SUCCEEDED, ended_at=NOW), TimePassed()) == {}
 
 
-def test_stray_tasks_count() -> None:
+def test_orphaned_tasks_count() -> None:
     job = make_running_job()
-    stray = make_observation("RUNNING", started_by=job.started_by, task_arn=task_arn(77))
+    orphan = make_observation("RUNNING", started_by=job.started_by, task_arn=task_arn(77))
 
-    assert measured(job, TaskSeen(stray)) == {Metric.ORPHANED_TASKS: MetricDatum(Metric.ORPHANED_TASKS, 1)}
+    assert measured(job, TaskSeen(orphan)) == {Metric.ORPHANED_TASKS: MetricDatum(Metric.ORPHANED_TASKS, 1)}
 
 
 def test_a_job_ends_once_whatever_is_seen_of_it_later() -> None:
     job = make_running_job(state=JobState.SUCCEEDED, ended_at=NOW)
-    stray = make_observation("RUNNING", task_arn=task_arn(77))
+    orphan = make_observation("RUNNING", task_arn=task_arn(77))
 
-    assert measured(job, TaskSeen(stray)) == {Metric.ORPHANED_TASKS: MetricDatum(Metric.ORPHANED_TASKS, 1)}
+    assert measured(job, TaskSeen(orphan)) == {Metric.ORPHANED_TASKS: MetricDatum(Metric.ORPHANED_TASKS, 1)}
 
 
 def warned(**fields: Any) -> tuple[Job, Effect]:

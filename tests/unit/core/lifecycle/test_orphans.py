@@ -41,10 +41,10 @@ def test_all_tasks_of_a_late_conflict_are_told():
 
     entry = decide(SITUATIONS["ru"], conflict, SOON, StackLimits()).timeline[0]
 
-    assert (entry.event, entry.detail) == ("stray task", f"{ORPHANED}, {task_arn(98)}")
+    assert (entry.event, entry.detail) == ("orphaned task", f"{ORPHANED}, {task_arn(98)}")
 
 
-def test_a_job_that_is_over_is_due_until_the_stray_is_stopped():
+def test_a_job_that_is_over_is_due_until_the_orphan_is_stopped():
     job = decide(SITUATIONS["ok"], seen("RUNNING", task_arn=ORPHANED), SOON, StackLimits()).job
 
     assert job.state is JobState.SUCCEEDED
@@ -87,11 +87,11 @@ def test_a_task_that_was_taken_for_lost_is_stopped_when_it_comes_back_as_it_was(
         assert stopped_by(job, seen("RUNNING", version=running.task_version - 1)) == []
 
 
-def test_old_news_of_a_stopped_task_is_no_stray():
+def test_an_old_observation_of_a_stopped_task_is_no_orphan():
     assert decide(SITUATIONS["wr"], seen("RUNNING", version=4), SOON, StackLimits()).is_ignored
 
 
-def test_old_news_of_an_earlier_try_is_no_stray():
+def test_an_old_observation_of_an_earlier_placement_is_no_orphan():
     closed = make_placement(state=PlacementState.CLOSED, task_arn=ORPHANED)
     job = replace(SITUATIONS["fz"], attempt=replace(SITUATIONS["fz"].current_attempt, closed_placements=(closed,)))
 

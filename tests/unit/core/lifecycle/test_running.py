@@ -74,11 +74,11 @@ def test_the_next_look_is_not_after_the_jobs_own_limit():
     assert after(job, seen("RUNNING", started_at=NOW)).wake_at == NOW + timedelta(minutes=4)
 
 
-def test_the_machine_is_noted_with_the_news_that_tells_it():
+def test_the_machine_is_saved_with_the_observation_that_has_it():
     machine = make_container_instance(instance_id="i-0aaa", zone="us-east-1b")
-    news = seen("PENDING", container_instance_arn=container_instance_arn())
+    pending = seen("PENDING", container_instance_arn=container_instance_arn())
 
-    decision = decide(SITUATIONS["fz"], TaskSeen(news.observation, machine), SOON, LIMITS)
+    decision = decide(SITUATIONS["fz"], TaskSeen(pending.observation, machine), SOON, LIMITS)
 
     attempt = decision.job.current_attempt
     assert decision.link_instance
@@ -88,10 +88,10 @@ def test_the_machine_is_noted_with_the_news_that_tells_it():
         container_instance_arn(),
     )
     assert decision.timeline[0].detail == "i-0aaa us-east-1b"
-    assert not decide(SITUATIONS["fz"], news, SOON, LIMITS).link_instance
+    assert not decide(SITUATIONS["fz"], pending, SOON, LIMITS).link_instance
 
 
-def test_news_that_overtakes_runtasks_answer_is_taken_for_it():
+def test_an_observation_before_the_response_of_run_task_places_the_task():
     attempt = after(SITUATIONS["fz"], seen("PENDING")).current_attempt
 
     assert attempt.task_arn == task_arn()

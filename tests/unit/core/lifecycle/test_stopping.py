@@ -92,10 +92,11 @@ def test_a_failure_is_launched_again_after_its_pause():
 
 
 @pytest.mark.parametrize(
-    ("news", "minutes"), [pytest.param(HOST_GONE, 30, id="host-lost"), pytest.param(NO_CAPACITY, 15, id="no-capacity")]
+    ("observed", "minutes"),
+    [pytest.param(HOST_GONE, 30, id="host-lost"), pytest.param(NO_CAPACITY, 15, id="no-capacity")],
 )
-def test_an_offering_that_failed_is_remembered_before_the_next_launch_is_asked_for(news, minutes):
-    job = stopped(SITUATIONS["ru"], **news)
+def test_an_offering_that_failed_is_remembered_before_the_next_launch_is_asked_for(observed, minutes):
+    job = stopped(SITUATIONS["ru"], **observed)
 
     remember, launch = job.pending
     assert remember == RememberCapacity(

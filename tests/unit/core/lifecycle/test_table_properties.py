@@ -52,7 +52,7 @@ class Ecs:
     """Tasks by ARN, everything that was ever said of them, and what became of each client token."""
 
     tasks: dict[str, TaskObservation] = field(default_factory=dict)
-    news: list[TaskObservation] = field(default_factory=list)
+    observations: list[TaskObservation] = field(default_factory=list)
     tokens: dict[tuple[int, int], str | None] = field(default_factory=dict)
     forgotten: set[str] = field(default_factory=set)
 
@@ -75,7 +75,7 @@ class Ecs:
 
     def _say(self, task: TaskObservation) -> None:
         self.tasks[task.task_arn] = task
-        self.news.append(task)
+        self.observations.append(task)
 
 
 def instance_of(task: TaskObservation) -> ContainerInstance:
@@ -117,13 +117,13 @@ class LifeOfAJob(RuleBasedStateMachine):
         if arn == self.job.current_attempt.task_arn:
             assert self.job.current_attempt.intent is not None
         else:
-            # Old news of an earlier attempt's task: harmless, but only because that one has stopped.
+            # Old observations of an earlier attempt's task: harmless, but only because that one has stopped.
             assert self.ecs.tasks[arn].last_status == "STOPPED"
         if self.ecs.tasks[arn].desired_status != "STOPPED":
             self.ecs.change(arn, desired_status="STOPPED", stop_code="UserInitiated")
 
     def is_orphaned(self, decision: Decision) -> bool:
-        return [entry.event for entry in decision.timeline] == ["stray task"]
+        return [entry.event for entry in decision.timeline] == ["orphaned task"]
 
     def check_step(self, before: Job, after: Job) -> None:
         assert not before.state.is_final or after.state is before.state
@@ -164,14 +164,14 @@ class LifeOfAJob(RuleBasedStateMachine):
         for _ in self.ecs.live:
             self.the_task_gets_on()
             self.the_task_gets_on()
-            self.the_latest_news_arrives()
+            self.the_latest_observation_arrives()
 
     @precondition(lambda self: self.ecs.live)
     @rule()
     def it_is_interrupted(self) -> None:
         self.a_machine_is_warned_of(self.ecs.live[0], is_told_by_ecs=True)
         self.stop_task(container_exit_codes={"main": 0})
-        self.the_latest_news_arrives()
+        self.the_latest_observation_arrives()
 
     def is_pending(self) -> bool:
         attempt = self.job.attempt
@@ -244,16 +244,16 @@ class LifeOfAJob(RuleBasedStateMachine):
             task.task_arn, **{"last_status": "STOPPED", "desired_status": "STOPPED", "stopped_at": self.now, **how}
         )
 
-    @precondition(lambda self: self.ecs.news)
+    @precondition(lambda self: self.ecs.observations)
     @rule(data=st.data(), is_looked_up=st.booleans())
-    def news_arrives_late_or_twice(self, data: st.DataObject, is_looked_up: bool) -> None:
-        observation = data.draw(st.sampled_from(self.ecs.news))
+    def an_observation_arrives_late_or_twice(self, data: st.DataObject, is_looked_up: bool) -> None:
+        observation = data.draw(st.sampled_from(self.ecs.observations))
         self.feed(TaskSeen(observation, instance_of(observation) if is_looked_up else None))
 
-    @precondition(lambda self: self.ecs.news)
+    @precondition(lambda self: self.ecs.observations)
     @rule()
-    def the_latest_news_arrives(self) -> None:
-        observation = self.ecs.news[-1]
+    def the_latest_observation_arrives(self) -> None:
+        observation = self.ecs.observations[-1]
         self.feed(TaskSeen(observation, instance_of(observation)))
 
     @precondition(lambda self: self.ecs.stopped)
@@ -332,7 +332,7 @@ class LifeOfAJob(RuleBasedStateMachine):
             assert any(task.container_exit_codes.get("main") == 0 for task in self.ecs.stopped)
 
     def teardown(self) -> None:
-        """From wherever it is, a job comes to its end once the world behaves."""
+        """From wherever it is, a job comes to its end once its dependencies work."""
         self.answers.clear()
         for _ in range(60):
             if self.job.state.is_final:
@@ -351,7 +351,7 @@ class LifeOfAJob(RuleBasedStateMachine):
         elif self.ecs.live:
             self.the_task_gets_on()
             self.stop_task(**EXITS[0])
-        for observation in reversed(self.ecs.news[-3:]):
+        for observation in reversed(self.ecs.observations[-3:]):
             self.feed(TaskSeen(observation, instance_of(observation)))
 
 

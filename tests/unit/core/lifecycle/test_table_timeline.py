@@ -10,7 +10,7 @@ from relaunch.core.lifecycle.table import decide
 from unit.core.lifecycle.table_matrix import ANOTHER_MACHINE, ORPHANED, Cell, read_cells
 
 CELLS = [cell for cell in read_cells() if cell.expected is not None]
-NAMES = {"TASK": task_arn(), "STRAY": ORPHANED, "MACHINE": INSTANCE_ID, "OTHER": ANOTHER_MACHINE}
+NAMES = {"TASK": task_arn(), "ORPHAN": ORPHANED, "MACHINE": INSTANCE_ID, "OTHER": ANOTHER_MACHINE}
 
 # Event | situations | seconds until the next look (-: the job is over for good) | what is said, nothing in silence.
 TOLD = """
@@ -24,23 +24,23 @@ impossible      | w0 wc wb          | -    | launch impossible: ECS refuses the 
 impossible      | wr ws             | 300  | launch impossible: ECS refuses the derived revision
 slot-denied     | w0 wr wc wb | 900 | waiting for slot: definition resnet has no free slot of its 5 (max_running_jobs)
 slot-denied     | ws                | 900  |
-placed          | w0 wi ws wc wb    | 0    | stray task: TASK
+placed          | w0 wi ws wc wb    | 0    | orphaned task: TASK
 placed          | fz                | 480  | task placed: TASK
 placed          | fx                | 180  | cancelling: cancel
-placed-another  | w0 wr wi ws wc wb pl ru si sn sc | 0 | stray task: STRAY
-placed-another  | fz                | 480  | task placed: STRAY
+placed-another  | w0 wr wi ws wc wb pl ru si sn sc | 0 | orphaned task: ORPHAN
+placed-another  | fz                | 480  | task placed: ORPHAN
 placed-another  | fx                | 180  | cancelling: cancel
-placed-another  | ok ng ca to       | 300  | stray task: STRAY
-placed-late     | w0 wr wi ws wc wb fz fx pl ru si sn sc | 0 | stray task: STRAY
-placed-late     | ok ng ca to       | 300  | stray task: STRAY
-placed-before   | w0 wr wi ws wc wb fz fx pl ru si sn sc | 0 | stray task: STRAY
-placed-before   | ok ng ca to       | 300  | stray task: STRAY
+placed-another  | ok ng ca to       | 300  | orphaned task: ORPHAN
+placed-late     | w0 wr wi ws wc wb fz fx pl ru si sn sc | 0 | orphaned task: ORPHAN
+placed-late     | ok ng ca to       | 300  | orphaned task: ORPHAN
+placed-before   | w0 wr wi ws wc wb fz fx pl ru si sn sc | 0 | orphaned task: ORPHAN
+placed-before   | ok ng ca to       | 300  | orphaned task: ORPHAN
 place-failed    | fz                | 300  | placement failed: ECS placed nothing: RESOURCE:GPU
 place-failed    | fx                | 300  | cancelled: enough
 deferred        | fz fx             | 330  | launch to be repeated: ThrottlingException
 refused         | fz                | 300  | launch refused: ECS refuses the launch: ClientException
 refused         | fx                | 300  | cancelled: enough
-conflict        | w0 wi ws wc wb    | 0    | stray task: TASK
+conflict        | w0 wi ws wc wb    | 0    | orphaned task: TASK
 conflict        | fz                | 480  | task placed: TASK
 conflict        | fx                | 180  | cancelling: cancel
 conflict-empty  | fz | 300 | launch refused: ECS refuses the launch: ConflictException, and it names no task
@@ -48,27 +48,27 @@ conflict-empty  | fx                | 300  | cancelled: enough
 uncertain       | fz fx             | 330  | launch to be repeated: no answer
 expired         | fz                | 300  | try closed: never sent
 expired         | fx                | 300  | cancelled: enough
-seen-pending    | w0 wr wi ws wc wb | 0    | stray task: TASK
+seen-pending    | w0 wr wi ws wc wb | 0    | orphaned task: TASK
 seen-pending    | fz                | 480  | task PENDING:
 seen-pending    | fx                | 180  | cancelling: cancel
 seen-pending    | pl                | 1740 | task PENDING: MACHINE
 seen-pending    | ru                | 600  | still running: MACHINE us-east-1a
 seen-pending    | si sn sc          | 180  | task stopping: PENDING
-seen-pending    | ok ng ca to       | 300  | stray task: TASK
-seen-running    | w0 wr wi ws wc wb | 0    | stray task: TASK
+seen-pending    | ok ng ca to       | 300  | orphaned task: TASK
+seen-running    | w0 wr wi ws wc wb | 0    | orphaned task: TASK
 seen-running    | fz                | 600  | running:
 seen-running    | fx                | 180  | cancelling: cancel
 seen-running    | pl                | 600  | running: MACHINE
 seen-running    | ru                | 600  | still running: MACHINE us-east-1a
 seen-running    | si sn sc          | 180  | task stopping: RUNNING
-seen-running    | ok ng ca to       | 300  | stray task: TASK
-seen-old        | w0 wi ws wc wb    | 0    | stray task: TASK
+seen-running    | ok ng ca to       | 300  | orphaned task: TASK
+seen-old        | w0 wi ws wc wb    | 0    | orphaned task: TASK
 seen-old        | fz                | 600  | running:
 seen-old        | fx                | 180  | cancelling: cancel
-seen-ending     | w0 wr wi ws wc wb | 0    | stray task: TASK
+seen-ending     | w0 wr wi ws wc wb | 0    | orphaned task: TASK
 seen-ending     | fz pl ru si sn sc | 180  | task stopping: DEACTIVATING
 seen-ending     | fx                | 180  | cancelling: cancel
-seen-ending     | ok ng ca to       | 300  | stray task: TASK
+seen-ending     | ok ng ca to       | 300  | orphaned task: TASK
 seen-stopping   | fz pl ru si sn sc | 180  | task stopping: RUNNING
 seen-stopping   | fx                | 180  | cancelling: cancel
 seen-exit-0     | fz pl ru sn       | 300  | succeeded: the program finished (exit code 0; …
@@ -80,12 +80,12 @@ seen-exit-1     | si                | 300  | stopped: interruption: the machine 
 seen-deleted    | fz pl ru sn       | 300  | succeeded: the program finished (exit code 0; …
 seen-deleted    | fx sc             | 300  | cancelled: cancelled (exit code 0; …
 seen-deleted    | si                | 300  | stopped: interruption: the machine was taken away (exit code 0; …
-stray           | w0 wr wi ws wc wb fz fx pl ru si sn sc | 0 | stray task: STRAY
-stray           | ok ng ca to       | 300  | stray task: STRAY
-stray-sibling   | w0 wr wi ws wc wb pl ru si sn sc | 0 | stray task: STRAY
-stray-sibling   | fz                | 600  | running:
-stray-sibling   | fx                | 180  | cancelling: cancel
-stray-sibling   | ok ng ca to       | 300  | stray task: STRAY
+orphan          | w0 wr wi ws wc wb fz fx pl ru si sn sc | 0 | orphaned task: ORPHAN
+orphan          | ok ng ca to       | 300  | orphaned task: ORPHAN
+orphan-sibling  | w0 wr wi ws wc wb pl ru si sn sc | 0 | orphaned task: ORPHAN
+orphan-sibling  | fz                | 600  | running:
+orphan-sibling  | fx                | 180  | cancelling: cancel
+orphan-sibling  | ok ng ca to       | 300  | orphaned task: ORPHAN
 missing         | pl ru si sn sc    | 300  | task missing: TASK
 warned          | pl ru sn sc       | 180  | interruption warning: spot interruption warning for MACHINE
 warned-by-task  | pl ru sn sc       | 180  | interruption warning: spot interruption warning for OTHER

@@ -1,7 +1,7 @@
-"""GitHub deliveries, as github_webhook queues them, read into trigger events.
+"""Parses GitHub deliveries queued by github_webhook into trigger events.
 
-An identity names the content where the content identifies itself, so that a redelivery under another delivery id is the
-same event; dispatches may legitimately repeat, and have only their delivery id.
+The identity of an event consists of its content if that is unique, so that a redelivery with another delivery id is the
+same event; dispatches may repeat and are identified by their delivery id.
 """
 
 import json
@@ -34,15 +34,15 @@ from relaunch.core.triggers.events import (
 from relaunch.core.triggers.matching import IgnoredEvent
 from relaunch.ports import PermanentError
 
-OWN_DISPATCH_KEY = "relaunch_job_id"  # in what Relaunch itself dispatches, so that no job starts itself again
+OWN_DISPATCH_KEY = "relaunch_job_id"  # in dispatches by Relaunch itself, so that no job starts itself again
 _NO_COMMIT = "0" * 40
 
 
 def parse_delivery(message: Mapping[str, object]) -> GithubEvent | IgnoredEvent:
-    """Read a queued GitHub delivery.
+    """Parse a queued GitHub delivery.
 
     Raises:
-        PermanentError: the body is not one of the event that the (unsigned) header names, or lacks what we decide on.
+        PermanentError: the body does not match the event of the (unsigned) header, or lacks required fields.
     """
     try:
         delivery = Delivery.model_validate(message)
@@ -74,9 +74,9 @@ def _parse_push(delivery: Delivery) -> Push:
 
 
 def _collect_paths(push: PushPayload) -> tuple[str, ...] | None:
-    """Return every changed path, None when the payload cannot tell all of them.
+    """Return all changed paths, None if the payload does not list all of them.
 
-    The commits of a new branch or a forced push are not the difference to what was there before.
+    The commits of a new branch or a forced push are not the difference to the previous state.
     """
     commits = push.commits or []
     if push.created or push.forced or len(commits) >= MAX_LISTED_COMMITS:
@@ -121,7 +121,7 @@ def _parse_repository_dispatch(delivery: Delivery) -> RepositoryDispatch | Ignor
 def _parse_workflow_run(delivery: Delivery) -> WorkflowRun:
     event = WorkflowRunPayload.model_validate(delivery.payload)
     run = event.workflow_run
-    # The head repository is gone (null) when a fork was deleted meanwhile.
+    # The head repository is null if the fork was deleted.
     head = run.head_repository.full_name if run.head_repository else ""
     return WorkflowRun(
         identity=_identify("workflow_run", event.repository, run.id, str(run.run_attempt), event.action),
@@ -143,7 +143,7 @@ def _parse_release(delivery: Delivery) -> Release:
         identity=_identify("release", event.repository, event.release.id, event.action),
         repository=event.repository.full_name,
         ref=f"refs/tags/{event.release.tag_name}" if event.release.tag_name else "",
-        sha=target if _is_commit(target) else "",  # mostly it is the name of a branch
+        sha=target if _is_commit(target) else "",  # usually the name of a branch
         action=event.action,
         sender=event.sender_login,
     )
@@ -172,7 +172,7 @@ def _parse_package(delivery: Delivery) -> Package | IgnoredEvent:
 
 
 def _find_package_tag(version: PackageVersion) -> str:
-    """Return a container's tag; a package that is no container has its version for one."""
+    """Return the tag of a container, or the version of another package."""
     metadata = version.container_metadata
     if metadata and metadata.tag and metadata.tag.name:
         return metadata.tag.name
@@ -190,7 +190,7 @@ def _is_commit(text: str) -> bool:
 
 
 def _to_text(values: Mapping[str, JsonValue]) -> dict[str, str]:
-    """Return inputs as text: what is no text as compact JSON, which the declared pattern judges; null is not given."""
+    """Return inputs as strings: other types as compact JSON; null values are omitted."""
     return {
         name: value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
         for name, value in values.items()

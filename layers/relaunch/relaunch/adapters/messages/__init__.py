@@ -1,4 +1,4 @@
-"""Messages of the queues and requests to `job_api`, read by pydantic models.
+"""Parsers of queue messages and of requests to `job_api`.
 
-Imports ports, the core, and the readers of aws/ and github/.
+Imports ports, the core, and the parsers of aws/ and github/.
 """

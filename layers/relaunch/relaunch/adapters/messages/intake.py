@@ -1,4 +1,4 @@
-"""The intake queue's messages, whoever sent them, read into trigger events."""
+"""Parses messages of the intake queue into trigger events."""
 
 import json
 from collections.abc import Mapping
@@ -14,16 +14,16 @@ from relaunch.ports import PermanentError
 
 
 def parse_intake_message(body: str | Mapping[str, object]) -> tuple[TriggerEvent | IgnoredEvent, ...]:
-    """Read one message: a GitHub delivery, an EventBridge event, or an S3 notification, which may tell of many uploads.
+    """Parse a message: a GitHub delivery, an EventBridge event, or an S3 notification with one or more records.
 
     Raises:
-        PermanentError: nobody we know sends such a message, or it lacks what we decide on; the text says what is wrong.
+        PermanentError: the message is of an unknown kind, or lacks required fields.
     """
     message = load_message(body) if isinstance(body, str) else body
     events = _parse(message)
     for event in events:
         _require_unicode(event)
-    happened_at = _read_moment(message.get("received_at") or message.get("time"))
+    happened_at = _parse_timestamp(message.get("received_at") or message.get("time"))
     return tuple(
         event if isinstance(event, IgnoredEvent | DirectRequest) else replace(event, happened_at=happened_at)
         for event in events
@@ -43,17 +43,17 @@ def _parse(message: Mapping[str, object]) -> tuple[TriggerEvent | IgnoredEvent, 
     raise PermanentError(f"nobody we know sends a message with the keys {sorted(map(ascii, message))[:10]}")
 
 
-def _read_moment(text: object) -> datetime | None:
-    """Read the moment of github_webhook's envelope or of an EventBridge event; what is none is left unknown."""
+def _parse_timestamp(text: object) -> datetime | None:
+    """Parse the time of a GitHub delivery or an EventBridge event; None if it is invalid or naive."""
     try:
-        moment = datetime.fromisoformat(text) if isinstance(text, str) else None
+        timestamp = datetime.fromisoformat(text) if isinstance(text, str) else None
     except ValueError:
         return None
-    return moment if moment is not None and moment.tzinfo is not None else None
+    return timestamp if timestamp is not None and timestamp.tzinfo is not None else None
 
 
 def _require_unicode(event: TriggerEvent | IgnoredEvent) -> None:
-    """Refuse half a surrogate pair, which JSON can write and nothing that we send it to can take."""
+    """Reject unpaired surrogates, which JSON allows and AWS APIs do not."""
     try:
         json.dumps(asdict(event), ensure_ascii=False, default=str).encode()
     except UnicodeEncodeError as error:

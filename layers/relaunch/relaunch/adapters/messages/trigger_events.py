@@ -1,7 +1,7 @@
-"""S3 uploads and ECR image pushes read into trigger events.
+"""Parses S3 uploads and ECR image pushes into trigger events.
 
-Speaks EventBridge's "Object Created" of aws.s3 (Amazon S3 User Guide, "EventBridge event message structure"), S3's own
-notifications ("Event message structure") and "ECR Image Action" of aws.ecr (Amazon ECR User Guide, "Amazon ECR events
+Supports "Object Created" of aws.s3 (Amazon S3 User Guide, "EventBridge event message structure"), S3 notifications
+("Event message structure") and "ECR Image Action" of aws.ecr (Amazon ECR User Guide, "Amazon ECR events
 and EventBridge"). Samples: events/aws.s3.object-created.json, s3.notification.json, aws.ecr.image-action.json.
 """
 
@@ -72,10 +72,10 @@ class _ImageAction(_Payload):
 
 
 def parse_upload(event: Mapping[str, object]) -> ObjectCreated:
-    """Read EventBridge's "Object Created"; its keys are as they are.
+    """Parse "Object Created" of EventBridge; its keys are not encoded.
 
     Raises:
-        PermanentError: bucket or key are missing.
+        PermanentError: bucket or key is missing.
     """
     try:
         upload = _EventBridgeUpload.model_validate(event.get("detail"))
@@ -85,10 +85,10 @@ def parse_upload(event: Mapping[str, object]) -> ObjectCreated:
 
 
 def parse_notification_record(record: object) -> ObjectCreated | IgnoredEvent:
-    """Read one record of an S3 notification; its keys are form-encoded (a space is a plus sign).
+    """Parse a record of an S3 notification; its keys are form-encoded (a space is a plus sign).
 
     Raises:
-        PermanentError: it is no record of S3.
+        PermanentError: it is not a record of S3.
     """
     try:
         parsed = _Record.model_validate(record)
@@ -101,10 +101,10 @@ def parse_notification_record(record: object) -> ObjectCreated | IgnoredEvent:
 
 
 def parse_image_action(event: Mapping[str, object]) -> ImagePushed | IgnoredEvent:
-    """Read "ECR Image Action"; the same image under the same tag is the same event.
+    """Parse "ECR Image Action"; the same image with the same tag is the same event.
 
     Raises:
-        PermanentError: repository, action or digest are missing.
+        PermanentError: repository, action or digest is missing.
     """
     try:
         image = _ImageAction.model_validate(event.get("detail"))
@@ -121,10 +121,10 @@ def parse_image_action(event: Mapping[str, object]) -> ImagePushed | IgnoredEven
 def _describe_object(
     bucket: str, key: str, created: _EventBridgeObject | _NotificationObject, request_id: str
 ) -> ObjectCreated:
-    """Describe an upload by what both forms of its news tell.
+    """Return the event of an upload, with the same identity for both formats.
 
-    The sequencer is told by both and by nothing but writes, once per write; its length varies with leading zeros.
-    What else there is serves where an emulator or an S3 of another maker leaves it out.
+    Both have the sequencer, which is unique per write; the number of its leading zeros varies. The other fields are
+    used for emulators and S3-compatible stores that omit it.
     """
     version_id = "" if created.version_id in (None, "null") else created.version_id or ""
     etag = (created.etag or "").strip('"')

@@ -1,4 +1,4 @@
-"""What is stored of a job: its state, attempts and placement tries, under what it is found, and what it uses.
+"""Jobs: state, attempts and placements, lookup keys and quota usage.
 
 Imports definitions, offerings, revisions and selection only.
 """

@@ -1,4 +1,4 @@
-"""A job, its attempts and their placement tries: the state the jobs table holds."""
+"""A job, its attempts and their placements, as stored in the jobs table."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from relaunch.core.revisions.revision import Revision
 
 
 class JobState(StrEnum):
-    """Where a job stands; the last four are final."""
+    """The state of a job; the last four are final."""
 
     WAITING = "WAITING"
     LAUNCHING = "LAUNCHING"
@@ -25,7 +25,7 @@ class JobState(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """Tell whether the job is over."""
+        """Return whether the state is final."""
         return self in FINAL_STATES
 
 
@@ -38,20 +38,20 @@ class WaitReason(StrEnum):
     LAUNCH = "launch"  # its message is in the attempts queue
     IMAGE = "image"
     SLOT = "slot"  # max_running_jobs of its definition, or of the stack
-    CAPACITY = "capacity"  # every offering that satisfies it failed lately
-    PRICE = "price"  # every offering that satisfies it is too dear right now
-    BACKOFF = "backoff"  # a pause after a failure of the program
+    CAPACITY = "capacity"  # every offering that satisfies it failed recently
+    PRICE = "price"  # every offering that satisfies it is too expensive
+    BACKOFF = "backoff"  # a delay after a failure of the program
 
 
 STACK_SLOT = "*"
-"""The slot of the stack's own cap; every other slot has a definition's name."""
+"""The slot name of the limit of the stack; other slots have the name of a definition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What a job waits for, since when, at most until when, in words for the user.
+    """What a job waits for.
 
-    `slot` says whose slot is waited for when the reason is SLOT: the definition's name, or STACK_SLOT.
+    `slot` is set if the reason is SLOT: the name of the definition, or STACK_SLOT.
     """
 
     reason: WaitReason
@@ -62,21 +62,21 @@ class Waiting:
 
 
 class PlacementState(StrEnum):
-    """How far a placement try came."""
+    """The state of a placement."""
 
-    PENDING = "FROZEN"  # written down; RunTask may or may not have been sent
-    PLACED = "PLACED"  # RunTask answered with a task
-    CLOSED = "CLOSED"  # it will never have a task of its own that counts
+    PENDING = "FROZEN"  # saved; RunTask may or may not have been sent
+    PLACED = "PLACED"  # RunTask returned a task
+    CLOSED = "CLOSED"  # its task has stopped, or it will have none
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """One frozen set of launch parameters; sending it again with its client token is harmless.
+    """One set of launch parameters; RunTask may be called repeatedly with its client token.
 
-    `placed_at` is when we heard of its task, which throttling can put off for long after `requested_at`.
-    `revision_arn` is the derived revision it runs, None for the job's own. `neuron_devices` are the devices that this
-    one lists; `takes_all_neuron` asks ECS itself for all of them, which Managed Instances know.
-    `gpu_partition_size` is that of the chosen type, 1 for whole GPUs: a share is asked for accordingly.
+    `placed_at` is when its task became known, which throttling may delay long after `requested_at`. `revision_arn` is
+    the derived revision that it runs, None for the revision of the job. `neuron_devices` are the devices that the
+    revision lists; `takes_all_neuron` requests all of them from ECS, as Managed Instances support.
+    `gpu_partition_size` is that of the instance type, 1 for whole GPUs.
     """
 
     number: int
@@ -97,7 +97,7 @@ class Placement:
 
 
 class IntentKind(StrEnum):
-    """Why we stopped a task: written down before StopTask, so that the stop is understood."""
+    """Why Relaunch stops a task."""
 
     INTERRUPTION = "interruption"
     CANCEL = "cancel"
@@ -108,7 +108,7 @@ class IntentKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StopIntent:
-    """Our own intent to stop a task."""
+    """The intent to stop a task, saved before StopTask is called."""
 
     kind: IntentKind
     at: datetime
@@ -116,7 +116,7 @@ class StopIntent:
 
 
 class StopKind(StrEnum):
-    """What a stop was, as classified; every stop has exactly one."""
+    """The classification of a stop."""
 
     SUCCESS = "success"
     INTERRUPTION = "interruption"
@@ -133,7 +133,7 @@ class StopKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """How a task ended: ECS's own words beside our classification."""
+    """How a task ended: the classification, and what ECS reported."""
 
     kind: StopKind
     at: datetime
@@ -144,11 +144,11 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One try at a job that has its own task; numbered from 1.
+    """One attempt to run the job, numbered from 1.
 
-    `closed_placements` keeps the latest earlier placement tries of this attempt, newest last.
-    `task_version` is ECS's `detail.version`: older news about the task is ignored.
-    `host_ended_at` is when EC2 said that the machine shuts down; `missing_since` when ECS first did not know the task.
+    `closed_placements` are its latest earlier placements, newest last. `task_version` is `detail.version` of the last
+    task state change; older ones are ignored. `host_ended_at` is when EC2 reported that the instance shuts down;
+    `missing_since` is when ECS first did not know the task.
     """
 
     number: int
@@ -168,18 +168,18 @@ class Attempt:
 
     @property
     def task_arn(self) -> str | None:
-        """Return the ARN of the task of the current placement try."""
+        """Return the ARN of the task of the current placement."""
         return self.placement.task_arn
 
     @property
     def is_spent(self) -> bool:
-        """Tell whether its number is used up: by a task that started, or of which nobody knows whether it did."""
+        """Return whether the number is used up: the task started, or it is unknown whether it did."""
         return self.started_at is not None or self.placement.is_lost
 
 
 @dataclass(frozen=True, slots=True)
 class StopTask:
-    """Stop a task; ECS shows `reason` as its `stoppedReason`."""
+    """Stop a task; `reason` becomes its `stoppedReason`."""
 
     task_arn: str
     reason: str
@@ -196,7 +196,7 @@ class RequestLaunch:
 
 @dataclass(frozen=True, slots=True)
 class RememberCapacity:
-    """Let every job avoid an offering until then."""
+    """Let all jobs avoid an offering until `until`."""
 
     offering: OfferingKey
     reason: str
@@ -212,12 +212,12 @@ class AdmitWaiting:
 
 
 Effect = StopTask | RequestLaunch | RememberCapacity | AdmitWaiting
-"""What is still to be done after a save; each is harmless when done twice. `kind` tells them apart where stored."""
+"""What to do after a save; all are idempotent. `kind` is the discriminator in stored jobs."""
 
 
 @dataclass(frozen=True, slots=True)
 class TriggerFacts:
-    """What started the job, for people and for the training's environment."""
+    """What started the job, as a summary and as environment variables of the training."""
 
     source: str
     identity: str
@@ -229,11 +229,11 @@ class TriggerFacts:
 class Job:
     """One accepted request to train.
 
-    `definition` and `revision` are frozen when the job is accepted. `images` maps containers to the images, named by
-    digest, that they run instead of the revision's. `version` is the item's own version: every write is
-    conditional on it. `wake_at` is set for every job that is not over. `run_seconds` sums the time tasks ran in ended
-    attempts. `has_slot` tells whether the job counts against `max_running_jobs`. `interrupted_at` is since when it does
-    not run because of an interruption, from the warning on if there was one.
+    `definition` and `revision` are fixed when the job is accepted. `images` maps containers to the images, by digest,
+    that replace those of the revision. `version` is the version of the item, on which every write is conditional.
+    `wake_at` is set for every open job. `run_seconds` is the running time of the tasks of ended attempts. `has_slot`:
+    the job counts against `max_running_jobs`. `interrupted_at` is the start of the current interruption: the time of
+    the warning if there was one.
     """
 
     job_id: str
@@ -267,7 +267,7 @@ class Job:
         """Return the current attempt.
 
         Raises:
-            LookupError: nothing was launched yet; the transition table lets no such job get here.
+            LookupError: nothing was launched yet; the transition table excludes this.
         """
         if self.attempt is None:
             raise LookupError(f"job {self.job_id} has no attempt yet")
@@ -279,7 +279,7 @@ class Job:
         return f"{self.job_id}/{self.attempt.number if self.attempt else 1}"
 
     def run_time(self, now: datetime) -> timedelta:
-        """Return how long the job's tasks have run, the current one included."""
+        """Return the running time of the tasks, including the current one."""
         ended = timedelta(seconds=self.run_seconds)
         attempt = self.attempt
         if attempt is None or attempt.started_at is None or attempt.stop is not None:
@@ -289,7 +289,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class TimelineEntry:
-    """One line of a job's timeline: a transition, or something worth knowing within a state."""
+    """One entry of the timeline of a job: a transition, or an event within a state."""
 
     at: datetime
     state: JobState

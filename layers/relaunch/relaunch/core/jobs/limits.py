@@ -1,4 +1,4 @@
-"""The stack's own caps and deadlines."""
+"""The limits of the stack."""
 
 from dataclasses import dataclass, field
 
@@ -7,10 +7,10 @@ from relaunch.core.selection.offering_filters import SelectionLimits
 
 @dataclass(frozen=True, slots=True)
 class StackLimits:
-    """What the stack allows all jobs together, and each of them.
+    """The limits of the stack.
 
-    `provisioning_deadline_seconds` is our own: ECS gives up on a PROVISIONING task only after 10 to 30 minutes
-    (aws/containers-roadmap#2381).
+    `provisioning_deadline_seconds` is shorter than that of ECS, which stops a PROVISIONING task only after 10 to 30
+    minutes (aws/containers-roadmap#2381).
     """
 
     max_running_jobs: int = 20

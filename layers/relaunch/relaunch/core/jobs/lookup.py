@@ -1,4 +1,4 @@
-"""Under what a job can be found: every store of jobs keeps these beside it."""
+"""Keys by which stores find jobs."""
 
 from datetime import datetime
 
@@ -6,12 +6,12 @@ from relaunch.core.jobs.job import Job, PlacementState, WaitReason
 
 
 def due_at(job: Job) -> datetime | None:
-    """Return when somebody has to look at the job again, None when never.
+    """Return when the job is to be checked again, None if never.
 
-    A job that is over is still due while effects are pending: they are done by whoever loads it next.
+    A finished job is due while effects are pending; loading it for the next event repeats them.
 
     Raises:
-        ValueError: the job is open and has no `wake_at`: it would be lost.
+        ValueError: the job is open and has no `wake_at`.
     """
     if job.state.is_final:
         return (job.wake_at or job.ended_at or job.accepted_at) if job.pending else None
@@ -21,16 +21,16 @@ def due_at(job: Job) -> datetime | None:
 
 
 def waited_slot(job: Job) -> str | None:
-    """Return the slot the job waits for, a definition's name or `*`; None when it waits for no slot."""
+    """Return the slot that the job waits for: the name of a definition or `*`; None if it waits for none."""
     if job.state.is_final or job.waiting is None or job.waiting.reason is not WaitReason.SLOT:
         return None
     return job.waiting.slot or job.definition.name
 
 
 def selected_placement(job: Job, *, is_placed: bool) -> tuple[int, int]:
-    """Return the (attempt, placement try) that a selection saved with the job is about.
+    """Return the (attempt, placement) of a selection saved with the job.
 
-    `is_placed`: something was kept, so the job's frozen try came of it; else it is about the try that would be next.
+    `is_placed`: the selection kept an offering, so that it belongs to the pending placement; else to the next one.
     """
     attempt = job.attempt
     if attempt is None:

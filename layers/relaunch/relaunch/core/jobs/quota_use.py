@@ -1,4 +1,4 @@
-"""How much of EC2's quotas the machines of our own open jobs use."""
+"""The usage of EC2 vCPU quotas by the instances of open jobs."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -8,11 +8,11 @@ from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.quotas import Quotas, QuotaUsage, quota_of
 
-_WITH_MACHINE = frozenset({JobState.LAUNCHING, JobState.RUNNING, JobState.STOPPING})
+_WITH_INSTANCE = frozenset({JobState.LAUNCHING, JobState.RUNNING, JobState.STOPPING})
 
 
 def may_be_short(vcpus_by_code: Mapping[str, float], offerings: Iterable[Offering], running_jobs: int) -> bool:
-    """Tell whether what so many jobs use can matter: not when each could have the largest machine of its quota."""
+    """Return whether a quota may be short: not if every job could run on the largest instance of it."""
     for offering in offerings:
         quota = quota_of(offering.instance_type.name, offering.purchase)
         limit = vcpus_by_code.get(quota.code) if quota else None
@@ -24,14 +24,14 @@ def may_be_short(vcpus_by_code: Mapping[str, float], offerings: Iterable[Offerin
 def room_of_quotas(
     vcpus_by_code: Mapping[str, float], jobs: Iterable[Job], catalogue: Mapping[str, InstanceType]
 ) -> Quotas:
-    """Return what is left of quotas beside the machines of these jobs.
+    """Return the quotas and their usage by the instances of these jobs.
 
-    Jobs on one machine count once; a job whose machine is not known yet counts one of its own. What others in the
-    account use is not known here: EC2 then refuses the launch, which the capacity memory learns from.
+    Jobs on the same instance count once; a job whose instance is unknown counts as one instance. Other usage of the
+    account is unknown: EC2 then rejects the launch, which the capacity memory records.
     """
     used: dict[str, float] = defaultdict(float)
-    machines = {_machine_of(job): job for job in jobs if job.attempt is not None and job.state in _WITH_MACHINE}
-    for job in machines.values():
+    instances = {_instance_of(job): job for job in jobs if job.attempt is not None and job.state in _WITH_INSTANCE}
+    for job in instances.values():
         offering = job.current_attempt.placement.offering
         quota, row = quota_of(offering.instance_type, offering.purchase), catalogue.get(offering.instance_type)
         if quota is not None and row is not None:
@@ -39,5 +39,5 @@ def room_of_quotas(
     return {code: QuotaUsage(vcpus, used[code]) for code, vcpus in vcpus_by_code.items()}
 
 
-def _machine_of(job: Job) -> str:
+def _instance_of(job: Job) -> str:
     return job.current_attempt.instance_id or job.job_id

@@ -1,10 +1,10 @@
-"""The short form of a job, for lists of jobs."""
+"""The summary of a job, for lists of jobs."""
 
 from relaunch.core.jobs.job import Job, JobSummary
 
 
 def summarize_job(job: Job) -> JobSummary:
-    """Return what lists of jobs show of a job; `run_seconds` leaves out the task that runs now."""
+    """Return the summary of a job; `run_seconds` excludes the running task."""
     attempt = job.attempt
     return JobSummary(
         job_id=job.job_id,

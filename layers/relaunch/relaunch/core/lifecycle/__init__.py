@@ -1,4 +1,4 @@
-"""What happens next: the events of a job, its transition table, and the actions that the table names.
+"""The events of a job, the transition table, and its actions.
 
-Imports every package of the core but triggers and messages.
+Imports every package of the core except triggers and messages.
 """

@@ -1,4 +1,4 @@
-"""A decision about a job: what to save, and what to do once it is saved."""
+"""A decision about a job: what to save, and which effects follow."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -16,21 +16,21 @@ from relaunch.core.jobs.job import (
 )
 from relaunch.core.selection.selection import Selection
 
-# A job whose message got lost is looked at again after this long; longer than a message usually takes.
+# A job whose message was lost is checked again after this time, which is longer than messages usually take.
 LAUNCH_TIMEOUT = timedelta(minutes=5)
-# How often a running task is compared with what ECS says, in case its events got lost.
+# The interval at which a running task is described, in case its events were lost.
 HEARTBEAT = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The job as it is to be saved, with everything that goes into the same write.
+    """The job to save, and everything saved in the same transaction.
 
-    The effects to be done after the save are in `job.pending`. `selection` was made at `selected_at`.
-    `take_slot_limits` (the definition's cap, the stack's cap): take a slot in both; for a job that has none.
-    `release_slot`: give both back; for a job that has them. `link_instance`: record that the current attempt runs on
-    `attempt.instance_id`. An ignored decision changes nothing; `note` says why. `action` names the row of the
-    transition table that decided, by its action; empty when there was none.
+    The effects that follow the save are in `job.pending`. `selection` was made at `selected_at`. `take_slot_limits`
+    (the limit of the definition, that of the stack): take a slot of both, for a job without slots. `release_slot`:
+    release both, for a job with slots. `link_instance`: store that the current attempt runs on `attempt.instance_id`.
+    An ignored decision changes nothing; `note` says why. `action` is the name of the action that decided; empty if
+    there was none.
     """
 
     job: Job
@@ -46,7 +46,7 @@ class Decision:
 
 
 def ignore(job: Job, note: str) -> Decision:
-    """Change nothing."""
+    """Return a decision that changes nothing."""
     return Decision(job, is_ignored=True, note=note)
 
 
@@ -60,7 +60,7 @@ def move(  # noqa: PLR0913 - the parts of one transition, all of them named at e
     wake_at: datetime | None = None,
     effects: tuple[Effect, ...] = (),
 ) -> Decision:
-    """Move a job to a state (or keep it there) with one line in its timeline."""
+    """Move a job to a state, or keep it there, with one timeline entry."""
     moved = replace(
         job,
         state=state,
@@ -74,7 +74,7 @@ def move(  # noqa: PLR0913 - the parts of one transition, all of them named at e
 
 
 def look_again(job: Job, wake_at: datetime, effects: tuple[Effect, ...] = ()) -> Decision:
-    """Leave a job as it is until the next look; of routine looks the timeline says nothing, they would fill it."""
+    """Set the time of the next check, without a timeline entry."""
     return Decision(replace(job, wake_at=wake_at, pending=effects))
 
 
@@ -87,9 +87,9 @@ def wait(
     wake_at: datetime,
     effects: tuple[Effect, ...] = (),
 ) -> Decision:
-    """Let a job wait for something, in words for its owner.
+    """Let a job wait.
 
-    Who waited for the same thing before goes on waiting since then, without another line in the timeline.
+    A job that waited for the same before keeps `since`, and its timeline gets no entry.
     """
     before = job.waiting
     is_same = before is not None and (before.reason, before.slot) == (waiting.reason, waiting.slot)
@@ -103,7 +103,7 @@ def wait(
 def wait_for_launch(
     job: Job, now: datetime, *, event: str, detail: str, delay_seconds: int = 0, before: tuple[Effect, ...] = ()
 ) -> Decision:
-    """Ask for the next launch; `before` are effects to be done first."""
+    """Request the next launch; `before` are effects that come first."""
     effects = (*before, RequestLaunch(delay_seconds))
     delay = timedelta(seconds=delay_seconds)
     waiting = Waiting(
@@ -113,26 +113,26 @@ def wait_for_launch(
 
 
 def waits_for_slot(job: Job) -> bool:
-    """Tell whether the job waits for a slot; when it is let in there is one, and somebody shall have it."""
+    """Return whether the job waits for a slot; if it is admitted and takes none, the slot is for the next job."""
     return job.waiting is not None and job.waiting.reason is WaitReason.SLOT
 
 
 def end(job: Job, state: JobState, now: datetime, *, event: str, detail: str) -> Decision:
-    """Bring a job to its final state, give its slot back and let the next one in."""
+    """Move a job to a final state, release its slot and admit the next job."""
     ended = replace(job, ended_at=now, reason=detail, has_slot=False)
     effects = (AdmitWaiting(),) if job.has_slot or waits_for_slot(job) else ()
-    # A job that is over is due only as long as the slot may not have been handed on.
+    # A finished job is due only until the next job is admitted.
     wake_at = now + LAUNCH_TIMEOUT if effects else None
     decision = move(ended, state, now, event=event, detail=detail, wake_at=wake_at, effects=effects)
     return replace(decision, release_slot=job.has_slot)
 
 
 def stop_effect(job: Job, reason: str) -> tuple[Effect, ...]:
-    """Return the effect that stops the job's task, nothing when there is none."""
+    """Return the effect that stops the task of the job; empty if there is no task."""
     arn = job.attempt.task_arn if job.attempt else None
     return stop_effects((arn,) if arn else (), reason)
 
 
 def stop_effects(task_arns: tuple[str, ...], reason: str) -> tuple[Effect, ...]:
-    """Return the effects that stop these tasks; ECS shows the reason as the task's `stoppedReason`."""
+    """Return the effects that stop these tasks; `reason` becomes their `stoppedReason`."""
     return tuple(StopTask(arn, f"Relaunch: {reason}") for arn in task_arns)

@@ -1,4 +1,4 @@
-"""What can happen to a job: the events the transition table is written in."""
+"""The events of the transition table."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -21,10 +21,9 @@ class ImageArrived:
 
 @dataclass(frozen=True, slots=True)
 class OfferingChosen:
-    """Selection kept at least one offering; the first one is to be tried.
+    """Selection kept at least one offering; `offering` is the first.
 
-    `resume_uri` is the newest complete checkpoint of the job, None when there is none. `prepared` says which revision
-    is to run there.
+    `resume_uri` is the newest complete checkpoint of the job, None if there is none. `prepared` is the revision to run.
     """
 
     offering: Offering
@@ -35,7 +34,7 @@ class OfferingChosen:
 
 @dataclass(frozen=True, slots=True)
 class NothingKept:
-    """Selection kept nothing; `message` says which filter removed the last offering."""
+    """Selection kept no offering; `message` names the filter that removed the last one."""
 
     selection: Selection
     message: str
@@ -46,14 +45,14 @@ class NothingKept:
 
 @dataclass(frozen=True, slots=True)
 class LaunchImpossible:
-    """An offering was chosen, but what is to run there cannot be made; trying again cannot help."""
+    """The revision to run on the selected offering cannot be made; the error is permanent."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class SlotDenied:
-    """A cap on running jobs is reached; `slot` is the definition's name, or STACK_SLOT."""
+    """A limit on running jobs is reached; `slot` is the definition's name, or STACK_SLOT."""
 
     slot: str
     limit: int
@@ -61,7 +60,7 @@ class SlotDenied:
 
 @dataclass(frozen=True, slots=True)
 class LaunchAnswered:
-    """RunTask was sent for a frozen placement try of an attempt; this came of it."""
+    """RunTask was sent for a placement; `outcome` is its result."""
 
     attempt_number: int
     placement_number: int
@@ -70,10 +69,7 @@ class LaunchAnswered:
 
 @dataclass(frozen=True, slots=True)
 class PlacementExpired:
-    """A frozen try is too old to be sent, or was never sent and the job is cancelled; ECS knows no task of it.
-
-    Or it can be sent no more, and `reason` says why.
-    """
+    """A pending placement has no task, and RunTask must not be sent for it any more; `reason` says why."""
 
     attempt_number: int
     placement_number: int
@@ -82,7 +78,7 @@ class PlacementExpired:
 
 @dataclass(frozen=True, slots=True)
 class TaskSeen:
-    """ECS says this of a task of the job; `instance` is set when its machine was looked up."""
+    """ECS reported a task of the job; `instance` is set if its container instance was looked up."""
 
     observation: TaskObservation
     instance: ContainerInstance | None = None
@@ -90,16 +86,16 @@ class TaskSeen:
 
 @dataclass(frozen=True, slots=True)
 class TaskMissing:
-    """ECS does not know the task: gone for more than an hour, or not visible yet."""
+    """ECS does not know the task: it stopped more than an hour ago, or is not visible yet."""
 
     task_arn: str
 
 
 @dataclass(frozen=True, slots=True)
 class HostWarned:
-    """EC2 says that the machine will be taken away in about two minutes.
+    """EC2 will interrupt the instance in about two minutes.
 
-    `task_arn` is set when ECS itself said which task is on the machine, not our own note of it.
+    `task_arn` is set if the task was found by ECS, not by the stored link from the instance.
     """
 
     instance_id: str
@@ -109,7 +105,7 @@ class HostWarned:
 
 @dataclass(frozen=True, slots=True)
 class HostEnded:
-    """EC2 says that the machine shuts down or is gone."""
+    """The instance is shutting down, stopped or terminated."""
 
     instance_id: str
     instance_state: str
@@ -118,7 +114,7 @@ class HostEnded:
 
 @dataclass(frozen=True, slots=True)
 class CancelAsked:
-    """Somebody wants the job to end."""
+    """Cancellation of the job was requested."""
 
     reason: str
 

@@ -1,4 +1,4 @@
-"""What a job waits for, what happens next, and what its owner could change: one sentence each, true for its state."""
+"""Explains what a job waits for, what happens next, and what its owner can change."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,17 +9,17 @@ from relaunch.core.jobs.job import IntentKind, Job, JobState, PlacementState, St
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT
 from relaunch.core.lifecycle.restart_policy import describe_stop, next_time_limit
 
-# A message waits for seconds; a wait this much longer than the patience of our own second look is a fault.
+# A message usually waits for seconds; a wait this much longer than the time-out indicates a fault.
 _OVERDUE = 2 * LAUNCH_TIMEOUT
 _AGAIN = "a job keeps the definition it was accepted with: cancel it, change the definition, apply it, submit again"
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Where a job stands, for its owner.
+    """The current situation of a job, for its owner.
 
-    `waiting_for` is empty for a job that is over. `next_at` is when `next_step` happens at the latest, None when
-    nobody knows. `advice` says what the owner could change, most useful first; often there is nothing.
+    `waiting_for` is empty for a finished job. `next_at` is the latest time of `next_step`, None if unknown. `advice`
+    lists what the owner can change, most useful first; it may be empty.
     """
 
     waiting_for: str
@@ -30,7 +30,7 @@ class Explanation:
 
 
 def explain(job: Job, now: datetime) -> Explanation:
-    """Explain where a job stands at `now`."""
+    """Explain the situation of a job at `now`."""
     if job.state.is_final:
         return _explain_end(job)
     if job.state is JobState.WAITING:
@@ -192,7 +192,7 @@ def _explain_stopping(job: Job) -> Explanation:
     return Explanation(
         f"its task to stop{why}",
         intent.at if intent else job.state_since,
-        f"{follows}; should no news come, StopTask is sent again",
+        f"{follows}; if it is not reported as STOPPED, StopTask is sent again",
         job.wake_at,
     )
 
@@ -224,7 +224,7 @@ _END_ADVICE: Mapping[StopKind | None, str] = {
 
 
 def time_left(explanation: Explanation, now: datetime) -> timedelta | None:
-    """Return how long it is until the next step; None when nobody knows, zero when it is due."""
+    """Return the time until the next step; None if unknown, zero if it is due."""
     if explanation.next_at is None:
         return None
     return max(explanation.next_at - now, timedelta(0))

@@ -1,6 +1,6 @@
-"""Actions of the transition table up to the moment a task is placed.
+"""Actions of the transition table for jobs without a placed task.
 
-Each is a pure function of (job, event, now, limits) and returns the decision to be saved.
+Each is a pure function of (job, event, now, limits) and returns the decision to save.
 """
 
 import zlib
@@ -57,43 +57,43 @@ from relaunch.core.lifecycle.stopping import AVOID_AFTER_NO_CAPACITY, avoid, sto
 from relaunch.core.revisions.images import describe_pin, plan_pins, with_platforms
 from relaunch.core.selection.neuron_devices import NeuronClaim
 
-# ECS throttles for seconds; the quota of PROVISIONING tasks frees within minutes. Of all who wait so many ask each
-# second: half of the 40 that RunTask and StopTask share, and enough to fill a quota of 500 again within the minute
-# after which managed scaling looks next.
+# Throttling lasts seconds; the quota of PROVISIONING tasks has room again within minutes. Waiting jobs together send
+# this many requests per second: half of the 40 that RunTask and StopTask share, and enough to fill the quota of 500
+# again within a minute, the interval of managed scaling.
 _DEFERRED_DELAY_SECONDS = 30
 _DEFERRED_PER_SECOND = 20
-# SQS's longest delay.
+# The maximum delay of an SQS message.
 _LONGEST_DELAY_SECONDS = 900
 _UNCERTAIN_DELAY_SECONDS = 5
-# A launch that goes unanswered is asked for ever more seldom: SQS delivers now and then twice, each copy goes on
-# asking, and at a fixed pace their number would double every few minutes for as long as the trouble lasts.
+# The delay of a repeated launch grows: SQS may deliver a message twice, each copy repeats the launch, and at a constant
+# rate their number would double every few minutes during an outage.
 _LONGEST_REPEAT_DELAY_SECONDS = 300
-# Slots are handed on when a job ends; this look is for the case that the hand-over got lost.
+# A job that ends admits the next one; this interval covers a lost message.
 _SLOT_POLL_INTERVAL = timedelta(minutes=15)
 _CAPACITY_POLL_INTERVAL = timedelta(minutes=5)
-# How long the wait for an image goes without a look at ECR, in case its event got lost.
+# The interval at which ECR is queried for an awaited image, in case its event was lost.
 IMAGE_POLL_INTERVAL = timedelta(minutes=2)
-# A task that has a machine pulls its image, which takes minutes for a training's; our choice, until it is measured.
+# A task with a container instance pulls its image, which takes minutes for a training.
 _START_TIMEOUT = timedelta(minutes=30)
-# Kept small: an attempt is one item under 4 KB.
+# An attempt is one item under 4 KB.
 _KEPT_PLACEMENTS = 8
-# How often in an attempt another Neuron device is tried before the offering counts as full.
+# How many Neuron devices an attempt tries before the offering counts as full.
 _DEVICE_PLACEMENTS = 3
 _PORTS_TAKEN = "RESOURCE:PORTS"
 
 
 def image_arrived(job: Job, event: ImageArrived, now: datetime, _limits: StackLimits) -> Decision:
-    """The commit's image is there: launch, and run it."""
+    """Pin the image and request the launch."""
     pins = [pin for pin in plan_pins(job.revision, job.image)[0] if pin.is_awaited]
-    said = [describe_pin(pin, event.found) for pin in pins]
+    notes = [describe_pin(pin, event.found) for pin in pins]
     images = {**job.images, **{pin.container: pin.image.at(event.found.digest) for pin in pins}}
     revision = with_platforms(job.revision, {pin.container: event.found.platforms for pin in pins})
-    detail = "; ".join([f"image {event.repository}:{event.tag} is there", *said])
+    detail = "; ".join([f"image {event.repository}:{event.tag} is there", *notes])
     return wait_for_launch(replace(job, images=images, revision=revision), now, event="image arrived", detail=detail)
 
 
 def request_placement(job: Job, event: OfferingChosen, now: datetime, limits: StackLimits) -> Decision:
-    """Write the placement try down before RunTask is sent, unless the job is out of time."""
+    """Save the placement before RunTask is sent, unless the job is out of time."""
     verdict = out_of_time(job, now)
     if verdict is not None:
         return _give_up(job, verdict, now)
@@ -112,7 +112,7 @@ def request_placement(job: Job, event: OfferingChosen, now: datetime, limits: St
         gpu_partition_size=chosen.instance_type.gpu_partition_size,
     )
     attempt = Attempt(number, placement, closed_placements=_kept_placements(closed))
-    # Several jobs may have ended at once, each of which let the same oldest one in: pass it on.
+    # Jobs that end at the same time may all admit the same job: admit the next one too.
     effects = (AdmitWaiting(),) if waits_for_slot(job) else ()
     slots = None if job.has_slot else (job.definition.max_running_jobs, limits.max_running_jobs)
     job = replace(job, attempt=attempt, has_slot=True, reason="")
@@ -128,7 +128,7 @@ def request_placement(job: Job, event: OfferingChosen, now: datetime, limits: St
 
 
 def _attempt_to_launch(previous: Attempt | None) -> tuple[int, tuple[Placement, ...]]:
-    """Return the attempt's number and its closed tries: a number is used up by a task that may have started."""
+    """Return the number of the attempt and its closed placements; a task that may have started uses up a number."""
     if previous is None:
         return 1, ()
     if previous.is_spent:
@@ -137,14 +137,14 @@ def _attempt_to_launch(previous: Attempt | None) -> tuple[int, tuple[Placement, 
 
 
 def _kept_placements(closed: tuple[Placement, ...]) -> tuple[Placement, ...]:
-    """Leave out the oldest tries without a task first: late news of a task must find the try it was of."""
+    """Return the latest placements, those with a task first: a late event of a task needs its placement."""
     surplus = max(len(closed) - _KEPT_PLACEMENTS, 0)
     taskless = [each.number for each in closed[:-1] if each.task_arn is None][:surplus]
     return tuple(each for each in closed if each.number not in taskless)[-_KEPT_PLACEMENTS:]
 
 
 def nothing_kept(job: Job, event: NothingKept, now: datetime, _limits: StackLimits) -> Decision:
-    """No offering: fail when none ever will, else wait until one may."""
+    """Fail if no offering can ever satisfy the job, else wait."""
     if event.is_permanent:
         decision = end(job, JobState.FAILED, now, event="nothing satisfies it", detail=event.message)
         return replace(decision, selection=event.selection, selected_at=now)
@@ -153,35 +153,35 @@ def nothing_kept(job: Job, event: NothingKept, now: datetime, _limits: StackLimi
         retry_at = min(retry_at, job.accepted_at + job.definition.deadline)
     reason = WaitReason.PRICE if event.is_price else WaitReason.CAPACITY
     waiting = Waiting(reason, now, event.message, retry_at)
-    # The slot it was let in for stays free: pass it on.
+    # The job was admitted and leaves its slot free: admit the next one.
     effects = (AdmitWaiting(),) if waits_for_slot(job) else ()
     decision = wait(job, waiting, now, event=f"waiting for {reason}", wake_at=retry_at, effects=effects)
     return replace(decision, selection=event.selection, selected_at=now)
 
 
 def launch_impossible(job: Job, event: LaunchImpossible, now: datetime, _limits: StackLimits) -> Decision:
-    """The revision that the chosen offering needs cannot be made."""
+    """Fail: the revision for the selected offering cannot be made."""
     return end(job, JobState.FAILED, now, event="launch impossible", detail=event.reason)
 
 
 def slot_denied(job: Job, event: SlotDenied, now: datetime, _limits: StackLimits) -> Decision:
-    """A cap holds: wait until a job of the definition, or of the stack, ends."""
+    """Wait until a job of the definition, or of the stack, ends."""
     whose = "the stack" if event.slot == STACK_SLOT else f"definition {event.slot}"
     detail = f"{whose} has no free slot of its {event.limit} (max_running_jobs)"
     waiting = Waiting(WaitReason.SLOT, now, detail, slot=event.slot)
-    # It was let in because the stack has a slot, which its own definition does not let it take: pass it on.
-    passes_on = event.slot != STACK_SLOT and job.waiting is not None and job.waiting.slot == STACK_SLOT
-    effects = (AdmitWaiting(),) if passes_on else ()
+    # The stack has a free slot, which the limit of the definition keeps this job from taking: admit the next one.
+    admits_next = event.slot != STACK_SLOT and job.waiting is not None and job.waiting.slot == STACK_SLOT
+    effects = (AdmitWaiting(),) if admits_next else ()
     return wait(job, waiting, now, event="waiting for slot", wake_at=now + _SLOT_POLL_INTERVAL, effects=effects)
 
 
 def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: StackLimits) -> Decision:
-    """RunTask answered: with a task, with none, not now, never, or not at all."""
+    """Handle the outcome of RunTask."""
     match event.outcome:
         case TaskPlaced(task_arn):
             return _placed(job, task_arn, now, limits)
         case LaunchConflict((task_arn, *others)):
-            # The token is ours alone, so the task is this try's, launched before settings of the stack were changed.
+            # The client token is unique, so the task is of this placement, launched before the settings changed.
             return _with_stops(_placed(job, task_arn, now, limits), tuple(others))
         case PlacementFailed(reasons, found):
             outcome = f"ECS placed nothing: {', '.join(reasons)}"
@@ -197,10 +197,10 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
 
 
 def _repeat_delay_seconds(job: Job, outcome: LaunchDeferred | LaunchUncertain, now: datetime) -> int:
-    """Return how long to wait before the same try is sent again.
+    """Return the delay before the same placement is sent again.
 
-    Ever longer, for copies of a message repeat it too. Where ECS wants fewer calls, all who wait ask at one rate,
-    however many they are, and who was refused together does not come back together.
+    It grows with the age of the placement, because duplicate messages repeat it too. If ECS throttles, it grows with
+    the number of waiting jobs, which keeps their rate constant, and has jitter.
     """
     waiting = outcome.waiting if isinstance(outcome, LaunchDeferred) else None
     if waiting is None:
@@ -213,7 +213,7 @@ def _repeat_delay_seconds(job: Job, outcome: LaunchDeferred | LaunchUncertain, n
 
 
 def _lost_device(job: Job, reasons: tuple[str, ...], outcome: str) -> bool:
-    """Tell whether another task took the one Neuron device first: another one may be free, but not for ever."""
+    """Return whether another task took the Neuron device; only a few devices are tried."""
     attempt = job.current_attempt
     is_taken = len(attempt.placement.neuron_devices) == 1 and set(reasons) == {_PORTS_TAKEN}
     return is_taken and sum(each.outcome == outcome for each in attempt.closed_placements) < _DEVICE_PLACEMENTS
@@ -240,7 +240,7 @@ def _with_stops(decision: Decision, task_arns: tuple[str, ...]) -> Decision:
 
 
 def start_deadline(attempt: Attempt, limits: StackLimits) -> datetime:
-    """Return when a task that has not started is withdrawn: soon while it has no machine, later once it has one."""
+    """Return when a task that has not started is withdrawn: later once it has a container instance."""
     placed_at = attempt.placement.placed_at or attempt.placement.requested_at
     if attempt.container_instance_arn is not None:
         return placed_at + _START_TIMEOUT
@@ -261,7 +261,7 @@ def _cancelled(job: Job, now: datetime) -> Decision:
 def _next_placement(
     job: Job, outcome: str, now: datetime, *, event: str, avoid_for: timedelta | None, found: str = ""
 ) -> Decision:
-    """Close the try and launch again; `found` is said in the timeline only, for an attempt has few bytes."""
+    """Close the placement and launch again; `found` is for the timeline only, because an attempt is small."""
     if job.cancel_requested:
         return _cancelled(job, now)
     closed = replace(job.current_attempt.placement, state=PlacementState.CLOSED, outcome=outcome)
@@ -272,22 +272,22 @@ def _next_placement(
 
 
 def placement_expired(job: Job, event: PlacementExpired, now: datetime, _limits: StackLimits) -> Decision:
-    """ECS knows no task of the frozen try: close it and go on with a new one, or end a cancelled job."""
+    """Close a placement without a task and launch again, or end a cancelled job."""
     return _next_placement(job, event.reason, now, event="try closed", avoid_for=None)
 
 
 def cancel_waiting(job: Job, event: CancelAsked, now: datetime, _limits: StackLimits) -> Decision:
-    """Nothing runs: the job ends at once."""
+    """End the job at once: it has no task."""
     return end(job, JobState.CANCELLED, now, event="cancelled", detail=event.reason)
 
 
 def cancel_pending(job: Job, event: CancelAsked, now: datetime, _limits: StackLimits) -> Decision:
-    """RunTask may be under way: write the intent down; the task is stopped as soon as it is known."""
+    """Save the intent; the task, if RunTask starts one, is stopped as soon as it is known."""
     intent = StopIntent(IntentKind.CANCEL, now, event.reason)
     attempt = replace(job.current_attempt, intent=intent)
-    wished = replace(job, attempt=attempt, cancel_requested=event.reason, reason=event.reason)
+    cancelling = replace(job, attempt=attempt, cancel_requested=event.reason, reason=event.reason)
     wake_at, effects = now + LAUNCH_TIMEOUT, (RequestLaunch(),)
-    return move(wished, job.state, now, event="cancel asked", detail=event.reason, wake_at=wake_at, effects=effects)
+    return move(cancelling, job.state, now, event="cancel asked", detail=event.reason, wake_at=wake_at, effects=effects)
 
 
 def _give_up(job: Job, verdict: GiveUp, now: datetime) -> Decision:
@@ -295,7 +295,7 @@ def _give_up(job: Job, verdict: GiveUp, now: datetime) -> Decision:
 
 
 def wake_waiting(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
-    """Look at a waiting job again: out of time, no image, or time for another launch."""
+    """End a job that is out of time or whose image is missing, else request its launch."""
     verdict = out_of_time(job, now)
     if verdict is not None:
         return _give_up(job, verdict, now)
@@ -312,13 +312,13 @@ def wake_waiting(job: Job, _event: TimePassed, now: datetime, _limits: StackLimi
 
 
 def wake_pending(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
-    """The try is frozen and nobody answered: have it sent again."""
+    """Request that the pending placement is sent again."""
     detail = "the placement try has no task yet"
     return _send_again(job, detail, now, event="launch requested", delay_seconds=0)
 
 
 def wake_placed(job: Job, _event: TimePassed, now: datetime, limits: StackLimits) -> Decision:
-    """The task has not started within our own deadline: withdraw it and try another offering."""
+    """Withdraw a task that has not started before its deadline, and try another offering."""
     verdict = out_of_time(job, now)
     if verdict is not None:
         return stop_with_intent(job, StopIntent(IntentKind.TIME_OUT, now, verdict.reason), now, event="out of time")
@@ -328,7 +328,7 @@ def wake_placed(job: Job, _event: TimePassed, now: datetime, limits: StackLimits
         return look_again(job, deadline)
     placed_at = attempt.placement.placed_at or attempt.placement.requested_at
     reason = f"not started within {deadline - placed_at}; ECS says {attempt.task_status or 'nothing'}"
-    # With a machine it is not capacity that is missing: a pull that hangs would hang on every machine, at full price.
+    # With a container instance capacity is not the cause: a pull that hangs would hang on every instance, at cost.
     has_machine = attempt.container_instance_arn is not None
     kind = IntentKind.START_WITHDRAWN if has_machine else IntentKind.PLACEMENT_WITHDRAWN
     return stop_with_intent(job, StopIntent(kind, now, reason), now, event="start deadline")

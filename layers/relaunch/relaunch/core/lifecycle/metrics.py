@@ -1,7 +1,7 @@
-"""What is counted and timed: every metric of Relaunch, and what a decision adds to them.
+"""The metrics of Relaunch, and the data that a decision records.
 
-The dashboard and the alarms of template.yaml, and docs/operations.md, name these metrics; tests hold them to this page.
-No dimension has more values than a page can list: names of jobs, definitions or machines are none.
+The dashboard and alarms of template.yaml and docs/operations.md name these metrics; tests check that they agree. Names
+of jobs, definitions and instances are not dimensions: they have too many values.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ class Unit(StrEnum):
 
 
 class Metric(StrEnum):
-    """Every metric that is emitted."""
+    """The name of a metric."""
 
     JOBS_ACCEPTED = "JobsAccepted"
     EVENTS_IGNORED = "EventsIgnored"
@@ -47,7 +47,7 @@ class Metric(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MetricKind:
-    """A metric's unit, and the name of its only dimension; empty: it has none."""
+    """The unit of a metric, and the name of its dimension; empty if it has none."""
 
     unit: Unit = Unit.COUNT
     dimension: str = ""
@@ -74,7 +74,7 @@ METRICS: Mapping[Metric, MetricKind] = {
 
 @dataclass(frozen=True, slots=True)
 class MetricDatum:
-    """One value of a metric; `label` is the value of its dimension, where it has one."""
+    """One value of a metric; `label` is the value of its dimension, if it has one."""
 
     metric: Metric
     value: float = 1.0
@@ -93,12 +93,12 @@ class MetricDatum:
 
 
 def acceptance_metrics(job: Job) -> tuple[MetricDatum, ...]:
-    """Return what a new job adds; it may have been refused at once."""
+    """Return the data of a new job, which may have failed at once."""
     return (MetricDatum(Metric.JOBS_ACCEPTED), *_ending(job))
 
 
 def decision_metrics(before: Job, decision: Decision, now: datetime) -> tuple[MetricDatum, ...]:
-    """Return what a decision about a job adds once it is saved."""
+    """Return the data of a saved decision."""
     after = decision.job
     metrics = [*_launch(before, after, now), *_stop(before, after), *_running_again(before, after)]
     orphans = sum(entry.event == ORPHANED for entry in decision.timeline)
@@ -110,9 +110,9 @@ def decision_metrics(before: Job, decision: Decision, now: datetime) -> tuple[Me
 
 
 def stop_metrics(job: Job, effect: StopTask, now: datetime) -> tuple[MetricDatum, ...]:
-    """Return how long after EC2's warning a task was asked to stop.
+    """Return the time from the interruption warning to StopTask.
 
-    A stop that is repeated because STOPPED was not seen, and one that has another reason, is none of it.
+    Empty for a repeated stop, and for one with another reason.
     """
     attempt = job.attempt
     if attempt is None or attempt.warned_at is None or attempt.intent is None:
@@ -153,5 +153,5 @@ def _ending(job: Job) -> list[MetricDatum]:
 
 
 def _seconds(since: datetime, until: datetime) -> float:
-    """Return the seconds between two times, which may be of two clocks."""
+    """Return the seconds between two times, which may be from different clocks; never negative."""
     return max((until - since).total_seconds(), 0.0)

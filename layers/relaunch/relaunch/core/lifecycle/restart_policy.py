@@ -1,17 +1,17 @@
-"""What follows a stop: the end of the job, or another launch, and how much patience is left."""
+"""The restart policy: whether a job ends or is launched again after a stop, and its time limits."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from relaunch.core.jobs.job import Job, JobState, Stop, StopKind
 
-# Without a deadline a job may spend this long not running, after it first ran, before it is given up. Interruptions
-# are budgeted by time, not by number: on the traces of "Can't Be Late" (NSDI 2024) a budget of three interruptions
-# throws most of spot's saving away.
+# A job without a deadline fails when it has not run for this time in all since it first ran. Interruptions are limited
+# by time, not by number: on the traces of "Can't Be Late" (NSDI 2024) a limit of three interruptions loses most of the
+# savings of spot.
 INTERRUPTION_BUDGET = timedelta(hours=24)
 
 _FAILURE_BACKOFF_SECONDS = 30
-# SQS delays a message by 900 seconds at most.
+# The maximum delay of an SQS message.
 _LONGEST_DELAY_SECONDS = 900
 
 _FAILURES = frozenset(
@@ -27,7 +27,7 @@ _ENDS = {
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """The job ends in this state, for this reason in words."""
+    """The job ends in this state, for this reason."""
 
     state: JobState
     reason: str
@@ -42,25 +42,25 @@ class RestartAfter:
 
 
 def is_failure(kind: StopKind) -> bool:
-    """Tell whether a stop counts against `max_failures`."""
+    """Return whether a stop counts against `max_failures`."""
     return kind in _FAILURES
 
 
 def is_interruption(kind: StopKind) -> bool:
-    """Tell whether a stop was the machine's doing; it counts against the interruption budget."""
+    """Return whether a stop was caused by the instance; it counts against the interruption budget."""
     return kind in _INTERRUPTIONS
 
 
 def decide_restart(job: Job, stop: Stop, now: datetime) -> GiveUp | RestartAfter:
-    """Decide what follows a stop; `job` already counts it.
+    """Decide what follows a stop, which is already counted in `job`.
 
     task stopped
-      ├─ the program finished, or somebody or the clock ended it ──▶ the matching final state
-      ├─ the user asked to cancel meanwhile ──▶ CANCELLED
-      ├─ failure: more of them than max_failures ──▶ FAILED; else again after 30 s, 60 s, 120 s…
+      ├─ success, cancellation or time-out ──▶ the matching final state
+      ├─ cancellation requested ──▶ CANCELLED
+      ├─ failure ──▶ FAILED if there are more than max_failures; else again after 30 s, 60 s, 120 s…
       ├─ out of time ──▶ FAILED or TIMED_OUT
       ├─ interruption ──▶ again at once
-      └─ it never started for want of capacity ──▶ again at once, on another offering
+      └─ no capacity ──▶ again at once, on another offering
     """
     detail = describe_stop(stop)
     if stop.kind in _ENDS:
@@ -81,7 +81,7 @@ def _after_failure(job: Job, detail: str) -> GiveUp | RestartAfter:
 
 
 def out_of_time(job: Job, now: datetime) -> GiveUp | None:
-    """Tell whether deadline, max_runtime or the interruption budget is used up."""
+    """Return the end of a job whose deadline, max_runtime or interruption budget is exceeded; None for others."""
     definition = job.definition
     if definition.deadline is not None and now >= job.accepted_at + definition.deadline:
         return GiveUp(JobState.TIMED_OUT, f"the deadline of {definition.deadline} after acceptance has passed")
@@ -112,7 +112,7 @@ def next_time_limit(job: Job, now: datetime) -> datetime:
 
 
 def describe_stop(stop: Stop) -> str:
-    """Say how a task ended, in words, with ECS's own beside them."""
+    """Return a description of how a task ended, with its exit code and the stopped reason of ECS."""
     words = {
         StopKind.SUCCESS: "the program finished",
         StopKind.INTERRUPTION: "the machine was taken away",

@@ -1,6 +1,6 @@
-"""Actions of the transition table from the moment a task is placed: what ECS, EC2 and the clock say of it.
+"""Actions of the transition table for placed tasks.
 
-Each is a pure function of (job, event, now, limits) and returns the decision to be saved.
+Each is a pure function of (job, event, now, limits) and returns the decision to save.
 """
 
 from dataclasses import replace
@@ -23,19 +23,19 @@ from relaunch.core.lifecycle.stopping import (
     with_task,
 )
 
-# A second look, this much later, before a task that ECS does not know is taken for lost: the API is eventually
-# consistent, and the page of RunTask has callers look again for up to five minutes.
+# A task that ECS does not know is lost only if ECS still does not know it after this time: the API is eventually
+# consistent, and the documentation of RunTask tells callers to retry for up to five minutes.
 MISSING_GRACE = timedelta(minutes=5)
-# ECS says within a minute or so that a task is STOPPED whose machine has ended.
+# ECS reports a task as STOPPED within about a minute after the end of its instance.
 _HOST_END_TIMEOUT = timedelta(minutes=1)
-# What follows RUNNING ("Amazon ECS task lifecycle"); the desired status is STOPPED by then, or soon.
+# The states after RUNNING ("Amazon ECS task lifecycle").
 _ENDING = frozenset({"DEACTIVATING", "STOPPING", "DEPROVISIONING"})
 _ENDED = frozenset({"STOPPED", "DELETED"})
 _WARNING = "interruption warning"
 
 
 def task_seen(job: Job, event: TaskSeen, now: datetime, limits: StackLimits) -> Decision:
-    """ECS says something newer about the job's task."""
+    """Update the attempt from an observation of its task."""
     seen = event.observation
     job = _observed(job, event, now)
     if seen.last_status in _ENDED:
@@ -49,9 +49,9 @@ def _live(job: Job, seen: TaskObservation, now: datetime, limits: StackLimits) -
         # Cancelled before the task was known.
         return stop_with_intent(job, intent, now, event="cancelling")
     if seen.desired_status == "STOPPED" or seen.last_status in _ENDING or job.state is JobState.STOPPING:
-        # The reason is told once; what follows it says how far the stop has come.
-        is_told = job.state is JobState.STOPPING
-        detail = seen.last_status if is_told else seen.stopped_reason or seen.last_status
+        # The first timeline entry has the reason, the following ones the status.
+        is_known = job.state is JobState.STOPPING
+        detail = seen.last_status if is_known else seen.stopped_reason or seen.last_status
         return move(job, JobState.STOPPING, now, event="task stopping", detail=detail, wake_at=now + STOP_TIMEOUT)
     if seen.last_status == "RUNNING" or job.state is JobState.RUNNING:
         return _running(job, now)
@@ -62,7 +62,7 @@ def _live(job: Job, seen: TaskObservation, now: datetime, limits: StackLimits) -
 def _observed(job: Job, event: TaskSeen, now: datetime) -> Job:
     seen, instance = event.observation, event.instance
     if job.current_attempt.task_arn is None:
-        # The event came before RunTask's answer was stored: ECS makes no promise about their order.
+        # The event arrived before the response of RunTask was saved: their order is not guaranteed.
         job = with_task(job, seen.task_arn, "task seen before RunTask's answer", now)
     attempt = replace(
         job.current_attempt,
@@ -95,7 +95,7 @@ def _next_look(job: Job, now: datetime) -> datetime:
 
 
 def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimits) -> Decision:
-    """ECS does not know the task: look twice, a grace apart, before it is taken for lost."""
+    """Consider the task lost if ECS does not know it after the grace period either."""
     attempt = job.current_attempt
     if attempt.missing_since is None:
         missing = replace(job, attempt=replace(attempt, missing_since=now))
@@ -115,16 +115,16 @@ def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimi
         "STOPPED",
         attempt.task_version,
         stopped_reason=reason,
-        # Whichever was first, it is what we wanted.
+        # Not before the intent, which then decides.
         stopped_at=max(attempt.missing_since, attempt.intent.at),
     )
     return task_stopped(job, gone, now)
 
 
 def host_warned(job: Job, event: HostWarned, now: datetime, _limits: StackLimits) -> Decision:
-    """The machine will be taken away: stop the task now, so that it saves while it can.
+    """Stop the task now, so that it can save a checkpoint.
 
-    ECS does not do it: draining leaves standalone tasks alone (container-instance-draining in the developer guide).
+    ECS does not: draining does not stop standalone tasks ("Draining Amazon ECS container instances").
     """
     warned, reason = _warned(job, event)
     decision = stop_with_intent(warned, StopIntent(IntentKind.INTERRUPTION, now, reason), now, event=_WARNING)
@@ -133,9 +133,9 @@ def host_warned(job: Job, event: HostWarned, now: datetime, _limits: StackLimits
 
 
 def host_warned_late(job: Job, event: HostWarned, now: datetime, _limits: StackLimits) -> Decision:
-    """The task is on its way out already: keep the warning in mind, for it may be why.
+    """Store the warning for a task that is stopping already: it may be the cause.
 
-    A training that watches the instance metadata itself saves and exits 0 before the warning gets here.
+    A training that polls the instance metadata may exit with 0 before the warning arrives.
     """
     warned, reason = _warned(job, event)
     effects = (avoid(warned, reason, now + AVOID_AFTER_INTERRUPTION),)
@@ -149,7 +149,7 @@ def _warned(job: Job, event: HostWarned) -> tuple[Job, str]:
 
 
 def host_ended(job: Job, event: HostEnded, now: datetime, _limits: StackLimits) -> Decision:
-    """The machine shuts down: keep in mind since when, and look at the task soon."""
+    """Store when the instance ended, and check the task soon."""
     noted = replace(
         job, attempt=replace(job.current_attempt, host_ended_at=job.current_attempt.host_ended_at or event.at)
     )
@@ -158,19 +158,19 @@ def host_ended(job: Job, event: HostEnded, now: datetime, _limits: StackLimits) 
 
 
 def cancel_task(job: Job, event: CancelAsked, now: datetime, _limits: StackLimits) -> Decision:
-    """Stop the task; the job ends when ECS says that it is STOPPED."""
+    """Stop the task; the job ends when the task is STOPPED."""
     wished = replace(job, cancel_requested=event.reason)
     return stop_with_intent(wished, StopIntent(IntentKind.CANCEL, now, event.reason), now, event="cancelling")
 
 
 def cancel_stopping(job: Job, event: CancelAsked, now: datetime, _limits: StackLimits) -> Decision:
-    """The task is on its way out already: do not launch it again."""
+    """Let the job end instead of launching it again after the stop."""
     wished = replace(job, cancel_requested=event.reason)
     return move(wished, job.state, now, event="cancel asked", detail=event.reason, wake_at=now + STOP_TIMEOUT)
 
 
 def wake_running(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
-    """Stop a job that is out of time; else set the next look."""
+    """Stop the task of a job that is out of time, else set the time of the next check."""
     verdict = out_of_time(job, now)
     if verdict is not None:
         return stop_with_intent(job, StopIntent(IntentKind.TIME_OUT, now, verdict.reason), now, event="out of time")
@@ -178,7 +178,7 @@ def wake_running(job: Job, _event: TimePassed, now: datetime, _limits: StackLimi
 
 
 def wake_stopping(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
-    """STOPPED was not seen: ask for our stop again; what stops without us only needs time."""
+    """Call StopTask again if the task was stopped by Relaunch, else wait longer."""
     intent, wake_at = job.current_attempt.intent, now + STOP_TIMEOUT
     if intent is None:
         return look_again(job, wake_at)

@@ -1,7 +1,8 @@
-"""What a stop was: a table over stop code, reasons, exit code, our own intents and what EC2 said of the machine.
+"""Classification of stops by stop code, reasons, exit code, stop intent and EC2 events of the instance.
 
-ECS's words are those of the AWS pages "Amazon ECS stopped tasks error messages" and "API failure reasons". The host's
-end has stop code `TerminationNotice` for every cause, so only a spot warning tells an interruption from a lost host.
+The reasons are those of "Amazon ECS stopped tasks error messages" and "API failure reasons". The stop code of a
+terminated host is `TerminationNotice` for every cause: only a spot warning distinguishes an interruption from a lost
+host.
 """
 
 import re
@@ -14,10 +15,10 @@ from relaunch.core.jobs.job import IntentKind, Stop, StopIntent, StopKind
 from relaunch.core.launches.launch import TaskObservation
 
 NOTICE_WINDOW = timedelta(minutes=3)
-"""A stop this soon after a warning, or after the end of the host, is taken to answer it."""
+"""A stop within this time after a warning, or after the end of the host, is attributed to it."""
 
 NOTICE_LEAD = timedelta(seconds=10)
-"""A training that watches the instance metadata itself may be this much ahead of the event that tells us."""
+"""A training that polls the instance metadata may stop this long before the EC2 event arrives."""
 
 EXIT_SIGKILL = 137
 EXIT_SIGTERM = 143
@@ -25,7 +26,7 @@ STOPPED_FROM_OUTSIDE = "stopped by somebody outside Relaunch"
 
 
 class StopCode(StrEnum):
-    """ECS's stop codes (TaskStopCode); absent in some events, which then count by their reason."""
+    """The stop codes of ECS (TaskStopCode); some events have none and are classified by their reason."""
 
     TASK_FAILED_TO_START = "TaskFailedToStart"
     ESSENTIAL_CONTAINER_EXITED = "EssentialContainerExited"
@@ -56,10 +57,10 @@ _FAILED_TO_START = re.compile(r"^TaskFailedToStart\b")
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What the table looks at; `words` are ECS's reasons that concern the container that counts."""
+    """The arguments of the rules; `reasons` are those of the task and of the relevant containers."""
 
     stop_code: str
-    words: str
+    reasons: str
     exit_code: int | None
     at: datetime
     warned_at: datetime | None
@@ -71,7 +72,7 @@ class _Facts:
 
     @property
     def failed_to_start(self) -> bool:
-        return self.stop_code == StopCode.TASK_FAILED_TO_START or _FAILED_TO_START.search(self.words) is not None
+        return self.stop_code == StopCode.TASK_FAILED_TO_START or _FAILED_TO_START.search(self.reasons) is not None
 
     @property
     def follows_warning(self) -> bool:
@@ -90,26 +91,26 @@ _Rule = tuple[Callable[[_Facts], bool], Callable[[_Facts], StopKind]]
 
 # The first rule that applies decides.
 _RULES: tuple[_Rule, ...] = (
-    (lambda f: f.failed_to_start and bool(_NO_CAPACITY.search(f.words)), lambda _: StopKind.NO_CAPACITY),
+    (lambda f: f.failed_to_start and bool(_NO_CAPACITY.search(f.reasons)), lambda _: StopKind.NO_CAPACITY),
     (
-        lambda f: f.stop_code == StopCode.SPOT_INTERRUPTION or bool(_SPOT_TASK_GONE.search(f.words)),
+        lambda f: f.stop_code == StopCode.SPOT_INTERRUPTION or bool(_SPOT_TASK_GONE.search(f.reasons)),
         lambda _: StopKind.INTERRUPTION,
     ),
     (
         lambda f: (
             f.stop_code in {StopCode.TERMINATION_NOTICE, StopCode.INFRASTRUCTURE_HEALTH}
-            or bool(_HOST_GONE.search(f.words))
+            or bool(_HOST_GONE.search(f.reasons))
         ),
         lambda f: f.loss,
     ),
-    (lambda f: f.exit_code is None and bool(_IMAGE.search(f.words)), lambda _: StopKind.IMAGE),
-    # A child that the kernel killed marks the container too, even when its main process went on to exit 0.
-    (lambda f: f.exit_code != 0 and bool(_OUT_OF_MEMORY.search(f.words)), lambda _: StopKind.OUT_OF_MEMORY),
+    (lambda f: f.exit_code is None and bool(_IMAGE.search(f.reasons)), lambda _: StopKind.IMAGE),
+    # A child process killed by the kernel marks the container too, even if its main process exits with 0.
+    (lambda f: f.exit_code != 0 and bool(_OUT_OF_MEMORY.search(f.reasons)), lambda _: StopKind.OUT_OF_MEMORY),
     (
         lambda f: f.stop_code in {StopCode.USER_INITIATED, StopCode.SERVICE_SCHEDULER_INITIATED},
         lambda _: StopKind.CANCELLED,
     ),
-    # Docker on a host that shuts down ends containers with SIGTERM, then SIGKILL; a program can make any code of that.
+    # On shutdown Docker ends containers with SIGTERM, then SIGKILL; a program may exit with any code.
     (lambda f: f.exit_code is not None and f.follows_host_end, lambda f: f.loss),
     (
         lambda f: f.exit_code in {0, EXIT_SIGTERM, EXIT_SIGKILL} and f.follows_warning,
@@ -119,8 +120,8 @@ _RULES: tuple[_Rule, ...] = (
         lambda f: f.exit_code == 0 and f.stop_code in {StopCode.ESSENTIAL_CONTAINER_EXITED, ""},
         lambda _: StopKind.SUCCESS,
     ),
-    # 137 without ECS saying out-of-memory and without a lost host: something in the container, or a kernel short of
-    # memory on the whole host. Both come back on the next machine, so it counts against the failure budget.
+    # 137 without OutOfMemory and without a lost host: the container's own doing, or the host is out of memory. Both
+    # recur on the next instance, so it counts against max_failures.
     (lambda f: f.exit_code is not None and f.exit_code != 0, lambda _: StopKind.USER_ERROR),
     (lambda f: f.exit_code is None and f.host_ended_at is not None, lambda f: f.loss),
 )
@@ -133,10 +134,9 @@ _BY_INTENT = {
     IntentKind.START_WITHDRAWN: StopKind.NOT_STARTED,
 }
 
-# What we wanted for the job holds though the task had stopped by itself, but for these kinds of stops. A machine that
-# was lost before its job's time was up leaves it the time that its task did not run: whether it has any left is asked
-# next (restart_policy).
-_HOLDS_UNLESS = {
+# An intent applies to a task that had stopped by itself, except for these kinds of stops. After a lost instance the
+# restart policy decides whether the job has time left.
+_APPLIES_EXCEPT = {
     IntentKind.CANCEL: {StopKind.SUCCESS},
     IntentKind.TIME_OUT: {StopKind.SUCCESS, StopKind.HOST_LOST, StopKind.INTERRUPTION},
 }
@@ -150,40 +150,39 @@ def classify_stop(
     host_ended_at: datetime | None,
     now: datetime,
 ) -> Stop:
-    """Say what a stopped task's stop was; every stop has exactly one kind.
+    """Classify the stop of a task; every stop has exactly one kind.
 
-    Our own intent decides first, whatever the exit code: most trainings save on SIGTERM and exit 0. An intent that was
-    written after the task had stopped by itself did not stop it: there a success stays a success, and only a
-    cancellation, or a time-out of what was no lost machine, still holds for what was none.
+    An intent decides first, whatever the exit code: most trainings save on SIGTERM and exit with 0. An intent saved
+    after the task had stopped by itself did not stop it: a success remains a success, and only a cancellation, or a
+    time-out if the instance was not lost, applies to other stops.
 
-    A missing exit code is never taken for 0. Errors while a task's resources are made ready
-    (ResourceInitializationError: secrets, log group, volumes, network) are UNKNOWN: they can be the machine's or the
-    account's, and ECS does not say which.
+    A missing exit code is never treated as 0. A ResourceInitializationError (secrets, log group, volumes, network) is
+    UNKNOWN: ECS does not report whether the instance or the account caused it.
 
     Args:
         observation: The stopped task.
-        container: The container whose exit code counts; None: all, the first non-zero code before a missing one.
-        intent: What we wrote down before we asked ECS to stop the task.
-        warned_at: When EC2 announced the interruption of the task's host.
-        host_ended_at: When EC2 said that the host is shutting down, stopping or terminated.
-        now: The time of the stop where ECS does not give one.
+        container: The container whose exit code is used; None: all, a non-zero code before a missing one.
+        intent: The intent saved before StopTask was called.
+        warned_at: The time of the interruption warning for the task's host.
+        host_ended_at: The time when EC2 reported the host as shutting down, stopping or terminated.
+        now: The time of the stop if ECS does not report one.
     """
     exit_code = _exit_code(observation, container)
     at = observation.stopped_at or now
-    words = _words(observation, container, exit_code)
-    facts = _Facts(observation.stop_code, words, exit_code, at, warned_at, host_ended_at)
+    reasons = _join_reasons(observation, container, exit_code)
+    facts = _Facts(observation.stop_code, reasons, exit_code, at, warned_at, host_ended_at)
     kind = _kind(facts, intent)
-    by_somebody_else = kind is StopKind.CANCELLED and intent is None
-    reason = f"{STOPPED_FROM_OUTSIDE}: {words}".rstrip(": ") if by_somebody_else else words
+    is_external = kind is StopKind.CANCELLED and intent is None
+    reason = f"{STOPPED_FROM_OUTSIDE}: {reasons}".rstrip(": ") if is_external else reasons
     return Stop(kind, at, observation.stop_code, reason, exit_code)
 
 
 def _kind(facts: _Facts, intent: StopIntent | None) -> StopKind:
-    # Somebody called StopTask: with an intent of ours it was us, even where our clock is ahead of ECS's.
+    # UserInitiated with an intent: Relaunch called StopTask, even if the clock of ECS is behind.
     if intent is not None and (intent.at <= facts.at or facts.stop_code == StopCode.USER_INITIATED):
         return _BY_INTENT[intent.kind]
     kind = next((decide(facts) for applies, decide in _RULES if applies(facts)), StopKind.UNKNOWN)
-    if intent is not None and intent.kind in _HOLDS_UNLESS and kind not in _HOLDS_UNLESS[intent.kind]:
+    if intent is not None and intent.kind in _APPLIES_EXCEPT and kind not in _APPLIES_EXCEPT[intent.kind]:
         return _BY_INTENT[intent.kind]
     return kind
 
@@ -198,10 +197,10 @@ def _exit_code(observation: TaskObservation, container: str | None) -> int | Non
     return 0 if codes and None not in codes else None
 
 
-def _words(observation: TaskObservation, container: str | None, exit_code: int | None) -> str:
-    """Join ECS's reasons: the task's, the container's, and other containers' where one of them can have ended the task.
+def _join_reasons(observation: TaskObservation, container: str | None, exit_code: int | None) -> str:
+    """Join the reasons of the task, of the container, and of others if one of them can have ended the task.
 
-    The trouble of a container beside it is no explanation of a container that ended by itself.
+    The reason of another container does not explain a container that exited by itself.
     """
     others_count = container is None or exit_code in {None, EXIT_SIGTERM, EXIT_SIGKILL}
     reasons = [observation.stopped_reason]

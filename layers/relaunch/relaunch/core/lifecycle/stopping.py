@@ -1,4 +1,4 @@
-"""What becomes of a job whose task is stopped, or is to be stopped."""
+"""Decisions about stopping tasks and about stopped tasks."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -19,22 +19,22 @@ from relaunch.core.lifecycle.decision import Decision, end, move, stop_effect, w
 from relaunch.core.lifecycle.restart_policy import GiveUp, decide_restart, is_failure, is_interruption
 from relaunch.core.lifecycle.stop_reason import classify_stop
 
-# How long every job avoids an offering: our choice, between Karpenter's three minutes, which returns to a pool that
-# just failed, and an hour, which forgoes one that is back.
+# How long all jobs avoid an offering: between the three minutes of Karpenter, which returns to a pool that just failed,
+# and an hour, which misses one that is available again.
 AVOID_AFTER_INTERRUPTION = timedelta(minutes=30)
 AVOID_AFTER_NO_CAPACITY = timedelta(minutes=15)
-# StopTask is repeated when no STOPPED was seen for this long: stopTimeout is at most two minutes on EC2.
+# StopTask is repeated if the task is not STOPPED after this time; stopTimeout is at most two minutes on EC2.
 STOP_TIMEOUT = timedelta(minutes=3)
 
 
 def avoid(job: Job, reason: str, until: datetime) -> Effect:
-    """Return the effect that lets every job avoid the current offering."""
+    """Return the effect that lets all jobs avoid the current offering."""
     offering = job.current_attempt.placement.offering
     return RememberCapacity(offering=offering, reason=reason, until=until)
 
 
 def with_task(job: Job, task_arn: str, outcome: str, now: datetime) -> Job:
-    """Return the job with its current try placed as this task."""
+    """Return the job with this task as that of its current placement."""
     placed = replace(
         job.current_attempt.placement, state=PlacementState.PLACED, task_arn=task_arn, outcome=outcome, placed_at=now
     )
@@ -42,7 +42,7 @@ def with_task(job: Job, task_arn: str, outcome: str, now: datetime) -> Job:
 
 
 def task_stopped(job: Job, seen: TaskObservation, now: datetime) -> Decision:
-    """The task is over: classify the stop, then end the job or launch it again."""
+    """Classify the stop of a task, then end the job or launch it again."""
     attempt = job.current_attempt
     container = job.definition.container
     stop = classify_stop(seen, container, attempt.intent, attempt.warned_at, attempt.host_ended_at, now)
@@ -50,7 +50,7 @@ def task_stopped(job: Job, seen: TaskObservation, now: datetime) -> Decision:
 
 
 def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:
-    """Account for a classified stop, then end the job or launch it again."""
+    """Account for a stop, then end the job or launch it again."""
     job = _account(job, stop)
     verdict = decide_restart(job, stop, now)
     if isinstance(verdict, GiveUp):
@@ -98,7 +98,7 @@ def _interrupted_at(attempt: Attempt, stop: Stop) -> datetime | None:
 
 
 def stop_with_intent(job: Job, intent: StopIntent, now: datetime, *, event: str) -> Decision:
-    """Write the intent down; StopTask follows once it is saved."""
+    """Save the intent to stop the task; StopTask follows."""
     job = replace(job, attempt=replace(job.current_attempt, intent=intent), reason=intent.detail)
     effects = stop_effect(job, intent.detail)
     wake_at = now + STOP_TIMEOUT

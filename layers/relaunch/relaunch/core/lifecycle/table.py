@@ -1,6 +1,6 @@
-"""The life of a job as one table: (state, event, guard) → action, and every legal transition is a row.
+"""The transition table of jobs: (state, event, guard) → action. Every valid transition is a row.
 
-`decide` runs the first row that matches; an event without a row is ignored and said so.
+`decide` runs the first row that matches; an event without a row is ignored, with a note.
 """
 
 from collections.abc import Callable
@@ -29,16 +29,16 @@ from relaunch.core.lifecycle.events import (
     TimePassed,
 )
 
-# The event's type is the row's own, which the table's `event` column guarantees and the type system cannot say.
+# The event has the type of the row's `event` column, which the type system cannot express.
 Guard = Callable[[Job, Any], bool]
 Action = Callable[[Job, Any, datetime, StackLimits], Decision]
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """In these states, on this event, if the guard holds, the action decides.
+    """One row: the action to run in these states, on this event, if the guard returns true.
 
-    `targets` are where it may lead; when there are none, the job stays where it is.
+    `targets` are the possible next states; empty if the state does not change.
     """
 
     states: frozenset[JobState]
@@ -49,32 +49,32 @@ class Row:
 
 
 def always(_job: Job, _event: JobEvent) -> bool:
-    """Hold."""
+    """Return True."""
     return True
 
 
 def waits_for_it(job: Job, event: ImageArrived) -> bool:
-    """Hold for a job that waits for this image."""
+    """Return whether the job waits for this image."""
     return not may_launch(job, event) and job.image == (event.repository, event.tag)
 
 
 def may_launch(job: Job, _event: JobEvent) -> bool:
-    """Hold for a waiting job that does not wait for an image."""
+    """Return whether the job does not wait for an image."""
     return job.waiting is None or job.waiting.reason is not WaitReason.IMAGE
 
 
 def is_pending(job: Job, _event: JobEvent) -> bool:
-    """Hold when RunTask's answer is still unknown."""
+    """Return whether the response of RunTask is unknown."""
     return job.attempt is not None and job.attempt.placement.state is PlacementState.PENDING
 
 
 def is_placed(job: Job, _event: JobEvent) -> bool:
-    """Hold when the current try has a task."""
+    """Return whether the current placement has a task."""
     return job.attempt is not None and job.attempt.placement.state is PlacementState.PLACED
 
 
 def answers_current_placement(job: Job, event: LaunchAnswered | PlacementExpired) -> bool:
-    """Hold when the answer belongs to the frozen try, not to one that was closed meanwhile."""
+    """Return whether the response is for the current placement and that placement is pending."""
     if not is_pending(job, event):
         return False
     attempt = job.current_attempt
@@ -82,9 +82,10 @@ def answers_current_placement(job: Job, event: LaunchAnswered | PlacementExpired
 
 
 def is_new_observation(job: Job, event: TaskSeen) -> bool:
-    """Hold when the observation is of the current task and newer than what is known.
+    """Return whether the observation is of the current task and newer than the last one.
 
-    Task state changes come at least once and in any order ("Handling Amazon ECS events"): `version` tells.
+    Task state changes are delivered at least once and in any order, and are ordered by `version` ("Handling Amazon ECS
+    events").
     """
     attempt, seen = job.attempt, event.observation
     if attempt is None or attempt.stop is not None or seen.started_by != job.started_by:
@@ -98,17 +99,20 @@ def is_new_observation(job: Job, event: TaskSeen) -> bool:
 
 
 def is_own_task(job: Job, event: TaskMissing) -> bool:
-    """Hold when the missing task is the current one."""
+    """Return whether the missing task is the current one."""
     return job.attempt is not None and job.attempt.task_arn == event.task_arn
 
 
 def is_own_host(job: Job, event: HostEnded) -> bool:
-    """Hold when the machine is the current task's; news of the last attempt's machine come late."""
+    """Return whether the instance is that of the current task, not that of an earlier attempt."""
     return is_placed(job, event) and job.current_attempt.instance_id == event.instance_id
 
 
 def is_first_warning(job: Job, event: HostWarned) -> bool:
-    """Hold for the earliest warning of the task's machine, whenever it comes; ECS may know the machine before us."""
+    """Return whether no earlier warning is known for the instance of the current task.
+
+    The instance is identified by the attempt, or by ECS where the attempt does not have it yet.
+    """
     if not is_placed(job, event):
         return False
     attempt = job.current_attempt
@@ -118,16 +122,16 @@ def is_first_warning(job: Job, event: HostWarned) -> bool:
 
 
 def is_first_cancel(job: Job, _event: CancelAsked) -> bool:
-    """Hold when nobody asked before."""
+    """Return whether no cancellation was requested before."""
     return not job.cancel_requested
 
 
 def is_pending_and_wanted(job: Job, event: CancelAsked) -> bool:
-    """Hold when RunTask's answer is still unknown and nobody asked before."""
+    """Return whether the response of RunTask is unknown and no cancellation was requested before."""
     return is_pending(job, event) and is_first_cancel(job, event)
 
 
-_LETTERS = {
+_STATES_BY_CODE = {
     "W": JobState.WAITING,
     "L": JobState.LAUNCHING,
     "R": JobState.RUNNING,
@@ -143,8 +147,8 @@ def _row(states: str, event: type[JobEvent], guard: Guard, action: Action, targe
     return Row(_states(states), event, guard, action, _states(targets))
 
 
-def _states(letters: str) -> frozenset[JobState]:
-    return frozenset(_LETTERS[letter] for letter in letters)
+def _states(codes: str) -> frozenset[JobState]:
+    return frozenset(_STATES_BY_CODE[code] for code in codes)
 
 
 TABLE: tuple[Row, ...] = (
@@ -179,7 +183,7 @@ TABLE: tuple[Row, ...] = (
 
 
 def decide(job: Job, event: JobEvent, now: datetime, limits: StackLimits) -> Decision:
-    """Return what an event means for a job; an ignored decision when it means nothing."""
+    """Return the decision of the first matching row; an ignored decision if there is none."""
     for row in TABLE:
         if job.state in row.states and isinstance(event, row.event) and row.guard(job, event):
             return replace(row.action(job, event, now, limits), action=row.action.__name__)

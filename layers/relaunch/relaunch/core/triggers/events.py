@@ -1,7 +1,7 @@
-"""Trigger events: what happened outside, reduced to the facts a job definition can ask about.
+"""Trigger events: the facts of an event that job definitions can match.
 
-`happened_at` is when the event came in or was sent, to the second, None when its message does not tell; it is no part
-of what the event is.
+`happened_at` is when the event was received or sent, to the second, None if its message has no time. It is not part of
+comparisons.
 """
 
 from collections.abc import Mapping
@@ -14,10 +14,10 @@ from relaunch.core.definitions.definition import TriggerSource
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _GithubDelivery:
-    """What every GitHub event tells; `ref` and `sha` are empty where it names none.
+    """Fields of all GitHub events; `ref` and `sha` are empty for an event without them.
 
-    `identity` is what makes two deliveries the same event: content where the content identifies itself
-    (push: ref, before, after; release id), the delivery id where it does not (dispatches).
+    Deliveries with the same `identity` are the same event. It consists of the content if that is unique (push: ref,
+    before, after; release id), else of the delivery id (dispatches).
     """
 
     identity: str
@@ -32,7 +32,7 @@ class _GithubDelivery:
 class Push(_GithubDelivery):
     """A push of a branch or a tag.
 
-    `paths` is None when the payload cannot tell every changed path (more than 2,048 commits, a new branch).
+    `paths` is None if the payload does not list every changed path (more than 2,048 commits, a new branch).
     """
 
     name: ClassVar = "push"
@@ -43,7 +43,7 @@ class Push(_GithubDelivery):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowDispatch(_GithubDelivery):
-    """Somebody ran a workflow by hand; `workflow` is its path."""
+    """A workflow was run manually; `workflow` is its path."""
 
     name: ClassVar = "workflow_dispatch"
     workflow: str
@@ -52,7 +52,7 @@ class WorkflowDispatch(_GithubDelivery):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepositoryDispatch(_GithubDelivery):
-    """A call of GitHub's API; `event_type` is the caller's."""
+    """A call of the GitHub API; `event_type` is set by the caller."""
 
     name: ClassVar = "repository_dispatch"
     event_type: str
@@ -61,7 +61,7 @@ class RepositoryDispatch(_GithubDelivery):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowRun(_GithubDelivery):
-    """A workflow run was requested, began or completed."""
+    """A workflow run was requested, started or completed."""
 
     name: ClassVar = "workflow_run"
     action: str
@@ -80,7 +80,7 @@ class Release(_GithubDelivery):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Package(_GithubDelivery):
-    """A package was published or updated; `tag` is a container's tag, else the package's version."""
+    """A package was published or updated; `tag` is the tag of a container, else the version of the package."""
 
     name: ClassVar = "package"
     action: str
@@ -117,7 +117,7 @@ class ImagePushed:
 
 @dataclass(frozen=True, slots=True)
 class DirectRequest:
-    """A caller asked for a job by the definition's name, with its own idempotency key."""
+    """A request for a job by the name of its definition, with an idempotency key."""
 
     identity: str
     definition: str
@@ -130,12 +130,12 @@ TriggerEvent = GithubEvent | ObjectCreated | ImagePushed | DirectRequest
 
 
 def happened_at(event: TriggerEvent) -> datetime | None:
-    """Return when an event happened, as far as that is known."""
+    """Return when an event happened, None if unknown."""
     return event.requested_at if isinstance(event, DirectRequest) else event.happened_at
 
 
 def trigger_keys(event: GithubEvent | ObjectCreated | ImagePushed) -> tuple[TriggerSource, str]:
-    """Return the (source, name) under which the definitions that watch this event's origin are registered."""
+    """Return the (source, name) under which the definitions that watch the origin of the event are registered."""
     match event:
         case ObjectCreated():
             return TriggerSource.S3, event.bucket

@@ -1,4 +1,4 @@
-"""What a trigger event tells people and the training: a summary and environment variables."""
+"""Trigger facts of an event: a summary and environment variables."""
 
 from relaunch.core.jobs.job import TriggerFacts
 from relaunch.core.triggers.events import (
@@ -16,7 +16,7 @@ from relaunch.core.triggers.events import (
 
 
 def collect_facts(event: TriggerEvent, sha: str = "") -> TriggerFacts:
-    """Return what started a job. `sha` is a commit id found elsewhere than in the event, in an image's tag."""
+    """Return the trigger facts of an event. `sha` is a commit id found in the tag of an image."""
     if isinstance(event, GithubEvent):
         return _collect_github_facts(event)
     if isinstance(event, ObjectCreated):

@@ -1,4 +1,4 @@
-"""Which GitHub events start a job of which trigger: the rules of GitHub Actions, and fewer events than it has."""
+"""Matches GitHub events with triggers by the rules of GitHub Actions, for a subset of its events."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ from relaunch.core.triggers.events import (
 
 
 def list_github_obstacles(trigger: GithubTrigger, event: GithubEvent) -> Iterator[str]:
-    """Give every reason, in words for the user, why an event of the trigger's repository and kind starts nothing."""
+    """Yield every reason why an event of the repository and kind of the trigger does not match."""
     match event:
         case Push():
             yield from _list_push_obstacles(trigger, event)
@@ -47,7 +47,7 @@ def _list_push_obstacles(trigger: GithubTrigger, event: Push) -> Iterator[str]:
 
 
 def _list_tag_obstacles(trigger: GithubTrigger, tag: str) -> Iterator[str]:
-    """Tags have no commits of their own: `paths` says nothing about them, and only `tags` lets one in."""
+    """Yield the reasons for a tag: it must match `tags`; `paths` is ignored because tags have no commits."""
     if not trigger.tags:
         yield f"{tag} is a tag, and the trigger names no tags"
     elif not matches_filters(tag, trigger.tags):
@@ -83,7 +83,7 @@ def _list_action_obstacles(event: WorkflowRun | Release | Package, action: str) 
 
 
 def _list_workflow_obstacles(trigger: GithubTrigger, workflow: str) -> Iterator[str]:
-    """A workflow may be named by its name, its path or its file's name: GitHub tells one or the other."""
+    """Yield the reasons for a workflow, which may be named by name, path or file name: events have one of them."""
     if workflow.rpartition("/")[2] not in trigger.workflows:
         yield from _list_name_obstacles("workflow", trigger.workflows, workflow)
 

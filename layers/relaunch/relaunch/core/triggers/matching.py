@@ -1,4 +1,4 @@
-"""Does this event start a job of this definition, with which inputs, and under which id?"""
+"""Decides whether an event starts a job of a definition, with which inputs and which id."""
 
 import base64
 import hashlib
@@ -24,7 +24,7 @@ from relaunch.core.triggers.facts import collect_facts
 from relaunch.core.triggers.github import list_github_obstacles
 
 MAX_JOB_ID_LENGTH = 100  # startedBy is `<job>/<attempt>`, and ECS takes 128 characters
-_HASH_LENGTH = 12  # 60 bits: two of a million jobs of one definition share an id once in two million such definitions
+_HASH_LENGTH = 12  # 60 bits: a collision among a million jobs of a definition has a probability of 1 in 2 million
 _SHA_PLACEHOLDERS = {"{sha}": "(?P<sha>[0-9a-f]{40})", "{short_sha}": "[0-9a-f]{7}"}
 
 
@@ -32,9 +32,9 @@ _SHA_PLACEHOLDERS = {"{sha}": "(?P<sha>[0-9a-f]{40})", "{short_sha}": "[0-9a-f]{
 class Match:
     """The event starts a job.
 
-    `trigger` is the first of the definition's triggers that matches, None for a direct request. `inputs` are the
-    declared ones with defaults filled in. `image` (repository, tag) is what the job waits for first, at most for
-    `image_timeout`. `notes` say what was left out, in words for the user.
+    `trigger` is the first matching trigger of the definition, None for a direct request. `inputs` are the declared
+    inputs, including defaults. `image` (repository, tag) is the image that the job waits for, at most for
+    `image_timeout`. `notes` list what was ignored.
     """
 
     trigger: Trigger | None
@@ -47,14 +47,14 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class NoMatch:
-    """The event does not concern this definition; `reason` says why, in words for the user."""
+    """The event does not match the definition; `reason` says why."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class InvalidInputs:
-    """The event would start a job, but its inputs are not what the definition allows."""
+    """The event matches, but its inputs are invalid."""
 
     reason: str
     errors: tuple[str, ...] = field(default=())
@@ -62,15 +62,15 @@ class InvalidInputs:
 
 @dataclass(frozen=True, slots=True)
 class IgnoredEvent:
-    """An event that can start nothing, whatever the definitions say."""
+    """An event that cannot match any definition."""
 
     reason: str
 
 
 def derive_job_id(identity: str, definition: str) -> str:
-    """Return the id of the job that this event starts for this definition: the same event, the same id.
+    """Return the id of the job that an event starts for a definition.
 
-    At most 100 characters of a-z, 0-9 and hyphen: `<definition>-<hash of both>`.
+    `<definition>-<hash of both>`: at most 100 characters of a-z, 0-9 and hyphen, equal for equal arguments.
     """
     digest = hashlib.sha256(f"{definition}\0{identity}".encode("utf-8", "surrogatepass")).digest()
     suffix = base64.b32encode(digest)[:_HASH_LENGTH].decode("ascii").lower()
@@ -109,7 +109,7 @@ def _accept(definition: JobDefinition, trigger: Trigger | None, event: TriggerEv
 
 
 def _find_obstacle(trigger: Trigger, event: GithubEvent | ObjectCreated | ImagePushed) -> str | None:
-    """Return why a trigger does not match, empty when it watches something else altogether, None when it matches."""
+    """Return why a trigger does not match, empty if it watches another origin, None if it matches."""
     match (trigger, event):
         case (S3Trigger(), ObjectCreated()):
             return _find_object_obstacle(trigger, event)
@@ -139,7 +139,7 @@ def _find_image_obstacle(trigger: ImageTrigger, event: ImagePushed) -> str | Non
     if event.repository != trigger.repository:
         return ""
     if not event.tag:
-        # The parts of a multi-architecture image are pushed so, before the tagged list of them.
+        # The images of a multi-architecture image are pushed without a tag, before their tagged index.
         return f"an image without a tag was pushed to {event.repository}"
     if _compile_tag(trigger.tag).fullmatch(event.tag) is None:
         return f"the tag {event.tag} does not match {trigger.tag}"
@@ -147,7 +147,7 @@ def _find_image_obstacle(trigger: ImageTrigger, event: ImagePushed) -> str | Non
 
 
 def _compile_tag(pattern: str) -> re.Pattern[str]:
-    """Translate a tag pattern: a filter pattern in which `{sha}` is a commit id; the first one is captured."""
+    """Compile a tag pattern: a filter pattern in which `{sha}` matches a commit id; the first one is captured."""
     parts = [
         _SHA_PLACEHOLDERS.get(part) or translate_pattern(part) for part in re.split(r"(\{sha\}|\{short_sha\})", pattern)
     ]

@@ -1,4 +1,4 @@
-"""The origins that a job definition's triggers watch: under these the definition is found when an event comes."""
+"""The origins that the triggers of a job definition watch, by which events find definitions."""
 
 from relaunch.core.definitions.definition import (
     GithubTrigger,
@@ -16,7 +16,7 @@ def trigger_origins(definition: JobDefinition) -> frozenset[tuple[TriggerSource,
 
 
 def image_repositories(definition: JobDefinition) -> frozenset[str]:
-    """Return the repositories whose images triggers bring: jobs of the definition may run others than there are now."""
+    """Return the repositories whose images triggers pin: jobs may run newer images than the current ones."""
     waits = (each.wait_for_image for each in definition.triggers if isinstance(each, GithubTrigger))
     images = (each for each in definition.triggers if isinstance(each, ImageTrigger))
     return frozenset(each.repository for each in (*waits, *images) if each is not None)
@@ -24,7 +24,7 @@ def image_repositories(definition: JobDefinition) -> frozenset[str]:
 
 def _origin(trigger: Trigger) -> tuple[TriggerSource, str]:
     if isinstance(trigger, GithubTrigger):
-        # GitHub compares names of repositories without regard to case.
+        # Repository names are case-insensitive on GitHub.
         return TriggerSource.GITHUB, trigger.repository.lower()
     if isinstance(trigger, S3Trigger):
         return TriggerSource.S3, trigger.bucket

@@ -19,7 +19,7 @@ class DynamoDbCapacity:
         self._table = table
 
     def load_capacity_memory(self, now: datetime) -> CapacityMemory:
-        # Time to live deletes within days, not seconds: what has expired is still there.
+        # Time to live deletes expired items only after days.
         items = self._table.query(
             "pk = :pk", {":pk": text(_PK), ":now": text(stamp(now))}, FilterExpression="avoided_until > :now"
         )
@@ -35,11 +35,11 @@ class DynamoDbCapacity:
         until = text(stamp(after.until))
         item = key(_PK, _sk(after.offering)) | {
             "avoided_until": until,
-            # What was let go again still counts when it fails once more.
+            # An earlier failure still counts if the offering fails again.
             "expires_at": epoch(forgotten_at(after)),
             "body": text(_FAILURE.dump_json(after).decode()),
         }
-        # Of two writers at once the longer avoidance stays; at worst a strike is not counted.
+        # Of concurrent writes the longer avoidance is kept; at worst a consecutive failure is not counted.
         condition = "attribute_not_exists(avoided_until) OR avoided_until <= :until"
         self._table.put(item, condition, {":until": until})
 

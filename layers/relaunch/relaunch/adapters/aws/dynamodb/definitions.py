@@ -1,4 +1,4 @@
-"""Job definitions in the jobs table: each under its name, and whole under every origin its triggers watch."""
+"""Job definitions in the jobs table, by name and by every origin that their triggers watch."""
 
 import uuid
 from collections.abc import Iterable
@@ -22,14 +22,14 @@ from relaunch.ports import PermanentError, StaleWriteError
 
 _DEFINITION = TypeAdapter(JobDefinition)
 _PK = "DEFINITION"
-_RACES = 5
+_ATTEMPTS = 5
 
 
 class DynamoDbDefinitions:
     """Implements DefinitionStore.
 
-    A definition and its trigger entries are one transaction on the condition that nobody else replaced the definition
-    meanwhile, so that no entry of an earlier form is left behind.
+    A definition and its trigger entries are replaced by one transaction, on the condition that the definition has not
+    changed, so that no entry of an earlier version remains.
     """
 
     def __init__(self, table: JobsTable) -> None:
@@ -39,7 +39,7 @@ class DynamoDbDefinitions:
         """Register or replace a definition with its trigger entries, atomically.
 
         Raises:
-            PermanentError: its triggers, those it loses included, watch more origins than one transaction can change.
+            PermanentError: its triggers, including removed ones, watch more origins than one transaction can change.
         """
         self._replace(definition.name, definition)
 
@@ -47,7 +47,7 @@ class DynamoDbDefinitions:
         return self._replace(name, None)
 
     def _replace(self, name: str, definition: JobDefinition | None) -> bool:
-        for _ in range(_RACES):
+        for _ in range(_ATTEMPTS):
             known = self._table.get(_PK, name)
             if known is None and definition is None:
                 return False
@@ -59,7 +59,7 @@ class DynamoDbDefinitions:
             except CancelledError:
                 continue
             return True
-        raise StaleWriteError(f"definition {name} was replaced by others {_RACES} times in a row")
+        raise StaleWriteError(f"definition {name} was replaced by others {_ATTEMPTS} times in a row")
 
     def load_definition(self, name: str) -> JobDefinition | None:
         item = self._table.get(_PK, name)
@@ -76,7 +76,7 @@ class DynamoDbDefinitions:
 
 
 def _replacement(name: str, known: Item | None, definition: JobDefinition | None) -> list[Action]:
-    """Return the actions that put a definition, or nothing, in the place of the known one."""
+    """Return the actions that replace the known definition, or delete it if `definition` is None."""
     before = _trigger_pks(_read(known)) if known else set()
     after = _trigger_pks(definition) if definition else set()
     version = int(known["version"]["N"]) if known else 0

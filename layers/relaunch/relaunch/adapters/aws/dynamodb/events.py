@@ -1,4 +1,4 @@
-"""What became of events, in the jobs table: one partition per day."""
+"""Outcomes of events in the jobs table, with one partition per day."""
 
 import hashlib
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ class DynamoDbEvents:
 
     def record_event(self, identity: str, source: str, outcome: str, job_ids: Sequence[str], at: datetime) -> None:
         record = EventRecord(identity, source, outcome, tuple(job_ids), at)
-        # An identity holds an object's key, which alone may be as long as a sort key: 1,024 bytes.
+        # An identity contains an object key, which alone may have 1,024 bytes, the limit of a sort key.
         short = hashlib.sha256(identity.encode()).hexdigest()[:16]
         item = key(_pk(at), f"{stamp(at)}#{short}") | {
             "expires_at": epoch(at + timedelta(days=KEPT_DAYS)),

@@ -1,4 +1,4 @@
-"""Jobs as items of the jobs table, and back."""
+"""Conversion of jobs to items of the jobs table and back."""
 
 import zlib
 from collections.abc import Iterable, Mapping
@@ -19,14 +19,14 @@ from relaunch.core.selection.selection import Selection
 from relaunch.ports import PermanentError, StoredSelection
 
 KEPT_AFTER_END = timedelta(days=90)
-# A job whose task is gone for longer is found by its `wake_at` alone.
+# After this time a job is found only by its `wake_at`.
 KEPT_AFTER_LIMIT = timedelta(days=2)
-# One read unit of DynamoDB, strongly consistent.
+# One strongly consistent read unit.
 ATTEMPT_LIMIT_BYTES = 4096
 
 LISTING = "JOBS"
 HELD = "#HELD"
-"""In the index `slots`, beside what definitions are called: the jobs that have a slot."""
+"""The key in the index `slots` of jobs that have a slot; other keys are names of definitions."""
 OPEN = "OPEN"
 
 _JOB = TypeAdapter(Job)
@@ -37,28 +37,28 @@ _SELECTION = TypeAdapter(StoredSelection)
 
 
 class TornReadError(Exception):
-    """The job and its attempt were read from before and after another's write: read again."""
+    """The job and its attempt were read from different writes: read again."""
 
 
 def job_pk(job_id: str) -> str:
-    """Return the partition of everything about a job."""
+    """Return the partition key of the items of a job."""
     return f"JOB#{job_id}"
 
 
 def job_id_of(value: str) -> str:
-    """Return the job's id of a key that names a job."""
+    """Return the job id of a key."""
     return value.removeprefix("JOB#")
 
 
 def expiry(job: Job) -> dict[str, Any] | None:
-    """Return when a job that is over, and everything about it, may be deleted; None for an open one."""
+    """Return when a finished job and its items may be deleted; None for an open job."""
     if not job.state.is_final:
         return None
     return epoch((job.ended_at or job.state_since or job.accepted_at) + KEPT_AFTER_END)
 
 
 def job_item(job: Job, write_id: str) -> Item:
-    """Return the JOB item, without its attempt, which has an item of its own.
+    """Return the JOB item, without the attempt, which has its own item.
 
     Raises:
         ValueError: the job is open and has no `wake_at`.
@@ -81,10 +81,10 @@ def job_item(job: Job, write_id: str) -> Item:
 
 
 def attempt_item(job: Job, attempt: Attempt) -> Item:
-    """Return the ATTEMPT item; its text is compressed where it would not fit into one read unit."""
+    """Return the ATTEMPT item; its body is compressed if it does not fit into one read unit."""
     item = key(job_pk(job.job_id), f"ATTEMPT#{attempt.number:04d}") | {"version": number(job.version)}
     body = _ATTEMPT.dump_json(attempt)
-    # Keys, version and expiry take less than the rest of the unit unless the job's id is very long.
+    # 128 bytes are enough for keys, version and expiry, besides the job id.
     if len(body) + len(job.job_id) + 128 > ATTEMPT_LIMIT_BYTES:
         item["packed"] = {"B": zlib.compress(body, 9)}
     else:
@@ -93,7 +93,7 @@ def attempt_item(job: Job, attempt: Attempt) -> Item:
 
 
 def timeline_items(job: Job, entries: Iterable[TimelineEntry]) -> list[Item]:
-    """Return the TIMELINE items that go with this version of a job."""
+    """Return the TIMELINE items of this version of a job."""
     return [
         _expiring(
             key(job_pk(job.job_id), f"TIMELINE#{job.version:06d}#{position:02d}")
@@ -105,9 +105,9 @@ def timeline_items(job: Job, entries: Iterable[TimelineEntry]) -> list[Item]:
 
 
 def selection_item(job: Job, selection: Selection, selected_at: datetime) -> Item:
-    """Return the SELECTION item of the placement try: the whole table, compressed.
+    """Return the SELECTION item of a placement, compressed.
 
-    While a job waits for its next try, the table of that try is replaced each time the job looks again.
+    While a job waits for its next placement, every selection replaces that of the next placement.
     """
     attempt_number, placement_number = selected_placement(job, is_placed=bool(selection.kept))
     stored = StoredSelection(
@@ -119,31 +119,31 @@ def selection_item(job: Job, selection: Selection, selected_at: datetime) -> Ite
 
 
 def image_item(job: Job, image: tuple[str, str]) -> Item:
-    """Return the item by which an image that arrives finds the job."""
+    """Return the item that links an awaited image to the job."""
     until = job.waiting.until if job.waiting and job.waiting.until else job.accepted_at
     item = key(image_pk(*image), job_pk(job.job_id))
     return item | {"expires_at": epoch(until + KEPT_AFTER_LIMIT)}
 
 
 def image_pk(repository: str, tag: str) -> str:
-    """Return the partition of the jobs that wait for an image."""
+    """Return the partition key of the jobs that wait for an image."""
     return f"IMAGE#{repository}#{tag}"
 
 
 def instance_item(job: Job, attempt: Attempt, instance_id: str) -> Item:
-    """Return the item by which news about a machine finds the job; no task runs longer than the job may."""
+    """Return the item that links an instance to the job; it expires after the maximum running time of the job."""
     item = key(instance_pk(instance_id), job_pk(job.job_id))
     limit = attempt.placement.requested_at + job.definition.max_runtime
     return item | {"expires_at": epoch(limit + KEPT_AFTER_LIMIT)}
 
 
 def instance_pk(instance_id: str) -> str:
-    """Return the partition of the jobs on a machine."""
+    """Return the partition key of the jobs on an instance."""
     return f"INSTANCE#{instance_id}"
 
 
 def written_items(decision: Decision, job: Job) -> list[Item]:
-    """Return what goes with a JOB item in one decision, `job` being the job with its new version."""
+    """Return the items of a decision besides the JOB item; `job` has its new version."""
     items = timeline_items(job, decision.timeline)
     if job.attempt:
         items.append(attempt_item(job, job.attempt))
@@ -157,11 +157,11 @@ def written_items(decision: Decision, job: Job) -> list[Item]:
 def read_job(item: Mapping[str, Any], attempt: Mapping[str, Any] | None) -> Job:
     """Return the job of a JOB item and its newest ATTEMPT item.
 
-    A Query is no transaction: it may see the job before and the attempt after a decision, or the other way round.
+    A Query is not a transaction: it may read the job and the attempt from different writes.
 
     Raises:
-        TornReadError: the two are not of the same write.
-        PermanentError: it is not written as this version writes jobs: a later one did, before it was rolled back.
+        TornReadError: the items are from different writes.
+        PermanentError: the job has another format, such as that of a later version before a rollback.
     """
     if "attempt_number" in item and (attempt is None or attempt["version"] != item["version"]):
         raise TornReadError
@@ -183,7 +183,7 @@ def read_timeline_entry(item: Mapping[str, Any]) -> TimelineEntry:
 
 
 def read_selection(item: Mapping[str, Any]) -> StoredSelection:
-    """Return the selection table of a SELECTION item."""
+    """Return the selection of a SELECTION item."""
     return _SELECTION.validate_json(zlib.decompress(item["packed"]["B"]))
 
 

@@ -1,4 +1,4 @@
-"""Jobs in the jobs table: saved by one transaction, loaded by one Query. Keys: docs/architecture.md."""
+"""Jobs in the jobs table, saved by one transaction and loaded by one Query (keys: table.py)."""
 
 import base64
 import binascii
@@ -26,7 +26,7 @@ from relaunch.core.jobs.job import Job, JobSummary, TimelineEntry
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.ports import JobHistory, PermanentError, StaleWriteError, TransientError
 
-_TORN_READS = 4
+_READ_ATTEMPTS = 4
 
 
 class DynamoDbJobs:
@@ -49,9 +49,9 @@ class DynamoDbJobs:
         return True
 
     def load_job(self, job_id: str) -> Job | None:
-        # JOB sorts after ATTEMPT#…: backwards, these are the job and its newest attempt.
+        # JOB sorts after ATTEMPT#…: in reverse order these are the job and its newest attempt.
         values = {":pk": text(items.job_pk(job_id)), ":first": text("ATTEMPT#"), ":last": text("JOB")}
-        for _ in range(_TORN_READS):
+        for _ in range(_READ_ATTEMPTS):
             found = list(
                 self._table.query("pk = :pk AND sk BETWEEN :first AND :last", values, limit=2, newest_first=True)
             )
@@ -77,7 +77,7 @@ class DynamoDbJobs:
         try:
             self._table.transact(actions, write_id, f"saving job {job.job_id}")
         except CancelledError as error:
-            # A call that timed out after it took effect was sent again: the other writer was this one.
+            # A call that took effect and timed out was retried: the other write is this one.
             if _is_ours(error, write_id):
                 return job
             if 0 in error.failed:
@@ -86,9 +86,9 @@ class DynamoDbJobs:
         return job
 
     def _let_expire(self, job: Job) -> None:
-        """Let everything stored of a job that ends expire with it.
+        """Set the expiry of all items of a finished job.
 
-        This comes before the job is saved: if that fails, it is all done again, long before anything expires.
+        This precedes saving the job; if that fails, both are repeated before the items expire.
         """
         keys = self._table.query(
             "pk = :pk",
@@ -112,7 +112,7 @@ class DynamoDbJobs:
             self._table.transact(part, str(uuid.uuid4()), f"ending job {job.job_id}")
 
     def load_history(self, job_id: str) -> JobHistory | None:
-        for _ in range(_TORN_READS):
+        for _ in range(_READ_ATTEMPTS):
             found = list(self._table.query("pk = :pk", {":pk": text(items.job_pk(job_id))}))
             if not found:
                 return None
@@ -146,7 +146,7 @@ class DynamoDbJobs:
         return [items.job_id_of(item["sk"]["S"]) for item in found]
 
     def list_jobs(self, limit: int, cursor: str | None = None) -> tuple[list[JobSummary], str | None]:
-        # One more than asked for tells whether there is a next page.
+        # One more item than `limit` shows whether there is a next page.
         found = list(
             self._table.query(
                 "listing = :listing",
@@ -163,7 +163,7 @@ class DynamoDbJobs:
 
 
 def _is_ours(error: CancelledError, write_id: str) -> bool:
-    """Tell whether the job, the first action of a cancelled transaction, was last written by that same write."""
+    """Return whether the item of the first action of a cancelled transaction is of the same write."""
     return bool(error.failed.get(0, {}).get("write_id") == text(write_id))
 
 

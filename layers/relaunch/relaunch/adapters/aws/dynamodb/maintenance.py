@@ -1,4 +1,4 @@
-"""What must outlive a function and belongs to no job, in the jobs table."""
+"""State of functions that belongs to no job, in the jobs table."""
 
 from pydantic import TypeAdapter
 

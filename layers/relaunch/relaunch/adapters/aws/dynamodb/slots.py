@@ -1,8 +1,8 @@
-"""Slots: how many jobs count against the caps on running jobs. There is one count of each definition and one of all.
+"""Slots: counters of running jobs, one per definition and one for the stack.
 
-Counts, and not sets of ids: a write costs a unit per KiB, twice in a transaction, and DynamoDB takes 1,000 units per
-second of one item. A thousand ids would let the whole stack begin and end a dozen jobs per second. A count is right
-because it changes with its job in one transaction, which the job's version lets through once.
+They are counters instead of sets of ids because a write costs a unit per KiB, twice in a transaction, and an item is
+limited to 1,000 units per second: with a thousand ids the stack could start and end only a dozen jobs per second. The
+counters are correct because they change in the transaction of the job, which its version allows once.
 """
 
 from relaunch.adapters.aws.dynamodb.table import Action, CancelledError, key, number
@@ -11,12 +11,12 @@ from relaunch.ports import SlotsFullError
 
 _PK = "SLOTS"
 STACK = "*"
-# The job's own action comes first in its transaction, then those of `take_slots`, in this order.
+# In a transaction the action of the job comes first, then those of `take_slots`, in this order.
 _CAPS = ("definition", "stack")
 
 
 def take_slots(decision: Decision) -> list[Action]:
-    """Return the actions that take a slot in both caps, or none."""
+    """Return the actions that take a slot of the definition and of the stack, if any."""
     if decision.take_slot_limits is None:
         return []
     caps = zip(_names(decision), decision.take_slot_limits, strict=True)
@@ -24,7 +24,7 @@ def take_slots(decision: Decision) -> list[Action]:
 
 
 def release_slots(decision: Decision) -> list[Action]:
-    """Return the actions that give back the slots, or none."""
+    """Return the actions that release the slots, if any."""
     if not decision.release_slot:
         return []
     return [
@@ -40,7 +40,7 @@ def release_slots(decision: Decision) -> list[Action]:
 
 
 def full_cap(decision: Decision, error: CancelledError) -> SlotsFullError:
-    """Return which cap cancelled a transaction in which slots were to be taken."""
+    """Return the error of the limit that cancelled a transaction."""
     position = min(error.failed) - 1
     limits = decision.take_slot_limits or (0, 0)
     return SlotsFullError(_CAPS[position], limits[position])

@@ -1,7 +1,7 @@
-"""The refreshed offerings: one compressed item of the jobs table.
+"""The snapshot of offerings: one compressed item of the jobs table.
 
-It is a tenth of what an item may hold (400 KB), and functions read it with a client and a permission that they have
-anyway; an object in S3 would want a bucket, which a stack cannot be deleted with unless it is emptied.
+It takes a tenth of the maximum size of an item (400 KB) and needs no other client or permission; an object in S3 would
+need a bucket, which must be emptied before the stack can be deleted.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 _PK, _SK = "OFFERINGS", "SNAPSHOT"
-# Of the stored form; another one is not read but replaced by the next refresh.
+# A snapshot of another format is not read; the next refresh replaces it.
 _FORMAT = 2
 
 
@@ -52,7 +52,7 @@ def _write(snapshot: OfferingsSnapshot) -> dict[str, Any]:
         "format": _FORMAT,
         "region": snapshot.region,
         "instance_types": _write_types(snapshot.instance_types.values()),
-        # Zones are written without the region that they all begin with.
+        # Zones are written without the region prefix.
         "zones": {name: _short(snapshot.region, zones) for name, zones in snapshot.zones.items()},
         "on_demand": dict(snapshot.on_demand_usd_per_hour),
         "spot": {
@@ -71,7 +71,7 @@ def _short(region: str, zones: Iterable[str]) -> list[str]:
 
 
 def _write_types(rows: Iterable[InstanceType]) -> dict[str, Any]:
-    """Write instance types in the form that the bundled catalogue has."""
+    """Return instance types in the format of the bundled catalogue."""
     columns = [field.name for field in dataclasses.fields(InstanceType)]
     values = [dataclasses.asdict(row) for row in rows]
     sources = sorted({each["source"] for each in values})

@@ -1,4 +1,4 @@
-"""The stores of the jobs table, each over the same table."""
+"""The stores of the jobs table."""
 
 import time
 from collections.abc import Callable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class DynamoDbStores:
-    """One store per port; `pause` sleeps for some seconds between tries of a transaction that met another one."""
+    """One store per port; `pause` sleeps between retries of conflicting transactions."""
 
     def __init__(self, client: "DynamoDBClient", table_name: str, pause: Callable[[float], None] = time.sleep) -> None:
         table = JobsTable(client, table_name, pause)

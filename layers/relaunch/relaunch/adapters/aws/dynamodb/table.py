@@ -1,21 +1,21 @@
-"""The jobs table: keys, and the few calls of DynamoDB the stores are made of.
+"""The jobs table: keys and DynamoDB calls of the stores.
 
-| pk | sk | holds | made in | expires |
+| pk | sk | content | module | expires |
 |---|---|---|---|---|
 | `JOB#<job>` | `JOB` | the job, without its attempt; in all indexes | job_items | 90 days after its end |
 | `JOB#<job>` | `ATTEMPT#0001` | an attempt | job_items | with its job |
 | `JOB#<job>` | `TIMELINE#000001#00` | a timeline entry, by the job's version | job_items | with its job |
-| `JOB#<job>` | `SELECTION#0001#01` | a selection, by attempt and placement try | job_items | with its job |
-| `IMAGE#<repository>#<tag>` | `JOB#<job>` | which jobs an image lets go on | job_items | 2 days after the wait |
-| `INSTANCE#<instance>` | `JOB#<job>` | which jobs a machine runs | job_items | 2 days after the longest run |
-| `SLOTS` | `<definition>`, `*` | how many jobs count against a cap | job_slots | |
-| `DEFINITION` | `<name>` | a definition | definition_items | |
-| `TRIGGER#<source>#<name>` | `<definition>` | the definition again, under an origin it watches | definition_items | |
-| `CAPACITY` | `<type>#<zone or *>#<purchase>` | what failed lately | capacity_items | when it may be tried |
+| `JOB#<job>` | `SELECTION#0001#01` | a selection, by attempt and placement | job_items | with its job |
+| `IMAGE#<repository>#<tag>` | `JOB#<job>` | jobs that wait for an image | job_items | 2 days after the wait |
+| `INSTANCE#<instance>` | `JOB#<job>` | jobs on an instance | job_items | 2 days after the longest run |
+| `SLOTS` | `<definition>`, `*` | number of jobs that count against a limit | slots | |
+| `DEFINITION` | `<name>` | a definition | definitions | |
+| `TRIGGER#<source>#<name>` | `<definition>` | a copy of the definition by an origin that it watches | definitions | |
+| `CAPACITY` | `<type>#<zone or *>#<purchase>` | recent failures | capacity | when they are forgotten |
 | `OFFERINGS` | `SNAPSHOT` | types, zones and prices of the region | snapshot_item | |
-| `TURN` | `<instance type>` | how often a Neuron device of the type was claimed | upkeep_items | |
-| `UPKEEP` | `REVISIONS` | derived revisions that nothing uses, since when | upkeep_items | |
-| `EVENTS#<day>` | `<time>#<hash>` | what became of an event | event_items | after 8 days |
+| `TURN` | `<instance type>` | counter of claimed Neuron devices of the type | maintenance | |
+| `MAINTENANCE` | `REVISIONS` | unused derived revisions | maintenance | |
+| `EVENTS#<day>` | `<time>#<hash>` | the outcome of an event | events | after 8 days |
 """
 
 import random
@@ -34,22 +34,22 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import QueryInputTypeDef
 
 Item: TypeAlias = dict[str, Any]
-"""An item as the low-level client has it: attribute → {type: value}."""
+"""An item of the low-level client: attribute → {type: value}."""
 
 Action: TypeAlias = dict[str, Any]
-"""One member of a transaction: `{"Put": {...}}`, without its table."""
+"""An action of a transaction without its table: `{"Put": {...}}`."""
 
-# TransactWriteItems takes at most 100 actions.
+# The maximum of TransactWriteItems.
 MAX_ACTIONS = 100
-_CONFLICT_TRIES = 6
+_CONFLICT_ATTEMPTS = 6
 _FIRST_PAUSE_SECONDS = 0.02
 
 
 class CancelledError(Exception):
-    """A condition of a transaction did not hold and nothing was written.
+    """A condition of a transaction failed and nothing was written.
 
-    `failed` has an entry for each action whose condition failed, by position: the item as it is, empty when there is
-    none or it was not asked for.
+    `failed` maps the positions of actions whose condition failed to their current items, empty if there is none or it
+    was not requested.
     """
 
     def __init__(self, failed: Mapping[int, Item]) -> None:
@@ -58,7 +58,7 @@ class CancelledError(Exception):
 
 
 def stamp(at: datetime) -> str:
-    """Write a time in UTC so that texts sort as times do: all have the same width.
+    """Format a time in UTC with a constant width, so that strings sort like times.
 
     Raises:
         ValueError: the time is naive.
@@ -69,17 +69,17 @@ def stamp(at: datetime) -> str:
 
 
 def text(value: str) -> dict[str, Any]:
-    """Return a text as an attribute value."""
+    """Return a string as an attribute value."""
     return {"S": value}
 
 
 def number(value: int) -> dict[str, Any]:
-    """Return a whole number as an attribute value."""
+    """Return an integer as an attribute value."""
     return {"N": str(value)}
 
 
 def epoch(at: datetime) -> dict[str, Any]:
-    """Return a time in the form that time to live wants: whole seconds since 1970."""
+    """Return a time as an attribute value for time to live: seconds since the epoch."""
     return number(int(at.timestamp()))
 
 
@@ -89,7 +89,7 @@ def key(pk: str, sk: str) -> Item:
 
 
 def put(item: Item, condition: str = "", values: Mapping[str, dict[str, Any]] | None = None) -> Action:
-    """Return an action that writes a whole item; when its condition fails, the item that is there is told."""
+    """Return an action that puts an item; if its condition fails, the error has the current item."""
     action: dict[str, Any] = {"Item": item}
     if condition:
         action |= {"ConditionExpression": condition, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
@@ -99,7 +99,7 @@ def put(item: Item, condition: str = "", values: Mapping[str, dict[str, Any]] | 
 
 
 class JobsTable:
-    """The table's calls with the port's errors. `pause` sleeps; conflicts between transactions are tried again."""
+    """Calls of the table with the errors of the ports; `pause` sleeps between retries of conflicting transactions."""
 
     def __init__(self, client: "DynamoDBClient", name: str, pause: Callable[[float], None] = time.sleep) -> None:
         self._client = client
@@ -112,7 +112,7 @@ class JobsTable:
             return self._client.get_item(TableName=self._name, Key=key(pk, sk), ConsistentRead=True).get("Item")
 
     def put(self, item: Item, condition: str = "", values: Mapping[str, dict[str, Any]] | None = None) -> bool:
-        """Write one item; False when its condition does not hold."""
+        """Put one item; return False if its condition fails."""
         conditional: dict[str, Any] = {"ConditionExpression": condition} if condition else {}
         if values:
             conditional["ExpressionAttributeValues"] = values
@@ -125,7 +125,7 @@ class JobsTable:
         return True
 
     def count_up(self, pk: str, sk: str) -> int:
-        """Add one to the count of an item, which is made if need be, and return it."""
+        """Increment the counter of an item, which is created if necessary, and return it."""
         with aws_errors(f"counting {pk} {sk}"):
             response = self._client.update_item(
                 TableName=self._name,
@@ -148,9 +148,9 @@ class JobsTable:
         start: Item | None = None,
         **more: str,
     ) -> Iterator[Item]:
-        """Read items page by page, strongly consistent but for an index, which cannot be.
+        """Yield items page by page; reads are strongly consistent, except those of an index.
 
-        `more` goes into the request as it is (`FilterExpression`, `ProjectionExpression`).
+        `more` are further parameters of the request (`FilterExpression`, `ProjectionExpression`).
         """
         request: QueryInputTypeDef = {
             "TableName": self._name,
@@ -177,32 +177,32 @@ class JobsTable:
                 return
 
     def transact(self, actions: Sequence[Action], token: str, doing: str) -> None:
-        """Write all or nothing. Sent again with the same token, it takes effect once within ten minutes.
+        """Write all actions or none. A retry with the same token within ten minutes has no further effect.
 
         Raises:
-            CancelledError: a condition did not hold.
+            CancelledError: a condition failed.
             TransientError: throttled, unreachable, or in conflict with other transactions too often.
-            PermanentError: refused for good.
+            PermanentError: the request was rejected.
         """
         request = [{kind: {"TableName": self._name, **body}} for action in actions for kind, body in action.items()]
-        for tried in range(_CONFLICT_TRIES):
+        for attempt in range(_CONFLICT_ATTEMPTS):
             try:
                 self._client.transact_write_items(TransactItems=request, ClientRequestToken=token)  # type: ignore[arg-type]
             except AwsError as error:
                 if not _is_conflict(error, doing):
                     raise to_port_error(error, doing) from error
-                # Full jitter: those who collided must not collide again.
-                self._pause(random.uniform(0, _FIRST_PAUSE_SECONDS * 2**tried))  # noqa: S311 - no secret
+                # Full jitter, so that conflicting transactions do not conflict again.
+                self._pause(random.uniform(0, _FIRST_PAUSE_SECONDS * 2**attempt))  # noqa: S311 - no secret
             else:
                 return
-        raise TransientError(f"{doing}: in conflict with other transactions {_CONFLICT_TRIES} times")
+        raise TransientError(f"{doing}: in conflict with other transactions {_CONFLICT_ATTEMPTS} times")
 
 
 def _is_conflict(error: Exception, doing: str) -> bool:
-    """Tell whether to send the same transaction again at once.
+    """Return whether to retry the transaction at once.
 
     Raises:
-        CancelledError: a condition did not hold.
+        CancelledError: a condition failed.
         TransientError: an item's partition is throttled.
     """
     code = error_code(error)
