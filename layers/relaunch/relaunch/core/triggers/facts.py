@@ -53,7 +53,7 @@ def _summarize_github(event: GithubEvent) -> str:
             return f"dispatch of {event.event_type}"
         case Release():
             return f"release {name} {event.action}"
-        case Package():
+        case _:
             return f"package {':'.join(part for part in (event.package, event.tag) if part)} {event.action}"
 
 

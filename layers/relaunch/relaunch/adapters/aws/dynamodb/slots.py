@@ -6,11 +6,11 @@ counters are correct because they change in the transaction of the job, which it
 """
 
 from relaunch.adapters.aws.dynamodb.table import Action, CancelledError, key, number
+from relaunch.core.jobs.job import STACK_SLOT
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.ports import SlotsFullError
 
 _PK = "SLOTS"
-STACK = "*"
 # In a transaction the action of the job comes first, then those of `take_slots`, in this order.
 _CAPS = ("definition", "stack")
 
@@ -47,7 +47,7 @@ def full_cap(decision: Decision, error: CancelledError) -> SlotsFullError:
 
 
 def _names(decision: Decision) -> tuple[str, str]:
-    return decision.job.definition.name, STACK
+    return decision.job.definition.name, STACK_SLOT
 
 
 def _take(name: str, limit: int) -> Action:
