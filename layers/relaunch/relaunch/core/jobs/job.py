@@ -64,7 +64,7 @@ class Waiting:
 class PlacementState(StrEnum):
     """The state of a placement."""
 
-    PENDING = "FROZEN"  # saved; RunTask may or may not have been sent
+    PENDING = "PENDING"  # saved; RunTask may or may not have been sent
     PLACED = "PLACED"  # RunTask returned a task
     CLOSED = "CLOSED"  # its task has stopped, or it will have none
 
