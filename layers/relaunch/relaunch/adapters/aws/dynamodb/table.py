@@ -1,22 +1,4 @@
-"""The jobs table: keys and DynamoDB calls of the stores.
-
-| pk | sk | content | module | expires |
-|---|---|---|---|---|
-| `JOB#<job>` | `JOB` | the job, without its attempt; in all indexes | job_items | 90 days after its end |
-| `JOB#<job>` | `ATTEMPT#0001` | an attempt | job_items | with its job |
-| `JOB#<job>` | `TIMELINE#000001#00` | a timeline entry, by the job's version | job_items | with its job |
-| `JOB#<job>` | `SELECTION#0001#01` | a selection, by attempt and placement | job_items | with its job |
-| `IMAGE#<repository>#<tag>` | `JOB#<job>` | jobs that wait for an image | job_items | 2 days after the wait |
-| `INSTANCE#<instance>` | `JOB#<job>` | jobs on an instance | job_items | 2 days after the longest run |
-| `SLOTS` | `<definition>`, `*` | number of jobs that count against a limit | slots | |
-| `DEFINITION` | `<name>` | a definition | definitions | |
-| `TRIGGER#<source>#<name>` | `<definition>` | a copy of the definition by an origin that it watches | definitions | |
-| `CAPACITY` | `<type>#<zone or *>#<purchase>` | recent failures | capacity | when they are forgotten |
-| `OFFERINGS` | `SNAPSHOT` | types, zones and prices of the region | snapshot_item | |
-| `TURN` | `<instance type>` | counter of claimed Neuron devices of the type | maintenance | |
-| `MAINTENANCE` | `REVISIONS` | unused derived revisions | maintenance | |
-| `EVENTS#<day>` | `<time>#<hash>` | the outcome of an event | events | after 8 days |
-"""
+"""The jobs table: DynamoDB calls of the stores. Keys and what they hold: docs/architecture.md."""
 
 import random
 import time
