@@ -70,17 +70,15 @@ lint: environment validate ## Format, lint, types, import contracts, template
 
 # Tests share no state but what a file's own fixtures make, so files run side by side, one per processor.
 SIDE_BY_SIDE := -n auto --dist loadfile
-# Those that deploy into the emulator mostly wait: there are more of them at a time than processors.
-WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 2) * 3 // 2)' 2>/dev/null)
 
 check: lint ## The lint and the unit tests (about a minute)
 	@$(ENVIRONMENT)/pytest -q $(SIDE_BY_SIDE) tests/unit tests/architecture
 
 # core/ decides: its own tests take every branch of it, and a branch that none can take is deleted.
 # Only they are measured: it would double the time of the rest.
-test: setup build ## All tests, also those that deploy into the emulator (under 5 minutes on two processors)
+test: setup build ## All tests, also those that deploy into the emulator (5 to 6 minutes on two processors)
 	@$(ENVIRONMENT)/pytest -q $(SIDE_BY_SIDE) tests/unit/core --cov
-	@$(ENVIRONMENT)/pytest -q -n $(WORKERS) --dist loadfile --ignore=tests/unit/core -m "not benchmark"
+	@$(ENVIRONMENT)/pytest -q $(SIDE_BY_SIDE) --ignore=tests/unit/core -m "not benchmark"
 
 # ── Everything fails ─────────────────────────────────────────────────────────────────────────────────────────────────
 SEEDS ?= 2000
