@@ -16,6 +16,7 @@ from relaunch.core.jobs.job import (
     TimelineEntry,
     WaitReason,
 )
+from relaunch.core.lifecycle.orphans import ORPHANED
 from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD
 from relaunch.core.offerings.capacity_memory import LONGEST
 from relaunch_local.ecs import Clock, Event, ProcessSpec
@@ -109,7 +110,7 @@ class Invariants:
         self.jobs[job.job_id] = job
         self.timelines[job.job_id].extend(timeline)
         for entry in timeline:
-            if entry.event == "stray task":
+            if entry.event == ORPHANED:
                 arns = entry.detail.split(", ")
                 self.live_orphans += sum(self.lives(job.job_id, arn) for arn in arns if arn not in self.orphans)
                 for arn in arns:
