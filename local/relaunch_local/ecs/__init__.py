@@ -38,7 +38,11 @@ HTTP control endpoints, JSON in and out, under `/_relaunch/`; GET `requests`, `s
 - `capacity` {instance_type, purchase, instances, zone?}; instances null: unlimited, 0: none;
 - `fail` {action, times?, moment: before | after | throttle, code?, message?, drop_connection?}.
 
-Not simulated: services, Fargate, Managed Instances, `dependsOn` order, health checks, secrets, volumes.
+Error messages are ECS's where it documents them or its users report them; the others are in its style.
+
+Not simulated: services, Fargate, Managed Instances, `dependsOn` order, health checks, secrets, volumes, account
+settings; ListAttributes and DeleteAttributes; the end of deleted revisions, which stay DELETE_IN_PROGRESS; containers'
+memory added up against the task's; Java's regular expressions (`=~` takes Python's).
 
 The packages depend one way: api → engine → rules, processes → clock, errors (import contracts in pyproject.toml).
 """

@@ -3,21 +3,19 @@
 import heapq
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 """The default start of a virtual clock."""
 
 
+@dataclass(slots=True, eq=False)
 class Timer:
     """A scheduled call that can be cancelled until it is made."""
 
-    __slots__ = ("action", "due_at")
-
-    def __init__(self, due_at: datetime, action: Callable[[], None]) -> None:
-        """Schedule `action` for `due_at`."""
-        self.due_at = due_at
-        self.action: Callable[[], None] | None = action
+    due_at: datetime
+    action: Callable[[], None] | None
 
     def cancel(self) -> None:
         """Cancel the call; does nothing if it was cancelled or made before."""
@@ -31,14 +29,10 @@ class Clock:
         """Start at an aware datetime; `speed` divides every delay."""
         self.lock = threading.RLock()
         self._now = start
-        self._speed = speed
+        self.speed = speed
+        """The factor that delays are divided by."""
         self._timers: list[tuple[datetime, int, Timer]] = []
         self._sequence = 0
-
-    @property
-    def speed(self) -> float:
-        """The factor that delays are divided by."""
-        return self._speed
 
     def now(self) -> datetime:
         """Return the current time as an aware datetime in UTC."""
@@ -46,7 +40,7 @@ class Clock:
 
     def call_later(self, seconds: float, action: Callable[[], None]) -> Timer:
         """Call `action` once, in `seconds` divided by the speed."""
-        timer = Timer(self._now + timedelta(seconds=max(0.0, seconds) / self._speed), action)
+        timer = Timer(self._now + timedelta(seconds=max(0.0, seconds) / self.speed), action)
         self._sequence += 1
         heapq.heappush(self._timers, (timer.due_at, self._sequence, timer))
         return timer

@@ -4,7 +4,7 @@ Sources: "Common errors" and each action's "Errors" in the Amazon ECS API Refere
 reference does not give follow reports from users.
 """
 
-from typing import Any, NoReturn
+from typing import Any
 
 SERVER_FAULTS = frozenset({"ServerException", "ServiceUnavailableException", "InternalError"})
 """Codes that come with HTTP 500; every other code comes with HTTP 400, throttling included."""
@@ -40,9 +40,9 @@ def invalid_parameter(message: str) -> EcsError:
     return EcsError("InvalidParameterException", message)
 
 
-def cluster_not_found() -> EcsError:
-    """Return a ClusterNotFoundException."""
-    return EcsError("ClusterNotFoundException", "Cluster not found.")
+def concurrent_registration() -> EcsError:
+    """Return RegisterTaskDefinition's error while another call creates a revision of the same family."""
+    return client_error("Too many concurrent attempts to create a new revision of the specified family.")
 
 
 def throttled() -> EcsError:
@@ -60,8 +60,3 @@ def refuse_as_client(condition: bool, message: str) -> None:
     """Raise ClientException with this message if the condition is true."""
     if condition:
         raise client_error(message)
-
-
-def unknown_operation(action: str) -> NoReturn:
-    """Raise UnknownOperationException."""
-    raise EcsError("UnknownOperationException", f"The simulator does not serve {action}.")

@@ -20,7 +20,7 @@ _LISTS = {
     "ProductDescription": "ProductDescriptions",
     "ZoneName": "ZoneNames",
 }
-_FILTER = re.compile(r"^Filter\.(\d+)\.(Name|Value)(?:\.\d+)?$")
+_FILTER = re.compile(r"Filter\.(\d+)\.(Name|Value)(?:\.\d+)?")
 _TIMESTAMPS = ("StartTime", "EndTime")
 _NAMESPACE = "http://ec2.amazonaws.com/doc/2016-11-15/"
 REQUEST_ID = "00000000-0000-4000-8000-000000000000"
@@ -47,7 +47,7 @@ def parse_form(pairs: list[tuple[str, str]]) -> JsonObject:
     filters: dict[str, JsonObject] = {}
     for name, value in pairs:
         stem, _, index = name.partition(".")
-        match = _FILTER.match(name)
+        match = _FILTER.fullmatch(name)
         if match is not None:
             _add_filter(filters.setdefault(match.group(1), {"Values": []}), match.group(2), value)
         elif index and stem in _LISTS:

@@ -54,8 +54,7 @@ def _selects(statement: Mapping[str, Any], member: str, value: str, *, ignore_ca
 def _holds(operator: str, expected: Mapping[str, Any], context: Mapping[str, str]) -> bool:
     base, if_exists = operator.removesuffix("IfExists"), operator.endswith("IfExists")
     if base not in _EXACT | _LIKE:
-        message = f"the simulator does not evaluate the condition operator {operator}"
-        raise ValueError(message)
+        raise ValueError(f"the simulator does not evaluate the condition operator {operator}")
     for key, values in expected.items():
         actual = context.get(key)
         if actual is None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -33,20 +34,18 @@ def parameter_errors(service: str, action: str, parameters: JsonObject) -> str:
     return report.generate_report() if report is not None and report.has_errors() else ""
 
 
+@dataclass(frozen=True, slots=True)
 class InProcessClient:
     """A replacement for `boto3.client("ecs")` or `boto3.client("ec2")`: `client.run_task(...)` and so on.
 
     Errors of the engine are raised as botocore's ClientError. Calls are not retried.
     """
 
-    def __init__(
-        self, simulator: EcsSimulator, service: str = "ecs", *, access_key: str = "", validate: bool = True
-    ) -> None:
-        """Create a client that signs as `access_key`; `validate` checks parameter types as botocore does."""
-        self._simulator = simulator
-        self._service = service
-        self._access_key = access_key
-        self._validate = validate
+    simulator: EcsSimulator
+    service: str = "ecs"
+    access_key: str = field(default="", kw_only=True)
+    validate: bool = field(default=True, kw_only=True)
+    """Whether parameter types are checked as botocore does."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Return the method of an action."""
@@ -60,13 +59,13 @@ class InProcessClient:
         return call
 
     def _call(self, action: str, parameters: JsonObject) -> JsonObject:
-        errors = parameter_errors(self._service, action, parameters) if self._validate else ""
+        errors = parameter_errors(self.service, action, parameters) if self.validate else ""
         if errors:
             raise client_error_of(EcsError("ParamValidationError", errors), action)
-        engine = self._simulator.call_ec2 if self._service == "ec2" else self._simulator.call
-        with self._simulator.clock.lock:
+        engine = self.simulator.call_ec2 if self.service == "ec2" else self.simulator.call
+        with self.simulator.clock.lock:
             try:
-                answer = engine(action, _copied(parameters), access_key=self._access_key)
+                answer = engine(action, _copied(parameters), access_key=self.access_key)
             except EcsError as error:
                 raise client_error_of(error, action) from error
             except DroppedConnectionError as error:

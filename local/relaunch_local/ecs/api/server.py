@@ -24,20 +24,14 @@ CONTROL_PREFIX = "/_relaunch/"
 class EcsServer:
     """Serves a simulator on an ephemeral port of 127.0.0.1 until it is closed."""
 
-    def __init__(
-        self,
-        simulator: EcsSimulator,
-        *,
-        on_event: Callable[[Event], None] | None = None,
-    ) -> None:
+    def __init__(self, simulator: EcsSimulator, *, on_event: Callable[[Event], None] | None = None) -> None:
         """Bind the port; `on_event` is called in order on a separate thread, outside the simulator's lock."""
         self.simulator = simulator
         self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         self._on_event = on_event
         if on_event is not None:
             simulator.subscribe(self._events.put)
-        controls = Controls(simulator, self._close_later)
-        self._server = _Server(simulator, controls)
+        self._server = _Server(simulator, Controls(simulator, self._close_later))
         self._threads = [
             threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True),
             threading.Thread(target=self._deliver, name="ecs-simulator-events", daemon=True),
@@ -121,21 +115,19 @@ class _Handler(BaseHTTPRequestHandler):
     def _act(self, body: bytes) -> None:
         target = self.headers.get("X-Amz-Target", "")
         access_key = access_key_of(self.headers.get("Authorization", ""))
-        if target.startswith(TARGET_PREFIX):
-            status, answer = self._ecs(target.removeprefix(TARGET_PREFIX), body, access_key)
-            self._reply(status, json.dumps(answer, default=_epoch).encode(), "application/x-amz-json-1.1")
-            return
         if target:
-            answer = {"__type": "UnknownOperationException", "message": f"{target} is not served here."}
-            self._reply(400, json.dumps(answer).encode(), "application/x-amz-json-1.1")
+            status, answer = self._ecs(target, body, access_key)
+            self._reply(status, json.dumps(answer, default=_epoch).encode(), "application/x-amz-json-1.1")
             return
         with self.server.simulator.clock.lock:
             self.server.simulator.clock.synchronize()
             status, xml = answer_ec2(self.server.simulator, body.decode(), access_key)
         self._reply(status, xml, "text/xml;charset=UTF-8")
 
-    def _ecs(self, action: str, body: bytes, access_key: str) -> tuple[int, dict[str, Any]]:
-        simulator = self.server.simulator
+    def _ecs(self, target: str, body: bytes, access_key: str) -> tuple[int, dict[str, Any]]:
+        simulator, action = self.server.simulator, target.removeprefix(TARGET_PREFIX)
+        if action == target:
+            return 400, {"__type": "UnknownOperationException", "message": f"{target} is not served here."}
         try:
             parameters = json.loads(body or b"{}")
         except ValueError:
@@ -178,5 +170,4 @@ def access_key_of(authorization: str) -> str:
 def _epoch(value: object) -> float:
     if isinstance(value, datetime):
         return round(value.timestamp(), 3)
-    message = f"not serializable: {value!r}"
-    raise TypeError(message)
+    raise TypeError(f"not serializable: {value!r}")

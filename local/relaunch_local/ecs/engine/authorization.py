@@ -100,6 +100,12 @@ class Authorization:
         if action in _ON_CLUSTER:
             names = request.get("clusters") or [request.get("clusterName", cluster)]
             return [self.arns.cluster(last_part(name)) for name in names]
+        if action == "PutAttributes":
+            targets = [last_part(each.get("targetId", "*")) for each in request["attributes"]]
+            return [self.arns.container_instance(cluster, target) for target in targets]
+        if action == "DeleteTaskDefinitions":
+            names = [last_part(name).partition(":") for name in request["taskDefinitions"]]
+            return [self.arns.task_definition(family, revision or "*") for family, _, revision in names]
         if action in _ON_ARN:
             return [request["resourceArn"]]
         if action in ("CreateCapacityProvider", "DescribeCapacityProviders"):
@@ -108,5 +114,5 @@ class Authorization:
         return ["*"]
 
 
-_CLUSTERED = frozenset({"RunTask", "ListTasks", "ListContainerInstances", *_ON_TASK, *_ON_INSTANCE})
+_CLUSTERED = frozenset({"RunTask", "ListTasks", "ListContainerInstances", "PutAttributes", *_ON_TASK, *_ON_INSTANCE})
 """Actions that use the cluster `default` if none is named."""

@@ -2,7 +2,7 @@
 
 import heapq
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from relaunch_local.ecs.clock import Clock
@@ -26,14 +26,13 @@ class _Use:
     expires_at: datetime
 
 
+@dataclass(slots=True)
 class ClientTokens:
     """The client tokens of a region that have not expired."""
 
-    def __init__(self, clock: Clock) -> None:
-        """Start without tokens."""
-        self._clock = clock
-        self._uses: dict[TokenKey, _Use] = {}
-        self._expiries: list[tuple[datetime, TokenKey]] = []
+    _clock: Clock
+    _uses: dict[TokenKey, _Use] = field(default_factory=dict)
+    _expiries: list[tuple[datetime, TokenKey]] = field(default_factory=list)
 
     def __len__(self) -> int:
         """Return the number of stored tokens."""

@@ -1,6 +1,5 @@
 """Clusters, Auto Scaling groups and capacity providers: create, associate, describe."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -17,8 +16,9 @@ from relaunch_local.ecs.engine.model import (
 from relaunch_local.ecs.engine.paging import page_of
 from relaunch_local.ecs.engine.region import Region
 from relaunch_local.ecs.engine.settings import AutoScalingGroup
-from relaunch_local.ecs.errors import EcsError, cluster_not_found, invalid_parameter, refuse, refuse_as_client
+from relaunch_local.ecs.errors import EcsError, refuse, refuse_as_client
 from relaunch_local.ecs.rules.placement import MAX_PROVIDERS, check_strategy
+from relaunch_local.ecs.rules.tags import check_tags
 from relaunch_local.ecs.rules.task_definition import NAME
 
 
@@ -34,21 +34,22 @@ class Clusters:
     def get(self, name_or_arn: str | None) -> Cluster:
         """Return the named cluster, or `default`; raises ClusterNotFoundException."""
         name = name_or_arn or "default"
+        self.region.arns.refuse_foreign(name)
         cluster = self.clusters.get(last_part(name))
         if cluster is None or (name.startswith("arn:") and name != cluster.arn):
-            raise cluster_not_found()
+            raise EcsError("ClusterNotFoundException", "Cluster not found.")
         return cluster
 
     def create(self, request: JsonObject) -> JsonObject:
         """CreateCluster: an existing cluster is returned unchanged."""
         name = request.get("clusterName", "default")
-        refuse(not NAME.match(name), "The cluster name has up to 255 letters, numbers, hyphens and underscores.")
+        refuse(not NAME.fullmatch(name), "The cluster name has up to 255 letters, numbers, hyphens and underscores.")
+        check_tags(request.get("tags", ()), refuse)
         if name not in self.clusters:
-            cluster = Cluster(self.region.arns.cluster(name), name, list(request.get("tags", ())))
-            cluster.settings = list(request.get("settings", ()))
-            providers = request.get("capacityProviders", ())
-            strategy = request.get("defaultCapacityProviderStrategy", ())
-            self._associate(cluster, list(providers), list(strategy))
+            tags, settings = list(request.get("tags", ())), list(request.get("settings", ()))
+            cluster = Cluster(self.region.arns.cluster(name), name, tags, settings)
+            strategy = request.get("defaultCapacityProviderStrategy", [])
+            self._associate(cluster, request.get("capacityProviders", []), strategy)
             self.clusters[name] = cluster
         return {"cluster": _cluster_view(self.clusters[name], with_tags=True)}
 
@@ -59,8 +60,9 @@ class Clusters:
         found, failures = [], []
         for name in names:
             cluster = self.clusters.get(last_part(name))
-            if cluster is None:
-                failures.append({"arn": self.region.arns.cluster(last_part(name)), "reason": "MISSING"})
+            arn = name if name.startswith("arn:") else self.region.arns.cluster(name)
+            if cluster is None or cluster.arn != arn:
+                failures.append({"arn": arn, "reason": "MISSING"})
             else:
                 found.append(_cluster_view(cluster, with_tags="TAGS" in request.get("include", ())))
         return {"clusters": found, "failures": failures}
@@ -79,11 +81,12 @@ class Clusters:
         """CreateCapacityProvider over an Auto Scaling group."""
         name = request["name"]
         refuse_as_client(
-            not NAME.match(name) or name.lower().startswith(("aws", "ecs", "fargate")),
+            not NAME.fullmatch(name) or name.lower().startswith(("aws", "ecs", "fargate")),
             "The specified capacity provider name is invalid: up to 255 letters, numbers, underscores and hyphens "
             "are allowed, and it cannot be prefixed with aws, ecs, or fargate.",
         )
         refuse_as_client(name in self.providers, f"The specified capacity provider {name} already exists.")
+        check_tags(request.get("tags", ()), refuse_as_client)
         settings = request.get("autoScalingGroupProvider")
         if settings is None:
             raise EcsError("UnsupportedFeatureException", "The simulator does not support Managed Instances.")
@@ -92,22 +95,19 @@ class Clusters:
         refuse_as_client(arn in self.scaling.providers, "The Auto Scaling group is used by another capacity provider.")
         target = settings.get("managedScaling", {}).get("targetCapacity", 100)
         refuse_as_client(not 1 <= target <= 100, "targetCapacity is between 1 and 100.")
-        provider = CapacityProvider(
-            self.region.arns.capacity_provider(name),
-            name,
-            self.scaling.groups[arn],
-            settings,
-            list(request.get("tags", ())),
-        )
+        group, tags = self.scaling.groups[arn], list(request.get("tags", ()))
+        provider = CapacityProvider(self.region.arns.capacity_provider(name), name, group, settings, tags)
         self.providers[name] = provider
         self.scaling.providers[arn] = provider
         return {"capacityProvider": _provider_view(provider, with_tags=True)}
 
     def describe_providers(self, request: JsonObject) -> JsonObject:
-        """DescribeCapacityProviders: the named ones, or all in pages."""
+        """DescribeCapacityProviders: the named ones, or all; in pages of 10 either way."""
         named = request.get("capacityProviders")
         refuse(named is not None and len(named) > 100, "At most 100 capacity providers.")
-        page = page_of("names", [last_part(name) for name in named or self.providers], request)
+        for name in named or ():
+            self.region.arns.refuse_foreign(name)
+        page = page_of("names", [last_part(name) for name in named or self.providers], request, largest=10)
         with_tags = "TAGS" in request.get("include", ())
         known = [self.providers[name] for name in page["names"] if name in self.providers]
         missing = [name for name in page["names"] if name not in self.providers]
@@ -125,17 +125,13 @@ class Clusters:
 
     def provider_of(self, cluster: Cluster, name_or_arn: str) -> CapacityProvider:
         """Return a capacity provider of this cluster; raises InvalidParameterException."""
-        name = last_part(name_or_arn)
+        provider = self._provider(name_or_arn)
         refuse(
-            name not in self.providers,
-            "The specified capacity provider was not found. Specify a valid name or ARN and try again.",
-        )
-        refuse(
-            name not in cluster.providers,
+            provider.name not in cluster.providers,
             "The specified capacity provider strategy cannot contain a capacity provider that is not associated with "
             "the cluster. Associate the capacity provider with the cluster and try again.",
         )
-        return cluster.providers[name]
+        return provider
 
     def keep_stopped(self, task: Task) -> None:
         """Keep a stopped task, which can still be described for a while."""
@@ -162,7 +158,7 @@ class Clusters:
 
     def _associate(self, cluster: Cluster, names: list[str], strategy: list[JsonObject]) -> None:
         refuse(len(names) > MAX_PROVIDERS, f"A cluster has at most {MAX_PROVIDERS} capacity providers.")
-        providers = {provider.name: provider for provider in self._known(names)}
+        providers = {provider.name: provider for provider in map(self._provider, names)}
         for provider in providers.values():
             refuse(
                 provider.is_managed and provider.cluster not in (None, cluster),
@@ -172,12 +168,8 @@ class Clusters:
         unknown = [item for item in strategy if last_part(item["capacityProvider"]) not in providers]
         refuse(bool(unknown), "The default strategy names a capacity provider that is not associated with the cluster.")
         removed = [provider for name, provider in cluster.providers.items() if name not in providers]
-        in_use = (
-            {task.provider.name for task in cluster.tasks.values() if task.provider is not None} if removed else set()
-        )
-        if any(provider.name in in_use for provider in removed):
-            message = "The specified capacity provider is in use and cannot be removed."
-            raise EcsError("ResourceInUseException", message)
+        if any(task.provider in removed for task in cluster.tasks.values()):
+            raise EcsError("ResourceInUseException", "The specified capacity provider is in use and cannot be removed.")
         for provider in removed:
             provider.cluster = None
         cluster.providers, cluster.default_strategy = providers, list(strategy)
@@ -185,14 +177,14 @@ class Clusters:
             provider.cluster = cluster
             self.scaling.start_minimum(provider)
 
-    def _known(self, names: Iterable[str]) -> Iterable[CapacityProvider]:
-        for name in names:
-            provider = self.providers.get(last_part(name))
-            if provider is None:
-                raise invalid_parameter(
-                    "The specified capacity provider was not found. Specify a valid name or ARN and try again."
-                )
-            yield provider
+    def _provider(self, name_or_arn: str) -> CapacityProvider:
+        self.region.arns.refuse_foreign(name_or_arn)
+        name = last_part(name_or_arn)
+        refuse(
+            name not in self.providers,
+            "The specified capacity provider was not found. Specify a valid name or ARN and try again.",
+        )
+        return self.providers[name]
 
 
 def _cluster_view(cluster: Cluster, *, with_tags: bool) -> JsonObject:

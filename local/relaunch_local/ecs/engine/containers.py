@@ -32,11 +32,6 @@ def process_spec(task: Task, container: Container, on_exit: OnExit) -> ProcessSp
     )
 
 
-def stop_timeout_seconds(container: Container, default: float) -> float:
-    """Return the seconds from SIGTERM to SIGKILL."""
-    return float(container.definition.get("stopTimeout", default))
-
-
 def _ecs_environment(task: Task, container: Container) -> dict[str, str]:
     given = {"AWS_EXECUTION_ENV": "AWS_ECS_EC2", "HOSTNAME": task.task_id[:12]}
     if container.gpu_ids:

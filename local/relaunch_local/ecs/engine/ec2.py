@@ -42,12 +42,9 @@ class Ec2Actions:
         """DescribeSpotPriceHistory: the price at StartTime and every later change."""
         products = request.get("ProductDescriptions") or [_PRODUCT]
         filters = _filters(request)
-        wanted = {
-            "instance-type": request.get("InstanceTypes") or filters.get("instance-type"),
-            "availability-zone": [zone]
-            if (zone := request.get("AvailabilityZone"))
-            else filters.get("availability-zone"),
-        }
+        types = request.get("InstanceTypes") or filters.get("instance-type")
+        zone = request.get("AvailabilityZone")
+        zones = [zone] if zone else filters.get("availability-zone")
         history: list[JsonObject] = [
             {
                 "AvailabilityZone": price.zone,
@@ -57,8 +54,8 @@ class Ec2Actions:
                 "Timestamp": price.since or self.region.clock.now() - timedelta(hours=1),
             }
             for price in self._in_force(request)
-            if _admits(wanted["instance-type"], price.instance_type)
-            and _admits(wanted["availability-zone"], price.zone)
+            if _admits(types, price.instance_type)
+            and _admits(zones, price.zone)
             and any(product.startswith(_PRODUCT) for product in products)
         ]
         history.sort(key=lambda row: row["Timestamp"], reverse=True)
@@ -81,8 +78,10 @@ class Ec2Actions:
         ids = request.get("InstanceIds")
         missing = [each for each in ids or () if each not in self.instances.by_id]
         if missing:
-            message = f"The instance ID{'s' if len(missing) > 1 else ''} '{', '.join(missing)}' do not exist"
-            raise EcsError("InvalidInstanceID.NotFound", message)
+            raise EcsError(
+                "InvalidInstanceID.NotFound",
+                f"The instance ID{'s' if len(missing) > 1 else ''} '{', '.join(missing)}' do not exist",
+            )
         filters = _filters(request)
         instances = [self.instances.by_id[each] for each in ids] if ids else self.instances.by_id.values()
         reservations = [
@@ -115,24 +114,17 @@ class Ec2Actions:
         names = request.get("InstanceTypes") or sorted(self.region.shapes)
         unknown = [name for name in names if name not in self.region.shapes]
         if unknown:
-            message = f"The following supplied instance types do not exist: [{', '.join(unknown)}]"
-            raise EcsError("InvalidInstanceType", message)
+            raise EcsError(
+                "InvalidInstanceType", f"The following supplied instance types do not exist: [{', '.join(unknown)}]"
+            )
         rows = [_instance_type(name, self.region.shapes[name]) for name in names]
         return _page("InstanceTypes", rows, request)
 
     def describe_availability_zones(self, request: JsonObject) -> JsonObject:
         """DescribeAvailabilityZones, of the zones with offerings."""
+        same = {"State": "available", "RegionName": self.region.arns.region, "ZoneType": "availability-zone"}
         named = request.get("ZoneNames") or sorted(self.offerings)
-        zones = [
-            {
-                "ZoneName": zone,
-                "State": "available",
-                "RegionName": self.region.arns.region,
-                "ZoneType": "availability-zone",
-            }
-            for zone in named
-        ]
-        return {"AvailabilityZones": zones}
+        return {"AvailabilityZones": [{"ZoneName": zone, **same} for zone in named]}
 
 
 def _filters(request: JsonObject) -> dict[str, list[str]]:

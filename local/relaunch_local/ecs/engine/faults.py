@@ -1,5 +1,6 @@
 """Faults injected into calls: an error before or after the call takes effect, throttling, a closed connection."""
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -38,13 +39,12 @@ class Fault:
 class Faults:
     """The faults of the next calls."""
 
-    _planned: dict[str, list[Fault]] = field(default_factory=dict)
+    _planned: dict[str, list[Fault]] = field(default_factory=lambda: defaultdict(list))
 
     def fail_next(self, action: str, times: int, fault: Fault) -> None:
         """Make the next `times` calls of an action fail."""
-        self._planned.setdefault(action, []).extend([fault] * times)
+        self._planned[action] += [fault] * times
 
     def take(self, action: str) -> Fault | None:
         """Remove and return the fault of this call, if any."""
-        planned = self._planned.get(action)
-        return planned.pop(0) if planned else None
+        return self._planned[action].pop(0) if self._planned[action] else None

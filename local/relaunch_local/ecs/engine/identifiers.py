@@ -3,6 +3,8 @@
 import random
 from dataclasses import dataclass
 
+from relaunch_local.ecs.errors import refuse
+
 
 class IdSource:
     """Generates identifiers in AWS's formats; the same seed gives the same sequence."""
@@ -32,6 +34,29 @@ class Arns:
 
     account: str
     region: str
+
+    def refuse_foreign(self, name_or_arn: str) -> None:
+        """Raise InvalidParameterException for an ARN of another account or region."""
+        region, account = self._owner(name_or_arn)
+        refuse(account != self.account, "AccountIDs mismatch")
+        refuse(region != self.region, f"Identifier is for {region}. Your region is {self.region}")
+
+    def own_id(self, cluster: str, id_or_arn: str) -> str:
+        """Return the id of a task or container instance; raises InvalidParameterException for another owner's ARN."""
+        region, account = self._owner(id_or_arn)
+        refuse(account != self.account, f"Identifier is for {account}. Your accountId is {self.account}")
+        # The text for regions is unknown: it follows that for accounts.
+        refuse(region != self.region, f"Identifier is for {region}. Your region is {self.region}")
+        parts = id_or_arn.split("/")
+        # The old format of ARNs does not name the cluster.
+        other = parts[1] if len(parts) == 3 else cluster
+        refuse(other != cluster, f"Invalid identifier: Identifier is for cluster {other}. Your cluster is {cluster}")
+        return parts[-1]
+
+    def _owner(self, name_or_arn: str) -> tuple[str, str]:
+        """Return the region and the account of an ARN, or our own."""
+        parts = name_or_arn.split(":", 5)
+        return (parts[3], parts[4]) if parts[0] == "arn" and len(parts) == 6 else (self.region, self.account)
 
     def _ecs(self, resource: str) -> str:
         return f"arn:aws:ecs:{self.region}:{self.account}:{resource}"

@@ -1,5 +1,6 @@
 """EC2 instances: launch, registration, interruption, termination, cost."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -23,6 +24,9 @@ from relaunch_local.ecs.rules.requirements import RESERVED_TCP_PORTS
 VPC_ID = "vpc-0a1b2c3d4e5f60718"
 TERMINATED_VISIBLE = timedelta(hours=1)
 """How long EC2 describes a terminated instance."""
+
+CapacityKey = tuple[str, Purchase, str | None]
+"""Type, purchase option and zone (None: all zones together) of instances."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +52,19 @@ class Instances:
     by_id: dict[str, Instance] = field(default_factory=dict)
     """Instances by id, including those terminated within the last hour."""
     bill: list[BillLine] = field(default_factory=list)
-    capacity: dict[tuple[str, Purchase, str | None], int] = field(default_factory=dict)
-    """Available instances by type, purchase option and zone (None: all zones together); a missing key is unlimited."""
+    capacity: dict[CapacityKey, int] = field(default_factory=dict)
+    """Available instances; a missing key is unlimited."""
     on_registered: list[Callable[[Instance], None]] = field(default_factory=list)
     on_terminating: list[Callable[[Instance], None]] = field(default_factory=list)
     """Called when an instance is `shutting-down`."""
-    _counts: dict[tuple[str, Purchase, str | None], int] = field(default_factory=dict)
+    _counts: Counter[CapacityKey] = field(default_factory=Counter)
     _bill_of: dict[str, BillLine] = field(default_factory=dict)
     _terminated: list[Instance] = field(default_factory=list)
 
     def has_capacity(self, instance_type: str, purchase: Purchase, zone: str) -> bool:
         """Return whether another instance can be launched in the zone."""
-        keys = ((instance_type, purchase, zone), (instance_type, purchase, None))
-        return all(self._counts.get(key, 0) < self.capacity[key] for key in keys if key in self.capacity)
+        keys = _count_keys(instance_type, purchase, zone)
+        return all(self._counts[key] < self.capacity[key] for key in keys if key in self.capacity)
 
     def describe_new(self, spec: LaunchSpecification, instance_id: str = "") -> Instance:
         """Return an instance as it would have just registered, without launching it."""
@@ -92,8 +96,7 @@ class Instances:
         instance = self.describe_new(spec, self.region.ids.instance_id())
         instance.agent_connected, instance.status = False, None
         self.by_id[instance.instance_id] = instance
-        for key in _count_keys(instance):
-            self._counts[key] = self._counts.get(key, 0) + 1
+        self._counts.update(_count_keys(instance.instance_type, instance.purchase, instance.zone))
         price = self.region.price_of(instance.instance_type, instance.zone, instance.purchase)
         line = BillLine(
             instance.instance_id, instance.instance_type, instance.purchase, instance.zone, instance.launched_at, price
@@ -111,25 +114,16 @@ class Instances:
     ) -> None:
         """Publish a Spot interruption warning, then terminate; ECS does nothing for standalone tasks."""
         lead = self.region.timing.warning_lead if lead_seconds is None else lead_seconds
-        arn = f"arn:aws:ec2:{instance.zone}:instance/{instance.instance_id}"
         if rebalance_first:
             self.recommend_rebalance(instance)
-        self.region.events.publish(
-            "aws.ec2",
-            "EC2 Spot Instance Interruption Warning",
-            arn,
-            lambda: {"instance-id": instance.instance_id, "instance-action": "terminate"},
-        )
+        arn = f"arn:aws:ec2:{instance.zone}:instance/{instance.instance_id}"
+        detail = {"instance-id": instance.instance_id, "instance-action": "terminate"}
+        self.region.events.publish("aws.ec2", "EC2 Spot Instance Interruption Warning", arn, lambda: detail)
         instance.interruption_timer = self.region.clock.call_later(lead, lambda: self.terminate(instance))
 
     def recommend_rebalance(self, instance: Instance) -> None:
         """Publish a rebalance recommendation."""
-        self.region.events.publish(
-            "aws.ec2",
-            "EC2 Instance Rebalance Recommendation",
-            self.region.arns.instance(instance.instance_id),
-            lambda: {"instance-id": instance.instance_id},
-        )
+        self._publish(instance, "EC2 Instance Rebalance Recommendation")
 
     def terminate(self, instance: Instance) -> None:
         """Terminate the instance, which ECS notices later; does nothing if it is terminating already."""
@@ -141,8 +135,7 @@ class Instances:
         self.lifecycle.kill_processes(instance)
         instance.state = InstanceState.SHUTTING_DOWN
         instance.agent_connected = False
-        for key in _count_keys(instance):
-            self._counts[key] -= 1
+        self._counts.subtract(_count_keys(instance.instance_type, instance.purchase, instance.zone))
         if instance.group is not None:
             instance.group.instances.pop(instance.instance_id, None)
         self._publish_state(instance)
@@ -197,19 +190,15 @@ class Instances:
             self.lifecycle.publish_container_instance(instance)
 
     def _publish_state(self, instance: Instance) -> None:
-        self.region.events.publish(
-            "aws.ec2",
-            "EC2 Instance State-change Notification",
-            self.region.arns.instance(instance.instance_id),
-            lambda: {"instance-id": instance.instance_id, "state": instance.state.value},
-        )
+        self._publish(instance, "EC2 Instance State-change Notification", state=instance.state.value)
+
+    def _publish(self, instance: Instance, detail_type: str, **detail: str) -> None:
+        arn = self.region.arns.instance(instance.instance_id)
+        self.region.events.publish("aws.ec2", detail_type, arn, lambda: {"instance-id": instance.instance_id, **detail})
 
 
-def _count_keys(instance: Instance) -> tuple[tuple[str, Purchase, str | None], ...]:
-    return (
-        (instance.instance_type, instance.purchase, instance.zone),
-        (instance.instance_type, instance.purchase, None),
-    )
+def _count_keys(instance_type: str, purchase: Purchase, zone: str) -> tuple[CapacityKey, ...]:
+    return (instance_type, purchase, zone), (instance_type, purchase, None)
 
 
 def subnet_of(zone: str) -> str:

@@ -154,6 +154,8 @@ class Instance:
     status: ContainerInstanceStatus | None = None
     arn: str = ""
     agent_connected: bool = False
+    start_error: str = ""
+    """The error with which every task fails to start here, empty for a sound instance."""
     registered_at: datetime | None = None
     terminated_at: datetime | None = None
     version: int = 0

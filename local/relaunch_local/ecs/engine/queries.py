@@ -1,7 +1,7 @@
-"""List and describe actions of tasks and container instances, and UpdateContainerInstancesState."""
+"""List and describe actions of tasks and container instances, and what changes container instances."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from relaunch_local.ecs.engine.clusters import Clusters
@@ -13,10 +13,13 @@ from relaunch_local.ecs.engine.region import Region
 from relaunch_local.ecs.engine.tasks import TaskLifecycle
 from relaunch_local.ecs.engine.views import container_instance_view, task_view
 from relaunch_local.ecs.errors import EcsError, invalid_parameter, refuse
+from relaunch_local.ecs.rules.attributes import check_attributes, check_custom_count
 from relaunch_local.ecs.rules.query_language import ExpressionError, parse_expression
 
 MAX_DESCRIBED = 100
-_TASK_ID = re.compile(r"^[0-9a-fA-F-]{32,36}$")
+MAX_UPDATED = 10
+_TASK_ID = re.compile(r"[0-9a-fA-F-]{32}|[0-9a-fA-F-]{36}")
+_FAMILY = re.compile(r"[a-zA-Z0-9\-_]+")
 _OTHER_FILTERS = ("containerInstance", "family", "serviceName", "launchType", "daemonName")
 
 
@@ -29,10 +32,10 @@ class Queries:
     lifecycle: TaskLifecycle
 
     def find_task(self, cluster: Cluster, name: str) -> Task | None:
-        """Return a task by id or ARN; raises InvalidParameterException for an invalid id or another cluster's ARN."""
+        """Return a task by id or ARN; raises InvalidParameterException for an invalid id or another's ARN."""
         self.clusters.forget_old(cluster)
-        task_id = _own_id(cluster, name)
-        refuse(not _TASK_ID.match(task_id), "taskId length should be one of [32,36]")
+        task_id = self.region.arns.own_id(cluster.name, name)
+        refuse(not _TASK_ID.fullmatch(task_id), "taskId length should be one of [32,36]")
         return cluster.tasks.get(task_id) or cluster.stopped.get(task_id)
 
     def describe_tasks(self, request: JsonObject) -> JsonObject:
@@ -40,7 +43,7 @@ class Queries:
         cluster = self.clusters.get(request.get("cluster"))
         names = request["tasks"]
         refuse(not names, "Tasks cannot be empty.")
-        refuse(len(names) > MAX_DESCRIBED, f"Tasks cannot have more than {MAX_DESCRIBED} elements.")
+        refuse(len(names) > MAX_DESCRIBED, f"taskIds can have at most {MAX_DESCRIBED} items.")
         with_tags = "TAGS" in request.get("include", ())
         tasks, failures = [], []
         for name in names:
@@ -58,6 +61,7 @@ class Queries:
         refuse(status not in ("RUNNING", "PENDING", "STOPPED"), "Invalid desiredStatus.")
         others = [name for name in _OTHER_FILTERS if name in request]
         refuse("startedBy" in request and bool(others), f"startedBy cannot be combined with {', '.join(others)}.")
+        refuse(not _FAMILY.fullmatch(request.get("family", "any")), f"family must match ^{_FAMILY.pattern}$")
         if "serviceName" in request:
             raise EcsError("ServiceNotFoundException", "Service not found.")
         self.clusters.forget_old(cluster)
@@ -67,16 +71,14 @@ class Queries:
     def _listed(self, cluster: Cluster, request: JsonObject) -> Iterable[Task]:
         if "startedBy" in request:
             return list(cluster.by_started_by.get(request["startedBy"], {}).values())
+        instance = None
         if "containerInstance" in request:
             instance = self._find_instance(cluster, request["containerInstance"])
             refuse(instance is None, "The referenced container instance was not found.")
-            wanted: Callable[[Task], bool] = lambda task: task.instance is instance  # noqa: E731
-        else:
-            wanted = lambda task: True  # noqa: E731, ARG005
         return [
             task
             for task in (*cluster.tasks.values(), *cluster.stopped.values())
-            if wanted(task)
+            if instance in (None, task.instance)
             and request.get("family", task.definition["family"]) == task.definition["family"]
             and request.get("launchType", task.launch_type) == task.launch_type
         ]
@@ -84,11 +86,7 @@ class Queries:
     def describe_container_instances(self, request: JsonObject) -> JsonObject:
         """DescribeContainerInstances, at most 100."""
         cluster = self.clusters.get(request.get("cluster"))
-        instances, failures = self._named_instances(cluster, request["containerInstances"])
-        return {
-            "containerInstances": [container_instance_view(instance) for instance in instances],
-            "failures": failures,
-        }
+        return _described(*self._named_instances(cluster, request["containerInstances"]))
 
     def list_container_instances(self, request: JsonObject) -> JsonObject:
         """ListContainerInstances, with a filter in the cluster query language; all statuses by default."""
@@ -112,20 +110,38 @@ class Queries:
         cluster = self.clusters.get(request.get("cluster"))
         status = request["status"]
         refuse(status not in ("ACTIVE", "DRAINING"), "Container instance status must be ACTIVE or DRAINING.")
-        refuse(len(request["containerInstances"]) > 10, "Container instances cannot have more than 10 elements.")
-        instances, failures = self._named_instances(cluster, request["containerInstances"])
+        instances, failures = self._named_instances(cluster, request["containerInstances"], MAX_UPDATED)
         for instance in instances:
             if instance.status != status:
                 instance.status = ContainerInstanceStatus(status)
                 self.lifecycle.publish_container_instance(instance)
-        return {
-            "containerInstances": [container_instance_view(instance) for instance in instances],
-            "failures": failures,
-        }
+        return _described(instances, failures)
 
-    def _named_instances(self, cluster: Cluster, names: list[str]) -> tuple[list[Instance], list[JsonObject]]:
+    def put_attributes(self, request: JsonObject) -> JsonObject:
+        """PutAttributes on container instances: all attributes are set, or none."""
+        cluster = self.clusters.get(request.get("cluster"))
+        check_attributes(request["attributes"])
+        changed: dict[str, dict[str, str]] = {}
+        answer = []
+        for attribute in request["attributes"]:
+            instance = self._find_instance(cluster, attribute["targetId"])
+            if instance is None:
+                raise EcsError("TargetNotFoundException", "The specified target was not found.")
+            attributes = changed.setdefault(last_part(instance.arn), dict(instance.attributes))
+            attributes[attribute["name"]] = attribute.get("value", "")
+            answer.append({key: attribute[key] for key in ("name", "value") if key in attribute})
+            answer[-1]["targetId"] = instance.arn
+        for attributes in changed.values():
+            check_custom_count(attributes)
+        for key, attributes in changed.items():
+            cluster.container_instances[key].attributes = attributes
+        return {"attributes": answer}
+
+    def _named_instances(
+        self, cluster: Cluster, names: list[str], most: int = MAX_DESCRIBED
+    ) -> tuple[list[Instance], list[JsonObject]]:
         refuse(not names, "Container instances cannot be empty.")
-        refuse(len(names) > MAX_DESCRIBED, f"Container instances cannot have more than {MAX_DESCRIBED} elements.")
+        refuse(len(names) > most, f"instanceIds can have at most {most} items.")
         instances, failures = [], []
         for name in names:
             instance = self._find_instance(cluster, name)
@@ -136,13 +152,9 @@ class Queries:
                 instances.append(instance)
         return instances, failures
 
-    @staticmethod
-    def _find_instance(cluster: Cluster, name: str) -> Instance | None:
-        return cluster.container_instances.get(_own_id(cluster, name))
+    def _find_instance(self, cluster: Cluster, name: str) -> Instance | None:
+        return cluster.container_instances.get(self.region.arns.own_id(cluster.name, name))
 
 
-def _own_id(cluster: Cluster, name: str) -> str:
-    if name.startswith("arn:"):
-        other = name.split("/")[1] if name.count("/") == 2 else cluster.name
-        refuse(other != cluster.name, f"Invalid identifier: Identifier is for {other}. Your cluster is {cluster.name}")
-    return last_part(name)
+def _described(instances: list[Instance], failures: list[JsonObject]) -> JsonObject:
+    return {"containerInstances": [container_instance_view(each) for each in instances], "failures": failures}

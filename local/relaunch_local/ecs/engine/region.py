@@ -7,7 +7,7 @@ from typing import Any
 
 from relaunch_local.ecs.clock import Clock
 from relaunch_local.ecs.engine.identifiers import Arns, IdSource
-from relaunch_local.ecs.engine.settings import InstanceShape, PriceOf, Timing, no_price
+from relaunch_local.ecs.engine.settings import InstanceShape, PriceOf, Timing
 
 Event = dict[str, Any]
 
@@ -55,6 +55,6 @@ class Region:
     timing: Timing
     shapes: Mapping[str, InstanceShape]
     events: EventBus
-    price_of: PriceOf = no_price
-    instance_resource_events: bool = True
+    price_of: PriceOf
+    instance_resource_events: bool
     """Whether an event is published for each change of a container instance's free resources, as ECS does."""

@@ -1,6 +1,6 @@
 """RunTask and StopTask: places tasks, keeps them waiting for capacity, or returns failures."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from relaunch_local.ecs.engine import placement
@@ -39,8 +39,9 @@ class Scheduler:
         """RunTask.
 
         Raises:
-            EcsError: ConflictException for a token used with other parameters, ClientException for an unusable
-                revision or above the provisioning quota, InvalidParameterException for an invalid request.
+            EcsError: ConflictException for a token used with other parameters, ClientException for an unknown
+                revision or above the provisioning quota, InvalidParameterException for an invalid request or a revision
+                that is not ACTIVE.
         """
         cluster = self.clusters.get(request.get("cluster"))
         check_client_token(request)
@@ -108,12 +109,10 @@ class Scheduler:
         providers = [self.clusters.provider_of(cluster, item["capacityProvider"]) for item in strategy]
         return [providers[index] for index in _spread(strategy, count)]
 
-    def _launch(self, cluster: Cluster, factory: TaskFactory, shares: Iterable[CapacityProvider | None]) -> JsonObject:
-        shares = list(shares)
+    def _launch(self, cluster: Cluster, factory: TaskFactory, shares: list[CapacityProvider | None]) -> JsonObject:
         waiting = sum(provider is not None and provider.is_managed for provider in shares)
         if cluster.provisioning_count + waiting > self.provisioning_quota and self._must_wait(factory, shares):
-            message = "You've reached the limit on the number of tasks you can run in the PROVISIONING state."
-            raise client_error(message)
+            raise client_error("You've reached the limit on the number of tasks you can run in the PROVISIONING state.")
         tasks: list[JsonObject] = []
         failures: list[JsonObject] = []
         for provider in shares:
@@ -162,10 +161,7 @@ class Scheduler:
 
 
 def _instances(cluster: Cluster, provider: CapacityProvider | None) -> list[Instance]:
-    instances = cluster.container_instances.values()
-    return (
-        list(instances) if provider is None else [instance for instance in instances if instance.provider is provider]
-    )
+    return [each for each in cluster.container_instances.values() if provider in (None, each.provider)]
 
 
 def _spread(strategy: Sequence[JsonObject], count: int) -> Iterator[int]:

@@ -80,6 +80,8 @@ class Timing:
     """From an instance's `terminated` to the stop of its tasks in ECS."""
     deregistration_lag: float = 0.0
     """How long RunTask still accepts an INACTIVE revision; AWS documents up to ten minutes."""
+    revision_creation: float = 0.0
+    """How long RegisterTaskDefinition creates a revision; another one of its family is refused until then."""
     stopped_task_retention: float = 3_600.0
     """How long a stopped task can be described; not divided by the speed."""
 

@@ -1,7 +1,8 @@
 """The simulator: an account's ECS and EC2 in one region."""
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -22,7 +23,7 @@ from relaunch_local.ecs.engine.settings import DEFAULT_IMAGE_ID, AutoScalingGrou
 from relaunch_local.ecs.engine.tagging import Tagging
 from relaunch_local.ecs.engine.task_definitions import TaskDefinitions
 from relaunch_local.ecs.engine.tasks import TaskLifecycle
-from relaunch_local.ecs.errors import EcsError, invalid_parameter, unknown_operation
+from relaunch_local.ecs.errors import EcsError, invalid_parameter
 from relaunch_local.ecs.processes.port import Processes
 from relaunch_local.ecs.rules.limits import RequestLimits
 
@@ -108,30 +109,18 @@ class EcsSimulator:
             EcsError: ECS would return this error, or a fault was injected.
             DroppedConnectionError: A fault was injected.
         """
-        record = self._record("ecs", action, parameters, access_key)
-        try:
-            response = self._perform(action, parameters, access_key)
-        except EcsError as error:
-            record.outcome[0] = error.code
-            raise
-        record.outcome[0] = "ok"
-        return response
+        with self._recorded("ecs", action, parameters, access_key):
+            return self._perform(action, parameters, access_key)
 
     def call_ec2(self, action: str, parameters: JsonObject, *, access_key: str = "") -> JsonObject:
         """Call an EC2 action; the response has botocore's shapes. Raises EcsError with EC2's error codes."""
-        record = self._record("ec2", action, parameters, access_key)
-        try:
+        with self._recorded("ec2", action, parameters, access_key):
             if self._authorization is not None:
                 self._authorization.check_ec2(access_key, action)
             fault = self.faults.take(action)
             if fault is not None:
                 raise fault.error()
-            response = self.ec2.call(action, parameters)
-        except EcsError as error:
-            record.outcome[0] = error.code
-            raise
-        record.outcome[0] = "ok"
-        return response
+            return self.ec2.call(action, parameters)
 
     def add_capacity_provider(self, name: str, spec: AutoScalingGroup, *, cluster: str = "default") -> CapacityProvider:
         """Create an Auto Scaling group and a capacity provider, and associate it with the cluster."""
@@ -200,15 +189,21 @@ class EcsSimulator:
         """End the processes of all containers."""
         self.processes.close()
 
-    def _record(self, service: str, action: str, parameters: JsonObject, access_key: str) -> RecordedRequest:
+    @contextmanager
+    def _recorded(self, service: str, action: str, parameters: JsonObject, access_key: str) -> Iterator[None]:
         record = RecordedRequest(service, action, parameters, access_key, self.clock.now(), ["dropped"])
         self.requests.append(record)
-        return record
+        try:
+            yield
+        except EcsError as error:
+            record.outcome[0] = error.code
+            raise
+        record.outcome[0] = "ok"
 
     def _perform(self, action: str, parameters: JsonObject, access_key: str) -> JsonObject:
         handler = self._handlers.get(action)
         if handler is None:
-            unknown_operation(action)
+            raise EcsError("UnknownOperationException", f"The simulator does not serve {action}.")
         fault = self.faults.take(action)
         if fault is not None and fault.moment is not FaultMoment.AFTER:
             raise fault.error()
@@ -231,6 +226,7 @@ class EcsSimulator:
             "ListTasks": self.queries.list_tasks,
             "RegisterTaskDefinition": lambda request: self.definitions.register(request, registered_by=registered_by),
             "DeregisterTaskDefinition": lambda request: self.definitions.deregister(request["taskDefinition"]),
+            "DeleteTaskDefinitions": self.definitions.delete,
             "DescribeTaskDefinition": self.definitions.describe,
             "ListTaskDefinitions": self.definitions.list_revisions,
             "ListTaskDefinitionFamilies": self.definitions.list_families,
@@ -242,7 +238,10 @@ class EcsSimulator:
             "PutClusterCapacityProviders": self.clusters.put_providers,
             "DescribeContainerInstances": self.queries.describe_container_instances,
             "ListContainerInstances": self.queries.list_container_instances,
-            "UpdateContainerInstancesState": self._update_container_instances,
+            "UpdateContainerInstancesState": lambda request: self._change_instances(
+                request, self.queries.update_container_instances
+            ),
+            "PutAttributes": lambda request: self._change_instances(request, self.queries.put_attributes),
             "ListTagsForResource": tagging.list_tags,
             "TagResource": tagging.tag,
             "UntagResource": tagging.untag,
@@ -255,8 +254,9 @@ class EcsSimulator:
             raise invalid_parameter("The referenced task was not found.")
         return self.scheduler.stop(task, request.get("reason"))
 
-    def _update_container_instances(self, request: JsonObject) -> JsonObject:
-        answer = self.queries.update_container_instances(request)
+    def _change_instances(self, request: JsonObject, change: Handler) -> JsonObject:
+        """Change container instances, then place waiting tasks on them."""
+        answer = change(request)
         for instance in self.clusters.get(request.get("cluster")).container_instances.values():
             self._offer(instance)
         return answer

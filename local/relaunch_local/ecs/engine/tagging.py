@@ -7,8 +7,8 @@ from relaunch_local.ecs.engine.identifiers import last_part
 from relaunch_local.ecs.engine.model import JsonObject
 from relaunch_local.ecs.engine.region import Region
 from relaunch_local.ecs.engine.task_definitions import TaskDefinitions
-from relaunch_local.ecs.errors import EcsError, invalid_parameter
-from relaunch_local.ecs.rules.task_definition import check_tags
+from relaunch_local.ecs.errors import EcsError, invalid_parameter, refuse
+from relaunch_local.ecs.rules.tags import check_tags
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class Tagging:
         tags = self._tags(request["resourceArn"])
         keys = {tag.get("key") for tag in request["tags"]}
         changed = [tag for tag in tags if tag["key"] not in keys] + list(request["tags"])
-        check_tags([tag for tag in changed if not tag["key"].startswith("aws:ecs:")])
+        check_tags([tag for tag in changed if not tag["key"].startswith("aws:ecs:")], refuse)
         tags[:] = changed
         return {}
 
@@ -43,6 +43,7 @@ class Tagging:
         kind, _, rest = resource.partition("/")
         if not arn.startswith("arn:") or not rest:
             raise invalid_parameter("Invalid ARN.")
+        self.region.arns.refuse_foreign(arn)
         tags = self._found(kind, arn, rest)
         if tags is None:
             raise EcsError("ResourceNotFoundException", "The specified resource could not be found.")

@@ -1,6 +1,7 @@
 """Task definitions: families and their revisions."""
 
 import re
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -8,8 +9,8 @@ from relaunch_local.ecs.engine.identifiers import last_part
 from relaunch_local.ecs.engine.model import JsonObject
 from relaunch_local.ecs.engine.paging import page_of
 from relaunch_local.ecs.engine.region import Region
-from relaunch_local.ecs.errors import client_error, invalid_parameter, refuse, refuse_as_client
-from relaunch_local.ecs.rules.task_definition import check_definition
+from relaunch_local.ecs.errors import client_error, concurrent_registration, invalid_parameter, refuse
+from relaunch_local.ecs.rules.task_definition import check_definition, may_run_externally, task_size
 
 _STORED = (
     "family", "taskRoleArn", "executionRoleArn", "networkMode", "containerDefinitions", "volumes",
@@ -18,25 +19,33 @@ _STORED = (
 )  # fmt: skip
 _CAPABILITY = "com.amazonaws.ecs.capability."
 _STATUSES = ("ACTIVE", "INACTIVE", "DELETE_IN_PROGRESS")
+MAX_DELETED = 10
+_STILL_ACTIVE = "The specified task definition is still in ACTIVE status. Please deregister the target and try again."
+_MISSING_REVISION = (
+    "The specified task definition does not exist. Specify a valid account, family, revision and try again."
+)
 _ECR_IMAGE = re.compile(r"^\d{12}\.dkr\.ecr\.")
 
 
+@dataclass(slots=True)
 class TaskDefinitions:
     """The task definitions of a region."""
 
-    def __init__(self, region: Region) -> None:
-        """Start without task definitions."""
-        self._region = region
-        self._families: dict[str, dict[int, JsonObject]] = {}
-        self.tags: dict[str, list[JsonObject]] = {}
+    _region: Region
+    tags: dict[str, list[JsonObject]] = field(default_factory=dict)
+    _families: dict[str, dict[int, JsonObject]] = field(default_factory=dict)
 
     def register(self, request: JsonObject, *, registered_by: str) -> JsonObject:
         """RegisterTaskDefinition: the next revision of the family; revision numbers are never reused."""
         check_definition(request)
         revisions = self._families.setdefault(request["family"], {})
+        if revisions and self._is_being_created(revisions[len(revisions)]):
+            raise concurrent_registration()
         revision = len(revisions) + 1
         arn = self._region.arns.task_definition(request["family"], revision)
         definition = {member: request[member] for member in _STORED if member in request}
+        # `1 vCPU` and `2 GB` come back as `1024` and `2048`.
+        definition |= {member: str(number) for member, number in task_size(request).items()}
         definition["containerDefinitions"] = [_completed(each) for each in request["containerDefinitions"]]
         definition |= {
             "taskDefinitionArn": arn,
@@ -45,7 +54,7 @@ class TaskDefinitions:
             "volumes": request.get("volumes", []),
             "placementConstraints": request.get("placementConstraints", []),
             "requiresAttributes": _required_attributes(request),
-            "compatibilities": ["EXTERNAL", "EC2"] if "networkMode" not in request else ["EC2"],
+            "compatibilities": [*(["EXTERNAL"] if may_run_externally(request) else []), "EC2"],
             "registeredAt": self._region.clock.now(),
             "registeredBy": registered_by,
         }
@@ -55,40 +64,55 @@ class TaskDefinitions:
 
     def deregister(self, name: str) -> JsonObject:
         """DeregisterTaskDefinition: ACTIVE to INACTIVE."""
-        family, revision = _family_and_revision(name)
+        _, revision = _family_and_revision(name)
         refuse(revision is None, "Missing revision: the task definition is given as family:revision or as an ARN.")
-        definition = self._find(family, revision)
-        if definition is None:
-            raise client_error("Unable to describe task definition.")
+        definition = self._named(name, "Unable to describe task definition.")
         refuse(definition["status"] != "ACTIVE", "The specified task definition is inactive.")
         definition["status"] = "INACTIVE"
         definition["deregisteredAt"] = self._region.clock.now()
         return {"taskDefinition": definition}
 
+    def delete(self, request: JsonObject) -> JsonObject:
+        """DeleteTaskDefinitions, at most 10: INACTIVE to DELETE_IN_PROGRESS, in which revisions stay here for good."""
+        names = request["taskDefinitions"]
+        refuse(not 1 <= len(names) <= MAX_DELETED, f"taskDefinitions has 1 to {MAX_DELETED} items.")
+        for name in names:
+            refuse(_family_and_revision(name)[1] is None, "Missing revision: a task definition is given with it.")
+        deleted: list[JsonObject] = []
+        failures = []
+        for name in names:
+            definition = self._find(name)
+            if definition is None:
+                failures.append({"arn": name, "reason": _MISSING_REVISION})
+            elif definition["status"] == "ACTIVE":
+                failures.append({"arn": definition["taskDefinitionArn"], "reason": _STILL_ACTIVE})
+            else:
+                definition["status"] = "DELETE_IN_PROGRESS"
+                definition.setdefault("deleteRequestedAt", self._region.clock.now())
+                deleted.append(definition)
+        return {"taskDefinitions": deleted, "failures": failures}
+
     def describe(self, request: JsonObject) -> JsonObject:
         """DescribeTaskDefinition: the named revision, or the latest ACTIVE one of a family."""
-        family, revision = _family_and_revision(request["taskDefinition"])
-        definition = self._find(family, revision)
-        if definition is None:
-            raise client_error("Unable to describe task definition.")
+        definition = self._named(request["taskDefinition"], "Unable to describe task definition.")
         answer: JsonObject = {"taskDefinition": definition}
         if "TAGS" in request.get("include", ()):
             answer["tags"] = list(self.tags[definition["taskDefinitionArn"]])
         return answer
 
     def for_run(self, name: str) -> JsonObject:
-        """Return the revision for RunTask; raises ClientException if it is unknown or INACTIVE."""
-        family, revision = _family_and_revision(name)
-        definition = self._find(family, revision)
-        if definition is None:
-            raise client_error("TaskDefinition not found.")
-        refuse_as_client(self._is_retired(definition), "TaskDefinition is inactive")
+        """Return the revision for RunTask.
+
+        Raises:
+            EcsError: ClientException if it is unknown, InvalidParameterException if it is not ACTIVE.
+        """
+        definition = self._named(name, "TaskDefinition not found.")
+        refuse(self._is_retired(definition), "TaskDefinition is inactive")
         return definition
 
     def if_known(self, name: str) -> JsonObject:
         """Return the named revision with its tags, or an empty one; used to check permissions."""
-        family, revision = _family_and_revision(name)
-        definition = self._find(family, revision)
+        definition = self._find(name)
         return {} if definition is None else {**definition, "tags": self.tags[definition["taskDefinitionArn"]]}
 
     def list_revisions(self, request: JsonObject) -> JsonObject:
@@ -121,13 +145,25 @@ class TaskDefinitions:
         is_active = any(each["status"] == "ACTIVE" for each in self._families[family].values())
         return status == "ALL" or is_active == (status == "ACTIVE")
 
+    def _is_being_created(self, definition: JsonObject) -> bool:
+        registered_at: datetime = definition["registeredAt"]
+        return self._region.clock.now() < registered_at + timedelta(seconds=self._region.timing.revision_creation)
+
     def _is_retired(self, definition: JsonObject) -> bool:
-        if definition["status"] == "ACTIVE":
-            return False
+        if definition["status"] != "INACTIVE":
+            return bool(definition["status"] != "ACTIVE")
         retired_at: datetime = definition["deregisteredAt"]
         return self._region.clock.now() >= retired_at + timedelta(seconds=self._region.timing.deregistration_lag)
 
-    def _find(self, family: str, revision: int | None) -> JsonObject | None:
+    def _named(self, name: str, refusal: str) -> JsonObject:
+        definition = self._find(name)
+        if definition is None:
+            raise client_error(refusal)
+        return definition
+
+    def _find(self, name: str) -> JsonObject | None:
+        self._region.arns.refuse_foreign(name)
+        family, revision = _family_and_revision(name)
         revisions = self._families.get(family, {})
         if revision is not None:
             return revisions.get(revision)

@@ -2,14 +2,7 @@
 
 from dataclasses import dataclass
 
-from relaunch_local.ecs.engine.model import (
-    CapacityProvider,
-    Cluster,
-    Container,
-    JsonObject,
-    LastStatus,
-    Task,
-)
+from relaunch_local.ecs.engine.model import CapacityProvider, Cluster, Container, JsonObject, LastStatus, Task
 from relaunch_local.ecs.engine.region import Region
 from relaunch_local.ecs.errors import invalid_parameter
 from relaunch_local.ecs.rules.placement import Placement

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from relaunch_local.ecs.engine import placement
-from relaunch_local.ecs.engine.containers import process_spec, stop_timeout_seconds
+from relaunch_local.ecs.engine.containers import process_spec
 from relaunch_local.ecs.engine.model import Container, Instance, LastStatus, StopCode, Task
 from relaunch_local.ecs.engine.region import Region
 from relaunch_local.ecs.engine.views import container_instance_event_detail, task_event_detail
@@ -44,9 +44,12 @@ class TaskLifecycle:
         task.last_status = LastStatus.PENDING
         task.connectivity_at = self.region.clock.now()
         self.publish(task)
+        self._publish_resources(instance)
+        self._later(task, self.region.timing.agent_reaction, lambda: self._pull(task))
+
+    def _publish_resources(self, instance: Instance) -> None:
         if self.region.instance_resource_events:
             self.publish_container_instance(instance)
-        self._later(task, self.region.timing.agent_reaction, lambda: self._pull(task))
 
     def begin_stop(self, task: Task, code: StopCode, reason: str) -> None:
         """Begin to stop the task; the first stop code is kept."""
@@ -118,6 +121,9 @@ class TaskLifecycle:
                 self._fail_start(task, container, f"CannotPullContainerError: failed to resolve ref {image}: not found")
                 return
         task.pull_stopped_at = now
+        if task.instance is not None and task.instance.start_error:
+            self._fail_start(task, task.containers[0], task.instance.start_error)
+            return
         for container in task.containers:
             if not self._start_container(task, container):
                 return
@@ -182,7 +188,8 @@ class TaskLifecycle:
         self.publish(task)
         for container in task.containers:
             if container.handle is not None and not container.is_over:
-                seconds = stop_timeout_seconds(container, self.region.timing.stop_timeout)
+                # From SIGTERM to SIGKILL.
+                seconds = container.definition.get("stopTimeout", self.region.timing.stop_timeout)
                 container.kill_timer = self.region.clock.call_later(seconds, container.handle.kill)
                 container.handle.terminate()
 
@@ -210,13 +217,8 @@ class TaskLifecycle:
             task.was_connected = instance.agent_connected
             placement.release(instance, task)
         self.publish(task)
-        if (
-            instance is not None
-            and instance.is_registered
-            and instance.is_alive
-            and self.region.instance_resource_events
-        ):
-            self.publish_container_instance(instance)
+        if instance is not None and instance.is_registered and instance.is_alive:
+            self._publish_resources(instance)
         for listener in self.on_stopped:
             listener(task)
 

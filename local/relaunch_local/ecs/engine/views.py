@@ -14,7 +14,7 @@ from relaunch_local.ecs.engine.gpus import gpu_devices
 from relaunch_local.ecs.engine.model import Container, Instance, JsonObject, Task
 from relaunch_local.ecs.engine.placement import AGENT_VERSION
 from relaunch_local.ecs.engine.region import iso
-from relaunch_local.ecs.rules.requirements import RESERVED_TCP_PORTS
+from relaunch_local.ecs.rules.requirements import RESERVED_TCP_PORTS, container_overrides
 
 Stamp = Callable[[datetime], Any]
 
@@ -63,8 +63,7 @@ def task_view(task: Task, *, with_tags: bool = False, stamp: Stamp = _keep) -> J
         "executionStoppedAt": task.execution_stopped_at,
         "stoppedAt": task.stopped_at,
     }
-    view.update({name: stamp(time) for name, time in timestamps.items() if time is not None})
-    return _present(view)
+    return _present(view) | {name: stamp(time) for name, time in timestamps.items() if time is not None}
 
 
 def task_event_detail(task: Task, now: datetime) -> JsonObject:
@@ -92,7 +91,7 @@ def _attachments(task: Task) -> list[JsonObject]:
 
 
 def _overrides(task: Task) -> JsonObject:
-    given = {each["name"]: each for each in task.overrides.get("containerOverrides", ())}
+    given = container_overrides(task.overrides)
     containers = [given.get(each.name, {"name": each.name}) for each in task.containers]
     return {**task.overrides, "containerOverrides": containers, "inferenceAcceleratorOverrides": []}
 
@@ -193,12 +192,4 @@ def _integer(name: str, value: int) -> JsonObject:
 
 
 def _strings(name: str, values: Any) -> JsonObject:
-    members = [str(value) for value in values]
-    return {
-        "name": name,
-        "type": "STRINGSET",
-        "doubleValue": 0.0,
-        "longValue": 0,
-        "integerValue": 0,
-        "stringSetValue": members,
-    }
+    return {**_integer(name, 0), "type": "STRINGSET", "stringSetValue": [str(value) for value in values]}

@@ -26,16 +26,12 @@ _GATE = ("/bin/sh", "-c", 'read -r _go || exit 125; exec "$@" </dev/null', "sh")
 _READER_TIMEOUT_SECONDS = 5.0
 
 
-def drop_line(_target: LogTarget | None, _timestamp_ms: int, _line: str) -> None:
-    """Discard a line of output."""
-
-
 class LocalProcesses:
     """Runs the commands of containers and passes their output to a sink, from any thread."""
 
     def __init__(
         self,
-        log_sink: LogSink = drop_line,
+        log_sink: LogSink,
         *,
         base_environment: Mapping[str, str] | None = None,
         working_directory: Path | None = None,
@@ -58,12 +54,29 @@ class LocalProcesses:
         command = spec.command
         environment = {**self._base_environment, **spec.environment}
         if not command:
-            message = "No command specified"
-            raise ProcessStartError(message)
+            raise ProcessStartError("No command specified")
         if shutil.which(command[0], path=environment.get("PATH")) is None:
-            message = f'exec: "{command[0]}": executable file not found in $PATH'
-            raise ProcessStartError(message)
-        return self._start(spec, command, environment)
+            raise ProcessStartError(f'exec: "{command[0]}": executable file not found in $PATH')
+        with self._lock:
+            if self._closed:
+                raise ProcessStartError("the simulator is closing")
+            try:
+                popen = subprocess.Popen(
+                    [*_GATE, *command],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    env=environment,
+                    cwd=self._working_directory,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise ProcessStartError(str(error)) from error
+            process = _LocalProcess(popen, spec, self._log_sink, self._forget)
+            self._running[popen.pid] = process
+            self._notify_guard("+", popen.pid)
+        process.open_gate()
+        return process
 
     def close(self) -> None:
         """Kill the running containers without reporting their exit, and wait until they have ended."""
@@ -78,29 +91,6 @@ class LocalProcesses:
         if self._guard.stdin is not None:
             self._guard.stdin.close()
         self._guard.wait()
-
-    def _start(self, spec: ProcessSpec, command: tuple[str, ...], environment: Mapping[str, str]) -> "_LocalProcess":
-        with self._lock:
-            if self._closed:
-                message = "the simulator is closing"
-                raise ProcessStartError(message)
-            try:
-                popen = subprocess.Popen(
-                    [*_GATE, *command],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT,
-                    env=dict(environment),
-                    cwd=self._working_directory,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise ProcessStartError(str(error)) from error
-            process = _LocalProcess(popen, spec, self._log_sink, self._forget)
-            self._running[popen.pid] = process
-            self._notify_guard("+", popen.pid)
-        process.open_gate()
-        return process
 
     def _forget(self, pid: int) -> None:
         with self._lock:

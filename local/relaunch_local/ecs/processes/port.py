@@ -108,27 +108,20 @@ class _ScriptedProcess:
             self.spec.on_exit(code, reason)
 
 
-def run_a_minute(_spec: ProcessSpec) -> Script:
-    """Return the default script: run for 60 seconds and exit 0."""
-    return Script()
-
-
 @dataclass(slots=True)
 class ScriptedProcesses:
     """Containers that follow the scripts that a function returns for them."""
 
     clock: Clock
-    script_of: Callable[[ProcessSpec], Script] = run_a_minute
+    script_of: Callable[[ProcessSpec], Script] = lambda _spec: Script()
     started: list[ProcessSpec] = field(default_factory=list)
     """The started containers, in order."""
-    keep_started: bool = True
 
     def start(self, spec: ProcessSpec) -> ProcessHandle:
         script = self.script_of(spec)
         if script.start_error is not None:
             raise ProcessStartError(script.start_error)
-        if self.keep_started:
-            self.started.append(spec)
+        self.started.append(spec)
         process = _ScriptedProcess(self.clock, script, spec)
         if script.runtime_seconds is not None:
             process.exit_after(script.runtime_seconds, script.exit_code, script.reason)

@@ -11,7 +11,7 @@ from typing import Any
 ALL_GPUS = -1
 """The count of a container that requests `ALL` GPUs of its instance."""
 
-_PART = re.compile(r"^0?\.[0-9]+$")
+_PART = re.compile(r"0?\.[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def _parse(requirement: Mapping[str, Any]) -> GpuRequest:
 def _parse_value(value: str) -> GpuRequest:
     if value == "ALL":
         return GpuRequest(count=ALL_GPUS)
-    if _PART.match(value) and float(value) > 0:
+    if _PART.fullmatch(value) and float(value) > 0:
         return GpuRequest(part=float(value))
     if not value.isdecimal() or int(value) < 1:
         raise ValueError(f"GPU value must be a positive integer, a part of a GPU or ALL, not {value!r}")

@@ -7,8 +7,9 @@ ECS uses Java's regular expressions, the simulator Python's.
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
+from operator import eq
 from typing import Any, Never
 
 Value = str | int | bool | datetime | frozenset[str] | None
@@ -26,10 +27,20 @@ _OPERATORS = {
     "in": "in", "!in": "not_in", "not_in": "not_in",
     "=~": "matches", "matches": "matches", "!~": "not_matches", "not_matches": "not_matches",
 }  # fmt: skip
-_SUBJECTS = frozenset(
-    {"agentConnected", "agentVersion", "ec2InstanceId", "registeredAt", "runningTasksCount", "task:group"}
-)
-_ATTRIBUTE = re.compile(r"^attribute:[A-Za-z0-9_.\-/\\]{1,128}$")
+_EQUAL, _ORDER = ("==", "!="), (">", ">=", "<", "<=")
+_CHOICE = ("in", "not_in", "matches", "not_matches")
+_SUBJECTS = {
+    "agentConnected": (*_EQUAL, *_CHOICE),
+    "agentVersion": (*_EQUAL, *_ORDER),
+    "ec2InstanceId": (*_EQUAL, *_CHOICE),
+    "registeredAt": (*_EQUAL, *_ORDER),
+    "runningTasksCount": (*_EQUAL, *_ORDER),
+    "task:group": tuple(_OPERATORS.values()),
+}
+"""The operators of each subject; for `task:group` the Guide names none."""
+_ATTRIBUTE = re.compile(r"attribute:[A-Za-z0-9_.\-/\\]{1,128}")
+_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}:\d{2}(?:Z|[+-]\d{2}:\d{2})?)?", re.ASCII)
+"""The Guide's formats of `registeredAt`: a date, a time in UTC, a time with `Z` or an offset."""
 _TOKEN = re.compile(
     r"\s*(?:(?P<symbol>&&|\|\||==|!=|>=|<=|=~|!~|!exists|!in|[()\[\],<>!])"
     r"|\"(?P<double>[^\"]*)\"|'(?P<single>[^']*)'|(?P<word>[^\s()\[\],<>!=&|\"']+))"
@@ -106,14 +117,12 @@ def parse_expression(text: str) -> Expression:
         ExpressionError: The text is empty, too long, or not in the language.
     """
     if len(text) > MAX_LENGTH:
-        message = f"an expression has at most {MAX_LENGTH} characters"
-        raise ExpressionError(message)
+        raise ExpressionError(f"an expression has at most {MAX_LENGTH} characters")
     parser = _Parser(text)
     root = parser.parse_or()
     parser.expect_end()
     if isinstance(root, Comparison) and parser.saw_parenthesis:
-        message = "a single expression may not contain parentheses"
-        raise ExpressionError(message)
+        raise ExpressionError("a single expression may not contain parentheses")
     return Expression(text, root)
 
 
@@ -126,20 +135,20 @@ class _Parser:
         self.saw_parenthesis = False
 
     def parse_or(self) -> Node:
-        operands = [self._parse_and()]
-        while self._accept("||", "or"):
-            operands.append(self._parse_and())
-        return operands[0] if len(operands) == 1 else Junction(is_and=False, operands=tuple(operands))
+        return self._parse_junction(self._parse_and, "||", "or")
 
     def expect_end(self) -> None:
         if self._text[self._position :].strip():
             self._fail("the end")
 
     def _parse_and(self) -> Node:
-        operands = [self._parse_not()]
-        while self._accept("&&", "and"):
-            operands.append(self._parse_not())
-        return operands[0] if len(operands) == 1 else Junction(is_and=True, operands=tuple(operands))
+        return self._parse_junction(self._parse_not, "&&", "and")
+
+    def _parse_junction(self, parse_operand: Callable[[], Node], symbol: str, word: str) -> Node:
+        operands = [parse_operand()]
+        while self._accept(symbol, word):
+            operands.append(parse_operand())
+        return operands[0] if len(operands) == 1 else Junction(word == "and", tuple(operands))
 
     def _parse_not(self) -> Node:
         if self._accept("!", "not"):
@@ -154,15 +163,18 @@ class _Parser:
 
     def _parse_comparison(self) -> Comparison:
         subject = self._next("a subject")
-        if subject not in _SUBJECTS and not _ATTRIBUTE.match(subject):
-            message = f"unknown subject {subject!r}"
-            raise ExpressionError(message)
+        if subject not in _SUBJECTS and not _ATTRIBUTE.fullmatch(subject):
+            raise ExpressionError(f"unknown subject {subject!r}")
         word = self._next("an operator")
         if word not in _OPERATORS:
-            message = f"unknown operator {word!r}"
-            raise ExpressionError(message)
+            raise ExpressionError(f"unknown operator {word!r}")
         operator = _OPERATORS[word]
-        return Comparison(subject, operator, self._arguments(operator))
+        if operator not in _SUBJECTS.get(subject, (operator,)):
+            raise ExpressionError(f"{subject} does not have the operator {word}")
+        arguments = self._arguments(operator)
+        if subject == "registeredAt":
+            _moment(arguments[0])
+        return Comparison(subject, operator, arguments)
 
     def _arguments(self, operator: str) -> tuple[str, ...]:
         if operator in ("exists", "not_exists"):
@@ -196,8 +208,7 @@ class _Parser:
         try:
             re.compile(pattern)
         except re.error as error:
-            message = f"not a regular expression: {pattern!r}"
-            raise ExpressionError(message) from error
+            raise ExpressionError(f"not a regular expression: {pattern!r}") from error
         return pattern
 
     def _bare_pattern(self) -> str:
@@ -235,42 +246,44 @@ class _Parser:
 
     def _fail(self, wanted: str) -> Never:
         found = self._text[self._position : self._position + 20].strip() or "nothing"
-        message = f"expected {wanted}, found {found!r}"
-        raise ExpressionError(message)
+        raise ExpressionError(f"expected {wanted}, found {found!r}")
 
 
 def _compare(value: Value, operator: str, arguments: tuple[str, ...]) -> bool:
-    if isinstance(value, frozenset):
-        return _compare_set(value, operator, arguments)
     if operator.startswith("not_") or operator == "!=":
         positive = "==" if operator == "!=" else operator.removeprefix("not_")
         return not _compare(value, positive, arguments)
+    if isinstance(value, frozenset):
+        return bool(value) if operator == "exists" else any(_compare(each, operator, arguments) for each in value)
     if operator == "exists" or value is None:
         return value is not None
-    if operator in _ORDERED:
+    if operator in _ORDERED or isinstance(value, datetime):
         return _is_ordered(value, operator, arguments[0])
     if operator == "matches":
         return re.fullmatch(arguments[0], _text(value)) is not None
     return _text(value) in arguments
 
 
-def _compare_set(values: frozenset[str], operator: str, arguments: tuple[str, ...]) -> bool:
-    if operator.startswith("not_") or operator == "!=":
-        positive = "==" if operator == "!=" else operator.removeprefix("not_")
-        return not _compare_set(values, positive, arguments)
-    return bool(values) if operator == "exists" else any(_compare(each, operator, arguments) for each in values)
-
-
 def _is_ordered(value: Value, operator: str, argument: str) -> bool:
-    compare = _ORDERED[operator]
+    compare: Callable[[Any, Any], bool] = _ORDERED.get(operator, eq)
+    if isinstance(value, datetime):
+        return bool(compare(value.replace(microsecond=0), _moment(argument)))
     try:
-        if isinstance(value, datetime):
-            return bool(compare(value, datetime.fromisoformat(argument)))
         if isinstance(value, str) and value.count(".") > 1:
             return bool(compare(_version(value), _version(argument)))
         return bool(compare(float(_text(value)), float(argument)))
     except (ValueError, TypeError):
         return False
+
+
+def _moment(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text) if _MOMENT.fullmatch(text) else None
+    except ValueError:
+        moment = None
+    if moment is None:
+        raise ExpressionError(f"not a date or time like 2018-06-18 or 2018-06-18T22:28:28Z: {text!r}")
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _version(text: str) -> tuple[int, ...]:

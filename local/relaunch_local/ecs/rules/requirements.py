@@ -10,9 +10,10 @@ from relaunch_local.ecs.rules.gpu_requests import ALL_GPUS, GpuRequest, parse_gp
 RESERVED_TCP_PORTS = frozenset({22, 2375, 2376, 51678, 51679})
 """SSH, Docker and the agent ("PortMapping", Amazon ECS API Reference)."""
 
-_QUANTITY = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*$")
+_QUANTITY = re.compile(r" *([0-9]+(?:\.[0-9]+)?) *([a-zA-Z]*) *")
 _CPU_UNITS = {"": 1, "vcpu": 1024}
 _MEMORY_MIB = {"": 1, "gb": 1024}
+_MIN_TASK_CPU, _MAX_TASK_CPU = 128, 196_608
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +56,18 @@ def parse_quantity(text: str, units: Mapping[str, int]) -> int:
     Raises:
         ValueError: The text is not a number with one of the units.
     """
-    match = _QUANTITY.match(text)
+    match = _QUANTITY.fullmatch(text)
     if match is None or match.group(2).lower() not in units:
-        message = f"not a size: {text!r}"
-        raise ValueError(message)
+        raise ValueError(f"not a size: {text!r}")
     return int(float(match.group(1)) * units[match.group(2).lower()])
 
 
 def parse_cpu_units(text: str) -> int:
-    """Parse a task's CPU size; raises ValueError."""
-    return parse_quantity(text, _CPU_UNITS)
+    """Parse a task's CPU size; raises ValueError, also outside 128 to 196608 units ("RegisterTaskDefinition")."""
+    units = parse_quantity(text, _CPU_UNITS)
+    if not _MIN_TASK_CPU <= units <= _MAX_TASK_CPU:
+        raise ValueError(f"not {_MIN_TASK_CPU} to {_MAX_TASK_CPU} CPU units: {text!r}")
+    return units
 
 
 def parse_memory_mib(text: str) -> int:

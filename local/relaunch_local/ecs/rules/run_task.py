@@ -8,13 +8,15 @@ from typing import Any
 from relaunch_local.ecs.errors import EcsError, invalid_parameter, refuse
 from relaunch_local.ecs.rules.gpu_requests import check_one_kind, parse_gpu_request
 from relaunch_local.ecs.rules.requirements import container_overrides
-from relaunch_local.ecs.rules.task_definition import MAX_CONSTRAINTS, MAX_TAGS
+from relaunch_local.ecs.rules.tags import check_tags
+from relaunch_local.ecs.rules.task_definition import MAX_CONSTRAINTS
 
 MAX_COUNT = 10
 MAX_OVERRIDES_CHARACTERS = 8_192
 MAX_STRATEGY_RULES = 5
-_STARTED_BY = re.compile(r"^[A-Za-z0-9\-_/]{0,128}$")
-_CLIENT_TOKEN = re.compile(r"^[\x21-\x7e]{1,64}$")
+_STARTED_BY = re.compile(r"[A-Za-z0-9\-_/]{0,128}")
+_CLIENT_TOKEN = re.compile(r"[\x21-\x7e]{1,64}")
+_PROPAGATED_TAGS = ("TASK_DEFINITION", "NONE")
 _LAUNCH_TYPES = ("EC2", "FARGATE", "EXTERNAL", "MANAGED_INSTANCES")
 _OVERRIDABLE = frozenset(
     {"name", "command", "environment", "environmentFiles", "cpu", "memory", "memoryReservation", "resourceRequirements"}
@@ -29,6 +31,7 @@ def check_run_task(request: Mapping[str, Any], definition: Mapping[str, Any]) ->
     """
     refuse(not 1 <= request.get("count", 1) <= MAX_COUNT, f"Tasks count must be between 1 and {MAX_COUNT}.")
     _check_identity(request)
+    _check_execute_command(request, definition)
     _check_launch(request)
     _check_network(request, definition)
     _check_overrides(request.get("overrides", {}), definition)
@@ -40,23 +43,34 @@ def check_client_token(request: Mapping[str, Any]) -> None:
     """Raise InvalidParameterException if the client token is too long or has invalid characters."""
     token = request.get("clientToken")
     refuse(
-        token is not None and not _CLIENT_TOKEN.match(token), "clientToken has up to 64 ASCII characters, 33 to 126."
+        token is not None and not _CLIENT_TOKEN.fullmatch(token),
+        "clientToken has up to 64 ASCII characters, 33 to 126.",
     )
 
 
 def _check_identity(request: Mapping[str, Any]) -> None:
     started_by = request.get("startedBy", "")
     refuse(
-        not _STARTED_BY.match(started_by), "startedBy has up to 128 letters, numbers, hyphens, underscores, slashes."
+        not _STARTED_BY.fullmatch(started_by),
+        "startedBy has up to 128 letters, numbers, hyphens, underscores, slashes.",
     )
     group = request.get("group", "")
     refuse(group.startswith(("family:", "service:")), "The task group may not begin with family: or service:.")
     refuse(len(group) > 255, "The task group has at most 255 characters.")
-    tags = request.get("tags", ())
-    refuse(len(tags) > MAX_TAGS, f"The number of tags cannot be more than {MAX_TAGS}.")
-    keys = [tag.get("key", "") for tag in tags]
-    refuse(len(set(keys)) < len(keys), "Tags contain a duplicate key.")
-    refuse(any(not key or key.lower().startswith("aws:") for key in keys), "Invalid tag key.")
+    check_tags(request.get("tags", ()), refuse)
+    refuse(
+        request.get("propagateTags", "NONE") not in _PROPAGATED_TAGS,
+        f"Propagate tags should be one of [{','.join(_PROPAGATED_TAGS)}]",
+    )
+
+
+def _check_execute_command(request: Mapping[str, Any], definition: Mapping[str, Any]) -> None:
+    roles = (request.get("overrides", {}).get("taskRoleArn"), definition.get("taskRoleArn"))
+    refuse(
+        request.get("enableExecuteCommand", False) and not any(roles),
+        "The execute command failed because a valid task role is not being used. Specify a valid task role in your "
+        "task definition or as a task override and try again.",
+    )
 
 
 def _check_launch(request: Mapping[str, Any]) -> None:

@@ -1,17 +1,20 @@
 """Validation of task definitions (RegisterTaskDefinition and ContainerDefinition, Amazon ECS API Reference)."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from relaunch_local.ecs.errors import refuse_as_client
+from relaunch_local.ecs.errors import client_error, refuse_as_client
 from relaunch_local.ecs.rules.gpu_requests import check_one_kind, parse_gpu_request
 from relaunch_local.ecs.rules.query_language import ExpressionError, parse_expression
 from relaunch_local.ecs.rules.requirements import host_port, parse_cpu_units, parse_memory_mib
+from relaunch_local.ecs.rules.tags import check_tags
 
 MAX_CONSTRAINTS = 10
-MAX_TAGS = 50
-NAME = re.compile(r"^[A-Za-z0-9_-]{1,255}$")
+MAX_CONTAINERS = 10
+MAX_BYTES = 65_536
+NAME = re.compile(r"[A-Za-z0-9_-]{1,255}")
 _NETWORK_MODES = ("bridge", "host", "awsvpc", "none")
 _AWSLOGS_OPTIONS = ("awslogs-group", "awslogs-region")
 
@@ -22,37 +25,48 @@ def check_definition(request: Mapping[str, Any]) -> None:
     Raises:
         EcsError: ClientException.
     """
-    family = request["family"]
-    refuse_as_client(
-        not NAME.match(family),
-        "Family contains invalid characters; up to 255 letters, numbers, underscores and hyphens are allowed.",
-    )
+    refuse_as_client(not NAME.fullmatch(request["family"]), "Family contains invalid characters.")
+    length = len(json.dumps(request, separators=(",", ":"), ensure_ascii=False).encode())
+    refuse_as_client(length > MAX_BYTES, f"Actual length: '{length}'. Max allowed length is '{MAX_BYTES}' bytes.")
     mode = request.get("networkMode", "bridge")
     refuse_as_client(mode not in _NETWORK_MODES, f"networkMode must be one of {', '.join(_NETWORK_MODES)}.")
-    check_tags(request.get("tags", ()))
-    _check_task_size(request)
+    check_tags(request.get("tags", ()), refuse_as_client)
+    size = task_size(request)
     _check_constraints(request.get("placementConstraints", ()))
-    _check_containers(request["containerDefinitions"], mode, has_task_memory="memory" in request)
+    _check_containers(request["containerDefinitions"], mode, has_task_memory="memory" in size)
+    _check_containers_fit(request["containerDefinitions"], size)
     _check_sharing(request)
 
 
-def check_tags(tags: Sequence[Mapping[str, Any]]) -> None:
-    """Raise ClientException for too many tags, duplicate keys, invalid lengths or the prefix `aws:`."""
-    keys = [tag.get("key", "") for tag in tags]
-    refuse_as_client(len(keys) > MAX_TAGS, f"The number of tags cannot be more than {MAX_TAGS}.")
-    refuse_as_client(len(set(keys)) < len(keys), "Tags contain a duplicate key.")
-    refuse_as_client(any(not 1 <= len(key) <= 128 for key in keys), "A tag key has 1 to 128 characters.")
-    refuse_as_client(any(len(tag.get("value", "")) > 256 for tag in tags), "A tag value has at most 256 characters.")
-    refuse_as_client(any(key.lower().startswith("aws:") for key in keys), "Tag keys must not start with aws:.")
-
-
-def _check_task_size(request: Mapping[str, Any]) -> None:
+def task_size(request: Mapping[str, Any]) -> dict[str, int]:
+    """Return the task's `cpu` in units and `memory` in MiB, if given; `1 vCPU` is 1024; raises ClientException."""
+    size = {}
     for member, parse in (("cpu", parse_cpu_units), ("memory", parse_memory_mib)):
         if member in request:
             try:
-                parse(request[member])
-            except ValueError:
-                refuse_as_client(True, f"Invalid '{member}' setting for task.")
+                size[member] = parse(request[member])
+            except ValueError as error:
+                raise client_error(f"Invalid '{member}' setting for task.") from error
+    return size
+
+
+def may_run_externally(request: Mapping[str, Any]) -> bool:
+    """Return whether external instances can run it ("Amazon ECS clusters for external instances")."""
+    requirements = (each for one in request["containerDefinitions"] for each in one.get("resourceRequirements", ()))
+    return request.get("networkMode") != "awsvpc" and not any("sharingStrategy" in each for each in requirements)
+
+
+def _check_containers_fit(containers: Sequence[Mapping[str, Any]], size: Mapping[str, int]) -> None:
+    for container in containers:
+        for member in ("memory", "memoryReservation"):
+            refuse_as_client(
+                "memory" in size and container.get(member, 0) > size["memory"],
+                f"The '{member}' setting for container '{container['name']}' is greater than for the task.",
+            )
+    refuse_as_client(
+        "cpu" in size and sum(container.get("cpu", 0) for container in containers) > size["cpu"],
+        "The sum of all container 'cpu' values cannot be greater than the value of the task 'cpu'.",
+    )
 
 
 def _check_constraints(constraints: Sequence[Mapping[str, Any]]) -> None:
@@ -67,13 +81,15 @@ def _check_constraints(constraints: Sequence[Mapping[str, Any]]) -> None:
 
 def _check_containers(containers: Sequence[Mapping[str, Any]], mode: str, *, has_task_memory: bool) -> None:
     refuse_as_client(not containers, "Container list cannot be empty.")
+    refuse_as_client(len(containers) > MAX_CONTAINERS, "Too many containers.")
     names = [container.get("name", "") for container in containers]
     refuse_as_client(len(set(names)) < len(names), "Container names must be unique.")
     refuse_as_client(
         not any(container.get("essential", True) for container in containers), "At least one container is essential."
     )
     for container in containers:
-        _check_container(container, names, has_task_memory=has_task_memory)
+        _check_container(container, has_task_memory=has_task_memory)
+        _check_dependencies(container, containers)
         _check_ports(container, mode)
     taken = [
         (mapping.get("protocol", "tcp"), host_port(mapping, mode))
@@ -84,20 +100,30 @@ def _check_containers(containers: Sequence[Mapping[str, Any]], mode: str, *, has
     refuse_as_client(len(set(taken)) < len(taken), "A host port is mapped twice.")
 
 
-def _check_container(container: Mapping[str, Any], names: Sequence[str], *, has_task_memory: bool) -> None:
+def _check_container(container: Mapping[str, Any], *, has_task_memory: bool) -> None:
     name = container.get("name", "")
-    refuse_as_client(not NAME.match(name), "Container.name should be 1 to 255 letters, numbers, _ and -.")
+    refuse_as_client(not NAME.fullmatch(name), "Container.name contains invalid characters.")
     refuse_as_client(not container.get("image"), "Container.image should not be null or empty.")
     _check_memory(container, name, has_task_memory=has_task_memory)
     _check_resources(container, name)
-    missing = [each["containerName"] for each in container.get("dependsOn", ()) if each["containerName"] not in names]
-    refuse_as_client(bool(missing), f"Container '{name}' depends on an unknown container.")
     log = container.get("logConfiguration", {})
     lacking = [option for option in _AWSLOGS_OPTIONS if option not in log.get("options", {})]
     refuse_as_client(
         log.get("logDriver") == "awslogs" and bool(lacking),
         f"Log driver awslogs requires options: {', '.join(lacking)}",
     )
+
+
+def _check_dependencies(container: Mapping[str, Any], containers: Sequence[Mapping[str, Any]]) -> None:
+    is_essential = {each.get("name"): each.get("essential", True) for each in containers}
+    for dependency in container.get("dependsOn", ()):
+        name = dependency["containerName"]
+        # The plus sign is ECS's.
+        refuse_as_client(name not in is_essential, f"Cannot depend on container + '{name}' because it does not exist")
+        refuse_as_client(
+            dependency["condition"] in ("SUCCESS", "COMPLETE") and is_essential[name],
+            "A dependency container with SUCCESS or COMPLETE condition cannot be an essential container",
+        )
 
 
 def _check_memory(container: Mapping[str, Any], name: str, *, has_task_memory: bool) -> None:
@@ -108,8 +134,8 @@ def _check_memory(container: Mapping[str, Any], name: str, *, has_task_memory: b
     )
     refuse_as_client(memory is not None and memory < 6, f"Container '{name}' needs at least 6 MiB of memory.")
     refuse_as_client(
-        memory is not None and reservation is not None and reservation >= memory,
-        f"Invalid setting for container '{name}'. 'memory' must be greater than 'memoryReservation'.",
+        memory is not None and reservation is not None and reservation > memory,
+        f"Invalid setting for container '{name}'. 'memory' must be greater than or equal to 'memoryReservation'.",
     )
 
 
@@ -140,6 +166,10 @@ def _check_sharing(request: Mapping[str, Any]) -> None:
 
 
 def _check_ports(container: Mapping[str, Any], mode: str) -> None:
+    refuse_as_client(
+        mode == "none" and bool(container.get("portMappings")),
+        "Port mappings are not supported when networkMode=none.",
+    )
     for mapping in container.get("portMappings", ()):
         ports = (mapping.get("containerPort", 0), mapping.get("hostPort", 0))
         refuse_as_client(any(not 0 <= port <= 65_535 for port in ports), "A port is a number up to 65535.")

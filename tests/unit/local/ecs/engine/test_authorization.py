@@ -6,8 +6,9 @@ from botocore.exceptions import ClientError
 from fakes.simulated_region import SimulatedRegion
 from relaunch_local.ecs import EcsError, Permission, PolicyAuthorizer
 
-CLUSTER = "arn:aws:ecs:us-east-1:111122223333:cluster/c"
-DEFINITION = "arn:aws:ecs:us-east-1:111122223333:task-definition"
+ARN = "arn:aws:ecs:us-east-1:111122223333"
+CLUSTER = f"{ARN}:cluster/c"
+DEFINITION = f"{ARN}:task-definition"
 
 
 def allow(action: Any, resource: Any = "*", **others: Any) -> dict[str, Any]:
@@ -143,23 +144,26 @@ def test_a_role_needs_to_be_passed_at_registration_and_at_launch() -> None:
 @pytest.mark.parametrize(
     ("method", "request_", "resource"),
     [
-        ("stop_task", {"cluster": "c", "task": "t"}, "arn:aws:ecs:us-east-1:111122223333:task/c/t"),
-        ("describe_tasks", {"cluster": "c", "tasks": ["t"]}, "arn:aws:ecs:us-east-1:111122223333:task/c/t"),
-        ("list_tasks", {"cluster": "c"}, "arn:aws:ecs:us-east-1:111122223333:container-instance/c/*"),
+        ("stop_task", {"cluster": "c", "task": "t"}, f"{ARN}:task/c/t"),
+        ("describe_tasks", {"cluster": "c", "tasks": ["t"]}, f"{ARN}:task/c/t"),
+        ("list_tasks", {"cluster": "c"}, f"{ARN}:container-instance/c/*"),
         (
             "describe_container_instances",
             {"cluster": "c", "containerInstances": ["x"]},
-            "arn:aws:ecs:us-east-1:111122223333:container-instance/c/x",
+            f"{ARN}:container-instance/c/x",
         ),
         ("list_container_instances", {"cluster": "c"}, CLUSTER),
         ("describe_clusters", {"clusters": ["c"]}, CLUSTER),
         ("describe_task_definition", {"taskDefinition": "train"}, "*"),
         ("list_tags_for_resource", {"resourceArn": CLUSTER}, CLUSTER),
         (
-            "describe_capacity_providers",
-            {"capacityProviders": ["p"]},
-            "arn:aws:ecs:us-east-1:111122223333:capacity-provider/p",
+            "put_attributes",
+            {"cluster": "c", "attributes": [{"name": "stack", "targetId": "x"}]},
+            f"{ARN}:container-instance/c/x",
         ),
+        ("delete_task_definitions", {"taskDefinitions": ["train:1"]}, f"{DEFINITION}/train:1"),
+        ("delete_task_definitions", {"taskDefinitions": ["train"]}, f"{DEFINITION}/train:*"),
+        ("describe_capacity_providers", {"capacityProviders": ["p"]}, f"{ARN}:capacity-provider/p"),
     ],
 )
 def test_each_action_is_asked_for_with_its_resource(method: str, request_: dict[str, Any], resource: str) -> None:

@@ -9,15 +9,11 @@ from relaunch_local.ecs import Purchase, Script, Timing
 HOUR = 3_600
 
 
-def never_ends(region: SimulatedRegion) -> None:
-    region.script = lambda _spec: Script(runtime_seconds=None)
-
-
 @pytest.fixture
 def running(region: SimulatedRegion) -> SimulatedRegion:
     region.register()
     region.instance("g5.12xlarge")
-    never_ends(region)
+    region.script = lambda _spec: Script(runtime_seconds=None)
     return region
 
 

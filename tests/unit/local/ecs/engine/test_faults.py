@@ -5,30 +5,26 @@ from fakes.simulated_region import SimulatedRegion
 from relaunch_local.ecs import Fault, FaultMoment
 
 
-def test_a_call_can_fail_before_it_takes_effect(region: SimulatedRegion) -> None:
-    region.provider()
-    region.register()
-    region.simulator.faults.fail_next("RunTask", 1, Fault(FaultMoment.BEFORE))
+def test_a_call_can_fail_before_it_takes_effect(offered: SimulatedRegion) -> None:
+    offered.simulator.faults.fail_next("RunTask", 1, Fault(FaultMoment.BEFORE))
 
     with pytest.raises(ClientError, match="ServerException"):
-        region.run("g5-spot")
+        offered.run("g5-spot")
 
-    assert region.ecs.list_tasks(cluster="c")["taskArns"] == []
-    assert region.run("g5-spot")["tasks"]
+    assert offered.ecs.list_tasks(cluster="c")["taskArns"] == []
+    assert offered.run("g5-spot")["tasks"]
 
 
-def test_a_call_can_fail_after_it_took_effect_and_a_token_finds_the_task(region: SimulatedRegion) -> None:
-    region.provider()
-    region.register()
-    region.simulator.faults.fail_next("RunTask", 2, Fault(FaultMoment.AFTER, drop_connection=True))
+def test_a_call_can_fail_after_it_took_effect_and_a_token_finds_the_task(offered: SimulatedRegion) -> None:
+    offered.simulator.faults.fail_next("RunTask", 2, Fault(FaultMoment.AFTER, drop_connection=True))
 
     with pytest.raises(ConnectionClosedError):
-        region.run("g5-spot", clientToken="t")
+        offered.run("g5-spot", clientToken="t")
     with pytest.raises(ConnectionClosedError):
-        region.run("g5-spot", clientToken="t")
+        offered.run("g5-spot", clientToken="t")
 
-    (arn,) = region.ecs.list_tasks(cluster="c")["taskArns"]
-    assert region.run_one("g5-spot", clientToken="t") == arn
+    (arn,) = offered.ecs.list_tasks(cluster="c")["taskArns"]
+    assert offered.run_one("g5-spot", clientToken="t") == arn
 
 
 def test_a_call_can_be_throttled_on_demand(region: SimulatedRegion) -> None:

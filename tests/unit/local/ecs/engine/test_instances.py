@@ -1,4 +1,5 @@
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -8,11 +9,13 @@ from fakes.simulated_region import TASK_STATE_CHANGE, SimulatedRegion
 from relaunch_local.ecs import Event, Purchase, Script
 
 WARNING = "EC2 Spot Instance Interruption Warning"
+Training = tuple[SimulatedRegion, str, str]
+"""A region, a running task, and the id of its instance."""
 STATE_CHANGE = "EC2 Instance State-change Notification"
 
 
 @pytest.fixture
-def training(region: SimulatedRegion) -> tuple[SimulatedRegion, str, str]:
+def training(region: SimulatedRegion) -> Training:
     region.provider(max_size=1)
     region.register()
     region.script = lambda _spec: Script(runtime_seconds=None)
@@ -25,7 +28,7 @@ def event(region: SimulatedRegion, detail_type: str) -> Event:
     return next(each for each in reversed(region.events) if each["detail-type"] == detail_type)
 
 
-def test_ecs_lets_a_standalone_task_run_on_after_the_warning(training: tuple[SimulatedRegion, str, str]) -> None:
+def test_ecs_lets_a_standalone_task_run_on_after_the_warning(training: Training) -> None:
     region, arn, instance_id = training
     region.simulator.interrupt(instance_id)
 
@@ -35,9 +38,7 @@ def test_ecs_lets_a_standalone_task_run_on_after_the_warning(training: tuple[Sim
     assert (region.task(arn)["lastStatus"], region.task(arn)["desiredStatus"]) == ("RUNNING", "RUNNING")
 
 
-def test_tasks_of_a_terminated_instance_stop_with_a_termination_notice_and_no_exit_code(
-    training: tuple[SimulatedRegion, str, str],
-) -> None:
+def test_tasks_of_a_terminated_instance_stop_with_a_termination_notice_and_no_exit_code(training: Training) -> None:
     region, arn, instance_id = training
     warned_at = region.clock.now()
     region.simulator.interrupt(instance_id)
@@ -50,15 +51,11 @@ def test_tasks_of_a_terminated_instance_stop_with_a_termination_notice_and_no_ex
     )
     assert "exitCode" not in task["containers"][0]
     assert task["stoppedAt"] - warned_at == timedelta(seconds=120 + 20 + 10)
-    assert [each["state"] for each in region.details(STATE_CHANGE)] == [
-        "pending",
-        "running",
-        "shutting-down",
-        "terminated",
-    ]
+    states = [each["state"] for each in region.details(STATE_CHANGE)]
+    assert states == ["pending", "running", "shutting-down", "terminated"]
 
 
-def test_a_task_stopped_in_time_keeps_its_exit_code_and_stop_code(training: tuple[SimulatedRegion, str, str]) -> None:
+def test_a_task_stopped_in_time_keeps_its_exit_code_and_stop_code(training: Training) -> None:
     region, arn, instance_id = training
     region.simulator.interrupt(instance_id)
 
@@ -70,7 +67,7 @@ def test_a_task_stopped_in_time_keeps_its_exit_code_and_stop_code(training: tupl
     assert region.task(arn) == task
 
 
-def test_an_instance_can_be_terminated_without_a_warning(training: tuple[SimulatedRegion, str, str]) -> None:
+def test_an_instance_can_be_terminated_without_a_warning(training: Training) -> None:
     region, arn, instance_id = training
     region.simulator.terminate(instance_id)
     region.simulator.terminate(instance_id)
@@ -96,7 +93,7 @@ def test_a_task_whose_instance_is_terminated_during_the_pull_has_not_started(reg
     assert region.processes.started == []
 
 
-def test_a_lost_machine_is_replaced_by_its_group(training: tuple[SimulatedRegion, str, str]) -> None:
+def test_a_lost_machine_is_replaced_by_its_group(training: Training) -> None:
     region, _, instance_id = training
     region.simulator.terminate(instance_id)
 
@@ -148,9 +145,7 @@ def test_an_instance_that_goes_before_it_registers_leaves_no_trace(region: Simul
     assert region.ecs.list_container_instances(cluster="c")["containerInstanceArns"] == []
 
 
-def test_a_task_that_waits_for_a_terminated_instance_is_placed_on_the_next(
-    training: tuple[SimulatedRegion, str, str],
-) -> None:
+def test_a_task_that_waits_for_a_terminated_instance_is_placed_on_the_next(training: Training) -> None:
     region, _, instance_id = training
     region.register("big")
     waiting = region.run_one(
@@ -163,7 +158,7 @@ def test_a_task_that_waits_for_a_terminated_instance_is_placed_on_the_next(
     assert region.instance_of(waiting) != instance_id
 
 
-def test_every_event_is_a_full_envelope_with_an_id_of_its_own(training: tuple[SimulatedRegion, str, str]) -> None:
+def test_every_event_is_a_full_envelope_with_an_id_of_its_own(training: Training) -> None:
     region, _, instance_id = training
     region.simulator.interrupt(instance_id)
     region.clock.advance(300)
@@ -181,9 +176,7 @@ def test_every_event_is_a_full_envelope_with_an_id_of_its_own(training: tuple[Si
     assert sources == {"aws.ecs", "aws.ec2"}
 
 
-def test_a_task_state_change_has_iso_times_where_descriptions_have_datetimes(
-    training: tuple[SimulatedRegion, str, str],
-) -> None:
+def test_a_task_state_change_has_iso_times_where_descriptions_have_datetimes(training: Training) -> None:
     region, arn, instance_id = training
     region.simulator.terminate(instance_id)
     task = region.wait_for(arn, "STOPPED")
@@ -201,9 +194,7 @@ def test_a_task_state_change_has_iso_times_where_descriptions_have_datetimes(
     assert detail["group"] == "family:train"
 
 
-def test_a_container_instance_state_change_has_agent_and_resources(
-    training: tuple[SimulatedRegion, str, str],
-) -> None:
+def test_a_container_instance_state_change_has_agent_and_resources(training: Training) -> None:
     region, _, instance_id = training
     region.simulator.set_agent(instance_id, connected=False)
 
@@ -221,7 +212,7 @@ def test_an_unknown_instance_cannot_be_interrupted(region: SimulatedRegion) -> N
         region.simulator.interrupt("i-0")
 
 
-def test_ec2_describes_what_became_of_an_instance(training: tuple[SimulatedRegion, str, str]) -> None:
+def test_ec2_describes_what_became_of_an_instance(training: Training) -> None:
     region, _, instance_id = training
     region.simulator.terminate(instance_id)
 
@@ -240,7 +231,7 @@ def test_ec2_describes_what_became_of_an_instance(training: tuple[SimulatedRegio
         region.simulator.call_ec2("DescribeInstances", {"InstanceIds": [instance_id]})
 
 
-def test_the_tags_of_a_task_live_until_it_is_stopped_by_a_call(training: tuple[SimulatedRegion, str, str]) -> None:
+def test_the_tags_of_a_task_live_until_it_is_stopped_by_a_call(training: Training) -> None:
     region, arn, _ = training
     region.ecs.tag_resource(resourceArn=arn, tags=[{"key": "a", "value": "1"}, {"key": "b", "value": "2"}])
     region.ecs.untag_resource(resourceArn=arn, tagKeys=["b"])
@@ -269,9 +260,7 @@ def test_tags_of_the_definition_and_of_ecs_are_propagated(region: SimulatedRegio
     }
 
 
-def test_a_stop_by_the_user_keeps_its_stop_code_when_the_instance_is_terminated(
-    training: tuple[SimulatedRegion, str, str],
-) -> None:
+def test_a_stop_by_the_user_keeps_its_stop_code_when_the_instance_is_terminated(training: Training) -> None:
     region, arn, instance_id = training
     region.simulator.interrupt(instance_id, lead_seconds=5.0)
     region.simulator.set_agent(instance_id, connected=False)
@@ -283,27 +272,16 @@ def test_a_stop_by_the_user_keeps_its_stop_code_when_the_instance_is_terminated(
     assert "exitCode" not in task["containers"][0]
 
 
-def test_containers_end_with_their_machine(training: tuple[SimulatedRegion, str, str]) -> None:
+def test_containers_end_with_their_machine(training: Training) -> None:
     region, arn, instance_id = training
     (task,) = region.simulator.clusters.get("c").tasks.values()
     kills: list[str] = []
-    task.containers[0].handle = _Recorder(kills)
+    task.containers[0].handle = SimpleNamespace(kill=lambda: kills.append("kill"))
 
     region.simulator.terminate(instance_id)
 
     assert kills == ["kill"]
     assert region.task(arn)["lastStatus"] == "RUNNING"
-
-
-class _Recorder:
-    def __init__(self, kills: list[str]) -> None:
-        self._kills = kills
-
-    def terminate(self) -> None:
-        self._kills.append("terminate")
-
-    def kill(self) -> None:
-        self._kills.append("kill")
 
 
 def test_a_terminated_instance_makes_room_for_the_next(region: SimulatedRegion) -> None:

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from fakes.simulated_region import SimulatedRegion, container, gpu
+from fakes.simulated_region import SimulatedRegion, container, gpu, member_of
 from relaunch_local.ecs import Purchase, Script, Timing
 
 
@@ -11,17 +11,15 @@ def launched(region: SimulatedRegion) -> int:
     return len(region.simulator.instances.bill)
 
 
-def test_the_first_scale_out_from_zero_starts_two_machines(region: SimulatedRegion) -> None:
-    region.provider()
-    region.register()
-    arn = region.run_one("g5-spot")
+def test_the_first_scale_out_from_zero_starts_two_machines(offered: SimulatedRegion) -> None:
+    arn = offered.run_one("g5-spot")
 
-    assert region.task(arn)["lastStatus"] == "PROVISIONING"
-    region.clock.advance(59)
-    assert launched(region) == 0
-    region.clock.advance(1)
-    assert launched(region) == 2
-    task = region.wait_for(arn, "RUNNING")
+    assert offered.task(arn)["lastStatus"] == "PROVISIONING"
+    offered.clock.advance(59)
+    assert launched(offered) == 0
+    offered.clock.advance(1)
+    assert launched(offered) == 2
+    task = offered.wait_for(arn, "RUNNING")
     assert (task["capacityProviderName"], task["launchType"]) == ("g5-spot", "EC2")
 
 
@@ -60,29 +58,28 @@ def test_the_largest_size_holds_and_the_rest_waits_for_its_turn(region: Simulate
 
 
 @pytest.mark.parametrize(
-    ("definition", "members", "reason"),
+    ("definition", "constraints"),
     [
-        pytest.param(container(cpu=8_192), {}, "EMPTY CAPACITY PROVIDER", id="larger-than-the-type"),
+        pytest.param(container(cpu=8_192), [], id="larger-than-the-type"),
         pytest.param(
             container(),
-            {"placementConstraints": [{"type": "memberOf", "expression": "attribute:ecs.instance-type == g5.2xlarge"}]},
-            "EMPTY CAPACITY PROVIDER",
+            member_of("attribute:ecs.instance-type == g5.2xlarge"),
             id="constraint-the-group-never-meets",
         ),
     ],
 )
 def test_a_task_that_fits_no_machine_of_the_group_starts_none_and_times_out(
-    region: SimulatedRegion, definition: dict[str, Any], members: dict[str, Any], reason: str
+    region: SimulatedRegion, definition: dict[str, Any], constraints: list[dict[str, str]]
 ) -> None:
     region.provider()
     region.register("train", definition)
-    arn = region.run_one("g5-spot", **members)
+    arn = region.run_one("g5-spot", placementConstraints=constraints)
 
     task = region.wait_for(arn, "STOPPED")
 
     assert launched(region) == 0
     assert task["stopCode"] == "TaskFailedToStart"
-    assert task["stoppedReason"] == f"TaskFailedToStart: {reason}"
+    assert task["stoppedReason"] == "TaskFailedToStart: EMPTY CAPACITY PROVIDER"
     assert task["stoppedAt"] - task["createdAt"] == timedelta(minutes=15)
 
 
@@ -96,41 +93,35 @@ def test_a_wait_in_vain_for_a_busy_machine_says_what_was_short(region: Simulated
     assert region.wait_for(second, "STOPPED")["stoppedReason"] == "TaskFailedToStart: RESOURCE:GPU"
 
 
-def test_out_of_capacity_is_retried_and_said(region: SimulatedRegion) -> None:
-    region.provider()
-    region.register()
-    region.simulator.set_capacity("g5.xlarge", Purchase.SPOT, 0)
-    arn = region.run_one("g5-spot")
+def test_out_of_capacity_is_retried_and_said(offered: SimulatedRegion) -> None:
+    offered.simulator.set_capacity("g5.xlarge", Purchase.SPOT, 0)
+    arn = offered.run_one("g5-spot")
 
-    region.clock.advance(300)
-    assert (launched(region), region.task(arn)["lastStatus"]) == (0, "PROVISIONING")
-    details = region.details("EC2 Instance Launch Unsuccessful")
+    offered.clock.advance(300)
+    assert (launched(offered), offered.task(arn)["lastStatus"]) == (0, "PROVISIONING")
+    details = offered.details("EC2 Instance Launch Unsuccessful")
     assert "InsufficientInstanceCapacity" in details[0]["StatusMessage"]
-    region.simulator.set_capacity("g5.xlarge", Purchase.SPOT, None)
+    offered.simulator.set_capacity("g5.xlarge", Purchase.SPOT, None)
 
-    region.wait_for(arn, "RUNNING")
-
-
-def test_capacity_of_one_zone_is_used_when_the_other_has_none(region: SimulatedRegion) -> None:
-    region.provider()
-    region.register()
-    region.simulator.set_capacity("g5.xlarge", Purchase.SPOT, 0, zone="us-east-1a")
-
-    arn = region.run_one("g5-spot")
-
-    assert region.wait_for(arn, "RUNNING")["availabilityZone"] == "us-east-1b"
+    offered.wait_for(arn, "RUNNING")
 
 
-def test_when_nobody_waits_any_more_nothing_more_is_tried(region: SimulatedRegion) -> None:
-    region.provider()
-    region.register()
-    region.simulator.set_capacity("g5.xlarge", Purchase.SPOT, 0)
-    arn = region.run_one("g5-spot")
-    region.clock.advance(90)
-    region.ecs.stop_task(cluster="c", task=arn)
-    region.clock.advance(300)
+def test_capacity_of_one_zone_is_used_when_the_other_has_none(offered: SimulatedRegion) -> None:
+    offered.simulator.set_capacity("g5.xlarge", Purchase.SPOT, 0, zone="us-east-1a")
 
-    assert region.clock.next_due_at() is None
+    arn = offered.run_one("g5-spot")
+
+    assert offered.wait_for(arn, "RUNNING")["availabilityZone"] == "us-east-1b"
+
+
+def test_when_nobody_waits_any_more_nothing_more_is_tried(offered: SimulatedRegion) -> None:
+    offered.simulator.set_capacity("g5.xlarge", Purchase.SPOT, 0)
+    arn = offered.run_one("g5-spot")
+    offered.clock.advance(90)
+    offered.ecs.stop_task(cluster="c", task=arn)
+    offered.clock.advance(300)
+
+    assert offered.clock.next_due_at() is None
 
 
 def test_idle_machines_go_and_the_bill_says_what_they_cost() -> None:

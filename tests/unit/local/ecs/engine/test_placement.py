@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from fakes.simulated_region import SimulatedRegion, container, gpu
+from fakes.simulated_region import SimulatedRegion, container, gpu, member_of
 from relaunch_local.ecs import Script
 
 
@@ -121,7 +121,7 @@ def test_a_constraint_chooses_the_instance(region: SimulatedRegion) -> None:
     other = region.instance("g5.12xlarge", zone="us-east-1b", attributes={"stack": "prod"})
     expression = f"ec2InstanceId == {other} and attribute:ecs.instance-type == g5.12xlarge and attribute:stack == prod"
 
-    arn = region.run_one(placementConstraints=[{"type": "memberOf", "expression": expression}])
+    arn = region.run_one(placementConstraints=member_of(expression))
 
     assert region.instance_of(arn) == other
     assert region.task(arn)["availabilityZone"] == "us-east-1b"
@@ -129,7 +129,7 @@ def test_a_constraint_chooses_the_instance(region: SimulatedRegion) -> None:
 
 def test_a_constraint_of_the_definition_counts_too(region: SimulatedRegion) -> None:
     expression = "attribute:ecs.instance-type == g5.12xlarge"
-    region.register(placementConstraints=[{"type": "memberOf", "expression": expression}])
+    region.register(placementConstraints=member_of(expression))
     region.instance()
 
     assert region.run()["failures"] == [{"reason": "MemberOf placement constraint unsatisfied."}]
@@ -186,7 +186,7 @@ def test_an_instance_is_found_by_its_ec2_id_and_its_tasks_by_the_instance(region
     region.register()
     instance_id = region.instance()
     region.instance()
-    arn = region.run_one(placementConstraints=[{"type": "memberOf", "expression": f"ec2InstanceId == {instance_id}"}])
+    arn = region.run_one(placementConstraints=member_of(f"ec2InstanceId == {instance_id}"))
 
     found = region.ecs.list_container_instances(cluster="c", filter=f"ec2InstanceId == {instance_id}")
     (instance_arn,) = found["containerInstanceArns"]

@@ -7,15 +7,13 @@ from fakes.simulated_region import TASK_STATE_CHANGE, SimulatedRegion, container
 from relaunch_local.ecs import Script, Timing
 
 
-def test_a_task_goes_from_provisioning_to_stopped_and_counts_every_change(region: SimulatedRegion) -> None:
-    region.provider()
-    region.register()
-    arn = region.run_one("g5-spot", startedBy="job-1/1")
+def test_a_task_goes_from_provisioning_to_stopped_and_counts_every_change(offered: SimulatedRegion) -> None:
+    arn = offered.run_one("g5-spot", startedBy="job-1/1")
 
-    task = region.wait_for(arn, "STOPPED")
+    task = offered.wait_for(arn, "STOPPED")
 
     changes = [
-        (each["lastStatus"], each["desiredStatus"], each["version"]) for each in region.details(TASK_STATE_CHANGE)
+        (each["lastStatus"], each["desiredStatus"], each["version"]) for each in offered.details(TASK_STATE_CHANGE)
     ]
     assert changes == [
         ("PROVISIONING", "RUNNING", 1),
@@ -64,16 +62,14 @@ def test_output_goes_where_awslogs_would_send_it(region: SimulatedRegion) -> Non
     assert (target.group, target.stream) == ("/train", f"gpu/main/{arn.rpartition('/')[2]}")
 
 
-def test_stop_task_sends_sigterm_and_keeps_its_reason(region: SimulatedRegion) -> None:
-    region.provider()
-    region.register()
-    region.script = lambda _spec: Script(runtime_seconds=None, sigterm_delay_seconds=10.0, sigterm_exit_code=0)
-    arn = region.run_one("g5-spot", tags=[{"key": "a", "value": "b"}])
-    region.wait_for(arn, "RUNNING")
+def test_stop_task_sends_sigterm_and_keeps_its_reason(offered: SimulatedRegion) -> None:
+    offered.script = lambda _spec: Script(runtime_seconds=None, sigterm_delay_seconds=10.0, sigterm_exit_code=0)
+    arn = offered.run_one("g5-spot", tags=[{"key": "a", "value": "b"}])
+    offered.wait_for(arn, "RUNNING")
 
-    answer = region.ecs.stop_task(cluster="c", task=arn, reason="interruption")["task"]
-    region.ecs.stop_task(cluster="c", task=arn, reason="again")
-    task = region.wait_for(arn, "STOPPED")
+    answer = offered.ecs.stop_task(cluster="c", task=arn, reason="interruption")["task"]
+    offered.ecs.stop_task(cluster="c", task=arn, reason="again")
+    task = offered.wait_for(arn, "STOPPED")
 
     assert (answer["desiredStatus"], answer["lastStatus"]) == ("STOPPED", "RUNNING")
     assert (task["stopCode"], task["stoppedReason"]) == ("UserInitiated", "interruption")
@@ -98,44 +94,38 @@ def test_a_container_that_ignores_sigterm_is_killed_after_the_stop_timeout(
     assert task["executionStoppedAt"] - task["stoppingAt"] == timedelta(seconds=seconds)
 
 
-def test_a_sigterm_that_nobody_handles_is_reported_as_143(region: SimulatedRegion) -> None:
-    region.provider()
-    region.register()
-    arn = region.run_one("g5-spot")
-    region.wait_for(arn, "RUNNING")
+def test_a_sigterm_that_nobody_handles_is_reported_as_143(offered: SimulatedRegion) -> None:
+    arn = offered.run_one("g5-spot")
+    offered.wait_for(arn, "RUNNING")
 
-    region.ecs.stop_task(cluster="c", task=arn)
+    offered.ecs.stop_task(cluster="c", task=arn)
 
-    assert region.wait_for(arn, "STOPPED")["containers"][0]["exitCode"] == 143
+    assert offered.wait_for(arn, "STOPPED")["containers"][0]["exitCode"] == 143
 
 
-def test_a_task_that_is_stopped_while_it_waits_never_starts(region: SimulatedRegion) -> None:
-    region.provider()
-    region.register()
-    arn = region.run_one("g5-spot")
+def test_a_task_that_is_stopped_while_it_waits_never_starts(offered: SimulatedRegion) -> None:
+    arn = offered.run_one("g5-spot")
 
-    region.ecs.stop_task(cluster="c", task=arn)
-    task = region.task(arn)
-    region.clock.advance(600)
+    offered.ecs.stop_task(cluster="c", task=arn)
+    task = offered.task(arn)
+    offered.clock.advance(600)
 
     assert (task["lastStatus"], task["stopCode"]) == ("STOPPED", "UserInitiated")
     assert "startedAt" not in task
-    assert region.processes.started == []
+    assert offered.processes.started == []
 
 
-def test_a_task_that_is_stopped_while_its_image_is_pulled_has_no_exit_code(region: SimulatedRegion) -> None:
-    region.provider()
-    region.register()
-    arn = region.run_one("g5-spot")
-    region.wait_for(arn, "PENDING")
-    region.clock.advance(5)
+def test_a_task_that_is_stopped_while_its_image_is_pulled_has_no_exit_code(offered: SimulatedRegion) -> None:
+    arn = offered.run_one("g5-spot")
+    offered.wait_for(arn, "PENDING")
+    offered.clock.advance(5)
 
-    region.ecs.stop_task(cluster="c", task=arn)
-    task = region.wait_for(arn, "STOPPED")
+    offered.ecs.stop_task(cluster="c", task=arn)
+    task = offered.wait_for(arn, "STOPPED")
 
     assert "startedAt" not in task
     assert "exitCode" not in task["containers"][0]
-    assert region.processes.started == []
+    assert offered.processes.started == []
 
 
 def test_when_an_essential_container_exits_the_others_are_stopped(region: SimulatedRegion) -> None:
@@ -156,25 +146,21 @@ def test_when_an_essential_container_exits_the_others_are_stopped(region: Simula
     assert task["stopCode"] == "EssentialContainerExited"
 
 
-def test_an_out_of_memory_kill_carries_dockers_reason(region: SimulatedRegion) -> None:
-    region.provider()
-    region.register()
+def test_an_out_of_memory_kill_carries_dockers_reason(offered: SimulatedRegion) -> None:
     reason = "OutOfMemoryError: Container killed due to memory usage"
-    region.script = lambda _spec: Script(runtime_seconds=5.0, exit_code=137, reason=reason)
-    arn = region.run_one("g5-spot")
+    offered.script = lambda _spec: Script(runtime_seconds=5.0, exit_code=137, reason=reason)
+    arn = offered.run_one("g5-spot")
 
-    task = region.wait_for(arn, "STOPPED")
+    task = offered.wait_for(arn, "STOPPED")
 
     assert (task["containers"][0]["exitCode"], task["containers"][0]["reason"]) == (137, reason)
 
 
-def test_an_image_that_cannot_be_pulled_fails_the_start(region: SimulatedRegion) -> None:
-    region.provider()
-    region.register()
-    region.simulator.lifecycle.unpullable_images.add("trainer:1")
-    arn = region.run_one("g5-spot")
+def test_an_image_that_cannot_be_pulled_fails_the_start(offered: SimulatedRegion) -> None:
+    offered.simulator.lifecycle.unpullable_images.add("trainer:1")
+    arn = offered.run_one("g5-spot")
 
-    task = region.wait_for(arn, "STOPPED")
+    task = offered.wait_for(arn, "STOPPED")
 
     assert task["stopCode"] == "TaskFailedToStart"
     assert task["containers"][0]["reason"].startswith("CannotPullContainerError")
@@ -195,38 +181,34 @@ def test_a_command_that_cannot_be_started_fails_the_start_and_ends_the_others(re
     assert bad["reason"] == "CannotStartContainerError: Error response from daemon: no such file"
 
 
-def test_a_stopped_task_is_visible_for_an_hour(region: SimulatedRegion) -> None:
-    region.provider()
-    region.register()
-    arn = region.run_one("g5-spot", startedBy="j")
-    region.wait_for(arn, "STOPPED")
+def test_a_stopped_task_is_visible_for_an_hour(offered: SimulatedRegion) -> None:
+    arn = offered.run_one("g5-spot", startedBy="j")
+    offered.wait_for(arn, "STOPPED")
 
-    region.clock.advance(3_599)
-    assert region.ecs.list_tasks(cluster="c", startedBy="j", desiredStatus="STOPPED")["taskArns"] == [arn]
-    region.clock.advance(2)
+    offered.clock.advance(3_599)
+    assert offered.ecs.list_tasks(cluster="c", startedBy="j", desiredStatus="STOPPED")["taskArns"] == [arn]
+    offered.clock.advance(2)
 
-    answer = region.ecs.describe_tasks(cluster="c", tasks=[arn])
+    answer = offered.ecs.describe_tasks(cluster="c", tasks=[arn])
     assert (answer["tasks"], answer["failures"]) == ([], [{"arn": arn, "reason": "MISSING"}])
-    assert region.ecs.list_tasks(cluster="c", startedBy="j", desiredStatus="STOPPED")["taskArns"] == []
+    assert offered.ecs.list_tasks(cluster="c", startedBy="j", desiredStatus="STOPPED")["taskArns"] == []
     with pytest.raises(ClientError, match="not found"):
-        region.ecs.stop_task(cluster="c", task=arn)
+        offered.ecs.stop_task(cluster="c", task=arn)
 
 
-def test_a_list_holds_running_tasks_unless_others_are_asked_for(region: SimulatedRegion) -> None:
-    region.provider()
-    region.register()
-    region.register("other")
-    first, second = region.run_one("g5-spot", startedBy="a"), region.run_one("g5-spot", startedBy="b")
-    third = region.run_one("g5-spot", taskDefinition="other")
-    region.ecs.stop_task(cluster="c", task=second)
+def test_a_list_holds_running_tasks_unless_others_are_asked_for(offered: SimulatedRegion) -> None:
+    offered.register("other")
+    first, second = offered.run_one("g5-spot", startedBy="a"), offered.run_one("g5-spot", startedBy="b")
+    third = offered.run_one("g5-spot", taskDefinition="other")
+    offered.ecs.stop_task(cluster="c", task=second)
 
-    assert region.ecs.list_tasks(cluster="c")["taskArns"] == [first, third]
-    assert region.ecs.list_tasks(cluster="c", desiredStatus="STOPPED")["taskArns"] == [second]
-    assert region.ecs.list_tasks(cluster="c", desiredStatus="PENDING")["taskArns"] == []
-    assert region.ecs.list_tasks(cluster="c", startedBy="a")["taskArns"] == [first]
-    assert region.ecs.list_tasks(cluster="c", family="other")["taskArns"] == [third]
-    page = region.ecs.list_tasks(cluster="c", maxResults=1)
-    assert region.ecs.list_tasks(cluster="c", maxResults=1, nextToken=page["nextToken"])["taskArns"] == [third]
+    assert offered.ecs.list_tasks(cluster="c")["taskArns"] == [first, third]
+    assert offered.ecs.list_tasks(cluster="c", desiredStatus="STOPPED")["taskArns"] == [second]
+    assert offered.ecs.list_tasks(cluster="c", desiredStatus="PENDING")["taskArns"] == []
+    assert offered.ecs.list_tasks(cluster="c", startedBy="a")["taskArns"] == [first]
+    assert offered.ecs.list_tasks(cluster="c", family="other")["taskArns"] == [third]
+    page = offered.ecs.list_tasks(cluster="c", maxResults=1)
+    assert offered.ecs.list_tasks(cluster="c", maxResults=1, nextToken=page["nextToken"])["taskArns"] == [third]
 
 
 def test_a_disconnected_agent_reports_later_and_stops_later(region: SimulatedRegion) -> None:
@@ -271,15 +253,13 @@ def test_other_delays_hold_from_the_next_timer_on(region: SimulatedRegion) -> No
     assert task["startedAt"] - task["createdAt"] == timedelta(seconds=7)
 
 
-def test_a_task_that_was_placed_runs_on_after_the_time_it_might_have_waited(region: SimulatedRegion) -> None:
-    region.provider()
-    region.register()
-    region.script = lambda _spec: Script(runtime_seconds=None)
-    arn = region.run_one("g5-spot")
+def test_a_task_that_was_placed_runs_on_after_the_time_it_might_have_waited(offered: SimulatedRegion) -> None:
+    offered.script = lambda _spec: Script(runtime_seconds=None)
+    arn = offered.run_one("g5-spot")
 
-    region.clock.advance(7_200)
+    offered.clock.advance(7_200)
 
-    assert region.task(arn)["lastStatus"] == "RUNNING"
+    assert offered.task(arn)["lastStatus"] == "RUNNING"
 
 
 def test_nothing_is_left_to_do_for_a_task_that_ended_before_its_stop_timeout(region: SimulatedRegion) -> None:

@@ -58,10 +58,12 @@ def busy_region() -> SimulatedRegion:
 
 STRATEGY = [{"capacityProvider": "g5-spot", "weight": 1}]
 TAGS = [{"key": "k", "value": "v"}]
+ATTRIBUTE = {"name": "stack", "value": "blue", "targetType": "container-instance"}
 NETWORK = {"awsvpcConfiguration": {"subnets": ["subnet-1"]}}
 FIRST_CALLS: list[tuple[str, dict[str, Any]]] = [
     ("RegisterTaskDefinition", {"family": "f", "containerDefinitions": [container()], "tags": TAGS}),
     ("DeregisterTaskDefinition", {"taskDefinition": "f:1"}),
+    ("DeleteTaskDefinitions", {"taskDefinitions": ["f:1", "train:1", "nope:1"]}),
     ("DescribeTaskDefinition", {"taskDefinition": "train", "include": ["TAGS"]}),
     ("ListTaskDefinitions", {"maxResults": 1}),
     ("ListTaskDefinitionFamilies", {}),
@@ -94,6 +96,7 @@ def calls(region: SimulatedRegion) -> Iterator[tuple[str, dict[str, Any]]]:
     instances = list(cluster.container_instances)
     yield "ListContainerInstances", {"cluster": "c", "maxResults": 1}
     yield "DescribeContainerInstances", {"cluster": "c", "containerInstances": [*instances, "0" * 32]}
+    yield "PutAttributes", {"cluster": "c", "attributes": [ATTRIBUTE | {"targetId": instances[0]}]}
     yield "UpdateContainerInstancesState", {"cluster": "c", "containerInstances": instances, "status": "DRAINING"}
     task = next(iter(cluster.tasks.values())).arn
     yield "TagResource", {"resourceArn": task, "tags": TAGS}

@@ -4,14 +4,13 @@ import signal
 import subprocess
 import sys
 import textwrap
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fakes.processes import becomes, is_alive
 from relaunch_local.ecs import (
     AutoScalingGroup,
     EcsServer,
@@ -102,23 +101,6 @@ def run() -> Iterator[ProcessRun]:
     run.processes.close()
 
 
-def is_alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state not in ("Z", "X")
-
-
-def wait_until_gone(pid: int) -> None:
-    pause = threading.Event()
-    for _ in range(int(TIMEOUT_SECONDS / 0.05)):
-        if not is_alive(pid):
-            return
-        pause.wait(0.05)
-    pytest.fail(f"process {pid} is still there")
-
-
 def test_output_of_both_streams_arrives_line_by_line_before_the_exit(run: ProcessRun) -> None:
     target = LogTarget("g", "s")
     program = "import os,sys; print('out', os.environ['A']); print('err', file=sys.stderr); sys.exit(3)"
@@ -164,7 +146,7 @@ def test_children_of_the_main_process_end_with_it(run: ProcessRun) -> None:
     child = int(run.line())
 
     assert run.exit_code() == 5
-    wait_until_gone(child)
+    assert becomes(lambda: not is_alive(child))
 
 
 def test_a_command_that_is_not_there_cannot_be_started(run: ProcessRun) -> None:
@@ -204,8 +186,7 @@ def test_containers_die_with_a_simulator_that_was_killed() -> None:
 
         simulator.send_signal(signal.SIGKILL)
 
-        for pid in pids:
-            wait_until_gone(pid)
+        assert becomes(lambda: not any(is_alive(pid) for pid in pids))
 
 
 def test_a_real_training_is_stopped_saves_and_reports_over_the_wall_clock() -> None:

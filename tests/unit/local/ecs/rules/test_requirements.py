@@ -17,10 +17,17 @@ def test_memory_sizes_are_mebibytes_or_gigabytes(text: str, mebibytes: int) -> N
     assert parse_memory_mib(text) == mebibytes
 
 
-@pytest.mark.parametrize("text", ["", "two", "2 TB", "-1"])
+@pytest.mark.parametrize("text", ["", "two", "2 TB", "-1", "2 GB\n", "٢"])
 def test_other_sizes_are_none(text: str) -> None:
     with pytest.raises(ValueError, match="not a size"):
         parse_memory_mib(text)
+
+
+@pytest.mark.parametrize("text", ["127", "0.1 vCPU", "196609", "193 vCPU"])
+def test_a_task_on_ec2_has_an_eighth_to_192_vcpus(text: str) -> None:
+    assert (parse_cpu_units("128"), parse_cpu_units("192 vCPU")) == (128, 196_608)
+    with pytest.raises(ValueError, match="128 to 196608 CPU units"):
+        parse_cpu_units(text)
 
 
 PORTS = [{"containerPort": 80, "hostPort": 8_080}, {"containerPort": 53, "protocol": "udp"}]
@@ -49,9 +56,6 @@ def test_a_task_takes_what_its_definition_and_overrides_say(
     assert (found.cpu_units, found.memory_mib, set(found.tcp_ports), set(found.udp_ports)) == expected
 
 
-def test_a_size_override_that_is_none_is_refused(region: SimulatedRegion) -> None:
-    region.provider()
-    region.register()
-
+def test_a_size_override_that_is_none_is_refused(offered: SimulatedRegion) -> None:
     with pytest.raises(ClientError, match=r"InvalidParameterException.*not a size"):
-        region.run("g5-spot", overrides={"cpu": "much"})
+        offered.run("g5-spot", overrides={"cpu": "much"})

@@ -1,76 +1,159 @@
+import json
 from typing import Any
 
 import pytest
 
-from fakes.simulated_region import SimulatedRegion, container, gpu
-
-
-def member_of(expression: str) -> list[dict[str, str]]:
-    return [{"type": "memberOf", "expression": expression}]
+from fakes.simulated_region import SimulatedRegion, container, gpu, member_of
 
 
 @pytest.mark.parametrize(
-    ("containers", "members", "code"),
+    ("containers", "members"),
     [
-        pytest.param([], {}, "ClientException", id="no-container"),
-        pytest.param([container(image="")], {}, "ClientException", id="no-image"),
-        pytest.param([{"name": "main", "image": "i"}], {}, "ClientException", id="no-memory"),
-        pytest.param([container(memory=4)], {}, "ClientException", id="memory-below-6-mib"),
-        pytest.param([container(memoryReservation=4_096)], {}, "ClientException", id="reservation-above-memory"),
-        pytest.param([container(), container()], {}, "ClientException", id="same-name"),
-        pytest.param([container(essential=False)], {}, "ClientException", id="nothing-essential"),
-        pytest.param([container(resourceRequirements=gpu("0"))], {}, "ClientException", id="gpu-0"),
-        pytest.param([container(resourceRequirements=gpu("1.5"))], {}, "ClientException", id="gpu-fraction"),
-        pytest.param(
-            [container(resourceRequirements=[{"type": "NeuronDevice", "value": "ALL"}])],
-            {},
-            "ClientException",
-            id="neuron",
-        ),
-        pytest.param([container(portMappings=[{"containerPort": 70_000}])], {}, "ClientException", id="port"),
+        pytest.param([], {}, id="no-container"),
+        pytest.param([container(image="")], {}, id="no-image"),
+        pytest.param([{"name": "main", "image": "i"}], {}, id="no-memory"),
+        pytest.param([container(memory=4)], {}, id="memory-below-6-mib"),
+        pytest.param([container(memoryReservation=4_096)], {}, id="reservation-above-memory"),
+        pytest.param([container(), container()], {}, id="same-name"),
+        pytest.param([container(essential=False)], {}, id="nothing-essential"),
+        pytest.param([container(resourceRequirements=gpu("0"))], {}, id="gpu-0"),
+        pytest.param([container(resourceRequirements=gpu("1.5"))], {}, id="gpu-fraction"),
+        pytest.param([container(resourceRequirements=gpu(".5\n"))], {}, id="gpu-line-feed"),
+        pytest.param([container(resourceRequirements=[{"type": "NeuronDevice", "value": "ALL"}])], {}, id="neuron"),
+        pytest.param([container(portMappings=[{"containerPort": 70_000}])], {}, id="port"),
         pytest.param(
             [container(portMappings=[{"containerPort": 80, "hostPort": 81}])],
             {"networkMode": "host"},
-            "ClientException",
             id="host-mode-ports-differ",
         ),
         pytest.param(
             [container(portMappings=[{"containerPort": 80, "hostPort": 81}, {"containerPort": 82, "hostPort": 81}])],
             {},
-            "ClientException",
             id="same-host-port",
         ),
         pytest.param(
             [container(logConfiguration={"logDriver": "awslogs", "options": {"awslogs-group": "g"}})],
             {},
-            "ClientException",
             id="awslogs-without-region",
         ),
-        pytest.param(
-            [container(dependsOn=[{"containerName": "db", "condition": "START"}])],
-            {},
-            "ClientException",
-            id="depends-on",
-        ),
-        pytest.param([container()], {"networkMode": "magic"}, "ClientException", id="network-mode"),
-        pytest.param([container()], {"cpu": "much"}, "ClientException", id="cpu"),
-        pytest.param([container()], {"placementConstraints": member_of("nope")}, "ClientException", id="expression"),
-        pytest.param(
-            [container()], {"placementConstraints": [{"type": "distinctInstance"}]}, "ClientException", id="constraint"
-        ),
-        pytest.param([container()], {"tags": [{"key": "aws:a"}]}, "ClientException", id="tag"),
+        pytest.param([container(dependsOn=[{"containerName": "db", "condition": "START"}])], {}, id="depends-on"),
+        pytest.param([container()], {"networkMode": "magic"}, id="network-mode"),
+        pytest.param([container()], {"cpu": "much"}, id="cpu"),
+        pytest.param([container()], {"placementConstraints": member_of("nope")}, id="expression"),
+        pytest.param([container()], {"placementConstraints": [{"type": "distinctInstance"}]}, id="constraint"),
+        pytest.param([container()], {"tags": [{"key": "aws:a"}]}, id="tag"),
     ],
 )
 def test_register_task_definition_refuses(
-    region: SimulatedRegion, containers: list[dict[str, Any]], members: dict[str, Any], code: str
+    region: SimulatedRegion, containers: list[dict[str, Any]], members: dict[str, Any]
 ) -> None:
-    assert region.error_code("register_task_definition", family="f", containerDefinitions=containers, **members) == code
+    code = region.error_code("register_task_definition", family="f", containerDefinitions=containers, **members)
+
+    assert code == "ClientException"
     assert region.ecs.list_task_definitions()["taskDefinitionArns"] == []
 
 
-@pytest.mark.parametrize("family", ["bad family!", "a/b", "", "x" * 256])
+def many(count: int) -> list[dict[str, Any]]:
+    return [container(name=f"c{number}", cpu=1, memory=6) for number in range(count)]
+
+
+def after(condition: str, **members: Any) -> list[dict[str, Any]]:
+    """A container that waits for another one, `first`."""
+    return [container(dependsOn=[{"containerName": "first", "condition": condition}]), container(**members)]
+
+
+ESSENTIAL = "A dependency container with SUCCESS or COMPLETE condition cannot be an essential container"
+
+
+@pytest.mark.parametrize(
+    ("containers", "members", "message"),
+    [
+        pytest.param(many(11), {}, "Too many containers.", id="containers-11"),
+        pytest.param(
+            [container(memory=2_049)],
+            {"memory": "2 GB"},
+            "The 'memory' setting for container 'main' is greater than for the task.",
+            id="memory-above-the-task's",
+        ),
+        pytest.param(
+            [container(memoryReservation=1_025)],
+            {"memory": "1024"},
+            "The 'memory' setting for container 'main' is greater than for the task.",
+            id="reservation-above-the-task's",
+        ),
+        pytest.param(
+            [container(cpu=512), container(name="side", cpu=513)],
+            {"cpu": "1 vCPU"},
+            "The sum of all container 'cpu' values cannot be greater than the value of the task 'cpu'.",
+            id="cpu-above-the-task's",
+        ),
+        pytest.param([container(cpu=0)], {"cpu": "127"}, "Invalid 'cpu' setting for task.", id="cpu-127"),
+        pytest.param([container()], {"memory": "1 GB\n2"}, "Invalid 'memory' setting for task.", id="memory"),
+        pytest.param(
+            [container(portMappings=[{"containerPort": 80}])],
+            {"networkMode": "none"},
+            "Port mappings are not supported when networkMode=none.",
+            id="ports-without-network",
+        ),
+        pytest.param(after("SUCCESS", name="first"), {}, ESSENTIAL, id="success-of-an-essential-one"),
+        pytest.param(after("COMPLETE", name="first", essential=True), {}, ESSENTIAL, id="end-of-an-essential-one"),
+        pytest.param(
+            after("START", name="second"),
+            {},
+            "Cannot depend on container + 'first' because it does not exist",
+            id="depends-on-none",
+        ),
+        pytest.param(
+            [container(memoryReservation=2_049)],
+            {},
+            "Invalid setting for container 'main'. 'memory' must be greater than or equal to 'memoryReservation'.",
+            id="reservation-above-memory",
+        ),
+        pytest.param(
+            [container(name="main\n")], {}, "Container.name contains invalid characters.", id="name-with-line-feed"
+        ),
+    ],
+)
+def test_a_refusal_has_the_text_of_ecs(
+    region: SimulatedRegion, containers: list[dict[str, Any]], members: dict[str, Any], message: str
+) -> None:
+    error = region.error("register_task_definition", family="f", containerDefinitions=containers, **members)
+
+    assert error == f"ClientException: {message}"
+
+
+@pytest.mark.parametrize(
+    ("containers", "members"),
+    [
+        pytest.param(many(10), {}, id="containers-10"),
+        pytest.param([container(memoryReservation=2_048)], {}, id="reservation-of-all-memory"),
+        pytest.param([container()], {"cpu": "1024", "memory": "2048"}, id="the-task's-size-is-the-container's"),
+        pytest.param([container(cpu=0)], {"cpu": "128"}, id="cpu-128"),
+        pytest.param([container()], {"networkMode": "none"}, id="no-network"),
+        pytest.param(after("SUCCESS", name="first", essential=False), {}, id="success-of-another"),
+        pytest.param(after("START", name="first"), {}, id="start-of-an-essential-one"),
+    ],
+)
+def test_what_is_just_allowed_is_registered(
+    region: SimulatedRegion, containers: list[dict[str, Any]], members: dict[str, Any]
+) -> None:
+    assert region.register("f", *containers, **members)["status"] == "ACTIVE"
+
+
+def test_a_definition_has_at_most_65536_bytes(region: SimulatedRegion) -> None:
+    request: dict[str, Any] = {"family": "f", "containerDefinitions": [container(command=[""])]}
+    rest = 65_536 - len(json.dumps(request, separators=(",", ":")))
+
+    request["containerDefinitions"][0]["command"] = ["é" * (rest // 2 + 1)]
+    error = region.error("register_task_definition", **request)
+    request["containerDefinitions"][0]["command"] = ["é" * (rest // 2)]
+
+    assert error == f"ClientException: Actual length: '{65_538 - rest % 2}'. Max allowed length is '65536' bytes."
+    assert region.ecs.register_task_definition(**request)["taskDefinition"]["revision"] == 1
+
+
+@pytest.mark.parametrize("family", ["bad family!", "a/b", "", "x" * 256, "f\n"])
 def test_a_family_has_letters_numbers_underscores_and_hyphens(region: SimulatedRegion, family: str) -> None:
-    assert (
-        region.error_code("register_task_definition", family=family, containerDefinitions=[container()])
-        == "ClientException"
-    )
+    error = region.error("register_task_definition", family=family, containerDefinitions=[container()])
+
+    assert error == "ClientException: Family contains invalid characters."
