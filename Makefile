@@ -76,7 +76,7 @@ check: lint ## The lint and the unit tests (about a minute)
 
 # core/ decides: its own tests take every branch of it, and a branch that none can take is deleted.
 # Only they are measured: it would double the time of the rest.
-test: setup build ## All tests, also those that deploy into the emulator (5 to 6 minutes on two processors)
+test: setup build ## All tests, also those that deploy into the emulator (four to five minutes on two processors)
 	@$(ENVIRONMENT)/pytest -q $(SIDE_BY_SIDE) tests/unit/core --cov
 	@$(ENVIRONMENT)/pytest -q $(SIDE_BY_SIDE) --ignore=tests/unit/core -m "not benchmark"
 
@@ -93,7 +93,7 @@ load: environment ## EVENTS=10000 at once against AWS's limits; LOAD="--warm" or
 
 # ── Errors are planted ───────────────────────────────────────────────────────────────────────────────────────────────
 .PHONY: mutate
-mutate: environment-mutate ## Plant errors in the core, count what the tests find; MODULES="fit launching" narrows
+mutate: environment-mutate ## Plant errors in the core, count what the tests find; MODULES="selection launches" narrows
 	@nice .venv-mutate/bin/python tests/mutation/mutate.py $(MODULES)
 
 # ── On this machine ──────────────────────────────────────────────────────────────────────────────────────────────────

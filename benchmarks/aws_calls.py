@@ -12,15 +12,14 @@ WRITES = frozenset({"TransactWriteItems", "PutItem", "UpdateItem", "DeleteItem"}
 
 def measure(session: Session) -> list[Table]:
     """Return the calls of all recorded steps."""
-    rows = [_row(step) for step in session.recording.steps]
     return [
         Table(
             "AWS calls by function and situation (cold: a warm function leaves out what it has kept)",
             ("function", "situation", "reads", "writes", "items", "all", "calls in their order"),
-            rows,
+            [_row(step) for step in session.recording.steps],
             (
                 "reads, writes: calls to the jobs table; items: what those writes write; all: calls to all services.",
-                "Goal of launch_attempt: RunTask, at most 2 reads and 3 writes, without what is kept as long as the "
+                "Goal of launch_attempt: RunTask, at most 3 reads and 3 writes, without what is kept as long as the "
                 "execution environment lives:",
                 "spot prices, the snapshot of offerings (GetItem), the webhook's secret. "
                 "DescribeTaskDefinition is submit_job's.",

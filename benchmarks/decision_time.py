@@ -11,22 +11,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from benchmarks.recording import DEFINITIONS
+from benchmarks.recording import example_definitions
 from benchmarks.session import Session
 from benchmarks.tables import Table, median, percentile
 from fakes.dependencies import make_dependencies
 from fakes.scripted_aws import ScriptedAws
-from fakes.sources import FakeSnapshots, FakeSpotPrices
+from fakes.sources import FakeSnapshots, FakeSpotPrices, ListLog
 from fakes.webhook import EVENTS, SECRET, make_request
 from relaunch.adapters.aws.dynamodb import job_items
 from relaunch.adapters.aws.ecs.revisions import EcsRevisions
 from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.adapters.aws.sqs.launch_queue import SqsLaunchQueue, parse_launch_request
-from relaunch.adapters.definition_file.parser import parse_definitions
 from relaunch.adapters.github.signature import SecretRing
 from relaunch.adapters.github.webhook_request import Request, receive
 from relaunch.adapters.messages.intake import parse_intake_message
-from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.adapters.offerings.capacity_providers import CapacityProviderOfferings
 from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
 from relaunch.bootstrap import SystemClock
@@ -175,19 +173,22 @@ def _make_dependencies(ecs: ScriptedAws, sqs: ScriptedAws) -> Dependencies:
         if (price := price_of(name, zone, Purchase.SPOT)) is not None
     }
     definitions = InMemoryDefinitions()
-    for definition in parse_definitions(DEFINITIONS.read_text(), DEFINITIONS.name, load_catalogue()):
+    for definition in example_definitions():
         definitions.save_definition(replace(definition, max_running_jobs=UNLIMITED))
-    limits = StackLimits(max_running_jobs=UNLIMITED)
-    deps = make_dependencies(jobs=EncodedJobs(), definitions=definitions, clock=SystemClock(), limits=limits)
-    return replace(
-        deps,
+    log = ListLog()
+    return make_dependencies(
+        jobs=EncodedJobs(),
+        definitions=definitions,
+        clock=SystemClock(),
+        limits=StackLimits(max_running_jobs=UNLIMITED),
+        log=log,
         tasks=EcsTarget(ecs.client, CLUSTER),
         revisions=EcsRevisions(ecs.client),
         offerings=CapacityProviderOfferings(
             parse_capacity_providers(capacity_providers()),
             FakeSpotPrices(prices),
-            CurrentSnapshot(FakeSnapshots(), "eu-central-1", deps.log),
-            deps.log,
+            CurrentSnapshot(FakeSnapshots(), "eu-central-1", log),
+            log,
         ),
         launches=SqsLaunchQueue(sqs.client, "https://sqs.eu-central-1.amazonaws.com/111122223333/attempts"),
     )

@@ -5,8 +5,11 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from statistics import median
 from typing import NamedTuple
+
+from relaunch_local.repository import REPOSITORY
 
 # The memory is read after the time is taken. VmHWM: the peak resident set size in KiB (proc(5)).
 TAIL = """
@@ -21,6 +24,11 @@ class Sample(NamedTuple):
     milliseconds: float
     processor_milliseconds: float
     peak_mib: float
+
+
+def medians(samples: Iterable[Sample]) -> Sample:
+    """Return the median of each measurement."""
+    return Sample(*map(median, zip(*samples, strict=True)))
 
 
 def interpreter() -> str:
@@ -54,6 +62,12 @@ def measure_children() -> float:
     """Return the seconds of processor time of ended child processes."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
+
+
+def own_environment() -> dict[str, str]:
+    """Return this environment with our packages on Python's path."""
+    path = os.pathsep.join(map(str, (REPOSITORY, REPOSITORY / "layers" / "relaunch")))
+    return {**os.environ, "PYTHONPATH": path}
 
 
 def aws_environment(url: str, ca_bundle: str, *python_path: str) -> dict[str, str]:

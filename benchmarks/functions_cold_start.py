@@ -5,14 +5,13 @@ which creates the same clients and calls nothing, and with a bare interpreter.
 """
 
 import sysconfig
-from pathlib import Path
 
 from benchmarks.built_functions import environment, handling
-from benchmarks.fresh_process import Sample, aws_environment
+from benchmarks.fresh_process import Sample, aws_environment, medians
 from benchmarks.fresh_process import measure as measure_process
 from benchmarks.recording import Recording, Step
 from benchmarks.session import Session, rotated
-from benchmarks.tables import Table, median
+from benchmarks.tables import Table
 
 FIRST_EVENTS = {
     "submit_job": "push",
@@ -34,28 +33,24 @@ def measure(session: Session) -> list[Table]:
     """Measure every function and its peer."""
     recording = session.recording
     steps = [recording.step(function, situation) for function, situation in FIRST_EVENTS.items()]
-    samples: dict[str, list[Sample]] = {}
-    for number, is_counted in enumerate(session.counted()):
-        for case, sample in _measure_round(recording, rotated(steps, number)).items():
-            samples.setdefault(case, []).extend([sample] if is_counted else [])
-    return [_table(steps, samples)]
+    return [_table(steps, session.collect(lambda number: _measure_round(recording, rotated(steps, number))))]
 
 
 def _measure_round(recording: Recording, steps: list[Step]) -> dict[str, Sample]:
     peer_environment = aws_environment(recording.server.url, str(recording.bundle), sysconfig.get_path("purelib"))
     measured = {BARE: measure_process("", peer_environment)}
     for step in steps:
-        measured[step.function] = measure_step(recording, step, recording.folder)
+        measured[step.function] = _measure_step(recording, step)
         peer = _peer(step)
         if peer not in measured:
             measured[peer] = measure_process(CLIENTS.format(services=step.services), peer_environment)
     return measured
 
 
-def measure_step(recording: Recording, step: Step, folder: Path) -> Sample:
+def _measure_step(recording: Recording, step: Step) -> Sample:
     """Measure a fresh process that handles the event of a step, with the recorded responses."""
     recording.server.replay(step.exchanges)
-    code = handling(step.function, step.event, folder)
+    code = handling(step.function, step.event, recording.folder)
     sample = measure_process(code, environment(step.function, recording.server.url, recording.bundle))
     recording.server.require_exact()
     return sample
@@ -66,24 +61,17 @@ def _peer(step: Step) -> str:
 
 
 def _table(steps: list[Step], samples: dict[str, list[Sample]]) -> Table:
-    bare = _median_ms(samples[BARE])
-    rows: list[tuple[str | float | None, ...]] = [(BARE, "", bare, *_rest(samples[BARE]), 1.0, None, None, None)]
+    measured = {case: medians(each) for case, each in samples.items()}
+    fastest = {case: min(each).milliseconds for case, each in samples.items()}
+    bare = measured[BARE]
+    rows: list[tuple[str | float | None, ...]] = [
+        (BARE, "", bare.milliseconds, fastest[BARE], *bare[1:], 1.0, None, None, None)
+    ]
     for step in steps:
-        ours, peer = samples[step.function], samples[_peer(step)]
-        ratios = (_median_ms(ours) / bare, _median_ms(ours) / _median_ms(peer))
-        memory = _median_mib(peer)
-        rows.append(
-            (
-                step.function,
-                step.situation,
-                _median_ms(ours),
-                *_rest(ours),
-                ratios[0],
-                _median_ms(peer),
-                ratios[1],
-                memory,
-            )
-        )
+        ours, peer = measured[step.function], measured[_peer(step)]
+        ratios = (ours.milliseconds / bare.milliseconds, peer.milliseconds, ours.milliseconds / peer.milliseconds)
+        ours_measured = (ours.milliseconds, fastest[step.function], *ours[1:])
+        rows.append((step.function, step.situation, *ours_measured, *ratios, peer.peak_mib))
     return Table(
         f"Fresh process to the first handled event, and its memory; medians of {len(samples[BARE])} interleaved rounds",
         ("function", "event", "ms", "fastest", "CPU ms", "peak MiB", "x bare", "boto3 ms", "x boto3", "boto3 MiB"),
@@ -93,19 +81,3 @@ def _table(steps: list[Step], samples: dict[str, list[Sample]]) -> Table:
             "Ours is the whole: imports, clients, TLS, every call about the event (see the calls), the answer.",
         ),
     )
-
-
-def _rest(samples: list[Sample]) -> tuple[float, float, float]:
-    return (
-        min(sample.milliseconds for sample in samples),
-        median(sample.processor_milliseconds for sample in samples),
-        _median_mib(samples),
-    )
-
-
-def _median_ms(samples: list[Sample]) -> float:
-    return median(sample.milliseconds for sample in samples)
-
-
-def _median_mib(samples: list[Sample]) -> float:
-    return median(sample.peak_mib for sample in samples)

@@ -8,18 +8,13 @@ import json
 import os
 import time
 from datetime import UTC, datetime
-from http.client import HTTPConnection
-from typing import Any
 from unittest.mock import patch
-from urllib.parse import urlsplit
 
 from benchmarks.errors import NotMeasurableError
-from benchmarks.recording import DEFINITIONS
+from benchmarks.recording import example_definitions
 from benchmarks.session import Session
 from benchmarks.tables import Table
-from fakes.webhook import load_event, make_request
-from relaunch.adapters.definition_file.parser import parse_definitions
-from relaunch.adapters.offerings.bundled import load_catalogue
+from fakes.webhook import load_event, make_request, post
 from relaunch.bootstrap import make_dependencies
 from relaunch.core.jobs.job import Job, JobState
 from relaunch.ports import Dependencies
@@ -60,16 +55,19 @@ def measure(_session: Session) -> list[Table]:
 
 
 def _carry_push(local: LocalWorld, world: Dependencies) -> list[tuple[str, float]]:
-    for definition in parse_definitions(DEFINITIONS.read_text(), DEFINITIONS.name, load_catalogue()):
+    for definition in example_definitions():
         world.definitions.save_definition(definition)
+    push = make_request(json.dumps(load_event("github.push")).encode(), secret=local.deployment.webhook_secret)
     sent_at = datetime.now(UTC)
-    status = _send_push(local)
+    status = post(local.deployment.webhook_url, push)
     answered_at = datetime.now(UTC)
     if status != 202:
         raise NotMeasurableError(f"the webhook answered {status}")
     job = _wait_until_running(world)
     run_task = next(each for each in local.simulator.requests if each.action == "RunTask")
-    running_at = next(entry.at for entry in _timeline(world, job.job_id) if entry.state is JobState.RUNNING)
+    history = world.jobs.load_history(job.job_id)
+    timeline = history.timeline if history else ()
+    running_at = next(entry.at for entry in timeline if entry.state is JobState.RUNNING)
     moments: list[tuple[str, datetime | None]] = [
         ("answered 202", answered_at),
         ("job accepted", job.accepted_at),
@@ -78,16 +76,6 @@ def _carry_push(local: LocalWorld, world: Dependencies) -> list[tuple[str, float
         ("job is RUNNING, says the jobs table", running_at),
     ]
     return [(what, (at - sent_at).total_seconds()) for what, at in moments if at is not None]
-
-
-def _send_push(local: LocalWorld) -> int:
-    request = make_request(json.dumps(load_event("github.push")).encode(), secret=local.deployment.webhook_secret)
-    address = urlsplit(local.deployment.webhook_url)
-    connection = HTTPConnection(address.hostname or "", address.port, timeout=TIMEOUT_SECONDS)
-    connection.request("POST", address.path, request["body"].encode(), request["headers"])
-    status = connection.getresponse().status
-    connection.close()
-    return status
 
 
 def _wait_until_running(world: Dependencies) -> Job:
@@ -99,8 +87,3 @@ def _wait_until_running(world: Dependencies) -> Job:
             return job
         time.sleep(LOOK_SECONDS)
     raise NotMeasurableError(f"no job was RUNNING within {TIMEOUT_SECONDS:.0f} s of the push")
-
-
-def _timeline(world: Dependencies, job_id: str) -> Any:
-    history = world.jobs.load_history(job_id)
-    return history.timeline if history else ()

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.errors import NotMeasurableError
+from benchmarks.fresh_process import own_environment
 from benchmarks.offering_tables import all_offerings
 from benchmarks.session import Session, rotated
 from benchmarks.tables import Table, median
@@ -27,19 +28,6 @@ INTERPRETER = REPOSITORY / ".venv-peers" / "bin" / "python"
 # SkyPilot takes more than two seconds to start.
 MAX_ROUNDS = 7
 MODEL = "A10G"
-COLUMNS = (
-    "InstanceType",
-    "AcceleratorName",
-    "AcceleratorCount",
-    "vCPUs",
-    "MemoryGiB",
-    "GpuInfo",
-    "Price",
-    "SpotPrice",
-    "Region",
-    "AvailabilityZone",
-)
-
 WHERE = "from sky.catalog import common\nprint(common.get_catalog_path('aws/vms.csv'))"
 TIMER = """
 import json, statistics, time
@@ -116,10 +104,9 @@ def measure(session: Session) -> list[Table]:
         environment = peer_environment(home)
         path = Path(run(Peer("SkyPilot", str(INTERPRETER), WHERE, environment)).strip())
         write_catalogue(path, offerings)
-        ours = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (REPOSITORY, REPOSITORY / "layers" / "relaunch")))}
         peers = (
             Peer("SkyPilot", str(INTERPRETER), SKYPILOT, environment),
-            Peer("Relaunch", sys.executable, OURS, ours),
+            Peer("Relaunch", sys.executable, OURS, own_environment()),
         )
         answers = ask_in_turn(peers, min(session.rounds, MAX_ROUNDS))
     return [_table(offerings, answers)]
@@ -166,28 +153,29 @@ def write_catalogue(path: Path, offerings: tuple[Offering, ...]) -> None:
     prices: dict[tuple[str, str], dict[PurchaseOption, Offering]] = {}
     for offering in offerings:
         prices.setdefault((offering.instance_type.name, offering.zone or ""), {})[offering.purchase] = offering
+    rows = [_row(zone, both) for (_, zone), both in prices.items()]
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(COLUMNS)
-        writer.writerows(_row(zone, both) for (_, zone), both in prices.items())
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
 
 
-def _row(zone: str, both: dict[PurchaseOption, Offering]) -> tuple[object, ...]:
+def _row(zone: str, both: dict[PurchaseOption, Offering]) -> dict[str, object]:
     machine = both[PurchaseOption.SPOT].instance_type
     count = machine.accelerator_count * (machine.gpu_partition_size if machine.is_fractional else 1)
-    return (
-        machine.name,
-        machine.accelerator_model,
-        float(count),
-        float(machine.vcpus),
-        machine.memory_mib / 1024,
-        "",
-        both[PurchaseOption.ON_DEMAND].price_usd_per_hour,
-        both[PurchaseOption.SPOT].price_usd_per_hour,
-        zone[:-1],
-        zone,
-    )
+    return {
+        "InstanceType": machine.name,
+        "AcceleratorName": machine.accelerator_model,
+        "AcceleratorCount": float(count),
+        "vCPUs": float(machine.vcpus),
+        "MemoryGiB": machine.memory_mib / 1024,
+        "GpuInfo": "",
+        "Price": both[PurchaseOption.ON_DEMAND].price_usd_per_hour,
+        "SpotPrice": both[PurchaseOption.SPOT].price_usd_per_hour,
+        "Region": zone[:-1],
+        "AvailabilityZone": zone,
+    }
 
 
 def _table(offerings: tuple[Offering, ...], answers: dict[str, list[dict[str, Any]]]) -> Table:

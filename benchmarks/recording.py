@@ -6,7 +6,7 @@ AWS is moto and the ECS simulator behind the replay server, which records the ca
 import json
 import logging
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -27,6 +27,7 @@ from fakes.aws import create_jobs_table
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.adapters.definition_file.parser import parse_definitions
 from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.lifecycle.decision import Decision
 from relaunch_local.ecs import Clock, EcsServer, EcsSimulator, Script, ScriptedProcesses
 from relaunch_local.repository import REPOSITORY
@@ -34,9 +35,14 @@ from relaunch_local.stack.account import CHECKPOINTS, push_image
 from relaunch_local.stack.emulator import REGION, Emulator
 from relaunch_local.stack.training_cluster import Training, provision_cluster, simulator_settings
 
-DEFINITIONS = REPOSITORY / "examples" / "relaunch.yaml"
 # The simulator's delays become milliseconds, so that its clock stays close to real time.
 SPEED = 1000.0
+
+
+def example_definitions() -> list[JobDefinition]:
+    """Return the job definitions of examples/."""
+    file = REPOSITORY / "examples" / "relaunch.yaml"
+    return parse_definitions(file.read_text(), file.name, load_catalogue())
 
 
 @dataclass(frozen=True)
@@ -119,6 +125,7 @@ class _Recorder:
         self._server = server
         self._bundle = bundle
         self._folder = folder
+        self._clients: dict[str, Any] = {}
 
     def record(self) -> None:
         """Record all steps; most messages are delivered twice, as SQS may do."""
@@ -167,7 +174,7 @@ class _Recorder:
         self._client("secretsmanager").create_secret(Name=SECRET, SecretString=webhook.SECRET)
         self._client("s3").create_bucket(Bucket=CHECKPOINTS, CreateBucketConfiguration={"LocationConstraint": REGION})
         push_image(Emulator(self.upstreams["*"]))
-        for definition in parse_definitions(DEFINITIONS.read_text(), DEFINITIONS.name, load_catalogue()):
+        for definition in example_definitions():
             self._stores.definitions.save_definition(definition)
 
     def _invoke_twice(self, function: str, situation: str, event: object) -> None:
@@ -191,16 +198,17 @@ class _Recorder:
     def _receive(self, queue: str) -> str:
         sqs = self._client("sqs")
         url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
-        messages = sqs.receive_message(QueueUrl=url, WaitTimeSeconds=2).get("Messages", [])
+        messages = sqs.receive_message(QueueUrl=url, WaitTimeSeconds=2, MaxNumberOfMessages=10).get("Messages", [])
         if not messages:
             last = self.steps[-1]
             calls = ", ".join(f"{exchange.operation} {exchange.status}" for exchange in last.exchanges)
             raise NotMeasurableError(
                 f"{last.function} ({last.situation}) left nothing in the queue {queue}; it called {calls}"
             )
-        message = messages[0]
-        sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
-        return str(message["Body"])
+        # An event that was delivered again may have sent the message again.
+        for message in messages:
+            sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+        return str(messages[0]["Body"])
 
     def _save_checkpoint(self, job_id: str) -> None:
         prefix = f"demo/{job_id}/attempt-1/step-0000120"
@@ -217,17 +225,11 @@ class _Recorder:
     def _stores(self) -> DynamoDbStores:
         return DynamoDbStores(self._client("dynamodb"), TABLE)
 
-    @cached_property
-    def _client(self) -> Callable[[str], Any]:
-        session = boto3.Session("testing", "testing", region_name=REGION)
-        clients: dict[str, Any] = {}
-
-        def client(service: str) -> Any:
-            if service not in clients:
-                clients[service] = session.client(service, endpoint_url=self.upstreams["*"])  # type: ignore[call-overload]  # the service's name is not a literal here
-            return clients[service]
-
-        return client
+    def _client(self, service: str) -> Any:
+        if service not in self._clients:
+            session: Any = boto3.Session("testing", "testing", region_name=REGION)
+            self._clients[service] = session.client(service, endpoint_url=self.upstreams["*"])
+        return self._clients[service]
 
 
 def _batch(body: str) -> object:

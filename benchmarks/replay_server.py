@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from benchmarks.certificates import server_context
 from benchmarks.errors import NotMeasurableError
+from fakes.loopback import LoopbackHandler, serve_on_loopback
 
 _SCOPE = re.compile(r"Credential=[^/]+/[0-9]{8}/[^/]+/([^/]+)/aws4_request")
 _NOT_FORWARDED = frozenset({"connection", "transfer-encoding", "content-length", "date", "server", "keep-alive"})
@@ -140,47 +140,15 @@ def serve_replay(certificate: Path) -> Iterator[ReplayServer]:
     """Run a replay server on an ephemeral port of loopback."""
     replay = ReplayServer()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        # Send headers and body in one segment; otherwise delayed acknowledgements cost 40 ms per call.
-        wbufsize = -1
-        disable_nagle_algorithm = True
-
-        def do_POST(self) -> None:
+    class Handler(LoopbackHandler):
+        def do_POST(self) -> None:  # noqa: N802 - as http.server calls it
             """Handle a call."""
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            exchange = replay.answer(Request(self.command, self.path, dict(self.headers.items()), body))
-            self.send_response(exchange.status)
-            for name, value in exchange.headers:
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(exchange.body)))
-            self.end_headers()
-            self.wfile.write(exchange.body)
+            request = Request(self.command, self.path, dict(self.headers.items()), self.read_body())
+            exchange = replay.answer(request)
+            self.respond(exchange.status, exchange.body, exchange.headers)
 
-        def do_GET(self) -> None:
-            """Handle a call without a body."""
-            self.do_POST()
+        # A call without a body.
+        do_GET = do_POST  # noqa: N815
 
-        def log_message(self, *_: object) -> None:
-            """Log nothing."""
-
-    server = _Server(("127.0.0.1", 0), Handler)
-    server.socket = server_context(certificate).wrap_socket(
-        server.socket, server_side=True, do_handshake_on_connect=False
-    )
-    replay.url = f"https://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    try:
+    with serve_on_loopback(Handler, server_context(certificate)) as replay.url:
         yield replay
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, *_: object) -> None:
-        """Log nothing: measured processes end without closing their connections."""

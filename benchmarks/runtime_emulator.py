@@ -15,7 +15,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 
@@ -45,8 +45,8 @@ class Sample:
     first_ms: float
     second_ms: float
     peak_mib: float
-    first_calls: int = 0
-    second_calls: int = 0
+    first_calls: int
+    second_calls: int
 
 
 def measure(session: Session) -> list[Table]:
@@ -55,13 +55,12 @@ def measure(session: Session) -> list[Table]:
     program = _copy_emulator(recording.folder)
     steps = [recording.step("github_webhook", "signed push")]
     steps += [recording.step(function, situation) for function, situation in FIRST_EVENTS.items()]
-    samples: dict[str, list[Sample]] = {}
-    for is_counted in session.counted():
-        measured = {BARE: _measure_bare(program, recording)}
-        measured |= {step.function: _measure_step(program, recording, step) for step in steps}
-        for case, sample in measured.items():
-            samples.setdefault(case, []).extend([sample] if is_counted else [])
-    return [_table(samples)]
+
+    def measure_round(_number: int) -> dict[str, Sample]:
+        bare = {BARE: _measure_bare(program, recording)}
+        return bare | {step.function: _measure_step(program, recording, step) for step in steps}
+
+    return [_table(session.collect(measure_round))]
 
 
 def _copy_emulator(folder: Path) -> Path:
@@ -84,7 +83,7 @@ def _measure_bare(program: Path, recording: Recording) -> Sample:
     (task / "bare" / "handler.py").write_text(BARE_HANDLER)
     variables = environment("github_webhook", recording.server.url, recording.bundle) | {"PYTHONPATH": str(task)}
     with _running(program, "bare", variables, recording.folder) as emulator:
-        return emulator.sample({}, {})
+        return emulator.sample(emulator.invoke({}), emulator.invoke({}))
 
 
 def _measure_step(program: Path, recording: Recording, step: Step) -> Sample:
@@ -96,9 +95,7 @@ def _measure_step(program: Path, recording: Recording, step: Step) -> Sample:
         recording.server.replay(step.exchanges)
         second = emulator.invoke(step.event)
         calls = len(step.exchanges)
-        return replace(
-            emulator.sample_of(first, second), first_calls=calls, second_calls=calls - recording.server.omitted
-        )
+        return emulator.sample(first, second, calls, calls - recording.server.omitted)
 
 
 class _Emulator:
@@ -109,16 +106,12 @@ class _Emulator:
         self._port = port
         self._log = log
 
-    def sample(self, first: object, second: object) -> Sample:
-        """Invoke the function with two events."""
-        return self.sample_of(self.invoke(first), self.invoke(second))
-
-    def sample_of(self, first_ms: float, second_ms: float) -> Sample:
+    def sample(self, first_ms: float, second_ms: float, first_calls: int = 0, second_calls: int = 0) -> Sample:
         """Return the measurements of two invocations."""
         report = INIT_REPORT.search(self._log.read_text())
         if report is None:
             raise NotMeasurableError(f"the emulator gave no INIT REPORT: {self._log.read_text()[-2000:]}")
-        return Sample(float(report[1]), first_ms, second_ms, self._peak_mib())
+        return Sample(float(report[1]), first_ms, second_ms, self._peak_mib(), first_calls, second_calls)
 
     def invoke(self, event: object) -> float:
         """Invoke the function; return the milliseconds to its response.

@@ -3,7 +3,6 @@
 Loading is measured in fresh processes and compared with one that imports only the same standard library modules.
 """
 
-import os
 import subprocess
 import sys
 import time
@@ -11,6 +10,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
+from benchmarks.fresh_process import own_environment
 from benchmarks.offering_tables import all_offerings
 from benchmarks.session import Session
 from benchmarks.tables import Table, median
@@ -20,7 +20,6 @@ from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.core.selection.offering_table import OfferingTable
 from relaunch.core.selection.rows import explain_rows
 from relaunch.core.selection.selection import Selection, select
-from relaunch_local.repository import REPOSITORY
 
 BARE = "import json, dataclasses, pathlib, datetime, functools, types, collections.abc, enum"
 LOAD = f"{BARE}\nfrom relaunch.adapters.offerings.bundled import load_catalogue\nload_catalogue()"
@@ -116,10 +115,5 @@ def median_ms(work: Callable[[], object], repeat: int) -> float:
 
 def fresh_process(code: str) -> str:
     """Run code in a fresh interpreter with our packages on its path; return its output."""
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(map(str, (REPOSITORY, REPOSITORY / "layers" / "relaunch"))),
-    }
-    return subprocess.run(
-        [sys.executable, "-S", "-c", code], env=environment, check=True, capture_output=True, text=True
-    ).stdout
+    command = [sys.executable, "-S", "-c", code]
+    return subprocess.run(command, env=own_environment(), check=True, capture_output=True, text=True).stdout

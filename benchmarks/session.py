@@ -1,7 +1,7 @@
 """What the benchmarks of a run share: the number of rounds, and the recording."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from typing import TypeVar
@@ -31,18 +31,19 @@ class Session:
         self.rounds = rounds
         self._resources = resources
 
-    def counted(self) -> Iterator[bool]:
-        """Yield for each round whether it counts: the first of several only warms the page cache.
+    def collect(self, measure_round: Callable[[int], Mapping[str, T]]) -> dict[str, list[T]]:
+        """Measure rounds, given their number; return the samples of each case. The first of several does not count.
 
-        On a busy machine there are fewer rounds than requested, to limit the time.
+        It only warms the page cache. On a busy machine there are fewer rounds than requested, to limit the time.
         """
         started = time.monotonic()
-        if self.rounds > 1:
-            yield False
+        samples: dict[str, list[T]] = {case: [] for case in measure_round(0)} if self.rounds > 1 else {}
         for number in range(self.rounds):
             if number and time.monotonic() - started > TIMEOUT_SECONDS:
-                return
-            yield True
+                break
+            for case, sample in measure_round(number + (self.rounds > 1)).items():
+                samples.setdefault(case, []).append(sample)
+        return samples
 
     @property
     def pushes(self) -> int:

@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 Cell = str | float | int | None
 
@@ -15,13 +15,16 @@ class Table:
     title: str
     columns: tuple[str, ...]
     rows: Sequence[tuple[Cell, ...]]
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     def render(self) -> str:
         """Return the table as text, with numbers aligned to the right."""
         shown = [self.columns, *(tuple(_show(cell) for cell in row) for row in self.rows)]
         widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-        is_number = [_is_numeric(column) for column in zip(*self.rows, strict=True)] or [False] * len(widths)
+        is_number = [
+            all(cell is None or isinstance(cell, int | float) for cell in column)
+            for column in zip(*self.rows, strict=True)
+        ] or [False] * len(widths)
         lines = [
             "  ".join(
                 cell.rjust(width) if right else cell.ljust(width)
@@ -41,10 +44,6 @@ def percentile(values: Iterable[float], percent: float) -> float:
 def median(values: Iterable[float]) -> float:
     """Return the median."""
     return statistics.median(values)
-
-
-def _is_numeric(column: Iterable[Cell]) -> bool:
-    return all(cell is None or isinstance(cell, int | float) for cell in column)
 
 
 def _show(cell: Cell) -> str:

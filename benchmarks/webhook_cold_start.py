@@ -1,30 +1,24 @@
 """The time of github_webhook from a fresh process to the response to its first signed event.
 
-The secret is fetched and the message queued over TLS, from a server on loopback in another process. Compared with the
-same function written with boto3, and a bare interpreter that imports json, hmac, hashlib and http.client and creates a
-TLS context. Cases are interleaved, so that a busy machine slows all of them. Code is compiled as by `make build`, and
-the CA bundle has botocore's certificates.
+The secret is fetched and the message queued over TLS, from a server on loopback. Compared with the same function
+written with boto3, and a bare interpreter that imports json, hmac, hashlib and http.client and creates a TLS context.
+Cases are interleaved, so that a busy machine slows all of them. Code is compiled as by `make build`, and the CA bundle
+has botocore's certificates.
 """
 
 import compileall
-import hashlib
-import http.server
-import json
 import py_compile
 import shutil
-import subprocess
-import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.certificates import server_context, write_certificate
-from benchmarks.fresh_process import Sample, aws_environment
+from benchmarks.fresh_process import Sample, aws_environment, medians
 from benchmarks.fresh_process import measure as measure_process
 from benchmarks.session import Session, rotated
-from benchmarks.tables import Table, median
+from benchmarks.tables import Table
+from fakes.aws_endpoint import serve_aws
 from fakes.webhook import EVENTS, SECRET
 from relaunch_local.repository import REPOSITORY
 
@@ -70,39 +64,6 @@ def handle(event, _context):
 '''
 
 
-class AwsHandler(http.server.BaseHTTPRequestHandler):
-    """Handles GetSecretValue and SendMessage."""
-
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # otherwise each response waits 40 ms for the client's acknowledgement
-
-    def do_POST(self) -> None:
-        """Handle a call."""
-        parameters = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.headers["X-Amz-Target"] == "AmazonSQS.SendMessage":
-            digest = hashlib.md5(parameters["MessageBody"].encode(), usedforsecurity=False).hexdigest()
-            answer = {"MessageId": "0f6c2a30", "MD5OfMessageBody": digest}
-        else:
-            answer = {"ARN": "arn", "Name": "hook", "SecretString": SECRET}
-        content = json.dumps(answer).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_: object) -> None:
-        """Log nothing."""
-
-
-def serve(certificate: Path) -> None:
-    """Serve on an ephemeral port of loopback, and print the port."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), AwsHandler)
-    context = server_context(certificate)
-    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-    print(server.server_address[1], flush=True)
-    server.serve_forever()
-
-
 def build(folder: Path) -> Path:
     """Copy and compile the code as `make build` does; return the folder to import from."""
     target = folder / "task"
@@ -114,21 +75,8 @@ def build(folder: Path) -> Path:
     return target
 
 
-@contextmanager
-def run_server(certificate: Path) -> Iterator[int]:
-    """Run the server in another process; yield its port."""
-    command = [sys.executable, "-m", "benchmarks.webhook_cold_start", str(certificate)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY) as server:
-        try:
-            assert server.stdout is not None  # noqa: S101 - for the type checker: it is a pipe
-            yield int(server.stdout.readline())
-        finally:
-            server.terminate()
-
-
-def make_environment(task: Path, bundle: Path, port: int) -> dict[str, str]:
+def make_environment(task: Path, bundle: Path, url: str) -> dict[str, str]:
     """Return the environment of the function."""
-    url = f"https://127.0.0.1:{port}"
     return {
         **aws_environment(url, str(bundle), str(task), sysconfig.get_path("purelib")),
         "RELAUNCH_INTAKE_QUEUE_URL": f"{url}/111122223333/intake",
@@ -143,39 +91,30 @@ def run_rounds(session: Session) -> dict[str, list[Sample]]:
         OURS: HANDLE.format(sample=str(SAMPLE), module="github_webhook.handler"),
         PEER: HANDLE.format(sample=str(SAMPLE), module="webhook_with_boto3"),
     }
-    samples: dict[str, list[Sample]] = {name: [] for name in cases}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         certificate, bundle = write_certificate(folder)
         task = build(folder)
-        with run_server(certificate) as port:
-            environment = make_environment(task, bundle, port)
-            for number, is_counted in enumerate(session.counted()):
-                for case, code in rotated([*cases.items()], number):
-                    sample = measure_process(code, environment)
-                    if is_counted:
-                        samples[case].append(sample)
-    return samples
+        with serve_aws(server_context(certificate)) as aws:
+            aws.secrets = {"AWSCURRENT": SECRET}
+            environment = make_environment(task, bundle, aws.url)
+            return session.collect(
+                lambda number: {
+                    case: measure_process(code, environment) for case, code in rotated([*cases.items()], number)
+                }
+            )
 
 
 def measure(session: Session) -> list[Table]:
     """Measure all three cases."""
     samples = run_rounds(session)
-    medians = {case: median(sample.milliseconds for sample in measured) for case, measured in samples.items()}
+    measured = {case: medians(each) for case, each in samples.items()}
+    bare, peer = measured[BARE_CASE].milliseconds, measured[PEER].milliseconds
     rows = [
-        (
-            case,
-            medians[case],
-            min(sample.milliseconds for sample in measured),
-            max(sample.milliseconds for sample in measured),
-            medians[case] / medians[BARE_CASE],
-            medians[case] / medians[PEER],
-            median(sample.processor_milliseconds for sample in measured),
-            median(sample.peak_mib for sample in measured),
-        )
-        for case, measured in samples.items()
+        (case, ms, min(samples[case])[0], max(samples[case])[0], ms / bare, ms / peer, processor_ms, peak_mib)
+        for case, (ms, processor_ms, peak_mib) in measured.items()
     ]
-    reached = "reached" if medians[OURS] <= GOAL_MS else "missed"
+    reached = "reached" if measured[OURS].milliseconds <= GOAL_MS else "missed"
     return [
         Table(
             f"Fresh process to the first signed event's answer; medians of {len(samples[OURS])} interleaved rounds",
@@ -184,7 +123,3 @@ def measure(session: Session) -> list[Table]:
             (f"Goal: {GOAL_MS} ms; {reached}. The bare interpreter imports what is needed and makes a TLS context.",),
         )
     ]
-
-
-if __name__ == "__main__":
-    serve(Path(sys.argv[1]))

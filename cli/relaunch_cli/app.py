@@ -39,7 +39,7 @@ app.add_typer(_dead_letters, name="dead-letters")
 
 def _show_version(is_wanted: bool) -> None:
     if is_wanted:
-        from importlib.metadata import version  # noqa: PLC0415 - reads the installed package, which others do not need
+        from importlib.metadata import version
 
         typer.echo(f"relaunch {version('relaunch')}")
         raise typer.Exit

@@ -1,7 +1,5 @@
 """Reading definition files: whatever can be checked without AWS is checked before AWS is called."""
 
-# ruff: noqa: PLC0415 - each command imports what it needs, so that `relaunch --help` needs none of it
-
 from pathlib import Path
 from typing import TYPE_CHECKING
 

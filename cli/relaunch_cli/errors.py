@@ -1,12 +1,9 @@
 """Errors of the command: a message, a hint and an exit code, without a traceback where the user can fix the cause."""
 
-# ruff: noqa: PLC0415 - botocore and our core are imported where they are needed, so that `relaunch --help` is fast
-
 import functools
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -37,21 +34,13 @@ class CommandError(Exception):
 
     def __init__(self, message: str, hint: str = "", exit_code: int = exit_codes.USAGE) -> None:
         super().__init__(message)
+        self.message = message
         self.hint = hint
         self.exit_code = exit_code
 
 
 class NotConnectedError(CommandError):
     """There is no stack to connect to: no region, no credentials, or no such stack."""
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """An error as it is printed."""
-
-    message: str
-    hint: str
-    exit_code: int
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -62,10 +51,10 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"did you mean {' or '.join(near)}?" if near else ""
 
 
-def explain_error(error: BaseException) -> Failure | None:
-    """Return how an error is printed; None for a bug, which keeps its traceback."""
+def explain_error(error: BaseException) -> CommandError | None:
+    """Return an error as it is printed; None for a bug, which keeps its traceback."""
     if isinstance(error, CommandError):
-        return Failure(str(error), error.hint, error.exit_code)
+        return error
     for cause in _causes(error):
         # An error of botocore can only exist once botocore is imported; importing it takes longer than most commands.
         if type(cause).__module__.startswith("botocore."):
@@ -81,7 +70,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         current = current.__cause__
 
 
-def _explain_botocore_error(error: BaseException) -> Failure:
+def _explain_botocore_error(error: BaseException) -> CommandError:
     from botocore import exceptions
 
     if isinstance(error, exceptions.ClientError):
@@ -97,46 +86,48 @@ def _explain_botocore_error(error: BaseException) -> Failure:
         exceptions.ProfileNotFound,
     )
     if isinstance(error, no_credentials):
-        return Failure(f"no AWS credentials: {text}", CREDENTIALS_HINT, exit_codes.REFUSED)
+        return CommandError(f"no AWS credentials: {text}", CREDENTIALS_HINT, exit_codes.REFUSED)
     if isinstance(error, exceptions.NoRegionError | exceptions.InvalidRegionError):
-        return Failure(f"no AWS region: {text}", REGION_HINT, exit_codes.REFUSED)
+        return CommandError(f"no AWS region: {text}", REGION_HINT, exit_codes.REFUSED)
     if isinstance(error, exceptions.ConnectionError | exceptions.HTTPClientError):
         endpoints = {key: value for key, value in os.environ.items() if key.startswith("AWS_ENDPOINT_URL")}
         shown = "".join(f"; {key} is {value}" for key, value in sorted(endpoints.items()))
         hint = f"check the network, the region and AWS_ENDPOINT_URL{shown}"
-        return Failure(f"AWS cannot be reached: {text}", hint, exit_codes.REFUSED)
-    return Failure(f"the call to AWS failed: {text}", "", exit_codes.REFUSED)
+        return CommandError(f"AWS cannot be reached: {text}", hint, exit_codes.REFUSED)
+    return CommandError(f"the call to AWS failed: {text}", "", exit_codes.REFUSED)
 
 
-def _explain_client_error(error: "ClientError") -> Failure:
+def _explain_client_error(error: "ClientError") -> CommandError:
     from relaunch.adapters.aws.errors import error_code, is_throttled
 
     code, call = error_code(error), error.operation_name
     text = error.response.get("Error", {}).get("Message", "") or code
     if code in _BAD_CREDENTIALS:
-        return Failure(f"AWS does not accept the credentials ({code}): {text}", CREDENTIALS_HINT, exit_codes.REFUSED)
+        return CommandError(
+            f"AWS does not accept the credentials ({code}): {text}", CREDENTIALS_HINT, exit_codes.REFUSED
+        )
     if code in _DENIED:
         hint = f"ask for permission to call {call}; docs/command.md lists what each command calls"
-        return Failure(f"AWS denies {call}: {text}", hint, exit_codes.REFUSED)
+        return CommandError(f"AWS denies {call}: {text}", hint, exit_codes.REFUSED)
     if is_throttled(error):
-        return Failure(f"AWS throttles {call}: {text}", "try again in a minute", exit_codes.UNAVAILABLE)
+        return CommandError(f"AWS throttles {call}: {text}", "try again in a minute", exit_codes.UNAVAILABLE)
     if code == "ResourceNotFoundException":
-        return Failure(f"{call}: {text}", "check the stack, the region and the account", exit_codes.NOT_FOUND)
-    return Failure(f"AWS refuses {call} ({code}): {text}", "", exit_codes.REFUSED)
+        return CommandError(f"{call}: {text}", "check the stack, the region and the account", exit_codes.NOT_FOUND)
+    return CommandError(f"AWS refuses {call} ({code}): {text}", "", exit_codes.REFUSED)
 
 
-def _explain_port_error(error: BaseException) -> Failure | None:
+def _explain_port_error(error: BaseException) -> CommandError | None:
     ports = sys.modules.get("relaunch.ports")
     if ports is None:
         return None
     if isinstance(error, ports.NoActiveRevisionError):
-        return Failure(str(error), "register one: aws ecs register-task-definition", exit_codes.NOT_FOUND)
+        return CommandError(str(error), "register one: aws ecs register-task-definition", exit_codes.NOT_FOUND)
     if isinstance(error, ports.StaleWriteError):
-        return Failure(str(error), "the job was changed at the same time: try again", exit_codes.UNAVAILABLE)
+        return CommandError(str(error), "the job was changed at the same time: try again", exit_codes.UNAVAILABLE)
     if isinstance(error, ports.TransientError):
-        return Failure(str(error), "this is temporary: try again", exit_codes.UNAVAILABLE)
+        return CommandError(str(error), "this is temporary: try again", exit_codes.UNAVAILABLE)
     if isinstance(error, ports.PermanentError):
-        return Failure(str(error), "", exit_codes.REFUSED)
+        return CommandError(str(error), "", exit_codes.REFUSED)
     return None
 
 

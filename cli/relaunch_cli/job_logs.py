@@ -52,11 +52,9 @@ class LogSource(Protocol):
         Raises:
             CommandError: it does not log to CloudWatch Logs, or its streams have no prefix.
         """
-        ...
 
     def read(self, destination: LogDestination, stream: str, token: str | None) -> tuple[list[LogEvent], str | None]:
         """Return the next events of a stream and the token to continue from; nothing while there is no stream."""
-        ...
 
 
 class JobLogs:

@@ -1,7 +1,5 @@
 """Finding what a command names: its stack, a job, a definition, an instance type; errors name the nearest one."""
 
-# ruff: noqa: PLC0415 - boto3 and our core are imported where they are needed, so that `relaunch --help` is fast
-
 from typing import TYPE_CHECKING, NoReturn
 
 import typer

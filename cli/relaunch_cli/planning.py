@@ -3,7 +3,6 @@
 Whatever can be checked without AWS is checked before AWS is called.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -80,7 +79,7 @@ class Planner:
         return (SnapshotPart.QUOTAS,)
 
     def _bundled_offerings(self) -> AvailableOfferings:
-        limits = SelectionLimits(max_price_usd_per_hour=math.inf)
+        limits = SelectionLimits(max_price_usd_per_hour=None)
         return AvailableOfferings(self.at, self.offerings.offerings(self.at), {}, limits)
 
 

@@ -20,20 +20,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m relaunch_local", description=__doc__)
     commands = parser.add_subparsers(required=True)
     up = commands.add_parser("up", help="run the local world until Ctrl-C")
-    up.add_argument(
-        "--speed",
-        type=float,
-        default=40.0,
-        help="divides the simulated delays (%(default)g)",
-    )
+    up.add_argument("--speed", type=float, default=40.0, help="divides the simulated delays (%(default)g)")
     up.add_argument("--duplicated", type=float, default=0.0, metavar="SHARE", help="of events delivered twice")
-    up.add_argument(
-        "--reordered",
-        type=float,
-        default=0.0,
-        metavar="SHARE",
-        help="of events delivered out of order",
-    )
+    up.add_argument("--reordered", type=float, default=0.0, metavar="SHARE", help="of events delivered out of order")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.WARNING)
     signal.signal(signal.SIGTERM, raise_keyboard_interrupt)

@@ -43,11 +43,38 @@ class Template:
     def rules(self) -> dict[str, dict[str, Any]]:
         return self.of_type("Events::Rule")
 
+    @property
+    def asynchronous_calls(self) -> dict[str, dict[str, Any]]:
+        """The settings of asynchronous calls by function."""
+        return {referred(each["FunctionName"]): each for each in self.of_type("Lambda::EventInvokeConfig").values()}
+
+    @property
+    def targets(self) -> list[tuple[str, dict[str, Any]]]:
+        """The targets of all rules, each with the name of its rule; those of schedules are functions."""
+        return [(name, target) for name, rule in self.rules.items() for target in rule["Targets"]]
+
     def statements_of(self, function: str) -> list[dict[str, Any]]:
         """The statements of the function's role; those behind a condition too."""
         role = self.of_type("IAM::Role")[referred(self.functions[function]["Role"])]
         listed = [each for policy in role["Policies"] for each in policy["PolicyDocument"]["Statement"]]
         return [each["Fn::If"][1] if "Fn::If" in each else each for each in listed]
+
+    def allowing(self, action: str) -> dict[str, list[dict[str, Any]]]:
+        """The statements that name an action, by function."""
+        found = {
+            function: [each for each in self.statements_of(function) if action in as_list(each["Action"])]
+            for function in self.functions
+        }
+        return {function: statements for function, statements in found.items() if statements}
+
+    def resources_for(self, action: str, function: str) -> list[Any]:
+        """The resources that a function may do this with."""
+        statements = self.allowing(action).get(function, ())
+        return [resource for statement in statements for resource in as_list(statement["Resource"])]
+
+    def named_for(self, action: str, function: str) -> set[str]:
+        """The resources of the template that a function may do this with."""
+        return {referred(resource) for resource in self.resources_for(action, function)}
 
     def queue_of(self, function: str) -> str | None:
         """The queue that the function consumes."""
@@ -57,6 +84,10 @@ class Template:
             if referred(source["FunctionName"]) == function
         ]
         return queues[0] if queues else None
+
+    @property
+    def dead_letter_queues(self) -> set[str]:
+        return {queue for queue in self.queues if "DeadLetter" in queue}
 
     def dead_letter_queue_of(self, queue: str) -> str | None:
         policy = self.queues[queue].get("RedrivePolicy")

@@ -8,22 +8,15 @@ from typing import Any
 import pytest
 
 from architecture.conftest import REPOSITORY, Template, as_list, referred
+from fakes.repository import FUNCTIONS
+from relaunch.core.selection.offering_filters import DEFAULT_MAX_PRICE_USD_PER_HOUR
 from relaunch.settings import parse_capacity_providers
 
-FUNCTIONS = {
-    "GithubWebhookFunction": "github_webhook",
-    "SubmitJobFunction": "submit_job",
-    "JobApiFunction": "job_api",
-    "LaunchAttemptFunction": "launch_attempt",
-    "ObserveCapacityFunction": "observe_capacity",
-    "ObserveTaskFunction": "observe_task",
-    "ReconcileFunction": "reconcile",
-    "RefreshOfferingsFunction": "refresh_offerings",
-}
 # They load no job.
 WITHOUT_JOBS = {"GithubWebhookFunction", "RefreshOfferingsFunction"}
 CONSUMERS = {
     "IntakeQueue": "SubmitJobFunction",
+    "UploadsQueue": "SubmitJobFunction",
     "AttemptsQueue": "LaunchAttemptFunction",
     "WarningsQueue": "ObserveCapacityFunction",
     "TaskChangesQueue": "ObserveTaskFunction",
@@ -47,19 +40,6 @@ COMMON_TIMEOUT_FACTOR = 6
 
 def actions_of(statements: list[dict[str, Any]]) -> set[str]:
     return {action for statement in statements for action in as_list(statement["Action"])}
-
-
-def resources_for(action: str, statements: list[dict[str, Any]]) -> list[Any]:
-    return [
-        resource
-        for statement in statements
-        if action in as_list(statement["Action"])
-        for resource in as_list(statement["Resource"])
-    ]
-
-
-def queues_for(action: str, statements: list[dict[str, Any]]) -> set[str]:
-    return {referred(resource) for resource in resources_for(action, statements)}
 
 
 def test_every_function_is_there_under_its_name(template: Template) -> None:
@@ -91,8 +71,9 @@ class TestQueues:
         assert "MaximumBatchingWindowInSeconds" not in source
         assert queue.get("DelaySeconds", 0) == 0
 
-    def test_each_has_a_dead_letter_queue_of_its_own(self, template: Template) -> None:
-        dead_letters = [template.dead_letter_queue_of(queue) for queue in CONSUMERS]
+    def test_each_consumer_has_a_dead_letter_queue_of_its_own(self, template: Template) -> None:
+        by_consumer = {(function, template.dead_letter_queue_of(queue)) for queue, function in CONSUMERS.items()}
+        dead_letters = [queue for _, queue in by_consumer]
 
         assert None not in dead_letters
         assert max(Counter(dead_letters).values()) == 1
@@ -100,9 +81,8 @@ class TestQueues:
 
     def test_dead_letters_are_kept_as_long_as_sqs_can_and_longer_than_they_waited(self, template: Template) -> None:
         # A dead letter keeps the age that it had in its queue.
-        for name, queue in template.queues.items():
-            if "DeadLetter" in name:
-                assert queue["MessageRetentionPeriod"] == 1_209_600, name
+        for name in template.dead_letter_queues:
+            assert template.queues[name]["MessageRetentionPeriod"] == 1_209_600, name
 
     def test_all_are_encrypted_with_a_key_that_eventbridge_can_use(self, template: Template) -> None:
         for name, queue in template.queues.items():
@@ -129,7 +109,7 @@ class TestSources:
     def test_a_function_that_feeds_its_own_queue_is_not_cut_off(self, template: Template) -> None:
         for name in template.functions:
             queue = template.queue_of(name)
-            feeds_itself = queue in queues_for("sqs:SendMessage", template.statements_of(name))
+            feeds_itself = queue in template.named_for("sqs:SendMessage", name)
             assert (template.functions[name].get("RecursiveLoop") == "Allow") == feeds_itself, name
 
 
@@ -140,34 +120,51 @@ class TestRules:
             for policy in template.of_type("SQS::QueuePolicy").values()
             for statement in policy["PolicyDocument"]["Statement"]
             for resource in as_list(statement["Resource"])
-            for rule in as_list(statement["Condition"]["ArnEquals"]["aws:SourceArn"])
+            for rule in as_list(statement["Condition"].get("ArnEquals", {}).get("aws:SourceArn", []))
         }
 
         needed = set()
-        for name, rule in template.rules.items():
-            for target in rule["Targets"]:
-                needed.add((referred(target["DeadLetterConfig"]["Arn"]), name))
-                if "ScheduleExpression" not in rule:
-                    needed.add((referred(target["Arn"]), name))
+        for name, target in template.targets:
+            needed.add((referred(target["DeadLetterConfig"]["Arn"]), name))
+            if "ScheduleExpression" not in template.rules[name]:
+                needed.add((referred(target["Arn"]), name))
         assert allowed == needed
 
     def test_queue_policies_let_in_eventbridge_and_nobody_else(self, template: Template) -> None:
         for name, policy in template.of_type("SQS::QueuePolicy").items():
             named = {referred(queue) for queue in policy["Queues"]}
+            resources = set()
             for statement in policy["PolicyDocument"]["Statement"]:
                 assert statement["Principal"] == {"Service": "events.amazonaws.com"}, name
                 assert statement["Action"] == "sqs:SendMessage", name
-                assert {referred(resource) for resource in as_list(statement["Resource"])} == named, name
+                resources |= {referred(resource) for resource in as_list(statement["Resource"])}
+            assert resources == named, name
+
+    def test_rules_that_apply_makes_may_send_uploads_to_their_queue_alone(self, template: Template) -> None:
+        statements = template.of_type("SQS::QueuePolicy")["IntakeQueuePolicy"]["PolicyDocument"]["Statement"]
+        (statement,) = [each for each in statements if "ArnLike" in each["Condition"]]
+
+        assert {referred(each) for each in statement["Resource"]} == {"UploadsQueue", "IntakeDeadLetterQueue"}
+        arn = statement["Condition"]["ArnLike"]["aws:SourceArn"]["Fn::Sub"]
+        assert arn.endswith(":${AWS::AccountId}:rule/" + template.outputs["UploadRulePrefix"]["Value"]["Fn::Sub"] + "*")
+
+    def test_pushes_find_concurrency_during_a_storm_of_uploads(self, template: Template) -> None:
+        most = {name: source["ScalingConfig"]["MaximumConcurrency"] for name, source in template.sources.items()}
+
+        assert template.rules.keys().isdisjoint({"ObjectCreatedRule"})
+        assert most["SubmitJobFunctionUploads"] * 4 <= most["SubmitJobFunctionIntake"]
 
     def test_what_cannot_be_delivered_goes_to_the_dead_letter_queue_of_the_target(self, template: Template) -> None:
-        for name, rule in template.rules.items():
-            for target in rule["Targets"]:
-                dead_letters = referred(target["DeadLetterConfig"]["Arn"])
-                if "ScheduleExpression" not in rule:
-                    assert dead_letters == template.dead_letter_queue_of(referred(target["Arn"])), name
+        for name, target in template.targets:
+            dead_letters = referred(target["DeadLetterConfig"]["Arn"])
+            if "ScheduleExpression" not in template.rules[name]:
+                assert dead_letters == template.dead_letter_queue_of(referred(target["Arn"])), name
 
     def test_every_sample_event_matches_exactly_one(self, template: Template) -> None:
-        samples = sorted((REPOSITORY / "events").glob("aws.*.json"))
+        # Rules for uploads are written by `apply`.
+        samples = sorted(
+            set((REPOSITORY / "events").glob("aws.*.json")) - set((REPOSITORY / "events").glob("aws.s3.*"))
+        )
         patterns = {name: rule["EventPattern"] for name, rule in template.rules.items() if "EventPattern" in rule}
 
         matched = {
@@ -235,76 +232,65 @@ class TestRoles:
     def test_each_writes_into_its_own_log_group(self, template: Template, function: str) -> None:
         group = referred(template.functions[function]["LoggingConfig"]["LogGroup"])
 
-        assert queues_for("logs:PutLogEvents", template.statements_of(function)) == {group}
+        assert template.named_for("logs:PutLogEvents", function) == {group}
         assert template.of_type("Logs::LogGroup")[group]["RetentionInDays"] == {"Ref": "LogRetentionDays"}
 
     @pytest.mark.parametrize(("queue", "function"), CONSUMERS.items())
     def test_a_consumer_may_consume_its_queue_and_fill_its_dead_letter_queue(
         self, template: Template, queue: str, function: str
     ) -> None:
-        statements = template.statements_of(function)
-
         for action in ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"):
-            assert queues_for(action, statements) == {queue}
-        assert template.dead_letter_queue_of(queue) in queues_for("sqs:SendMessage", statements)
+            consumed = {name for name, consumer in CONSUMERS.items() if consumer == function}
+            assert template.named_for(action, function) == consumed >= {queue}
+        assert template.dead_letter_queue_of(queue) in template.named_for("sqs:SendMessage", function)
 
     def test_roles_are_passed_only_to_tasks_only_under_our_path_only_when_launching(self, template: Template) -> None:
-        passing = {
-            function: statement
-            for function in FUNCTIONS
-            for statement in template.statements_of(function)
-            if "iam:PassRole" in as_list(statement["Action"])
-        }
+        ((function, (statement,)),) = template.allowing("iam:PassRole").items()
 
-        assert set(passing) == {"LaunchAttemptFunction"}
-        statement = passing["LaunchAttemptFunction"]
+        assert function == "LaunchAttemptFunction"
         assert as_list(statement["Action"]) == ["iam:PassRole"]
         assert statement["Resource"]["Fn::Sub"].endswith(":role/relaunch/*")
         assert statement["Condition"] == {"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}}
 
     def test_tasks_are_run_only_in_our_cluster_and_only_when_launching(self, template: Template) -> None:
-        running = {
-            function: statement
-            for function in FUNCTIONS
-            for statement in template.statements_of(function)
-            if "ecs:RunTask" in as_list(statement["Action"])
-        }
+        ((function, (statement,)),) = template.allowing("ecs:RunTask").items()
 
-        assert set(running) == {"LaunchAttemptFunction"}
-        cluster = running["LaunchAttemptFunction"]["Condition"]["ArnEquals"]["ecs:cluster"]["Fn::Sub"]
-        assert cluster.endswith(":cluster/${ClusterName}")
+        assert function == "LaunchAttemptFunction"
+        assert statement["Condition"]["ArnEquals"]["ecs:cluster"]["Fn::Sub"].endswith(":cluster/${ClusterName}")
 
     def test_only_families_of_derived_revisions_are_registered_and_only_when_launching(
         self, template: Template
     ) -> None:
-        registering = {
-            function: resources
-            for function in FUNCTIONS
-            if (resources := resources_for("ecs:RegisterTaskDefinition", template.statements_of(function)))
-        }
+        families = template.resources_for("ecs:RegisterTaskDefinition", "LaunchAttemptFunction")
 
-        assert set(registering) == {"LaunchAttemptFunction"}
-        assert [each["Fn::Sub"].rpartition("/")[2] for each in registering["LaunchAttemptFunction"]] == ["*--*:*"]
+        assert set(template.allowing("ecs:RegisterTaskDefinition")) == {"LaunchAttemptFunction"}
+        assert [each["Fn::Sub"].rpartition("/")[2] for each in families] == ["*--*:*"]
 
     def test_tags_are_given_only_to_what_is_made(self, template: Template) -> None:
-        for function in FUNCTIONS:
-            for statement in template.statements_of(function):
-                if "ecs:TagResource" in as_list(statement["Action"]):
-                    actions = statement["Condition"]["StringEquals"]["ecs:CreateAction"]
-                    assert set(actions) == {"RegisterTaskDefinition", "RunTask"}
+        for statements in template.allowing("ecs:TagResource").values():
+            for statement in statements:
+                actions = statement["Condition"]["StringEquals"]["ecs:CreateAction"]
+                assert set(actions) == {"RegisterTaskDefinition", "RunTask"}
 
-    def test_only_the_cleaning_function_deregisters(self, template: Template) -> None:
-        deregistering = [
-            function
-            for function in FUNCTIONS
-            if "ecs:DeregisterTaskDefinition" in actions_of(template.statements_of(function))
-        ]
-
-        assert deregistering == ["ReconcileFunction"]
+    @pytest.mark.parametrize(
+        ("actions", "function"),
+        [
+            pytest.param(["ecs:DeregisterTaskDefinition"], "ReconcileFunction", id="cleaning deregisters"),
+            pytest.param(["secretsmanager:GetSecretValue"], "GithubWebhookFunction", id="the webhook reads the secret"),
+            pytest.param(
+                ["servicequotas:GetServiceQuota", "ec2:GetSpotPlacementScores"],
+                "RefreshOfferingsFunction",
+                id="not launching but refreshing asks for quotas and odds",
+            ),
+        ],
+    )
+    def test_only_one_function_may(self, template: Template, actions: list[str], function: str) -> None:
+        for action in actions:
+            assert list(template.allowing(action)) == [function]
 
     @pytest.mark.parametrize("function", FUNCTIONS)
     def test_tasks_are_stopped_only_in_our_cluster(self, template: Template, function: str) -> None:
-        for resource in resources_for("ecs:StopTask", template.statements_of(function)):
+        for resource in template.resources_for("ecs:StopTask", function):
             assert resource["Fn::Sub"].endswith(":task/${ClusterName}/*")
 
     @pytest.mark.parametrize("function", sorted(set(FUNCTIONS) - WITHOUT_JOBS))
@@ -312,49 +298,28 @@ class TestRoles:
         self, template: Template, function: str
     ) -> None:
         # The effects of core.jobs.job: stop, request a launch, remember capacity, let a waiting job in.
-        statements = template.statements_of(function)
-
-        assert resources_for("ecs:StopTask", statements)
-        assert "AttemptsQueue" in queues_for("sqs:SendMessage", statements)
-        assert {"Fn::GetAtt": ["JobsTable", "Arn"]} in resources_for("dynamodb:PutItem", statements)
-        assert {"Fn::Sub": "${JobsTable.Arn}/index/slots"} in resources_for("dynamodb:Query", statements)
-
-    def test_launching_asks_no_quotas_and_no_odds(self, template: Template) -> None:
-        asked = {"servicequotas:GetServiceQuota", "ec2:GetSpotPlacementScores"}
-
-        askers = [name for name in template.functions if actions_of(template.statements_of(name)) & asked]
-
-        assert askers == ["RefreshOfferingsFunction"]
+        assert template.resources_for("ecs:StopTask", function)
+        assert "AttemptsQueue" in template.named_for("sqs:SendMessage", function)
+        assert {"Fn::GetAtt": ["JobsTable", "Arn"]} in template.resources_for("dynamodb:PutItem", function)
+        assert {"Fn::Sub": "${JobsTable.Arn}/index/slots"} in template.resources_for("dynamodb:Query", function)
 
     def test_refreshing_offerings_touches_no_item_of_the_table_but_its_own(self, template: Template) -> None:
-        (statement,) = (
-            each
-            for each in template.statements_of("RefreshOfferingsFunction")
-            if "dynamodb:PutItem" in as_list(each["Action"])
-        )
+        (statement,) = template.allowing("dynamodb:PutItem")["RefreshOfferingsFunction"]
 
         assert as_list(statement["Action"]) == ["dynamodb:GetItem", "dynamodb:PutItem"]
         assert statement["Condition"] == {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["OFFERINGS"]}}
 
-    def test_only_the_webhook_reads_the_secret(self, template: Template) -> None:
-        readers = [
-            function
-            for function in FUNCTIONS
-            if "secretsmanager:GetSecretValue" in actions_of(template.statements_of(function))
-        ]
+    def test_checkpoints_are_decrypted_only_through_s3_and_only_when_launching(self, template: Template) -> None:
+        assert list(template.allowing("kms:Decrypt")) == ["LaunchAttemptFunction"]
+        (statement,) = template.allowing("kms:Decrypt")["LaunchAttemptFunction"]
 
-        assert readers == ["GithubWebhookFunction"]
+        assert statement["Resource"] == {"Fn::Split": [",", {"Ref": "CheckpointKeyArns"}]}
+        assert statement["Condition"] == {"StringLike": {"kms:ViaService": {"Fn::Sub": "s3.*.${AWS::URLSuffix}"}}}
 
     def test_the_webhook_may_enqueue_and_nothing_else(self, template: Template) -> None:
-        statements = template.statements_of("GithubWebhookFunction")
-
-        assert queues_for("sqs:SendMessage", statements) == {"IntakeQueue"}
-        assert actions_of(statements) == {
-            "logs:CreateLogStream",
-            "logs:PutLogEvents",
-            "sqs:SendMessage",
-            "secretsmanager:GetSecretValue",
-        }
+        assert template.named_for("sqs:SendMessage", "GithubWebhookFunction") == {"IntakeQueue"}
+        allowed = {"logs:CreateLogStream", "logs:PutLogEvents", "sqs:SendMessage", "secretsmanager:GetSecretValue"}
+        assert actions_of(template.statements_of("GithubWebhookFunction")) == allowed
 
 
 class TestFunctions:
@@ -370,8 +335,8 @@ class TestFunctions:
 
     def test_an_asynchronous_call_that_fails_for_good_leaves_a_trace(self, template: Template) -> None:
         destinations = {
-            referred(each["FunctionName"]): referred(each["DestinationConfig"]["OnFailure"]["Destination"])
-            for each in template.of_type("Lambda::EventInvokeConfig").values()
+            function: referred(settings["DestinationConfig"]["OnFailure"]["Destination"])
+            for function, settings in template.asynchronous_calls.items()
         }
 
         assert destinations == {
@@ -380,7 +345,7 @@ class TestFunctions:
             "RefreshOfferingsFunction": "RefreshOfferingsDeadLetterQueue",
         }
         for function, queue in destinations.items():
-            assert queue in queues_for("sqs:SendMessage", template.statements_of(function))
+            assert queue in template.named_for("sqs:SendMessage", function)
 
     @pytest.mark.parametrize("function", sorted(set(FUNCTIONS) - {"GithubWebhookFunction"}))
     def test_each_is_told_its_own_dead_letter_queue(self, template: Template, function: str) -> None:
@@ -406,13 +371,8 @@ class TestFunctions:
     def test_offerings_are_refreshed_every_hour_and_asked_for_again_when_aws_did_not_answer(
         self, template: Template
     ) -> None:
-        retries = {
-            referred(each["FunctionName"]): each["MaximumRetryAttempts"]
-            for each in template.of_type("Lambda::EventInvokeConfig").values()
-        }
-
         assert template.rules["RefreshOfferingsFunctionSchedule"]["ScheduleExpression"] == "rate(1 hour)"
-        assert retries["RefreshOfferingsFunction"] == 2
+        assert template.asynchronous_calls["RefreshOfferingsFunction"]["MaximumRetryAttempts"] == 2
 
 
 class TestTable:
@@ -441,18 +401,31 @@ class TestTable:
         assert template.parameters["TableDeletionPolicy"]["Default"] == "Retain"
 
 
+def test_the_default_price_cap_is_the_one_that_rejections_call_the_default(template: Template) -> None:
+    cap = template.parameters["MaxPricePerHour"]
+
+    assert float(cap["Default"]) == DEFAULT_MAX_PRICE_USD_PER_HOUR
+    assert [bool(re.fullmatch(cap["AllowedPattern"], each)) for each in ("none", "99.5", "40", "", "-1", "4.")] == [
+        True, True, True, False, False, False,
+    ]  # fmt: skip
+
+
 def test_the_outputs_are_what_the_command_reads(template: Template) -> None:
     assert set(template.outputs) >= {
-        "WebhookUrl",
-        "WebhookSecretArn",
-        "TableName",
-        "ClusterName",
-        "CapacityProviders",
-        "JobApiFunctionName",
-        "IntakeQueueUrl",
-        "AttemptsQueueUrl",
-        *(f"{queue}Url" for queue in template.queues if "DeadLetter" in queue),
+        *("WebhookUrl", "WebhookSecretArn", "TableName", "ClusterName", "CapacityProviders", "JobApiFunctionName"),
+        *("IntakeQueueUrl", "UploadRulePrefix", "UploadsQueueArn", "IntakeDeadLetterQueueArn", "AttemptsQueueUrl"),
+        *(f"{queue}Url" for queue in template.dead_letter_queues),
     }
+
+
+def test_keys_of_checkpoints_are_arns_of_keys_because_aliases_grant_nothing(template: Template) -> None:
+    pattern = template.parameters["CheckpointKeyArns"]["AllowedPattern"]
+    key = "arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+
+    for taken in ("", key, f"{key},{key.replace('aws', 'aws-us-gov')}", key.replace("1234abcd", "mrk-1234abcd")):
+        assert re.fullmatch(pattern, taken)
+    for refused in ("1234abcd", f"{key},", f"{key}, {key}", key.replace("key/", "alias/"), "*"):
+        assert not re.fullmatch(pattern, refused)
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,12 @@ import pytest
 
 from fakes.repository import REPOSITORY
 
-NAMED = re.findall(r"`(\w[\w/]*\.py)::(test_\w+)`", (REPOSITORY / "docs" / "testing.md").read_text(encoding="utf-8"))
+PAGE = (REPOSITORY / "docs" / "testing.md").read_text(encoding="utf-8")
+NAMED = re.findall(r"`(\w[\w/]*\.py)::(test_\w+)`", PAGE)
 
 
 def test_the_page_names_a_test_for_every_promise() -> None:
-    rows = [
-        line for line in (REPOSITORY / "docs" / "testing.md").read_text(encoding="utf-8").splitlines() if "::" in line
-    ]
+    rows = [line for line in PAGE.splitlines() if "::" in line]
 
     assert len(NAMED) == len(rows) > 20
 

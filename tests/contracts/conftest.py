@@ -1,12 +1,21 @@
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from fakes.aws import aws_in_process, create_jobs_table, make_client
+from fakes.builders import NOW, make_timeline_entry
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
+from relaunch.core.jobs.job import Job, JobState
+from relaunch.ports import JobStore
 from relaunch_local.in_memory.stores import InMemoryStores
+
+Stores = InMemoryStores | DynamoDbStores
+HOUR = timedelta(hours=1)
+OVER: dict[str, Any] = {"state": JobState.SUCCEEDED, "wake_at": None, "waiting": None, "ended_at": NOW + HOUR}
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +25,7 @@ def dynamodb() -> Iterator[Any]:
 
 
 @pytest.fixture(params=["in memory", "DynamoDB"])
-def stores(request: pytest.FixtureRequest) -> InMemoryStores | DynamoDbStores:
+def stores(request: pytest.FixtureRequest) -> Stores:
     """The stores of an empty jobs table: the fakes and the real adapters must behave the same."""
     if request.param == "in memory":
         return InMemoryStores()
@@ -24,3 +33,14 @@ def stores(request: pytest.FixtureRequest) -> InMemoryStores | DynamoDbStores:
     table_name = f"jobs-{uuid.uuid4()}"
     create_jobs_table(client, table_name)
     return DynamoDbStores(client, table_name)
+
+
+@pytest.fixture
+def sqs() -> Iterator[Any]:
+    with aws_in_process():
+        yield make_client("sqs")
+
+
+def create(store: JobStore, job: Job) -> Job:
+    assert store.create_job(job, [make_timeline_entry()])
+    return replace(job, version=1)

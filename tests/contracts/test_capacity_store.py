@@ -2,21 +2,21 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
+from contracts.conftest import Stores
 from fakes.builders import NOW, make_capacity_failure, make_offering_key
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.offerings.spot_runs import KEPT_FOR, Observed, SpotRun, SpotRuns
 from relaunch.ports import CapacityStore
 
 MINUTE = timedelta(minutes=1)
 
 
 @pytest.fixture
-def store(stores: Any) -> CapacityStore:
-    capacity: CapacityStore = stores.capacity
-    return capacity
+def store(stores: Stores) -> CapacityStore:
+    return stores.capacity
 
 
 def test_nothing_failed_at_first(store: CapacityStore) -> None:
@@ -66,3 +66,53 @@ def test_offerings_differ_by_type_zone_and_purchase_option(store: CapacityStore)
     for key in keys:
         store.remember(make_capacity_failure(offering=key))
     assert set(store.load_capacity_memory(NOW)) == keys
+
+
+def test_a_reopened_offering_is_avoided_no_more_and_fails_for_the_first_time_again(store: CapacityStore) -> None:
+    failure = make_capacity_failure(until=NOW + 30 * MINUTE, consecutive_failures=3)
+    store.remember(failure)
+    store.reopen(failure, NOW + MINUTE)
+    store.reopen(failure, NOW + MINUTE)
+    assert store.load_capacity_memory(NOW + MINUTE) == {}
+
+    again_at = NOW + 10 * MINUTE
+    store.remember(replace(failure, at=again_at, until=again_at + 15 * MINUTE, consecutive_failures=1))
+    (remembered,) = store.load_capacity_memory(again_at).values()
+    assert (remembered.consecutive_failures, remembered.until) == (1, again_at + 15 * MINUTE)
+
+
+def test_what_failed_again_since_it_was_loaded_is_not_reopened(store: CapacityStore) -> None:
+    old = make_capacity_failure(until=NOW + MINUTE)
+    new = replace(old, at=NOW + 9 * MINUTE, until=NOW + 20 * MINUTE)
+    for failure in (old, new):
+        store.remember(failure)
+    store.reopen(old, NOW + 10 * MINUTE)
+    assert len(store.load_capacity_memory(NOW + 10 * MINUTE)) == 1
+
+
+def run(what: Observed, run_id: str = "a/1/1", hours: float = 0.0, at: timedelta = timedelta(0)) -> SpotRun:
+    return SpotRun(make_offering_key(zone="us-east-1a"), run_id, what, NOW + at, hours)
+
+
+def test_runs_are_added_up_by_day_and_a_repetition_counts_once(store: CapacityStore) -> None:
+    start, interruption = run(Observed.START), run(Observed.INTERRUPTION, hours=1.5, at=MINUTE)
+    for each in (start, interruption, interruption, run(Observed.END, "b/1/1", 0.1, 2 * MINUTE)):
+        store.count_run(each)
+    store.count_run(run(Observed.REBALANCE, "i-0aaa", at=3 * MINUTE))
+    (runs,) = store.load_spot_runs(NOW)
+    assert runs == SpotRuns(start.offering, NOW.date(), 1.6, 1.5, NOW + MINUTE, NOW, 1)
+
+
+def test_a_start_ends_the_interruptions_in_a_row(store: CapacityStore) -> None:
+    for number in range(3):
+        store.count_run(run(Observed.INTERRUPTION, f"{number}/1/1"))
+    assert [runs.interrupted_in_a_row for runs in store.load_spot_runs(NOW)] == [3]
+    store.count_run(run(Observed.START, "a/2/1", at=MINUTE))
+    assert [runs.interrupted_in_a_row for runs in store.load_spot_runs(NOW)] == [0]
+
+
+def test_runs_are_kept_for_some_days_each_offering_and_zone_by_itself(store: CapacityStore) -> None:
+    for key in (make_offering_key(), make_offering_key(zone="us-east-1a"), make_offering_key("g6.xlarge")):
+        store.count_run(replace(run(Observed.END, hours=1.0), offering=key))
+    assert len(store.load_spot_runs(NOW + KEPT_FOR)) == 3
+    assert list(store.load_spot_runs(NOW + KEPT_FOR + timedelta(days=1))) == []

@@ -1,11 +1,13 @@
 """The behaviour of DeadLetters: the fake and the adapter for SQS."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
-from fakes.aws import Faults, aws_in_process, make_client
+from fakes.aws import Faults
 from fakes.dead_letters import FakeDeadLetters
 from relaunch.adapters.aws.sqs.dead_letters import SqsDeadLetters
 from relaunch.core.messages.dead_letter import DeadLetterQueue
@@ -31,30 +33,30 @@ class Scene:
         return bodies
 
 
+def send(sqs: Any, url: str, body: str, attributes: dict[str, str]) -> None:
+    given = {name: {"DataType": "String", "StringValue": value} for name, value in attributes.items()}
+    sqs.send_message(QueueUrl=url, MessageBody=body, MessageAttributes=given)
+
+
 @pytest.fixture(params=["in memory", "SQS"])
-def scene(request: pytest.FixtureRequest) -> Iterator[Scene]:
+def scene(request: pytest.FixtureRequest) -> Scene:
     if request.param == "in memory":
         fake = FakeDeadLetters()
         add = lambda queue, body, attributes: fake.add(queue, body, attributes=attributes)  # noqa: E731
-        yield Scene(fake, add, lambda: [body for _, body in fake.redriven])
-        return
-    with aws_in_process():
-        client = make_client("sqs")
-        urls = {name: client.create_queue(QueueName=name)["QueueUrl"] for name in ("source", "intake", "reconcile")}
+        return Scene(fake, add, lambda: [body for _, body in fake.redriven])
+    sqs = request.getfixturevalue("sqs")
+    urls = {name: sqs.create_queue(QueueName=name)["QueueUrl"] for name in ("source", "intake", "reconcile")}
 
-        def send(queue: str, body: str, attributes: dict[str, str]) -> None:
-            given = {name: {"DataType": "String", "StringValue": value} for name, value in attributes.items()}
-            client.send_message(QueueUrl=urls[queue], MessageBody=body, MessageAttributes=given)
+    def redriven() -> list[str]:
+        answer = sqs.receive_message(QueueUrl=urls["source"], MaxNumberOfMessages=10)
+        return [message["Body"] for message in answer.get("Messages", [])]
 
-        def redriven() -> list[str]:
-            answer = client.receive_message(QueueUrl=urls["source"], MaxNumberOfMessages=10)
-            return [message["Body"] for message in answer.get("Messages", [])]
-
-        queues = (
-            DeadLetterQueue("intake", urls["intake"], urls["source"]),
-            DeadLetterQueue("reconcile", urls["reconcile"]),
-        )
-        yield Scene(SqsDeadLetters(client, queues, wait_seconds=0), send, redriven)
+    queues = (
+        DeadLetterQueue("intake", urls["intake"], urls["source"]),
+        DeadLetterQueue("reconcile", urls["reconcile"]),
+    )
+    dead_letters = SqsDeadLetters(sqs, queues, wait_seconds=0)
+    return Scene(dead_letters, lambda queue, body, told: send(sqs, urls[queue], body, told), redriven)
 
 
 def test_messages_are_received_with_what_their_sender_left(scene: Scene) -> None:
@@ -128,73 +130,59 @@ def test_nothing_to_put_back_is_fine(scene: Scene) -> None:
 class TestSqs:
     """What is SQS's own."""
 
+    @pytest.fixture
+    def queue(self, sqs: Any) -> DeadLetterQueue:
+        dead, source = (sqs.create_queue(QueueName=name)["QueueUrl"] for name in ("dead", "source"))
+        return DeadLetterQueue("intake", dead, source)
+
     def test_a_message_that_sqs_moved_says_where_from(self) -> None:
         # moto moves messages, but does not say so: the attribute is as ReceiveMessage's reference has it.
-        client = _Answers(
-            {
-                "MessageId": "1",
-                "ReceiptHandle": "r",
-                "Body": "b",
-                "Attributes": {
-                    "SentTimestamp": "1773480413000",
-                    "ApproximateFirstReceiveTimestamp": "1773480414000",
-                    "ApproximateReceiveCount": "6",
-                    "DeadLetterQueueSourceArn": "arn:aws:sqs:us-east-1:111122223333:relaunch-intake",
-                },
-                "MessageAttributes": {"blob": {"DataType": "Binary", "BinaryValue": b"1"}},
-            }
-        )
+        message = {
+            "MessageId": "1",
+            "ReceiptHandle": "r",
+            "Body": "b",
+            "Attributes": {
+                "SentTimestamp": "1773480413000",
+                "ApproximateFirstReceiveTimestamp": "1773480414000",
+                "ApproximateReceiveCount": "6",
+                "DeadLetterQueueSourceArn": "arn:aws:sqs:us-east-1:111122223333:relaunch-intake",
+            },
+            "MessageAttributes": {"blob": {"DataType": "Binary", "BinaryValue": b"1"}},
+        }
+        client = Mock(**{"receive_message.return_value": {"Messages": [message]}})
         queue = DeadLetterQueue("intake", "dead", "live")
 
-        (letter,) = SqsDeadLetters(client, (queue,)).receive(queue)  # type: ignore[arg-type]
+        (letter,) = SqsDeadLetters(client, (queue,)).receive(queue)
 
         assert letter.source_arn.endswith(":relaunch-intake")
         assert (letter.receive_count, letter.attributes) == (6, {})
         assert letter.first_received_at is not None
         assert (letter.first_received_at - letter.sent_at).total_seconds() == 1
 
-    def test_a_message_keeps_since_when_it_fails_but_not_why(self) -> None:
-        with aws_in_process():
-            client = make_client("sqs")
-            source, dead = (client.create_queue(QueueName=name)["QueueUrl"] for name in ("source", "dead"))
-            queue = DeadLetterQueue("intake", dead, source)
-            told = {"reason": "r", "first_seen": "2026-03-14T09:00:00+00:00"}
-            given = {name: {"DataType": "String", "StringValue": value} for name, value in told.items()}
-            client.send_message(QueueUrl=dead, MessageBody="b", MessageAttributes=given)
-            dead_letters = SqsDeadLetters(client, (queue,), wait_seconds=0)
+    def test_a_message_keeps_since_when_it_fails_but_not_why(self, sqs: Any, queue: DeadLetterQueue) -> None:
+        send(sqs, queue.url, "b", {"reason": "r", "first_seen": "2026-03-14T09:00:00+00:00"})
+        dead_letters = SqsDeadLetters(sqs, (queue,), wait_seconds=0)
 
-            (letter,) = dead_letters.receive(queue)
-            dead_letters.redrive(letter)
+        (letter,) = dead_letters.receive(queue)
+        dead_letters.redrive(letter)
 
-            (message,) = client.receive_message(QueueUrl=source, MessageAttributeNames=["All"])["Messages"]
+        (message,) = sqs.receive_message(QueueUrl=queue.source_url, MessageAttributeNames=["All"])["Messages"]
         assert {name: each["StringValue"] for name, each in message["MessageAttributes"].items()} == {
             "first_seen": "2026-03-14T09:00:00+00:00"
         }
 
-    def test_a_message_whose_sending_got_no_answer_is_not_deleted(self) -> None:
-        with aws_in_process():
-            client = make_client("sqs")
-            source, dead = (client.create_queue(QueueName=name)["QueueUrl"] for name in ("source", "dead"))
-            queue = DeadLetterQueue("intake", dead, source)
-            client.send_message(QueueUrl=dead, MessageBody="b")
-            dead_letters = SqsDeadLetters(client, (queue,), wait_seconds=0)
-            (letter,) = dead_letters.receive(queue)
-            Faults(client, "sqs", "SendMessage").after = 1
+    def test_a_message_whose_sending_got_no_answer_is_not_deleted(self, sqs: Any, queue: DeadLetterQueue) -> None:
+        send(sqs, queue.url, "b", {})
+        dead_letters = SqsDeadLetters(sqs, (queue,), wait_seconds=0)
+        (letter,) = dead_letters.receive(queue)
+        Faults(sqs, "sqs", "SendMessage").after = 1
 
-            with pytest.raises(TransientError, match="sending dead letter"):
-                dead_letters.redrive(letter)
+        with pytest.raises(TransientError, match="sending dead letter"):
+            dead_letters.redrive(letter)
 
-            assert dead_letters.count(queue) == 1
+        assert dead_letters.count(queue) == 1
 
-    def test_a_queue_that_is_not_there_is_permanent(self) -> None:
+    def test_a_queue_that_is_not_there_is_permanent(self, sqs: Any) -> None:
         queue = DeadLetterQueue("intake", "https://sqs.us-east-1.amazonaws.com/123456789012/no-such-queue")
-        with aws_in_process(), pytest.raises(PermanentError, match="dead letters of intake"):
-            SqsDeadLetters(make_client("sqs"), (queue,)).count(queue)
-
-
-class _Answers:
-    def __init__(self, message: dict[str, object]) -> None:
-        self.message = message
-
-    def receive_message(self, **_: object) -> dict[str, object]:
-        return {"Messages": [self.message]}
+        with pytest.raises(PermanentError, match="dead letters of intake"):
+            SqsDeadLetters(sqs, (queue,)).count(queue)

@@ -1,9 +1,8 @@
 """The behaviour of DefinitionStore: the fake and the adapter."""
 
-from typing import Any
-
 import pytest
 
+from contracts.conftest import Stores
 from fakes.builders import make_definition
 from relaunch.core.definitions.definition import (
     GithubTrigger,
@@ -21,9 +20,8 @@ IMAGE = ImageTrigger("trainer", tag="{sha}")
 
 
 @pytest.fixture
-def store(stores: Any) -> DefinitionStore:
-    definitions: DefinitionStore = stores.definitions
-    return definitions
+def store(stores: Stores) -> DefinitionStore:
+    return stores.definitions
 
 
 def found(store: DefinitionStore, source: TriggerSource, name: str) -> list[str]:

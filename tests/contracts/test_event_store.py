@@ -1,20 +1,17 @@
 """Stores of events: the fake and the real one."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
+from contracts.conftest import HOUR, Stores
 from fakes.builders import NOW
 from relaunch.ports import EventRecord, EventStore
 
-HOUR = timedelta(hours=1)
-
 
 @pytest.fixture
-def store(stores: Any) -> EventStore:
-    events: EventStore = stores.events
-    return events
+def store(stores: Stores) -> EventStore:
+    return stores.events
 
 
 class TestEvents:

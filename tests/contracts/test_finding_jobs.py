@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
+from contracts.conftest import HOUR, OVER, Stores, create
 from fakes.builders import (
     NOW,
     make_attempt,
@@ -13,32 +13,16 @@ from fakes.builders import (
     make_offering_key,
     make_running_attempt,
     make_running_job,
-    make_timeline_entry,
 )
-from relaunch.core.jobs.job import AdmitWaiting, Job, JobState, Waiting, WaitReason
+from relaunch.core.jobs.job import AdmitWaiting, JobState, Waiting, WaitReason
 from relaunch.core.jobs.summary import summarize_job
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.ports import JobStore, PermanentError
 
-HOUR = timedelta(hours=1)
-OVER: dict[str, Any] = {"state": JobState.SUCCEEDED, "wake_at": None, "waiting": None, "ended_at": NOW + HOUR}
-
 
 @pytest.fixture
-def store(stores: Any) -> JobStore:
-    jobs: JobStore = stores.jobs
-    return jobs
-
-
-def create(store: JobStore, job: Job) -> Job:
-    assert store.create_job(job, [make_timeline_entry()])
-    return replace(job, version=1)
-
-
-def names(store: JobStore, job_id: str) -> list[str]:
-    history = store.load_history(job_id)
-    assert history is not None
-    return [entry.event for entry in history.timeline]
+def store(stores: Stores) -> JobStore:
+    return stores.jobs
 
 
 def waiting_for(slot: str) -> Waiting:
@@ -112,19 +96,30 @@ class TestFindingJobs:
         assert store.load_on_instance("i-1") == [job.job_id]
         assert store.load_on_instance("i-2") == []
 
+    def test_the_warning_of_a_machine_is_kept_beside_its_jobs(self, store: JobStore) -> None:
+        job = create(store, make_job())
+        store.save_job(Decision(replace(job, attempt=make_running_attempt(instance_id="i-1")), link_instance=True))
+        assert store.load_warning("i-1") is None
+        for at in (NOW, NOW + timedelta(seconds=1)):
+            store.save_warning("i-1", at)
+        assert store.load_warning("i-1") == NOW + timedelta(seconds=1)
+        assert store.load_warning("i-2") is None
+        assert store.load_on_instance("i-1") == [job.job_id]
+
 
 class TestListing:
     def test_jobs_are_listed_page_by_page_the_newest_first(self, store: JobStore) -> None:
         for number in range(5):
             create(store, make_job(f"resnet-{number}", accepted_at=NOW + timedelta(minutes=number)))
-        seen: list[list[str]] = []
-        cursor: str | None = None
-        while True:
-            page, cursor = store.list_jobs(2, cursor)
-            seen.append([summary.job_id for summary in page])
-            if cursor is None:
-                break
-        assert seen == [["resnet-4", "resnet-3"], ["resnet-2", "resnet-1"], ["resnet-0"]]
+        first, cursor = store.list_jobs(2)
+        second, cursor = store.list_jobs(2, cursor)
+        third, end = store.list_jobs(2, cursor)
+        assert end is None
+        assert [[summary.job_id for summary in page] for page in (first, second, third)] == [
+            ["resnet-4", "resnet-3"],
+            ["resnet-2", "resnet-1"],
+            ["resnet-0"],
+        ]
 
     def test_a_page_that_ends_with_the_last_job_has_no_next_one(self, store: JobStore) -> None:
         create(store, make_job())

@@ -4,29 +4,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import boto3
 import pytest
-from botocore.config import Config
 
 from fakes.builders import make_launch_request
-from fakes.task_clusters import CLUSTER, HeldProcesses
-from relaunch.adapters.aws.ecs.target import EcsTarget
+from fakes.simulated_region import container
+from fakes.task_clusters import CLUSTER, HeldProcesses, SimulatedCluster, add_unscaled_provider, client_of
 from relaunch.core.launches.gpu_override import GpuOverride, GpuPartition, MpsShare, WholeGpus
 from relaunch.core.launches.launch import LaunchRefused, PlacementFailed, TaskObservation, TaskPlaced
 from relaunch.core.launches.placement_constraints import instance_type_is
 from relaunch.core.selection.gpu_devices import GpuDevice, explain_missing_share
 from relaunch.core.selection.gpu_share import ShareRequirement
 from relaunch.ports import PermanentError
-from relaunch_local.ecs import (
-    AutoScalingGroup,
-    Clock,
-    EcsServer,
-    EcsSimulator,
-    InProcessClient,
-    InstanceShape,
-    Purchase,
-    SimulatorSettings,
-)
+from relaunch_local.ecs import AutoScalingGroup, Clock, EcsSimulator, InstanceShape, Purchase, SimulatorSettings
 
 SHAPES = {
     "g4dn.xlarge": InstanceShape(4, 16_384, gpus=1, gpu_memory_mib=16_384, gpu_name="T4"),
@@ -36,23 +25,19 @@ CARD_MIB = SHAPES["g4dn.xlarge"].registered_gpu_memory_mib
 HALF = MpsShare(CARD_MIB // 2, 50)
 
 
-class SharingCluster:
+class SharingCluster(SimulatedCluster):
     """Two capacity providers, `g4dn` that scales and `fixed` that has one machine and no managed scaling; and `g6f`."""
 
-    def __init__(self, simulator: EcsSimulator, client: Any) -> None:
-        self.simulator = simulator
-        self.client = client
-        self.target = EcsTarget(client, CLUSTER)
-        self._launches = 0
+    launch_count = 0
 
     def launch(self, gpu: GpuOverride, provider: str = "g4dn", instance_type: str = "g4dn.xlarge") -> Any:
         """Ask for a task of its own."""
-        self._launches += 1
+        self.launch_count += 1
         request = make_launch_request(
             revision_arn="sharing:1",
             capacity_provider=provider,
             placement_constraints=(instance_type_is(instance_type),),
-            client_token=f"share-{self._launches}",
+            client_token=f"share-{self.launch_count}",
             gpu=gpu,
         )
         return self.target.launch(request)
@@ -61,64 +46,30 @@ class SharingCluster:
         """Let a task of its own run."""
         outcome = self.launch(gpu, provider, instance_type)
         assert isinstance(outcome, TaskPlaced)
-        for _ in range(200):
-            seen = self.target.describe([outcome.task_arn])[outcome.task_arn]
-            assert seen is not None
-            if seen.last_status == "RUNNING":
-                return seen
-            with self.simulator.clock.lock:
-                self.simulator.clock.advance(5)
-        raise AssertionError("the task did not get there")
+        self.start(outcome.task_arn)
+        return self.seen(outcome.task_arn)
 
     def container(self, task: TaskObservation) -> Any:
         """What DescribeTasks says of the task's container."""
-        answer = self.client.describe_tasks(cluster=CLUSTER, tasks=[task.task_arn])
+        answer = self.ecs.describe_tasks(cluster=CLUSTER, tasks=[task.task_arn])
         return answer["tasks"][0]["containers"][0]
-
-
-def make_simulator() -> EcsSimulator:
-    simulator = EcsSimulator(Clock(), HeldProcesses(), SimulatorSettings(instance_types=SHAPES))
-    simulator.call("CreateCluster", {"clusterName": CLUSTER})
-    providers = {
-        "g4dn": AutoScalingGroup("g4dn", "g4dn.xlarge", Purchase.SPOT, ("us-east-1a",), max_size=3),
-        "g6f": AutoScalingGroup("g6f", "g6f.2xlarge", Purchase.SPOT, ("us-east-1a",), max_size=2),
-        "fixed": AutoScalingGroup("fixed", "g4dn.xlarge", Purchase.SPOT, ("us-east-1a",), min_size=1, max_size=1),
-    }
-    for name, group in providers.items():
-        scaling = {"status": "DISABLED" if name == "fixed" else "ENABLED"}
-        settings = {"autoScalingGroupArn": simulator.clusters.add_group(group), "managedScaling": scaling}
-        simulator.call("CreateCapacityProvider", {"name": name, "autoScalingGroupProvider": settings})
-    names = {"capacityProviders": list(providers), "defaultCapacityProviderStrategy": []}
-    simulator.call("PutClusterCapacityProviders", {"cluster": CLUSTER, **names})
-    container = {"name": "main", "image": "trainer", "cpu": 512, "memory": 1_024, "essential": True}
-    simulator.call("RegisterTaskDefinition", {"family": "sharing", "containerDefinitions": [container]})
-    simulator.clock.advance(600)
-    return simulator
 
 
 @pytest.fixture(params=["in process", "over HTTP"])
 def cluster(request: pytest.FixtureRequest) -> Iterator[SharingCluster]:
-    simulator = make_simulator()
-    if request.param == "in process":
-        yield SharingCluster(simulator, InProcessClient(simulator))
-        return
-    server = EcsServer(simulator)
-    server.start()
-    try:
-        yield SharingCluster(simulator, make_client(server.url))
-    finally:
-        server.close()
-
-
-def make_client(url: str) -> Any:
-    return boto3.client(
-        "ecs",
-        endpoint_url=url,
-        region_name="us-east-1",
-        aws_access_key_id="testing",
-        aws_secret_access_key="testing",
-        config=Config(retries={"mode": "standard", "total_max_attempts": 1}, read_timeout=10),
-    )
+    processes = HeldProcesses()
+    simulator = EcsSimulator(Clock(), processes, SimulatorSettings(instance_types=SHAPES))
+    simulator.call("CreateCluster", {"clusterName": CLUSTER})
+    for name, instance_type, max_size in (("g4dn", "g4dn.xlarge", 3), ("g6f", "g6f.2xlarge", 2)):
+        group = AutoScalingGroup(name, instance_type, Purchase.SPOT, ("us-east-1a",), max_size=max_size)
+        simulator.add_capacity_provider(name, group, cluster=CLUSTER)
+    fixed = AutoScalingGroup("fixed", "g4dn.xlarge", Purchase.SPOT, ("us-east-1a",), min_size=1, max_size=1)
+    add_unscaled_provider(simulator, "fixed", fixed)
+    containers = [container(cpu=512, memory=1_024)]
+    simulator.call("RegisterTaskDefinition", {"family": "sharing", "containerDefinitions": containers})
+    simulator.clock.advance(600)
+    with client_of(simulator, over_http=request.param == "over HTTP") as client:
+        yield SharingCluster(simulator, processes, client)
 
 
 def test_two_shares_are_on_one_card_and_a_third_that_does_not_fit_starts_another_machine(
@@ -189,10 +140,7 @@ def test_a_part_of_a_gpu_runs_on_the_type_that_has_it_and_its_card_is_not_to_be_
 
 def test_the_same_share_sent_again_is_the_same_task(cluster: SharingCluster) -> None:
     request = make_launch_request(
-        revision_arn="sharing:1",
-        capacity_provider="g4dn",
-        placement_constraints=(),
-        gpu=HALF,
+        revision_arn="sharing:1", capacity_provider="g4dn", placement_constraints=(), gpu=HALF
     )
 
     assert cluster.target.launch(request) == cluster.target.launch(replace(request))
@@ -212,7 +160,7 @@ def test_a_share_beside_a_whole_gpu_of_the_same_task_is_refused(cluster: Sharing
         {"name": "main", "image": "trainer", "memory": 512},
         {"name": "side", "image": "log", "memory": 128, "resourceRequirements": [{"type": "GPU", "value": "1"}]},
     ]
-    cluster.client.register_task_definition(family="sharing", containerDefinitions=containers)
+    cluster.ecs.register_task_definition(family="sharing", containerDefinitions=containers)
     request = make_launch_request(revision_arn="sharing:2", capacity_provider="g4dn", gpu=HALF)
 
     outcome = cluster.target.launch(request)

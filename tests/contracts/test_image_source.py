@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -10,28 +11,29 @@ from fakes.sources import EVERY_PLATFORM, FakeImages
 from relaunch.adapters.aws.ecr_images import EcrImages
 from relaunch.ports import ImageSource, PermanentError, TransientError
 
-MEDIA_TYPE = "application/vnd.oci.image.index.v1+json"
 PLATFORMS = [dict(zip(("os", "architecture"), name.split("/"), strict=True)) for name in EVERY_PLATFORM]
 INDEX = {"schemaVersion": 2, "manifests": [{"digest": "sha256:5e07", "platform": each} for each in PLATFORMS]}
 
 
-@pytest.fixture(params=["in memory", "ECR"])
-def images(request: pytest.FixtureRequest) -> Iterator[ImageSource]:
-    """Images: team/trainer has the tag 5e07, for several platforms, and team/empty none."""
-    if request.param == "in memory":
-        yield FakeImages(("team/trainer", "5e07"))
-        return
+@pytest.fixture
+def ecr() -> Iterator[Any]:
     with aws_in_process():
         client = make_client("ecr")
         client.create_repository(repositoryName="team/trainer")
-        client.create_repository(repositoryName="team/empty")
-        client.put_image(
-            repositoryName="team/trainer",
-            imageManifest=json.dumps(INDEX),
-            imageManifestMediaType=MEDIA_TYPE,
-            imageTag="5e07",
-        )
-        yield EcrImages(client)
+        yield client
+
+
+@pytest.fixture(params=["in memory", "ECR"])
+def images(request: pytest.FixtureRequest) -> ImageSource:
+    """Images: team/trainer has the tag 5e07, for several platforms, and team/empty none."""
+    if request.param == "in memory":
+        return FakeImages(("team/trainer", "5e07"))
+    ecr = request.getfixturevalue("ecr")
+    ecr.create_repository(repositoryName="team/empty")
+    media_type = "application/vnd.oci.image.index.v1+json"
+    image = {"imageTag": "5e07", "imageManifest": json.dumps(INDEX), "imageManifestMediaType": media_type}
+    ecr.put_image(repositoryName="team/trainer", **image)
+    return EcrImages(ecr)
 
 
 def test_a_pushed_image_has_a_digest_and_always_the_same(images: ImageSource) -> None:
@@ -61,18 +63,13 @@ def test_a_repository_that_is_not_there_yet_has_no_image(images: ImageSource) ->
     assert images.find_image("team/future", "5e07") is None
 
 
-def test_a_registry_without_an_answer_is_transient() -> None:
-    with aws_in_process():
-        client = make_client("ecr")
-        client.create_repository(repositoryName="team/trainer")
-        Faults(client, "ecr", "BatchGetImage").before = 1
-        with pytest.raises(TransientError, match="team/trainer:5e07"):
-            EcrImages(client).find_image("team/trainer", "5e07")
+def test_a_registry_without_an_answer_is_transient(ecr: Any) -> None:
+    Faults(ecr, "ecr", "BatchGetImage").before = 1
+    with pytest.raises(TransientError, match="team/trainer:5e07"):
+        EcrImages(ecr).find_image("team/trainer", "5e07")
 
 
-def test_a_registry_that_may_not_be_read_is_permanent_and_not_taken_for_empty() -> None:
-    with aws_in_process():
-        client = make_client("ecr")
-        Faults(client, "ecr", "BatchGetImage").on_send = refuse(refusal("AccessDeniedException"))
-        with pytest.raises(PermanentError, match="AccessDenied"):
-            EcrImages(client).find_image("team/trainer", "5e07")
+def test_a_registry_that_may_not_be_read_is_permanent_and_not_taken_for_empty(ecr: Any) -> None:
+    Faults(ecr, "ecr", "BatchGetImage").on_send = refuse(refusal("AccessDeniedException"))
+    with pytest.raises(PermanentError, match="AccessDenied"):
+        EcrImages(ecr).find_image("team/trainer", "5e07")

@@ -1,11 +1,10 @@
 """The behaviour of JobStore: the fake and the adapter."""
 
 from dataclasses import replace
-from datetime import timedelta
-from typing import Any
 
 import pytest
 
+from contracts.conftest import HOUR, OVER, Stores, create
 from fakes.builders import (
     NOW,
     make_attempt,
@@ -16,34 +15,25 @@ from fakes.builders import (
     make_selection,
     make_timeline_entry,
 )
-from relaunch.core.jobs.job import Job, JobState, PlacementState, Waiting, WaitReason
+from relaunch.core.jobs.job import Job, JobState, PlacementState
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.selection.rows import explain_rows
-from relaunch.ports import JobStore, SlotsFullError, StaleWriteError
-
-HOUR = timedelta(hours=1)
-OVER: dict[str, Any] = {"state": JobState.SUCCEEDED, "wake_at": None, "waiting": None, "ended_at": NOW + HOUR}
+from relaunch.ports import JobHistory, JobStore, SlotsFullError, StaleWriteError
 
 
 @pytest.fixture
-def store(stores: Any) -> JobStore:
-    jobs: JobStore = stores.jobs
-    return jobs
+def store(stores: Stores) -> JobStore:
+    return stores.jobs
 
 
-def create(store: JobStore, job: Job) -> Job:
-    assert store.create_job(job, [make_timeline_entry()])
-    return replace(job, version=1)
-
-
-def names(store: JobStore, job_id: str) -> list[str]:
-    history = store.load_history(job_id)
+def history_of(store: JobStore, job: Job) -> JobHistory:
+    history = store.load_history(job.job_id)
     assert history is not None
-    return [entry.event for entry in history.timeline]
+    return history
 
 
-def waiting_for(slot: str) -> Waiting:
-    return Waiting(WaitReason.SLOT, since=NOW, detail="the cap is reached", slot=slot)
+def names(store: JobStore, job: Job) -> list[str]:
+    return [entry.event for entry in history_of(store, job).timeline]
 
 
 class TestCreating:
@@ -57,7 +47,7 @@ class TestCreating:
         again = make_job(inputs={"learning_rate": "0.2"}, image=("trainer", "5e07"))
         assert store.create_job(again, [make_timeline_entry("accepted again")]) is False
         assert store.load_job(job.job_id) == job
-        assert names(store, job.job_id) == ["accepted"]
+        assert names(store, job) == ["accepted"]
         assert store.load_waiting_for_image("trainer", "5e07") == []
 
     def test_an_unknown_job_is_none(self, store: JobStore) -> None:
@@ -87,8 +77,7 @@ class TestSaving:
         for attempt in attempts:
             job = store.save_job(Decision(replace(job, attempt=attempt)))
         assert store.load_job(job.job_id) == replace(job, attempt=attempts[2])
-        history = store.load_history(job.job_id)
-        assert history is not None
+        history = history_of(store, job)
         assert history.job == job
         assert history.attempts == tuple(attempts)
 
@@ -102,7 +91,7 @@ class TestSaving:
         for number in range(12):
             entries = (make_timeline_entry(f"{number}a"), make_timeline_entry(f"{number}b", attempt_number=1))
             job = store.save_job(Decision(job, entries))
-        assert names(store, job.job_id) == ["accepted", *(f"{number}{half}" for number in range(12) for half in "ab")]
+        assert names(store, job) == ["accepted", *(f"{number}{half}" for number in range(12) for half in "ab")]
 
     def test_a_write_from_an_older_version_is_stale_and_changes_nothing(self, store: JobStore) -> None:
         job = create(store, make_job())
@@ -118,7 +107,7 @@ class TestSaving:
         with pytest.raises(StaleWriteError, match=job.job_id):
             store.save_job(late)
         assert store.load_job(job.job_id) == newer
-        assert names(store, job.job_id) == ["accepted", "first"]
+        assert names(store, job) == ["accepted", "first"]
         assert store.load_on_instance("i-0123456789abcdef0") == []
         other = create(store, make_job("resnet-other"))
         store.save_job(Decision(other, take_slot_limits=(1, 1)))
@@ -134,9 +123,7 @@ class TestSelections:
         selection = make_selection()
         job = replace(create(store, make_job()), attempt=make_attempt(2, placement=make_placement(3)))
         store.save_job(Decision(job, selection=selection, selected_at=NOW))
-        history = store.load_history(job.job_id)
-        assert history is not None
-        (stored,) = history.selections
+        (stored,) = history_of(store, job).selections
         assert (stored.attempt_number, stored.placement_number, stored.selected_at) == (2, 3, NOW)
         assert stored.rows == explain_rows(selection)
         assert stored.filter_counts == selection.filter_counts
@@ -153,9 +140,8 @@ class TestSelections:
         job = store.save_job(Decision(job, selection=nothing, selected_at=NOW + 3 * HOUR))
         job = replace(job, attempt=make_running_attempt())
         store.save_job(Decision(job, selection=nothing, selected_at=NOW + 4 * HOUR))
-        history = store.load_history(job.job_id)
-        assert history is not None
-        found = [(each.attempt_number, each.placement_number, each.selected_at) for each in history.selections]
+        selections = history_of(store, job).selections
+        found = [(each.attempt_number, each.placement_number, each.selected_at) for each in selections]
         assert found == [(1, 1, NOW + 2 * HOUR), (1, 2, NOW + 3 * HOUR), (2, 1, NOW + 4 * HOUR)]
 
 
@@ -191,7 +177,7 @@ class TestSlots:
         with pytest.raises(SlotsFullError):
             store.save_job(denied)
         assert store.load_job("resnet-2") == job
-        assert names(store, "resnet-2") == ["accepted"]
+        assert names(store, job) == ["accepted"]
         assert store.load_on_instance("i-0123456789abcdef0") == []
         # The definition's own slot was not taken either.
         self.take(store, "resnet-3", (2, 9))

@@ -1,10 +1,11 @@
 """The behaviour of LaunchQueue: the fake and the adapter."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from fakes.aws import Faults, aws_in_process, make_client
+from fakes.aws import Faults
 from fakes.sources import FakeLaunchQueue
 from relaunch.adapters.aws.sqs.launch_queue import SqsLaunchQueue, parse_launch_request
 from relaunch.ports import LaunchQueue, PermanentError, TransientError
@@ -12,22 +13,25 @@ from relaunch.ports import LaunchQueue, PermanentError, TransientError
 Sent = Callable[[], list[tuple[str, int]]]
 
 
+@pytest.fixture
+def url(sqs: Any) -> str:
+    return str(sqs.create_queue(QueueName="attempts")["QueueUrl"])
+
+
 @pytest.fixture(params=["in memory", "SQS"])
-def queue(request: pytest.FixtureRequest) -> Iterator[tuple[LaunchQueue, Sent]]:
+def queue(request: pytest.FixtureRequest) -> tuple[LaunchQueue, Sent]:
     """A queue, and what was sent to it: job ids with their delays."""
     if request.param == "in memory":
         fake = FakeLaunchQueue()
-        yield fake, lambda: fake.requested
-        return
-    with aws_in_process():
-        client = make_client("sqs")
-        sent: list[tuple[str, int]] = []
+        return fake, lambda: fake.requested
+    sqs = request.getfixturevalue("sqs")
+    sent: list[tuple[str, int]] = []
 
-        def remember(params: dict[str, str], **_: object) -> None:
-            sent.append((parse_launch_request(params["MessageBody"]), int(params["DelaySeconds"])))
+    def remember(params: dict[str, str], **_: object) -> None:
+        sent.append((parse_launch_request(params["MessageBody"]), int(params["DelaySeconds"])))
 
-        client.meta.events.register("provide-client-params.sqs.SendMessage", remember)
-        yield SqsLaunchQueue(client, client.create_queue(QueueName="attempts")["QueueUrl"]), lambda: sent
+    sqs.meta.events.register("provide-client-params.sqs.SendMessage", remember)
+    return SqsLaunchQueue(sqs, request.getfixturevalue("url")), lambda: sent
 
 
 def test_a_launch_is_asked_for_at_once(queue: tuple[LaunchQueue, Sent]) -> None:
@@ -45,12 +49,9 @@ def test_a_launch_is_delayed_by_at_most_fifteen_minutes(
     assert sent() == [("resnet-1", given)]
 
 
-def test_the_message_holds_the_job_id() -> None:
-    with aws_in_process():
-        client = make_client("sqs")
-        url = client.create_queue(QueueName="attempts")["QueueUrl"]
-        SqsLaunchQueue(client, url).request_launch("resnet-ü")
-        (message,) = client.receive_message(QueueUrl=url)["Messages"]
+def test_the_message_holds_the_job_id(sqs: Any, url: str) -> None:
+    SqsLaunchQueue(sqs, url).request_launch("resnet-ü")
+    (message,) = sqs.receive_message(QueueUrl=url)["Messages"]
     assert parse_launch_request(message["Body"]) == "resnet-ü"
 
 
@@ -70,17 +71,12 @@ def test_a_message_that_names_no_job_is_permanent(body: str) -> None:
         parse_launch_request(body)
 
 
-def test_a_queue_without_an_answer_is_transient() -> None:
-    with aws_in_process():
-        client = make_client("sqs")
-        launches = SqsLaunchQueue(client, client.create_queue(QueueName="attempts")["QueueUrl"])
-        Faults(client, "sqs", "SendMessage").before = 1
-        with pytest.raises(TransientError, match="asking for the launch of job resnet-1"):
-            launches.request_launch("resnet-1")
+def test_a_queue_without_an_answer_is_transient(sqs: Any, url: str) -> None:
+    Faults(sqs, "sqs", "SendMessage").before = 1
+    with pytest.raises(TransientError, match="asking for the launch of job resnet-1"):
+        SqsLaunchQueue(sqs, url).request_launch("resnet-1")
 
 
-def test_a_queue_that_is_not_there_is_permanent() -> None:
-    with aws_in_process():
-        launches = SqsLaunchQueue(make_client("sqs"), "https://sqs.us-east-1.amazonaws.com/123456789012/no-such-queue")
-        with pytest.raises(PermanentError):
-            launches.request_launch("resnet-1")
+def test_a_queue_that_is_not_there_is_permanent(sqs: Any) -> None:
+    with pytest.raises(PermanentError):
+        SqsLaunchQueue(sqs, "https://sqs.us-east-1.amazonaws.com/1/no-such-queue").request_launch("resnet-1")

@@ -1,21 +1,17 @@
 """The behaviour of MaintenanceStore: the fake and the adapter."""
 
 from dataclasses import replace
-from datetime import timedelta
-from typing import Any
 
 import pytest
 
+from contracts.conftest import HOUR, Stores
 from fakes.builders import NOW
-from relaunch.ports import MaintenanceStore, RevisionMaintenance
-
-HOUR = timedelta(hours=1)
+from relaunch.ports import FoundRevision, MaintenanceStore, RevisionMaintenance
 
 
 @pytest.fixture
-def store(stores: Any) -> MaintenanceStore:
-    maintenance: MaintenanceStore = stores.maintenance
-    return maintenance
+def store(stores: Stores) -> MaintenanceStore:
+    return stores.maintenance
 
 
 def test_turns_count_from_zero_for_each_name(store: MaintenanceStore) -> None:
@@ -50,3 +46,14 @@ def test_of_two_who_read_the_same_one_saves(store: MaintenanceStore) -> None:
     loaded = store.load_maintenance()
     assert loaded is not None
     assert loaded.next_at == NOW + HOUR
+
+
+@pytest.mark.parametrize("arn", ["arn:aws:ecs:us-east-1:111122223333:task-definition/trainer--0123456789abcdef:1", ""])
+def test_the_revision_of_a_derivation_is_the_one_that_was_saved_last(store: MaintenanceStore, arn: str) -> None:
+    assert store.load_revision("derivation") is None
+
+    store.save_revision("derivation", FoundRevision("earlier", NOW))
+    store.save_revision("derivation", FoundRevision(arn, NOW + HOUR))
+
+    assert store.load_revision("derivation") == FoundRevision(arn, NOW + HOUR)
+    assert store.load_revision("another") is None

@@ -15,6 +15,7 @@ from relaunch.core.launches.launch import (
     LaunchRequest,
     LaunchUncertain,
     PlacementFailed,
+    TaskObservation,
     TaskPlaced,
 )
 from relaunch.ports import PermanentError, TaskTarget
@@ -48,12 +49,17 @@ def found(target: TaskTarget, request: LaunchRequest = REQUEST) -> list[str]:
     return [task.task_arn for task in target.find_started_by(request.started_by)]
 
 
+def seen(target: TaskTarget, arn: str) -> TaskObservation:
+    task = target.describe([arn])[arn]
+    assert task is not None
+    return task
+
+
 def test_launched_task_waits_for_its_machine(target: TaskTarget) -> None:
     arn = place(target)
 
-    task = target.describe([arn])[arn]
+    task = seen(target, arn)
 
-    assert task is not None
     assert (task.task_arn, task.started_by) == (arn, REQUEST.started_by)
     assert (task.last_status, task.desired_status) == ("PROVISIONING", "RUNNING")
     assert (task.container_instance_arn, task.started_at, task.stopped_at) == (None, None, None)
@@ -116,7 +122,7 @@ def test_throttled_launch_has_no_task_and_goes_through_later(cluster: Cluster, t
 def test_refused_launch_says_why_and_has_no_task(cluster: Cluster, target: TaskTarget) -> None:
     cluster.refuse_launch()
 
-    assert target.launch(REQUEST) == LaunchRefused("ClientException: TaskDefinition is inactive")
+    assert target.launch(REQUEST) == LaunchRefused("InvalidParameterException: TaskDefinition is inactive")
     assert found(target) == []
 
 
@@ -141,9 +147,8 @@ def test_running_task_tells_its_machine(cluster: Cluster, target: TaskTarget) ->
     arn = place(target)
     machine = cluster.start(arn)
 
-    task = target.describe([arn])[arn]
+    task = seen(target, arn)
 
-    assert task is not None
     assert (task.last_status, task.desired_status) == ("RUNNING", "RUNNING")
     assert (task.container_instance_arn, task.zone) == (machine.arn, machine.zone)
     assert task.started_at is not None
@@ -157,9 +162,8 @@ def test_task_whose_container_ended_tells_its_exit_code(cluster: Cluster, target
     cluster.start(arn)
     cluster.finish(arn, 3)
 
-    task = target.describe([arn])[arn]
+    task = seen(target, arn)
 
-    assert task is not None
     assert (task.last_status, task.desired_status) == ("STOPPED", "STOPPED")
     assert task.stop_code == "EssentialContainerExited"
     assert task.container_exit_codes == {"main": 3}
@@ -172,9 +176,7 @@ def test_every_change_of_a_task_has_a_higher_version(cluster: Cluster, target: T
     arn = place(target)
     for change in (lambda: None, lambda: cluster.start(arn), lambda: cluster.finish(arn, 0)):
         change()
-        task = target.describe([arn])[arn]
-        assert task is not None
-        versions.append(task.version)
+        versions.append(seen(target, arn).version)
 
     assert versions == sorted(set(versions))
 
@@ -185,8 +187,7 @@ def test_stopped_task_carries_our_reason(cluster: Cluster, target: TaskTarget) -
 
     target.stop(arn, "spot interruption warning")
 
-    task = target.describe([arn])[arn]
-    assert task is not None
+    task = seen(target, arn)
     assert (task.desired_status, task.stop_code) == ("STOPPED", "UserInitiated")
     assert task.stopped_reason == "spot interruption warning"
 
@@ -196,30 +197,22 @@ def test_task_can_be_stopped_before_it_has_a_machine(target: TaskTarget) -> None
 
     target.stop(arn, "PROVISIONING for too long")
 
-    task = target.describe([arn])[arn]
-    assert task is not None
+    task = seen(target, arn)
     assert (task.desired_status, task.stop_code) == ("STOPPED", "UserInitiated")
     assert found(target) == [arn]
 
 
-def test_second_stop_changes_nothing(cluster: Cluster, target: TaskTarget) -> None:
+@pytest.mark.parametrize("has_stopped", [False, True], ids=["second stop", "task that has stopped"])
+def test_stop_of_what_stops_already_changes_nothing(cluster: Cluster, target: TaskTarget, *, has_stopped: bool) -> None:
     arn = place(target)
     cluster.start(arn)
-    target.stop(arn, "cancelled")
+    if has_stopped:
+        cluster.finish(arn, 0)
+    else:
+        target.stop(arn, "cancelled")
     before = target.describe([arn])
 
     target.stop(arn, "time-out")
-
-    assert target.describe([arn]) == before
-
-
-def test_stopping_a_task_that_has_stopped_changes_nothing(cluster: Cluster, target: TaskTarget) -> None:
-    arn = place(target)
-    cluster.start(arn)
-    cluster.finish(arn, 0)
-    before = target.describe([arn])
-
-    target.stop(arn, "cancelled")
 
     assert target.describe([arn]) == before
 
@@ -316,6 +309,18 @@ def test_running_and_stopping_tasks_are_found_on_their_machine_and_stopped_ones_
 
 def test_instance_outside_the_cluster_has_no_tasks(target: TaskTarget) -> None:
     assert target.find_on_instance("i-0fffffffffffffff0") == []
+    target.drain("i-0fffffffffffffff0")
+
+
+def test_drained_machine_keeps_its_task_and_takes_no_other(cluster: Cluster, target: TaskTarget) -> None:
+    arn = place(target)
+    machine = cluster.start(arn)
+
+    for _ in range(2):
+        target.drain(machine.instance_id)
+
+    assert [task.task_arn for task in target.find_on_instance(machine.instance_id)] == [arn]
+    assert cluster.start(place(target, OTHER)) != machine
 
 
 def test_container_instance_that_is_not_there_is_none(target: TaskTarget) -> None:

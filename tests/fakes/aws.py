@@ -29,20 +29,13 @@ class _TemplateLoader(yaml.SafeLoader):
 _TemplateLoader.add_multi_constructor("!", lambda loader, suffix, node: None)
 
 
-def jobs_table_properties() -> dict[str, Any]:
-    """Return the keys and indexes of the jobs table as template.yaml declares them."""
+def create_jobs_table(client: "DynamoDBClient", name: str) -> None:
+    """Create a jobs table with the keys and indexes that template.yaml declares."""
     template = yaml.load(TEMPLATE.read_text(), Loader=_TemplateLoader)  # noqa: S506 - a SafeLoader with one addition
     properties = template["Resources"]["JobsTable"]["Properties"]
-    kept = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "BillingMode", "TimeToLiveSpecification")
-    return {name: properties[name] for name in kept}
-
-
-def create_jobs_table(client: "DynamoDBClient", name: str) -> None:
-    """Create a jobs table."""
-    properties = jobs_table_properties()
-    time_to_live = properties.pop("TimeToLiveSpecification")
-    client.create_table(TableName=name, **properties)
-    client.update_time_to_live(TableName=name, TimeToLiveSpecification=time_to_live)
+    kept = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "BillingMode")
+    client.create_table(TableName=name, **{each: properties[each] for each in kept})
+    client.update_time_to_live(TableName=name, TimeToLiveSpecification=properties["TimeToLiveSpecification"])
 
 
 @contextmanager

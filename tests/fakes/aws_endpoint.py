@@ -2,11 +2,11 @@
 
 import json
 import ssl
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from fakes.loopback import LoopbackHandler, serve_on_loopback
 
 
 class FakeAwsEndpoint:
@@ -39,24 +39,14 @@ class FakeAwsEndpoint:
         return [target.rpartition(".")[2] for target, _, _ in self.requests]
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, *_: object) -> None:
-        """Log nothing: tests close connections."""
-
-
 @contextmanager
 def serve_aws(tls: ssl.SSLContext | None = None) -> Iterator[FakeAwsEndpoint]:
     """Serve the fake on an ephemeral port of loopback, over TLS when a context is given."""
     endpoint = FakeAwsEndpoint()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
-
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
+    class Handler(LoopbackHandler):
+        def do_POST(self) -> None:  # noqa: N802 - as http.server calls it
+            body = self.read_body()
             target = self.headers["X-Amz-Target"]
             endpoint.requests.append((target, dict(self.headers.items()), body))
             planned = endpoint.failures.get(target.rpartition(".")[2])
@@ -68,24 +58,7 @@ def serve_aws(tls: ssl.SSLContext | None = None) -> Iterator[FakeAwsEndpoint]:
             answer: dict[str, str] = {"__type": code, "message": "as planned"}
             if not status:
                 status, answer = endpoint.answer(target, json.loads(body))
-            content = json.dumps(answer).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
+            self.respond(status, json.dumps(answer).encode())
 
-        def log_message(self, *_: object) -> None:
-            """Log nothing."""
-
-    server = _Server(("127.0.0.1", 0), Handler)
-    if tls:
-        server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-    endpoint.url = f"{'https' if tls else 'http'}://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
+    with serve_on_loopback(Handler, tls) as endpoint.url:
         yield endpoint
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

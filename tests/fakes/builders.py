@@ -62,13 +62,14 @@ def make_definition(**fields: Any) -> JobDefinition:
 
 
 def make_container(**fields: Any) -> ContainerRequirement:
-    """Build the container `main`: one GPU, 4 vCPU, 12 GiB."""
+    """Build the container `main`: one GPU, 4 vCPU, 12 GiB, and 90 s to save."""
     container = ContainerRequirement(
         name="main",
         image="111122223333.dkr.ecr.us-east-1.amazonaws.com/trainer:latest",
         gpu_count=1,
         memory_mib=12 * 1024,
         vcpus=3.0,
+        stop_timeout_seconds=90,
     )
     return replace(container, **fields)
 

@@ -44,6 +44,7 @@ class BusyStack:
         self.tasks = FakeTasks()
         triggers: tuple[Trigger, ...] = (
             *(GithubTrigger("acme/vision", event) for event in GITHUB_EVENTS),
+            GithubTrigger("acme/vision", "push", tags=("*",)),
             S3Trigger("acme-datasets"),
             ImageTrigger("trainer"),
         )
@@ -84,13 +85,8 @@ def sample_messages(function: str) -> list[Any]:
     """Return the messages that the samples have for a function's queue, as JSON."""
     if function == "submit_job":
         deliveries = [
-            {
-                "source": "github",
-                "event": path.name.split(".")[1],
-                "delivery": path.stem,
-                "payload": load_event(path.stem),
-            }
-            for path in sorted(EVENTS.glob("github.*.json"))
+            {"source": "github", "event": name.split(".")[1], "delivery": name, "payload": load_event(name)}
+            for name in sorted(path.stem for path in EVENTS.glob("github.*.json"))
         ]
         return [*deliveries, *map(load_event, ("aws.s3.object-created", "s3.notification", "aws.ecr.image-action"))]
     queue = {"launch_attempt": "attempts", "observe_capacity": "warnings", "observe_task": "task-changes"}[function]

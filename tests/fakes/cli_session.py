@@ -2,20 +2,29 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import boto3
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
-from fakes.builders import INSTANCE_ID, make_container_instance, make_definition, make_instance_type, make_offering
+from fakes.builders import (
+    INSTANCE_ID,
+    container_instance_arn,
+    make_container_instance,
+    make_definition,
+    make_instance_type,
+    make_offering,
+)
 from fakes.clock import FakeClock
 from fakes.dead_letters import FakeDeadLetters
 from fakes.dependencies import make_dependencies
 from fakes.jobs import InMemoryJobs
 from fakes.sources import FakeOfferings
 from fakes.tasks import FakeTasks
+from fakes.upload_rules import FakeUploadRules
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind
 from relaunch.core.offerings.amis import Ami, AmiKind, AmiSystem, ami_parameter
@@ -46,10 +55,12 @@ DEFINITIONS = """jobs:
     task_definition: trainer
     container: main
     accelerator: {gpu: {memory: 16GiB}}
+    checkpoint: s3://acme-checkpoints/
   bert:
     task_definition: trainer
     accelerator: {gpu: {}}
     on: [s3: {bucket: acme, prefix: in/}]
+    checkpoint: s3://acme-checkpoints/
 """
 
 
@@ -69,13 +80,32 @@ def rewrite(file: Path, old: str, new: str) -> None:
     file.write_text(DEFINITIONS.replace(old, new), encoding="utf-8")
 
 
-def invoke(*arguments: str, session: "CliSession | None" = None, columns: int = 80, answer: str = "") -> Result:
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a command."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def document(self) -> Any:
+        """Return what was printed as JSON."""
+        return json.loads(self.stdout)
+
+
+def flat(text: str) -> str:
+    """Return a text as if no line of it were broken and no column were filled up."""
+    return " ".join(text.split())
+
+
+def invoke(*arguments: str, session: "CliSession | None" = None, columns: int = 80, answer: str = "") -> Outcome:
     """Run the command in this process; without a session it connects to AWS."""
     environment = {"COLUMNS": str(columns), "NO_COLOR": "1"}
     result = CliRunner().invoke(app, list(arguments), obj=session, env=environment, input=answer)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
-    return result
+    return Outcome(result.exit_code, result.stdout, result.stderr)
 
 
 class FakeLogs:
@@ -159,6 +189,7 @@ class CliSession:
         self.placement_scores = FakePlacementScores({"us-east-1a": 9, "us-east-1b": 3, "us-east-1c": 3})
         self.recommended_amis = FakeAmis()
         self.dead_letters = FakeDeadLetters()
+        self.upload_rules = FakeUploadRules()
         self.on_pause: list[Callable[[], object]] = []
         self.deps = make_dependencies(jobs=self.jobs, tasks=self.tasks, clock=self.clock, offerings=self.offerings)
         self.deps.definitions.save_definition(make_definition(max_price_usd_per_hour=4.0))
@@ -188,9 +219,12 @@ class CliSession:
         return self.jobs.job(job_id).current_attempt.task_arn or ""
 
     def run(self, task_arn: str) -> None:
-        """Report the task as running."""
+        """Report the task as running, the first on INSTANCE_ID, each later one on another instance."""
         self.clock.advance(timedelta(minutes=3))
-        seen = self.tasks.run(task_arn, make_container_instance(), started_at=self.clock.now())
+        number = len(self.tasks.instances)
+        instance_id = f"i-{number:017x}" if number else INSTANCE_ID
+        machine = make_container_instance(arn=container_instance_arn(number + 1), instance_id=instance_id)
+        seen = self.tasks.run(task_arn, machine, started_at=self.clock.now())
         observe_task(seen, self.deps)
 
     def interrupt(self, task_arn: str) -> None:

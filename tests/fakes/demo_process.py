@@ -5,11 +5,12 @@ import re
 import signal
 import subprocess
 import sys
-import threading
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TextIO
 
 PROC = Path("/proc")
 LISTENING = "0A"
@@ -70,6 +71,7 @@ class DemoProcess:
     """A running demo: its output and the processes it has started so far."""
 
     process: subprocess.Popen[str]
+    error_file: TextIO
     lines: list[str] = field(default_factory=list)
     started: set[ProcessId] = field(default_factory=set)
     folders: set[Path] = field(default_factory=set)
@@ -100,17 +102,13 @@ class DemoProcess:
 
     def finish(self) -> int:
         """Read the remaining output and wait for the exit code."""
-        assert self.process.stderr is not None
-        errors: list[str] = []
-        # Both pipes are read at once: a full pipe would block the demo.
-        reader = threading.Thread(target=lambda: errors.append(self.process.stderr.read()))  # type: ignore[union-attr]  # just asserted
-        reader.start()
         for line in self.process.stdout or ():
             self.lines.append(line.rstrip())
             self.observe()
-        reader.join()
-        self.errors = "".join(errors)
-        return self.process.wait()
+        code = self.process.wait()
+        self.error_file.seek(0)
+        self.errors = self.error_file.read()
+        return code
 
     @property
     def output(self) -> str:
@@ -134,18 +132,20 @@ class DemoProcess:
 @contextmanager
 def running_demo(folder: Path, *arguments: str) -> Iterator[DemoProcess]:
     """Run `python -m relaunch_local.demo` in a folder; kill it at the end if it still runs."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "relaunch_local.demo", *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        yield DemoProcess(process)
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
+    # Errors go to a file: a full pipe that nobody reads would block the demo.
+    with tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "relaunch_local.demo", *arguments],
+            cwd=folder,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            yield DemoProcess(process, errors)
+        finally:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()

@@ -31,9 +31,8 @@ class FakeRegistry:
         if name is None or is_derived_family(name[0]) or revision_arn in self.deleted:
             raise PermanentError(f"the task definition {revision_arn} is gone: it was deleted since the job began")
         container = make_container()
-        return TaskDefinition(
-            name[0], {"containerDefinitions": [{"name": container.name, "image": container.image}]}, {"team": "vision"}
-        )
+        described = {"name": container.name, "image": container.image, "stopTimeout": container.stop_timeout_seconds}
+        return TaskDefinition(name[0], {"containerDefinitions": [described]}, {"team": "vision"})
 
     def find_active(self, family: str, max_age: timedelta = timedelta(0)) -> str | None:
         found = [arn for arn in self.active if _family(arn) == family and DERIVED_FROM in self.registered[arn].tags]

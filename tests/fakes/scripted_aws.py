@@ -71,10 +71,6 @@ class _Body(BytesIO):
 
 
 def _response(status: int, members: dict[str, Any]) -> AWSResponse:
-    body = json.dumps(members, default=_epoch).encode()
+    body = json.dumps(members, default=datetime.timestamp).encode()
     headers: Any = {"x-amzn-RequestId": "test", "content-type": "application/x-amz-json-1.1"}
     return AWSResponse("http://127.0.0.1:9", status, headers, _Body(body))
-
-
-def _epoch(moment: datetime) -> float:
-    return moment.timestamp()

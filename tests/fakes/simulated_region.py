@@ -50,6 +50,11 @@ def share(memory_mib: int = 2_048, percent: int | None = None) -> list[dict[str,
     return [{"type": "GPU", "sharingStrategy": {"nvidiaMps": {"memory": memory_mib, **limit}}}]
 
 
+def member_of(expression: str) -> list[dict[str, str]]:
+    """Return a placement constraint of the type memberOf."""
+    return [{"type": "memberOf", "expression": expression}]
+
+
 class SimulatedRegion:
     """A region with the cluster `c`; tasks run the family `train`, containers run `script`."""
 
@@ -95,9 +100,13 @@ class SimulatedRegion:
 
     def error_code(self, method: str, **request: Any) -> str:
         """Return the code of the error that this call raises."""
+        return self.error(method, **request).partition(": ")[0]
+
+    def error(self, method: str, **request: Any) -> str:
+        """Return the code and the message of the error that this call raises."""
         with pytest.raises(ClientError) as caught:
             getattr(self.ecs, method)(**request)
-        return str(caught.value.response["Error"]["Code"])
+        return "{Code}: {Message}".format(**caught.value.response["Error"])
 
     def run_one(self, provider: str | None = None, **members: Any) -> str:
         """Run one task and return its ARN."""

@@ -75,7 +75,7 @@ class Ending:
 
 
 def run_story(story: Story, kill_at_step: int | None = None) -> tuple[Ending, tuple[str, ...]]:
-    """Run a story; return its ending, and every step that its functions took."""
+    """Run a story; return its ending, and every step that its functions took until nothing was left to do."""
     options = Options(without_faults=True, scenario=story.scenario(), kill_at_step=kill_at_step)
     run = SeedRun(7, options)
     if story.action is not None:
@@ -92,7 +92,7 @@ def run_story(story: Story, kill_at_step: int | None = None) -> tuple[Ending, tu
         )
         for job in sorted(invariants.jobs.values(), key=lambda job: job.job_id)
     )
-    return Ending(jobs, result.violations), tuple(run.account.runtime.visited)
+    return Ending(jobs, result.violations), tuple(run.account.runtime.visited[: run.steps_until_idle])
 
 
 def do_once(run: SeedRun, is_possible: Callable[[SeedRun], bool], action: Callable[[SeedRun], None]) -> None:

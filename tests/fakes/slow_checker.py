@@ -34,7 +34,10 @@ def is_good(
 ) -> bool:
     """Hold one offering against everything that is asked of it."""
     machine = offering.instance_type
-    demands = [machine.accelerator_manufacturer in {"NVIDIA", "AWS"}]
+    demands = [machine.accelerator_manufacturer in {"NVIDIA", "AWS"}, machine.vcpus != 0]
+    demands.append(bool(offering.capacity_provider) or offering.purchase in machine.usage_classes)
+    demands.append(bool(offering.capacity_provider) or machine.name[:3] not in {"p2.", "g2."})
+    demands.append(revision is not None or machine.architecture == "x86_64")
     demands += has_accelerator(machine, definition, revision)
     demands.append(offering.disk_gib is None or offering.disk_gib >= (definition.disk_gib or 0))
     if revision:
@@ -63,6 +66,8 @@ def has_accelerator(machine: InstanceType, definition: JobDefinition, revision: 
             yield whole_gpus_of_others(definition, revision) == 0
     if wanted.neuron:
         yield machine.accelerator_manufacturer == "AWS"
+        yield wanted.neuron.purpose == "inference" or machine.name[:3] != "inf"
+        yield not wanted.neuron.models or machine.accelerator_model in wanted.neuron.models
         yield machine.neuron_devices >= (wanted.neuron.devices or 0)
         yield machine.neuron_devices * machine.neuron_cores_per_device >= (wanted.neuron.cores or 0)
     yield machine.gpu_count >= whole_gpus(definition, revision)
@@ -140,7 +145,8 @@ def meets_criteria(
     price, on_demand = offering.price_usd_per_hour, offering.on_demand_usd_per_hour
     is_spot = offering.purchase is PurchaseOption.SPOT
     reckoned = on_demand if price is None else price
-    caps = [limits.max_price_usd_per_hour, definition.max_price_usd_per_hour or math.inf]
+    caps = [limits.max_price_usd_per_hour or math.inf, definition.max_price_usd_per_hour or math.inf]
+    is_capped = definition.max_price_usd_per_hour or limits.max_price_usd_per_hour not in {None, 40.0}
     is_bargain = not is_spot or price is None or on_demand is None or price / on_demand <= limits.max_spot_ratio
     failed = [
         failure
@@ -151,7 +157,7 @@ def meets_criteria(
         and failure.until > NOW
     ]
     is_allowed = str(offering.purchase) in definition.purchase
-    is_affordable = reckoned is not None and reckoned <= min(caps)
+    is_affordable = not is_capped if reckoned is None else reckoned <= min(caps)
     return (
         is_allowed and is_affordable and is_bargain and not failed and has_quota(offering, definition, revision, limits)
     )
@@ -162,7 +168,8 @@ def has_quota(
 ) -> bool:
     """Tell whether the quota has room for the machine, unless one may be up already that has room for the task."""
     machine = offering.instance_type
-    room = limits.quotas.get(QUOTAS[machine.name[0], str(offering.purchase)])
+    is_disputed = offering.purchase is PurchaseOption.SPOT and machine.name.startswith(("p5", "p6"))
+    room = None if is_disputed else limits.quotas.get(QUOTAS[machine.name[0], str(offering.purchase)])
     if room is None or machine.vcpus + room.used_vcpus <= room.vcpus:
         return True
     if machine.vcpus > room.vcpus:

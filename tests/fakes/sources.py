@@ -18,19 +18,27 @@ MAX_DELAY_SECONDS = 900
 EVERY_PLATFORM = ("linux/amd64", "linux/arm64")
 
 
-class FakeRevisions:
+class _FailsOnce:
+    """`failure`, when set, is raised once."""
+
+    failure: Exception | None = None
+
+    def _fail_once(self) -> None:
+        if self.failure:
+            failure, self.failure = self.failure, None
+            raise failure
+
+
+class FakeRevisions(_FailsOnce):
     """Implements RevisionSource; `failure`, when set, is raised once."""
 
     def __init__(self, *revisions: Revision) -> None:
         self.active = list(revisions or (make_revision(),))
-        self.failure: Exception | None = None
         self.call_count = 0
 
     def newest_active(self, family: str, since: datetime | None = None) -> Revision:
         self.call_count += 1
-        if self.failure:
-            failure, self.failure = self.failure, None
-            raise failure
+        self._fail_once()
         found = [revision for revision in self.active if revision.family == family]
         if not found:
             raise NoActiveRevisionError(f"the family {family} has no ACTIVE revision")
@@ -110,7 +118,7 @@ class FakeSnapshots:
         self.stored = snapshot
 
 
-class FakeImages:
+class FakeImages(_FailsOnce):
     """Implements ImageSource over a set of (repository, tag), in which the image of `make_container` always is.
 
     `digests` says what a tag points to, where that matters, `found` also what the image is for, which is anything where
@@ -123,12 +131,9 @@ class FakeImages:
         self.digests: dict[tuple[str, str], str] = {}
         self.found: dict[tuple[str, str], FoundImage] = {}
         self.foreign: dict[tuple[str, str, str], str] = {}
-        self.failure: Exception | None = None
 
     def find_image(self, repository: str, reference: str, account: str | None = None) -> FoundImage | None:
-        if self.failure:
-            failure, self.failure = self.failure, None
-            raise failure
+        self._fail_once()
         if account is not None:
             digest = self.foreign.get((account, repository, reference))
             return FoundImage(digest, EVERY_PLATFORM) if digest else None
@@ -147,32 +152,37 @@ def image_digest(repository: str, tag: str) -> str:
 
 
 class FakeCheckpoints:
-    """Implements CheckpointSource: `complete` maps a job's id to the URI of its newest complete checkpoint."""
+    """Implements CheckpointSource: `complete` maps a job's id to the URI of its newest complete checkpoint.
+
+    `refusal`, when set, is raised by every call.
+    """
+
+    refusal: Exception | None = None
 
     def __init__(self, complete: Mapping[str, str] | None = None) -> None:
         self.complete = dict(complete or {})
 
     def newest_complete(self, checkpoint_uri: str, job_id: str) -> str | None:
+        self.probe(checkpoint_uri, job_id)
         return self.complete.get(job_id)
 
+    def probe(self, checkpoint_uri: str, job_id: str) -> None:
+        if self.refusal is not None:
+            raise self.refusal
 
-class FakeLaunchQueue:
+
+class FakeLaunchQueue(_FailsOnce):
     """Implements LaunchQueue: `requested` lists (job id, delay in seconds) in order."""
 
     def __init__(self) -> None:
         self.requested: list[tuple[str, int]] = []
-        self.failure: Exception | None = None
 
     def request_launch(self, job_id: str, delay_seconds: int = 0) -> None:
-        if self.failure:
-            failure, self.failure = self.failure, None
-            raise failure
+        self._fail_once()
         self.requested.append((job_id, min(max(delay_seconds, 0), MAX_DELAY_SECONDS)))
 
     def count_requests(self) -> int:
-        if self.failure:
-            failure, self.failure = self.failure, None
-            raise failure
+        self._fail_once()
         return len(self.requested)
 
 

@@ -3,16 +3,30 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from fakes.builders import CLUSTER, make_container_instance, make_definition
+from fakes.builders import (
+    container_instance_arn,
+    make_container,
+    make_container_instance,
+    make_definition,
+    make_revision,
+)
 from fakes.clock import FakeClock
 from fakes.dependencies import make_dependencies
 from fakes.jobs import InMemoryJobs
+from fakes.metrics import ListMetrics
 from fakes.registry import FakeRegistry
 from fakes.sources import FakeCheckpoints, FakeImages, FakeLaunchQueue, FakeOfferings, FakeRevisions, ListLog
 from fakes.tasks import FakeTasks
-from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.definitions.definition import GithubTrigger, ImageWait, JobDefinition
 from relaunch.core.jobs.job import Attempt, Job
-from relaunch.core.launches.launch import ContainerInstance, InstanceEvent, InstanceEventKind, TaskObservation
+from relaunch.core.launches.derived_revision import TaskDefinition
+from relaunch.core.launches.launch import (
+    ContainerInstance,
+    InstanceEvent,
+    InstanceEventKind,
+    LaunchUncertain,
+    TaskObservation,
+)
 from relaunch.core.triggers.events import DirectRequest, GithubEvent, ImagePushed, ObjectCreated, Push
 from relaunch.usecases.launch_attempt import launch_attempt
 from relaunch.usecases.observe_capacity import observe_capacity
@@ -22,6 +36,10 @@ from relaunch.usecases.submit_job import submit_event
 
 SHA = "5e07" * 10
 MINUTE = timedelta(minutes=1)
+WAITS_FOR_IMAGE = make_definition(triggers=(GithubTrigger("acme/vision", "push", wait_for_image=ImageWait("trainer")),))
+HOME = "111122223333.dkr.ecr.us-east-1.amazonaws.com"
+OTHER = "999900001111.dkr.ecr.us-east-1.amazonaws.com"
+DIGEST = "sha256:" + "5e" * 32
 
 
 def push(sha: str = SHA, repository: str = "acme/vision") -> GithubEvent:
@@ -42,7 +60,7 @@ def image(tag: str = SHA, repository: str = "trainer") -> ImagePushed:
 
 def machine(number: int = 1, instance_type: str = "g5.xlarge") -> ContainerInstance:
     """Build one of several machines."""
-    arn = f"arn:aws:ecs:us-east-1:111122223333:container-instance/{CLUSTER}/{number:032x}"
+    arn = container_instance_arn(number)
     return make_container_instance(arn=arn, instance_id=f"i-{number:017x}", instance_type=instance_type)
 
 
@@ -60,15 +78,25 @@ class Story:
         self.checkpoints = FakeCheckpoints()
         self.registry = FakeRegistry()
         self.log = ListLog()
-        names = ("jobs", "tasks", "clock", "launches", "revisions", "offerings", "images", "checkpoints", "registry")
-        own = {name: getattr(self, name) for name in (*names, "log")}
-        self.deps = make_dependencies(**{**own, **ports})
+        self.metrics = ListMetrics()
+        self.deps = make_dependencies(**{**vars(self), **ports})
         for definition in definitions or (make_definition(),):
             self.deps.definitions.save_definition(definition)
 
     @property
     def now(self) -> datetime:
         return self.clock.now()
+
+    def run_images(self, *names: str) -> None:
+        """Let the newest revision have containers with these images; the first is `main`."""
+        containers = tuple(
+            make_container(name=name, image=image_name, gpu_count=int(name == "main"), memory_mib=512, vcpus=0.5)
+            for name, image_name in zip(("main", "side", "third"), names, strict=False)
+        )
+        revision = make_revision(containers=containers)
+        self.revisions.active[:] = [revision]
+        described = [{"name": each.name, "image": each.image, "stopTimeout": 90} for each in containers]
+        self.registry.sources[revision.arn] = TaskDefinition("trainer", {"containerDefinitions": described})
 
     def submit(self, event: GithubEvent | ObjectCreated | ImagePushed | DirectRequest | None = None) -> str:
         """Let an event start the one job it starts; return its id."""
@@ -81,6 +109,12 @@ class Story:
 
     def attempt(self, job_id: str) -> Attempt:
         return self.job(job_id).current_attempt
+
+    def timeline(self, job_id: str) -> str:
+        """Return the job's timeline, a line per entry."""
+        history = self.jobs.load_history(job_id)
+        assert history is not None
+        return "\n".join(f"{entry.event}: {entry.detail}" for entry in history.timeline)
 
     def arn(self, job_id: str) -> str:
         """Return the ARN of the job's current task."""
@@ -96,12 +130,24 @@ class Story:
             launch_attempt(job_id, self.deps)
         return len(requested)
 
+    def launch_unanswered(self, *, takes_effect: bool) -> str:
+        """Submit a job and lose the answer to its RunTask; return its id."""
+        self.tasks.outcomes.append(LaunchUncertain("no answer to RunTask: read timed out"))
+        self.tasks.places_uncertain = takes_effect
+        return self.submit_and_deliver()
+
     def settle(self) -> None:
         """Deliver launch requests until there are none left."""
         for _ in range(50):
             if not self.deliver():
                 return
         raise AssertionError(f"launch requests go on for ever: {self.launches.requested[:5]}")
+
+    def submit_and_deliver(self, event: GithubEvent | ObjectCreated | ImagePushed | DirectRequest | None = None) -> str:
+        """Let an event start the one job it starts, and look once for where to launch it; return its id."""
+        job_id = self.submit(event)
+        self.deliver()
+        return job_id
 
     def tell(self, observation: TaskObservation) -> Job | None:
         """Deliver a task state change."""
@@ -113,8 +159,7 @@ class Story:
 
     def launch(self, event: GithubEvent | ObjectCreated | DirectRequest | None = None) -> str:
         """Let an event start a job and its task run; return its id."""
-        job_id = self.submit(event)
-        self.deliver()
+        job_id = self.submit_and_deliver(event)
         self.run(job_id)
         return job_id
 
@@ -124,9 +169,10 @@ class Story:
         self.tell(stopped)
         return stopped
 
-    def lose_host(self, job_id: str) -> None:
+    def lose_host(self, job_id: str, **fields: Any) -> None:
         """Let the job's machine be gone without a word."""
-        self.end(job_id, None, stop_code="TerminationNotice", stopped_reason="Host EC2 (instance i-1) terminated.")
+        reason = "Host EC2 (instance i-1) terminated."
+        self.end(job_id, None, stop_code="TerminationNotice", stopped_reason=reason, **fields)
 
     def warn(self, instance_id: str) -> list[Job]:
         """Deliver a spot interruption warning."""

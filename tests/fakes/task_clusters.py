@@ -4,13 +4,15 @@ Both have the revision of `make_launch_request`, a capacity provider with capaci
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, Protocol
+from contextlib import closing, contextmanager
+from typing import Any
 
 import boto3
 from botocore.config import Config
 
-from fakes.builders import make_container_instance, make_revision
+from fakes.builders import CLUSTER, make_revision
+from fakes.simulated_region import container, gpu
+from fakes.story import machine
 from fakes.tasks import FakeTasks
 from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.core.launches.launch import (
@@ -36,79 +38,46 @@ from relaunch_local.ecs import (
     SimulatorSettings,
 )
 
-CLUSTER = "relaunch"
 PROVIDER = "g5-xlarge-spot"
 FULL_PROVIDER = "g5-xlarge-full"
 
 
-class Cluster(Protocol):
-    """A cluster that a test controls; `target` is tested."""
-
-    target: TaskTarget
-
-    def start(self, arn: str) -> ContainerInstance:
-        """Let the task start; return its container instance."""
-        ...
-
-    def finish(self, arn: str, exit_code: int) -> None:
-        """Let the task's container exit with this code; the task is then STOPPED."""
-        ...
-
-    def forget(self, arn: str) -> None:
-        """Let ECS forget a stopped task."""
-        ...
-
-    def throttle_launch(self) -> None:
-        """Throttle the next RunTask."""
-        ...
-
-    def refuse_launch(self) -> None:
-        """Reject the next RunTask."""
-        ...
-
-    def lose_launch(self, *, takes_effect: bool) -> None:
-        """Lose the response to the next RunTask."""
-        ...
-
-    def fill(self) -> None:
-        """Let the next RunTask, which is for FULL_PROVIDER, find no capacity."""
-        ...
-
-
 class FakeCluster:
-    """A cluster with FakeTasks."""
+    """A cluster with FakeTasks, which a test controls; `target` is tested."""
 
     def __init__(self) -> None:
         self._tasks = FakeTasks()
-        self._machine_count = 0
         self.target: TaskTarget = self._tasks
 
     def start(self, arn: str) -> ContainerInstance:
-        self._machine_count += 1
-        machine = make_container_instance(
-            arn=f"{make_container_instance().arn[:-4]}{self._machine_count:04}",
-            instance_id=f"i-{self._machine_count:017x}",
-        )
-        self._tasks.run(arn, machine)
-        return machine
+        """Let the task start; return its container instance."""
+        started = machine(len(self._tasks.instances) + 1)
+        self._tasks.run(arn, started)
+        return started
 
     def finish(self, arn: str, exit_code: int) -> None:
+        """Let the task's container exit with this code; the task is then STOPPED."""
         self._tasks.end(arn, exit_code)
 
     def forget(self, arn: str) -> None:
+        """Let ECS forget a stopped task."""
         self._tasks.forget(arn)
 
     def throttle_launch(self) -> None:
+        """Throttle the next RunTask."""
         self._tasks.outcomes.append(LaunchDeferred("ThrottlingException: Rate exceeded"))
 
     def refuse_launch(self) -> None:
-        self._tasks.outcomes.append(LaunchRefused("ClientException: TaskDefinition is inactive"))
+        """Reject the next RunTask."""
+        self._tasks.outcomes.append(LaunchRefused("InvalidParameterException: TaskDefinition is inactive"))
 
     def lose_launch(self, *, takes_effect: bool) -> None:
+        """Lose the response to the next RunTask."""
         self._tasks.places_uncertain = takes_effect
         self._tasks.outcomes.append(LaunchUncertain("no answer to RunTask"))
 
     def fill(self) -> None:
+        """Let the next RunTask, which is for FULL_PROVIDER, find no capacity."""
         self._tasks.outcomes.append(PlacementFailed(("NO ACTIVE INSTANCES",)))
 
 
@@ -147,24 +116,24 @@ class HeldProcesses:
 
 
 class SimulatedCluster:
-    """A cluster with EcsTarget and the simulator on a virtual clock."""
+    """A cluster with EcsTarget and the simulator on a virtual clock; a test controls it as it does FakeCluster."""
 
     def __init__(self, simulator: EcsSimulator, processes: HeldProcesses, client: Any) -> None:
-        self._simulator = simulator
+        self.simulator = simulator
         self._processes = processes
         self.ecs = client
-        self.target: TaskTarget = EcsTarget(client, CLUSTER)
+        self.target = EcsTarget(client, CLUSTER)
 
     def start(self, arn: str) -> ContainerInstance:
-        self._drive(lambda: self._seen(arn).last_status == "RUNNING")
-        machine = self.target.find_container_instance(self._seen(arn).container_instance_arn or "")
+        self._drive(lambda: self.seen(arn).last_status == "RUNNING")
+        machine = self.target.find_container_instance(self.seen(arn).container_instance_arn or "")
         assert machine is not None
         return machine
 
     def finish(self, arn: str, exit_code: int) -> None:
-        with self._simulator.clock.lock:
+        with self.simulator.clock.lock:
             self._processes.of_task[arn].exit(exit_code)
-        self._drive(lambda: self._seen(arn).last_status == "STOPPED")
+        self._drive(lambda: self.seen(arn).last_status == "STOPPED")
 
     def forget(self, arn: str) -> None:
         self._advance(3 * 3600)
@@ -173,7 +142,7 @@ class SimulatedCluster:
         self._fail(Fault(FaultMoment.THROTTLE))
 
     def refuse_launch(self) -> None:
-        self._fail(Fault(FaultMoment.BEFORE, "ClientException", "TaskDefinition is inactive"))
+        self._fail(Fault(FaultMoment.BEFORE, "InvalidParameterException", "TaskDefinition is inactive"))
 
     def lose_launch(self, *, takes_effect: bool) -> None:
         self._fail(Fault(FaultMoment.AFTER if takes_effect else FaultMoment.BEFORE, drop_connection=True))
@@ -182,9 +151,10 @@ class SimulatedCluster:
         """Do nothing: FULL_PROVIDER never has an instance."""
 
     def _fail(self, fault: Fault) -> None:
-        self._simulator.faults.fail_next("RunTask", 1, fault)
+        self.simulator.faults.fail_next("RunTask", 1, fault)
 
-    def _seen(self, arn: str) -> TaskObservation:
+    def seen(self, arn: str) -> TaskObservation:
+        """Return the task as ECS describes it."""
         task = self.target.describe([arn])[arn]
         assert task is not None
         return task
@@ -197,8 +167,11 @@ class SimulatedCluster:
         raise AssertionError("the simulated cluster did not get there")
 
     def _advance(self, seconds: float) -> None:
-        with self._simulator.clock.lock:
-            self._simulator.clock.advance(seconds)
+        with self.simulator.clock.lock:
+            self.simulator.clock.advance(seconds)
+
+
+Cluster = FakeCluster | SimulatedCluster
 
 
 @contextmanager
@@ -206,15 +179,26 @@ def simulated_cluster(*, over_http: bool) -> Iterator[SimulatedCluster]:
     """Create the cluster on the simulator, called by boto3 over HTTP or in process."""
     processes = HeldProcesses()
     simulator = _make_simulator(processes)
+    with client_of(simulator, over_http=over_http) as client:
+        yield SimulatedCluster(simulator, processes, client)
+
+
+@contextmanager
+def client_of(simulator: EcsSimulator, *, over_http: bool) -> Iterator[Any]:
+    """Yield a client of the simulator: boto3's over HTTP, or one in process."""
     if not over_http:
-        yield SimulatedCluster(simulator, processes, InProcessClient(simulator))
+        yield InProcessClient(simulator)
         return
-    server = EcsServer(simulator)
-    server.start()
-    try:
-        yield SimulatedCluster(simulator, processes, _make_client(server.url))
-    finally:
-        server.close()
+    with closing(EcsServer(simulator)) as server:
+        server.start()
+        yield boto3.client(
+            "ecs",
+            endpoint_url=server.url,
+            region_name="us-east-1",
+            aws_access_key_id="testing",
+            aws_secret_access_key="testing",
+            config=Config(retries={"mode": "standard", "total_max_attempts": 1}, read_timeout=10),
+        )
 
 
 def _make_simulator(processes: HeldProcesses) -> EcsSimulator:
@@ -223,33 +207,20 @@ def _make_simulator(processes: HeldProcesses) -> EcsSimulator:
     simulator.call("CreateCluster", {"clusterName": CLUSTER})
     group = AutoScalingGroup("g5", "g5.xlarge", Purchase.SPOT, ("us-east-1a", "us-east-1b"), max_size=4)
     simulator.add_capacity_provider(PROVIDER, group, cluster=CLUSTER)
-    _add_full_provider(simulator)
+    group = AutoScalingGroup("full", "g5.xlarge", Purchase.SPOT, ("us-east-1a",), max_size=0)
+    add_unscaled_provider(simulator, FULL_PROVIDER, group)
     # The revision of `make_launch_request` is 7.
+    definitions = [container(cpu=3_072, memory=12_288, resourceRequirements=gpu())]
     for _ in range(make_revision().revision):
-        simulator.call("RegisterTaskDefinition", _definition())
+        request = {"family": make_revision().family, "containerDefinitions": definitions}
+        simulator.call("RegisterTaskDefinition", request)
     return simulator
 
 
-def _add_full_provider(simulator: EcsSimulator) -> None:
-    group = AutoScalingGroup("full", "g5.xlarge", Purchase.SPOT, ("us-east-1a",), max_size=0)
+def add_unscaled_provider(simulator: EcsSimulator, name: str, group: AutoScalingGroup) -> None:
+    """Add a capacity provider without managed scaling to the cluster."""
     settings = {"autoScalingGroupArn": simulator.clusters.add_group(group), "managedScaling": {"status": "DISABLED"}}
-    simulator.call("CreateCapacityProvider", {"name": FULL_PROVIDER, "autoScalingGroupProvider": settings})
-    providers = {"capacityProviders": [PROVIDER, FULL_PROVIDER], "defaultCapacityProviderStrategy": []}
+    simulator.call("CreateCapacityProvider", {"name": name, "autoScalingGroupProvider": settings})
+    names = [*simulator.clusters.get(CLUSTER).providers, name]
+    providers = {"capacityProviders": names, "defaultCapacityProviderStrategy": []}
     simulator.call("PutClusterCapacityProviders", {"cluster": CLUSTER, **providers})
-
-
-def _definition() -> dict[str, Any]:
-    container = {"name": "main", "image": "trainer", "cpu": 3072, "memory": 12_288, "essential": True}
-    gpu = {"resourceRequirements": [{"type": "GPU", "value": "1"}]}
-    return {"family": make_revision().family, "containerDefinitions": [{**container, **gpu}]}
-
-
-def _make_client(url: str) -> Any:
-    return boto3.client(
-        "ecs",
-        endpoint_url=url,
-        region_name="us-east-1",
-        aws_access_key_id="testing",
-        aws_secret_access_key="testing",
-        config=Config(retries={"mode": "standard", "total_max_attempts": 1}, read_timeout=10),
-    )

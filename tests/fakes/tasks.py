@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 
-from fakes.builders import NOW, make_container_instance, task_arn
+from fakes.builders import NOW, make_container_instance, make_observation, task_arn
 from relaunch.core.launches.launch import (
     ContainerInstance,
     ContainerInstanceObservation,
@@ -40,6 +40,8 @@ class FakeTasks:
         self.requests: list[LaunchRequest] = []
         self.stops: list[tuple[str, str]] = []
         self.stop_failure: Exception | None = None
+        self.drained: list[str] = []
+        self.drain_failure: Exception | None = None
         self.tasks: dict[str, TaskObservation] = {}
         self.instances: dict[str, ContainerInstance] = {}
         self.gpus: list[GpuDevice] | Exception = []
@@ -68,14 +70,7 @@ class FakeTasks:
             return TaskPlaced(arn) if earlier == request else LaunchConflict((arn,))
         arn = task_arn(len(self._launched) + 1)
         self._launched[request.client_token] = (request, arn)
-        self.tasks[arn] = TaskObservation(
-            task_arn=arn,
-            started_by=request.started_by,
-            last_status="PROVISIONING",
-            desired_status="RUNNING",
-            version=1,
-            created_at=NOW,
-        )
+        self.tasks[arn] = make_observation(task_arn=arn, started_by=request.started_by)
         return TaskPlaced(arn)
 
     def change(self, arn: str, **fields: Any) -> TaskObservation:
@@ -149,6 +144,12 @@ class FakeTasks:
         arns = {machine.arn for machine in self.instances.values() if machine.instance_id == instance_id}
         on_machine = [task for task in self.tasks.values() if task.container_instance_arn in arns]
         return [task for task in on_machine if task.last_status != "STOPPED"]
+
+    def drain(self, instance_id: str) -> None:
+        if self.drain_failure:
+            failure, self.drain_failure = self.drain_failure, None
+            raise failure
+        self.drained.append(instance_id)
 
     def find_gpus(self, instance_type: str, capacity_provider: str) -> list[GpuDevice]:
         if isinstance(self.gpus, Exception):

@@ -62,22 +62,21 @@ def push(repository: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("message", "outcome"),
     [
-        pytest.param(upload("labels/1.manifest"), "the key labels/1.manifest does not start with images/", id="prefix"),
-        pytest.param(upload("images/1.jpg"), "the key images/1.jpg does not end with .manifest", id="suffix"),
-        pytest.param(upload("images/"), "the key images/ does not end with .manifest", id="folder"),
-        pytest.param(push("acme/unknown"), "no job definition watches github acme/unknown", id="unknown-repository"),
+        pytest.param(upload("labels/1.manifest"), [], id="prefix"),
+        pytest.param(upload("images/1.jpg"), [], id="suffix"),
+        pytest.param(upload("images/"), [], id="folder"),
+        pytest.param(push("acme/unknown"), ["no job definition watches github acme/unknown"], id="unknown-repository"),
     ],
 )
-def test_an_event_that_nothing_watches_starts_nothing_and_is_told_with_the_reason(
-    message: dict[str, Any], outcome: str
+def test_an_event_that_nothing_watches_starts_nothing_and_is_told_unless_it_is_an_upload(
+    message: dict[str, Any], outcome: list[str]
 ) -> None:
     stack = Stack(triggers=(WATCHED, GithubTrigger("acme/vision", "push")))
 
     stack.deliver(message)
 
     assert stack.jobs.list_jobs(9)[0] == []
-    (told,) = stack.outcomes()
-    assert outcome in told
+    assert stack.outcomes() == outcome
 
 
 def test_a_definition_that_no_type_satisfies_fails_its_job_and_names_the_filter_that_removed_the_last() -> None:

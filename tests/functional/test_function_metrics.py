@@ -14,18 +14,13 @@ from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 ON_THE_TENTH_MINUTE = NOW + timedelta(minutes=-NOW.minute % 10)
 
 
-@pytest.fixture
-def metrics() -> ListMetrics:
-    return ListMetrics()
-
-
 @pytest.mark.parametrize(
     ("minutes", "milliseconds", "counts"), [(0, 60_000, [2]), (1, 60_000, []), (0, 9_000, [])], ids=str
 )
 def test_reconcile_counts_dead_letters_every_ten_minutes_while_there_is_time(
-    metrics: ListMetrics, minutes: int, milliseconds: int, counts: list[int]
+    minutes: int, milliseconds: int, counts: list[int]
 ) -> None:
-    clock = FakeClock(ON_THE_TENTH_MINUTE + timedelta(minutes=minutes))
+    clock, metrics = FakeClock(ON_THE_TENTH_MINUTE + timedelta(minutes=minutes)), ListMetrics()
     functions = Functions(make_dependencies(clock=clock, metrics=metrics))
     functions.watched.add("intake", "a message")
     functions.watched.add("warnings", "a warning")
@@ -35,7 +30,8 @@ def test_reconcile_counts_dead_letters_every_ten_minutes_while_there_is_time(
     assert metrics.values(Metric.DEAD_LETTERS) == counts
 
 
-def test_messages_that_fail_are_counted_under_the_name_of_their_queue(metrics: ListMetrics) -> None:
+def test_messages_that_fail_are_counted_under_the_name_of_their_queue() -> None:
+    metrics = ListMetrics()
     deps = make_dependencies(metrics=metrics)
     deps.jobs.load_job = None  # type: ignore[assignment]  # a bug: it cannot be called
 

@@ -140,28 +140,24 @@ def launch_request(job_id: str) -> str:
     return json.dumps({"job_id": job_id})
 
 
-def mix(data: st.DataObject, function: str, valid: list[str]) -> tuple[list[str], set[str]]:
-    """Draw a batch of valid messages, some of them twice, and poison between them; return the poison too."""
+def deliver_with_poison(stack: Stack, data: st.DataObject, function: str, valid: list[str], outages: list[str]) -> None:
+    """Deliver a batch of valid messages, some of them twice, with poison between them; the poison alone is buried."""
     dead_letters = data.draw(st.lists(st.sampled_from(POISON_EVENTS[function]), max_size=4))
-    return data.draw(st.permutations([*valid, *dead_letters])), set(dead_letters)
+    stack.deliver(function, data.draw(st.permutations([*valid, *dead_letters])), outages)
 
-
-def expect_buried(stack: Stack, dead_letters: set[str]) -> None:
     letters = stack.functions.dead_letters.letters
-    assert {letter.body for letter in letters} == dead_letters
+    assert {letter.body for letter in letters} == set(dead_letters)
     assert all(letter.attributes["reason"] for letter in letters)
 
 
 @given(st.data(), CHOICES, OUTAGES)
 def test_every_event_becomes_one_job(data: st.DataObject, numbers: list[int], outages: list[str]) -> None:
     stack = Stack()
-    batch, dead_letters = mix(data, "submit_job", [intake_message(number) for number in numbers])
 
-    stack.deliver("submit_job", batch, outages)
+    deliver_with_poison(stack, data, "submit_job", [intake_message(number) for number in numbers], outages)
 
     assert len(stack.job_ids) == len(set(numbers))
     assert {job_id for job_id, _ in stack.launches.requested} == set(stack.job_ids)
-    expect_buried(stack, dead_letters)
 
 
 @given(st.data(), CHOICES, OUTAGES)
@@ -169,15 +165,13 @@ def test_every_launch_request_becomes_one_task(data: st.DataObject, numbers: lis
     stack = Stack()
     ids = stack.make_jobs()
     stack.launches.requested.clear()
-    batch, dead_letters = mix(data, "launch_attempt", [launch_request(ids[number]) for number in numbers])
 
-    stack.deliver("launch_attempt", batch, outages)
+    deliver_with_poison(stack, data, "launch_attempt", [launch_request(ids[number]) for number in numbers], outages)
     stack.launch_all()
 
     wanted = {ids[number] for number in numbers}
     assert sorted(task.started_by for task in stack.tasks.tasks.values()) == sorted(f"{each}/1" for each in wanted)
     assert {job_id for job_id in ids if stack.jobs.job(job_id).state is JobState.LAUNCHING} == wanted
-    expect_buried(stack, dead_letters)
 
 
 @given(st.data(), CHOICES, OUTAGES)
@@ -188,15 +182,12 @@ def test_every_task_state_change_is_taken_down_once(
     arns = stack.run_all()
     machine = make_container_instance()
     running = {number: stack.tasks.run(arns[number], machine) for number in set(numbers)}
-    changes = [_state_change(running[number]) for number in numbers]
-    batch, dead_letters = mix(data, "observe_task", changes)
 
-    stack.deliver("observe_task", batch, outages)
+    deliver_with_poison(stack, data, "observe_task", [_state_change(running[number]) for number in numbers], outages)
 
     assert stack.states().count(JobState.RUNNING) == len(running)
     for seen in running.values():
         assert stack.jobs.events_of(seen.started_by.rpartition("/")[0]).count("running") == 1
-    expect_buried(stack, dead_letters)
 
 
 def _state_change(seen: Any) -> str:
@@ -218,16 +209,14 @@ def test_every_warned_machine_has_its_task_stopped(data: st.DataObject, numbers:
     for number, arn in enumerate(stack.run_all()):
         machine = replace(make_container_instance(arn=f"machine-{number}"), instance_id=f"i-{number}")
         stack.deliver("observe_task", [_state_change(stack.tasks.run(arn, machine))], [])
-    batch, dead_letters = mix(data, "observe_capacity", [_warning(f"i-{number}") for number in numbers])
 
-    stack.deliver("observe_capacity", batch, outages)
+    deliver_with_poison(stack, data, "observe_capacity", [_warning(f"i-{number}") for number in numbers], outages)
 
     assert stack.states().count(JobState.STOPPING) == len(set(numbers))
     stopped = {arn for arn, _ in stack.tasks.stops}
     assert {
         stack.tasks.instances[str(stack.tasks.tasks[arn].container_instance_arn)].instance_id for arn in stopped
     } == {f"i-{number}" for number in numbers}
-    expect_buried(stack, dead_letters)
 
 
 def _warning(instance_id: str) -> str:

@@ -7,8 +7,6 @@ devices the containers on each machine were given.
 import random
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from typing import Any
 
 import pytest
 
@@ -22,7 +20,12 @@ from relaunch.adapters.aws.ecs.events import parse_ecs_event
 from relaunch.adapters.aws.ecs.revisions import EcsRevisions
 from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.adapters.offerings.bundled import load_catalogue
-from relaunch.core.definitions.accelerator import AcceleratorRequirement, NeuronRequirement, PurchaseOption
+from relaunch.core.definitions.accelerator import (
+    AcceleratorRequirement,
+    NeuronPurpose,
+    NeuronRequirement,
+    PurchaseOption,
+)
 from relaunch.core.jobs.job import Job, JobState
 from relaunch.core.launches.derived_revision import TaskDefinition
 from relaunch.core.launches.launch import TaskObservation
@@ -37,22 +40,13 @@ from relaunch_local.ecs import Script
 from relaunch_local.ecs.engine.model import Instance
 
 MACHINE = load_catalogue()["inf2.24xlarge"]
+INFERENCE = NeuronPurpose.INFERENCE
 WISHES = {
-    "one-device": NeuronRequirement(devices=1),
-    "two-cores": NeuronRequirement(cores=2),
-    "whole": NeuronRequirement(devices=6),
-    "four-cores": NeuronRequirement(cores=4),
+    "one-device": NeuronRequirement(devices=1, purpose=INFERENCE),
+    "two-cores": NeuronRequirement(cores=2, purpose=INFERENCE),
+    "whole": NeuronRequirement(devices=6, purpose=INFERENCE),
+    "four-cores": NeuronRequirement(cores=4, purpose=INFERENCE),
 }
-
-
-@dataclass
-class SimulatorClock:
-    """Implements Clock: the simulator's."""
-
-    ecs: SimulatedRegion
-
-    def now(self) -> datetime:
-        return self.ecs.clock.now()
 
 
 class WithoutPorts(EcsRegistry):
@@ -87,7 +81,7 @@ class NeuronCluster:
         self.deps = make_dependencies(
             jobs=self.jobs,
             launches=self.launches,
-            clock=SimulatorClock(self.ecs),
+            clock=self.ecs.clock,
             tasks=EcsTarget(self.ecs.ecs, "c"),
             revisions=EcsRevisions(self.ecs.ecs),
             registry=self.registry(self.ecs.ecs),
@@ -103,6 +97,13 @@ class NeuronCluster:
         self.submitted += 1
         return submit_direct(DirectRequest(f"test:{self.submitted}", wish), self.deps).job_id
 
+    def run(self, *wishes: str, seconds: float = 400) -> list[str]:
+        """Ask for jobs and let time pass; return their ids."""
+        job_ids = [self.submit(wish) for wish in wishes]
+        self.deliver()
+        self.pass_time(seconds)
+        return job_ids
+
     def deliver(self) -> None:
         """Deliver what is queued and what ECS has to say, until there is nothing left."""
         for _ in range(200):
@@ -113,7 +114,7 @@ class NeuronCluster:
             for job_id, _ in requested:
                 launch_attempt(job_id, self.deps)
             for event in events:
-                observation = parse_ecs_event(_plain(event)) if event["source"] == "aws.ecs" else None
+                observation = parse_ecs_event(dict(event)) if event["source"] == "aws.ecs" else None
                 if isinstance(observation, TaskObservation):
                     observe_task(observation, self.deps)
             self.check()
@@ -139,101 +140,73 @@ class NeuronCluster:
     def check(self) -> None:
         """No machine has given the same device to two tasks, and none has given one that it has not got."""
         for instance in self.ecs.simulator.instances.by_id.values():
-            used = Counter(device for task in instance.tasks.values() for device in devices_of(task.definition))
+            used = Counter(devices_on(instance))
             assert [device for device, count in used.items() if count > 1] == []
             assert set(used) <= {f"/dev/neuron{number}" for number in range(instance.shape.neuron_devices)}
 
 
-def devices_of(definition: dict[str, Any]) -> list[str]:
+def devices_on(instance: Instance) -> list[str]:
+    """Return the devices that the containers on a machine were given."""
     return [
         device["hostPath"]
-        for each in definition["containerDefinitions"]
+        for task in instance.tasks.values()
+        for each in task.definition["containerDefinitions"]
         for device in each.get("linuxParameters", {}).get("devices", [])
     ]
-
-
-def _plain(event: Any) -> dict[str, Any]:
-    return dict(event)
 
 
 @pytest.mark.parametrize("mode", ["bridge", "host"])
 def test_six_jobs_of_one_device_share_one_machine_and_no_device(mode: str) -> None:
     cluster = NeuronCluster(network_mode=mode, max_size=1)
-    for wish in ["one-device", "two-cores"] * 3:
-        cluster.submit(wish)
-    cluster.deliver()
-    cluster.pass_time(400)
+    cluster.run(*["one-device", "two-cores"] * 3)
 
     assert len(cluster.running()) == 6
     (instance,) = cluster.instances()
-    used = sorted(device for task in instance.tasks.values() for device in devices_of(task.definition))
-    assert used == [f"/dev/neuron{number}" for number in range(6)]
+    assert sorted(devices_on(instance)) == [f"/dev/neuron{number}" for number in range(6)]
 
 
-def test_six_jobs_that_wait_for_their_first_machine_start_two_as_ecs_always_does_and_not_six() -> None:
-    cluster = NeuronCluster(max_size=10)
-    for _ in range(6):
-        cluster.submit("one-device")
-    cluster.deliver()
-    cluster.pass_time(400)
+@pytest.mark.parametrize(
+    ("max_size", "jobs", "seconds"),
+    [
+        pytest.param(10, 6, 400, id="six that wait for their first machine start two as ECS always does, and not six"),
+        pytest.param(2, 7, 600, id="a seventh waits for another machine"),
+    ],
+)
+def test_jobs_of_one_device_run_on_two_machines(max_size: int, jobs: int, seconds: float) -> None:
+    cluster = NeuronCluster(max_size=max_size)
+    cluster.run(*["one-device"] * jobs, seconds=seconds)
 
-    assert len(cluster.running()) == 6
-    assert len(cluster.instances()) == 2
-
-
-def test_a_seventh_job_waits_for_another_machine() -> None:
-    cluster = NeuronCluster(max_size=2)
-    for _ in range(7):
-        cluster.submit("one-device")
-    cluster.deliver()
-    cluster.pass_time(600)
-
-    assert len(cluster.running()) == 7
+    assert len(cluster.running()) == jobs
     assert len(cluster.instances()) == 2
 
 
 @pytest.mark.parametrize("wish", ["whole", "four-cores"])
 def test_a_job_that_needs_the_whole_machine_is_alone_on_it(wish: str) -> None:
     cluster = NeuronCluster(max_size=2)
-    cluster.submit("one-device")
-    cluster.deliver()
-    cluster.pass_time(400)
-    cluster.submit(wish)
-    cluster.deliver()
-    cluster.pass_time(400)
-    cluster.submit("one-device")
-    cluster.deliver()
-    cluster.pass_time(400)
+    for each in ("one-device", wish, "one-device"):
+        cluster.run(each)
 
     assert len(cluster.running()) == 3
-    shared = sorted(len(instance.tasks) for instance in cluster.instances())
-    assert shared == [1, 2]
-    (alone,) = (instance for instance in cluster.instances() if len(instance.tasks) == 1)
-    (task,) = alone.tasks.values()
-    assert len(devices_of(task.definition)) == 6
+    alone, shared = sorted(cluster.instances(), key=lambda instance: len(instance.tasks))
+    assert (len(alone.tasks), len(shared.tasks)) == (1, 2)
+    assert len(devices_on(alone)) == 6
 
 
 def test_a_device_is_free_again_when_its_job_is_over() -> None:
     cluster = NeuronCluster(max_size=1)
-    first = [cluster.submit("one-device") for _ in range(6)]
-    cluster.deliver()
-    cluster.pass_time(400)
+    first = cluster.run(*["one-device"] * 6)
     cancel_job(first[2], "enough", cluster.deps)
     cluster.pass_time(60)
-    cluster.submit("one-device")
-    cluster.deliver()
-    cluster.pass_time(60)
+    cluster.run("one-device", seconds=60)
 
     assert len(cluster.running()) == 6
     (instance,) = cluster.instances()
-    assert len({device for task in instance.tasks.values() for device in devices_of(task.definition)}) == 6
+    assert len(set(devices_on(instance))) == 6
 
 
 def test_a_job_that_lost_its_machine_claims_a_device_of_another() -> None:
     cluster = NeuronCluster(max_size=1)
-    job_id = cluster.submit("one-device")
-    cluster.deliver()
-    cluster.pass_time(400)
+    (job_id,) = cluster.run("one-device")
     (instance,) = cluster.instances()
     cluster.ecs.simulator.terminate(instance.instance_id)
     for _ in range(10):
@@ -262,22 +235,17 @@ def act(cluster: NeuronCluster, chance: random.Random) -> None:
     cluster.pass_time(chance.choice([0, 20, 60, 400]))
 
 
-def history(cluster: NeuronCluster, steps: int) -> int:
-    """Let random things happen; return how often a machine was seen with several tasks."""
-    chance = random.Random(cluster.seed)  # noqa: S311
-    shared = 0
-    for _ in range(steps):
-        act(cluster, chance)
-        cluster.check()
-        shared += any(len(instance.tasks) > 1 for instance in cluster.instances())
-    return shared
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_no_device_is_ever_given_out_twice_whatever_happens(seed: int) -> None:
     cluster = NeuronCluster(seed=seed, network_mode="bridge" if seed % 2 else "host")
+    chance = random.Random(seed)  # noqa: S311
+    shared = 0
+    for _ in range(60):
+        act(cluster, chance)
+        cluster.check()
+        shared += any(len(instance.tasks) > 1 for instance in cluster.instances())
 
-    assert history(cluster, 60) > 10
+    assert shared > 10
     failed = [job for job in map(cluster.jobs.job, cluster.job_ids()) if job.state is JobState.FAILED]
     assert [job.reason for job in failed] == []
 
@@ -285,15 +253,12 @@ def test_no_device_is_ever_given_out_twice_whatever_happens(seed: int) -> None:
 def test_the_checker_finds_what_ports_prevent(monkeypatch: pytest.MonkeyPatch) -> None:
     def found_twice(self: NeuronCluster) -> None:
         for instance in self.ecs.simulator.instances.by_id.values():
-            used = Counter(device for task in instance.tasks.values() for device in devices_of(task.definition))
+            used = Counter(devices_on(instance))
             twice.extend(device for device, count in used.items() if count > 1)
 
     twice: list[str] = []
     monkeypatch.setattr(NeuronCluster, "check", found_twice)
     cluster = NeuronCluster(registry=WithoutPorts, max_size=1)
-    for wish in ("whole", "one-device", "one-device"):
-        cluster.submit(wish)
-    cluster.deliver()
-    cluster.pass_time(400)
+    cluster.run("whole", "one-device", "one-device")
 
     assert "/dev/neuron0" in twice

@@ -10,7 +10,6 @@ from fakes.repository import REPOSITORY
 from fakes.webhook import EVENTS, load_event
 from relaunch.core.jobs.job import JobState
 
-FUNCTIONS = REPOSITORY / "functions"
 # What the names of the files begin with, by function; github_webhook speaks HTTP, and has its own tests.
 SAMPLES = {
     "github_webhook": "function-url.",
@@ -36,7 +35,7 @@ def invoke(function: str, sample: str) -> tuple[BusyStack, Any]:
 
 
 def test_every_function_has_a_sample() -> None:
-    packages = {path.parent.name for path in FUNCTIONS.glob("*/handler.py")}
+    packages = {path.parent.name for path in REPOSITORY.glob("functions/*/handler.py")}
 
     assert set(SAMPLES) == packages
     assert all(samples_of(function) for function in packages)

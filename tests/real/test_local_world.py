@@ -1,21 +1,16 @@
 """In the local world functions respond, permissions are enforced, and events are delivered."""
 
-import hashlib
-import hmac
 import json
-import urllib.error
-import urllib.request
 from typing import Any
 
 import pytest
 
+from fakes.webhook import make_request, post, sign
 from relaunch_local.ecs import EcsError
 from relaunch_local.stack.account import CHECKPOINTS, DATASETS
 from relaunch_local.stack.forwarder import EmulatorTargets
 from relaunch_local.stack.local_world import LocalWorld
 from relaunch_local.stack.policies import function_access_key
-
-QUEUES = ("Intake", "Attempts", "Warnings", "TaskChanges")
 
 
 def invoke(world: LocalWorld, function: str, event: object) -> tuple[str | None, Any]:
@@ -26,28 +21,13 @@ def invoke(world: LocalWorld, function: str, event: object) -> tuple[str | None,
     return answer.get("FunctionError"), json.loads(answer["Payload"].read())
 
 
-def post(world: LocalWorld, body: bytes, headers: dict[str, str]) -> int:
-    request = urllib.request.Request(  # noqa: S310 - loopback
-        world.deployment.webhook_url, data=body, headers=headers
-    )
-    try:
-        with urllib.request.urlopen(request) as response:  # noqa: S310 - loopback
-            return int(response.status)
-    except urllib.error.HTTPError as error:
-        return error.code
-
-
-def signed(world: LocalWorld, body: bytes) -> str:
-    return "sha256=" + hmac.new(world.deployment.webhook_secret.encode(), body, hashlib.sha256).hexdigest()
-
-
 def access_key(world: LocalWorld, function: str) -> str:
     configuration = world.client("lambda").get_function_configuration(FunctionName=world.deployment.resources[function])
     return function_access_key(configuration["FunctionArn"], configuration["Role"])
 
 
 class TestFunctions:
-    @pytest.mark.parametrize("queue", QUEUES)
+    @pytest.mark.parametrize("queue", ["Intake", "Attempts", "Warnings", "TaskChanges"])
     def test_a_message_that_nobody_can_read_goes_to_the_dead_letter_queue_with_its_reason(
         self, world: LocalWorld, queue: str
     ) -> None:
@@ -75,21 +55,19 @@ class TestFunctions:
 
     def test_the_webhook_takes_what_is_signed_and_refuses_the_rest(self, world: LocalWorld) -> None:
         body = json.dumps({"zen": "Keep it logically awesome."}).encode()
-        headers = {"X-GitHub-Event": "ping", "X-GitHub-Delivery": "1", "Content-Type": "application/json"}
+        url, secret = world.deployment.webhook_url, world.deployment.webhook_secret
+        of_other_bytes = {"x-hub-signature-256": sign(body + b" ", secret)}
 
-        assert post(world, body, {**headers, "X-Hub-Signature-256": signed(world, body)}) in {200, 202}
-        assert post(world, body, {**headers, "X-Hub-Signature-256": signed(world, body + b" ")}) == 401
+        assert post(url, make_request(body, event="ping", secret=secret)) in {200, 202}
+        assert post(url, make_request(body, of_other_bytes, event="ping")) == 401
 
 
 class TestPermissions:
     def test_a_role_may_read_its_own_queue_and_not_another(self, world: LocalWorld) -> None:
         iam, sqs = world.client("iam"), world.client("sqs")
-        own = sqs.get_queue_attributes(
-            QueueUrl=world.deployment.outputs["AttemptsQueueUrl"], AttributeNames=["QueueArn"]
-        )["Attributes"]["QueueArn"]
-        other = sqs.get_queue_attributes(
-            QueueUrl=world.deployment.outputs["IntakeQueueUrl"], AttributeNames=["QueueArn"]
-        )["Attributes"]["QueueArn"]
+        urls = [world.deployment.outputs[f"{queue}QueueUrl"] for queue in ("Attempts", "Intake")]
+        answers = (sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"]) for url in urls)
+        own, other = (answer["Attributes"]["QueueArn"] for answer in answers)
         role = iam.get_role(RoleName=world.deployment.resources["LaunchAttemptRole"])["Role"]["Arn"]
 
         decisions = {

@@ -8,43 +8,17 @@ from pathlib import Path
 import pytest
 import yaml
 
+from fakes.repository import FUNCTIONS
 from relaunch_local.stack.build import BUILD, read_record
 
 # Unzipped, function and layers together (Lambda quotas: 250 MB).
 LARGEST_UNZIPPED_BYTES = 250 * 2**20
-
-FUNCTIONS = {
-    "GithubWebhookFunction": "github_webhook",
-    "SubmitJobFunction": "submit_job",
-    "JobApiFunction": "job_api",
-    "LaunchAttemptFunction": "launch_attempt",
-    "ObserveCapacityFunction": "observe_capacity",
-    "ObserveTaskFunction": "observe_task",
-    "ReconcileFunction": "reconcile",
-    "RefreshOfferingsFunction": "refresh_offerings",
-}
 LAYERS = ("RelaunchLayer", "DependenciesLayer")
 
 
-class CloudFormationLoader(yaml.SafeLoader):
-    """Loads the short forms of intrinsic functions as their arguments."""
-
-
-def without_tag(loader: yaml.SafeLoader, _suffix: str, node: yaml.Node) -> object:
-    if isinstance(node, yaml.ScalarNode):
-        return loader.construct_scalar(node)
-    return loader.construct_sequence(node) if isinstance(node, yaml.SequenceNode) else loader.construct_mapping(node)
-
-
-CloudFormationLoader.add_multi_constructor("!", without_tag)
-
-
 def layers_of(function: str) -> list[str]:
-    template = yaml.load((BUILD / "template.yaml").read_text(), CloudFormationLoader)  # noqa: S506 - a SafeLoader
-    return [
-        layer["Ref"] if isinstance(layer, dict) else layer
-        for layer in template["Resources"][function]["Properties"]["Layers"]
-    ]
+    template = yaml.safe_load((BUILD / "template.yaml").read_text())
+    return [layer["Ref"] for layer in template["Resources"][function]["Properties"]["Layers"]]
 
 
 @pytest.mark.usefixtures("built")

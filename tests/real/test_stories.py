@@ -1,20 +1,17 @@
 """Jobs end to end, with the real template, handlers and training in the local world."""
 
-import hashlib
-import hmac
 import json
 import re
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import boto3
 import pytest
 
-from fakes.webhook import load_event
+from fakes.webhook import load_event, make_request, post
 from relaunch.adapters.definition_file.parser import parse_definitions
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.bootstrap import make_dependencies
@@ -22,9 +19,12 @@ from relaunch.core.jobs.job import JobState
 from relaunch.core.launches.derived_revision import DERIVED_FROM
 from relaunch.ports import Dependencies, JobHistory
 from relaunch.settings import Settings
+from relaunch.usecases.arrange_upload_rules import settle_upload_rules, widen_upload_rules
 from relaunch.usecases.register_definitions import compare_definitions, register_definitions
+from relaunch_cli.aws.connection import AwsConnection
 from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.account import CHECKPOINTS, DATASETS, LOG_GROUP
+from relaunch_local.stack.deployment import STACK
 from relaunch_local.stack.local_world import LocalWorld
 from relaunch_local.stack.training_cluster import CLUSTER
 
@@ -50,10 +50,13 @@ def relaunch(world: LocalWorld, monkeypatch: pytest.MonkeyPatch) -> Dependencies
     for name, value in world.environment().items():
         monkeypatch.setenv(name, value)
     opened = make_dependencies(Settings.from_stack_outputs(world.deployment.outputs), boto3.Session())
+    rules = AwsConnection(STACK).upload_rules
     text = (REPOSITORY / "examples" / "relaunch.yaml").read_text()
     definitions = parse_definitions(text, "relaunch.yaml", load_catalogue())
     changes = compare_definitions(definitions, opened.definitions.list_definitions(), prune=False)
+    widen_upload_rules(definitions, rules, time.sleep)
     register_definitions(definitions, changes, opened)
+    settle_upload_rules(opened.definitions, rules, time.sleep)
     return opened
 
 
@@ -73,18 +76,9 @@ def nothing_is_refused_or_given_up(world: LocalWorld) -> Iterator[None]:
 
 def push(world: LocalWorld, commit: str) -> int:
     """Deliver a push of this commit as GitHub does; return the HTTP status."""
-    payload = load_event("github.push") | {"after": commit}
-    body = json.dumps(payload).encode()
-    signature = hmac.new(world.deployment.webhook_secret.encode(), body, hashlib.sha256).hexdigest()
-    headers = {
-        "Content-Type": "application/json",
-        "X-GitHub-Event": "push",
-        "X-GitHub-Delivery": f"delivery-of-{commit}",
-        "X-Hub-Signature-256": f"sha256={signature}",
-    }
-    request = urllib.request.Request(world.deployment.webhook_url, data=body, headers=headers)  # noqa: S310 - loopback
-    with urllib.request.urlopen(request) as response:  # noqa: S310 - loopback
-        return int(response.status)
+    body = json.dumps(load_event("github.push") | {"after": commit}).encode()
+    delivery = {"x-github-delivery": f"delivery-of-{commit}"}
+    return post(world.deployment.webhook_url, make_request(body, delivery, secret=world.deployment.webhook_secret))
 
 
 def new_job(relaunch: Dependencies, known: set[str]) -> str:
@@ -148,6 +142,16 @@ def output_of(world: LocalWorld, job_id: str) -> list[dict[str, Any]]:
     return eventually(written)
 
 
+def run_task_of(world: LocalWorld, job_id: str) -> dict[str, Any]:
+    """Return the parameters of the one RunTask request of a job."""
+    (request,) = [
+        each.parameters
+        for each in world.simulator.requests
+        if each.action == "RunTask" and each.parameters["startedBy"].startswith(job_id)
+    ]
+    return request
+
+
 def uninterrupted_result(steps: int) -> tuple[float, str]:
     """Return the loss and the weights of the same training without interruption."""
     command = [sys.executable, "-m", "train", "--steps", str(steps)]
@@ -172,15 +176,10 @@ def test_a_pushed_training_that_loses_its_machine_resumes_on_another_and_ends_as
     assert history.job.state is JobState.SUCCEEDED
     first, second = history.attempts
     assert first.instance_id == instance_id
-    assert second.placement.offering != first.placement.offering
+    assert second.instance_id not in {None, instance_id}
     lines = output_of(world, job_id)
-    assert [line["event"] for line in lines if line["event"] in {"started", "stopped", "resumed", "finished"}] == [
-        "started",
-        "stopped",
-        "started",
-        "resumed",
-        "finished",
-    ]
+    told = [line["event"] for line in lines if line["event"] in {"started", "stopped", "resumed", "finished"}]
+    assert told == ["started", "stopped", "started", "resumed", "finished"]
     assert (lines[-1]["loss"], lines[-1]["weights_sha256"]) == uninterrupted_result(lines[-1]["step"])
 
 
@@ -193,11 +192,7 @@ def test_the_newest_active_revision_is_pinned_and_the_task_lands_where_it_was_me
     job_id = new_job(relaunch, known)
     history = outcome(relaunch, job_id)
 
-    (request,) = [
-        each.parameters
-        for each in world.simulator.requests
-        if each.action == "RunTask" and each.parameters["startedBy"].startswith(job_id)
-    ]
+    request = run_task_of(world, job_id)
     (attempt,) = history.attempts
     instance_type = attempt.placement.offering.instance_type
     assert request["cluster"] == CLUSTER
@@ -229,10 +224,6 @@ def test_an_upload_starts_a_training_that_knows_what_was_uploaded(world: LocalWo
     history = outcome(relaunch, job_id)
 
     assert history.job.state is JobState.SUCCEEDED
-    (request,) = [
-        each.parameters
-        for each in world.simulator.requests
-        if each.action == "RunTask" and each.parameters["startedBy"].startswith(job_id)
-    ]
+    request = run_task_of(world, job_id)
     environment = {each["name"]: each["value"] for each in request["overrides"]["containerOverrides"][0]["environment"]}
     assert environment["RELAUNCH_OBJECT_URI"] == f"s3://{DATASETS}/{key}"

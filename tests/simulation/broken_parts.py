@@ -3,13 +3,14 @@
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from relaunch.adapters.aws import checkpoints, errors
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
+from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.job import (
     Attempt,
@@ -40,7 +41,7 @@ from relaunch.usecases.submit_job import Submission
 from relaunch_local.in_memory.jobs import InMemoryJobs
 from simulation.planting import action_changed, patched, writes
 
-Planting = Callable[[], AbstractContextManager[None]]
+Planting = Callable[[], AbstractContextManager[object]]
 
 
 def replaced(owner: object, name: str, make: Callable[[Any], object]) -> Planting:
@@ -48,14 +49,23 @@ def replaced(owner: object, name: str, make: Callable[[Any], object]) -> Plantin
     return lambda: patched(owner, **{name: make(getattr(owner, name))})
 
 
-def token_of_each_send() -> AbstractContextManager[None]:
+def token_of_each_send() -> AbstractContextManager[object]:
     numbers = itertools.count()
     return patched(launch_plan, client_token=lambda *_parts: f"send-{next(numbers)}")
 
 
-def id_of_each_delivery() -> AbstractContextManager[None]:
+def id_of_each_delivery() -> AbstractContextManager[object]:
     numbers = itertools.count()
     return patched(submitting, derive_job_id=lambda _identity, name: f"{name}-{next(numbers)}")
+
+
+def identity_without(pattern: str) -> Planting:
+    """Remove what matches from the identity of events."""
+
+    def derive(identity: str, definition: str) -> str:
+        return derive_job_id(re.sub(pattern, "", identity), definition)
+
+    return lambda: patched(submitting, derive_job_id=derive)
 
 
 def stop_without_intent(original: Callable[..., Decision]) -> Callable[..., Decision]:
@@ -97,6 +107,12 @@ def relaunch_on_warning(job: Job, event: HostWarned, now: datetime, _limits: Sta
     return replace(decided, job=replace(decided.job, pending=(*stopping_task, *decided.job.pending)))
 
 
+def avoid_when_interrupted(job: Job, stop: Stop) -> tuple[Effect, ...]:
+    if stop.kind is not StopKind.INTERRUPTION:
+        return ()
+    return (stopping.avoid(job, "interrupted", stop.at + timedelta(minutes=30)),)
+
+
 def lost_when_missing(job: Job, _event: TaskMissing, now: datetime, _limits: StackLimits) -> Decision:
     return follow_stop(job, Stop(StopKind.HOST_LOST, now, stopped_reason="missing"), now)
 
@@ -107,9 +123,8 @@ def lost_with_host(job: Job, event: HostEnded, now: datetime, _limits: StackLimi
 
 @contextmanager
 def any_step() -> Iterator[None]:
-    with ExitStack() as stack:
-        stack.enter_context(patched(checkpoints, _steps=steps_of_anything, _is_complete=lambda *_parts: True))
-        stack.enter_context(patched(S3Checkpoints, _read=lambda *_parts: b""))
+    changes = patched(checkpoints, _steps=steps_of_anything, _is_complete=lambda *_parts: True)
+    with changes, patched(S3Checkpoints, _read=lambda *_parts: b""):
         yield
 
 
@@ -127,12 +142,20 @@ def of_any_job(self: Any, checkpoint_uri: str, _job_id: str) -> str | None:
     return f"s3://{bucket}/{newest.removesuffix('manifest.json')}" if newest else None
 
 
+@contextmanager
+def only_the_first_on_a_machine() -> Iterator[None]:
+    find, load = EcsTarget.find_on_instance, InMemoryJobs.load_on_instance
+    first_found = patched(EcsTarget, find_on_instance=lambda self, instance_id: find(self, instance_id)[:1])
+    with first_found, patched(InMemoryJobs, load_on_instance=lambda self, instance_id: load(self, instance_id)[:1]):
+        yield
+
+
+def first_page(call: Callable[..., Any], **parameters: Any) -> Iterator[Any]:
+    yield call(**parameters)
+
+
 def oldest_step(original: Callable[..., Any]) -> Callable[..., Any]:
     return lambda prefix, sizes: sorted(original(prefix, sizes))[:1]
-
-
-def keep_slot(_before: Job, decision: Decision) -> Decision:
-    return replace(decision, release_slot=False)
 
 
 def release_while_relaunching(before: Job, decision: Decision) -> Decision:
@@ -140,17 +163,9 @@ def release_while_relaunching(before: Job, decision: Decision) -> Decision:
     return replace(decision, release_slot=decision.release_slot or is_relaunching)
 
 
-def take_no_slot(_before: Job, decision: Decision) -> Decision:
-    return replace(decision, take_slot_limits=None)
-
-
 def no_stack_cap(_before: Job, decision: Decision) -> Decision:
     limits = decision.take_slot_limits
     return replace(decision, take_slot_limits=(limits[0], 1_000) if limits else None)
-
-
-def no_timeline(_before: Job, decision: Decision) -> Decision:
-    return replace(decision, timeline=())
 
 
 def without_effect(kind: type[Effect]) -> Planting:
@@ -265,8 +280,9 @@ def action(name: str, replacement: Callable[..., Decision]) -> Planting:
     return lambda: action_changed(name, replacement)
 
 
-def written(change: Callable[[Job, Decision], Decision]) -> Planting:
-    return lambda: writes(change)
+def written(**members: Any) -> Planting:
+    """Save every decision with these members."""
+    return lambda: writes(lambda _before, decision: replace(decision, **members))
 
 
 def go_on_waiting(job: Job, _event: JobEvent, now: datetime, _limits: StackLimits) -> Decision:

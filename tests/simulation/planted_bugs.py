@@ -1,70 +1,35 @@
 """Bugs that the simulation must find: each breaks the running application in one place.
 
-`within` is the number of seeds, from 0, of which at least one finds the bug; it has a margin for the day the simulation
-draws other numbers. `invariant` is the check that fails. If no invariant finds a bug, an invariant is missing.
+`within` is the number of seeds, from `first`, of which at least one finds the bug; it has a margin for the day the
+simulation draws other numbers. `invariant` is the check that fails. If no invariant finds a bug, an invariant is
+missing.
 """
 
+import re
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from relaunch.adapters.aws import checkpoints, errors
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
 from relaunch.adapters.aws.ecs import run_task as ecs_run_task
+from relaunch.adapters.aws.ecs import target as ecs_target
 from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.adapters.aws.sqs import batch as sqs_batch
-from relaunch.core.jobs.job import AdmitWaiting, JobState, RememberCapacity, StopKind, StopTask
-from relaunch.core.launches import launch_plan
+from relaunch.core.jobs.job import AdmitWaiting, CountRun, JobState, RememberCapacity, StopKind, StopTask
+from relaunch.core.launches import derived_revision, launch_plan
 from relaunch.core.launches.launch import LaunchRefused, PlacementFailed
 from relaunch.core.lifecycle import decision as deciding
 from relaunch.core.lifecycle import launching, restart_policy, running, stop_reason, stopping
 from relaunch.core.lifecycle.restart_policy import is_failure, is_interruption, out_of_time
 from relaunch.core.selection import selection
+from relaunch.core.triggers import upload_rules
 from relaunch.usecases import advance_job as advancing
 from relaunch.usecases import launch_attempt as launching_attempts
 from relaunch.usecases import reconcile_jobs as reconciling
 from relaunch_local.in_memory.jobs import InMemoryJobs
-from simulation.broken_parts import (
-    Planting,
-    accounted,
-    action,
-    always_again,
-    any_step,
-    any_version,
-    apply_without_pending,
-    as_if_sent_for_the_first_time,
-    changed,
-    end_as_due,
-    ends_now,
-    exit_zero_is_success,
-    go_on_waiting,
-    half_an_hour_for_all,
-    id_of_each_delivery,
-    keep_slot,
-    lost_when_missing,
-    lost_with_host,
-    no_stack_cap,
-    no_timeline,
-    of_any_job,
-    oldest_step,
-    only_long_overdue,
-    placed_anyway,
-    relaunch_on_warning,
-    release_while_relaunching,
-    replaced,
-    seen_and_not_woken,
-    start_seen_now,
-    stop_without_intent,
-    take_no_slot,
-    token_of_each_send,
-    unconditional_create,
-    unconditional_save,
-    wait_for_image_for_ever,
-    wait_for_pull_for_ever,
-    without_deadline,
-    without_effect,
-    written,
-)
-from simulation.planting import action_changed, guard_changed, patched, patched_in, rows_dropped
+from simulation import broken_parts as broken
+from simulation.broken_parts import Planting, accounted, action, changed, replaced, without_effect, written
+from simulation.planting import action_changed, guard_changed, patched_in, rows_dropped, writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +40,12 @@ class PlantedBug:
     broken: str
     plant: Planting
     invariant: str
-    within: int
+    within: int = 8
+    first: int = 0
 
 
+# A seed with hundreds of jobs.
+_BIG_COMPANY = 99
 _DAY, _MONTH, _NOTHING = timedelta(days=1), timedelta(days=30), timedelta(0)
 
 
@@ -85,51 +53,47 @@ BUGS = (
     PlantedBug(
         "token-of-each-send",
         "RunTask gets another client token each time the same placement try is sent",
-        token_of_each_send,
+        broken.token_of_each_send,
         "never two live tasks of one job",
         30,
     ),
     PlantedBug(
         "no-intent",
         "StopTask is sent without an intent saved before",
-        lambda: patched_in((running, launching), stop_with_intent=stop_without_intent(stopping.stop_with_intent)),
+        lambda: patched_in(
+            (running, launching), stop_with_intent=broken.stop_without_intent(stopping.stop_with_intent)
+        ),
         "every end is deserved",
-        8,
     ),
     PlantedBug(
         "version-ignored",
         "an observation of a task counts whatever its `version`",
-        lambda: guard_changed("is_new_observation", any_version),
+        lambda: guard_changed("is_new_observation", broken.any_version),
         "an older observation of a task changes nothing",
-        8,
     ),
     PlantedBug(
         "wake-at-forgotten",
         "a job whose task was seen has no wake_at",
-        action("task_seen", seen_and_not_woken),
+        action("task_seen", broken.seen_and_not_woken),
         "no unhandled exception",
-        8,
     ),
     PlantedBug(
         "heartbeat-of-a-day",
         "a running job is looked at once a day",
         changed(running, HEARTBEAT=_DAY),
         "every open job is woken",
-        8,
     ),
     PlantedBug(
         "effects-not-pending",
         "effects are done after the save, and not saved as pending",
-        lambda: patched_in((advancing, launching_attempts), apply_event=apply_without_pending),
+        lambda: patched_in((advancing, launching_attempts), apply_event=broken.apply_without_pending),
         "what is meant to stop is asked to",
-        8,
     ),
     PlantedBug(
         "pending-not-finished",
         "pending effects are not performed when a job is loaded",
-        lambda: patched(advancing, finish_pending=lambda job, _deps: job),
+        changed(advancing, finish_pending=lambda job, _deps: job),
         "a job that can finish does finish",
-        8,
     ),
     PlantedBug(
         "no-answer-is-no-task",
@@ -146,60 +110,83 @@ BUGS = (
         30,
     ),
     PlantedBug(
+        "overlapping-registration-is-final",
+        "a registration that ECS refuses for another one of its family counts as refused for good",
+        changed(errors, _CONCURRENT_REGISTRATION="no such message"),
+        "every end is deserved",
+        30,
+    ),
+    PlantedBug(
+        "stop-timeout-of-the-agent",
+        "a derived revision has the agent's stop timeout",
+        changed(derived_revision, STOP_TIMEOUT_SECONDS=30),
+        "SIGKILL leaves time to save",
+        30,
+    ),
+    PlantedBug(
         "relaunch-on-warning",
         "on a warning the job is launched again before its task is STOPPED",
-        action("host_warned", relaunch_on_warning),
+        action("host_warned", broken.relaunch_on_warning),
         "never two live tasks of one job",
-        8,
     ),
     PlantedBug(
         "missing-once-is-lost",
         "a task that ECS does not know once is taken for lost",
-        action("task_missing", lost_when_missing),
+        action("task_missing", broken.lost_when_missing),
         "no job ends before its task",
-        60,
+        200,
     ),
     PlantedBug(
         "host-end-is-stop",
         "an instance that shuts down is taken for a task that has stopped",
-        action("host_ended", lost_with_host),
+        action("host_ended", broken.lost_with_host),
         "never two live tasks of one job",
-        8,
     ),
     PlantedBug(
         "stopping-is-stopped",
         "a task that is stopping is taken for STOPPED",
         changed(running, _ENDED=running._ENDED | running._ENDING),
         "never two live tasks of one job",
-        30,
+        90,
     ),
     PlantedBug(
         "incomplete-checkpoint",
         "an attempt resumes from the newest folder, manifest or not",
-        any_step,
+        broken.any_step,
         "an attempt resumes from the newest complete checkpoint",
         60,
     ),
     PlantedBug(
         "oldest-checkpoint",
         "an attempt resumes from the oldest checkpoint",
-        replaced(checkpoints, "_steps", oldest_step),
+        replaced(checkpoints, "_steps", broken.oldest_step),
         "an attempt resumes from the newest complete checkpoint",
-        8,
     ),
     PlantedBug(
         "checkpoint-of-another-job",
         "an attempt resumes from the newest checkpoint of any job",
-        changed(S3Checkpoints, newest_complete=of_any_job),
+        changed(S3Checkpoints, newest_complete=broken.of_any_job),
         "an attempt resumes from the newest complete checkpoint",
-        8,
     ),
     PlantedBug(
         "never-resumes",
         "no attempt resumes",
         changed(launching_attempts, _resume_uri=lambda _job, _deps: None),
         "an attempt resumes from the newest complete checkpoint",
-        8,
+    ),
+    PlantedBug(
+        "unreadable-is-the-end",
+        "a job whose checkpoints cannot be read fails",
+        action("checkpoints_unreadable", launching.launch_impossible),
+        "every end is deserved",
+        60,
+    ),
+    PlantedBug(
+        "not-probed",
+        "the bucket of the checkpoints is read for the first time on the second try",
+        changed(S3Checkpoints, probe=lambda *_parts: None),
+        "nothing is launched while its checkpoints cannot be read",
+        60,
     ),
     PlantedBug(
         "one-checkpoint-prefix",
@@ -210,29 +197,29 @@ BUGS = (
             lambda original: lambda job: {**original(job), "RELAUNCH_CHECKPOINT_URI": "s3://acme-checkpoints/a/"},
         ),
         "an attempt writes under its own prefix",
-        8,
     ),
     PlantedBug(
-        "slot-kept", "a job that is over keeps its slot", written(keep_slot), "a job that can finish does finish", 8
+        "slot-kept",
+        "a job that is over keeps its slot",
+        written(release_slot=False),
+        "a job that can finish does finish",
     ),
     PlantedBug(
         "slot-released-early",
         "a job that is to be launched again gives its slot back, and does not take another",
-        written(release_while_relaunching),
+        lambda: writes(broken.release_while_relaunching),
         "max_running_jobs is kept",
-        8,
     ),
     PlantedBug(
         "slot-not-taken",
         "jobs are launched without a slot",
-        written(take_no_slot),
+        written(take_slot_limits=None),
         "no more tasks than max_running_jobs",
-        8,
     ),
     PlantedBug(
         "stack-cap-ignored",
         "the stack's cap on running jobs is not kept",
-        written(no_stack_cap),
+        lambda: writes(broken.no_stack_cap),
         "max_running_jobs is kept",
         30,
     ),
@@ -241,49 +228,55 @@ BUGS = (
         "a released slot is offered to no waiting job",
         without_effect(AdmitWaiting),
         "an effect is done before it is forgotten",
-        8,
     ),
     PlantedBug(
         "stop-task-dropped",
         "the intent is saved, and StopTask never sent",
         without_effect(StopTask),
         "a warned task is asked to stop",
-        8,
     ),
     PlantedBug(
         "capacity-forgotten",
         "an offering that failed is not remembered",
         without_effect(RememberCapacity),
         "an effect is done before it is forgotten",
-        8,
     ),
     PlantedBug(
         "capacity-never-expires",
         "an offering that failed is avoided for a month",
         lambda: patched_in((stopping, launching), AVOID_AFTER_NO_CAPACITY=_MONTH),
-        "every open job is woken",
+        "no offering is avoided for longer than four hours",
         30,
+    ),
+    PlantedBug(
+        "interruption-shuts-offering",
+        "an interruption lets all jobs avoid its offering",
+        changed(stopping, _count_run=broken.avoid_when_interrupted),
+        "an interruption shuts no offering for others",
+    ),
+    PlantedBug(
+        "runs-not-counted",
+        "runs on spot are not counted",
+        without_effect(CountRun),
+        "an effect is done before it is forgotten",
     ),
     PlantedBug(
         "max-failures-ignored",
         "a program that fails is launched again for ever",
-        changed(restart_policy, _after_failure=always_again),
+        changed(restart_policy, _after_failure=broken.always_again),
         "max_failures is kept",
-        8,
     ),
     PlantedBug(
         "interruptions-are-failures",
         "an interruption counts against max_failures",
         changed(stopping, is_failure=lambda kind: is_failure(kind) or is_interruption(kind)),
         "failures are those of the stops",
-        8,
     ),
     PlantedBug(
         "failures-not-counted",
         "out of memory counts as no failure",
         changed(stopping, is_failure=lambda kind: is_failure(kind) and kind is not StopKind.OUT_OF_MEMORY),
         "failures are those of the stops",
-        8,
     ),
     PlantedBug(
         "max-runtime-ignored",
@@ -304,21 +297,18 @@ BUGS = (
         "the cost of an attempt is added twice",
         accounted(lambda before, after: replace(after, cost_usd=2 * after.cost_usd - before.cost_usd)),
         "the record's cost is the bill",
-        8,
     ),
     PlantedBug(
         "end-is-now",
         "a task ends when its event is handled, not at its stoppedAt",
-        replaced(stopping, "classify_stop", ends_now),
+        replaced(stopping, "classify_stop", broken.ends_now),
         "the record's cost is the bill",
-        8,
     ),
     PlantedBug(
         "start-is-now",
         "a task starts when its event is handled, not at its startedAt",
-        replaced(running, "_observed", start_seen_now),
+        replaced(running, "_observed", broken.start_seen_now),
         "the record's cost is the bill",
-        8,
     ),
     PlantedBug(
         "price-cap-ignored",
@@ -326,7 +316,7 @@ BUGS = (
         replaced(
             selection,
             "derive_criteria",
-            lambda original: lambda *parts: replace(original(*parts), price_cap=float("inf")),
+            lambda original: lambda *parts: replace(original(*parts), price_caps=()),
         ),
         "price caps are kept",
         30,
@@ -334,37 +324,46 @@ BUGS = (
     PlantedBug(
         "intent-without-stop-of-pending-placement",
         "a task whose job was cancelled while its placement was pending is placed as if it had not been",
-        lambda: patched_in((launching, running), stop_with_intent=placed_anyway(stopping.stop_with_intent)),
+        lambda: patched_in((launching, running), stop_with_intent=broken.placed_anyway(stopping.stop_with_intent)),
         "what is meant to stop is asked to",
         30,
     ),
     PlantedBug(
         "create-unconditional",
         "a job that is there already is created again",
-        unconditional_create,
+        broken.unconditional_create,
         "every write is the next version",
-        8,
     ),
     PlantedBug(
         "id-of-each-delivery",
         "a job's id comes from the delivery, not from what was delivered",
-        id_of_each_delivery,
+        broken.id_of_each_delivery,
         "an accepted event becomes exactly one job",
-        8,
+    ),
+    PlantedBug(
+        "push-without-its-time",
+        "the identity of a push is what it changed, so a push that is made again after a revert starts nothing",
+        broken.identity_without(r"(?<=[0-9a-f]{40}):\d+$"),
+        "an accepted event becomes exactly one job",
+    ),
+    PlantedBug(
+        "upload-without-its-write",
+        "the identity of an upload is its key, so an object that is overwritten starts nothing",
+        broken.identity_without(r"sequencer=\w+"),
+        "an accepted event becomes exactly one job",
     ),
     PlantedBug(
         "save-unconditional",
         "a job is saved without a check of its version",
-        replaced(InMemoryJobs, "save_job", unconditional_save),
+        replaced(InMemoryJobs, "save_job", broken.unconditional_save),
         "an older observation of a task changes nothing",
         30,
     ),
     PlantedBug(
         "exit-zero-is-success",
         "exit code 0 is success, also after our own stop",
-        replaced(stop_reason, "_kind", exit_zero_is_success),
+        replaced(stop_reason, "_kind", broken.exit_zero_is_success),
         "a stop's reason is its cause",
-        8,
     ),
     PlantedBug(
         "placement-expires-at-once",
@@ -378,7 +377,6 @@ BUGS = (
         "a message that fails permanently stays in its queue",
         changed(sqs_batch, PermanentError=type("NoSuchError", (Exception,), {})),
         "only unreadable messages are dead-lettered",
-        8,
     ),
     PlantedBug(
         "partial-failure-is-success",
@@ -389,28 +387,24 @@ BUGS = (
             lambda original: lambda **named: {**original(**named), "batchItemFailures": []},
         ),
         "an accepted event becomes exactly one job",
-        8,
     ),
     PlantedBug(
         "nothing-is-transient",
         "every error of AWS is treated as permanent",
         changed(errors, is_transient=lambda _error: False),
-        "every end is deserved",
-        30,
+        "no other message is dead-lettered",
     ),
     PlantedBug(
         "image-wait-for-ever",
         "a job waits for its image for ever",
-        lambda: action_changed("wake_waiting", wait_for_image_for_ever(launching.wake_waiting)),
+        lambda: action_changed("wake_waiting", broken.wait_for_image_for_ever(launching.wake_waiting)),
         "a job that can finish does finish",
-        8,
     ),
     PlantedBug(
         "image-not-noticed",
         "the image a job waits for arrives unnoticed",
         lambda: rows_dropped("image_arrived"),
         "every end is deserved",
-        8,
     ),
     PlantedBug(
         "reconcile-skips-stopping",
@@ -427,44 +421,63 @@ BUGS = (
         30,
     ),
     PlantedBug(
+        "warned-machine-not-drained",
+        "a warned machine goes on taking tasks",
+        changed(EcsTarget, drain=lambda _self, _instance_id: None),
+        "a warned machine takes no new task",
+        8,
+    ),
+    PlantedBug(
+        "warning-forgotten",
+        "a task that becomes known after its machine was warned is not warned",
+        changed(advancing, _warning=lambda _job, _deps: None),
+        "a task that lands on a warned machine is warned",
+        90,
+    ),
+    PlantedBug(
+        "bad-machine-is-the-programs-fault",
+        "a task that its machine did not start counts as a failure of the program",
+        changed(stopping, is_failure=lambda kind: is_failure(kind) or kind is StopKind.NOT_STARTED),
+        "failures are those of the stops",
+        8,
+    ),
+    PlantedBug(
         "no-timeline",
         "nothing is written in the timeline",
-        written(no_timeline),
+        written(timeline=()),
         "the timeline tells the beginning and the end",
-        8,
     ),
     PlantedBug(
         "over-and-not-due",
         "a job that is over is not due though its slot may not have been handed on",
-        lambda: patched_in((launching, stopping), end=end_as_due(deciding.end)),
+        lambda: patched_in((launching, stopping), end=broken.end_as_due(deciding.end)),
         "what is over waits for nothing",
-        8,
     ),
     PlantedBug(
         "stop-not-repeated",
         "StopTask is sent once, whether it took effect or not",
-        action("wake_stopping", go_on_waiting),
+        action("wake_stopping", broken.go_on_waiting),
         "what is meant to stop does stop",
-        60,
+        150,
     ),
     PlantedBug(
         "start-not-awaited",
         "a task that does not start is waited for as long as ECS waits",
-        action("wake_placed", go_on_waiting),
+        action("wake_placed", broken.go_on_waiting),
         "a task without a machine is withdrawn in time",
         30,
     ),
     PlantedBug(
         "hanging-pull-awaited",
         "a task that has a machine is waited for, whether it starts or not",
-        lambda: action_changed("wake_placed", wait_for_pull_for_ever(launching.wake_placed)),
+        lambda: action_changed("wake_placed", broken.wait_for_pull_for_ever(launching.wake_placed)),
         "a task that does not start is withdrawn in time",
         60,
     ),
     PlantedBug(
         "start-limits-mixed-up",
         "a task without a machine has as long to start as one that pulls its image",
-        lambda: patched_in((launching, running), start_deadline=half_an_hour_for_all),
+        lambda: patched_in((launching, running), start_deadline=broken.half_an_hour_for_all),
         "a task without a machine is withdrawn in time",
         30,
     ),
@@ -481,13 +494,15 @@ BUGS = (
         lambda: rows_dropped("cancel_stopping"),
         "what is cancelled ends as cancelled",
         30,
+        60,
     ),
     PlantedBug(
         "deadline-ignored",
         "a job's deadline passes unnoticed",
-        lambda: patched_in((running, launching, restart_policy), out_of_time=without_deadline(out_of_time)),
+        lambda: patched_in((running, launching, restart_policy), out_of_time=broken.without_deadline(out_of_time)),
         "nothing lives long after its deadline",
         30,
+        60,
     ),
     PlantedBug(
         "orphaned-tasks-left-alone",
@@ -513,7 +528,7 @@ BUGS = (
     PlantedBug(
         "refusal-is-final",
         "a launch that ECS refuses fails its job, though it may have a task from before",
-        replaced(launching_attempts, "_answer", as_if_sent_for_the_first_time),
+        replaced(launching_attempts, "_answer", broken.as_if_sent_for_the_first_time),
         "every stop is accounted for",
         30,
     ),
@@ -522,13 +537,47 @@ BUGS = (
         "a program that ends with 0 right after a warning has finished",
         changed(stop_reason, NOTICE_WINDOW=timedelta(days=-1)),
         "a stop's reason is its cause",
-        30,
+        90,
     ),
     PlantedBug(
         "due-jobs-skipped",
         "due jobs are loaded only when they have been due for an hour",
-        replaced(reconciling, "_look", only_long_overdue),
+        replaced(reconciling, "_look", broken.only_long_overdue),
         "what is due is looked at in time",
-        8,
+    ),
+    PlantedBug(
+        "rules-without-suffix",
+        "the rules for uploads select every key with the prefix of a trigger",
+        changed(upload_rules, _matchers=lambda trigger: [{"prefix": trigger.prefix}]),
+        "only watched uploads become messages",
+    ),
+    PlantedBug(
+        "rule-of-first-trigger",
+        "the rule for a bucket selects the keys of one trigger only",
+        changed(upload_rules, _covers=lambda wide, narrow: wide.prefix < narrow.prefix),
+        "an accepted event becomes exactly one job",
+        30,
+    ),
+    PlantedBug(
+        "missing-image-is-the-machines-fault",
+        "an image that no machine can pull is taken for the fault of each machine",
+        changed(stop_reason, _FAILS_EVERYWHERE=re.compile(r"(?!)")),
+        "a stop's reason is its cause",
+        60,
+    ),
+    PlantedBug(
+        "one-task-of-a-warned-machine",
+        "a warning stops only the first task of a machine",
+        broken.only_the_first_on_a_machine,
+        "a warned task is asked to stop",
+        60,
+    ),
+    PlantedBug(
+        "first-page-only",
+        "only the first page of a list of ECS is read",
+        changed(ecs_target, read_pages=broken.first_page),
+        "a sweep looks at every task",
+        1,
+        _BIG_COMPANY,
     ),
 )

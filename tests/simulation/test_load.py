@@ -60,15 +60,21 @@ def test_a_launch_that_run_task_throttles_is_not_lost() -> None:
     assert (result.launched, result.tasks, result.dead_letters) == (EVENTS, EVENTS, 0)
 
 
-def _back_off_too_long() -> AbstractContextManager[None]:
-    return patched(launching, _DEFERRED_DELAY_SECONDS=400)
+def test_what_was_throttled_does_not_wait_for_the_visibility_time_out() -> None:
+    with patched(limits, _RATES={**limits._RATES, "definition-read": (5.0, 2.0)}):
+        result = run_load(LoadOptions(EVENTS, is_warm=True))
+
+    assert result.refused["describe_task_definition: ThrottlingException"] > 0
+    assert (result.launched, result.dead_letters) == (EVENTS, 0)
+    # That of the queue of events is three minutes, that of launches six.
+    assert result.took_seconds < 150
 
 
-def _take_the_quota_for_a_refusal() -> AbstractContextManager[None]:
-    return patched(ecs_run_task, LaunchDeferred=ecs_run_task.LaunchRefused)
+BACK_OFF_TOO_LONG = patched(launching, _DEFERRED_DELAY_SECONDS=400)
+QUOTA_IS_REFUSAL = patched(ecs_run_task, LaunchDeferred=ecs_run_task.LaunchRefused)
 
 
-def _take_each_delivery_for_another_event() -> AbstractContextManager[None]:
+def _id_of_each_delivery() -> AbstractContextManager[object]:
     derive, numbers = submit_job.derive_job_id, Counter[str]()
 
     def derive_another(identity: str, definition: str) -> str:
@@ -81,15 +87,13 @@ def _take_each_delivery_for_another_event() -> AbstractContextManager[None]:
 @pytest.mark.parametrize(
     ("planted", "said"),
     [
-        pytest.param(
-            _back_off_too_long, "times what tasks in PROVISIONING allows", id="retries-that-back-off-too-long"
-        ),
-        pytest.param(_take_the_quota_for_a_refusal, "jobs launched, not 150", id="a-quota-taken-for-a-refusal"),
-        pytest.param(_take_each_delivery_for_another_event, "jobs, not 150", id="each-delivery-another-event"),
+        pytest.param(BACK_OFF_TOO_LONG, "times what tasks in PROVISIONING allows", id="retries-that-back-off-too-long"),
+        pytest.param(QUOTA_IS_REFUSAL, "jobs launched, not 150", id="a-quota-taken-for-a-refusal"),
+        pytest.param(_id_of_each_delivery(), "jobs, not 150", id="each-delivery-another-event"),
     ],
 )
 def test_a_bug_that_loses_duplicates_or_delays_jobs_is_reported_and_ends_non_zero(planted, said, capsys) -> None:
-    with planted():
+    with planted:
         status = main(WORDS)
 
     assert status == 1

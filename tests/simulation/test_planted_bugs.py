@@ -31,7 +31,7 @@ def test_a_planted_bug_is_found_within_its_seeds(bug: PlantedBug) -> None:
     tried: list[int] = []
     is_found = False
     with bug.plant():
-        for seed in range(bug.within):
+        for seed in range(bug.first, bug.first + bug.within):
             tried.append(seed)
             is_found = bug.invariant in broken_invariants(seed)
             if is_found:

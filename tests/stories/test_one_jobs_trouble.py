@@ -1,70 +1,126 @@
 """What can never be mended for one job must not cost another one its launch, its warning or its reconciliation."""
 
+from dataclasses import replace
 from datetime import timedelta
+from unittest.mock import Mock
 
 import pytest
 
 from fakes.builders import make_definition
-from fakes.story import MINUTE, Story, image, machine, push
-from fakes.tasks import FakeTasks
-from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, ImageWait
-from relaunch.core.jobs.job import JobState, StopKind
+from fakes.jobs import make_unreadable
+from fakes.story import MINUTE, WAITS_FOR_IMAGE, Story, image, machine, push
+from relaunch.core.definitions.definition import ImageTrigger
+from relaunch.core.jobs.job import JobState, StopKind, WaitReason
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.ports import PermanentError
+from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.submit_job import submit_event
 
 
-class DeniedTasks(FakeTasks):
-    """May not stop some tasks, whoever asks and however often."""
+def deny_stops(story: Story, *job_ids: str) -> None:
+    """Let nobody stop the tasks of these jobs, however often."""
+    denied = {story.arn(job_id) for job_id in job_ids}
+    stop = story.tasks.stop
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.denied: set[str] = set()
-
-    def stop(self, task_arn: str, reason: str) -> None:
-        if task_arn in self.denied:
+    def stop_what_is_not_denied(task_arn: str, reason: str) -> None:
+        if task_arn in denied:
             raise PermanentError("AccessDeniedException: stopping a task")
-        super().stop(task_arn, reason)
+        stop(task_arn, reason)
+
+    story.tasks.stop = stop_what_is_not_denied
 
 
-class DeniedCheckpoints:
-    """May not list the bucket."""
-
-    def newest_complete(self, checkpoint_uri: str, job_id: str) -> str | None:
-        raise PermanentError(f"AccessDenied: listing {checkpoint_uri}{job_id}/")
-
-
-def two_jobs(machines: int = 1) -> tuple[Story, DeniedTasks, str, str]:
-    tasks = DeniedTasks()
-    story = Story(tasks=tasks)
-    story.tasks = tasks
+def two_jobs(machines: int = 1) -> tuple[Story, str, str]:
+    """Launch two jobs of which the first may not be stopped."""
+    story = Story()
     job_ids = [story.submit(push(digit * 40)) for digit in "ab"]
     story.deliver()
     for number, job_id in enumerate(job_ids):
         story.run(job_id, machine(1 + number % machines))
-    return story, tasks, job_ids[0], job_ids[1]
+    deny_stops(story, job_ids[0])
+    return story, job_ids[0], job_ids[1]
 
 
-def test_checkpoints_that_may_not_be_read_end_the_job_at_once_and_say_what_to_change():
-    story = Story(checkpoints=DeniedCheckpoints())
+CHECKPOINTED = make_definition(checkpoint_uri="s3://acme-checkpoints/resnet/")
+DENIED = PermanentError("AccessDenied: listing s3://acme-checkpoints/resnet/")
+
+
+def test_checkpoints_that_may_not_be_read_keep_the_job_waiting_for_days_and_it_resumes_when_they_may():
+    story = Story(CHECKPOINTED)
     job_id = story.launch()
+    saved = f"s3://acme-checkpoints/resnet/{job_id}/attempt-1/step-100/"
+    story.checkpoints.complete[job_id] = saved
+    story.checkpoints.refusal = DENIED
 
     story.lose_host(job_id)
     story.settle()
-
+    for _ in range(100):
+        story.reconcile(after=31 * MINUTE)
+        story.settle()
     job = story.job(job_id)
-    assert job.state is JobState.FAILED
-    assert "AccessDenied" in job.reason
-    assert "CheckpointBuckets" in job.reason
+    assert (job.state, job.reason) == (JobState.WAITING, str(DENIED))
+    assert job.waiting.reason is WaitReason.CHECKPOINT
+    assert story.timeline(job_id).count("waiting for checkpoint") == 1
+    assert len(story.tasks.requests) == 1
+
+    story.checkpoints.refusal = None
+    story.reconcile(after=31 * MINUTE)
+    story.settle()
+    assert story.job(job_id).state is JobState.LAUNCHING
+    assert story.tasks.requests[-1].environment["RELAUNCH_RESUME_URI"] == saved
+
+
+def test_checkpoints_are_probed_before_anything_is_launched():
+    story = Story(CHECKPOINTED)
+    story.checkpoints.refusal = DENIED
+    job_id = story.submit_and_deliver()
+
+    assert story.job(job_id).waiting.reason is WaitReason.CHECKPOINT
+    assert not story.job(job_id).has_slot
+    assert story.tasks.requests == []
+
+    story.checkpoints.refusal = None
+    story.reconcile(after=6 * MINUTE)
+    story.settle()
+    assert story.job(job_id).state is JobState.LAUNCHING
+
+
+def test_a_job_that_waits_for_its_checkpoints_can_be_cancelled():
+    story = Story(CHECKPOINTED)
+    story.checkpoints.refusal = DENIED
+    job_id = story.submit_and_deliver()
+
+    cancel_job(job_id, "not needed", story.deps)
+
+    assert story.job(job_id).state is JobState.CANCELLED
+
+
+def test_a_deadline_passes_while_checkpoints_cannot_be_read():
+    story = Story(replace(CHECKPOINTED, deadline=timedelta(hours=1)))
+    story.checkpoints.refusal = DENIED
+    job_id = story.submit_and_deliver()
+
+    story.reconcile(after=timedelta(hours=1))
+
+    assert story.job(job_id).state is JobState.TIMED_OUT
+
+
+def test_checkpoints_that_cannot_be_reached_are_left_to_the_queue():
+    story = Story(CHECKPOINTED)
+    story.checkpoints.refusal = TransientError("SlowDown")
+    job_id = story.submit()
+
+    with pytest.raises(TransientError, match="SlowDown"):
+        story.deliver()
+
+    assert story.job(job_id).waiting.reason is WaitReason.LAUNCH
 
 
 def test_a_job_whose_task_may_not_be_stopped_does_not_keep_others_from_being_reconciled():
-    story, tasks, troubled, other = two_jobs(machines=2)
-    tasks.denied.add(story.arn(troubled))
+    story, troubled, other = two_jobs(machines=2)
     with pytest.raises(PermanentError):
         story.warn(machine().instance_id)
-    tasks.end(story.arn(other), 0, stopped_at=story.now)
+    story.tasks.end(story.arn(other), 0, stopped_at=story.now)
 
     story.reconcile(after=timedelta(hours=1))
 
@@ -73,18 +129,16 @@ def test_a_job_whose_task_may_not_be_stopped_does_not_keep_others_from_being_rec
 
 
 def test_however_many_jobs_cannot_be_helped_the_others_are_reconciled():
-    tasks = DeniedTasks()
-    story = Story(make_definition(max_running_jobs=200), tasks=tasks, limits=StackLimits(max_running_jobs=200))
-    story.tasks = tasks
+    story = Story(make_definition(max_running_jobs=200), limits=StackLimits(max_running_jobs=200))
     troubled = [story.submit(push(f"{number:040x}")) for number in range(150)]
     story.deliver()
+    deny_stops(story, *troubled)
     for job_id in troubled:
-        tasks.denied.add(story.arn(job_id))
         with pytest.raises(PermanentError):
             cancel_job(job_id, "not needed", story.deps)
     story.clock.advance(MINUTE)
     other = story.launch()
-    tasks.end(story.arn(other), 0, stopped_at=story.now)
+    story.tasks.end(story.arn(other), 0, stopped_at=story.now)
 
     assert story.reconcile(after=timedelta(hours=1)) == 151
 
@@ -92,17 +146,10 @@ def test_however_many_jobs_cannot_be_helped_the_others_are_reconciled():
 
 
 def test_a_waiting_job_that_cannot_be_helped_does_not_keep_the_image_from_its_own_definitions():
-    waits = make_definition(triggers=(GithubTrigger("acme/vision", "push", wait_for_image=ImageWait("trainer")),))
-    story = Story(waits, make_definition(name="pushed", triggers=(ImageTrigger("trainer", "*"),)))
+    story = Story(WAITS_FOR_IMAGE, make_definition(name="pushed", triggers=(ImageTrigger("trainer", "*"),)))
     first = story.submit()
-    load = story.jobs.load_job
+    make_unreadable(story.jobs, first, PermanentError(f"job {first} cannot be read"))
 
-    def load_job(job_id: str):
-        if job_id == first:
-            raise PermanentError(f"job {job_id} cannot be read")
-        return load(job_id)
-
-    story.jobs.load_job = load_job
     with pytest.raises(PermanentError, match="cannot be read"):
         submit_event(image(), story.deps)
 
@@ -112,24 +159,20 @@ def test_a_waiting_job_that_cannot_be_helped_does_not_keep_the_image_from_its_ow
 def test_tasks_that_may_not_be_described_do_not_stop_the_clock():
     story = Story(make_definition(deadline=timedelta(hours=1)))
     job_id = story.launch()
+    story.tasks.describe = Mock(side_effect=PermanentError("AccessDeniedException: describing tasks"))
 
-    def describe(_task_arns):
-        raise PermanentError("AccessDeniedException: describing tasks")
-
-    story.tasks.describe = describe
     story.reconcile(after=timedelta(hours=2))
 
     assert story.job(job_id).state is JobState.STOPPING
 
 
 def test_every_job_on_the_machine_is_warned_though_one_cannot_be_stopped():
-    story, tasks, troubled, other = two_jobs()
-    tasks.denied.add(story.arn(troubled))
+    story, _, other = two_jobs()
 
     with pytest.raises(PermanentError, match="AccessDenied"):
         story.warn(machine().instance_id)
 
-    assert story.arn(other) in {arn for arn, _ in tasks.stops}
+    assert story.arn(other) in {arn for arn, _ in story.tasks.stops}
 
 
 def test_a_definition_that_cannot_be_started_does_not_keep_the_event_from_the_others():
@@ -151,12 +194,12 @@ def test_a_definition_that_cannot_be_started_does_not_keep_the_event_from_the_ot
     assert "broken: cannot be started" in event.outcome
 
 
-def test_a_task_that_never_starts_on_its_machine_is_a_failure_of_the_job_and_not_of_the_offering():
+def test_a_task_that_never_starts_on_three_machines_is_a_failure_of_the_job_and_not_of_the_offering():
     story = Story(make_definition(max_failures=1))
     job_id = story.submit()
-    for _ in range(2):
+    for number in range(1, 4):
         story.settle()
-        story.tell(story.tasks.run(story.arn(job_id), machine(), last_status="PENDING", started_at=None))
+        story.tell(story.tasks.run(story.arn(job_id), machine(number), last_status="PENDING", started_at=None))
         story.reconcile(after=31 * MINUTE)
         story.end(job_id, None, stop_code="UserInitiated")
 
@@ -165,6 +208,31 @@ def test_a_task_that_never_starts_on_its_machine_is_a_failure_of_the_job_and_not
     assert job.current_attempt.stop is not None
     assert job.current_attempt.stop.kind is StopKind.NOT_STARTED
     assert story.deps.capacity.load_capacity_memory(story.now) == {}
+
+
+def test_a_task_that_one_machine_cannot_start_runs_on_another():
+    story = Story(make_definition(max_failures=0))
+    job_id = story.submit()
+    story.settle()
+    bad = machine(1)
+    # The events of PROVISIONING and PENDING are lost: the machine is looked up when the task has stopped.
+    story.tell(
+        replace(
+            story.tasks.run(story.arn(job_id), bad, last_status="STOPPED", started_at=None),
+            desired_status="STOPPED",
+            stop_code="TaskFailedToStart",
+            stopped_reason="CannotStartContainerError: nvml error: driver not loaded",
+        )
+    )
+
+    story.settle()
+    assert story.job(job_id).failures == 0
+    assert story.tasks.requests[-1].placement_constraints == (
+        f"attribute:ecs.instance-type == g5.xlarge and ec2InstanceId !in [{bad.instance_id}]",
+    )
+    story.tell(story.tasks.run(story.arn(job_id), machine(2)))
+    assert story.job(job_id).state is JobState.RUNNING
+    assert story.job(job_id).failed_starts == ()
 
 
 def test_the_interruption_budget_does_not_end_a_job_that_has_a_deadline():
@@ -179,13 +247,12 @@ def test_the_interruption_budget_does_not_end_a_job_that_has_a_deadline():
 
 def test_a_task_taken_for_lost_that_comes_back_is_stopped_though_its_attempt_goes_on():
     story = Story()
-    job_id = story.submit()
-    story.deliver()
+    job_id = story.submit_and_deliver()
     lost = story.arn(job_id)
     kept = story.tasks.tasks[lost]
     story.tasks.forget(lost)
     for _ in range(2):
-        story.reconcile(after=10 * MINUTE)
+        story.reconcile(after=15 * MINUTE)
     story.settle()
     assert story.arn(job_id) != lost
 

@@ -78,18 +78,6 @@ def test_every_way_to_end_lets_the_next_one_in(ending):
     assert story.job(second).state is JobState.LAUNCHING
 
 
-def test_several_ends_at_once_let_as_many_in():
-    story = Story(UPLOADS)
-    ids = [story.submit(upload(f"images/{number}.manifest")) for number in range(12)]
-    story.settle()
-
-    for job_id in in_state(story, ids, JobState.LAUNCHING):
-        story.end(job_id, 0)
-    story.settle()
-
-    assert len(in_state(story, ids, JobState.LAUNCHING)) == 5
-
-
 class BehindTheTable(InMemoryJobs):
     """The index of waiting jobs still knows those that have been let in a moment ago."""
 
@@ -104,8 +92,9 @@ class BehindTheTable(InMemoryJobs):
         return [*stale, *(job_id for job_id in now if job_id not in stale)][:limit]
 
 
-def test_an_index_that_is_behind_lets_as_many_in():
-    story = Story(UPLOADS, jobs=BehindTheTable())
+@pytest.mark.parametrize("jobs", [InMemoryJobs, BehindTheTable])
+def test_several_ends_at_once_let_as_many_in(jobs):
+    story = Story(UPLOADS, jobs=jobs())
     ids = [story.submit(upload(f"images/{number}.manifest")) for number in range(12)]
     story.settle()
 

@@ -5,18 +5,15 @@ from datetime import timedelta
 
 import pytest
 
-from fakes.builders import make_definition
-from fakes.jobs import InMemoryJobs
+from fakes.builders import make_capacity_failure, make_definition
 from fakes.story import MINUTE, Story, machine, push
-from fakes.tasks import FakeTasks
 from relaunch.core.jobs.job import IntentKind, JobState
 from relaunch.core.lifecycle.decision import Decision
 
 
 def test_a_push_is_trained_interrupted_resumed_elsewhere_and_finished():
     story = Story()
-    job_id = story.submit(push())
-    story.deliver()
+    job_id = story.submit_and_deliver(push())
     first = story.tasks.requests[0]
     story.run(job_id, machine(1))
     story.clock.advance(60 * MINUTE)
@@ -57,31 +54,23 @@ def test_a_push_is_trained_interrupted_resumed_elsewhere_and_finished():
     ]
 
 
-class SavedBeforeStop(FakeTasks):
-    """Notes what the jobs table said of the intent when StopTask came."""
-
-    def __init__(self, jobs: InMemoryJobs) -> None:
-        super().__init__()
-        self.jobs = jobs
-        self.intents: list[IntentKind | None] = []
-
-    def stop(self, task_arn: str, reason: str) -> None:
-        intent = self.jobs.job(self.tasks[task_arn].started_by.rpartition("/")[0]).current_attempt.intent
-        self.intents.append(intent.kind if intent else None)
-        super().stop(task_arn, reason)
-
-
 def test_the_intent_is_saved_before_the_task_is_stopped():
-    jobs = InMemoryJobs()
-    tasks = SavedBeforeStop(jobs)
-    story = Story(jobs=jobs, tasks=tasks)
-    story.tasks = tasks
+    story = Story()
     job_id = story.launch()
+    stop = story.tasks.stop
+    saved = []
 
+    def stop_and_note_what_is_saved(task_arn, reason):
+        saved.append(story.attempt(job_id).intent.kind)
+        stop(task_arn, reason)
+
+    story.tasks.stop = stop_and_note_what_is_saved
     story.warn(machine().instance_id)
 
-    assert tasks.intents == [IntentKind.INTERRUPTION]
-    assert tasks.stops == [(story.arn(job_id), f"Relaunch: spot interruption warning for {machine().instance_id}")]
+    assert saved == [IntentKind.INTERRUPTION]
+    assert story.tasks.stops == [
+        (story.arn(job_id), f"Relaunch: spot interruption warning for {machine().instance_id}")
+    ]
 
 
 def test_the_next_task_is_not_launched_before_the_last_one_has_stopped():
@@ -103,8 +92,7 @@ def test_the_next_task_is_not_launched_before_the_last_one_has_stopped():
 
 def test_events_of_a_task_in_any_order_and_twice_come_to_the_same_end():
     story = Story()
-    job_id = story.submit()
-    story.deliver()
+    job_id = story.submit_and_deliver()
     arn = story.arn(job_id)
     pending = story.tasks.change(arn, last_status="PENDING")
     running = story.tasks.run(arn, machine(), started_at=story.now)
@@ -163,8 +151,7 @@ def test_a_machine_that_was_lost_before_max_runtime_leaves_the_job_the_rest_of_i
     story.reconcile(after=121 * MINUTE)
     assert story.job(job_id).state is JobState.STOPPING
 
-    reason = "Host EC2 (instance i-1) terminated."
-    story.end(job_id, None, stop_code="TerminationNotice", stopped_reason=reason, stopped_at=lost_at)
+    story.lose_host(job_id, stopped_at=lost_at)
 
     assert story.job(job_id).state is state
     assert story.job(job_id).interruptions == 1
@@ -176,8 +163,7 @@ def test_the_deadline_ends_a_job_that_waits():
     for offering in story.offerings.available:
         story.offerings.set_price(offering.instance_type.name, offering.purchase, 100.0)
     story.offerings.available = tuple(each for each in story.offerings.available if each.purchase == "spot")
-    job_id = story.submit()
-    story.deliver()
+    job_id = story.submit_and_deliver()
     assert story.job(job_id).waiting is not None
 
     story.reconcile(after=timedelta(hours=1))
@@ -209,21 +195,33 @@ def test_interruptions_are_forgiven_until_they_have_cost_a_day():
 
 def test_when_every_offering_is_avoided_the_job_waits_and_is_launched_when_the_memory_expires():
     story = Story()
-    job_id = story.launch()
-    for _ in range(4):
-        story.lose_host(job_id)
-        story.settle()
-        if story.job(job_id).state is JobState.LAUNCHING:
-            story.run(job_id)
+    job_id = story.submit()
+    for offering in story.deps.offerings.offerings(story.now):
+        until = story.now + 7 * MINUTE
+        story.deps.capacity.remember(make_capacity_failure(offering=offering.key, at=story.now, until=until))
+    story.settle()
 
     job = story.job(job_id)
     assert job.state is JobState.WAITING
     assert job.reason.startswith("nothing is available right now: capacity-memory removed the last 4 of 4 offerings")
-    assert job.wake_at == story.now + 30 * MINUTE
+    assert job.wake_at == story.now + 5 * MINUTE
 
-    story.reconcile(after=30 * MINUTE)
+    story.reconcile(after=5 * MINUTE)
+    story.settle()
+    assert story.job(job_id).wake_at == story.now + 2 * MINUTE
+    story.reconcile(after=2 * MINUTE)
     story.settle()
     assert story.job(job_id).state is JobState.LAUNCHING
+
+
+def test_a_job_that_is_interrupted_again_and_again_is_launched_each_time():
+    story = Story()
+    job_id = story.launch()
+    for _ in range(6):
+        story.lose_host(job_id)
+        story.settle()
+        assert story.job(job_id).state is JobState.LAUNCHING
+        story.run(job_id)
 
 
 def test_a_success_within_the_warning_is_launched_again_and_finishes_again():

@@ -1,6 +1,7 @@
 import pytest
 
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.definitions.checkpoint_bucket import CheckpointGrants
 from relaunch.ports import CapacityProviderOffer
 from relaunch.settings import InvalidSettingsError, Settings, parse_capacity_providers
 
@@ -23,18 +24,9 @@ def test_providers_are_read_with_type_purchase_and_kind():
 @pytest.mark.parametrize(
     "entry",
     [
-        "g5",
-        "g5=g5.xlarge",
-        "=g5.xlarge/spot",
-        "g5=/spot",
-        "g5=g5.xlarge/cheap",
-        "g5=g5.xlarge/spot/",
-        "g5=g5.xlarge/spot/managed",
-        "g5=g5.xlarge/managed-instances",
-        "g5=g5.xlarge/spot/managed-instances/x",
-        "g5=g5.xlarge/spot/200",
-        "g5=g5.xlarge/spot/200GB",
-        "g5=g5.xlarge/spot/200GiB/managed-instances",
+        *("g5", "g5=g5.xlarge", "=g5.xlarge/spot", "g5=/spot", "g5=g5.xlarge/cheap", "g5=g5.xlarge/spot/"),
+        *("g5=g5.xlarge/spot/managed", "g5=g5.xlarge/managed-instances", "g5=g5.xlarge/spot/managed-instances/x"),
+        *("g5=g5.xlarge/spot/200", "g5=g5.xlarge/spot/200GB", "g5=g5.xlarge/spot/200GiB/managed-instances"),
     ],
 )
 def test_what_cannot_be_read_is_named_with_the_form_it_must_have(entry):
@@ -85,3 +77,19 @@ def test_reconcile_is_told_the_queues_it_watches_and_nobody_else_is():
     assert watching.watched_queue_urls == ("https://sqs/a", "https://sqs/b")
     assert Settings.from_environment(environment).watched_queue_urls == ()
     assert Settings.from_stack_outputs(OUTPUTS).watched_queue_urls == ()
+
+
+@pytest.mark.parametrize(("written", "cap"), [("40", 40.0), ("99.5", 99.5), ("none", None)])
+def test_the_price_cap_can_be_none(written, cap):
+    settings = Settings.from_stack_outputs({**OUTPUTS, "MaxPricePerHour": written})
+
+    assert settings.limits.selection.max_price_usd_per_hour == cap
+
+
+def test_the_stack_says_which_buckets_and_keys_its_role_may_use():
+    outputs = {**OUTPUTS, "CheckpointBuckets": "a, b", "CheckpointKeyArns": "arn:aws:kms:us-east-1:1:key/k"}
+
+    assert Settings.from_stack_outputs(outputs).checkpoint_grants == CheckpointGrants(
+        ("a", "b"), ("arn:aws:kms:us-east-1:1:key/k",)
+    )
+    assert Settings.from_stack_outputs(OUTPUTS).checkpoint_grants == CheckpointGrants()

@@ -1,6 +1,7 @@
 """Logs of ECS tasks in CloudWatch Logs, by DescribeTaskDefinition and GetLogEvents."""
 
 from datetime import UTC, datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from relaunch_cli import exit_codes
@@ -16,7 +17,7 @@ class CloudWatchLogs:
 
     def __init__(self, session: "boto3.Session") -> None:
         self._session = session
-        self._clients: dict[str | None, Any] = {}
+        self._client = cache(self._make_client)
 
     def destination(self, revision_arn: str, container: str) -> LogDestination:
         answer = self._session.client("ecs").describe_task_definition(taskDefinition=revision_arn)
@@ -35,13 +36,14 @@ class CloudWatchLogs:
         except client.exceptions.ResourceNotFoundException:
             # The stream is created with the task's first line.
             return [], None
-        events = [LogEvent(_time(each["timestamp"]), each["message"]) for each in answer["events"]]
+        events = [
+            LogEvent(datetime.fromtimestamp(each["timestamp"] / 1000, UTC), each["message"])
+            for each in answer["events"]
+        ]
         return events, answer["nextForwardToken"]
 
-    def _client(self, region: str | None) -> Any:
-        if region not in self._clients:
-            self._clients[region] = self._session.client("logs", region_name=region)
-        return self._clients[region]
+    def _make_client(self, region: str | None) -> Any:
+        return self._session.client("logs", region_name=region)
 
 
 def read_destination(revision_arn: str, container: str, configuration: Any) -> LogDestination:
@@ -62,7 +64,3 @@ def read_destination(revision_arn: str, container: str, configuration: Any) -> L
         hint = "set awslogs-stream-prefix: without it streams are named by Docker container IDs"
         raise CommandError(f"{shown} has no awslogs-stream-prefix", hint, exit_codes.NOT_FOUND)
     return LogDestination(options["awslogs-group"], options["awslogs-stream-prefix"], options.get("awslogs-region"))
-
-
-def _time(milliseconds: int) -> datetime:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC)

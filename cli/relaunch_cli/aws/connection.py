@@ -1,7 +1,5 @@
 """Connection to a deployed stack: its dependencies, logs and dead-letter queues."""
 
-# ruff: noqa: PLC0415 - boto3 and our core are imported where they are needed, so that `relaunch --help` is fast
-
 import os
 import time
 from collections.abc import Iterable, Mapping
@@ -17,10 +15,11 @@ if TYPE_CHECKING:
     import boto3
 
     from relaunch.core.offerings.amis import Ami, AmiKind, AmiSystem
-    from relaunch.ports import DeadLetters, Dependencies
+    from relaunch.ports import DeadLetters, Dependencies, UploadRules
     from relaunch.settings import Settings
 
 _OTHER_STACK_HINT = "is it a stack of Relaunch, completely deployed, and not older than this command?"
+_UPLOAD_OUTPUTS = ("UploadRulePrefix", "UploadsQueueArn", "IntakeDeadLetterQueueArn")
 
 
 class AmiSource(Protocol):
@@ -29,7 +28,6 @@ class AmiSource(Protocol):
     @property
     def region(self) -> str:
         """Return the region's name."""
-        ...
 
     def recommended(self, kinds: "Iterable[AmiKind]", system: "AmiSystem") -> "list[Ami]":
         """Return an image for each kind, without an ID where the region has none.
@@ -38,7 +36,6 @@ class AmiSource(Protocol):
             PermanentError: access is denied.
             TransientError: throttled or unreachable.
         """
-        ...
 
 
 class Connection(Protocol):
@@ -52,7 +49,6 @@ class Connection(Protocol):
             CommandError: it is not a stack of Relaunch.
             NotConnectedError: there is no such stack, no region, or no credentials.
         """
-        ...
 
     @property
     def all_types(self) -> "Dependencies":
@@ -61,12 +57,10 @@ class Connection(Protocol):
         Raises:
             CommandError: as `deps`.
         """
-        ...
 
     @property
     def logs(self) -> LogSource:
         """Return the source of the tasks' logs."""
-        ...
 
     def amis(self, region: str) -> AmiSource:
         """Return the source of a region's recommended images; empty: the region in use.
@@ -74,7 +68,6 @@ class Connection(Protocol):
         Raises:
             CommandError: there is no such region.
         """
-        ...
 
     @property
     def dead_letters(self) -> "DeadLetters":
@@ -83,11 +76,18 @@ class Connection(Protocol):
         Raises:
             CommandError: as `deps`.
         """
+
+    @property
+    def upload_rules(self) -> "UploadRules":
+        """Return the rules of EventBridge that send uploads to the stack.
+
+        Raises:
+            CommandError: as `deps`.
+        """
         ...
 
     def pause(self, seconds: float) -> None:
         """Sleep between two polls."""
-        ...
 
 
 class AwsConnection:
@@ -129,8 +129,10 @@ class AwsConnection:
         try:
             return Settings.from_stack_outputs(outputs)
         except InvalidSettingsError as error:
-            message = f"stack {self._stack!r}: {error}"
-            raise CommandError(message, _OTHER_STACK_HINT, exit_codes.NOT_FOUND) from error
+            raise self._other_stack(str(error)) from error
+
+    def _other_stack(self, problem: str) -> CommandError:
+        return CommandError(f"stack {self._stack!r}: {problem}", _OTHER_STACK_HINT, exit_codes.NOT_FOUND)
 
     @cached_property
     def logs(self) -> LogSource:
@@ -156,6 +158,16 @@ class AwsConnection:
             message = f"stack {self._stack!r} has no dead-letter queues"
             raise CommandError(message, _OTHER_STACK_HINT, exit_codes.NOT_FOUND)
         return found
+
+    @cached_property
+    def upload_rules(self) -> "UploadRules":
+        outputs = self._outputs()
+        missing = [name for name in _UPLOAD_OUTPUTS if name not in outputs]
+        if missing:
+            raise self._other_stack(f"output {missing[0]} is missing")
+        from relaunch.adapters.aws.upload_rules import EventBridgeUploadRules
+
+        return EventBridgeUploadRules(self._session.client("events"), *(outputs[name] for name in _UPLOAD_OUTPUTS))
 
     def pause(self, seconds: float) -> None:
         time.sleep(seconds)

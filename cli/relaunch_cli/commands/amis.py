@@ -1,7 +1,5 @@
 """`relaunch amis`."""
 
-# ruff: noqa: PLC0415 - each command imports what it needs, so that `relaunch --help` needs none of it
-
 from typing import TYPE_CHECKING, Annotated
 
 import typer

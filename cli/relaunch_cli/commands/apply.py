@@ -1,7 +1,6 @@
 """`relaunch apply`."""
 
-# ruff: noqa: PLC0415 - each command imports what it needs, so that `relaunch --help` needs none of it
-
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,12 +13,14 @@ from relaunch_cli.lookup import connect
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from relaunch.core.triggers.upload_rules import ChangedRule
     from relaunch.usecases.plan_jobs import Plan
     from relaunch.usecases.register_definitions import Change
 
 _CONSEQUENCE = "nothing was registered"
+_UNSETTLED = "the definitions are registered, but not all rules for uploads are up to date: apply again"
 
 
 def apply(
@@ -34,15 +35,18 @@ def apply(
 
     Nothing is registered unless all checks pass: keys and values, overlaps between triggers and checkpoints, ACTIVE
     revisions and containers of the task definitions, and that some offering satisfies every job. Jobs that were
-    accepted before keep the definition they were accepted with.
+    accepted before keep the definition they were accepted with. The EventBridge rules that send uploads to the stack
+    become those of all registered definitions.
     """
+    from relaunch.usecases.arrange_upload_rules import plan_upload_rules, settle_upload_rules, widen_upload_rules
     from relaunch.usecases.plan_jobs import plan_jobs
     from relaunch.usecases.register_definitions import compare_definitions, register_definitions
     from relaunch_cli.views.screen import print_note, progress
 
     text = read_file(file)
     parse_file(text, file, consequence=_CONSEQUENCE)
-    deps = connect(context, stack).deps
+    connection = connect(context, stack)
+    deps, rules = connection.deps, connection.upload_rules
     with progress("reading the registered definitions"):
         registered = deps.definitions.list_definitions()
     definitions = parse_file(text, file, registered, consequence=_CONSEQUENCE)
@@ -50,13 +54,33 @@ def apply(
         plans = plan_jobs(definitions, deps)
     _check_plans(plans, text, file)
     changes = compare_definitions(definitions, registered, prune=prune)
+    given = {each.name for each in definitions}
+    kept = [each for each in registered if each.name not in given and not prune]
+    with progress("reading the rules for uploads"):
+        changed_rules = plan_upload_rules([*definitions, *kept], rules)
     for plan in plans:
         for notice in plan.notices:
             print_note(f"{plan.definition.name}: {notice}")
     if not is_dry_run:
+        with progress("putting the rules for uploads"), _noting_consequence(_CONSEQUENCE):
+            widen_upload_rules([*definitions, *registered], rules, connection.pause)
         with progress("registering"):
             register_definitions(definitions, changes, deps)
-    _print_changes(changes, plans, is_dry_run=is_dry_run, as_json=as_json)
+        with progress("settling the rules for uploads"), _noting_consequence(_UNSETTLED):
+            settle_upload_rules(deps.definitions, rules, connection.pause)
+    _print_changes(changes, changed_rules, plans, is_dry_run=is_dry_run, as_json=as_json)
+
+
+@contextmanager
+def _noting_consequence(consequence: str) -> "Iterator[None]":
+    """Print the consequence of an error beside it."""
+    from relaunch_cli.views.screen import print_note
+
+    try:
+        yield
+    except Exception:
+        print_note(consequence)
+        raise
 
 
 def _check_plans(plans: "Sequence[Plan]", text: str, file: Path) -> None:
@@ -75,15 +99,22 @@ def _check_plans(plans: "Sequence[Plan]", text: str, file: Path) -> None:
 
 
 def _print_changes(
-    changes: "Sequence[tuple[str, Change]]", plans: "Sequence[Plan]", *, is_dry_run: bool, as_json: bool
+    changes: "Sequence[tuple[str, Change]]",
+    changed_rules: "Sequence[ChangedRule]",
+    plans: "Sequence[Plan]",
+    *,
+    is_dry_run: bool,
+    as_json: bool,
 ) -> None:
-    from relaunch_cli.views.definitions import render_changes
+    from relaunch_cli.views.definitions import describe_changed_rule, render_changes
     from relaunch_cli.views.json_output.definitions import changes_json
     from relaunch_cli.views.screen import print_json, print_note, print_result
 
     if as_json:
-        print_json(changes_json(changes, plans, is_dry_run=is_dry_run))
+        print_json(changes_json(changes, changed_rules, plans, is_dry_run=is_dry_run))
         return
     print_result(render_changes(changes, plans))
+    for changed in changed_rules:
+        print_note(describe_changed_rule(changed))
     if is_dry_run:
         print_note("dry run: nothing was registered")

@@ -1,7 +1,5 @@
 """`relaunch dead-letters`."""
 
-# ruff: noqa: PLC0415 - each command imports what it needs, so that `relaunch --help` needs none of it
-
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, TypeVar

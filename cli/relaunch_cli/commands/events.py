@@ -1,7 +1,5 @@
 """`relaunch events`."""
 
-# ruff: noqa: PLC0415 - each command imports what it needs, so that `relaunch --help` needs none of it
-
 from typing import Annotated
 
 import typer
@@ -18,7 +16,8 @@ def events(
 ) -> None:
     """List recent events and their outcomes.
 
-    Events are kept for eight days, with the jobs they started or the reason why they started none.
+    Events are kept for eight days, with the jobs they started or the reason why they started none. Uploads that no
+    trigger watches do not reach Relaunch and are not listed.
     """
     from relaunch_cli.views.jobs import render_events
     from relaunch_cli.views.json_output.jobs import event_json
@@ -32,4 +31,7 @@ def events(
     elif found:
         print_result(render_events(found, deps.clock.now()))
     else:
-        print_note("no events: is the webhook set up, and does the bucket send its events to EventBridge?")
+        print_note(
+            "no events: is the webhook set up, does the bucket send its events to EventBridge, and does a trigger "
+            "watch the upload (`relaunch definitions`)?"
+        )

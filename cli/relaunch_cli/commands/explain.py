@@ -1,7 +1,5 @@
 """`relaunch explain`."""
 
-# ruff: noqa: PLC0415 - each command imports what it needs, so that `relaunch --help` needs none of it
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """`relaunch plan`."""
 
-# ruff: noqa: PLC0415 - each command imports what it needs, so that `relaunch --help` needs none of it
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -45,11 +43,18 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
         _Text, typer.Option(metavar="COUNT", help="Number of Trainium or Inferentia devices.")
     ] = None,
     neuron_cores: Annotated[_Text, typer.Option(metavar="COUNT", help="Number of NeuronCores.")] = None,
+    neuron_model: Annotated[
+        _Texts, typer.Option(metavar="MODEL", help="Model of the devices, for example Trainium2; repeatable.")
+    ] = None,
+    neuron_purpose: Annotated[
+        _Text,
+        typer.Option(metavar="PURPOSE", help="training (default) or inference; Inferentia is for inference only."),
+    ] = None,
     instance_type: Annotated[_Texts, typer.Option(metavar="TYPE", help="Only this instance type; repeatable.")] = None,
     vcpus: Annotated[_Text, typer.Option(metavar="NUMBER", help="vCPUs that the task reserves.")] = None,
     ram: Annotated[_Text, typer.Option(metavar="SIZE", help="Memory that the task reserves.")] = None,
     architecture: Annotated[
-        _Text, typer.Option(metavar="KIND", help="Architecture of the image: x86_64 or arm64.")
+        _Text, typer.Option(metavar="KIND", help="Architecture of the image: x86_64 (default) or arm64.")
     ] = None,
     disk: Annotated[_Text, typer.Option(metavar="SIZE", help="Disk size of the instance, for example 200GiB.")] = None,
     purchase: Annotated[
@@ -108,6 +113,8 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
             "--driver": driver,
             "--neuron-devices": neuron_devices,
             "--neuron-cores": neuron_cores,
+            "--neuron-model": neuron_model,
+            "--neuron-purpose": neuron_purpose,
             "--instance-type": instance_type,
             "--vcpus": vcpus,
             "--ram": ram,

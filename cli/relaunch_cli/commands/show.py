@@ -1,7 +1,5 @@
 """`relaunch show`."""
 
-# ruff: noqa: PLC0415 - each command imports what it needs, so that `relaunch --help` needs none of it
-
 import typer
 
 from relaunch_cli.lookup import connect, load_history

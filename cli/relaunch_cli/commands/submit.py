@@ -1,7 +1,5 @@
 """`relaunch submit`."""
 
-# ruff: noqa: PLC0415 - each command imports what it needs, so that `relaunch --help` needs none of it
-
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -51,6 +49,8 @@ def submit(  # noqa: PLR0913, PLR0917 - a command has the options it has
         print_text(job.job_id)
         if not submission.is_new:
             print_note(submission.note)
+        for trouble in _bucket_troubles(job, deps):
+            print_note(trouble)
     if wait:
         from relaunch_cli.job_progress import wait_for_job
 
@@ -81,6 +81,13 @@ def _submit(deps: "Dependencies", name: str, inputs: "Mapping[str, str]", key: s
     if submission.job is None:
         raise CommandError(submission.note)
     return submission, submission.job
+
+
+def _bucket_troubles(job: "Job", deps: "Dependencies") -> "Sequence[str]":
+    from relaunch.usecases.check_bucket import check_bucket
+
+    problem, notices = check_bucket(job.definition, deps)
+    return [problem] if problem else notices
 
 
 def _parse_inputs(pairs: "Sequence[str]") -> dict[str, str]:

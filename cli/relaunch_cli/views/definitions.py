@@ -5,8 +5,10 @@ from collections.abc import Iterable, Sequence
 from rich.table import Table
 from rich.text import Text
 
-from relaunch.core.definitions.accelerator import AcceleratorRequirement, Isolation
+from relaunch.core.definitions.accelerator import AcceleratorRequirement, Isolation, NeuronPurpose
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, JobDefinition, Trigger
+from relaunch.core.offerings.offering import Offering
+from relaunch.core.triggers.upload_rules import ChangedRule
 from relaunch.usecases.plan_jobs import Plan
 from relaunch.usecases.register_definitions import Change
 from relaunch_cli.views.formatting import format_price
@@ -25,15 +27,30 @@ def render_definitions(definitions: Iterable[JobDefinition]) -> Table:
 
 
 def render_changes(changes: Iterable[tuple[str, Change]], plans: Iterable[Plan]) -> Table:
-    """Return the table of `apply`: what changes, and where each definition would run now."""
-    chosen = {plan.definition.name: plan.selection.chosen for plan in plans if plan.selection}
-    table = plain_table("DEFINITION", "CHANGE", "WOULD RUN NOW ON")
+    """Return the table of `apply`: what changes, where each would run now, and when SIGKILL follows SIGTERM."""
+    by_name = {plan.definition.name: plan for plan in plans}
+    table = plain_table("DEFINITION", "CHANGE", "WOULD RUN NOW ON", "SIGKILL AFTER SIGTERM")
     for name, change in changes:
-        offering = chosen.get(name)
-        price = offering.expected_usd_per_hour if offering else None
-        shown = f" at ${format_price(price)}/h" if price is not None else ""
-        table.add_row(name, change.value, f"{offering.key}{shown}" if offering else "nothing right now")
+        plan = by_name.get(name)
+        offering = plan.selection.chosen if plan and plan.selection else None
+        where = _describe_offering(offering) if offering else "nothing right now"
+        table.add_row(name, change.value, where, _stop_timeout(plan))
     return table
+
+
+def _stop_timeout(plan: Plan | None) -> str:
+    stop_timeout = plan.stop_timeout if plan else None
+    if stop_timeout is None:
+        return "-"
+    return f"{stop_timeout.seconds} s, {'task definition' if stop_timeout.is_own else 'set by Relaunch'}"
+
+
+def _describe_offering(offering: Offering) -> str:
+    price = offering.expected_usd_per_hour
+    if price is None:
+        return f"{offering.key} at an unknown price"
+    limit = "up to " if offering.price_usd_per_hour is None else ""
+    return f"{offering.key} at {limit}${format_price(price)}/h"
 
 
 def describe_accelerator(accelerator: AcceleratorRequirement) -> str:
@@ -47,10 +64,17 @@ def describe_accelerator(accelerator: AcceleratorRequirement) -> str:
         isolated = " isolated" if gpu.is_share and gpu.isolation is Isolation.REQUIRED else ""
         parts.append(f"{part} GPU{models}{memory}{isolated}")
     if neuron:
-        parts.append(f"{neuron.devices} Neuron devices" if neuron.devices else f"{neuron.cores} Neuron cores")
+        part = f"{neuron.devices} Neuron devices" if neuron.devices else f"{neuron.cores} Neuron cores"
+        models = f" {'/'.join(neuron.models)}" if neuron.models else ""
+        parts.append(f"{part}{models}{' for inference' if neuron.purpose is NeuronPurpose.INFERENCE else ''}")
     if accelerator.instance_types:
         parts.append(", ".join(accelerator.instance_types))
     return "; ".join(parts)
+
+
+def describe_changed_rule(changed: ChangedRule) -> str:
+    """Describe the change of a rule for uploads."""
+    return f"rule {changed.rule.name} for uploads to {changed.rule.bucket}: {changed.change.value}"
 
 
 def describe_trigger(trigger: Trigger) -> str:

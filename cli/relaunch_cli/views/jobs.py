@@ -9,6 +9,7 @@ from rich.text import Text
 
 from relaunch.core.jobs.job import Attempt, Job, JobSummary, TimelineEntry
 from relaunch.core.lifecycle.explanation import Explanation
+from relaunch.core.revisions.stop_timeout import find_stop_timeout
 from relaunch.ports import EventRecord, JobHistory
 from relaunch_cli.views.formatting import (
     cost_so_far_usd,
@@ -97,7 +98,7 @@ def _attempts(attempts: Sequence[Attempt], now: datetime) -> list[RenderableType
             str(attempt.number),
             f"{offering.instance_type} {offering.purchase}",
             attempt.zone or offering.zone or "?",
-            format_price(attempt.placement.price_usd_per_hour),
+            format_price(attempt.placement.price_usd_per_hour or None),
             format_time(started, now) if started else "-",
             ran,
             _ending(attempt),
@@ -120,7 +121,7 @@ def render_full_explanation(
     parts: list[RenderableType] = [
         Text(job.job_id, style="bold").append("  ").append(state_text(job.state.value)),
         Text(),
-        _render_explanation(explanation, now),
+        _render_explanation(job, explanation, now),
         Text(),
         render_timeline(history.timeline, now),
     ]
@@ -133,7 +134,7 @@ def render_full_explanation(
     return Group(*parts)
 
 
-def _render_explanation(explanation: Explanation, now: datetime) -> RenderableType:
+def _render_explanation(job: Job, explanation: Explanation, now: datetime) -> RenderableType:
     table = key_value_table()
     if explanation.waiting_for:
         table.add_row("Waits for", Text(explanation.waiting_for))
@@ -142,6 +143,8 @@ def _render_explanation(explanation: Explanation, now: datetime) -> RenderableTy
     table.add_row("Next", Text(explanation.next_step))
     if explanation.next_at:
         table.add_row("At the latest", format_timestamp(explanation.next_at, now))
+    if not job.state.is_final and (stop_timeout := find_stop_timeout(job.definition, job.revision)):
+        table.add_row("When stopped", Text(str(stop_timeout)))
     for index, advice in enumerate(explanation.advice):
         table.add_row("" if index else "You could", Text(advice))
     return table

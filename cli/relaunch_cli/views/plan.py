@@ -65,7 +65,8 @@ def render_plans(plans: Sequence[Plan], basis: PlanBasis, options: PlanOptions, 
 def plan_notes(plans: Sequence[Plan], basis: PlanBasis) -> list[str]:
     """Return the notes on plans: what offline plans leave out, where prices come from, and each plan's notices."""
     notes = [f"{_name_prefix(plan)}{notice}" for plan in plans for notice in plan.notices]
-    notes[:0] = [note for note in (_describe_prices(basis), _stale_warning(basis)) if note]
+    warning = "" if basis.is_offline else stale_warning(basis.origins, basis.at)
+    notes[:0] = [note for note in (_describe_prices(basis), warning) if note]
     if basis.is_offline and any(plan.revision is None for plan in plans):
         notes.insert(0, "task definitions are not read offline: their vCPUs, memory and ports are not checked")
     return notes
@@ -122,7 +123,3 @@ def _describe_prices(basis: PlanBasis) -> str:
     if missing := " and ".join(part.label for part in basis.missing):
         text += f"; {missing} are not known: refresh_offerings has not refreshed them lately"
     return text
-
-
-def _stale_warning(basis: PlanBasis) -> str:
-    return "" if basis.is_offline else stale_warning(basis.origins, basis.at)

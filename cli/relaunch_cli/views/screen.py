@@ -68,13 +68,12 @@ def state_text(state: str, note: str = "") -> Text:
     return text.append(f" ({note})", style="dim") if note else text
 
 
-def plain_table(*headings: str, title: str = "", no_wrap: Collection[str] = (), right: Collection[str] = ()) -> Table:
+def plain_table(*headings: str, no_wrap: Collection[str] = (), right: Collection[str] = ()) -> Table:
     """Return a table without borders, for terminals of 80 columns and for awk.
 
     `no_wrap` and `right` are the headings of columns that are not wrapped, and of those aligned to the right.
     """
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", title_justify="left", title_style="")
-    table.title = Text(title) if title else None
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for heading in headings:
         table.add_column(
             heading,

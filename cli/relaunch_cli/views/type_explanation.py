@@ -49,12 +49,9 @@ def render_type(machine: InstanceType, rows: Sequence[Row], absence: str) -> Ren
     kept = [row for row in rows if row["verdict"] == "kept"]
     is_chosen = bool(kept) and kept[0]["instance_type"] == machine.name
     verdict = "is chosen" if is_chosen else "is not chosen"
-    hardware = f"{machine.accelerator_count}x {machine.accelerator_model}, {machine.vcpus} vCPU, "
-    title = (
-        Text(machine.name, style="bold")
-        .append(f" {verdict}")
-        .append(f"  {hardware}{machine.memory_mib / 1024:g} GiB", style="dim")
-    )
+    size = f"{machine.vcpus} vCPU, {machine.memory_mib / 1024:g} GiB" if machine.is_listed else "not listed by EC2 yet"
+    hardware = f"  {machine.accelerator_count}x {machine.accelerator_model}, {size}"
+    title = Text(machine.name, style="bold").append(f" {verdict}").append(hardware, style="dim")
     if not verdicts:
         return Group(title, Text(absence))
     return Group(title, *(_verdict(each, kept) for each in verdicts))
@@ -82,6 +79,10 @@ def _name(row: Row) -> str:
 
 
 def _cost(row: Row) -> str:
-    hourly = f"${format_price(row['expected_usd_per_hour'])}/h"
+    price, expected = row["price_usd_per_hour"], row["expected_usd_per_hour"]
+    if expected is None:
+        return "an unknown price"
+    limit = "up to " if price is None else ""
+    hourly = f"{limit}${format_price(expected)}/h"
     cost = row["expected_cost_usd"]
-    return f"{hourly} and ${cost:,.2f} to finish" if isinstance(cost, int | float) else hourly
+    return f"{hourly} and {limit}${cost:,.2f} to finish" if isinstance(cost, int | float) else hourly

@@ -52,14 +52,11 @@ class LazyClient:
     """Creates a client when it is first used, which saves cold start time (65 ms for EC2)."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
-        self._make = make
-        self._client: Any = None
+        self._client = cache(make)
 
     def __getattr__(self, name: str) -> Any:
         """Return the attribute of the client."""
-        if self._client is None:
-            self._client = self._make()
-        return getattr(self._client, name)
+        return getattr(self._client(), name)
 
 
 @cache
@@ -133,8 +130,15 @@ def make_dependencies(
     With `has_all_types` the offerings are those of the region instead of those of the capacity providers of the stack:
     for planning only.
     """
+    # Imported here because functions do not need it.
+    from relaunch.adapters.aws.checkpoint_buckets import S3Buckets  # noqa: PLC0415
+
     clients, log = _Clients(session or boto3.Session()), SilentLog()
-    deps = _make_dependencies(settings, clients, log)
+    deps = replace(
+        _make_dependencies(settings, clients, log),
+        buckets=S3Buckets(clients.lazy("s3")),
+        checkpoint_grants=settings.checkpoint_grants,
+    )
     if not has_all_types:
         return deps
     # Imported here because functions do not need them.

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.definitions.checkpoint_bucket import CheckpointGrants
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.ports import CapacityProviderOffer
@@ -25,6 +26,7 @@ class Settings:
 
     `dead_letter_queue_url` is the function's own, `max_receive_count` how often SQS gives a message before it gives it
     up, `watched_queue_urls` the dead-letter queues that reconcile counts; empty and 0 for the command.
+    `checkpoint_grants` is for the command only: functions find out by reading.
     """
 
     table: str
@@ -37,6 +39,7 @@ class Settings:
     subnets: tuple[str, ...] = ()
     security_groups: tuple[str, ...] = ()
     limits: StackLimits = field(default_factory=StackLimits)
+    checkpoint_grants: CheckpointGrants = field(default_factory=CheckpointGrants)
 
     @property
     def spot_types(self) -> frozenset[str]:
@@ -87,13 +90,16 @@ class Settings:
             "subnets": "SubnetIds",
             "security_groups": "SecurityGroupIds",
         }
-        return cls._from_named(outputs, names)
+        grants = CheckpointGrants(
+            _split(outputs.get("CheckpointBuckets", "")), _split(outputs.get("CheckpointKeyArns", ""))
+        )
+        return replace(cls._from_named(outputs, names), checkpoint_grants=grants)
 
     @classmethod
     def _from_named(cls, values: Mapping[str, str], names: Mapping[str, str]) -> "Settings":
         subnets = _split(values.get(names["subnets"], ""))
         selection = SelectionLimits(
-            max_price_usd_per_hour=_number(values, names["max_price"]),
+            max_price_usd_per_hour=_price_cap(values, names["max_price"]),
             max_spot_ratio=_number(values, names["max_spot_ratio"]),
             has_subnets=bool(subnets),
         )
@@ -154,6 +160,10 @@ def _required(values: Mapping[str, str], name: str) -> str:
     if not value:
         raise InvalidSettingsError(f"setting {name} is missing")
     return value
+
+
+def _price_cap(values: Mapping[str, str], name: str) -> float | None:
+    return None if values.get(name) == "none" else _number(values, name)
 
 
 def _number(values: Mapping[str, str], name: str) -> float:

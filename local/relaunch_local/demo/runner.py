@@ -13,6 +13,7 @@ from rich.text import Text
 from relaunch.adapters.definition_file.parser import parse_definitions
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.ports import PermanentError, TransientError
+from relaunch.usecases.arrange_upload_rules import settle_upload_rules, widen_upload_rules
 from relaunch.usecases.register_definitions import compare_definitions, register_definitions
 from relaunch_cli.aws.connection import AwsConnection
 from relaunch_cli.errors import CommandError
@@ -95,7 +96,10 @@ def open_session(local: LocalWorld, screen: Screen, speed: float) -> Session:
     deps, text = session.deps, DEFINITIONS.read_text()
     definitions = parse_definitions(text, DEFINITIONS.name, load_catalogue())
     changes = compare_definitions(definitions, deps.definitions.list_definitions(), prune=False)
+    rules = session.connection.upload_rules
+    widen_upload_rules(definitions, rules, session.connection.pause)
     register_definitions(definitions, changes, deps)
+    settle_upload_rules(deps.definitions, rules, session.connection.pause)
     screen.line(f"relaunch apply examples/{DEFINITIONS.name}: {', '.join(' '.join(each) for each in changes)}")
     return session
 

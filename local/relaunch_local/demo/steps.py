@@ -131,20 +131,12 @@ def watch_training(session: Session, job_id: str, attempt: int, training: Traini
     session.screen.line(drawings.draw_loss_curve(session.read_log(job_id).loss_curve(), session.screen.line_width))
 
 
-def wait_for_relaunch(session: Session, job_id: str, first: RecordedRequest) -> None:
-    """Wait for the second attempt, which must be on another offering."""
-    request = wait_for_launch(session, job_id, 2)
+def wait_for_relaunch(session: Session, job_id: str, lost: Instance) -> None:
+    """Wait until the second attempt runs, which must be on another instance."""
+    wait_for_launch(session, job_id, 2)
     show_choice(session, job_id, 2)
-    before, after = (each.parameters["capacityProviderStrategy"] for each in (first, request))
-    session.require(before != after, "the second attempt goes to another offering")
-
-
-def show_rejected_now(session: Session, job_id: str) -> None:
-    """Show the offerings that are rejected because of the interruption."""
-    selection = session.expect_job(job_id, "its selection is stored", lambda history: selection_of(history, 2))
-    for row in selection.rows:
-        if row["filter"] == "capacity-memory":
-            session.screen.note(f"{row['instance_type']} {row['purchase']}: {row['reason']}")
+    instance = wait_for_running(session, job_id, 2)
+    session.require(instance.instance_id != lost.instance_id, "the second attempt runs on another machine")
 
 
 def wait_for_resume(session: Session, job_id: str, expected_step: int) -> int:

@@ -46,8 +46,7 @@ def run_push_story(session: Session, training: Training) -> JobResult:
     interruption.interrupt(session, job_id, host.instance_id)
     saved = interruption.wait_for_save(session, job_id)
     screen.heading("It resumes on another machine")
-    steps.wait_for_relaunch(session, job_id, request)
-    steps.show_rejected_now(session, job_id)
+    steps.wait_for_relaunch(session, job_id, host)
     result = finish(session, job_id, training, "push", expected_step=saved)
     show_timeline(session, job_id)
     return result
@@ -77,13 +76,13 @@ def run_upload_story(session: Session, training: Training) -> JobResult:
     session.local.client("s3").put_object(Bucket=DATASETS, Key=UPLOAD, Body=b"cat-0001.png\ncat-0002.png\n")
     screen.line(f"PutObject s3://{DATASETS}/{UPLOAD}")
     job_id = steps.wait_for_acceptance(session, "upload")
-    request = steps.wait_for_launch(session, job_id, 1)
+    steps.wait_for_launch(session, job_id, 1)
     steps.show_choice(session, job_id, 1)
     host = steps.wait_for_running(session, job_id, 1)
     steps.watch_training(session, job_id, 1, training, until=round(LOST_AFTER * training.checkpoint_every))
     screen.heading("The machine is terminated without a warning")
     saved = interruption.terminate(session, job_id, host.instance_id)
-    steps.wait_for_relaunch(session, job_id, request)
+    steps.wait_for_relaunch(session, job_id, host)
     result = finish(session, job_id, training, "upload", expected_step=saved)
     show_states(session, job_id)
     return result
@@ -91,7 +90,6 @@ def run_upload_story(session: Session, training: Training) -> JobResult:
 
 def finish(session: Session, job_id: str, training: Training, kind: str, *, expected_step: int) -> JobResult:
     """Watch the second attempt to its end, and compare the result with an uninterrupted training."""
-    steps.wait_for_running(session, job_id, 2)
     resumed = steps.wait_for_resume(session, job_id, expected_step)
     steps.watch_training(session, job_id, 2, training, until=training.steps)
     finished = session.expect(

@@ -39,6 +39,7 @@ class InMemoryJobs:
         self.slots: Counter[str] = Counter()
         self.decisions: MutableSequence[Decision] = []
         self._records: dict[str, _Record] = {}
+        self._warnings: dict[str, datetime] = {}
         self._links: dict[str, list[str]] = defaultdict(list)
         self._image_waits: dict[tuple[str, str], list[str]] = defaultdict(list)
         self._faults: list[tuple[Exception, bool]] = []
@@ -145,6 +146,12 @@ class InMemoryJobs:
     def load_slot_holders(self, limit: int) -> list[str]:
         held = [job for job in self._jobs() if job.has_slot]
         return [job.job_id for job in sorted(held, key=lambda job: job.accepted_at)][:limit]
+
+    def save_warning(self, instance_id: str, at: datetime) -> None:
+        self._warnings[instance_id] = at
+
+    def load_warning(self, instance_id: str) -> datetime | None:
+        return self._warnings.get(instance_id)
 
     def load_on_instance(self, instance_id: str) -> list[str]:
         return sorted(set(self._links[instance_id]))

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
-from relaunch.core.offerings.capacity_memory import remember
+from relaunch.core.offerings.capacity_memory import remember, reopened
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, OfferingKey
-from relaunch.ports import EventRecord, RevisionMaintenance
+from relaunch.core.offerings.spot_runs import Observed, SpotRun, SpotRuns, first_day
+from relaunch.ports import EventRecord, FoundRevision, RevisionMaintenance
 from relaunch_local.in_memory.definitions import InMemoryDefinitions
 from relaunch_local.in_memory.jobs import InMemoryJobs
 
@@ -16,12 +17,33 @@ class InMemoryCapacity:
 
     def __init__(self) -> None:
         self._failures: dict[OfferingKey, CapacityFailure] = {}
+        self._runs: dict[tuple[date, OfferingKey], tuple[SpotRuns, str]] = {}
 
     def load_capacity_memory(self, now: datetime) -> CapacityMemory:
         return {key: failure for key, failure in self._failures.items() if failure.until > now}
 
     def remember(self, failure: CapacityFailure) -> None:
         self._failures[failure.offering] = remember(self._failures.get(failure.offering), failure)
+
+    def reopen(self, failure: CapacityFailure, now: datetime) -> None:
+        stored = self._failures.get(failure.offering)
+        if stored is not None and stored.until == failure.until:
+            self._failures[failure.offering] = reopened(failure, now)
+
+    def count_run(self, run: SpotRun) -> None:
+        day, this = run.at.astimezone(UTC).date(), f"{run.run_id} {run.what}"
+        before, last = self._runs.get((day, run.offering), (SpotRuns(run.offering, day), ""))
+        if last == this:
+            return
+        after = replace(before, hours=before.hours + run.hours, interruptions=before.interruptions + run.interruptions)
+        if run.what is Observed.INTERRUPTION:
+            after = replace(after, interrupted_at=run.at, interrupted_in_a_row=before.interrupted_in_a_row + 1)
+        elif run.what is Observed.START:
+            after = replace(after, started_at=run.at, interrupted_in_a_row=0)
+        self._runs[day, run.offering] = (after, this)
+
+    def load_spot_runs(self, now: datetime) -> Sequence[SpotRuns]:
+        return [runs for (day, _), (runs, _last) in sorted(self._runs.items(), key=str) if day >= first_day(now)]
 
 
 class InMemoryMaintenance:
@@ -30,6 +52,13 @@ class InMemoryMaintenance:
     def __init__(self) -> None:
         self._turns: dict[str, int] = {}
         self._maintenance: RevisionMaintenance | None = None
+        self._revisions: dict[str, FoundRevision] = {}
+
+    def load_revision(self, derivation_id: str) -> FoundRevision | None:
+        return self._revisions.get(derivation_id)
+
+    def save_revision(self, derivation_id: str, found: FoundRevision) -> None:
+        self._revisions[derivation_id] = found
 
     def take_turn(self, name: str) -> int:
         self._turns[name] = self._turns.get(name, -1) + 1

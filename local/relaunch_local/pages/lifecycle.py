@@ -12,7 +12,9 @@ from typing import get_args
 
 from relaunch.core.jobs.job import (
     AdmitWaiting,
+    CountRun,
     JobState,
+    LookForWarning,
     PlacementState,
     RememberCapacity,
     RequestLaunch,
@@ -40,6 +42,7 @@ _WAITS = {
     WaitReason.CAPACITY: "every offering that satisfies it failed or was interrupted recently",
     WaitReason.PRICE: "every offering that satisfies it currently exceeds its maximum price",
     WaitReason.BACKOFF: "its program failed, and is launched again after a delay",
+    WaitReason.CHECKPOINT: "its checkpoints cannot be read; they are tried again after 5 minutes, later every 30",
 }
 
 _PLACEMENTS = {
@@ -52,7 +55,9 @@ _EFFECTS = {
     StopTask: "StopTask for one task",
     RequestLaunch: "a message in the attempts queue, with an optional delay",
     RememberCapacity: "all jobs avoid an offering for some time",
+    CountRun: "a run on spot counts for the interruption rate of its offering",
     AdmitWaiting: "request the launch of the job that has waited longest for the free slot",
+    LookForWarning: "apply a spot interruption warning of the instance that came before its task was known",
 }
 
 _HEAD = """\

@@ -21,6 +21,7 @@ RUNTIME_CLIENT = "awslambdaric==4.2.2"
 LEFT_OUT = shutil.ignore_patterns(
     "site-packages", "test", "tests", "idlelib", "tkinter", "ensurepip", "turtledemo", "lib2to3", "config-*", "*.a"
 )
+FOLDERS = ("bin", "tmp", "proc", "sys", "dev", "opt", "lib64", "usr/lib64", "etc/ssl/certs", "var/task", "var/rapid")
 # SAM CLI adds the runtime interface emulator and the layers with a Dockerfile that needs these.
 TOOLS = ("sh", "mv", "cp", "rm", "chmod", "mkdir", "ls", "cat", "env", "ln")
 # Libraries that wheels link to, beside those that ldd finds.
@@ -66,19 +67,7 @@ def _owned_by_root(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def _fill(root: Path) -> None:
-    for folder in (
-        "bin",
-        "tmp",
-        "proc",
-        "sys",
-        "dev",
-        "opt",
-        "lib64",
-        "usr/lib64",
-        "etc/ssl/certs",
-        "var/task",
-        "var/rapid",
-    ):
+    for folder in FOLDERS:
         (root / folder).mkdir(parents=True)
     (root / "tmp").chmod(0o1777)
     _add_interpreter(root / "var" / "lang")

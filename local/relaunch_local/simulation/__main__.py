@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from relaunch.core.lifecycle.table import TABLE
 from relaunch_local.simulation.campaign import Report, run_seeds
-from relaunch_local.simulation.checks.coverage import WHY_UNREACHED, Transition, transitions_of, transitions_unreached
+from relaunch_local.simulation.checks.coverage import WHY_UNREACHED, transitions_of, transitions_unreached
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.run import SeedResult, run_seed
 from relaunch_local.simulation.shrink import shrink
@@ -51,14 +51,14 @@ def _parse_arguments() -> argparse.Namespace:
 
 def _replay(arguments: argparse.Namespace) -> int:
     options = Options(trace=arguments.trace, steps=arguments.steps, dynamodb=arguments.dynamodb)
-    if arguments.shrink:
-        shrunk = shrink(arguments.seed, options, on_progress=lambda text: print(text, file=sys.stderr))
-        if shrunk is None:
-            print(f"seed {arguments.seed} violates no invariant")
-            return 0
-        result = shrunk
-    else:
-        result = run_seed(arguments.seed, options)
+    result = (
+        shrink(arguments.seed, options, on_progress=lambda text: print(text, file=sys.stderr))
+        if arguments.shrink
+        else run_seed(arguments.seed, options)
+    )
+    if result is None:
+        print(f"seed {arguments.seed} violates no invariant")
+        return 0
     _print_result(result)
     return 1 if result.violations else 0
 
@@ -126,16 +126,12 @@ def _print_coverage(report: Report) -> None:
     declared = len({each for row in TABLE for each in transitions_of(row)})
     print(f"transition table  {len(TABLE)} rows, {declared - len(unreached)} of {declared} transitions made")
     for transition in unreached:
-        print(f"  never: {transition}{_because(transition)}")
+        reason = WHY_UNREACHED.get(transition)
+        print(f"  never: {transition} ({reason})" if reason else f"  never: {transition}")
     for row in report.rows_unreached:
         print(f"NEVER TRIED row {row}")
     for kind, (count, least) in report.too_rare.items():
         print(f"TOO RARE {kind}: {count} times, at least {least} are needed")
-
-
-def _because(transition: Transition) -> str:
-    reason = WHY_UNREACHED.get(transition)
-    return f" ({reason})" if reason else ""
 
 
 def _print_failures(report: Report) -> None:

@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from relaunch_local.simulation.checks.coverage import Transition, rows_unreached, transitions_unreached
@@ -14,8 +15,10 @@ from relaunch_local.simulation.run import SeedResult, run_seed
 # Every kind of fault, and its least count per thousand seeds: with fewer, the simulation does not test what it claims.
 LEAST_PER_THOUSAND: Mapping[str, int] = {
     "agent-disconnected": 300,
+    "machine-starts-nothing": 500,
     "asynchronous-retry": 20,
     "bucket-closed": 150,
+    "bucket-key-denied": 150,
     "call-answer-late": 500,
     "call-answer-lost": 2_000,
     "call-refused": 1_500,
@@ -33,22 +36,26 @@ LEAST_PER_THOUSAND: Mapping[str, int] = {
     "function-out-of-memory": 300,
     "function-stalled": 400,
     "function-timed-out": 10,
+    "github-pushed-again": 100,
     "github-pushed-twice": 100,
     "github-redelivered": 100,
     "index-behind": 800,
     "loop-of-16-passes": 1,
     "machine-interrupted": 800,
+    "machine-interrupted-as-a-task-lands": 100,
     "machine-interrupted-at-short-notice": 200,
     "machine-lost-without-warning": 500,
     "message-delayed": 300,
     "message-delete-lost": 300,
     "message-duplicated": 1_000,
     "message-reordered": 1_000,
+    "object-overwritten": 100,
     "poison-message": 50,
     "price-changed": 100,
     "pull-hangs": 300,
     "quota-reached": 100,
     "rebalance-recommended": 100,
+    "registrations-overlap": 100,
     "requests-of-others": 300,
     "revision-deregistered": 80,
     "run-task-forbidden": 60,
@@ -195,17 +202,5 @@ def _results(seeds: Sequence[int], options: Options, processes: int) -> Iterable
         return
     # Forked, so that the catalogue, the template and all imports are loaded already.
     context = multiprocessing.get_context("fork")
-    with context.Pool(processes, initializer=_prepare, initargs=(options,)) as pool:
-        yield from pool.imap_unordered(_run_seed, seeds, chunksize=5)
-
-
-_options = Options()
-
-
-def _prepare(options: Options) -> None:
-    global _options  # noqa: PLW0603 - one worker process runs seeds of one campaign
-    _options = options
-
-
-def _run_seed(seed: int) -> SeedResult:
-    return run_seed(seed, _options)
+    with context.Pool(processes) as pool:
+        yield from pool.imap_unordered(partial(run_seed, options=options), seeds, chunksize=5)

@@ -75,6 +75,7 @@ class SeedRun:
         self.workload = Workload(self.account)
         self.capacity_faults = CapacityFaults(self.account, self.workload.cancel_any_job)
         self.rare_faults = RareFaults(self.account, self.workload.cancel_any_job)
+        self.steps_until_idle = 0
         Schedule(self.account)
 
     def run(self) -> SeedResult:
@@ -87,6 +88,7 @@ class SeedRun:
             self.capacity_faults.end()
             self.rare_faults.end()
             self._wait_until_idle()
+            self.steps_until_idle = account.runtime.steps
             Verdict(account, self.workload, self.rare_faults).check()
             self._advance(_MACHINE_GRACE_SECONDS)
             self._check_instances()

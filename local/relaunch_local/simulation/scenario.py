@@ -21,7 +21,7 @@ from relaunch_local.ecs import (
     SpotPrice,
     Timing,
 )
-from relaunch_local.simulation.aws.offerings import ON_DEMAND_USD_PER_HOUR
+from relaunch_local.simulation.aws.offerings import LARGE_TYPES, ON_DEMAND_USD_PER_HOUR, USD_PER_HOUR
 from relaunch_local.simulation.aws.template import ACCOUNT, CLUSTER, REGION
 from relaunch_local.simulation.aws.trainings import Recipe
 from relaunch_local.simulation.faults.chance import Chance
@@ -33,15 +33,27 @@ SHARED = "shared/"
 """Every definition has a trigger on this prefix."""
 CHECKPOINTS = "acme-checkpoints"
 IMAGES = "trainer"
+UNPULLABLE_IMAGES = "private"
+"""The repository of the images that cannot be pulled."""
+_UNPULLABLE_DIGEST = f"sha256:{'9' * 64}"
+EVERY_IMAGE = {(IMAGES, "latest"): f"sha256:{'1' * 64}", (UNPULLABLE_IMAGES, "latest"): _UNPULLABLE_DIGEST}
+"""The digests of the images that are in ECR from the start."""
+_REGISTRY = f"{ACCOUNT}.dkr.ecr.{REGION}.amazonaws.com"
 _SPOT_SHARE = {"us-east-1a": 0.35, "us-east-1b": 0.42}
 _NAMES = ("resnet", "whisper", "bert")
+_UNPULLABLE_SHARE = 0.1
+_LARGE_TYPES_SHARE = 0.2
+# A big company takes as long to simulate as dozens of others.
+_BIG_COMPANY_EVERY = 100
+_HUNDREDS = 250
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedEvent:
     """An event that starts a job; `token` is in the identity of that job.
 
-    Without a definition every definition gets a job.
+    Without a definition every definition gets a job. `occurrence` counts how often the same push was made, or the same
+    object written: each occurrence is an event of its own.
     """
 
     at_seconds: float
@@ -49,6 +61,7 @@ class PlannedEvent:
     definition: str
     token: str
     image_after_seconds: float | None = None
+    occurrence: int = 1
 
 
 @dataclass(frozen=True)
@@ -66,9 +79,11 @@ class Scenario:
     timing: Timing
     provisioning_quota: int
     spot_prices: list[SpotPrice] = field(default_factory=list)
-    on_demand_usd_per_hour: Mapping[str, float] = field(default_factory=lambda: ON_DEMAND_USD_PER_HOUR)
+    on_demand_usd_per_hour: Mapping[str, float] = field(default_factory=lambda: USD_PER_HOUR)
     group_size: int = 4
     group_least: int = 0
+    unpullable: frozenset[str] = frozenset()
+    """The definitions whose image no instance can pull."""
 
     @classmethod
     def draw(cls, chance: Chance) -> "Scenario":
@@ -82,7 +97,7 @@ class Scenario:
             recipes[name] = recipe
         _vary(chance.stream("scenario/varieties"), definitions, recipes)
         chaos_seconds = dice.uniform(4_000.0, 12_000.0)
-        return cls(
+        scenario = cls(
             intensity=dice.choice((0.4, 1.0, 1.0, 1.6, 2.5)),
             chaos_seconds=chaos_seconds,
             providers=providers,
@@ -91,7 +106,7 @@ class Scenario:
             recipes=recipes,
             events=tuple(_draw_events(dice, definitions, chaos_seconds)),
             limits=StackLimits(
-                max_running_jobs=dice.choice((2, 4, 20)), provisioning_deadline_seconds=dice.choice((240, 480, 480))
+                max_running_jobs=dice.choice((2, 4, 20)), provisioning_deadline_seconds=dice.choice((240, 480, 0))
             ),
             timing=_vary_timing(
                 chance,
@@ -106,16 +121,16 @@ class Scenario:
             ),
             provisioning_quota=dice.choice((500, 500, 500, 2)),
             spot_prices=[
-                SpotPrice(name, zone, round(_on_demand(name) * _SPOT_SHARE[zone], 4))
-                for name in INSTANCE_TYPES
-                for zone in ZONES
+                SpotPrice(name, zone, price_of(name, zone, Purchase.SPOT)) for name in INSTANCE_TYPES for zone in ZONES
             ],
+            on_demand_usd_per_hour=_draw_on_demand_prices(chance.stream("scenario/prices")),
         )
+        return _vary_company(chance, scenario)
 
     def simulator_settings(self, seed: int) -> SimulatorSettings:
         """Return the settings of the ECS simulator."""
         return SimulatorSettings(
-            instance_types=_shapes(),
+            instance_types={each.instance_type: shape_of(each.instance_type) for each in self.providers},
             account=ACCOUNT,
             region=REGION,
             timing=self.timing,
@@ -139,40 +154,33 @@ def provision(simulator: EcsSimulator, scenario: Scenario) -> None:
         limit = scenario.capacity[provider.name]
         simulator.set_capacity(provider.instance_type, purchase, limit)
     simulator.scheduler.provisioning_quota = scenario.provisioning_quota
+    # Their revisions were created before the run, one after the other.
+    simulator.set_timing(replace(scenario.timing, revision_creation=0.0))
     for definition in scenario.definitions:
         for _ in range(2):
-            simulator.call("RegisterTaskDefinition", _task_definition(definition.task_definition))
+            image = UNPULLABLE_IMAGES if definition.name in scenario.unpullable else IMAGES
+            simulator.call("RegisterTaskDefinition", _task_definition(definition.task_definition, image))
+    simulator.set_timing(scenario.timing)
+    simulator.lifecycle.unpullable_images.add(f"{_REGISTRY}/{UNPULLABLE_IMAGES}@{_UNPULLABLE_DIGEST}")
 
 
-def price_of(instance_type: str, zone: str, purchase: Purchase) -> float | None:
+def price_of(instance_type: str, zone: str, purchase: Purchase) -> float:
     """Return the price of an instance in USD per hour."""
-    price = _on_demand(instance_type)
+    price = USD_PER_HOUR[instance_type]
     return price if purchase is Purchase.ON_DEMAND else round(price * _SPOT_SHARE[zone], 4)
 
 
-def _on_demand(instance_type: str) -> float:
-    return ON_DEMAND_USD_PER_HOUR[instance_type]
-
-
 @cache
-def _shapes() -> Mapping[str, InstanceShape]:
-    catalogue = load_catalogue()
-    return {
-        name: InstanceShape(
-            vcpus=catalogue[name].vcpus,
-            memory_mib=catalogue[name].memory_mib,
-            gpus=catalogue[name].gpu_count,
-            gpu_memory_mib=catalogue[name].gpu_memory_mib,
-            gpu_name=catalogue[name].accelerator_model,
-        )
-        for name in INSTANCE_TYPES
-    }
+def shape_of(instance_type: str) -> InstanceShape:
+    """Return the resources of an instance type as the catalogue has them."""
+    row = load_catalogue()[instance_type]
+    return InstanceShape(row.vcpus, row.memory_mib, row.gpu_count, row.gpu_memory_mib, gpu_name=row.accelerator_model)
 
 
-def _task_definition(family: str) -> dict[str, Any]:
+def _task_definition(family: str, image: str) -> dict[str, Any]:
     container = {
         "name": "main",
-        "image": f"{ACCOUNT}.dkr.ecr.{REGION}.amazonaws.com/{IMAGES}:latest",
+        "image": f"{_REGISTRY}/{image}:latest",
         "cpu": 2_048,
         "memory": 8_192,
         "essential": True,
@@ -233,8 +241,67 @@ def _vary(dice: random.Random, definitions: list[JobDefinition], recipes: dict[s
         recipes[definition.name] = recipe
 
 
+def _draw_on_demand_prices(dice: random.Random) -> Mapping[str, float]:
+    """Draw the known on-demand prices: in some runs that of one type is not."""
+    unpriced = dice.choice(INSTANCE_TYPES) if dice.random() < 0.15 else None
+    return {name: price for name, price in ON_DEMAND_USD_PER_HOUR.items() if name != unpriced}
+
+
+def _vary_company(chance: Chance, scenario: Scenario) -> Scenario:
+    """Let some companies have images that cannot be pulled, instances of several GPUs, or hundreds of jobs."""
+    dice = chance.stream("scenario/company")
+    if dice.random() < _UNPULLABLE_SHARE:
+        scenario = replace(scenario, unpullable=frozenset({dice.choice(scenario.definitions).name}))
+    is_big = chance.seed % _BIG_COMPANY_EVERY == _BIG_COMPANY_EVERY - 1
+    if is_big or dice.random() < _LARGE_TYPES_SHARE:
+        scenario = _with_large_types(scenario)
+    return _with_hundreds_of_jobs(dice, scenario) if is_big else scenario
+
+
+def _with_large_types(scenario: Scenario) -> Scenario:
+    """Replace the instance types by those with several GPUs, which several tasks share."""
+    providers = tuple(replace(each, instance_type=LARGE_TYPES[each.instance_type]) for each in scenario.providers)
+    definitions = (replace(each, max_running_jobs=8, max_price_usd_per_hour=None) for each in scenario.definitions)
+    return replace(
+        scenario,
+        providers=providers,
+        definitions=tuple(definitions),
+        limits=replace(scenario.limits, max_running_jobs=20),
+        spot_prices=[
+            SpotPrice(name, zone, price_of(name, zone, Purchase.SPOT))
+            for name in LARGE_TYPES.values()
+            for zone in ZONES
+        ],
+    )
+
+
+def _with_hundreds_of_jobs(dice: random.Random, scenario: Scenario) -> Scenario:
+    """Add uploads within a quarter of an hour; more tasks run at once than a page of ListTasks has (100)."""
+    first = scenario.definitions[0]
+    definition = replace(first, max_running_jobs=_HUNDREDS, deadline=None)
+    uploads = (
+        PlannedEvent(dice.uniform(60.0, 900.0), "upload", first.name, f"many-{number}")
+        for number in range(1_000, 1_000 + _HUNDREDS)
+    )
+    recipe = replace(scenario.recipes[first.name], work_seconds=dice.uniform(900.0, 1_800.0))
+    return replace(
+        scenario,
+        # A function is killed by the step: at a higher rate a run over hundreds of jobs would never get far.
+        intensity=min(scenario.intensity, 0.4),
+        capacity=dict.fromkeys(scenario.capacity),
+        definitions=(definition, *scenario.definitions[1:]),
+        recipes={**scenario.recipes, first.name: recipe},
+        events=(*scenario.events, *uploads),
+        limits=replace(scenario.limits, max_running_jobs=2 * _HUNDREDS),
+        provisioning_quota=500,
+        group_size=_HUNDREDS,
+        unpullable=scenario.unpullable - {first.name},
+    )
+
+
 def _vary_timing(chance: Chance, timing: Timing) -> Timing:
-    """Vary the pull time, and how long ECS waits for capacity."""
+    """Vary the pull time, how long ECS waits for capacity, and how long it creates a revision."""
+    timing = replace(timing, revision_creation=chance.stream("scenario/revisions").uniform(0.2, 3.0))
     dice = chance.stream("scenario/timing")
     # AWS documents 10 to 30 minutes.
     timing = replace(timing, provisioning_timeout=dice.choice((600.0, 900.0, 1_800.0)))

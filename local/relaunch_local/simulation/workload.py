@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -11,7 +12,7 @@ from relaunch.entrypoints.webhook import handle_request
 from relaunch_local.ecs.engine.region import iso
 from relaunch_local.simulation.aws.account import SimulatedAccount
 from relaunch_local.simulation.aws.template import ACCOUNT, REGION
-from relaunch_local.simulation.scenario import BUCKET, IMAGES, SHARED, PlannedEvent
+from relaunch_local.simulation.scenario import BUCKET, CHECKPOINTS, EVERY_IMAGE, IMAGES, SHARED, PlannedEvent
 
 _UNREADABLE = (
     ("IntakeQueue", "{"),
@@ -36,11 +37,9 @@ class Workload:
     def __init__(self, account: SimulatedAccount) -> None:
         """Schedule every event."""
         self.account = account
-        self.accepted: set[tuple[str, str]] = set()
-        """(definition, token) of every event that the application accepted."""
-        self.planned = {
-            (name, event.token) for event in account.scenario.events for name in self._definitions_of(account, event)
-        }
+        self.accepted: set[tuple[str, str, int]] = set()
+        """(definition, token, occurrence) of every event that the application accepted."""
+        self.planned = {key for event in account.scenario.events for key in self._keys(event)}
         self.cancelled: set[str] = set()
         self.cancellations: dict[str, datetime] = {}
         """When the cancellation of each open job was acknowledged."""
@@ -50,7 +49,7 @@ class Workload:
 
     def _plan(self) -> None:
         account, dice = self.account, self._dice
-        account.ecr.digests[IMAGES, "latest"] = f"sha256:{'1' * 64}"
+        account.ecr.digests.update(EVERY_IMAGE)
         starts: dict[str, Callable[[PlannedEvent], None]] = {
             "push": self._push,
             "upload": self._upload,
@@ -65,26 +64,34 @@ class Workload:
         if dice.random() < 0.4:
             self._at(dice.uniform(0.0, 1.0) * account.scenario.chaos_seconds, self._send_dead_letter)
 
-    @staticmethod
-    def _definitions_of(account: SimulatedAccount, event: PlannedEvent) -> list[str]:
-        return [event.definition] if event.definition else [each.name for each in account.scenario.definitions]
+    def _keys(self, event: PlannedEvent) -> list[tuple[str, str, int]]:
+        every = [each.name for each in self.account.scenario.definitions]
+        return [(name, event.token, event.occurrence) for name in ([event.definition] if event.definition else every)]
 
     def _accept(self, event: PlannedEvent) -> None:
-        self.accepted.update((name, event.token) for name in self._definitions_of(self.account, event))
+        self.accepted.update(self._keys(event))
+
+    def _do_again(self, fault: str, event: PlannedEvent, action: Callable[[PlannedEvent], None]) -> None:
+        """Let somebody make the same push again after a revert, or overwrite an object, at most twice."""
+        if event.occurrence < 3 and self.account.chance.strikes(fault, 0.12, note=event.token[:8]):
+            again = replace(event, occurrence=event.occurrence + 1)
+            self.planned.update(self._keys(again))
+            self._at(self.account.chance.stream(fault + "/delay").uniform(1.0, 1_800.0), lambda: action(again))
 
     def _at(self, seconds: float, action: Callable[[], None]) -> None:
         self.account.clock.call_later(seconds, action)
 
     def _push(self, event: PlannedEvent) -> None:
         chance = self.account.chance
-        payload = push_payload(event)
-        self._deliver(event, payload, f"delivery-{event.token[:8]}", "hook-1")
+        payload, delivery = push_payload(event), f"delivery-{event.token[:8]}-{event.occurrence}"
+        self._deliver(event, payload, delivery, "hook-1")
         if chance.strikes("github-redelivered", 0.25, note=event.token[:8]):
             delay = self._dice.uniform(0.1, 3_600.0)
-            self._at(delay, lambda: self._deliver(event, payload, f"delivery-{event.token[:8]}", "hook-1"))
+            self._at(delay, lambda: self._deliver(event, payload, delivery, "hook-1"))
         if chance.strikes("github-pushed-twice", 0.2, note=event.token[:8]):
             delay = self._dice.uniform(0.0, 20.0)
-            self._at(delay, lambda: self._deliver(event, payload, f"other-{event.token[:8]}", "hook-2"))
+            self._at(delay, lambda: self._deliver(event, payload, f"other-{delivery}", "hook-2"))
+        self._do_again("github-pushed-again", event, self._push)
 
     def _deliver(self, event: PlannedEvent, payload: str, delivery: str, hook: str) -> None:
         """Send a request to the webhook; without a 202 it is redelivered by hand later."""
@@ -125,14 +132,20 @@ class Workload:
 
     def _upload(self, event: PlannedEvent) -> None:
         folder = f"{event.definition}/" if event.definition else SHARED
-        key = f"{folder}{event.token}.manifest"
+        self._create_object(BUCKET, f"{folder}data-{event.token}.bin", event)
+        self._create_object(BUCKET, f"{folder}{event.token}.manifest", event)
+        self._create_object(CHECKPOINTS, f"{folder}{event.token}.manifest", event)
+        self._accept(event)
+        self._do_again("object-overwritten", event, self._upload)
+
+    def _create_object(self, bucket: str, key: str, event: PlannedEvent) -> None:
+        """Publish an upload; the manifests in BUCKET are what definitions watch, and come amid other objects."""
         detail = {
-            "bucket": {"name": BUCKET},
-            "object": {"key": key, "size": 9, "sequencer": f"00{len(self.accepted):014X}{event.token.encode().hex()}"},
-            "request-id": event.token,
+            "bucket": {"name": bucket},
+            "object": {"key": key, "size": 9, "sequencer": f"00{event.occurrence:014X}{event.token.encode().hex()}"},
+            "request-id": f"{event.token}-{event.occurrence}",
         }
         self._publish("aws.s3", "Object Created", detail)
-        self._accept(event)
 
     def _image(self, tag: str) -> None:
         digest = f"sha256:{tag}{tag[:24]}"
@@ -171,7 +184,7 @@ class Workload:
         request = {"action": "cancel", "job_id": job_id, "reason": "not needed any more"}
 
         def on_end(answer: Any, error: BaseException | None) -> None:
-            if error is not None:
+            if error is not None or "job" not in answer:
                 self._at(self._dice.uniform(5.0, 120.0), lambda: self._cancel(job_id))
                 return
             state = JobState(answer["job"]["state"])
@@ -204,7 +217,7 @@ class Workload:
 
 
 def push_payload(event: PlannedEvent) -> str:
-    """Return the body of a push to main."""
+    """Return the body of a push to main; whenever it is made again, `before` and `after` are the same."""
     commit = {"id": event.token, "added": ["train/a.py"], "modified": [], "removed": []}
     return json.dumps(
         {
@@ -216,7 +229,11 @@ def push_payload(event: PlannedEvent) -> str:
             "forced": False,
             "head_commit": commit,
             "commits": [commit],
-            "repository": {"id": 1, "full_name": f"acme/{event.definition}", "fork": False},
+            "repository": {
+                "id": 1,
+                "full_name": f"acme/{event.definition}",
+                "pushed_at": 1_793_700_000 + event.occurrence,
+            },
             "sender": {"login": "ada", "id": 2},
         }
     )

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 
 from relaunch_local.stack.emulator import ACCOUNT, REGION, Emulator
 
@@ -18,25 +17,8 @@ ROLE_PATH = "/relaunch/"
 SESSION_SECONDS = 43_200
 
 
-@dataclass(frozen=True)
-class TaskCredentials:
-    """Credentials of the task role, as ECS gives them to a task."""
-
-    access_key_id: str
-    secret_access_key: str
-    session_token: str
-
-    def environment(self) -> dict[str, str]:
-        """Return the environment variables of the credentials."""
-        return {
-            "AWS_ACCESS_KEY_ID": self.access_key_id,
-            "AWS_SECRET_ACCESS_KEY": self.secret_access_key,
-            "AWS_SESSION_TOKEN": self.session_token,
-        }
-
-
-def provision_account(emulator: Emulator) -> TaskCredentials:
-    """Create the resources that Relaunch expects in an account; return credentials of the task role."""
+def provision_account(emulator: Emulator) -> dict[str, str]:
+    """Create the resources that Relaunch expects in an account; return the task role's credentials as variables."""
     create_buckets(emulator)
     emulator.client("logs").create_log_group(logGroupName=LOG_GROUP)
     push_image(emulator)
@@ -74,8 +56,8 @@ def push_image(emulator: Emulator, tag: str = "latest") -> str:
     return str(answer["image"]["imageId"]["imageDigest"])
 
 
-def create_task_role(emulator: Emulator) -> TaskCredentials:
-    """Create the role that examples/README.md describes, and assume it as ECS does for a task."""
+def create_task_role(emulator: Emulator) -> dict[str, str]:
+    """Create the role that examples/README.md describes, and assume it as ECS does for a task; return its variables."""
     iam = emulator.client("iam")
     trusted = {"Service": "ecs-tasks.amazonaws.com", "AWS": f"arn:aws:iam::{ACCOUNT}:root"}
     trust = {"Statement": [{"Effect": "Allow", "Principal": trusted, "Action": "sts:AssumeRole"}]}
@@ -94,7 +76,11 @@ def create_task_role(emulator: Emulator) -> TaskCredentials:
     credentials = emulator.client("sts").assume_role(
         RoleArn=role["Role"]["Arn"], RoleSessionName=TASK_ROLE, DurationSeconds=SESSION_SECONDS
     )["Credentials"]
-    return TaskCredentials(credentials["AccessKeyId"], credentials["SecretAccessKey"], credentials["SessionToken"])
+    return {
+        "AWS_ACCESS_KEY_ID": credentials["AccessKeyId"],
+        "AWS_SECRET_ACCESS_KEY": credentials["SecretAccessKey"],
+        "AWS_SESSION_TOKEN": credentials["SessionToken"],
+    }
 
 
 def policy(content: Mapping[str, object]) -> str:

@@ -124,15 +124,9 @@ def run_sam_build(request: BuildRequest) -> None:
         # The given interpreter may have no pip; SAM CLI's environment has one.
         "PIP": f"{request.sam.parent / 'python'} -m pip",
     }
-    command = [
-        str(request.sam),
-        "build",
-        "--parameter-overrides",
-        f"Runtime={request.runtime}",
-        f"Architecture={request.architecture}",
-    ]
+    overrides = [f"Runtime={request.runtime}", f"Architecture={request.architecture}"]
     result = subprocess.run(
-        command,
+        [request.sam, "build", "--parameter-overrides", *overrides],
         cwd=REPOSITORY,
         env=environment,
         stdout=subprocess.PIPE,

@@ -8,7 +8,6 @@ from pathlib import Path
 from relaunch_local.ecs import LocalProcesses, LogTarget, ProcessSpec, ProcessStartError
 from relaunch_local.ecs.processes.port import ProcessHandle
 from relaunch_local.repository import REPOSITORY
-from relaunch_local.stack.account import TaskCredentials
 from relaunch_local.stack.container_logs import ContainerLogs
 from relaunch_local.stack.emulator import Emulator
 
@@ -29,9 +28,9 @@ class Containers:
         self._logs: ContainerLogs | None = None
         self._environment: dict[str, str] | None = None
 
-    def connect(self, emulator: Emulator, credentials: TaskCredentials, logs: ContainerLogs) -> None:
+    def connect(self, emulator: Emulator, credentials: dict[str, str], logs: ContainerLogs) -> None:
         """Give containers the emulator's endpoint and the task role's credentials, and send their output to `logs`."""
-        self._environment = emulator.environment() | credentials.environment()
+        self._environment = emulator.environment() | credentials
         self._logs = logs
 
     def start(self, spec: ProcessSpec) -> ProcessHandle:

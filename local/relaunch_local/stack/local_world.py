@@ -8,14 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import boto3
-
 from relaunch_local.ecs import EcsServer, EcsSimulator, PolicyAuthorizer, Timing, WallClock
 from relaunch_local.stack.account import CHECKPOINTS, DATASETS, provision_account
 from relaunch_local.stack.container_logs import ContainerLogs
 from relaunch_local.stack.containers import Containers
 from relaunch_local.stack.deployment import STACK, Deployment, deploy
-from relaunch_local.stack.emulator import EMULATOR_LOG, REGION, ROOT_KEY, ROOT_SECRET, Emulator, running_emulator
+from relaunch_local.stack.emulator import EMULATOR_LOG, Emulator, running_emulator
 from relaunch_local.stack.forwarder import DeliveryFaults, EmulatorTargets, Event, EventForwarder
 from relaunch_local.stack.policies import RolePolicies
 from relaunch_local.stack.training_cluster import (
@@ -69,15 +67,9 @@ class LocalWorld:
 
     def client(self, service: str) -> Any:
         """Return a boto3 client of the root user; ECS and EC2 are the simulator's."""
-        if service not in SIMULATED_SERVICES:
-            return self.emulator.client(service)
-        return boto3.client(
-            service,  # type: ignore[call-overload]  # the service's name is not a literal here
-            endpoint_url=self.simulator_url,
-            aws_access_key_id=ROOT_KEY,
-            aws_secret_access_key=ROOT_SECRET,
-            region_name=REGION,
-        )
+        is_simulated = service in SIMULATED_SERVICES
+        served = replace(self.emulator, endpoint_url=self.simulator_url) if is_simulated else self.emulator
+        return served.client(service)
 
     def publish(self, event: Event) -> None:
         """Publish an event that neither the emulator nor the simulator emits, such as ECR's."""

@@ -46,18 +46,8 @@ def gpu(**fields: Any) -> dict[str, Any]:
     return {"GpuInfo": {"Gpus": [card | fields]}}
 
 
-NEURON = {
-    "NeuronInfo": {
-        "NeuronDevices": [
-            {
-                "Count": 1,
-                "CoreInfo": {"Count": 4, "Version": 1},
-                "MemoryInfo": {"SizeInMiB": 8_192},
-                "Name": "Inferentia",
-            }
-        ]
-    }
-}
+DEVICE = {"Count": 1, "CoreInfo": {"Count": 4, "Version": 1}, "MemoryInfo": {"SizeInMiB": 8_192}, "Name": "Inferentia"}
+NEURON = {"NeuronInfo": {"NeuronDevices": [DEVICE]}}
 INFERENCE = {"InferenceAcceleratorInfo": {"Accelerators": [{"Count": 1, "Manufacturer": "AWS", "Name": "Inferentia"}]}}
 
 

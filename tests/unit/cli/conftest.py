@@ -5,9 +5,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from typer.testing import Result
 
-from fakes.cli_session import DEFINITIONS, CliSession, invoke
+from fakes.cli_session import DEFINITIONS, CliSession, Outcome, invoke
 
 
 @pytest.fixture
@@ -16,7 +15,7 @@ def session() -> CliSession:
 
 
 @pytest.fixture
-def relaunch(session: CliSession) -> Callable[..., Result]:
+def relaunch(session: CliSession) -> Callable[..., Outcome]:
     return partial(invoke, session=session)
 
 
@@ -31,14 +30,10 @@ def file(tmp_path: Path) -> Path:
 def _credentials(monkeypatch) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
-    for name in ("AWS_PROFILE", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_REGION", "us-east-1")
 
 
 @pytest.fixture
 def _no_configuration(monkeypatch, tmp_path) -> None:
-    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "AWS_DEFAULT_PROFILE"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))

@@ -48,47 +48,41 @@ def test_who_loses_every_race_leaves_the_event_to_its_queue():
         advance_job(job_id, lambda _job: CancelAsked("not needed"), story.deps)
 
 
-def test_a_write_that_took_effect_without_an_answer_is_no_second_decision():
-    story = Story()
-    job_id = story.launch()
+def test_a_write_that_took_effect_without_an_answer_is_no_second_decision(story, running_id):
     story.jobs.fail_next(TransientError("no answer"), after_effect=True)
 
     with pytest.raises(TransientError):
-        cancel_job(job_id, "not needed", story.deps)
+        cancel_job(running_id, "not needed", story.deps)
     assert story.tasks.stops == []
-    cancel_job(job_id, "not needed", story.deps)
+    cancel_job(running_id, "not needed", story.deps)
 
     assert len(story.tasks.stops) == 1
-    assert story.jobs.events_of(job_id).count("cancelling") == 1
+    assert story.jobs.events_of(running_id).count("cancelling") == 1
 
 
-def test_an_event_that_is_none_for_this_job_only_finishes_what_is_pending():
-    story = Story()
-    job_id = story.launch()
+def test_an_event_that_is_none_for_this_job_only_finishes_what_is_pending(story, running_id):
     story.tasks.stop_failure = TransientError("ThrottlingException")
     with pytest.raises(TransientError):
-        cancel_job(job_id, "not needed", story.deps)
+        cancel_job(running_id, "not needed", story.deps)
     assert story.tasks.stops == []
 
-    advance_job(job_id, lambda _job: None, story.deps)
+    advance_job(running_id, lambda _job: None, story.deps)
 
     assert len(story.tasks.stops) == 1
-    assert story.job(job_id).pending == ()
+    assert story.job(running_id).pending == ()
 
 
 def test_effects_that_somebody_else_has_done_meanwhile_are_no_trouble():
     story = Story(jobs=Crowded())
     job_id = story.launch()
 
-    class LateCrowd:
-        def __init__(self, jobs: Crowded) -> None:
-            self.stop = story.tasks.stop
+    stop = story.tasks.stop
 
-        def __call__(self, arn: str, reason: str) -> None:
-            self.stop(arn, reason)
-            story.jobs.races = 1
+    def stop_before_the_crowd(arn: str, reason: str) -> None:
+        stop(arn, reason)
+        story.jobs.races = 1
 
-    story.tasks.stop = LateCrowd(story.jobs)
+    story.tasks.stop = stop_before_the_crowd
     job = advance_job(job_id, lambda _job: CancelAsked("not needed"), story.deps)
 
     assert job is not None
@@ -96,22 +90,18 @@ def test_effects_that_somebody_else_has_done_meanwhile_are_no_trouble():
     assert story.job(job_id).state is JobState.STOPPING
 
 
-def test_an_ignored_event_writes_nothing():
-    story = Story()
-    job_id = story.launch()
-    stopped = story.end(job_id, 0)
+def test_an_ignored_event_writes_nothing(story, running_id):
+    stopped = story.end(running_id, 0)
     writes = len(story.jobs.decisions)
 
     story.tell(stopped)
-    advance_job(job_id, lambda _job: TimePassed(), story.deps)
+    advance_job(running_id, lambda _job: TimePassed(), story.deps)
 
     assert len(story.jobs.decisions) == writes
     assert story.log.decisions[-1] == "ignored"
     assert story.log.lines[-1][1]["reason"] == "TimePassed means nothing to a job that is SUCCEEDED"
 
 
-def test_a_job_without_a_wake_up_is_refused_by_the_store():
-    story = Story()
-
+def test_a_job_without_a_wake_up_is_refused_by_the_store(story):
     with pytest.raises(ValueError, match="has no wake_at"):
         story.jobs.create_job(make_running_job(wake_at=None), ())

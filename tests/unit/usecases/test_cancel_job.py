@@ -5,13 +5,12 @@ import pytest
 from fakes.builders import make_definition
 from fakes.story import MINUTE, Story, machine, push
 from relaunch.core.jobs.job import JobState
-from relaunch.core.launches.launch import LaunchDeferred, LaunchUncertain, PlacementFailed
+from relaunch.core.launches.launch import LaunchDeferred, PlacementFailed
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.launch_attempt import launch_attempt
 
 
-def test_a_waiting_job_is_cancelled_at_once():
-    story = Story()
+def test_a_waiting_job_is_cancelled_at_once(story):
     job_id = story.submit()
 
     job = cancel_job(job_id, "not needed", story.deps)
@@ -22,68 +21,48 @@ def test_a_waiting_job_is_cancelled_at_once():
     assert story.tasks.requests == []
 
 
-def test_a_running_job_is_cancelled_when_its_task_has_stopped():
-    story = Story()
-    job_id = story.launch()
+def test_a_running_job_is_cancelled_when_its_task_has_stopped(story, running_id):
+    cancel_job(running_id, "not needed", story.deps)
+    assert story.job(running_id).state is JobState.STOPPING
+    assert story.tasks.stops == [(story.arn(running_id), "Relaunch: not needed")]
 
-    cancel_job(job_id, "not needed", story.deps)
-    assert story.job(job_id).state is JobState.STOPPING
-    assert story.tasks.stops == [(story.arn(job_id), "Relaunch: not needed")]
-
-    story.end(job_id, 0)
-    assert story.job(job_id).state is JobState.CANCELLED
+    story.end(running_id, 0)
+    assert story.job(running_id).state is JobState.CANCELLED
     assert story.jobs.slots["*"] == 0
 
 
-def test_a_task_that_is_placed_but_does_not_run_yet_is_stopped():
-    story = Story()
-    job_id = story.submit()
-    story.deliver()
+def test_a_task_that_is_placed_but_does_not_run_yet_is_stopped(story, placed_id):
+    cancel_job(placed_id, "not needed", story.deps)
+    story.end(placed_id, None, stop_code="UserInitiated")
 
-    cancel_job(job_id, "not needed", story.deps)
-    story.end(job_id, None, stop_code="UserInitiated")
-
-    assert story.job(job_id).state is JobState.CANCELLED
-    assert story.jobs.job(job_id).run_seconds == 0
+    assert story.job(placed_id).state is JobState.CANCELLED
+    assert story.jobs.job(placed_id).run_seconds == 0
 
 
-def test_a_job_cancelled_during_an_interruption_is_not_launched_again():
-    story = Story()
-    job_id = story.launch()
+def test_a_job_cancelled_during_an_interruption_is_not_launched_again(story, running_id):
     story.warn(machine().instance_id)
 
-    cancel_job(job_id, "not needed", story.deps)
-    story.end(job_id, 0)
+    cancel_job(running_id, "not needed", story.deps)
+    story.end(running_id, 0)
     story.settle()
 
-    assert story.job(job_id).state is JobState.CANCELLED
+    assert story.job(running_id).state is JobState.CANCELLED
     assert len(story.tasks.requests) == 1
 
 
-def test_a_job_that_is_over_is_left_as_it_is():
-    story = Story()
-    job_id = story.launch()
-    story.end(job_id, 0)
-    over = story.job(job_id)
+def test_a_job_that_is_over_is_left_as_it_is(story, running_id):
+    story.end(running_id, 0)
+    over = story.job(running_id)
 
-    assert cancel_job(job_id, "too late", story.deps) == over
+    assert cancel_job(running_id, "too late", story.deps) == over
 
 
-def test_an_unknown_job_cannot_be_cancelled():
-    assert cancel_job("gone", "not needed", Story().deps) is None
+def test_an_unknown_job_cannot_be_cancelled(story):
+    assert cancel_job("gone", "not needed", story.deps) is None
 
 
-def launching(*, is_placed: bool) -> tuple[Story, str]:
-    story = Story()
-    story.tasks.outcomes.append(LaunchUncertain("no answer"))
-    story.tasks.places_uncertain = is_placed
-    job_id = story.submit()
-    story.deliver()
-    return story, job_id
-
-
-def test_a_task_that_turns_out_to_exist_is_found_and_stopped():
-    story, job_id = launching(is_placed=True)
+def test_a_task_that_turns_out_to_exist_is_found_and_stopped(story):
+    job_id = story.launch_unanswered(takes_effect=True)
 
     cancel_job(job_id, "not needed", story.deps)
     story.settle()
@@ -95,8 +74,8 @@ def test_a_task_that_turns_out_to_exist_is_found_and_stopped():
     assert story.job(job_id).state is JobState.CANCELLED
 
 
-def test_a_task_that_was_never_made_is_waited_for_as_long_as_ecs_may_take_to_list_it():
-    story, job_id = launching(is_placed=False)
+def test_a_task_that_was_never_made_is_waited_for_as_long_as_ecs_may_take_to_list_it(story):
+    job_id = story.launch_unanswered(takes_effect=False)
     story.clock.advance(20 * MINUTE)
     cancel_job(job_id, "not needed", story.deps)
 
@@ -112,8 +91,8 @@ def test_a_task_that_was_never_made_is_waited_for_as_long_as_ecs_may_take_to_lis
     assert story.jobs.slots["*"] == 0
 
 
-def test_a_second_cancel_does_not_put_the_end_off():
-    story, job_id = launching(is_placed=False)
+def test_a_second_cancel_does_not_put_the_end_off(story):
+    job_id = story.launch_unanswered(takes_effect=False)
     cancel_job(job_id, "not needed", story.deps)
     story.clock.advance(3 * MINUTE)
 
@@ -127,8 +106,7 @@ def test_a_second_cancel_does_not_put_the_end_off():
 @pytest.mark.parametrize(
     "outcome", [LaunchDeferred("ThrottlingException"), PlacementFailed(("RESOURCE:GPU",)), None], ids=str
 )
-def test_a_cancel_while_runtask_is_being_answered_holds_whatever_the_answer(outcome):
-    story = Story()
+def test_a_cancel_while_runtask_is_being_answered_holds_whatever_the_answer(story, outcome):
     job_id = story.submit()
     launch = story.tasks.launch
 

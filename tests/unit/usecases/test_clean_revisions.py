@@ -1,10 +1,11 @@
 """Derived revisions that nothing needs any more are deregistered, once an hour, after a day, and never in haste."""
 
 from datetime import timedelta
+from unittest.mock import DEFAULT, Mock
 
 import pytest
 
-from fakes.builders import make_container, make_definition, make_revision
+from fakes.builders import make_revision
 from fakes.story import Story, push
 from relaunch.core.launches.derived_revision import DERIVED_FROM, TaskDefinition
 from relaunch.ports import TransientError
@@ -50,25 +51,21 @@ def test_what_is_used_meanwhile_has_another_day():
     assert story.registry.active == set()
 
 
-def test_what_a_waiting_job_ran_last_stays():
-    story = Story()
-    job_id = story.launch()
-    story.lose_host(job_id)
+def test_what_a_waiting_job_ran_last_stays(story, running_id):
+    story.lose_host(running_id)
 
     for _ in range(3):
         assert clean(story, DAY) == 0
 
 
-def test_a_job_whose_revision_was_deregistered_registers_it_again():
-    story = Story()
+def test_a_job_whose_revision_was_deregistered_registers_it_again(story):
     first = story.launch()
     story.end(first)
     for _ in range(3):
         clean(story, DAY)
     assert story.registry.active == set()
 
-    story.submit(push(sha="77" * 20))
-    story.deliver()
+    story.submit_and_deliver(push(sha="77" * 20))
 
     first_run, second_run = (request.revision_arn for request in story.tasks.requests)
     assert first_run != second_run
@@ -103,14 +100,9 @@ def test_of_two_calls_at_once_one_does_it(monkeypatch: pytest.MonkeyPatch):
 def test_a_throttled_cleaning_is_done_an_hour_later():
     story = with_stale()
     clean(story)
-    deregister, failures = story.registry.deregister_family, [TransientError("ThrottlingException")]
+    answers = [TransientError("ThrottlingException"), DEFAULT]
+    story.registry.deregister_family = Mock(wraps=story.registry.deregister_family, side_effect=answers)
 
-    def throttled(family: str) -> int:
-        if failures:
-            raise failures.pop()
-        return deregister(family)
-
-    story.registry.deregister_family = throttled
     assert clean(story, DAY) == 0
     assert "postponed" in story.log.decisions
     assert clean(story, HOUR) == 1
@@ -133,10 +125,8 @@ def test_with_more_open_jobs_than_can_be_looked_at_nothing_is_deregistered(monke
     assert story.registry.list_families() == [STALE.family]
 
 
-def test_without_derived_revisions_no_job_is_read(monkeypatch: pytest.MonkeyPatch):
-    container = make_container(image="busybox:1")
-    story = Story(make_definition())
-    story.revisions.active[:] = [make_revision(containers=(container,))]
+def test_without_derived_revisions_no_job_is_read(story, monkeypatch: pytest.MonkeyPatch):
+    story.run_images("busybox:1")
     story.launch()
     monkeypatch.delattr(type(story.jobs), "load_due")
 

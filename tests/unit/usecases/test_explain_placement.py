@@ -16,17 +16,14 @@ CROWDED = GpuDevice("GPU-1", "i-1", "NVIDIA_MPS", 15_360, 1_024, 3)
 
 
 def placing(*outcomes, accelerator=SHARE) -> tuple[Story, str]:
-    story = Story()
-    story.deps.definitions.save_definition(make_definition(accelerator=accelerator))
+    story = Story(make_definition(accelerator=accelerator))
     story.tasks.outcomes.extend(outcomes)
     story.tasks.gpus = [CROWDED]
     return story, story.submit()
 
 
 def failures(story: Story, job_id: str) -> list[str]:
-    history = story.jobs.load_history(job_id)
-    assert history is not None
-    return [entry.detail for entry in history.timeline if entry.event == "placement failed"]
+    return [line for line in story.timeline(job_id).splitlines() if line.startswith("placement failed")]
 
 
 def test_the_timeline_says_which_card_had_how_much_left():
@@ -35,7 +32,7 @@ def test_the_timeline_says_which_card_had_how_much_left():
     story.settle()
 
     assert failures(story, job_id) == [
-        "ECS placed nothing: RESOURCE:GPU; 2,048 MiB of one GPU are asked for; "
+        "placement failed: ECS placed nothing: RESOURCE:GPU; 2,048 MiB of one GPU are asked for; "
         "GPU-1 of i-1: 1,024 of 15,360 MiB left, shared by 3 containers"
     ]
     assert story.attempt(job_id).closed_placements[0].outcome == "ECS placed nothing: RESOURCE:GPU"
@@ -47,7 +44,7 @@ def test_room_that_came_in_between_is_said():
 
     story.settle()
 
-    assert failures(story, job_id) == ["ECS placed nothing: RESOURCE:GPU; a GPU has room by now"]
+    assert failures(story, job_id) == ["placement failed: ECS placed nothing: RESOURCE:GPU; a GPU has room by now"]
 
 
 @pytest.mark.parametrize("error", [TransientError("throttled"), PermanentError("not authorized")], ids=str)
@@ -57,7 +54,7 @@ def test_a_look_that_fails_changes_nothing_of_what_came_of_the_launch(error):
 
     story.settle()
 
-    assert failures(story, job_id) == ["ECS placed nothing: RESOURCE:GPU"]
+    assert failures(story, job_id) == ["placement failed: ECS placed nothing: RESOURCE:GPU"]
     assert story.job(job_id).state is JobState.LAUNCHING
     assert ("gpus-unknown", {"job_id": job_id, "reason": str(error)}) in story.log.lines
 

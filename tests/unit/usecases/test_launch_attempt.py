@@ -1,13 +1,13 @@
 """What comes of RunTask, and what happens to a try whose answer is lost."""
 
 from datetime import timedelta
+from unittest.mock import DEFAULT, Mock
 
 import pytest
 
 from fakes.builders import make_definition, make_offering_key
-from fakes.story import MINUTE, Story, machine, push
-from relaunch.core.definitions.definition import GithubTrigger, ImageWait
-from relaunch.core.jobs.job import JobState, PlacementState, RememberCapacity, RequestLaunch, WaitReason
+from fakes.story import MINUTE, WAITS_FOR_IMAGE, Story, machine, push
+from relaunch.core.jobs.job import CountRun, JobState, PlacementState, RequestLaunch, WaitReason
 from relaunch.core.launches.launch import (
     LaunchConflict,
     LaunchDeferred,
@@ -26,18 +26,6 @@ def launching(*outcomes) -> tuple[Story, str]:
     story = Story()
     story.tasks.outcomes.extend(outcomes)
     return story, story.submit()
-
-
-def failing_once(call):
-    """Let a call fail once before it takes effect."""
-    failures = [TransientError("throttled")]
-
-    def fail_first(*arguments):
-        if failures:
-            raise failures.pop()
-        return call(*arguments)
-
-    return fail_first
 
 
 def tokens(story: Story) -> list[str]:
@@ -60,19 +48,15 @@ def test_a_launch_chooses_the_cheapest_freezes_it_and_notes_its_task():
 
 def test_a_launch_needs_one_read_of_the_job_and_two_writes():
     story, _ = launching()
-    loads = []
-    load_job = story.jobs.load_job
-    story.jobs.load_job = lambda job_id: (loads.append(job_id), load_job(job_id))[1]
+    story.jobs.load_job = Mock(wraps=story.jobs.load_job)
 
     story.deliver()
 
-    assert len(loads) == 1
+    assert story.jobs.load_job.call_count == 1
     assert len(story.jobs.decisions) == 2
 
 
-def test_a_job_that_is_not_there_is_nobodys():
-    story = Story()
-
+def test_a_job_that_is_not_there_is_nobodys(story):
     assert launch_attempt("gone", story.deps) is None
     assert story.log.lines == [("ignored", {"job_id": "gone", "reason": "no such job"})]
 
@@ -125,13 +109,8 @@ def test_a_deferred_launch_is_sent_again_the_same_after_a_while():
 @pytest.mark.parametrize("count", [10_000, TransientError("SQS is down")], ids=["counted", "not counted"])
 def test_the_more_launches_wait_the_later_a_deferred_one_is_sent_again(count):
     story, _ = launching(LaunchDeferred("ThrottlingException: Rate exceeded"))
+    story.launches.count_requests = Mock(side_effect=[count])
 
-    def count_requests():
-        if isinstance(count, Exception):
-            raise count
-        return count
-
-    story.launches.count_requests = count_requests
     story.deliver()
 
     ((_, delay_seconds),) = story.launches.requested
@@ -150,12 +129,12 @@ def test_however_long_ecs_throttles_each_answer_asks_for_one_more_launch():
 
 
 def test_a_refused_launch_fails_the_job_and_gives_its_slot_back():
-    story, job_id = launching(LaunchRefused("ClientException: TaskDefinition is inactive"))
+    story, job_id = launching(LaunchRefused("InvalidParameterException: TaskDefinition is inactive"))
 
     story.deliver()
 
     assert story.job(job_id).state is JobState.FAILED
-    assert story.job(job_id).reason == "ECS refuses the launch: ClientException: TaskDefinition is inactive"
+    assert story.job(job_id).reason == "ECS refuses the launch: InvalidParameterException: TaskDefinition is inactive"
     assert story.jobs.slots["*"] == 0
 
 
@@ -201,10 +180,9 @@ def test_a_conflict_names_the_task_that_is_there():
     assert story.arn(job_id) == "arn:task/7"
 
 
-@pytest.mark.parametrize("is_placed", [True, False], ids=["after-it-took-effect", "before-it-took-effect"])
-def test_a_launch_without_an_answer_is_sent_again_and_makes_one_task(is_placed):
-    story, job_id = launching(NO_ANSWER)
-    story.tasks.places_uncertain = is_placed
+@pytest.mark.parametrize("takes_effect", [True, False], ids=["after-it-took-effect", "before-it-took-effect"])
+def test_a_launch_without_an_answer_is_sent_again_and_makes_one_task(story, takes_effect):
+    job_id = story.launch_unanswered(takes_effect=takes_effect)
 
     story.settle()
 
@@ -213,10 +191,8 @@ def test_a_launch_without_an_answer_is_sent_again_and_makes_one_task(is_placed):
     assert story.arn(job_id) in story.tasks.tasks
 
 
-def test_an_event_that_comes_before_runtasks_answer_is_stored_is_taken_for_it():
-    story, job_id = launching(NO_ANSWER)
-    story.tasks.places_uncertain = True
-    story.deliver()
+def test_an_event_that_comes_before_runtasks_answer_is_stored_is_taken_for_it(story):
+    job_id = story.launch_unanswered(takes_effect=True)
     (arn,) = story.tasks.tasks
 
     story.tell(story.tasks.run(arn, machine(), started_at=story.now))
@@ -269,9 +245,8 @@ def test_a_pending_placement_that_was_never_sent_is_sent_when_it_is_due():
     assert len(set(tokens(story))) == 1
 
 
-def test_an_expired_placement_is_never_sent_but_looked_for_and_closed():
-    story, job_id = launching(NO_ANSWER)
-    story.deliver()
+def test_an_expired_placement_is_never_sent_but_looked_for_and_closed(story):
+    job_id = story.launch_unanswered(takes_effect=False)
 
     # For five minutes ECS may not list what a function, which may take a minute, has just made.
     for step in (51 * MINUTE, 4 * MINUTE):
@@ -289,10 +264,8 @@ def test_an_expired_placement_is_never_sent_but_looked_for_and_closed():
     assert len(set(tokens(story))) == 2
 
 
-def test_an_expired_placement_whose_task_exists_gets_it():
-    story, job_id = launching(NO_ANSWER)
-    story.tasks.places_uncertain = True
-    story.deliver()
+def test_an_expired_placement_whose_task_exists_gets_it(story):
+    job_id = story.launch_unanswered(takes_effect=True)
     (arn,) = story.tasks.tasks
 
     story.clock.advance(51 * MINUTE)
@@ -322,8 +295,7 @@ def test_a_task_made_by_an_answer_that_came_too_late_is_stopped():
     assert "orphaned task" in story.jobs.events_of(job_id)
 
 
-def test_a_launch_that_somebody_else_was_faster_with_is_left_to_them():
-    story = Story()
+def test_a_launch_that_somebody_else_was_faster_with_is_left_to_them(story):
     job_id = story.submit()
     offerings = story.offerings.offerings
 
@@ -341,8 +313,7 @@ def test_a_launch_that_somebody_else_was_faster_with_is_left_to_them():
     assert len(story.tasks.requests) == 1
 
 
-def test_a_launch_that_lost_a_race_to_another_event_begins_again():
-    story = Story()
+def test_a_launch_that_lost_a_race_to_another_event_begins_again(story):
     job_id = story.submit()
     story.jobs.fail_next(StaleWriteError("somebody noted something"))
 
@@ -352,8 +323,7 @@ def test_a_launch_that_lost_a_race_to_another_event_begins_again():
     assert len(story.tasks.requests) == 1
 
 
-def test_a_launch_that_loses_every_race_is_left_to_the_queue():
-    story = Story()
+def test_a_launch_that_loses_every_race_is_left_to_the_queue(story):
     job_id = story.submit()
     for _ in range(6):
         story.jobs.fail_next(StaleWriteError("-"))
@@ -387,22 +357,19 @@ def test_a_relaunch_needs_no_second_slot():
     assert story.jobs.slots["resnet"] == 1
 
 
-def test_a_pause_after_a_failure_is_kept_even_when_a_launch_is_asked_for():
-    story = Story()
-    job_id = story.launch()
-    story.end(job_id, 1)
+def test_a_pause_after_a_failure_is_kept_even_when_a_launch_is_asked_for(story, running_id):
+    story.end(running_id, 1)
 
-    launch_attempt(job_id, story.deps)
+    launch_attempt(running_id, story.deps)
     assert len(story.tasks.requests) == 1
 
     story.clock.advance(timedelta(seconds=26))
-    launch_attempt(job_id, story.deps)
+    launch_attempt(running_id, story.deps)
     assert len(story.tasks.requests) == 2
 
 
 def test_a_job_that_waits_for_its_image_is_not_launched():
-    trigger = GithubTrigger("acme/vision", "push", wait_for_image=ImageWait("trainer"))
-    story = Story(make_definition(triggers=(trigger,)))
+    story = Story(WAITS_FOR_IMAGE)
     job_id = story.submit()
 
     launch_attempt(job_id, story.deps)
@@ -411,18 +378,17 @@ def test_a_job_that_waits_for_its_image_is_not_launched():
     assert story.tasks.requests == []
 
 
-def test_what_is_still_to_be_done_is_done_before_the_launch():
-    story = Story()
-    job_id = story.launch()
-    story.deps.capacity.remember = failing_once(story.deps.capacity.remember)
+def test_what_is_still_to_be_done_is_done_before_the_launch(story, running_id):
+    count_run = story.deps.capacity.count_run
+    story.deps.capacity.count_run = Mock(wraps=count_run, side_effect=[TransientError("throttled"), DEFAULT])
     with pytest.raises(TransientError):
-        story.lose_host(job_id)
-    assert [type(effect) for effect in story.job(job_id).pending] == [RememberCapacity, RequestLaunch]
+        story.lose_host(running_id)
+    assert [type(effect) for effect in story.job(running_id).pending] == [CountRun, RequestLaunch]
 
-    launch_attempt(job_id, story.deps)
+    launch_attempt(running_id, story.deps)
 
     assert story.tasks.requests[-1].capacity_provider == "g6-xlarge-spot"
-    assert story.job(job_id).pending == ()
+    assert story.job(running_id).pending == ()
 
 
 def test_the_newest_checkpoint_is_looked_for_only_when_there_can_be_one():

@@ -55,9 +55,7 @@ def test_no_room_on_any_card_leads_to_the_part_of_a_gpu_and_the_timeline_tells_w
     story.settle()
 
     assert asked(story) == [("g4dn-xlarge-spot", MpsShare(2_048, 25)), ("g6f-2xlarge-spot", GpuPartition(0.25))]
-    history = story.jobs.load_history(job_id)
-    assert history is not None
-    assert any("1,024 of 15,360 MiB left, shared by 7 containers" in entry.detail for entry in history.timeline)
+    assert "1,024 of 15,360 MiB left, shared by 7 containers" in story.timeline(job_id)
 
 
 def test_the_same_share_is_sent_again_when_an_answer_got_lost():

@@ -7,19 +7,30 @@ import pytest
 from fakes.builders import make_offering_key
 from fakes.story import MINUTE, Story, machine, push
 from relaunch.core.jobs.job import JobState, StopKind
-from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind, LaunchUncertain
-from relaunch.ports import TransientError
+from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind
+from relaunch.ports import PermanentError, TransientError
+from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.observe_capacity import observe_capacity
 
 HERE = machine().instance_id
+
+
+def fail_once(method):
+    def call(*arguments):
+        if not failures:
+            failures.append(True)
+            raise TransientError("storing: no answer")
+        return method(*arguments)
+
+    failures = []
+    return call
 
 
 def rebalance(story: Story, instance_id: str = HERE):
     return observe_capacity(InstanceEvent(InstanceEventKind.REBALANCE_RECOMMENDATION, instance_id), story.deps)
 
 
-def test_machines_that_are_not_ours_are_nobodys_business():
-    story = Story()
+def test_machines_that_are_not_ours_are_nobodys_business(story):
     story.launch()
 
     assert story.warn("i-0somebody") == []
@@ -28,8 +39,7 @@ def test_machines_that_are_not_ours_are_nobodys_business():
     assert story.tasks.stops == []
 
 
-def test_every_task_on_a_machine_is_stopped():
-    story = Story()
+def test_every_task_on_a_machine_is_stopped(story):
     first, second = story.launch(), story.launch(push("b" * 40))
 
     jobs = story.warn(HERE)
@@ -38,26 +48,19 @@ def test_every_task_on_a_machine_is_stopped():
     assert [arn for arn, _ in story.tasks.stops] == [story.arn(first), story.arn(second)]
 
 
-def test_a_machine_that_was_not_noted_yet_is_asked_for_at_ecs():
-    story = Story()
-    job_id = story.submit()
-    story.deliver()
-    story.tasks.run(story.arn(job_id), machine())
+def test_a_machine_that_was_not_noted_yet_is_asked_for_at_ecs(story, placed_id):
+    story.tasks.run(story.arn(placed_id), machine())
     assert story.jobs.load_on_instance(HERE) == []
 
     story.warn(HERE)
 
-    assert story.job(job_id).state is JobState.STOPPING
-    assert story.attempt(job_id).instance_id == HERE
-    assert story.tasks.stops[0][0] == story.arn(job_id)
+    assert story.job(placed_id).state is JobState.STOPPING
+    assert story.attempt(placed_id).instance_id == HERE
+    assert story.tasks.stops[0][0] == story.arn(placed_id)
 
 
-def test_a_warning_that_comes_before_runtasks_answer_is_stored_is_heeded():
-    story = Story()
-    story.tasks.outcomes.append(LaunchUncertain("no answer"))
-    story.tasks.places_uncertain = True
-    job_id = story.submit()
-    story.deliver()
+def test_a_warning_that_comes_before_runtasks_answer_is_stored_is_heeded(story):
+    job_id = story.launch_unanswered(takes_effect=True)
     (arn,) = story.tasks.tasks
     story.tasks.run(arn, machine(), started_at=story.now)
 
@@ -67,8 +70,7 @@ def test_a_warning_that_comes_before_runtasks_answer_is_stored_is_heeded():
     assert [stopped for stopped, _ in story.tasks.stops] == [arn]
 
 
-def test_of_two_tasks_on_a_machine_the_one_that_was_not_noted_yet_is_stopped_too():
-    story = Story()
+def test_of_two_tasks_on_a_machine_the_one_that_was_not_noted_yet_is_stopped_too(story):
     noted = story.launch()
     unnoted = story.submit(push("b" * 40))
     story.deliver()
@@ -81,48 +83,41 @@ def test_of_two_tasks_on_a_machine_the_one_that_was_not_noted_yet_is_stopped_too
     assert len(story.tasks.stops) == 2
 
 
-def test_tasks_of_others_on_our_machine_are_left_alone():
-    story = Story()
-    job_id = story.launch()
-    other = story.tasks.change(story.arn(job_id), started_by="somebody")
-    story.tasks.tasks[story.arn(job_id)] = other
+def test_tasks_of_others_on_our_machine_are_left_alone(story, running_id):
+    other = story.tasks.change(story.arn(running_id), started_by="somebody")
+    story.tasks.tasks[story.arn(running_id)] = other
 
     story.warn(HERE)
 
-    assert [job.job_id for job in story.warn(HERE)] == [job_id]
+    assert [job.job_id for job in story.warn(HERE)] == [running_id]
 
 
-def test_a_second_warning_changes_nothing():
-    story = Story()
-    job_id = story.launch()
+def test_a_second_warning_changes_nothing(story, running_id):
     story.warn(HERE)
-    warned = story.job(job_id)
+    warned = story.job(running_id)
 
     story.clock.advance(30)
     story.warn(HERE)
 
-    assert story.job(job_id) == warned
+    assert story.job(running_id) == warned
     assert len(story.tasks.stops) == 1
 
 
-def test_a_late_warning_of_the_old_machine_does_not_stop_the_new_attempt():
-    story = Story()
-    job_id = story.launch()
-    story.lose_host(job_id)
+def test_a_late_warning_of_the_old_machine_does_not_stop_the_new_attempt(story, running_id):
+    story.lose_host(running_id)
     story.settle()
-    story.run(job_id, machine(2, "g6.xlarge"))
+    story.run(running_id, machine(2, "g6.xlarge"))
 
     story.warn(HERE)
     story.change_host(HERE, "terminated")
 
-    assert story.job(job_id).state is JobState.RUNNING
-    assert story.attempt(job_id).warned_at is None
-    assert story.attempt(job_id).host_ended_at is None
+    assert story.job(running_id).state is JobState.RUNNING
+    assert story.attempt(running_id).warned_at is None
+    assert story.attempt(running_id).host_ended_at is None
     assert story.tasks.stops == []
 
 
-def test_the_trouble_of_one_job_does_not_cost_another_its_two_minutes():
-    story = Story()
+def test_the_trouble_of_one_job_does_not_cost_another_its_two_minutes(story):
     first, second = story.launch(), story.launch(push("b" * 40))
     story.tasks.stop_failure = TransientError("ThrottlingException")
 
@@ -137,82 +132,129 @@ def test_the_trouble_of_one_job_does_not_cost_another_its_two_minutes():
     assert story.job(first).state is JobState.STOPPING
 
 
-def test_a_warned_offering_is_avoided_by_the_next_launch_of_any_job():
-    story = Story()
+def test_a_warned_machine_takes_no_new_task_once_every_stop_was_sent(story):
     story.launch()
+    story.tasks.drain_failure = PermanentError("AccessDeniedException: draining")
+
+    with pytest.raises(PermanentError, match="draining"):
+        story.warn(HERE)
+    assert len(story.tasks.stops) == 1
+    assert story.tasks.drained == []
+
     story.warn(HERE)
-
-    story.submit(push("b" * 40))
-    story.settle()
-
-    assert story.tasks.requests[-1].capacity_provider == "g6-xlarge-spot"
+    assert story.tasks.drained == [HERE]
+    assert len(story.tasks.stops) == 1
 
 
-@pytest.mark.parametrize(
-    ("kind", "after"),
-    [
-        pytest.param(StopKind.INTERRUPTION, timedelta(seconds=110), id="answers-the-warning"),
-        pytest.param(StopKind.INTERRUPTION, timedelta(seconds=-5), id="ahead-of-the-warning"),
-    ],
-)
-def test_a_program_that_exits_0_about_the_time_of_a_warning_has_not_finished(kind, after):
-    story = Story()
+def test_a_warning_that_cannot_be_stored_is_heeded_all_the_same(story):
+    story.launch()
+    story.jobs.save_warning = fail_once(story.jobs.save_warning)
+
+    with pytest.raises(TransientError, match="storing"):
+        story.warn(HERE)
+    assert len(story.tasks.stops) == 1
+
+    story.warn(HERE)
+    assert story.jobs.load_warning(HERE) == story.now
+
+
+def test_a_task_that_lands_on_a_warned_machine_is_warned_too(story):
+    story.warn(HERE)
+    warned_at = story.now
+    story.clock.advance(5)
+    job_id = story.submit_and_deliver()
+
+    story.run(job_id, machine())
+
+    assert story.job(job_id).state is JobState.STOPPING
+    assert story.attempt(job_id).warned_at == warned_at
+    assert [arn for arn, _ in story.tasks.stops] == [story.arn(job_id)]
+
+
+def test_a_warning_that_cannot_be_looked_for_is_looked_for_again(story):
+    story.warn(HERE)
+    job_id = story.submit_and_deliver()
+    story.jobs.load_warning = fail_once(story.jobs.load_warning)
+
+    with pytest.raises(TransientError, match="storing"):
+        story.run(job_id, machine())
+    assert story.job(job_id).state is JobState.RUNNING
+
+    story.tell(story.tasks.tasks[story.arn(job_id)])
+    assert story.job(job_id).state is JobState.STOPPING
+
+
+def test_a_task_that_was_cancelled_before_its_warned_machine_was_known_stays_cancelled(story):
+    story.warn(HERE)
+    job_id = story.submit_and_deliver()
+    cancel_job(job_id, "not needed", story.deps)
+
+    story.run(job_id, machine())
+    story.end(job_id, 0, stop_code="UserInitiated")
+
+    assert story.job(job_id).state is JobState.CANCELLED
+    assert story.job(job_id).pending == ()
+
+
+def test_an_interruption_shuts_no_offering_for_other_jobs(story):
     job_id = story.launch()
+    story.warn(HERE)
+    story.lose_host(job_id)
+
+    assert story.deps.capacity.load_capacity_memory(story.now) == {}
+    (runs,) = story.deps.capacity.load_spot_runs(story.now)
+    assert (runs.offering, runs.interruptions) == (make_offering_key(zone="us-east-1a"), 1.0)
+
+
+@pytest.mark.parametrize("seconds", [110, -5], ids=["answers-the-warning", "ahead-of-the-warning"])
+def test_a_program_that_exits_0_about_the_time_of_a_warning_has_not_finished(story, running_id, seconds):
     story.clock.advance(10 * MINUTE)
     warned_at = story.now
     story.warn(HERE)
 
-    story.end(job_id, 0, stopped_at=warned_at + after, stop_code="EssentialContainerExited")
+    story.end(running_id, 0, stopped_at=warned_at + timedelta(seconds=seconds), stop_code="EssentialContainerExited")
 
-    stop = story.attempt(job_id).stop
+    stop = story.attempt(running_id).stop
     assert stop is not None
-    assert stop.kind is kind
-    assert story.job(job_id).state is JobState.WAITING
+    assert stop.kind is StopKind.INTERRUPTION
+    assert story.job(running_id).state is JobState.WAITING
 
 
 @pytest.mark.parametrize("state", ["shutting-down", "terminated", "stopping", "stopped"])
-def test_the_end_of_a_machine_is_noted_and_its_task_looked_at_soon(state):
-    story = Story()
-    job_id = story.launch()
+def test_the_end_of_a_machine_is_noted_and_its_task_looked_at_soon(story, running_id, state):
     story.clock.advance(MINUTE)
 
     (job,) = story.change_host(HERE, state)
 
-    assert job.job_id == job_id
-    assert story.attempt(job_id).host_ended_at == story.now
-    assert story.job(job_id).wake_at == story.now + MINUTE
+    assert job.job_id == running_id
+    assert story.attempt(running_id).host_ended_at == story.now
+    assert story.job(running_id).wake_at == story.now + MINUTE
     assert story.tasks.stops == []
 
 
 @pytest.mark.parametrize("state", ["pending", "running"])
-def test_the_beginning_of_a_machine_means_nothing(state):
-    story = Story()
-    job_id = story.launch()
-    before = story.job(job_id)
+def test_the_beginning_of_a_machine_means_nothing(story, running_id, state):
+    before = story.job(running_id)
 
     assert story.change_host(HERE, state) == []
-    assert story.job(job_id) == before
+    assert story.job(running_id) == before
 
 
-def test_a_rebalance_recommendation_only_feeds_the_capacity_memory():
-    story = Story()
-    job_id = story.launch()
-    before = story.job(job_id)
+def test_a_rebalance_recommendation_only_counts_for_the_rate_once_per_machine(story, running_id):
+    before = story.job(running_id)
 
-    assert [job.job_id for job in rebalance(story)] == [job_id]
+    assert [job.job_id for job in rebalance(story)] == [running_id]
+    rebalance(story)
 
-    assert story.job(job_id) == before
-    failure = story.deps.capacity.load_capacity_memory(story.now)[make_offering_key()]
-    assert failure.reason == f"rebalance recommendation for {HERE}"
-    assert failure.until == story.now + 10 * MINUTE
+    assert story.job(running_id) == before
+    assert story.deps.capacity.load_capacity_memory(story.now) == {}
+    assert sum(runs.interruptions for runs in story.deps.capacity.load_spot_runs(story.now)) == 0.5
 
 
-def test_a_rebalance_recommendation_for_a_machine_the_job_has_left_is_ignored():
-    story = Story()
-    job_id = story.launch()
-    story.end(job_id, 1)
+def test_a_rebalance_recommendation_for_a_machine_the_job_has_left_is_ignored(story, running_id):
+    story.end(running_id, 1)
     story.settle()
-    story.run(job_id, machine(2))
+    story.run(running_id, machine(2))
 
     assert rebalance(story) == []
     assert story.deps.capacity.load_capacity_memory(story.now) == {}

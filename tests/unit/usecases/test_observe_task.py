@@ -1,102 +1,80 @@
 """What ECS says of a task reaches its job, and nobody else's does."""
 
+from unittest.mock import DEFAULT, Mock, call
+
 import pytest
 
 from fakes.builders import make_observation
-from fakes.story import Story, machine
+from fakes.story import machine
 from relaunch.core.jobs.job import JobState
 from relaunch.ports import TransientError
 from relaunch.usecases.observe_task import observe_task
 
 
 @pytest.mark.parametrize("started_by", ["", "ecs-svc/abc", "ecs-svc/9223370494312345678", "somebody", "/1", "batch/"])
-def test_other_peoples_tasks_are_nobodys(started_by):
-    story = Story()
-
+def test_other_peoples_tasks_are_nobodys(story, started_by):
     assert observe_task(make_observation("RUNNING", started_by=started_by), story.deps) is None
     assert story.log.lines == []
 
 
-def test_a_task_of_no_job_is_said_to_be_none_of_ours():
-    story = Story()
-
+def test_a_task_of_no_job_is_said_to_be_none_of_ours(story):
     assert observe_task(make_observation("RUNNING", started_by="bert-00000000/7"), story.deps) is None
     assert story.log.decisions == ["ignored"]
 
 
-def test_the_machine_is_looked_up_once_and_linked_to_the_job():
-    story = Story()
-    job_id = story.submit()
-    story.deliver()
-    looked_up = []
-    find = story.tasks.find_container_instance
-    story.tasks.find_container_instance = lambda arn: (looked_up.append(arn), find(arn))[1]
+def test_the_machine_is_looked_up_once_and_linked_to_the_job(story, placed_id):
+    story.tasks.find_container_instance = Mock(wraps=story.tasks.find_container_instance)
 
-    story.run(job_id)
-    story.tell(story.tasks.change(story.arn(job_id), last_status="RUNNING"))
+    story.run(placed_id)
+    story.tell(story.tasks.change(story.arn(placed_id), last_status="RUNNING"))
 
-    assert looked_up == [machine().arn]
-    assert story.jobs.load_on_instance(machine().instance_id) == [job_id]
-    assert story.attempt(job_id).instance_id == machine().instance_id
+    assert story.tasks.find_container_instance.call_args_list == [call(machine().arn)]
+    assert story.jobs.load_on_instance(machine().instance_id) == [placed_id]
+    assert story.attempt(placed_id).instance_id == machine().instance_id
 
 
-def test_a_machine_that_is_gone_already_keeps_nothing_back():
-    story = Story()
-    job_id = story.submit()
-    story.deliver()
-    running = story.tasks.run(story.arn(job_id), machine())
+def test_a_machine_that_is_gone_already_keeps_nothing_back(story, placed_id):
+    running = story.tasks.run(story.arn(placed_id), machine())
     story.tasks.instances.clear()
 
     story.tell(running)
 
-    assert story.job(job_id).state is JobState.RUNNING
-    assert story.attempt(job_id).instance_id is None
+    assert story.job(placed_id).state is JobState.RUNNING
+    assert story.attempt(placed_id).instance_id is None
 
 
-def test_a_machine_that_cannot_be_looked_up_delays_no_observation_and_the_next_event_asks_again():
-    story = Story()
-    job_id = story.submit()
-    story.deliver()
-    running = story.tasks.run(story.arn(job_id), machine())
-    find = story.tasks.find_container_instance
+def test_a_machine_that_cannot_be_looked_up_delays_no_observation_and_the_next_event_asks_again(story, placed_id):
+    running = story.tasks.run(story.arn(placed_id), machine())
+    answers = [TransientError("ThrottlingException: Rate exceeded"), DEFAULT]
+    story.tasks.find_container_instance = Mock(wraps=story.tasks.find_container_instance, side_effect=answers)
 
-    def throttled(_arn):
-        raise TransientError("ThrottlingException: Rate exceeded")
-
-    story.tasks.find_container_instance = throttled
     story.tell(running)
-    assert story.job(job_id).state is JobState.RUNNING
-    assert story.attempt(job_id).instance_id is None
+    assert story.job(placed_id).state is JobState.RUNNING
+    assert story.attempt(placed_id).instance_id is None
     assert "machine unknown" in story.log.decisions
 
-    story.tasks.find_container_instance = find
-    story.tell(story.tasks.change(story.arn(job_id), last_status="RUNNING"))
-    assert story.attempt(job_id).instance_id == machine().instance_id
+    story.tell(story.tasks.change(story.arn(placed_id), last_status="RUNNING"))
+    assert story.attempt(placed_id).instance_id == machine().instance_id
 
 
-def test_no_machine_is_looked_up_for_a_task_that_has_stopped():
-    story = Story()
-    job_id = story.submit()
-    story.deliver()
-    story.tasks.run(story.arn(job_id), machine())
+def test_no_machine_is_looked_up_for_a_task_that_has_stopped(story, placed_id):
+    story.tasks.run(story.arn(placed_id), machine())
     story.tasks.find_container_instance = None
 
-    story.end(job_id, 0)
+    story.end(placed_id, 0)
 
-    assert story.job(job_id).state is JobState.SUCCEEDED
+    assert story.job(placed_id).state is JobState.SUCCEEDED
 
 
-def test_an_event_whose_effect_failed_is_delivered_again_and_comes_to_the_same_end():
-    story = Story()
-    job_id = story.launch()
-    stopped = story.tasks.end(story.arn(job_id), 1, stopped_at=story.now)
+def test_an_event_whose_effect_failed_is_delivered_again_and_comes_to_the_same_end(story, running_id):
+    stopped = story.tasks.end(story.arn(running_id), 1, stopped_at=story.now)
     story.launches.failure = TransientError("SQS is down")
 
     with pytest.raises(TransientError):
         story.tell(stopped)
-    saved = story.job(job_id)
+    saved = story.job(running_id)
     story.tell(stopped)
 
-    assert story.job(job_id) == saved
-    assert story.job(job_id).failures == 1
-    assert story.launches.requested == [(job_id, 30)]
+    assert story.job(running_id) == saved
+    assert story.job(running_id).failures == 1
+    assert story.launches.requested == [(running_id, 30)]

@@ -4,23 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from fakes.builders import make_container, make_definition, make_instance_type, make_offering, make_revision
-from fakes.registry import FakeRegistry
+from fakes.builders import make_definition, make_instance_type, make_offering, make_revision
 from fakes.sources import FakeImages, image_digest
-from fakes.story import MINUTE, SHA, Story, image, push
+from fakes.story import DIGEST, HOME, MINUTE, OTHER, SHA, WAITS_FOR_IMAGE, Story, image
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, ImageWait
+from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger
 from relaunch.core.jobs.job import JobState
-from relaunch.core.launches.derived_revision import TaskDefinition
 from relaunch.core.revisions.images import FoundImage
 from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.submit_job import submit_event
 
-HOME = "111122223333.dkr.ecr.us-east-1.amazonaws.com"
-OTHER = "999900001111.dkr.ecr.us-east-1.amazonaws.com"
-DIGEST = "sha256:" + "5e" * 32
 ARM = FoundImage(DIGEST, ("linux/arm64",))
-WAITS = make_definition(triggers=(GithubTrigger("acme/vision", "push", wait_for_image=ImageWait("trainer")),))
 ON_IMAGE = make_definition(triggers=(ImageTrigger("trainer", "{sha}"),))
 REJECTED = (
     "its processor is x86_64; the image of container main is for linux/arm64: build it for linux/amd64, "
@@ -41,28 +35,11 @@ class FailingImages(FakeImages):
         return super().find_image(repository, reference, account)
 
 
-def with_image(name: str, **ports) -> Story:
-    """A story whose one container runs this image."""
-    revision = make_revision(containers=(make_container(image=name),))
-    story = Story(**ports)
-    story.revisions.active[:] = [revision]
-    content = {"containerDefinitions": [{"name": "main", "image": name}]}
-    story.registry.sources[revision.arn] = TaskDefinition("trainer", content)
-    return story
-
-
-def said_of(story: Story, job_id: str) -> str:
-    history = story.jobs.load_history(job_id)
-    assert history is not None
-    return "\n".join(entry.detail for entry in history.timeline)
-
-
 def platforms_of(story: Story, job_id: str) -> list[tuple[str, ...]]:
     return [each.platforms for each in story.job(job_id).revision.containers]
 
 
-def test_a_job_whose_image_is_for_no_machine_there_is_fails_with_that_reason():
-    story = Story()
+def test_a_job_whose_image_is_for_no_machine_there_is_fails_with_that_reason(story):
     story.images.found["trainer", "latest"] = ARM
     job_id = story.submit()
     assert platforms_of(story, job_id) == [("linux/arm64",)]
@@ -76,13 +53,11 @@ def test_a_job_whose_image_is_for_no_machine_there_is_fails_with_that_reason():
         f"the nearest was g5.xlarge spot: {REJECTED}"
     )
     assert story.tasks.requests == []
-    assert "main runs trainer:latest (sha256:5e5e5e5e5e5e) for linux/arm64" in said_of(story, job_id)
+    assert "main runs trainer:latest (sha256:5e5e5e5e5e5e) for linux/arm64" in story.timeline(job_id)
 
 
-def test_of_two_machines_the_one_is_chosen_that_the_image_is_for():
-    story = Story()
-    revision = make_revision(architecture="ARM64")
-    story.revisions.active[:] = [revision]
+def test_of_two_machines_the_one_is_chosen_that_the_image_is_for(story):
+    story.revisions.active[:] = [make_revision(architecture="ARM64")]
     story.images.found["trainer", "latest"] = ARM
     graviton = make_offering(make_instance_type("g5g.xlarge", architecture="arm64"), PurchaseOption.SPOT)
     story.offerings.available = (*story.offerings.available, graviton)
@@ -92,8 +67,7 @@ def test_of_two_machines_the_one_is_chosen_that_the_image_is_for():
     assert story.attempt(job_id).placement.offering.instance_type == "g5g.xlarge"
 
 
-def test_what_was_known_when_the_job_was_accepted_holds_for_every_attempt():
-    story = Story()
+def test_what_was_known_when_the_job_was_accepted_holds_for_every_attempt(story):
     story.images.found["trainer", "latest"] = FoundImage(DIGEST, ("linux/amd64",))
     job_id = story.launch()
     story.images.found["trainer", "latest"] = ARM
@@ -105,8 +79,7 @@ def test_what_was_known_when_the_job_was_accepted_holds_for_every_attempt():
     assert platforms_of(story, job_id) == [("linux/amd64",)]
 
 
-def test_an_image_whose_platform_ecr_does_not_tell_keeps_the_job_off_nothing_and_is_said_so():
-    story = Story()
+def test_an_image_whose_platform_ecr_does_not_tell_keeps_the_job_off_nothing_and_is_said_so(story):
     story.images.found["trainer", "latest"] = FoundImage(DIGEST, (), "its configuration cannot be loaded: timed out")
 
     job_id = story.launch()
@@ -114,16 +87,15 @@ def test_an_image_whose_platform_ecr_does_not_tell_keeps_the_job_off_nothing_and
     assert story.job(job_id).state is JobState.RUNNING
     assert (
         "main runs trainer:latest (sha256:5e5e5e5e5e5e), "
-        "whose platform is not known: its configuration cannot be loaded: timed out" in said_of(story, job_id)
+        "whose platform is not known: its configuration cannot be loaded: timed out" in story.timeline(job_id)
     )
 
 
 class TestByDigest:
-    def test_an_image_named_by_digest_is_looked_at_too_and_left_as_it_is(self):
-        story = with_image(f"{HOME}/base:1@{DIGEST}")
+    def test_an_image_named_by_digest_is_looked_at_too_and_left_as_it_is(self, story):
+        story.run_images(f"{HOME}/base:1@{DIGEST}")
         story.images.found["base", "anything"] = ARM
-        job_id = story.submit()
-        story.deliver()
+        job_id = story.submit_and_deliver()
 
         assert REJECTED in story.job(job_id).reason
         assert story.job(job_id).images == {}
@@ -131,15 +103,16 @@ class TestByDigest:
     @pytest.mark.parametrize("error", [TransientError("ECR: throttled"), PermanentError("ECR: AccessDenied")])
     @pytest.mark.parametrize("registry", [HOME, OTHER])
     def test_a_registry_that_does_not_answer_keeps_it_off_nothing(self, registry, error):
-        story = with_image(f"{registry}/base@{DIGEST}", images=FailingImages(error))
+        story = Story(images=FailingImages(error))
+        story.run_images(f"{registry}/base@{DIGEST}")
         job_id = story.launch()
 
         assert story.job(job_id).state is JobState.RUNNING
         assert platforms_of(story, job_id) == [()]
-        assert f"main names base by digest, whose platform is not known: {error}" in said_of(story, job_id)
+        assert f"main names base by digest, whose platform is not known: {error}" in story.timeline(job_id)
 
-    def test_one_that_is_not_in_ecr_fails_the_job_at_once_and_says_which(self):
-        story = with_image(f"{HOME}/base:1@{DIGEST}")
+    def test_one_that_is_not_in_ecr_fails_the_job_at_once_and_says_which(self, story):
+        story.run_images(f"{HOME}/base:1@{DIGEST}")
         job = story.job(story.submit())
 
         assert job.state is JobState.FAILED
@@ -148,7 +121,7 @@ class TestByDigest:
 
 class TestTriggersImage:
     def test_an_image_that_is_waited_for_is_looked_at_when_it_comes(self):
-        story = Story(WAITS)
+        story = Story(WAITS_FOR_IMAGE)
         job_id = story.submit()
         assert platforms_of(story, job_id) == [()]
 
@@ -160,7 +133,7 @@ class TestTriggersImage:
         assert REJECTED in story.job(job_id).reason
 
     def test_it_is_looked_at_as_well_when_its_event_got_lost(self):
-        story = Story(WAITS)
+        story = Story(WAITS_FOR_IMAGE)
         job_id = story.submit()
         story.images.found["trainer", SHA] = ARM
 
@@ -171,7 +144,7 @@ class TestTriggersImage:
         assert REJECTED in story.job(job_id).reason
 
     def test_one_that_is_there_already_is_looked_at_once(self):
-        story = Story(WAITS)
+        story = Story(WAITS_FOR_IMAGE)
         story.images.found["trainer", SHA] = ARM
 
         assert platforms_of(story, story.submit()) == [("linux/arm64",)]
@@ -184,24 +157,23 @@ class TestTriggersImage:
 
         assert story.job(job_id).images == {"main": f"{HOME}/trainer@{DIGEST}"}
         assert story.job(job_id).state is JobState.RUNNING
-        assert f"whose platform is not known: {error}" in said_of(story, job_id)
+        assert f"whose platform is not known: {error}" in story.timeline(job_id)
 
     def test_a_job_that_waits_goes_on_whatever_ecr_answers(self):
-        story = Story(WAITS, images=FailingImages(TransientError("ECR: throttled")))
+        story = Story(WAITS_FOR_IMAGE, images=FailingImages(TransientError("ECR: throttled")))
         job_id = story.submit()
 
         submit_event(replace(image(), digest=DIGEST), story.deps)
         story.settle()
 
         assert story.job(job_id).images == {"main": f"{HOME}/trainer@{DIGEST}"}
-        assert "whose platform is not known: ECR: throttled" in said_of(story, job_id)
+        assert "whose platform is not known: ECR: throttled" in story.timeline(job_id)
 
     def test_a_job_that_an_image_started_is_kept_off_what_that_is_not_for(self):
         story = Story(ON_IMAGE)
         story.images.found["trainer", SHA] = ARM
 
-        job_id = story.submit(replace(image(), digest=DIGEST))
-        story.deliver()
+        job_id = story.submit_and_deliver(replace(image(), digest=DIGEST))
 
         assert REJECTED in story.job(job_id).reason
 
@@ -213,17 +185,10 @@ class TestTriggersImage:
         assert story.images.failure is not None
 
 
-def test_every_container_counts():
-    story = Story(registry=FakeRegistry())
-    containers = (
-        make_container(),
-        make_container(name="side", image=f"{HOME}/side:1", gpu_count=0, vcpus=0.5, memory_mib=512),
-    )
-    story.revisions.active[:] = [make_revision(containers=containers)]
-    story.deps.definitions.save_definition(make_definition(container="main"))
+def test_every_container_counts(story):
+    story.run_images(f"{HOME}/trainer:latest", f"{HOME}/side:1")
     story.images.found["side", "1"] = ARM
-    job_id = story.submit(push())
-    story.deliver()
+    job_id = story.submit_and_deliver()
 
     assert "the image of container side is for linux/arm64" in story.job(job_id).reason
     assert story.job(job_id).images == {

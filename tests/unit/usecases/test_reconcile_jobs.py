@@ -1,31 +1,26 @@
 """What events did not tell is found out by looking."""
 
 from datetime import timedelta
+from unittest.mock import Mock
 
 import pytest
 
 from fakes.builders import make_definition
-from fakes.metrics import ListMetrics
-from fakes.story import MINUTE, SHA, Story, machine, push
-from relaunch.core.definitions.definition import GithubTrigger, ImageWait
+from fakes.jobs import make_unreadable
+from fakes.story import MINUTE, SHA, WAITS_FOR_IMAGE, Story, machine, push
 from relaunch.core.jobs.job import IntentKind, JobState, StopKind
 from relaunch.core.lifecycle.metrics import Metric
 from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.reconcile_jobs import reconcile_jobs
 
-WAITS_FOR_IMAGE = make_definition(triggers=(GithubTrigger("acme/vision", "push", wait_for_image=ImageWait("trainer")),))
 
-
-def test_what_is_not_due_is_not_looked_at():
-    story = Story()
+def test_what_is_not_due_is_not_looked_at(story):
     story.launch()
 
     assert story.reconcile(after=9 * MINUTE) == 0
 
 
-def test_reconciling_begins_with_the_most_overdue_and_ends_when_the_time_is_up():
-    metrics = ListMetrics()
-    story = Story(metrics=metrics)
+def test_reconciling_begins_with_the_most_overdue_and_ends_when_the_time_is_up(story):
     ids = []
     for number in range(150):
         ids.append(story.submit(push(f"{number:040x}")))
@@ -37,11 +32,10 @@ def test_reconciling_begins_with_the_most_overdue_and_ends_when_the_time_is_up()
     assert reconcile_jobs(story.deps, lambda: next(answers)) == 120
     assert {job_id for job_id, _ in story.launches.requested} == set(ids[:120])
     assert reconcile_jobs(story.deps) == 30
-    assert metrics.values(Metric.JOBS_OVERDUE) == [30, 0]
+    assert story.metrics.values(Metric.JOBS_OVERDUE) == [30, 0]
 
 
-def test_a_launch_request_that_got_lost_is_repeated():
-    story = Story()
+def test_a_launch_request_that_got_lost_is_repeated(story):
     job_id = story.submit()
     story.launches.requested.clear()
 
@@ -51,85 +45,70 @@ def test_a_launch_request_that_got_lost_is_repeated():
     assert story.job(job_id).state is JobState.LAUNCHING
 
 
-def test_an_end_that_no_event_told_is_found():
-    story = Story()
-    job_id = story.launch()
+def test_an_end_that_no_event_told_is_found(story, running_id):
     story.clock.advance(10 * MINUTE)
-    story.tasks.end(story.arn(job_id), 0, stopped_at=story.now)
+    story.tasks.end(story.arn(running_id), 0, stopped_at=story.now)
 
     story.reconcile()
 
-    assert story.job(job_id).state is JobState.SUCCEEDED
+    assert story.job(running_id).state is JobState.SUCCEEDED
 
 
-def test_a_start_that_no_event_told_is_found_before_the_task_is_withdrawn():
-    story = Story()
-    job_id = story.submit()
-    story.deliver()
-    story.tasks.run(story.arn(job_id), machine(), started_at=story.now)
+def test_a_start_that_no_event_told_is_found_before_the_task_is_withdrawn(story, placed_id):
+    story.tasks.run(story.arn(placed_id), machine(), started_at=story.now)
 
-    story.reconcile(after=8 * MINUTE)
+    story.reconcile(after=15 * MINUTE)
 
-    assert story.job(job_id).state is JobState.RUNNING
-    assert story.jobs.load_on_instance(machine().instance_id) == [job_id]
+    assert story.job(placed_id).state is JobState.RUNNING
+    assert story.jobs.load_on_instance(machine().instance_id) == [placed_id]
 
 
-def test_a_task_that_is_not_placed_in_time_is_withdrawn_for_the_next_offering():
-    story = Story()
-    job_id = story.submit()
-    story.deliver()
-
-    story.reconcile(after=8 * MINUTE)
-    attempt = story.attempt(job_id)
+def test_a_task_that_is_not_placed_in_time_is_withdrawn_for_the_next_offering(story, placed_id):
+    story.reconcile(after=15 * MINUTE)
+    attempt = story.attempt(placed_id)
     assert attempt.intent is not None
     assert attempt.intent.kind is IntentKind.PLACEMENT_WITHDRAWN
-    assert story.tasks.stops == [(attempt.task_arn, "Relaunch: not started within 0:08:00; ECS says PROVISIONING")]
+    assert story.tasks.stops == [(attempt.task_arn, "Relaunch: not started within 0:15:00; ECS says PROVISIONING")]
 
-    story.end(job_id, None, container="none")
+    story.end(placed_id, None, container="none")
     story.settle()
-    attempt = story.attempt(job_id)
+    attempt = story.attempt(placed_id)
     assert (attempt.number, attempt.placement.number) == (1, 2)
     assert [request.capacity_provider for request in story.tasks.requests] == ["g5-xlarge-spot", "g6-xlarge-spot"]
     assert {request.environment["RELAUNCH_ATTEMPT"] for request in story.tasks.requests} == {"1"}
-    assert (story.job(job_id).failures, story.job(job_id).interruptions) == (0, 0)
+    assert (story.job(placed_id).failures, story.job(placed_id).interruptions) == (0, 0)
 
 
-def test_a_task_that_pulls_a_large_image_is_left_to_it():
-    story = Story()
-    job_id = story.submit()
-    story.deliver()
+def test_a_task_that_pulls_a_large_image_is_left_to_it(story, placed_id):
     story.clock.advance(5 * MINUTE)
-    story.tell(story.tasks.run(story.arn(job_id), machine(), last_status="PENDING", started_at=None))
+    story.tell(story.tasks.run(story.arn(placed_id), machine(), last_status="PENDING", started_at=None))
 
     for _ in range(3):
         story.reconcile(after=5 * MINUTE)
-    assert story.job(job_id).state is JobState.LAUNCHING
+    assert story.job(placed_id).state is JobState.LAUNCHING
 
     story.reconcile(after=10 * MINUTE)
-    assert story.job(job_id).state is JobState.STOPPING
+    assert story.job(placed_id).state is JobState.STOPPING
 
 
-def test_a_task_that_ecs_does_not_know_is_lost_when_it_is_missing_twice_a_grace_apart():
-    story = Story()
-    job_id = story.launch()
-    story.tasks.forget(story.arn(job_id))
+def test_a_task_that_ecs_does_not_know_is_lost_when_it_is_missing_twice_a_grace_apart(story, running_id):
+    story.tasks.forget(story.arn(running_id))
 
     story.reconcile(after=10 * MINUTE)
-    assert story.job(job_id).state is JobState.RUNNING
+    assert story.job(running_id).state is JobState.RUNNING
     story.reconcile(after=4 * MINUTE)
-    assert story.job(job_id).state is JobState.RUNNING
+    assert story.job(running_id).state is JobState.RUNNING
 
     story.reconcile(after=MINUTE)
-    stop = story.attempt(job_id).stop
+    stop = story.attempt(running_id).stop
     assert stop is not None
     assert stop.kind is StopKind.HOST_LOST
-    assert story.job(job_id).state is JobState.WAITING
+    assert story.job(running_id).state is JobState.WAITING
 
 
 def test_who_loses_a_task_that_was_never_seen_to_run_resumes_from_what_it_may_have_saved():
     story = Story(make_definition(checkpoint_uri="s3://acme-checkpoints/resnet/"))
-    job_id = story.submit()
-    story.deliver()
+    job_id = story.submit_and_deliver()
     story.tasks.forget(story.arn(job_id))
     saved = f"s3://acme-checkpoints/resnet/{job_id}/attempt-1/step-0000100/"
     story.checkpoints.complete[job_id] = saved
@@ -142,30 +121,26 @@ def test_who_loses_a_task_that_was_never_seen_to_run_resumes_from_what_it_may_ha
     assert (attempt.number, attempt.placement.resume_uri) == (2, saved)
 
 
-def test_a_task_that_is_known_again_is_not_lost():
-    story = Story()
-    job_id = story.launch()
-    arn = story.arn(job_id)
+def test_a_task_that_is_known_again_is_not_lost(story, running_id):
+    arn = story.arn(running_id)
     task = story.tasks.tasks.pop(arn)
     story.reconcile(after=10 * MINUTE)
 
     story.tasks.tasks[arn] = task
     story.reconcile(after=5 * MINUTE)
 
-    assert story.job(job_id).state is JobState.RUNNING
-    assert story.attempt(job_id).missing_since is None
+    assert story.job(running_id).state is JobState.RUNNING
+    assert story.attempt(running_id).missing_since is None
 
 
-def test_a_running_task_without_a_change_is_looked_at_and_left_alone():
-    story = Story()
-    job_id = story.launch()
-    entries = story.jobs.events_of(job_id)
+def test_a_running_task_without_a_change_is_looked_at_and_left_alone(story, running_id):
+    entries = story.jobs.events_of(running_id)
 
     for _ in range(5):
         assert story.reconcile(after=10 * MINUTE) == 1
 
-    assert story.job(job_id).state is JobState.RUNNING
-    assert story.jobs.events_of(job_id) == entries
+    assert story.job(running_id).state is JobState.RUNNING
+    assert story.jobs.events_of(running_id) == entries
 
 
 def test_an_image_whose_event_got_lost_is_found_in_its_repository():
@@ -182,11 +157,13 @@ def test_an_image_whose_event_got_lost_is_found_in_its_repository():
     assert story.job(job_id).state is JobState.LAUNCHING
 
 
-def test_an_image_that_never_comes_fails_the_job():
+@pytest.mark.parametrize("trouble", [None, PermanentError("AccessDenied")], ids=["not there", "every look refused"])
+def test_an_image_that_never_comes_fails_the_job_though_ecr_refuses_every_look(trouble):
     story = Story(WAITS_FOR_IMAGE)
     job_id = story.submit()
 
     for _ in range(15):
+        story.images.failure = trouble
         story.reconcile(after=2 * MINUTE)
 
     assert story.job(job_id).state is JobState.FAILED
@@ -203,17 +180,6 @@ def test_the_wait_for_an_image_goes_on_and_is_looked_at_later_when_ecr_does_not_
 
     assert story.job(job_id).wake_at == story.now + 2 * MINUTE
     assert "image not looked up" in story.log.decisions
-
-
-def test_a_wait_ends_though_ecr_refuses_every_look():
-    story = Story(WAITS_FOR_IMAGE)
-    job_id = story.submit()
-
-    for _ in range(15):
-        story.images.failure = PermanentError("AccessDenied")
-        story.reconcile(after=2 * MINUTE)
-
-    assert story.job(job_id).state is JobState.FAILED
 
 
 def test_a_wait_does_not_end_while_nobody_knows_whether_the_image_came():
@@ -251,9 +217,7 @@ def test_a_job_that_is_over_hands_its_slot_on_even_if_its_function_was_killed():
     assert story.jobs.load_due(story.now + timedelta(days=1), 9) == [second]
 
 
-def test_the_trouble_of_one_job_does_not_keep_the_others_waiting():
-    metrics = ListMetrics()
-    story = Story(metrics=metrics)
+def test_the_trouble_of_one_job_does_not_keep_the_others_waiting(story):
     first, second = story.submit(), story.submit(push("b" * 40))
     story.launches.requested.clear()
     story.launches.failure = TransientError("SQS is down")
@@ -263,36 +227,26 @@ def test_the_trouble_of_one_job_does_not_keep_the_others_waiting():
     assert "postponed" in story.log.decisions
     assert {job_id for job_id, _ in story.launches.requested} == {second}
     assert story.jobs.load_due(story.now, 9) == [first]
-    assert metrics.values(Metric.JOBS_OVERDUE) == [1]
+    assert story.metrics.values(Metric.JOBS_OVERDUE) == [1]
 
 
 @pytest.mark.parametrize("trouble", [PermanentError("it cannot be read"), TransientError("throttled")])
-def test_a_job_that_cannot_be_loaded_does_not_keep_the_others_waiting(trouble):
-    story = Story()
+def test_a_job_that_cannot_be_loaded_does_not_keep_the_others_waiting(story, trouble):
     first, second = story.submit(), story.submit(push("b" * 40))
     story.launches.requested.clear()
-    load_job = story.jobs.load_job
+    make_unreadable(story.jobs, first, trouble)
 
-    def load(job_id):
-        if job_id == first:
-            raise trouble
-        return load_job(job_id)
-
-    story.jobs.load_job = load
     story.reconcile(after=6 * MINUTE)
 
     assert "postponed" in story.log.decisions
     assert {job_id for job_id, _ in story.launches.requested} == {second}
 
 
-def test_tasks_are_described_together():
-    story = Story()
+def test_tasks_are_described_together(story):
     for number in range(3):
         story.launch(push(f"{number}" * 40))
-    calls = []
-    describe = story.tasks.describe
-    story.tasks.describe = lambda arns: (calls.append(len(arns)), describe(arns))[1]
+    story.tasks.describe = Mock(wraps=story.tasks.describe)
 
     story.reconcile(after=10 * MINUTE)
 
-    assert calls == [3]
+    assert [len(each.args[0]) for each in story.tasks.describe.call_args_list] == [3]

@@ -114,14 +114,23 @@ class Region:
         return self.snapshots.stored
 
 
-def test_the_first_refresh_stores_every_part_with_its_source_and_time() -> None:
-    region = Region()
+@pytest.fixture
+def region() -> Region:
+    """Return a region of which every part was stored long ago."""
+    return Region(OLD)
 
-    outcomes = region.refresh()
+
+@pytest.fixture
+def new_region() -> Region:
+    return Region()
+
+
+def test_the_first_refresh_stores_every_part_with_its_source_and_time(new_region: Region) -> None:
+    outcomes = new_region.refresh()
 
     ec2, price_list = Origin("EC2", NOW), Origin("AWS Price List", NOW)
     assert set(outcomes.values()) == {"refreshed"}
-    assert region.stored == OfferingsSnapshot(
+    assert new_region.stored == OfferingsSnapshot(
         region="us-east-1",
         instance_types={"g9.xlarge": NEW},
         zones=ZONES,
@@ -142,21 +151,17 @@ def test_the_first_refresh_stores_every_part_with_its_source_and_time() -> None:
     )
 
 
-def test_prices_are_asked_for_what_the_region_offers_only() -> None:
-    region = Region()
+def test_prices_are_asked_for_what_the_region_offers_only(new_region: Region) -> None:
+    new_region.refresh()
 
-    region.refresh()
-
-    assert region.aws.asked["zones"] == [*SIZES, "g9.xlarge", "p2.xlarge"]
-    assert region.aws.asked["on_demand_prices"] == [*SIZES, "g9.xlarge"]
+    assert new_region.aws.asked["zones"] == [*SIZES, "g9.xlarge", "p2.xlarge"]
+    assert new_region.aws.asked["on_demand_prices"] == [*SIZES, "g9.xlarge"]
 
 
-def test_every_quota_that_is_known_here_is_asked_for() -> None:
-    region = Region()
+def test_every_quota_that_is_known_here_is_asked_for(new_region: Region) -> None:
+    new_region.refresh()
 
-    region.refresh()
-
-    assert region.aws.asked["vcpu_quotas"] == list(QUOTA_CODES)
+    assert new_region.aws.asked["vcpu_quotas"] == list(QUOTA_CODES)
 
 
 def test_each_spot_type_is_asked_about_with_its_family_and_for_its_own_size() -> None:
@@ -185,8 +190,7 @@ def test_of_a_type_that_ec2_has_no_score_of_nothing_is_asked(name: str) -> None:
     assert region.stored.placement_scores == {}
 
 
-def test_scores_that_ec2_does_not_return_are_not_known() -> None:
-    region = Region(OLD)
+def test_scores_that_ec2_does_not_return_are_not_known(region: Region) -> None:
     region.aws.scores = {4: None}
 
     assert region.refresh()["placement scores"] == "refreshed"
@@ -203,8 +207,7 @@ def test_a_question_that_ec2_refuses_hides_no_other_types_score() -> None:
     assert ("placement-score-refused", refusal) in region.log.lines
 
 
-def test_where_ec2_refuses_every_question_the_scores_keep_their_age_and_nothing_is_tried_again() -> None:
-    region = Region(OLD)
+def test_where_ec2_refuses_every_question_the_scores_keep_their_age_and_nothing_is_tried_again(region: Region) -> None:
     region.aws.refused = {4}
 
     assert region.refresh()["placement scores"] == "kept: MaxConfigLimitExceeded"
@@ -225,9 +228,8 @@ def test_where_ec2_refuses_every_question_the_scores_keep_their_age_and_nothing_
     ],
 )
 def test_a_part_that_cannot_be_had_keeps_its_content_and_its_age_and_the_others_are_refreshed(
-    break_it: str, part: SnapshotPart
+    region: Region, break_it: str, part: SnapshotPart
 ) -> None:
-    region = Region(OLD)
     region.aws.failures = {break_it: TransientError("throttled")}
     region.spot_prices.failure = TransientError("throttled") if break_it == "spot_prices" else None
 
@@ -241,8 +243,7 @@ def test_a_part_that_cannot_be_had_keeps_its_content_and_its_age_and_the_others_
     assert ("refresh-failed", {"part": part.label, "reason": "throttled"}) in region.log.lines
 
 
-def test_what_was_had_a_moment_ago_is_not_asked_for_again_when_lambda_tries_again() -> None:
-    region = Region(OLD)
+def test_what_was_had_a_moment_ago_is_not_asked_for_again_when_lambda_tries_again(region: Region) -> None:
     region.aws.failures = {"gp3_price": TransientError("throttled")}
     with pytest.raises(TransientError):
         region.refresh()
@@ -267,21 +268,19 @@ def test_what_was_had_a_moment_ago_is_not_asked_for_again_when_lambda_tries_agai
     ],
 )
 def test_scores_and_quotas_are_asked_for_again_every_hour_and_everything_every_day(
-    age: timedelta, refreshed: set[str]
+    new_region: Region, age: timedelta, refreshed: set[str]
 ) -> None:
-    region = Region()
-    region.refresh()
-    region.clock.advance(age)
+    new_region.refresh()
+    new_region.clock.advance(age)
 
-    outcomes = region.refresh()
+    outcomes = new_region.refresh()
 
     assert {label for label, outcome in outcomes.items() if outcome == "refreshed"} == refreshed
-    renewed = {part.label for part, origin in region.stored.origins.items() if origin.at == NOW + age}
+    renewed = {part.label for part, origin in new_region.stored.origins.items() if origin.at == NOW + age}
     assert renewed == refreshed
 
 
-def test_what_will_never_be_had_is_said_and_not_tried_again() -> None:
-    region = Region(OLD)
+def test_what_will_never_be_had_is_said_and_not_tried_again(region: Region) -> None:
     refusal = PermanentError("the Price List of cn-north-1 is in CNY, not in USD")
     region.aws.failures = {"on_demand_prices": refusal, "gp3_price": refusal}
 
@@ -292,8 +291,7 @@ def test_what_will_never_be_had_is_said_and_not_tried_again() -> None:
     assert region.stored.origins[SnapshotPart.SPOT_PRICES].at == NOW
 
 
-def test_an_answer_of_a_form_that_nobody_foresaw_costs_its_own_part_only_and_is_raised() -> None:
-    region = Region(OLD)
+def test_an_answer_of_a_form_that_nobody_foresaw_costs_its_own_part_only_and_is_raised(region: Region) -> None:
     region.aws.failures = {"on_demand_prices": KeyError("terms"), "gp3_price": TransientError("throttled")}
 
     with pytest.raises(KeyError, match="terms"):
@@ -304,8 +302,7 @@ def test_an_answer_of_a_form_that_nobody_foresaw_costs_its_own_part_only_and_is_
     assert ("refresh-failed", {"part": "on-demand prices", "reason": "'terms'"}) in region.log.lines
 
 
-def test_no_type_at_all_is_not_believed() -> None:
-    region = Region(OLD)
+def test_no_type_at_all_is_not_believed(region: Region) -> None:
     region.aws.described = {}
 
     with pytest.raises(TransientError, match="instance types"):
@@ -314,15 +311,16 @@ def test_no_type_at_all_is_not_believed() -> None:
     assert region.stored.origins[SnapshotPart.INSTANCE_TYPES] == LONG_AGO
 
 
-def test_without_any_answer_nothing_is_known_and_spot_is_not_asked_for_types_that_may_be_gone() -> None:
-    region = Region()
+def test_without_any_answer_nothing_is_known_and_spot_is_not_asked_for_types_that_may_be_gone(
+    new_region: Region,
+) -> None:
     failing = ("instance_types", "zones", "on_demand_prices", "gp3_price", "vcpu_quotas", "region_score")
-    region.aws.failures = dict.fromkeys(failing, TransientError("no way out"))
+    new_region.aws.failures = dict.fromkeys(failing, TransientError("no way out"))
 
     with pytest.raises(TransientError, match="spot prices"):
-        region.refresh()
+        new_region.refresh()
 
-    assert region.stored == OfferingsSnapshot("us-east-1")
+    assert new_region.stored == OfferingsSnapshot("us-east-1")
 
 
 @pytest.mark.parametrize(
@@ -332,16 +330,14 @@ def test_without_any_answer_nothing_is_known_and_spot_is_not_asked_for_types_tha
         pytest.param(lambda snapshots: setattr(snapshots, "stored", OfferingsSnapshot("eu-west-1")), id="elsewhere"),
     ],
 )
-def test_a_snapshot_that_cannot_be_used_is_replaced(spoil: Callable[[Any], None]) -> None:
-    region = Region(OLD)
+def test_a_snapshot_that_cannot_be_used_is_replaced(region: Region, spoil: Callable[[Any], None]) -> None:
     spoil(region.snapshots)
 
     assert set(region.refresh().values()) == {"refreshed"}
     assert region.stored.region == "us-east-1"
 
 
-def test_a_table_that_cannot_be_read_now_is_left_to_the_next_try() -> None:
-    region = Region(OLD)
+def test_a_table_that_cannot_be_read_now_is_left_to_the_next_try(region: Region) -> None:
     region.snapshots.failure = TransientError("throttled")
 
     with pytest.raises(TransientError, match="throttled"):

@@ -1,13 +1,16 @@
 """Which jobs an event starts, and that it starts each of them once."""
 
+from dataclasses import replace
+from itertools import chain, repeat
+from unittest.mock import DEFAULT, Mock
+
 import pytest
 
 from fakes.builders import make_container, make_definition, make_revision
-from fakes.jobs import InMemoryJobs
 from fakes.sources import FakeRevisions
-from fakes.story import MINUTE, SHA, Story, image, push, upload
+from fakes.story import MINUTE, SHA, WAITS_FOR_IMAGE, Story, image, push, upload
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement
-from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, ImageWait, InputRule, S3Trigger
+from relaunch.core.definitions.definition import ImageTrigger, InputRule, S3Trigger
 from relaunch.core.jobs.job import JobState, WaitReason
 from relaunch.core.launches.derived_revision import DERIVED_FROM
 from relaunch.core.triggers.events import DirectRequest
@@ -22,15 +25,12 @@ from relaunch.usecases.submit_job import (
     submit_request,
 )
 
-WAITS = make_definition(triggers=(GithubTrigger("acme/vision", "push", wait_for_image=ImageWait("trainer")),))
-
 
 def request(definition: str = "resnet", key: str = "k1", **inputs: str) -> DirectRequest:
     return DirectRequest(f"direct:{key}", definition, inputs, "ada")
 
 
-def test_an_accepted_event_pins_the_newest_revision_and_asks_for_the_launch():
-    story = Story()
+def test_an_accepted_event_pins_the_newest_revision_and_asks_for_the_launch(story):
     story.revisions.active.append(make_revision(revision=12))
     job_id = story.submit()
 
@@ -45,20 +45,17 @@ def test_an_accepted_event_pins_the_newest_revision_and_asks_for_the_launch():
     )
 
 
-def test_a_later_revision_does_not_reach_an_accepted_job():
-    story = Story()
-    job_id = story.launch()
+def test_a_later_revision_does_not_reach_an_accepted_job(story, running_id):
     story.revisions.active.append(make_revision(revision=12))
 
-    story.lose_host(job_id)
+    story.lose_host(running_id)
     story.settle()
 
     (arn,) = {each.revision_arn for each in story.tasks.requests}
     assert story.registry.registered[arn].tags[DERIVED_FROM] == make_revision().arn
 
 
-def test_the_same_event_delivered_twice_is_one_job():
-    story = Story()
+def test_the_same_event_delivered_twice_is_one_job(story):
     first = submit_event(push(), story.deps)
     second = submit_event(push(), story.deps)
 
@@ -78,24 +75,10 @@ def test_an_event_starts_a_job_of_each_definition_that_watches_it():
     assert len({each.job.job_id for each in submissions}) == 2
 
 
-class Hurried(InMemoryJobs):
-    """Reads each job for the first time before another delivery creates it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.blind_reads = 0
-
-    def load_job(self, job_id):
-        if self.blind_reads:
-            self.blind_reads -= 1
-            return None
-        return super().load_job(job_id)
-
-
-def test_two_deliveries_at_the_same_time_are_one_job():
-    story = Story(jobs=Hurried())
+def test_two_deliveries_at_the_same_time_are_one_job(story):
     job_id = story.submit()
-    story.jobs.blind_reads = 1
+    # The job is read for the first time before the other delivery creates it.
+    story.jobs.load_job = Mock(wraps=story.jobs.load_job, side_effect=chain([None], repeat(DEFAULT)))
 
     (second,) = submit_event(push(), story.deps)
 
@@ -109,15 +92,14 @@ def test_two_deliveries_at_the_same_time_are_one_job():
     [
         pytest.param(push(repository="acme/other"), "no job definition watches github acme/other", id="repository"),
         pytest.param(
-            upload("labels/1.manifest"),
-            "resnet: the key labels/1.manifest does not start with images/",
-            id="key-no-rule-matches",
+            replace(upload("images/"), size_bytes=0),
+            "resnet: images/ is the empty object that consoles create for a folder",
+            id="folder",
         ),
-        pytest.param(upload(bucket="others"), "no job definition watches s3 others", id="bucket"),
     ],
 )
 def test_an_event_that_starts_nothing_is_kept_with_the_reason(event, outcome):
-    story = Story(make_definition(triggers=(S3Trigger("acme-datasets", "images/", ".manifest"),)))
+    story = Story(make_definition(triggers=(S3Trigger("acme-datasets", "images/"),)))
 
     submissions = submit_event(event, story.deps)
 
@@ -126,8 +108,19 @@ def test_an_event_that_starts_nothing_is_kept_with_the_reason(event, outcome):
     assert (record.identity, record.outcome, record.job_ids) == (event.identity, outcome, ())
 
 
-def test_an_event_that_starts_something_is_kept_with_its_jobs():
-    story = Story()
+@pytest.mark.parametrize(
+    "event", [upload("labels/1.manifest"), upload("images/1.csv"), upload(bucket="others")], ids=lambda each: each.key
+)
+def test_nothing_is_stored_of_an_upload_that_nobody_watches(event):
+    story = Story(make_definition(triggers=(S3Trigger("acme-datasets", "images/", ".manifest"),)))
+
+    assert submit_event(event, story.deps) == ()
+
+    assert story.deps.events.list_events(story.now, 9) == []
+    assert story.log.lines[-1][1]["reason"] == f"nobody watches s3://{event.bucket}/{event.key}"
+
+
+def test_an_event_that_starts_something_is_kept_with_its_jobs(story):
     job_id = story.submit()
 
     (record,) = story.deps.events.list_events(story.now, 9)
@@ -163,9 +156,8 @@ def test_a_family_without_an_active_revision_fails_the_job_with_a_clear_error():
     ],
 )
 def test_a_revision_whose_container_is_not_clear_fails_the_job_with_a_clear_error(container, reason):
-    revision = make_revision(containers=(make_container(), make_container(name="log", gpu_count=0)))
-    story = Story(make_definition(container=container))
-    story.revisions.active[:] = [revision]
+    several = make_revision(containers=(make_container(), make_container(name="log", gpu_count=0)))
+    story = Story(make_definition(container=container), revisions=FakeRevisions(several))
 
     job = story.job(story.submit())
 
@@ -173,8 +165,7 @@ def test_a_revision_whose_container_is_not_clear_fails_the_job_with_a_clear_erro
     assert story.launches.requested == []
 
 
-def test_a_revision_that_cannot_be_had_for_now_leaves_the_event_to_its_queue():
-    story = Story()
+def test_a_revision_that_cannot_be_had_for_now_leaves_the_event_to_its_queue(story):
     story.revisions.failure = TransientError("ThrottlingException")
 
     with pytest.raises(TransientError):
@@ -183,8 +174,7 @@ def test_a_revision_that_cannot_be_had_for_now_leaves_the_event_to_its_queue():
     assert story.job(story.submit()).state is JobState.WAITING
 
 
-def test_a_function_killed_between_creating_the_job_and_asking_for_its_launch_is_made_up_for():
-    story = Story()
+def test_a_function_killed_between_creating_the_job_and_asking_for_its_launch_is_made_up_for(story):
     story.launches.failure = TransientError("SQS is down")
     with pytest.raises(TransientError):
         submit_event(push(), story.deps)
@@ -195,8 +185,7 @@ def test_a_function_killed_between_creating_the_job_and_asking_for_its_launch_is
     assert story.launches.requested == [(job_id, 0)]
 
 
-def test_a_job_that_was_created_without_an_answer_is_found_again():
-    story = Story()
+def test_a_job_that_was_created_without_an_answer_is_found_again(story):
     story.jobs.fail_next(TransientError("no answer"), after_effect=True)
     with pytest.raises(TransientError):
         submit_event(push(), story.deps)
@@ -224,7 +213,7 @@ def test_a_job_that_nothing_satisfies_fails_and_names_the_filter():
 
 
 def test_a_push_that_waits_for_its_image_is_launched_when_the_image_arrives():
-    story = Story(WAITS)
+    story = Story(WAITS_FOR_IMAGE)
     job_id = story.submit()
 
     job = story.job(job_id)
@@ -247,14 +236,14 @@ def test_a_push_that_waits_for_its_image_is_launched_when_the_image_arrives():
 
 
 def test_a_push_whose_image_is_there_waits_for_nothing():
-    story = Story(WAITS)
+    story = Story(WAITS_FOR_IMAGE)
     story.images.present.add(("trainer", SHA))
 
     assert story.job(story.submit()).waiting.reason is WaitReason.LAUNCH
 
 
 def test_an_image_lets_jobs_go_on_and_starts_its_own():
-    story = Story(WAITS, make_definition(name="bert", triggers=(ImageTrigger("trainer", "{sha}"),)))
+    story = Story(WAITS_FOR_IMAGE, make_definition(name="bert", triggers=(ImageTrigger("trainer", "{sha}"),)))
     waiting = story.submit()
 
     started = story.submit(image())
@@ -265,7 +254,7 @@ def test_an_image_lets_jobs_go_on_and_starts_its_own():
 
 
 def test_an_image_that_arrives_after_its_job_was_cancelled_starts_nothing():
-    story = Story(WAITS)
+    story = Story(WAITS_FOR_IMAGE)
     job_id = story.submit()
     launch_attempt(job_id, story.deps)
     for _ in range(15):
@@ -287,9 +276,7 @@ def test_a_direct_request_starts_a_job_with_its_inputs():
     assert story.launches.requested == [(job.job_id, 0)]
 
 
-def test_the_same_idempotency_key_finds_the_same_job():
-    story = Story()
-
+def test_the_same_idempotency_key_finds_the_same_job(story):
     first, second = submit_request(request(), story.deps), submit_request(request(), story.deps)
     third = submit_event(request(key="k2"), story.deps)
 

@@ -2,19 +2,38 @@
 
 from collections.abc import Iterable
 
-from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement
+from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, JobDefinition, Trigger
+from relaunch.core.triggers.upload_rules import ChangedRule
 from relaunch.usecases.plan_jobs import Plan
 from relaunch.usecases.register_definitions import Change
 from relaunch_cli.views.definitions import github_filters
-from relaunch_cli.views.json_output.values import JsonObject, json_seconds
+from relaunch_cli.views.json_output.values import JsonObject, json_seconds, stop_timeout_json
 
 
-def changes_json(changes: Iterable[tuple[str, Change]], plans: Iterable[Plan], *, is_dry_run: bool) -> JsonObject:
+def changes_json(
+    changes: Iterable[tuple[str, Change]],
+    changed_rules: Iterable[ChangedRule],
+    plans: Iterable[Plan],
+    *,
+    is_dry_run: bool,
+) -> JsonObject:
     """Return the document of `apply`."""
-    notices = {plan.definition.name: list(plan.notices) for plan in plans}
-    documents = [{"name": name, "change": change.value, "notices": notices.get(name, [])} for name, change in changes]
-    return {"is_dry_run": is_dry_run, "definitions": documents}
+    by_name = {plan.definition.name: plan for plan in plans}
+    documents = [_change_json(name, change, by_name.get(name)) for name, change in changes]
+    rules = [
+        {"name": each.rule.name, "change": each.change.value, "bucket": each.rule.bucket} for each in changed_rules
+    ]
+    return {"is_dry_run": is_dry_run, "definitions": documents, "rules": rules}
+
+
+def _change_json(name: str, change: Change, plan: Plan | None) -> JsonObject:
+    return {
+        "name": name,
+        "change": change.value,
+        "notices": list(plan.notices) if plan else [],
+        "stop_timeout": stop_timeout_json(plan.stop_timeout if plan else None),
+    }
 
 
 def definition_json(definition: JobDefinition) -> JsonObject:
@@ -48,8 +67,17 @@ def accelerator_json(accelerator: AcceleratorRequirement) -> JsonObject:
     gpu, neuron = accelerator.gpu, accelerator.neuron
     return {
         "gpu": _gpu_json(gpu) if gpu else None,
-        "neuron": {"devices": neuron.devices, "cores": neuron.cores} if neuron else None,
+        "neuron": _neuron_json(neuron) if neuron else None,
         "instance_types": list(accelerator.instance_types),
+    }
+
+
+def _neuron_json(neuron: NeuronRequirement) -> JsonObject:
+    return {
+        "devices": neuron.devices,
+        "cores": neuron.cores,
+        "models": list(neuron.models),
+        "purpose": neuron.purpose.value,
     }
 
 

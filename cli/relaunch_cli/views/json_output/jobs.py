@@ -5,10 +5,11 @@ from datetime import datetime
 
 from relaunch.core.jobs.job import Attempt, Job, JobSummary, TimelineEntry, Waiting
 from relaunch.core.lifecycle.explanation import Explanation
+from relaunch.core.revisions.stop_timeout import find_stop_timeout
 from relaunch.ports import EventRecord, JobHistory, StoredSelection
 from relaunch_cli.job_logs import LogLine
 from relaunch_cli.views.formatting import cost_so_far_usd
-from relaunch_cli.views.json_output.values import JsonObject, json_time
+from relaunch_cli.views.json_output.values import JsonObject, json_time, stop_timeout_json
 
 
 def summary_json(summary: JobSummary) -> JsonObject:
@@ -71,6 +72,7 @@ def explanation_json(history: JobHistory, explanation: Explanation, now: datetim
             "next_step": explanation.next_step,
             "next_at": json_time(explanation.next_at),
             "advice": list(explanation.advice),
+            "stop_timeout": stop_timeout_json(find_stop_timeout(history.job.definition, history.job.revision)),
         },
         "timeline": [_timeline_entry_json(entry) for entry in history.timeline],
         "selections": [_selection_json(selection) for selection in history.selections],
@@ -113,7 +115,7 @@ def _attempt_json(attempt: Attempt) -> JsonObject:
         "purchase": chosen.offering.purchase.value,
         "zone": attempt.zone or chosen.offering.zone,
         "capacity_provider": chosen.capacity_provider,
-        "price_usd_per_hour": chosen.price_usd_per_hour,
+        "price_usd_per_hour": chosen.price_usd_per_hour or None,
         "task_arn": attempt.task_arn,
         "task_status": attempt.task_status or None,
         "instance_id": attempt.instance_id,

@@ -2,6 +2,8 @@
 
 from datetime import datetime, timedelta
 
+from relaunch.core.revisions.stop_timeout import StopTimeout
+
 JsonObject = dict[str, object]
 
 
@@ -13,3 +15,10 @@ def json_time(at: datetime | None) -> str | None:
 def json_seconds(duration: timedelta | None) -> float | None:
     """Return a duration in seconds."""
     return duration.total_seconds() if duration is not None else None
+
+
+def stop_timeout_json(stop_timeout: StopTimeout | None) -> JsonObject | None:
+    """Return the time from SIGTERM to SIGKILL, and who sets it."""
+    if stop_timeout is None:
+        return None
+    return {"seconds": stop_timeout.seconds, "set_by": "task definition" if stop_timeout.is_own else "relaunch"}

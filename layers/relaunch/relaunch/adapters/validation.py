@@ -1,10 +1,28 @@
 """Validation errors of pydantic as one line of text, for logs, dead-letter messages and answers."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from pydantic import ValidationError
+
+from relaunch.ports import PermanentError
 
 _MAX_ERRORS = 5
 _MAX_LOCATION_LENGTH = 100
 _MAX_MESSAGE_LENGTH = 200
+
+
+@contextmanager
+def permanent_if_invalid(what: str) -> Iterator[None]:
+    """Raise validation errors as errors of the port; `what` says what is invalid (`reading an event from EC2`).
+
+    Raises:
+        PermanentError: what is validated in the block is invalid.
+    """
+    try:
+        yield
+    except ValidationError as error:
+        raise PermanentError(f"{what}: {describe_errors(error)}") from error
 
 
 def describe_errors(error: ValidationError) -> str:

@@ -6,10 +6,5 @@ from relaunch.usecases.launch_attempt import launch_attempt
 
 
 def handle_message(body: str, deps: LaunchDependencies) -> None:
-    """Launch the job of a message.
-
-    Raises:
-        PermanentError: the message is invalid.
-        TransientError: a temporary error.
-    """
+    """Launch the job of a message."""
     launch_attempt(parse_launch_request(body), deps)

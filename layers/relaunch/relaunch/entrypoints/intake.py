@@ -12,7 +12,6 @@ def handle_message(body: str, deps: SubmitDependencies) -> None:
 
     Raises:
         PermanentError: the message is invalid, or a job cannot be created.
-        TransientError: a temporary error.
     """
     for event in parse_intake_message(body):
         if isinstance(event, IgnoredEvent):

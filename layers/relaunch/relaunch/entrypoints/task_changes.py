@@ -7,12 +7,7 @@ from relaunch.usecases.observe_task import observe_task
 
 
 def handle_message(body: str, deps: JobDependencies) -> None:
-    """Apply a task state change to its job; other events are ignored.
-
-    Raises:
-        PermanentError: the message is invalid.
-        TransientError: a temporary error.
-    """
+    """Apply a task state change to its job; other events are ignored."""
     observation = parse_ecs_event(load_message(body))
     if observation is not None:
         observe_task(observation, deps)

@@ -7,12 +7,7 @@ from relaunch.usecases.observe_capacity import observe_capacity
 
 
 def handle_message(body: str, deps: JobDependencies) -> None:
-    """Apply an EC2 event to the jobs on its instance; other events are ignored.
-
-    Raises:
-        PermanentError: the message is invalid.
-        TransientError: a temporary error.
-    """
+    """Apply an EC2 event to the jobs on its instance; other events are ignored."""
     event = parse_ec2_event(load_message(body))
     if event is not None:
         observe_capacity(event, deps)

@@ -2,10 +2,29 @@
 
 from typing import Protocol
 
+from relaunch.core.definitions.checkpoint_bucket import BucketFacts
+
 
 class CheckpointSource(Protocol):
     """Checkpoints in S3."""
 
     def newest_complete(self, checkpoint_uri: str, job_id: str) -> str | None:
-        """Return the URI of the newest complete checkpoint of the job, None if there is none."""
-        ...
+        """Return the URI of the newest complete checkpoint of the job, None if there is none.
+
+        Raises:
+            PermanentError: checkpoints cannot be read.
+        """
+
+    def probe(self, checkpoint_uri: str, job_id: str) -> None:
+        """Check, before a job without checkpoints is launched, that its checkpoints could be read.
+
+        Raises:
+            PermanentError: they could not.
+        """
+
+
+class BucketSource(Protocol):
+    """The settings of buckets, as far as the caller may see them."""
+
+    def describe(self, bucket: str) -> BucketFacts:
+        """Return what is known of a bucket."""

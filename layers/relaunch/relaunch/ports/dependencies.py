@@ -3,16 +3,23 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from relaunch.core.definitions.checkpoint_bucket import CheckpointGrants
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.offerings.instance_types import InstanceType
-from relaunch.ports.checkpoints import CheckpointSource
-from relaunch.ports.ec2 import InstanceTypeSource, RegionScoreSource, SpotPriceSource, ZoneScoreSource, ZoneSource
+from relaunch.ports.checkpoints import BucketSource, CheckpointSource
+from relaunch.ports.ec2 import (
+    InstanceTypeSource,
+    PriceListSource,
+    QuotaSource,
+    RegionScoreSource,
+    SpotPriceSource,
+    ZoneScoreSource,
+    ZoneSource,
+)
 from relaunch.ports.images import ImageSource
 from relaunch.ports.observability import Clock, DecisionLog, Metrics, NullMetrics
 from relaunch.ports.offerings import OfferingSource
-from relaunch.ports.price_list import PriceListSource
 from relaunch.ports.queues import LaunchQueue
-from relaunch.ports.quotas import QuotaSource
 from relaunch.ports.stores import CapacityStore, DefinitionStore, EventStore, JobStore, MaintenanceStore, SnapshotStore
 from relaunch.ports.target import TaskTarget
 from relaunch.ports.task_definitions import RevisionRegistry, RevisionSource
@@ -81,12 +88,18 @@ class SubmitDependencies(JobDependencies):
 
 @dataclass(frozen=True, kw_only=True)
 class PlanDependencies(OfferingDependencies):
-    """Dependencies of planning; `zone_scores` is set by the command only, which plans for whole regions."""
+    """Dependencies of planning.
+
+    The command only sets `zone_scores`, because it plans for whole regions, and `buckets` and `checkpoint_grants`, to
+    check the buckets of checkpoints with the identity of its caller.
+    """
 
     definitions: DefinitionStore
     revisions: RevisionSource
     images: ImageSource
     zone_scores: ZoneScoreSource | None = None
+    buckets: BucketSource | None = None
+    checkpoint_grants: CheckpointGrants | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

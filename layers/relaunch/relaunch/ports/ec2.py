@@ -1,4 +1,4 @@
-"""EC2: instance types, the zones that offer them, spot prices and spot placement scores."""
+"""EC2: instance types, the zones that offer them, prices, spot placement scores and quotas."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -11,36 +11,21 @@ class InstanceTypeSource(Protocol):
     """Instance types described by EC2."""
 
     def instance_types(self) -> Mapping[str, InstanceType]:
-        """Return the types of the region with accelerators, except those that cannot be parsed.
-
-        Raises:
-            TransientError: throttled or unreachable.
-        """
-        ...
+        """Return the types of the region with accelerators, except those that cannot be parsed."""
 
 
 class ZoneSource(Protocol):
     """Zones in which EC2 offers instance types."""
 
     def zones(self, instance_types: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
-        """Return the zones of the region by type, for the types that it offers.
-
-        Raises:
-            TransientError: throttled or unreachable.
-        """
-        ...
+        """Return the zones of the region by type, for the types that it offers."""
 
 
 class SpotPriceSource(Protocol):
     """Current spot prices."""
 
     def spot_prices(self, instance_types: Iterable[str]) -> Mapping[tuple[str, str], tuple[float, datetime]]:
-        """Return (type, zone) → (USD per hour, effective since), for Linux.
-
-        Raises:
-            TransientError: throttled or unreachable.
-        """
-        ...
+        """Return (type, zone) → (USD per hour, effective since), for Linux."""
 
 
 class ZoneScoreSource(Protocol):
@@ -51,7 +36,6 @@ class ZoneScoreSource(Protocol):
 
         Zones without a score are missing; errors are not raised.
         """
-        ...
 
 
 class RegionScoreSource(Protocol):
@@ -62,6 +46,33 @@ class RegionScoreSource(Protocol):
 
         Raises:
             PermanentError: EC2 rejects the request, such as for its limits on new configurations and target capacity.
-            TransientError: throttled or unreachable.
         """
-        ...
+
+
+class PriceListSource(Protocol):
+    """List prices of the region, in USD, for Linux."""
+
+    def on_demand_prices(self, instance_types: Iterable[str]) -> Mapping[str, float]:
+        """Return prices per hour by type, for the types that have one.
+
+        Raises:
+            PermanentError: the prices are in another currency, or access is denied.
+        """
+
+    def gp3_price(self) -> float:
+        """Return the price of a gp3 volume per GiB and month.
+
+        Raises:
+            PermanentError: there is none in USD, or access is denied.
+        """
+
+
+class QuotaSource(Protocol):
+    """The quotas of the account."""
+
+    def vcpu_quotas(self, codes: Iterable[str]) -> Mapping[str, float]:
+        """Return the number of vCPUs by quota code; quotas that the region does not have are missing.
+
+        Raises:
+            PermanentError: access is denied.
+        """

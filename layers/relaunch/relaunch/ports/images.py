@@ -15,6 +15,4 @@ class ImageSource(Protocol):
 
         Raises:
             PermanentError: the registry may not be read.
-            TransientError: throttled or unreachable.
         """
-        ...

@@ -11,7 +11,6 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """Return the current time, aware, in UTC."""
-        ...
 
 
 class DecisionLog(Protocol):
@@ -19,7 +18,6 @@ class DecisionLog(Protocol):
 
     def decided(self, decision: str, **facts: object) -> None:
         """Write a line with these facts, such as `job_id`, `attempt_number` and `reason`."""
-        ...
 
 
 class Metrics(Protocol):
@@ -27,7 +25,6 @@ class Metrics(Protocol):
 
     def record(self, *metrics: MetricDatum) -> None:
         """Record values of metrics; errors are not raised."""
-        ...
 
 
 class NullMetrics:

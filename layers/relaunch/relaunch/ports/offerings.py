@@ -31,16 +31,12 @@ class OfferingSource(Protocol):
 
     def offerings(self, now: datetime) -> tuple[Offering, ...]:
         """Return every offering with its current price, or its reference price if that is unavailable."""
-        ...
 
     def catalogue(self) -> Mapping[str, InstanceType]:
         """Return the known instance types by name."""
-        ...
 
     def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:
         """Return the source and time of the current prices, spot placement scores and quotas."""
-        ...
 
     def snapshot(self, now: datetime) -> OfferingsSnapshot:
         """Return the last snapshot of the region, without expired parts."""
-        ...

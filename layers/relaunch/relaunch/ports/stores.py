@@ -10,6 +10,7 @@ from relaunch.core.jobs.job import Attempt, Job, JobSummary, TimelineEntry
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory
 from relaunch.core.offerings.snapshot import OfferingsSnapshot
+from relaunch.core.offerings.spot_runs import SpotRun, SpotRuns
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +57,9 @@ class JobStore(Protocol):
 
     def create_job(self, job: Job, timeline: Sequence[TimelineEntry]) -> bool:
         """Create the job with version 1; return False if its id exists already."""
-        ...
 
     def load_job(self, job_id: str) -> Job | None:
         """Load a job with its current attempt in one read."""
-        ...
 
     def save_job(self, decision: Decision) -> Job:
         """Save a decision if the stored version is `decision.job.version`; return the job with its new version.
@@ -69,30 +68,31 @@ class JobStore(Protocol):
             StaleWriteError: the job was changed since it was loaded.
             SlotsFullError: the decision takes a slot and none is free; nothing was written.
         """
-        ...
 
     def load_history(self, job_id: str) -> JobHistory | None:
         """Load everything stored about a job."""
-        ...
 
     def load_due(self, now: datetime, limit: int) -> list[str]:
         """Return ids of open jobs whose `wake_at` is not after `now`, most overdue first."""
-        ...
 
     def load_waiting(self, slot: str, limit: int) -> list[str]:
         """Return ids of jobs that wait for this slot (`Waiting.slot`: a definition's, or `*`), oldest first."""
-        ...
 
     def load_waiting_for_image(self, repository: str, tag: str) -> list[str]:
         """Return ids of jobs that wait or waited for this image."""
-        ...
 
     def load_slot_holders(self, limit: int) -> list[str]:
         """Return ids of the jobs that count against the limit of the stack, oldest first."""
-        ...
 
     def load_on_instance(self, instance_id: str) -> list[str]:
         """Return ids of jobs with an attempt linked to this EC2 instance."""
+
+    def save_warning(self, instance_id: str, at: datetime) -> None:
+        """Store the spot interruption warning of an EC2 instance for a day."""
+        ...
+
+    def load_warning(self, instance_id: str) -> datetime | None:
+        """Return when the EC2 instance was warned, None if it was not."""
         ...
 
     def list_jobs(self, limit: int, cursor: str | None = None) -> tuple[list[JobSummary], str | None]:
@@ -101,7 +101,6 @@ class JobStore(Protocol):
         Raises:
             PermanentError: the cursor is invalid.
         """
-        ...
 
 
 class EventStore(Protocol):
@@ -109,11 +108,9 @@ class EventStore(Protocol):
 
     def record_event(self, identity: str, source: str, outcome: str, job_ids: Sequence[str], at: datetime) -> None:
         """Store the outcome of an event for eight days."""
-        ...
 
     def list_events(self, now: datetime, limit: int) -> list[EventRecord]:
         """Return the outcomes of the events of the last eight days, newest first."""
-        ...
 
 
 class DefinitionStore(Protocol):
@@ -121,23 +118,18 @@ class DefinitionStore(Protocol):
 
     def save_definition(self, definition: JobDefinition) -> None:
         """Register or replace a definition with its trigger entries, atomically."""
-        ...
 
     def load_definition(self, name: str) -> JobDefinition | None:
         """Load a definition by name."""
-        ...
 
     def list_definitions(self) -> list[JobDefinition]:
         """Return all definitions by name."""
-        ...
 
     def delete_definition(self, name: str) -> bool:
         """Remove a definition and its trigger entries; False when there is none."""
-        ...
 
     def find_definitions(self, source: TriggerSource, name: str) -> list[JobDefinition]:
         """Return the definitions with a trigger on this origin."""
-        ...
 
 
 class CapacityStore(Protocol):
@@ -145,11 +137,25 @@ class CapacityStore(Protocol):
 
     def load_capacity_memory(self, now: datetime) -> CapacityMemory:
         """Return the failures that have not expired."""
-        ...
 
     def remember(self, failure: CapacityFailure) -> None:
         """Add a failure to those remembered of its offering (core.offerings.capacity_memory)."""
         ...
+
+    def reopen(self, failure: CapacityFailure, now: datetime) -> None:
+        """End the avoidance of an offering, unless another failure was added since this one was loaded."""
+        ...
+
+    def count_run(self, run: SpotRun) -> None:
+        """Add a run to those of its offering and day; repeated at once it has no further effect.
+
+        If another run is counted in between, a repetition counts again: the rate is an estimate, and a repetition takes
+        a function that ends between two calls.
+        """
+        ...
+
+    def load_spot_runs(self, now: datetime) -> Sequence[SpotRuns]:
+        """Return the runs on spot since core.offerings.spot_runs.first_day, by offering and day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,23 +170,34 @@ class RevisionMaintenance:
     version: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class FoundRevision:
+    """The derived revision that was found or registered for a source and changes; an empty ARN: the source itself."""
+
+    arn: str
+    found_at: datetime
+
+
 class MaintenanceStore(Protocol):
     """State of functions that belongs to no job."""
+
+    def load_revision(self, derivation_id: str) -> FoundRevision | None:
+        """Load the revision that was last saved for a derivation; None if there is none."""
+
+    def save_revision(self, derivation_id: str, found: FoundRevision) -> None:
+        """Save the revision of a derivation for the other containers; the last one wins."""
 
     def take_turn(self, name: str) -> int:
         """Return the next number of a counter, which starts at 0; every call gets another number.
 
         A retried call may skip numbers.
         """
-        ...
 
     def load_maintenance(self) -> RevisionMaintenance | None:
         """Load the state of the cleaning of derived revisions; None before the first one."""
-        ...
 
     def save_maintenance(self, maintenance: RevisionMaintenance) -> bool:
         """Save the state if the stored version is `maintenance.version`; return whether it was saved."""
-        ...
 
 
 class SnapshotStore(Protocol):
@@ -191,14 +208,7 @@ class SnapshotStore(Protocol):
 
         Raises:
             PermanentError: it cannot be parsed.
-            TransientError: throttled or unreachable.
         """
-        ...
 
     def save_snapshot(self, snapshot: OfferingsSnapshot) -> None:
-        """Save a snapshot in place of the last one.
-
-        Raises:
-            TransientError: throttled or unreachable.
-        """
-        ...
+        """Save a snapshot in place of the last one."""

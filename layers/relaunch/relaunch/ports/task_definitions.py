@@ -19,7 +19,6 @@ class RevisionSource(Protocol):
             NoActiveRevisionError: the family has none.
             TransientError: throttled or unreachable.
         """
-        ...
 
 
 class RevisionRegistry(Protocol):
@@ -30,29 +29,25 @@ class RevisionRegistry(Protocol):
 
         Raises:
             PermanentError: ECS does not know the revision.
-            TransientError: throttled or unreachable.
         """
-        ...
 
     def find_active(self, family: str, max_age: timedelta = timedelta(0)) -> str | None:
         """Return the ARN of the newest ACTIVE revision of a derived family, None if there is none.
 
         An ARN may be cached for up to `max_age`. Revisions without the tag DERIVED_FROM are ignored.
         """
-        ...
 
     def register(self, definition: TaskDefinition) -> str:
         """Register a derived revision and return its ARN.
 
         Raises:
             PermanentError: ECS rejects the definition.
-            TransientError: throttled (20 at once, 1 per second) or unreachable.
+            TransientError: throttled (20 at once, 1 per second), unreachable, or the family is being registered by
+                another call; it may be registered now.
         """
-        ...
 
     def list_families(self) -> list[str]:
         """Return the families of derived revisions with an ACTIVE revision."""
-        ...
 
     def deregister_family(self, family: str) -> int:
         """Deregister the ACTIVE revisions of a derived family and return their number; running tasks continue.
@@ -62,4 +57,3 @@ class RevisionRegistry(Protocol):
         Raises:
             TransientError: throttled or unreachable; some revisions may be deregistered.
         """
-        ...

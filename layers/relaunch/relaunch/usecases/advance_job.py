@@ -3,9 +3,19 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from relaunch.core.jobs.job import STACK_SLOT, AdmitWaiting, Effect, Job, RememberCapacity, RequestLaunch, StopTask
+from relaunch.core.jobs.job import (
+    STACK_SLOT,
+    AdmitWaiting,
+    CountRun,
+    Effect,
+    Job,
+    LookForWarning,
+    RememberCapacity,
+    RequestLaunch,
+    StopTask,
+)
 from relaunch.core.lifecycle.decision import Decision
-from relaunch.core.lifecycle.events import JobEvent
+from relaunch.core.lifecycle.events import HostWarned, JobEvent
 from relaunch.core.lifecycle.metrics import decision_metrics, stop_metrics
 from relaunch.core.lifecycle.table import decide
 from relaunch.core.offerings.offering import CapacityFailure
@@ -71,9 +81,14 @@ def act(job: Job, deps: JobDependencies) -> Job:
         _perform(job, effect, deps)
     if all(isinstance(effect, RequestLaunch) for effect in job.pending):
         return job
+    done = replace(job, pending=())
+    warned = _warning(job, deps)
+    after = apply_event(done, warned, deps) if warned else done
+    if after is not done:
+        return after
     try:
         wake_at = None if job.state.is_final else job.wake_at
-        return deps.jobs.save_job(Decision(replace(job, pending=(), wake_at=wake_at)))
+        return deps.jobs.save_job(Decision(replace(done, wake_at=wake_at)))
     except StaleWriteError:
         # Another writer has repeated these effects already.
         return job
@@ -87,10 +102,26 @@ def _perform(job: Job, effect: Effect, deps: JobDependencies) -> None:
         case RequestLaunch():
             deps.launches.request_launch(job.job_id, effect.delay_seconds)
         case RememberCapacity():
-            failure = CapacityFailure(effect.offering, effect.reason, deps.clock.now(), effect.until)
+            now, provider = deps.clock.now(), effect.capacity_provider
+            failure = CapacityFailure(effect.offering, effect.reason, now, effect.until, capacity_provider=provider)
             deps.capacity.remember(failure)
+        case CountRun():
+            deps.capacity.count_run(effect.run)
         case AdmitWaiting():
             _admit_waiting(job, deps)
+        case LookForWarning():
+            pass  # what it finds is applied once the others are done
+
+
+def _warning(job: Job, deps: JobDependencies) -> HostWarned | None:
+    """Return the warning of the instance that the job has just been linked to.
+
+    Either this finds the stored warning, or the handling of the warning finds the link, which was stored first.
+    """
+    for effect in job.pending:
+        if isinstance(effect, LookForWarning) and (at := deps.jobs.load_warning(effect.instance_id)) is not None:
+            return HostWarned(effect.instance_id, at)
+    return None
 
 
 def _admit_waiting(job: Job, deps: JobDependencies) -> None:

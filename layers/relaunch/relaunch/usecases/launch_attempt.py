@@ -8,6 +8,7 @@ from relaunch.core.jobs.job import STACK_SLOT, Job, JobState, PlacementState, Re
 from relaunch.core.launches.launch import LaunchDeferred, LaunchOutcome, LaunchRefused
 from relaunch.core.launches.launch_plan import plan_launch
 from relaunch.core.lifecycle.events import (
+    CheckpointsUnreadable,
     LaunchAnswered,
     LaunchImpossible,
     NothingKept,
@@ -17,6 +18,7 @@ from relaunch.core.lifecycle.events import (
     TaskSeen,
 )
 from relaunch.core.revisions.revision import parse_revision_arn
+from relaunch.core.selection.doubts import prefer_undoubted
 from relaunch.core.selection.selection import Selection, explain_rejection, select
 from relaunch.ports import LaunchDependencies, PermanentError, PortError, SlotsFullError, StaleWriteError
 from relaunch.usecases.advance_job import act, advance_job, apply_event
@@ -88,13 +90,17 @@ def _choose(job: Job, deps: LaunchDependencies) -> Job:
     selection = select(
         job.definition, job.revision, available.offerings, available.memory, available.at, available.limits
     )
+    selection = prefer_undoubted(selection, available.doubts)
     if not selection.kept:
         return apply_event(job, _nothing_kept(selection), deps)
     try:
         prepared = prepare_revision(job, selection.kept[0], deps)
-        resume_uri = _resume_uri(job, deps)
     except PermanentError as error:
         return apply_event(job, LaunchImpossible(str(error)), deps)
+    try:
+        resume_uri = _resume_uri(job, deps)
+    except PermanentError as error:
+        return apply_event(job, CheckpointsUnreadable(str(error)), deps)
     chosen = OfferingChosen(selection.kept[0], selection, resume_uri, prepared)
     try:
         return apply_event(job, chosen, deps)
@@ -114,12 +120,13 @@ def _nothing_kept(selection: Selection) -> NothingKept:
 
 
 def _resume_uri(job: Job, deps: LaunchDependencies) -> str | None:
-    if job.definition.checkpoint_uri is None or job.attempt is None:
+    """Return the newest complete checkpoint; before the first launch None, if checkpoints could be read."""
+    if job.definition.checkpoint_uri is None:
         return None
-    try:
-        return deps.checkpoints.newest_complete(job.definition.checkpoint_uri, job.job_id)
-    except PermanentError as error:
-        raise PermanentError(f"{error}; is the bucket among the stack's CheckpointBuckets?") from error
+    if job.attempt is None:
+        deps.checkpoints.probe(job.definition.checkpoint_uri, job.job_id)
+        return None
+    return deps.checkpoints.newest_complete(job.definition.checkpoint_uri, job.job_id)
 
 
 def _send(job: Job, deps: LaunchDependencies, *, is_first: bool) -> Job | None:

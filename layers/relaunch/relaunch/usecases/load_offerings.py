@@ -1,7 +1,7 @@
 """Load the offerings, the capacity memory, quotas and disk prices for a selection."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from relaunch.core.definitions.accelerator import PurchaseOption
@@ -10,6 +10,7 @@ from relaunch.core.jobs.quota_use import may_be_short, room_of_quotas
 from relaunch.core.offerings.offering import CapacityMemory, Offering
 from relaunch.core.offerings.quotas import Quotas
 from relaunch.core.offerings.snapshot import OfferingsSnapshot
+from relaunch.core.offerings.spot_runs import Doubts, find_doubts, with_observed_rates
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.ports import OfferingDependencies, PermanentError, ZoneScoreSource
 
@@ -20,12 +21,16 @@ _MAX_COUNTED = 100
 
 @dataclass(frozen=True, slots=True)
 class AvailableOfferings:
-    """The offerings at `at`, with the capacity memory and limits."""
+    """The offerings at `at`, with observed interruption rates, the capacity memory and limits.
+
+    `doubts` are about spot offerings that may be short of capacity (core.offerings.spot_runs).
+    """
 
     at: datetime
     offerings: tuple[Offering, ...]
     memory: CapacityMemory
     limits: SelectionLimits
+    doubts: Doubts = field(default_factory=dict)
 
 
 def load_offerings(deps: OfferingDependencies, own_job_id: str = "") -> AvailableOfferings:
@@ -42,7 +47,8 @@ def load_offerings(deps: OfferingDependencies, own_job_id: str = "") -> Availabl
     limits = replace(deps.limits.selection, quotas=_quotas(snapshot, offerings, own_job_id, deps))
     if snapshot.gp3_usd_per_gib_month is not None:
         limits = replace(limits, gp3_usd_per_gib_month=snapshot.gp3_usd_per_gib_month)
-    return AvailableOfferings(now, offerings, memory, limits)
+    runs = deps.capacity.load_spot_runs(now)
+    return AvailableOfferings(now, with_observed_rates(offerings, runs, now), memory, limits, find_doubts(runs, now))
 
 
 def with_placement_scores(

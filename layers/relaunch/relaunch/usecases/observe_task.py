@@ -35,7 +35,9 @@ def task_seen(observation: TaskObservation, job: Job, deps: JobDependencies) -> 
     """
     arn = observation.container_instance_arn
     is_known = job.attempt is not None and job.attempt.instance_id is not None
-    if arn is None or is_known or observation.last_status == "STOPPED":
+    # The instance of a task that never ran is avoided.
+    has_run = observation.last_status == "STOPPED" and observation.started_at is not None
+    if arn is None or is_known or has_run:
         return TaskSeen(observation)
     try:
         return TaskSeen(observation, deps.tasks.find_container_instance(arn))

@@ -8,11 +8,13 @@ from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.revisions.images import parse_ecr_image, with_platforms
 from relaunch.core.revisions.revision import Revision
+from relaunch.core.revisions.stop_timeout import StopTimeout, find_stop_timeout
 from relaunch.core.selection.containers import container_problem
 from relaunch.core.selection.notices import find_notices
 from relaunch.core.selection.selection import Selection, explain_rejection, select
 from relaunch.core.triggers.origins import image_repositories
 from relaunch.ports import ImageSource, NoActiveRevisionError, PlanDependencies, PortError, ZoneScoreSource
+from relaunch.usecases.check_bucket import check_bucket
 from relaunch.usecases.load_offerings import AvailableOfferings, load_offerings, with_placement_scores
 from relaunch.usecases.pin_images import pin_images
 
@@ -22,7 +24,7 @@ class Plan:
     """The plan of a definition at `at`; `revision` is None if task definitions are not read.
 
     `problem` says why a job can never run, empty if it can; `is_unsatisfiable`: no offering satisfies the definition.
-    `image_doubts` describe what is unknown of its images.
+    `image_doubts` describe what is unknown of its images, `bucket_notices` what its checkpoints may lack.
     """
 
     definition: JobDefinition
@@ -32,11 +34,18 @@ class Plan:
     problem: str = ""
     is_unsatisfiable: bool = False
     image_doubts: tuple[str, ...] = ()
+    bucket_notices: tuple[str, ...] = ()
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Return the notices about the definition and its images."""
-        return (*find_notices(self.definition, self.revision, self.selection), *self.image_doubts)
+        """Return the notices about the definition, its images and its checkpoints."""
+        found = find_notices(self.definition, self.revision, self.selection)
+        return (*found, *self.image_doubts, *self.bucket_notices)
+
+    @property
+    def stop_timeout(self) -> StopTimeout | None:
+        """Return the time from SIGTERM to SIGKILL; None if the main container is not known."""
+        return find_stop_timeout(self.definition, self.revision) if self.revision else None
 
 
 def plan_jobs(definitions: Iterable[JobDefinition], deps: PlanDependencies, zones: Collection[str] = ()) -> list[Plan]:
@@ -54,7 +63,9 @@ def plan_jobs(definitions: Iterable[JobDefinition], deps: PlanDependencies, zone
             plans.append(Plan(definition, available.at, None, None, str(error)))
             continue
         revision, doubts = _look_up_images(definition, revision, deps.images)
-        plans.append(replace(plan_on(available, definition, revision, deps.zone_scores), image_doubts=doubts))
+        plan = plan_on(available, definition, revision, deps.zone_scores)
+        problem, notices = check_bucket(definition, deps)
+        plans.append(replace(plan, problem=plan.problem or problem, image_doubts=doubts, bucket_notices=notices))
     return plans
 
 

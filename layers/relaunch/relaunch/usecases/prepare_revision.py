@@ -3,9 +3,17 @@
 from datetime import timedelta
 
 from relaunch.core.jobs.job import Job
-from relaunch.core.launches.derived_revision import PreparedRevision, RevisionChanges, derive, derives_nothing
+from relaunch.core.launches.derived_revision import (
+    PreparedRevision,
+    RevisionChanges,
+    TaskDefinition,
+    derivation_id,
+    derive,
+    derives_nothing,
+)
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.revisions.main_container import main_container
+from relaunch.core.revisions.stop_timeout import find_stop_timeout
 from relaunch.core.selection.neuron_devices import (
     NeuronClaim,
     claim_all,
@@ -14,18 +22,18 @@ from relaunch.core.selection.neuron_devices import (
     requires_neuron,
 )
 from relaunch.core.selection.requirements import Requirements, derive_requirements
-from relaunch.ports import LaunchDependencies
+from relaunch.ports import FoundRevision, LaunchDependencies, TransientError
 
-# Jobs of a definition share derived revisions, and ECS allows 20 such calls per second. RunTask rejects a revision that
-# was deregistered in the meantime, which closes the placement.
+# Jobs of a definition share derived revisions, and ECS allows 20 such calls per second: the answer that one container
+# got serves all. RunTask rejects a revision that was deregistered in the meantime, which closes the placement.
 _ACTIVE_FOR = timedelta(minutes=1)
 
 
 def prepare_revision(job: Job, offering: Offering, deps: LaunchDependencies) -> PreparedRevision:
     """Find or register the derived revision with the images by digest and the Neuron devices for this offering.
 
-    A job that needs neither runs its own revision. Repeated calls find the registered revision, but may claim another
-    device.
+    A job that needs neither, and whose main container has a `stopTimeout`, runs its own revision. Repeated calls find
+    the registered revision, but may claim another device.
 
     Raises:
         PermanentError: ECS does not know the revision of the job, or rejects the derived one.
@@ -37,20 +45,48 @@ def prepare_revision(job: Job, offering: Offering, deps: LaunchDependencies) -> 
         if requires_neuron(required) and offering.instance_type.neuron_devices
         else None
     )
-    changes = RevisionChanges(job.images, main_container(job.definition, job.revision) or "", claim)
+    main = main_container(job.definition, job.revision) or ""
+    changes = RevisionChanges(job.images, main, claim, has_gpu=job.definition.accelerator.gpu is not None)
     devices = claim.devices if claim else ()
     takes_all_neuron = claim is not None and offering.is_managed
-    if not job.images and claim is None:
+    stop_timeout = find_stop_timeout(job.definition, job.revision)
+    if not job.images and claim is None and (stop_timeout is None or stop_timeout.is_own):
         return PreparedRevision()
+    return PreparedRevision(_find(job, changes, deps), devices, takes_all_neuron)
+
+
+def _find(job: Job, changes: RevisionChanges, deps: LaunchDependencies) -> str | None:
+    """Return the ARN of the derived revision, None if the changes have no effect."""
+    shared, now = derivation_id(job.revision.arn, changes), deps.clock.now()
+    # A placement without a task may have been closed because the revision that is shared was deregistered.
+    is_doubtful = job.attempt is not None and job.attempt.placement.task_arn is None
+    known = None if is_doubtful else deps.maintenance.load_revision(shared)
+    if known is not None and now - known.found_at < _ACTIVE_FOR:
+        return known.arn or None
+    arn = _find_or_register(job, changes, _ACTIVE_FOR if is_doubtful else timedelta(0), deps)
+    if not is_doubtful:
+        deps.maintenance.save_revision(shared, FoundRevision(arn or "", now))
+    return arn
+
+
+def _find_or_register(job: Job, changes: RevisionChanges, max_age: timedelta, deps: LaunchDependencies) -> str | None:
     source = deps.registry.load_definition(job.revision.arn)
     if derives_nothing(source, changes):
-        return PreparedRevision(None, devices, takes_all_neuron)
+        return None
     derived = derive(job.revision.arn, source, changes)
-    arn = deps.registry.find_active(derived.family, _ACTIVE_FOR)
-    if arn is None:
+    return deps.registry.find_active(derived.family, max_age) or _register(derived, job, deps)
+
+
+def _register(derived: TaskDefinition, job: Job, deps: LaunchDependencies) -> str:
+    try:
         arn = deps.registry.register(derived)
-        deps.log.decided("registered", job_id=job.job_id, revision=arn, reason=f"derived from {job.revision.arn}")
-    return PreparedRevision(arn, devices, takes_all_neuron)
+    except TransientError:
+        # ECS refuses two registrations of one family at once: the other one was for the same content, as the name says.
+        if (found := deps.registry.find_active(derived.family)) is None:
+            raise
+        return found
+    deps.log.decided("registered", job_id=job.job_id, revision=arn, reason=f"derived from {job.revision.arn}")
+    return arn
 
 
 def _claim(required: Requirements, offering: Offering, deps: LaunchDependencies) -> NeuronClaim:

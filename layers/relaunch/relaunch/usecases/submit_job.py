@@ -13,8 +13,15 @@ from relaunch.core.offerings.instance_types import nearest_names
 from relaunch.core.revisions.images import FoundImage, with_platforms
 from relaunch.core.revisions.revision import Revision
 from relaunch.core.selection.containers import container_problem
-from relaunch.core.triggers.events import DirectRequest, ImagePushed, TriggerEvent, happened_at, trigger_keys
-from relaunch.core.triggers.matching import InvalidInputs, Match, NoMatch, derive_job_id, match
+from relaunch.core.triggers.events import (
+    DirectRequest,
+    ImagePushed,
+    ObjectCreated,
+    TriggerEvent,
+    happened_at,
+    trigger_keys,
+)
+from relaunch.core.triggers.matching import InvalidInputs, Match, NoMatch, derive_job_id, is_watched, match
 from relaunch.ports import NoActiveRevisionError, PermanentError, PortError, SubmitDependencies
 from relaunch.usecases.advance_job import act, advance_job
 from relaunch.usecases.pin_images import WantedImage, pin_images
@@ -45,7 +52,8 @@ class Submission:
 def submit_event(event: TriggerEvent, deps: SubmitDependencies) -> tuple[Submission, ...]:
     """Create the jobs of an event; a repeated event returns the same jobs.
 
-    An image push also continues the jobs that wait for the image. The outcome is recorded, even if no job starts.
+    An image push also continues the jobs that wait for the image. The outcome is recorded, even if no job starts; only
+    of uploads that no trigger watches nothing is stored, for there may be millions.
 
     Raises:
         TransientError: a temporary error; retry.
@@ -58,6 +66,10 @@ def submit_event(event: TriggerEvent, deps: SubmitDependencies) -> tuple[Submiss
         _continue_waiting(event, deps, errors)
     source, name = trigger_keys(event)
     found = deps.definitions.find_definitions(source, name)
+    if isinstance(event, ObjectCreated) and not is_watched(event, found):
+        deps.metrics.record(MetricDatum(Metric.EVENTS_IGNORED))
+        deps.log.decided("ignored", identity=event.identity, reason=f"nobody watches s3://{event.bucket}/{event.key}")
+        return ()
     submissions = tuple(_submit_separately(definition, event, deps, errors) for definition in found)
     notes = [f"{each.definition}: {each.note}" for each in submissions]
     outcome = "; ".join(notes) or f"no job definition watches {source} {name}"

@@ -10,16 +10,17 @@ younger than a grace period are left to their events, and an orphan is described
 may have ended.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from relaunch.core.jobs.job import Job
-from relaunch.core.launches.launch import ContainerInstance, ContainerInstanceObservation, TaskObservation
+from relaunch.core.launches.launch import ContainerInstance, ContainerInstanceObservation, TaskObservation, refutes
 from relaunch.core.lifecycle.events import TaskSeen
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.core.lifecycle.orphans import is_orphaned
 from relaunch.core.lifecycle.table import is_new_observation
+from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.ports import JobDependencies, PortError, TransientError
 from relaunch.usecases.advance_job import advance_job
 from relaunch.usecases.observe_task import job_of
@@ -78,10 +79,43 @@ def _sweep(sweep: Sweep, has_time: Callable[[], bool], deps: JobDependencies) ->
 def _look_at_machines(sweep: Sweep, deps: JobDependencies) -> Mapping[str, ContainerInstance]:
     now = deps.clock.now()
     machines: dict[str, ContainerInstance] = {}
+    failures = _load_failures(now, deps)
     for page in deps.tasks.list_machines():
+        _reopen_offerings(failures, page, now, deps)
         machines.update({seen.instance.arn: seen.instance for seen in page})
         sweep.idle_machines += [seen.instance.instance_id or seen.instance.arn for seen in page if _is_idle(seen, now)]
     return machines
+
+
+def _load_failures(now: datetime, deps: JobDependencies) -> Sequence[CapacityFailure]:
+    try:
+        return tuple(deps.capacity.load_capacity_memory(now).values())
+    except PortError as error:
+        deps.log.decided("postponed", reason=f"loading the capacity memory: {error}")
+        return ()
+
+
+def _reopen_offerings(
+    failures: Iterable[CapacityFailure],
+    machines: Iterable[ContainerInstanceObservation],
+    now: datetime,
+    deps: JobDependencies,
+) -> None:
+    """End the avoidance of offerings of which an instance registered after a launch had been withdrawn.
+
+    Managed scaling terminates an unused instance after 15 minutes, so the waiting jobs check again within minutes.
+    """
+    for failure in failures:
+        late = next((seen for seen in machines if refutes(seen, failure)), None)
+        if late is None:
+            continue
+        try:
+            deps.capacity.reopen(failure, now)
+        except PortError as error:
+            deps.log.decided("postponed", reason=f"reopening {failure.offering}: {error}")
+            continue
+        arrived = f"{late.instance.instance_id or late.instance.arn} registered after {failure.reason!r}"
+        deps.log.decided("reopened", offering=str(failure.offering), reason=arrived)
 
 
 def _is_idle(seen: ContainerInstanceObservation, now: datetime) -> bool:

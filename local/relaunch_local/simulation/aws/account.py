@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
@@ -15,11 +17,16 @@ from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
 from relaunch.adapters.aws.sqs.dead_letters import SqsDeadLetters
 from relaunch.adapters.aws.sqs.launch_queue import SqsLaunchQueue
+from relaunch.adapters.messages.intake import parse_intake_message
 from relaunch.core.jobs.job import Job, StopTask, TimelineEntry
 from relaunch.core.messages.dead_letter import DeadLetterQueue
+from relaunch.core.triggers.events import ObjectCreated
+from relaunch.core.triggers.matching import is_watched
+from relaunch.core.triggers.upload_rules import wanted_rules
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.ports import Dependencies
-from relaunch_local.ecs import Clock, EcsSimulator, Event, InProcessClient
+from relaunch_local.ecs import Clock, EcsSimulator, Event, InProcessClient, ProcessSpec
+from relaunch_local.ecs.engine.model import ContainerInstanceStatus
 from relaunch_local.in_memory.stores import InMemoryStores
 from relaunch_local.simulation.aws.calls import Calls
 from relaunch_local.simulation.aws.clients import CallingClient, DelayedEcs, ModelEcr, ModelS3, ModelSqs
@@ -30,7 +37,7 @@ from relaunch_local.simulation.aws.runtime import Runtime
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.aws.sqs import Poller, Queues
 from relaunch_local.simulation.aws.table import CalledCapacity, CalledJobs, CalledStore, Indexes
-from relaunch_local.simulation.aws.template import CLUSTER, read_stack
+from relaunch_local.simulation.aws.template import CLUSTER, Rule, SourceSettings, read_stack
 from relaunch_local.simulation.aws.trainings import Trainings
 from relaunch_local.simulation.checks.invariants import Invariants
 from relaunch_local.simulation.checks.trace import Trace
@@ -45,17 +52,16 @@ if TYPE_CHECKING:
 _LONGEST_SWEEP = timedelta(minutes=3)
 
 
+@dataclass(frozen=True, slots=True)
 class FunctionClock:
     """The clock of the running function, which is skewed."""
 
-    def __init__(self, runtime: Runtime) -> None:
-        """Use the runtime's clock."""
-        self._runtime = runtime
+    runtime: Runtime
 
     def now(self) -> datetime:
         """Return the time as this function sees it."""
-        invocation = self._runtime.current
-        now = self._runtime.clock.now()
+        invocation = self.runtime.current
+        now = self.runtime.clock.now()
         return now if invocation is None else now + invocation.clock_offset
 
 
@@ -73,7 +79,7 @@ class SimulatedAccount:
         self.started_at = self.clock.now()
         self.chance = Chance(seed, self.clock.now, options.allowed)
         self.chance.is_calm = options.without_faults
-        self.trace = Trace(self.clock, is_on=options.trace)
+        self.trace = Trace(self.clock, options.trace)
         self.scenario = options.scenario or Scenario.draw(self.chance)
         self.chance.intensity = self.scenario.intensity
         self.objects = ObjectStore()
@@ -82,12 +88,17 @@ class SimulatedAccount:
         self.calls = self.calls_type(self.runtime, self.chance)
         self.invariants = Invariants(self.clock, self.objects, self.scenario.limits.max_running_jobs)
         self.trainings = Trainings(
-            self.clock, self.chance, self.objects, self.scenario.recipes, self.invariants.container_started
+            self.clock,
+            self.chance,
+            self.objects,
+            self.scenario.recipes,
+            self.invariants.container_started,
+            self._killed,
         )
         self.simulator = EcsSimulator(self.clock, self.trainings, self.scenario.simulator_settings(seed))
         self.stack = read_stack()
         self.queues = Queues(self.stack.queues, self.clock, self.chance, self.trace.line)
-        self.bus = EventBus(self.stack.rules, self.queues, self.clock, self.chance, self.trace.line)
+        self.bus = EventBus((*self.stack.rules, *self._upload_rules()), self.queues, self.clock, self.chance)
         self.ecr = ModelEcr()
         self.indexes = self.indexes_type(self.clock, self.chance)
         self.emulated = self._emulated_table() if options.dynamodb else None
@@ -96,9 +107,9 @@ class SimulatedAccount:
         self.lambdas = self.lambdas_type(
             self.stack, self._function, self.queues, self.runtime, self.invariants, self._handled
         )
-        self.pollers = {
-            name: self._poller(name) for name, function in self.stack.functions.items() if function.source is not None
-        }
+        for function in self.stack.functions.values():
+            for source in function.sources:
+                self._poll(source)
         provision(self.simulator, self.scenario)
         for definition in self.scenario.definitions:
             self.stores.definitions.save_definition(definition)
@@ -113,18 +124,14 @@ class SimulatedAccount:
         if not self.delayed_ecs.suppresses(event):
             self.bus.publish(event)
 
-    def _poller(self, name: str) -> Poller:
-        source = self.stack.functions[name].source
-        if source is None:
-            raise LookupError(name)
-        lambdas = self.lambdas
-        return self.poller_type(
-            self.queues.queues[source.queue],
-            source,
-            self.clock,
-            self.chance,
-            lambda batch, on_handled: lambdas.handle(name, batch, on_handled),
-        )
+    def _poll(self, source: SourceSettings) -> None:
+        queue, handle = self.queues.queues[source.queue], partial(self.lambdas.handle, source.function)
+        self.poller_type(queue, source, self.clock, self.chance, handle)
+
+    def _upload_rules(self) -> tuple[Rule, ...]:
+        """Return the rules that `apply` makes for the definitions."""
+        wanted = wanted_rules(self.scenario.definitions, f"relaunch-{CLUSTER}-")
+        return tuple(Rule(each.name, json.loads(each.pattern), "UploadsQueue", 86_400.0) for each in wanted)
 
     def _function(self, name: str) -> FunctionDependencies:
         sqs, queue = self._sqs(), self.stack.functions[name].dead_letter_queue
@@ -145,13 +152,8 @@ class SimulatedAccount:
 
     def _deps(self) -> Dependencies:
         clock = FunctionClock(self.runtime)
-        self.delayed_ecs = DelayedEcs(
-            InProcessClient(self.simulator, validate=False),
-            self.clock,
-            self.chance,
-            self._stop_asked,
-            self.invariants.task_made,
-        )
+        client = InProcessClient(self.simulator, validate=False)
+        self.delayed_ecs = DelayedEcs(client, self.clock, self.chance, self._stop_asked, self.invariants.task_made)
         ecs: Any = CallingClient("ecs", self.delayed_ecs, self.calls)
         ec2: Any = CallingClient("ec2", InProcessClient(self.simulator, "ec2", validate=False), self.calls)
         s3: Any = CallingClient("s3", ModelS3(self.objects), self.calls)
@@ -176,7 +178,7 @@ class SimulatedAccount:
             return vars(self.emulated.stores)
         stores: dict[str, Any] = {name: CalledStore(store, self.calls) for name, store in vars(self.stores).items()}
         on_effect = self.invariants.effect_done
-        stores["jobs"] = CalledJobs(self.stores.jobs, self.indexes, self.calls, self._saved, on_effect)
+        stores["jobs"] = CalledJobs(self.stores.jobs, self.calls, self.indexes, self._saved, on_effect)
         stores["capacity"] = CalledCapacity(self.stores.capacity, self.calls, on_effect)
         return stores
 
@@ -188,13 +190,22 @@ class SimulatedAccount:
         """Return a container's rate limiter for launches, None here: a seed has few launches."""
         return None
 
+    def _killed(self, spec: ProcessSpec, after: timedelta) -> None:
+        """Check how long after SIGTERM a container was killed, unless it ends with its instance just now."""
+        host = self.simulator.instances.by_id[spec.instance_id]
+        self.clock.call_later(0.0, lambda: self.invariants.container_killed(spec, after) if host.is_alive else None)
+
     def _stop_asked(self, task_arn: str) -> None:
         self.invariants.effect_done(StopTask, task_arn)
         if self.chance.strikes("stop-races-with-exit", 0.15, note=task_arn[-6:]):
             self.trainings.exit_now(task_arn)
 
     def _handled(self, function: str, body: str, began_at: datetime) -> None:
-        """Check that a handled warning stopped every visible task on the instance."""
+        """Check that a handled warning stopped every visible task on the instance, and that an upload is watched."""
+        if function == "submit_job" and '"Object Created"' in body:
+            (upload,) = parse_intake_message(body)
+            is_needed = isinstance(upload, ObjectCreated) and is_watched(upload, self.scenario.definitions)
+            self.invariants.check("only watched uploads become messages", is_needed, body)
         if function != "observe_capacity" or "Interruption Warning" not in body:
             return
         instance_id = json.loads(body)["detail"]["instance-id"]
@@ -208,11 +219,14 @@ class SimulatedAccount:
             and task.connectivity_at < began_at
             and not self.delayed_ecs.was_hidden(task.arn, began_at)
         ]
-        self.invariants.warning_handled(instance_id, seen)
+        is_closed = host is None or host.status is not ContainerInstanceStatus.ACTIVE or not host.is_alive
+        self.invariants.warning_handled(instance_id, seen, is_closed=is_closed)
 
-    def _swept(self) -> None:
-        """Check that a sweep found every task that was given up and that ECS lists again since before the sweep."""
+    def _swept(self, count: int) -> None:
+        """Check that a sweep looked at every task, and found those that were given up and are listed again."""
         since = self.clock.now() - _LONGEST_SWEEP
+        listed = [arn for arn in self.invariants.listed_since(since) if not self.delayed_ecs.was_hidden(arn, since)]
+        self.invariants.check("a sweep looks at every task", count >= len(listed), f"{count} of {len(listed)}")
         for arn, (job_id, lost_at) in self.invariants.lost.items():
             known_at = self.delayed_ecs.known_again_at(arn)
             was_there = known_at is not None and known_at <= since and not self.delayed_ecs.was_hidden(arn, since)

@@ -2,29 +2,28 @@
 
 import io
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
-from botocore.exceptions import ClientError, ReadTimeoutError
+from botocore.exceptions import ReadTimeoutError
 
-from relaunch_local.ecs import Clock, Event, InProcessClient
+from relaunch_local.ecs import Clock, EcsError, Event, InProcessClient
+from relaunch_local.ecs.api.in_process import client_error_of
+from relaunch_local.ecs.errors import concurrent_registration, invalid_parameter
 from relaunch_local.simulation.aws.calls import CallErrors, Calls
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.aws.sqs import Queues
 from relaunch_local.simulation.faults.chance import Chance
 
+# No decision depends on when an object was written.
+_WRITTEN_AT = datetime(2026, 1, 1, tzinfo=UTC)
 TASK_STATE_CHANGE = "ECS Task State Change"
 
 
-def _client_error(code: str, status: int) -> Callable[[str], Exception]:
-    def make(name: str) -> Exception:
-        answer: Any = {
-            "Error": {"Code": code, "Message": f"injected into {name}"},
-            "ResponseMetadata": {"HTTPStatusCode": status},
-        }
-        return ClientError(answer, name)
-
-    return make
+def _client_error(code: str, name: str) -> Exception:
+    return client_error_of(EcsError(code, f"injected into {name}"), name)
 
 
 def _timed_out(name: str) -> Exception:
@@ -32,28 +31,26 @@ def _timed_out(name: str) -> Exception:
 
 
 AWS_ERRORS = CallErrors(
-    refused=_client_error("ServerException", 500),
-    throttled=_client_error("ThrottlingException", 400),
+    refused=partial(_client_error, "ServerException"),
+    throttled=partial(_client_error, "ThrottlingException"),
     unanswered=_timed_out,
 )
 
 
+@dataclass(frozen=True, slots=True)
 class CallingClient:
     """Delegates each method to another client as a call that may fail."""
 
-    def __init__(self, service: str, client: Any, calls: Calls) -> None:
-        """Delegate to this client."""
-        self._service = service
-        self._client = client
-        self._calls = calls
+    _service: str
+    _client: Any
+    _calls: Calls
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Return the method of an action."""
         method = getattr(self._client, name)
-        calls, service = self._calls, self._service
 
         def call(**parameters: Any) -> Any:
-            return calls.perform(service, name, lambda: method(**parameters), AWS_ERRORS)
+            return self._calls.perform(self._service, name, lambda: method(**parameters), AWS_ERRORS)
 
         return call
 
@@ -62,51 +59,42 @@ class CallingClient:
         return _Paginator(getattr(self, name))
 
 
+@dataclass(frozen=True, slots=True)
 class _Paginator:
-    def __init__(self, call: Callable[..., Any]) -> None:
-        self._call = call
+    call: Callable[..., Any]
 
     def paginate(self, **parameters: Any) -> Iterator[Any]:
-        yield self._call(**parameters)
+        yield self.call(**parameters)
 
 
+@dataclass(slots=True)
 class DelayedEcs:
     """ECS with eventually consistent reads: a new task is not visible everywhere for a while.
 
     RunTask's documentation says so, and has callers retry for up to five minutes.
     """
 
-    def __init__(
-        self,
-        client: InProcessClient,
-        clock: Clock,
-        chance: Chance,
-        on_stop: Callable[[str], object],
-        on_made: Callable[[str, str, bool], None],
-    ) -> None:
-        """Read from this client; `on_stop` is called with each task that StopTask names.
-
-        `on_made` is called with the `startedBy` and task of each RunTask, and whether it is the token's only task.
-        """
-        self._client = client
-        self._on_stop = on_stop
-        self._on_made = on_made
-        self._absent: dict[str, tuple[datetime, datetime]] = {}
-        self.answers_lost_until: datetime | None = None
-        self.lost_share = 0.5
-        """While answers are lost: the share of RunTask calls whose request is lost too."""
-        self.on_unanswered: Callable[[str], None] = lambda _arn: None
-        """Called with each task that RunTask created or returned in an answer that was lost."""
-        self.forgotten: set[str] = set()
-        """Tasks that ECS no longer describes once they have stopped."""
-        self.forbidden_until: datetime | None = None
-        """Until when RunTask is forbidden."""
-        self._denied: dict[str, tuple[datetime, datetime]] = {}
-        self._made: dict[str, str] = {}
-        self._clock = clock
-        self._chance = chance
-        self._visible_at: dict[str, datetime] = {}
-        self._states: dict[str, tuple[datetime, Mapping[str, Any] | None, Mapping[str, Any]]] = {}
+    _client: InProcessClient
+    _clock: Clock
+    _chance: Chance
+    _on_stop: Callable[[str], object]
+    """Called with each task that StopTask names."""
+    _on_made: Callable[[str, str, bool], None]
+    """Called with the `startedBy` and task of each RunTask, and whether it is the token's only task."""
+    answers_lost_until: datetime | None = None
+    lost_share: float = 0.5
+    """While answers are lost: the share of RunTask calls whose request is lost too."""
+    on_unanswered: Callable[[str], None] = lambda _arn: None
+    """Called with each task that RunTask created or returned in an answer that was lost."""
+    forgotten: set[str] = field(default_factory=set)
+    """Tasks that ECS no longer describes once they have stopped."""
+    forbidden_until: datetime | None = None
+    """Until when RunTask and RegisterTaskDefinition are forbidden."""
+    _absent: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
+    _denied: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
+    _made: dict[str, str] = field(default_factory=dict)
+    _visible_at: dict[str, datetime] = field(default_factory=dict)
+    _states: dict[str, tuple[datetime, Mapping[str, Any] | None, Mapping[str, Any]]] = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Delegate every other action."""
@@ -123,8 +111,7 @@ class DelayedEcs:
 
     def run_task(self, **parameters: Any) -> Any:
         """RunTask; its task may not be visible at once."""
-        if self.forbidden_until is not None and self._clock.now() < self.forbidden_until:
-            raise _client_error("AccessDeniedException", 400)("RunTask")
+        self._check_allowed("RunTask")
         is_lost = self.answers_lost_until is not None and self._clock.now() < self.answers_lost_until
         if is_lost and self._chance.stream("lost-calls").random() < self.lost_share:
             raise _timed_out("run_task")
@@ -140,15 +127,21 @@ class DelayedEcs:
             raise _timed_out("run_task")
         return answer
 
+    def register_task_definition(self, **parameters: Any) -> Any:
+        """RegisterTaskDefinition; another call may be creating the same revision, which may be visible already."""
+        self._check_allowed("RegisterTaskDefinition")
+        if self._chance.strikes("registrations-overlap", 0.12, note=parameters["family"]):
+            if self._chance.stream("registrations").random() < 0.5:
+                raise client_error_of(concurrent_registration(), "RegisterTaskDefinition")
+            self._client.register_task_definition(**parameters)
+        return self._client.register_task_definition(**parameters)
+
     def stop_task(self, **parameters: Any) -> Any:
         """StopTask; the program may exit at the same moment, and ECS may not know a new task yet."""
         arn = parameters["task"]
         self._on_stop(arn)
         if self.is_hidden(arn):
-            answer: Any = {
-                "Error": {"Code": "InvalidParameterException", "Message": "The referenced task was not found."}
-            }
-            raise ClientError(answer, "StopTask")
+            raise client_error_of(invalid_parameter("The referenced task was not found."), "StopTask")
         if self._chance.strikes("stop-without-effect", 0.15, note=arn[-6:]):
             return {"task": {"taskArn": arn}}
         return self._client.stop_task(**parameters)
@@ -168,8 +161,12 @@ class DelayedEcs:
         return answer
 
     def forbid(self, seconds: float) -> None:
-        """Refuse RunTask with AccessDenied for this long."""
+        """Refuse RunTask and RegisterTaskDefinition with AccessDenied for this long."""
         self.forbidden_until = self._clock.now() + timedelta(seconds=seconds)
+
+    def _check_allowed(self, action: str) -> None:
+        if self.forbidden_until is not None and self._clock.now() < self.forbidden_until:
+            raise _client_error("AccessDeniedException", action)
 
     def deny(self, arn: str, seconds: float) -> None:
         """Hide a task for this long from now, longer than ECS documents."""
@@ -241,27 +238,33 @@ class DelayedEcs:
         return task
 
 
+@dataclass(frozen=True, slots=True)
 class ModelSqs:
-    """SQS's SendMessage; queue URLs are the logical names of the queues."""
+    """SQS's actions; queue URLs are, or end in, the logical names of the queues."""
 
-    def __init__(self, queues: Queues, lineage: Callable[[], Mapping[str, int]]) -> None:
-        """Send to these queues; `lineage` returns the functions that led to the sender."""
-        self._queues = queues
-        self._lineage = lineage
+    _queues: Queues
+    _lineage: Callable[[], Mapping[str, int]]
+    """Returns the functions that led to the sender."""
 
     def send_message(self, **parameters: Any) -> Any:
         """SendMessage."""
         if not 0 <= parameters.get("DelaySeconds", 0) <= 900:
-            raise _client_error("InvalidParameterValue", 400)("DelaySeconds")
-        attributes = {name: each["StringValue"] for name, each in parameters.get("MessageAttributes", {}).items()}
+            raise _client_error("InvalidParameterValue", "DelaySeconds")
         self._queues.send(
             parameters["QueueUrl"],
             parameters["MessageBody"],
             delay_seconds=parameters.get("DelaySeconds", 0),
             lineage=self._lineage(),
-            attributes=attributes,
+            reason=parameters.get("MessageAttributes", {}).get("reason", {}).get("StringValue", ""),
         )
         return {"MessageId": "sent"}
+
+    def change_message_visibility(self, **parameters: Any) -> Any:
+        """ChangeMessageVisibility; a receipt handle is `number/receive`."""
+        number, receive = map(int, parameters["ReceiptHandle"].split("/"))
+        queue = self._queues.queues[parameters["QueueUrl"].rpartition("/")[2]]
+        queue.change_visibility(number, receive, parameters["VisibilityTimeout"])
+        return {}
 
     def get_queue_attributes(self, **parameters: Any) -> Any:
         """GetQueueAttributes: the number of visible and of delayed (or in-flight) messages."""
@@ -277,37 +280,37 @@ class ModelSqs:
         return {"Attributes": {name: str(counts[name]) for name in parameters["AttributeNames"]}}
 
 
+@dataclass(frozen=True, slots=True)
 class ModelS3:
     """S3's reading actions over the objects of the simulated trainings."""
 
-    def __init__(self, objects: ObjectStore) -> None:
-        """Read these objects."""
-        self._objects = objects
+    _objects: ObjectStore
 
     def list_objects_v2(self, **parameters: Any) -> Any:
         """ListObjectsV2, all of it in one page."""
-        if self._objects.is_closed:
-            raise _client_error("AccessDenied", 403)("ListObjectsV2")
+        if self._objects.closed_since is not None:
+            raise _client_error("AccessDenied", "ListObjectsV2")
         found = self._objects.listed(parameters["Bucket"], parameters["Prefix"])
-        return {"Contents": [{"Key": key, "Size": len(body)} for key, body in found]}
+        return {"Contents": [{"Key": key, "Size": len(body), "LastModified": _WRITTEN_AT} for key, body in found]}
 
     def get_object(self, **parameters: Any) -> Any:
-        """GetObject."""
+        """GetObject; a key of KMS matters only where there is an object."""
         body = self._objects.read(parameters["Bucket"], parameters["Key"])
+        if self._objects.closed_since is not None or (body is not None and self._objects.is_locked):
+            raise _client_error("AccessDenied", "GetObject")
         if body is None:
-            raise _client_error("NoSuchKey", 404)("GetObject")
+            raise _client_error("NoSuchKey", "GetObject")
         return {"Body": io.BytesIO(body)}
 
 
 _INDEX = '{"manifests": [{"digest": "sha256:1", "platform": {"os": "linux", "architecture": "amd64"}}]}'
 
 
+@dataclass(frozen=True, slots=True)
 class ModelEcr:
     """ECR's BatchGetImage over a set of images for x86_64."""
 
-    def __init__(self) -> None:
-        """Start without images."""
-        self.digests: dict[tuple[str, str], str] = {}
+    digests: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def batch_get_image(self, **parameters: Any) -> Any:
         """BatchGetImage of one tag or digest."""

@@ -1,6 +1,8 @@
 """The real adapter of the jobs table over an emulated DynamoDB in this process; slow, so used for a few seeds."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import boto3
@@ -12,8 +14,9 @@ from relaunch.adapters.aws.dynamodb.capacity import DynamoDbCapacity
 from relaunch.adapters.aws.dynamodb.jobs import DynamoDbJobs
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.adapters.aws.dynamodb.table import JobsTable
-from relaunch.core.jobs.job import AdmitWaiting, RememberCapacity
+from relaunch.core.jobs.job import AdmitWaiting, CountRun, LookForWarning, RememberCapacity
 from relaunch.core.offerings.offering import CapacityFailure
+from relaunch.core.offerings.spot_runs import SpotRun
 from relaunch_local.simulation.aws.calls import Calls
 from relaunch_local.simulation.aws.clients import CallingClient
 from relaunch_local.simulation.aws.table import Indexes, OnEffect, OnSaved
@@ -22,12 +25,12 @@ from relaunch_local.simulation.aws.template import REGION, read_table
 TABLE = "jobs"
 
 
+@dataclass(frozen=True, slots=True)
 class _ReportingClient:
     """Reports each transaction that wrote a job when it takes effect."""
 
-    def __init__(self, client: Any, on_written: Callable[[Mapping[str, Any]], None]) -> None:
-        self._client = client
-        self._on_written = on_written
+    _client: Any
+    _on_written: Callable[[Mapping[str, Any]], None]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._client, name)
@@ -47,11 +50,20 @@ class _ReportingCapacity(DynamoDbCapacity):
         super().remember(failure)
         self._on_effect(RememberCapacity, str(failure.offering))
 
+    def count_run(self, run: SpotRun) -> None:
+        super().count_run(run)
+        self._on_effect(CountRun, f"{run.run_id} {run.what}")
+
 
 class _ReportingJobs(DynamoDbJobs):
     def __init__(self, table: JobsTable, on_effect: OnEffect) -> None:
         super().__init__(table)
         self._on_effect = on_effect
+
+    def load_warning(self, instance_id: str) -> datetime | None:
+        found = super().load_warning(instance_id)
+        self._on_effect(LookForWarning, instance_id)
+        return found
 
     def load_waiting(self, slot: str, limit: int) -> list[str]:
         found = super().load_waiting(slot, limit)

@@ -1,7 +1,8 @@
 """EventBridge: rules and their queues; delivery is at least once, unordered, late, and sometimes lost."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -15,26 +16,17 @@ from relaunch_local.simulation.faults.chance import Chance
 _MAY_BE_LOST = frozenset({"aws.ec2", "aws.ecs", "aws.ecr"})
 
 
+@dataclass(slots=True)
 class EventBus:
     """Delivers events to the queues of the rules that match them."""
 
-    def __init__(
-        self,
-        rules: tuple[Rule, ...],
-        queues: Queues,
-        clock: Clock,
-        chance: Chance,
-        trace: Callable[[str], None],
-    ) -> None:
-        """Use these rules."""
-        self._rules = rules
-        self._queues = queues
-        self._clock = clock
-        self._chance = chance
-        self._trace = trace
-        self.held_until: datetime | None = None
-        """Until when ECS's events are held back."""
-        self._candidates: dict[tuple[str, str], list[Rule]] = {}
+    _rules: tuple[Rule, ...]
+    _queues: Queues
+    _clock: Clock
+    _chance: Chance
+    held_until: datetime | None = None
+    """Until when ECS's events are held back."""
+    _candidates: dict[tuple[str, str], list[Rule]] = field(default_factory=dict)
 
     def publish(self, event: Mapping[str, Any]) -> None:
         """Deliver an event to every target of the rules that match it."""

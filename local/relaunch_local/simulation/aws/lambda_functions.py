@@ -1,7 +1,8 @@
 """Lambda: time-outs, batches from queues, asynchronous invocations and their retries, and the schedule."""
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, cast
 
@@ -12,12 +13,10 @@ from relaunch.entrypoints.batches import handle_batch
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.entrypoints.reconcile import reconcile
 from relaunch.ports import Dependencies, PermanentError, PortError, TransientError
-from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.runtime import Invocation, KilledError, Runtime
 from relaunch_local.simulation.aws.sqs import Message, Queues
-from relaunch_local.simulation.aws.template import FunctionSettings, Stack
+from relaunch_local.simulation.aws.template import ACCOUNT, REGION, FunctionSettings, Stack
 from relaunch_local.simulation.checks.invariants import Invariants
-from relaunch_local.simulation.faults.chance import Chance
 
 OnEnd = Callable[[Any, BaseException | None], None]
 _CLOCK_SKEW_SECONDS = 3.0
@@ -30,32 +29,18 @@ CONSUMERS: Mapping[str, tuple[str, Callable[[str, Dependencies], object]]] = {
 _ASYNCHRONOUS_RETRY_SECONDS = (60.0, 120.0)
 
 
+@dataclass
 class Lambdas:
-    """The functions of the stack."""
+    """The functions of the stack, each with its dependencies."""
 
-    def __init__(
-        self,
-        stack: Stack,
-        dependencies_of: Callable[[str], FunctionDependencies],
-        queues: Queues,
-        runtime: Runtime,
-        invariants: Invariants,
-        on_handled: Callable[[str, str, datetime], None],
-    ) -> None:
-        """Run the functions of this stack, each with its dependencies.
-
-        `on_handled` is called with each message that was handled without an error, and when handling began.
-        """
-        self._on_handled = on_handled
-        self._stack = stack
-        self._dependencies_of = dependencies_of
-        self._queues = queues
-        self._runtime = runtime
-        self._clock: Clock = runtime.clock
-        self._chance: Chance = runtime.chance
-        self._invariants = invariants
-        self._numbers = itertools.count(1)
-        self.invocations = 0
+    _stack: Stack
+    _dependencies_of: Callable[[str], FunctionDependencies]
+    _queues: Queues
+    _runtime: Runtime
+    _invariants: Invariants
+    _on_handled: Callable[[str, str, datetime], None]
+    """Called with each message that was handled without an error, and when handling began."""
+    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def call(self, name: str, body: Callable[[], Any], on_end: OnEnd) -> None:
         """Invoke a function once."""
@@ -75,9 +60,9 @@ class Lambdas:
             if number >= settings.asynchronous_tries:
                 self._queues.dead_letter(settings.dead_letter_queue, what, f"{number} tries failed: {error}")
                 return
-            self._chance.note_organic("asynchronous-retry")
+            self._runtime.chance.note_organic("asynchronous-retry")
             delay = _ASYNCHRONOUS_RETRY_SECONDS[number - 1]
-            self._clock.call_later(delay, lambda: self._try(settings, body, what, number + 1))
+            self._runtime.clock.call_later(delay, lambda: self._try(settings, body, what, number + 1))
 
         # The last try is free of faults, so that a permanent failure is a bug.
         is_last = settings.asynchronous_tries > 1 and number == settings.asynchronous_tries
@@ -86,10 +71,10 @@ class Lambdas:
     def reconcile(self) -> None:
         """Invoke reconcile once by the schedule; the next invocation is its retry."""
         settings = self._stack.functions["reconcile"]
-        ends_at = self._clock.now() + timedelta(seconds=settings.timeout_seconds)
+        ends_at = self._runtime.clock.now() + timedelta(seconds=settings.timeout_seconds)
 
         def remaining_milliseconds() -> int:
-            return int((ends_at - self._clock.now()).total_seconds() * 1000)
+            return int((ends_at - self._runtime.clock.now()).total_seconds() * 1000)
 
         self.call_asynchronously(
             "reconcile", lambda: reconcile(self._dependencies_of("reconcile"), remaining_milliseconds), "a pass"
@@ -120,7 +105,7 @@ class Lambdas:
 
         def handle_message(body: str, deps: Dependencies) -> Any:
             invocation.current = next(indexes)
-            began_at = self._clock.now()
+            began_at = self._runtime.clock.now()
             try:
                 answer = handler(body, deps)
             except PortError:
@@ -144,17 +129,16 @@ class Lambdas:
         is_spared: bool = False,
     ) -> None:
         invocation = invocation or Invocation(next(self._numbers), settings.name)
-        self.invocations += 1
         invocation.is_spared = is_spared
-        skew = self._chance.stream("clock-skew").uniform(-_CLOCK_SKEW_SECONDS, _CLOCK_SKEW_SECONDS)
-        invocation.clock_offset = timedelta(0) if self._chance.is_calm else timedelta(seconds=skew)
+        skew = self._runtime.chance.stream("clock-skew").uniform(-_CLOCK_SKEW_SECONDS, _CLOCK_SKEW_SECONDS)
+        invocation.clock_offset = timedelta(0) if self._runtime.chance.is_calm else timedelta(seconds=skew)
 
         def time_out() -> None:
             if not invocation.is_over:
-                self._chance.note_organic("function-timed-out")
+                self._runtime.chance.note_organic("function-timed-out")
                 self._runtime.kill(invocation, "time-out")
 
-        invocation.deadline_timer = self._clock.call_later(settings.timeout_seconds, time_out)
+        invocation.deadline_timer = self._runtime.clock.call_later(settings.timeout_seconds, time_out)
         self._runtime.start(invocation, body, on_end)
 
 
@@ -171,4 +155,5 @@ def _record(message: Message) -> dict[str, Any]:
         },
         "messageAttributes": {},
         "eventSource": "aws:sqs",
+        "eventSourceARN": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{message.queue}",
     }

@@ -1,6 +1,7 @@
 """The offerings of the simulated account, with spot prices from EC2."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
@@ -13,22 +14,28 @@ from relaunch.ports import CapacityProviderOffer, TransientError
 from relaunch_local.simulation.aws.template import REGION
 
 ON_DEMAND_USD_PER_HOUR: Mapping[str, float] = {"g4dn.xlarge": 0.526, "g5.xlarge": 1.006, "g6.xlarge": 0.8048}
-"""The instance types of the simulated account."""
+"""The instance types of most simulated accounts, with one GPU each."""
+LARGE_TYPES: Mapping[str, str] = {
+    "g4dn.xlarge": "g4dn.12xlarge",
+    "g5.xlarge": "g5.48xlarge",
+    "g6.xlarge": "g6.12xlarge",
+}
+"""The types with four or eight GPUs that other accounts have in their place."""
+USD_PER_HOUR: Mapping[str, float] = {
+    **ON_DEMAND_USD_PER_HOUR,
+    "g4dn.12xlarge": 3.912,
+    "g5.48xlarge": 16.288,
+    "g6.12xlarge": 4.6016,
+}
 
 
+@dataclass(frozen=True, slots=True)
 class SimulatedOfferings:
-    """Implements OfferingSource: spot at the price of its most expensive zone, on-demand at a fixed price."""
+    """Implements OfferingSource: spot at the price of its most expensive zone, on-demand at a fixed price or none."""
 
-    def __init__(
-        self,
-        providers: Sequence[CapacityProviderOffer],
-        spot_prices: Ec2SpotPrices,
-        on_demand_usd_per_hour: Mapping[str, float],
-    ) -> None:
-        """Offer these capacity providers."""
-        self._on_demand_usd_per_hour = on_demand_usd_per_hour
-        self._providers = tuple(providers)
-        self._spot_prices = spot_prices
+    _providers: Sequence[CapacityProviderOffer]
+    _spot_prices: Ec2SpotPrices
+    _on_demand_usd_per_hour: Mapping[str, float]
 
     def offerings(self, now: datetime) -> tuple[Offering, ...]:
         """Return every provider's offering at its current price, without a spot price if EC2 cannot be called."""
@@ -50,7 +57,7 @@ class SimulatedOfferings:
     def _offering(
         self, provider: CapacityProviderOffer, spot: Mapping[tuple[str, str], tuple[float, datetime]], now: datetime
     ) -> Offering:
-        on_demand = self._on_demand_usd_per_hour[provider.instance_type]
+        on_demand = self._on_demand_usd_per_hour.get(provider.instance_type)
         prices = [price for (name, _), (price, _) in spot.items() if name == provider.instance_type]
         is_spot = provider.purchase is PurchaseOption.SPOT
         return Offering(

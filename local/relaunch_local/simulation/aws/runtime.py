@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from greenlet import getcurrent, greenlet
@@ -35,8 +35,6 @@ class Invocation:
     current: int = 0
     lineage: dict[str, int] = field(default_factory=dict)
     clock_offset: timedelta = timedelta(0)
-    deadline: datetime | None = None
-    step: int = 0
     container: int = 0
     is_over: bool = False
     is_spared: bool = False
@@ -47,31 +45,29 @@ class Invocation:
 
     def may_be_disturbed(self, *, wholly: bool) -> bool:
         """Return whether its messages have enough receives left for another fault."""
-        if self.is_spared:
-            return False
-        at_stake = self.messages[self.current :] if wholly else self.messages[self.current : self.current + 1]
-        return all(message.may_be_disturbed for message in at_stake)
+        return not self.is_spared and all(message.may_be_disturbed for message in self._at_stake(wholly=wholly))
 
     def disturb(self, *, wholly: bool) -> None:
         """Record that this receive of its messages met a fault."""
-        at_stake = self.messages[self.current :] if wholly else self.messages[self.current : self.current + 1]
-        for message in at_stake:
+        for message in self._at_stake(wholly=wholly):
             message.disturbed_receives.add(message.receives)
 
+    def _at_stake(self, *, wholly: bool) -> list[Message]:
+        return self.messages[self.current :] if wholly else self.messages[self.current : self.current + 1]
 
+
+@dataclass(slots=True)
 class Runtime:
-    """Runs functions, one at a time, in the order of the clock."""
+    """Runs functions, one at a time, in the order of the clock; created on the greenlet that drives the clock."""
 
-    def __init__(self, clock: Clock, chance: Chance, trace: Callable[[str], None]) -> None:
-        """Create a runtime; must be called on the greenlet that drives the clock."""
-        self.clock = clock
-        self.chance = chance
-        self.trace = trace
-        self.current: Invocation | None = None
-        self.steps = 0
-        self.kill_at_step: int | None = None
-        self.visited: list[str] = []
-        self._hub = getcurrent()
+    clock: Clock
+    chance: Chance
+    trace: Callable[[str], None]
+    current: Invocation | None = None
+    steps: int = 0
+    kill_at_step: int | None = None
+    visited: list[str] = field(default_factory=list)
+    _hub: greenlet = field(default_factory=getcurrent)
 
     def start(
         self, invocation: Invocation, body: Callable[[], Any], on_end: Callable[[Any, BaseException | None], None]
@@ -102,7 +98,6 @@ class Runtime:
         if invocation is None:
             return
         self.steps += 1
-        invocation.step += 1
         if self.kill_at_step is not None:
             self.visited.append(f"{invocation.function}: {doing}")
         if self._is_killed(invocation, doing):

@@ -2,7 +2,8 @@
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -14,16 +15,17 @@ class Checkpoint:
     uri: str
 
 
+@dataclass(slots=True)
 class ObjectStore:
     """Objects by bucket and key, in the order they were written."""
 
-    def __init__(self) -> None:
-        """Start empty."""
-        self._by_job: dict[tuple[str, str], dict[str, bytes]] = defaultdict(dict)
-        self.newest: dict[str, Checkpoint] = {}
-        """The newest complete checkpoint of each job."""
-        self.is_closed = False
-        """Whether reading is denied."""
+    newest: dict[str, Checkpoint] = field(default_factory=dict)
+    """The newest complete checkpoint of each job."""
+    closed_since: datetime | None = None
+    """Since when the role may not list or read; None if it may."""
+    is_locked: bool = False
+    """Whether the role may not use the key that objects are encrypted with: only reading an object is denied."""
+    _by_job: dict[tuple[str, str], dict[str, bytes]] = field(default_factory=lambda: defaultdict(dict))
 
     def write(self, bucket: str, key: str, body: bytes) -> None:
         """Put an object; keys are `<prefix>/<job>/attempt-N/…`."""
@@ -36,9 +38,12 @@ class ObjectStore:
             self.newest[job_id] = checkpoint
 
     def listed(self, bucket: str, prefix: str) -> list[tuple[str, bytes]]:
-        """Return the objects under a job's prefix."""
-        found = self._by_job.get((bucket, _job_prefix(prefix)), {})
-        return sorted((key, body) for key, body in found.items() if key.startswith(prefix))
+        """Return the objects under the prefix of a job, or of a definition."""
+        if prefix.count("/") > 1:
+            jobs = [self._by_job.get((bucket, _job_prefix(prefix)), {})]
+        else:
+            jobs = [objects for (name, _), objects in self._by_job.items() if name == bucket]
+        return sorted((key, body) for objects in jobs for key, body in objects.items() if key.startswith(prefix))
 
     def read(self, bucket: str, key: str) -> bytes | None:
         """Return an object's content, None if there is none."""

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import ClassVar
 
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.template import QueueSettings, SourceSettings
@@ -20,14 +20,16 @@ LONGEST_LOOP = 16
 class Message:
     """A message; `lineage` counts the functions it passed through."""
 
+    queue: str
     number: int
     body: str
     sent_at: datetime
     max_receives: int
     lineage: Mapping[str, int] = field(default_factory=dict)
-    attributes: Mapping[str, str] = field(default_factory=dict)
     receives: int = 0
     first_received_at: datetime | None = None
+    visible_after: int = 0
+    """The receive after which it became visible again."""
     is_deleted: bool = False
     disturbed_receives: set[int] = field(default_factory=set)
 
@@ -59,12 +61,19 @@ class Queues:
         self.queues = {name: Queue(each, self, clock, chance, trace) for name, each in settings.items()}
         self.numbers = 0
 
-    def send(self, name: str, body: str, *, delay_seconds: float = 0.0, **members: Any) -> None:
+    def send(
+        self,
+        name: str,
+        body: str,
+        *,
+        delay_seconds: float = 0.0,
+        lineage: Mapping[str, int] | None = None,
+        reason: str = "",
+    ) -> None:
         """Send a message to a queue; a dead-letter queue keeps its messages forever."""
         if name in self.queues and not self.queues[name].settings.is_dead_letter_queue:
-            self.queues[name].send(body, delay_seconds, **members)
+            self.queues[name].send(body, delay_seconds, lineage or {})
         else:
-            reason = members.get("attributes", {}).get("reason", "")
             self.dead_letter(name, body, f"sent there: {reason}")
 
     def dead_letter(self, queue: str, body: str, cause: str) -> None:
@@ -72,47 +81,27 @@ class Queues:
         self.dead_letters.append(DeadLetter(queue, body, cause))
 
 
+@dataclass(slots=True)
 class Queue:
     """One standard queue."""
 
-    def __init__(
-        self,
-        settings: QueueSettings,
-        queues: Queues,
-        clock: Clock,
-        chance: Chance,
-        trace: Callable[[str], None],
-    ) -> None:
-        """Create the queue, empty."""
-        self.settings = settings
-        self.visible: list[Message] = []
-        self.open_bodies: Counter[str] = Counter()
-        self.on_visible: Callable[[], None] = lambda: None
-        self._queues = queues
-        self._clock = clock
-        self._chance = chance
-        self._trace = trace
+    settings: QueueSettings
+    queues: Queues
+    _clock: Clock
+    _chance: Chance
+    _trace: Callable[[str], None]
+    visible: list[Message] = field(default_factory=list)
+    open_bodies: Counter[str] = field(default_factory=Counter)
+    in_flight: dict[int, Message] = field(default_factory=dict)
+    """The received messages, by their numbers."""
+    on_visible: Callable[[], None] = lambda: None
 
-    def send(
-        self,
-        body: str,
-        delay_seconds: float = 0.0,
-        *,
-        lineage: Mapping[str, int] | None = None,
-        attributes: Mapping[str, str] | None = None,
-    ) -> None:
+    def send(self, body: str, delay_seconds: float, lineage: Mapping[str, int]) -> None:
         """Accept a message; it becomes visible after its delay plus network latency."""
-        self._queues.numbers += 1
-        message = Message(
-            self._queues.numbers,
-            body,
-            self._clock.now(),
-            self.settings.max_receive_count,
-            dict(lineage or {}),
-            dict(attributes or {}),
-        )
+        self.queues.numbers += 1
+        name, tries = self.settings.name, self.settings.max_receive_count
+        message = Message(name, self.queues.numbers, body, self._clock.now(), tries, dict(lineage))
         self.open_bodies[body] += 1
-        name = self.settings.name
         delay = delay_seconds + self._chance.stream(f"sqs-latency/{name}").uniform(0.01, 0.4)
         if self._chance.strikes("message-reordered", 0.02, site=name, note=f"message {message.number}"):
             delay += self._chance.stream("sqs-reorder").uniform(0.5, 20.0)
@@ -134,7 +123,7 @@ class Queue:
                     continue
                 self.delete(message)
                 cause = f"received {message.receives} times, {len(message.disturbed_receives)} of them met a fault"
-                self._queues.dead_letter(self.settings.dead_letter_queue, message.body, cause)
+                self.queues.dead_letter(self.settings.dead_letter_queue, message.body, cause)
                 continue
             self._deliver(message)
             batch.append(message)
@@ -144,9 +133,16 @@ class Queue:
         """Delete a message."""
         if not message.is_deleted:
             message.is_deleted = True
+            self.in_flight.pop(message.number, None)
             self.open_bodies[message.body] -= 1
             if not self.open_bodies[message.body]:
                 del self.open_bodies[message.body]
+
+    def change_visibility(self, number: int, receive: int, seconds: float) -> None:
+        """Make a message visible again after `seconds`, unless it is received again or deleted before."""
+        message = self.in_flight.get(number)
+        if message is not None:
+            self._clock.call_later(seconds, lambda: self._time_out(message, receive))
 
     def acknowledge(self, message: Message) -> None:
         """Delete a handled message; if that fails, the message is received again."""
@@ -161,6 +157,7 @@ class Queue:
         message.receives += 1
         message.first_received_at = message.first_received_at or self._clock.now()
         receive = message.receives
+        self.in_flight[message.number] = message
         self._clock.call_later(self.settings.visibility_seconds, lambda: self._time_out(message, receive))
         if message.may_be_disturbed and self._chance.strikes(
             "message-duplicated", 0.012, site=self.settings.name, note=f"message {message.number}"
@@ -170,7 +167,8 @@ class Queue:
             self._clock.call_later(delay, lambda: self._show(message, is_copy=True))
 
     def _time_out(self, message: Message, receive: int) -> None:
-        if not message.is_deleted and message.receives == receive:
+        if not message.is_deleted and message.receives == receive > message.visible_after:
+            message.visible_after = receive
             self._trace(f"{self.settings.name}: message {message.number} is visible again")
             self._show(message)
 
@@ -180,29 +178,24 @@ class Queue:
             self.on_visible()
 
 
+@dataclass
 class Poller:
     """An event source mapping: receives batches from a queue and invokes a function, up to its maximum concurrency."""
 
-    latency_seconds = (0.01, 0.25)
+    latency_seconds: ClassVar = (0.01, 0.25)
 
-    def __init__(
-        self,
-        queue: Queue,
-        settings: SourceSettings,
-        clock: Clock,
-        chance: Chance,
-        handle: Callable[[list[Message], Callable[[set[int] | None], None]], None],
-    ) -> None:
-        """Start polling; `handle` gets a batch, and a callback for the numbers of the failed messages (None: all)."""
-        self._queue = queue
-        self._settings = settings
-        self._clock = clock
-        self._chance = chance
-        self._handle = handle
-        self._running = 0
-        self._is_polling = False
-        self.most_at_once = 0
-        queue.on_visible = self._wake
+    _queue: Queue
+    _settings: SourceSettings
+    _clock: Clock
+    _chance: Chance
+    _handle: Callable[[list[Message], Callable[[set[int] | None], None]], None]
+    """Gets a batch, and a callback for the numbers of the failed messages (None: all)."""
+    _running: int = 0
+    _is_polling: bool = False
+
+    def __post_init__(self) -> None:
+        """Start polling."""
+        self._queue.on_visible = self._wake
 
     def _wake(self) -> None:
         if self._queue.visible and not self._is_polling and self._running < self._settings.max_concurrency:
@@ -216,7 +209,6 @@ class Poller:
         batch = [message for message in batch if self._breaks_no_loop(message)]
         if batch:
             self._running += 1
-            self.most_at_once = max(self.most_at_once, self._running)
             self._handle(batch, lambda failed: self._handled(batch, failed))
         self._wake()
 
@@ -234,5 +226,5 @@ class Poller:
         if self._settings.may_loop:
             return True
         self._queue.delete(message)
-        self._queue._queues.dead_letter(self._queue.settings.dead_letter_queue, message.body, "recursive loop")  # noqa: SLF001
+        self._queue.queues.dead_letter(self._queue.settings.dead_letter_queue, message.body, "recursive loop")
         return False

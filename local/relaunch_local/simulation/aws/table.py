@@ -2,13 +2,15 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from relaunch.core.jobs.job import AdmitWaiting, Effect, Job, RememberCapacity, TimelineEntry
+from relaunch.core.jobs.job import AdmitWaiting, CountRun, Effect, Job, LookForWarning, RememberCapacity, TimelineEntry
 from relaunch.core.jobs.lookup import due_at, waited_slot
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.offerings.offering import CapacityFailure
+from relaunch.core.offerings.spot_runs import SpotRun
 from relaunch.ports import TransientError
 from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.calls import CallErrors, Calls
@@ -26,14 +28,13 @@ OnEffect = Callable[[type[Effect], str], None]
 """Called with the type of an effect that was done, and its object."""
 
 
+@dataclass
 class Indexes:
     """The table's indexes, which lag behind the table."""
 
-    def __init__(self, clock: Clock, chance: Chance) -> None:
-        """Start empty."""
-        self._clock = clock
-        self._chance = chance
-        self._entries: dict[str, list[tuple[datetime, Job]]] = defaultdict(list)
+    _clock: Clock
+    _chance: Chance
+    _entries: dict[str, list[tuple[datetime, Job]]] = field(default_factory=lambda: defaultdict(list))
 
     def note(self, job: Job) -> None:
         """Propagate a write to the indexes, with a delay."""
@@ -67,13 +68,12 @@ class Indexes:
         return self._chance.stream("index-latency").uniform(0.0, 0.3)
 
 
+@dataclass
 class CalledStore:
     """Makes every method of a store a DynamoDB call that may fail."""
 
-    def __init__(self, store: Any, calls: Calls) -> None:
-        """Wrap this store."""
-        self._store = store
-        self._calls = calls
+    _store: Any
+    _calls: Calls
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Wrap every method that is not overridden."""
@@ -84,13 +84,11 @@ class CalledStore:
         return self._calls.perform("dynamodb", name, effect, STORE_ERRORS)
 
 
+@dataclass
 class CalledCapacity(CalledStore):
     """The capacity memory; `on_effect` is called with each remembered failure."""
 
-    def __init__(self, store: Any, calls: Calls, on_effect: OnEffect) -> None:
-        """Wrap this store."""
-        super().__init__(store, calls)
-        self._on_effect = on_effect
+    _on_effect: OnEffect
 
     def remember(self, failure: CapacityFailure) -> None:
         """Remember a capacity failure."""
@@ -101,16 +99,23 @@ class CalledCapacity(CalledStore):
 
         self._call("remember", effect)
 
+    def count_run(self, run: SpotRun) -> None:
+        """Count a run."""
 
+        def effect() -> None:
+            self._store.count_run(run)
+            self._on_effect(CountRun, f"{run.run_id} {run.what}")
+
+        self._call("count_run", effect)
+
+
+@dataclass
 class CalledJobs(CalledStore):
-    """The jobs, found by eventually consistent indexes."""
+    """The jobs, found by eventually consistent indexes; `on_effect` is called when a slot's waiting jobs are loaded."""
 
-    def __init__(self, store: Any, indexes: Indexes, calls: Calls, on_saved: OnSaved, on_effect: OnEffect) -> None:
-        """Wrap this store; `on_effect` is called when the waiting jobs of a slot are loaded."""
-        super().__init__(store, calls)
-        self._indexes = indexes
-        self._on_saved = on_saved
-        self._on_effect = on_effect
+    _indexes: Indexes
+    _on_saved: OnSaved
+    _on_effect: OnEffect
 
     def create_job(self, job: Job, timeline: Sequence[TimelineEntry]) -> bool:
         """Create a job, once per call."""
@@ -142,6 +147,17 @@ class CalledJobs(CalledStore):
             return [job_id for _, job_id in sorted(due)][:limit]
 
         found: list[str] = self._call("load_due", effect)
+        return found
+
+    def load_warning(self, instance_id: str) -> datetime | None:
+        """Look for a warning."""
+
+        def effect() -> datetime | None:
+            at: datetime | None = self._store.load_warning(instance_id)
+            self._on_effect(LookForWarning, instance_id)
+            return at
+
+        found: datetime | None = self._call("load_warning", effect)
         return found
 
     def load_waiting(self, slot: str, limit: int) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from relaunch_local.repository import REPOSITORY
+from relaunch_local.simulation.aws.event_patterns import matches
 
 ACCOUNT = "111122223333"
 REGION = "us-east-1"
@@ -42,7 +43,7 @@ class SourceSettings:
 
 @dataclass(frozen=True, slots=True)
 class FunctionSettings:
-    """A function; `source` is None if no queue invokes it.
+    """A function; `sources` are the queues that invoke it.
 
     `asynchronous_tries` is how often Lambda tries an asynchronous invocation in all.
     """
@@ -51,7 +52,7 @@ class FunctionSettings:
     timeout_seconds: float
     dead_letter_queue: str
     asynchronous_tries: int
-    source: SourceSettings | None
+    sources: tuple[SourceSettings, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,8 @@ class Rule:
     max_age_seconds: float
 
     def matches(self, event: Mapping[str, Any]) -> bool:
-        """Return whether an event matches: every key of the pattern has one of its values."""
-        return _matches(self.pattern, event)
+        """Return whether an event matches the pattern."""
+        return matches(self.pattern, event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +96,14 @@ _Loader.add_multi_constructor("!", _construct)
 
 
 @cache
+def _document() -> Any:
+    return yaml.load((REPOSITORY / "template.yaml").read_text(), Loader=_Loader)  # noqa: S506 - a safe loader
+
+
+@cache
 def read_stack() -> Stack:
     """Read template.yaml once per process."""
-    document = yaml.load((REPOSITORY / "template.yaml").read_text(), Loader=_Loader)  # noqa: S506 - a safe loader
+    document = _document()
     resources = document["Resources"]
     defaults = {name: each.get("Default") for name, each in document["Parameters"].items()} | {"ClusterName": CLUSTER}
     queues = {
@@ -122,8 +128,7 @@ def read_stack() -> Stack:
 @cache
 def read_table() -> dict[str, Any]:
     """Return the keys and indexes of the jobs table."""
-    document = yaml.load((REPOSITORY / "template.yaml").read_text(), Loader=_Loader)  # noqa: S506 - a safe loader
-    properties = document["Resources"]["JobsTable"]["Properties"]
+    properties = _document()["Resources"]["JobsTable"]["Properties"]
     kept = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "BillingMode")
     return {name: properties[name] for name in kept}
 
@@ -147,22 +152,19 @@ def _function(properties: Mapping[str, Any], timeout: float) -> FunctionSettings
     dead_letters = variables.get("RELAUNCH_DEAD_LETTER_QUEUE_URL")
     sources = [each["Properties"] for each in properties.get("Events", {}).values() if each["Type"] == "SQS"]
     may_loop = properties.get("RecursiveLoop") == "Allow"
-    source = next(
-        (
-            SourceSettings(
-                name,
-                _target(each["Queue"]),
-                each["BatchSize"],
-                each["ScalingConfig"]["MaximumConcurrency"],
-                may_loop,
-            )
-            for each in sources
-        ),
-        None,
+    queues = tuple(
+        SourceSettings(
+            name,
+            _target(each["Queue"]),
+            each["BatchSize"],
+            each["ScalingConfig"]["MaximumConcurrency"],
+            may_loop,
+        )
+        for each in sources
     )
     tries = 1 + int(properties.get("EventInvokeConfig", {}).get("MaximumRetryAttempts", 2))
     return FunctionSettings(
-        name, properties.get("Timeout", timeout), _target(dead_letters) if dead_letters else "", tries, source
+        name, properties.get("Timeout", timeout), _target(dead_letters) if dead_letters else "", tries, queues
     )
 
 
@@ -182,14 +184,3 @@ def _substituted(value: Any, defaults: Mapping[str, Any]) -> Any:
     if isinstance(value, dict):
         return {key: _substituted(content, defaults) for key, content in value.items()}
     return [_substituted(each, defaults) for each in value] if isinstance(value, list) else value
-
-
-def _matches(pattern: Mapping[str, Any], event: Mapping[str, Any]) -> bool:
-    for key, wanted in pattern.items():
-        found = event.get(key)
-        if isinstance(wanted, Mapping):
-            if not isinstance(found, Mapping) or not _matches(wanted, found):
-                return False
-        elif found not in wanted:
-            return False
-    return True

@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 from relaunch_local.ecs import Clock, ProcessSpec
 from relaunch_local.ecs.clock import Timer
@@ -12,7 +13,7 @@ from relaunch_local.simulation.aws.s3 import Checkpoint, ObjectStore, manifest_o
 from relaunch_local.simulation.faults.chance import Chance
 
 _URI = re.compile(r"s3://([^/]+)/(.*)")
-_STEP = re.compile(r"/attempt-([0-9]+)/step-([0-9]+)/$")
+_STEP = re.compile(r"/attempt-([0-9]+)/step-([0-9]+)/\Z")
 _SHARDS = ("model.bin", "optimizer.bin")
 OUT_OF_MEMORY = "OutOfMemoryError: Container killed due to memory usage"
 
@@ -64,6 +65,7 @@ class _Training:
     is_saving: bool = False
     exits_with: int | None = None
     ending: str = "sigterm"
+    terminated_at: datetime | None = None
 
     def resume(self) -> None:
         """Work until the next checkpoint, the failure or the end, whichever comes first."""
@@ -83,6 +85,7 @@ class _Training:
 
     def terminate(self) -> None:
         """Handle SIGTERM: save, then exit."""
+        self.terminated_at = self.trainings.clock.now()
         if self.is_over or self.recipe.ignores_sigterm or self.exits_with is not None:
             return
         self._stop(self.recipe.sigterm_exit_code, "sigterm")
@@ -102,6 +105,8 @@ class _Training:
 
     def kill(self) -> None:
         """End by SIGKILL or with the instance."""
+        if not self.is_over and self.terminated_at is not None:
+            self.trainings.on_kill(self.spec, self.trainings.clock.now() - self.terminated_at)
         self.exit(SIGKILL_EXIT, "sigkill")
 
     def exit(self, code: int, ending: str, reason: str | None = None) -> None:
@@ -170,6 +175,8 @@ class Trainings:
     objects: ObjectStore
     recipes: dict[str, Recipe]
     on_start: Callable[[ProcessSpec], None] = lambda _spec: None
+    on_kill: Callable[[ProcessSpec, timedelta], None] = lambda _spec, _after: None
+    """Called with the time since SIGTERM when a training is killed."""
     logs: dict[str, TrainingLog] = field(default_factory=lambda: defaultdict(TrainingLog))
     running: dict[str, _Training] = field(default_factory=dict)
 

@@ -2,19 +2,22 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from relaunch.core.jobs.job import (
+    CountRun,
     Effect,
     Job,
     JobState,
+    LookForWarning,
     PlacementState,
     RememberCapacity,
     RequestLaunch,
     Stop,
+    StopKind,
     StopTask,
     TimelineEntry,
-    WaitReason,
 )
 from relaunch.core.lifecycle.orphans import ORPHANED
 from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD
@@ -23,20 +26,22 @@ from relaunch_local.ecs import Clock, Event, ProcessSpec
 from relaunch_local.simulation.aws.clients import TASK_STATE_CHANGE
 from relaunch_local.simulation.aws.s3 import ObjectStore
 
-# The longest interval between two wakes of a job: 15 minutes for a slot, 30 for the start of an instance. Only a job
-# that waits for capacity waits until the last offering is no longer avoided.
+# The longest interval between two wakes of a job: 15 minutes for a slot, 30 for the start of an instance.
 WAKE_HORIZON = timedelta(minutes=31)
-CAPACITY_HORIZON = LONGEST + timedelta(minutes=1)
+# What a launch read, it read at most the time-out of its function ago.
+_LONGEST_FUNCTION = timedelta(seconds=60)
 # The schedule runs every minute, but with many faults half of its runs are killed, and calls fail in others.
 LONGEST_OVERDUE = timedelta(minutes=30)
+# What is left of a spot warning of 120 s after SIGTERM; no task definition of a scenario has a `stopTimeout`.
+LEAST_STOP_TIMEOUT = timedelta(seconds=90)
 
 
+@dataclass(slots=True)
 class _JobCounts:
     """A set of jobs, counted by definition."""
 
-    def __init__(self) -> None:
-        self.jobs: dict[str, str] = {}
-        self.of: Counter[str] = Counter()
+    jobs: dict[str, str] = field(default_factory=dict)
+    of: Counter[str] = field(default_factory=Counter)
 
     def note(self, job: Job) -> None:
         if job.job_id not in self.jobs:
@@ -49,45 +54,46 @@ class _JobCounts:
             self.of[name] -= 1
 
 
+@dataclass(slots=True)
 class Invariants:
     """Checks every write of a job, every change of a task, and every start of a container."""
 
-    def __init__(  # noqa: PLR0915 - its state
-        self, clock: Clock, objects: ObjectStore, max_running_jobs: int
-    ) -> None:
-        """Start without jobs."""
-        self.checks: Counter[str] = Counter()
-        self.violations: list[str] = []
-        self.jobs: dict[str, Job] = {}
-        self.stops: dict[str, dict[str, Stop]] = defaultdict(dict)
-        """By job and task: the stop that was recorded."""
-        self.prices: dict[str, float] = {}
-        self.intents: dict[str, datetime] = {}
-        """Since when each task is meant to stop."""
-        self.placed: dict[str, datetime] = {}
-        """When each task was placed, as its job records."""
-        self.warned: set[str] = set()
-        """Tasks whose job knew of a warning when their stop was recorded."""
-        self.denied: set[str] = set()
-        """Tasks that ECS hid for longer than it documents; most checks do not apply to them."""
-        self.lost: dict[str, tuple[str, datetime]] = {}
-        """Denied tasks that were given up: their job, and when."""
-        self.orphans: dict[str, datetime] = {}
-        """Since when each task is known to be orphaned."""
-        self.live_orphans = 0
-        self.tasks: dict[str, dict[str, dict[str, object]]] = defaultdict(dict)
-        """By job and task: ECS's latest state."""
-        self.timelines: dict[str, list[TimelineEntry]] = defaultdict(list)
-        self._clock = clock
-        self._objects = objects
-        self._max_running_jobs = max_running_jobs
-        self._live: dict[str, set[str]] = defaultdict(set)
-        self._holders, self._running = _JobCounts(), _JobCounts()
-        """The jobs that hold a slot; those that have a live task."""
-        self._saved_at: dict[str, datetime] = {}
-        self._done: dict[tuple[type[Effect], str], datetime] = {}
-        self._pending_since: dict[str, dict[Effect, datetime]] = defaultdict(dict)
-        self._pending_resumes: dict[tuple[str, int], set[str | None]] = defaultdict(set)
+    _clock: Clock
+    _objects: ObjectStore
+    _max_running_jobs: int
+    checks: Counter[str] = field(default_factory=Counter)
+    violations: list[str] = field(default_factory=list)
+    jobs: dict[str, Job] = field(default_factory=dict)
+    stops: dict[str, dict[str, Stop]] = field(default_factory=lambda: defaultdict(dict))
+    """By job and task: the stop that was recorded."""
+    prices: dict[str, float] = field(default_factory=dict)
+    intents: dict[str, datetime] = field(default_factory=dict)
+    """Since when each task is meant to stop."""
+    placed: dict[str, datetime] = field(default_factory=dict)
+    """When each task was placed, as its job records."""
+    warned: set[str] = field(default_factory=set)
+    """Tasks whose job knew of a warning when their stop was recorded."""
+    warned_instances: set[str] = field(default_factory=set)
+    """EC2 instances whose warning was handled without an error."""
+    denied: set[str] = field(default_factory=set)
+    """Tasks that ECS hid for longer than it documents; most checks do not apply to them."""
+    lost: dict[str, tuple[str, datetime]] = field(default_factory=dict)
+    """Denied tasks that were given up: their job, and when."""
+    orphans: dict[str, datetime] = field(default_factory=dict)
+    """Since when each task is known to be orphaned."""
+    live_orphans: int = 0
+    tasks: dict[str, dict[str, dict[str, object]]] = field(default_factory=lambda: defaultdict(dict))
+    """By job and task: ECS's latest state."""
+    timelines: dict[str, list[TimelineEntry]] = field(default_factory=lambda: defaultdict(list))
+    _live: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    _holders: _JobCounts = field(default_factory=_JobCounts)
+    """The jobs that hold a slot."""
+    _running: _JobCounts = field(default_factory=_JobCounts)
+    """The jobs that have a live task."""
+    _saved_at: dict[str, datetime] = field(default_factory=dict)
+    _done: dict[tuple[type[Effect], str], datetime] = field(default_factory=dict)
+    _pending_since: dict[str, dict[Effect, datetime]] = field(default_factory=lambda: defaultdict(dict))
+    _pending_resumes: dict[tuple[str, int], set[str | None]] = field(default_factory=lambda: defaultdict(set))
 
     def check(self, name: str, holds: bool, message: str = "") -> None:
         """Count a check, and record a violation if it does not hold."""
@@ -117,6 +123,7 @@ class Invariants:
                     self.orphans.setdefault(arn, self._clock.now())
         self._check_progress(before, job, is_new=is_new)
         self._check_end(before, job)
+        self._check_warning(job)
         self._check_due(before)
         self._saved_at[job.job_id] = self._clock.now()
         self._check_effects(job)
@@ -164,15 +171,22 @@ class Invariants:
         is_own = written is None or written.endswith(f"/{job_id}/attempt-{attempt}/")
         self.check("an attempt writes under its own prefix", is_own, f"{job_id}/{attempt} writes to {written}")
 
+    def container_killed(self, spec: ProcessSpec, after: timedelta) -> None:
+        """Check that a training had its time to save between SIGTERM and SIGKILL."""
+        message = f"{spec.task_arn[-6:]} of {spec.family} {after} after SIGTERM"
+        self.check("SIGKILL leaves time to save", after >= LEAST_STOP_TIMEOUT, message)
+
     def effect_done(self, kind: type[Effect], of: str) -> None:
         """Record an effect that was done, and its object: a task, an offering or a slot."""
         self._done[kind, of] = self._clock.now()
 
-    def warning_handled(self, instance_id: str, task_arns: Iterable[str]) -> None:
+    def warning_handled(self, instance_id: str, task_arns: Iterable[str], *, is_closed: bool) -> None:
         """Check the tasks that were on an instance when its warning was handled without an error."""
         for arn in task_arns:
             is_asked = (StopTask, arn) in self._done
             self.check("a warned task is asked to stop", is_asked, f"{arn[-6:]} on {instance_id}")
+        self.warned_instances.add(instance_id)
+        self.check("a warned machine takes no new task", is_closed, instance_id)
 
     def task_made(self, started_by: str, task_arn: str, is_first: bool) -> None:
         """Check a task that RunTask created or returned for a known client token."""
@@ -202,10 +216,27 @@ class Invariants:
         """Return whether ECS lists a task with desired status RUNNING."""
         return self.lives(job_id, task_arn) and self.tasks[job_id][task_arn].get("desiredStatus") == "RUNNING"
 
+    def listed_since(self, since: datetime) -> list[str]:
+        """Return the tasks that ECS has listed with desired status RUNNING since then."""
+        return [
+            arn
+            for job_id, tasks in self.tasks.items()
+            for arn, task in tasks.items()
+            if self.is_listed(job_id, arn) and datetime.fromisoformat(str(task["createdAt"])) <= since
+        ]
+
     def _check_end(self, before: Job | None, job: Job) -> None:
         if job.state.is_final and not (before and before.state.is_final):
             live = self._undenied(job.job_id)
             self.check("no job ends before its task", not live, f"{job.job_id} {job.state}: {len(live)} live")
+
+    def _check_warning(self, job: Job) -> None:
+        attempt = job.attempt
+        if attempt is None or job.pending or job.state not in (JobState.LAUNCHING, JobState.RUNNING):
+            return
+        if attempt.instance_id in self.warned_instances:
+            is_warned = attempt.warned_at is not None
+            self.check("a task that lands on a warned machine is warned", is_warned, f"{job.job_id} {job.state}")
 
     def _check_due(self, before: Job | None) -> None:
         if before is None or before.wake_at is None:
@@ -246,6 +277,8 @@ class Invariants:
             self.check("an effect is done before it is forgotten", is_done, f"{job.job_id}: {effect.kind}")
         for effect in job.pending:
             since.setdefault(effect, now)
+            if isinstance(effect, RememberCapacity):
+                self._check_avoidance(job, effect)
         attempt = job.attempt
         if attempt is None or attempt.intent is None or attempt.task_arn is None or attempt.stop is not None:
             return
@@ -254,13 +287,19 @@ class Invariants:
         is_asked = is_pending or (StopTask, attempt.task_arn) in self._done
         self.check("what is meant to stop is asked to", is_asked, f"{job.job_id}: {attempt.intent.kind}")
 
+    def _check_avoidance(self, job: Job, effect: RememberCapacity) -> None:
+        attempt = job.current_attempt
+        is_for_launch = attempt.placement.state is PlacementState.CLOSED
+        is_for_launch = is_for_launch and (attempt.stop is None or attempt.stop.kind is StopKind.NO_CAPACITY)
+        self.check("an interruption shuts no offering for others", is_for_launch, f"{job.job_id}: {effect.reason}")
+        is_short = effect.until - self._clock.now() <= LONGEST
+        self.check("no offering is avoided for longer than four hours", is_short, f"{job.job_id}: {effect.until}")
+
     def _check_wake(self, job: Job) -> None:
         if job.state.is_final:
             self.check("what is over waits for nothing", bool(job.pending) == (job.wake_at is not None), job.job_id)
             return
-        is_for_capacity = job.waiting is not None and job.waiting.reason is WaitReason.CAPACITY
-        horizon = CAPACITY_HORIZON if is_for_capacity else WAKE_HORIZON
-        is_soon = job.wake_at is not None and job.wake_at - self._clock.now() <= horizon
+        is_soon = job.wake_at is not None and job.wake_at - self._clock.now() <= WAKE_HORIZON
         self.check("every open job is woken", is_soon, f"{job.job_id} is {job.state}, wake_at {job.wake_at}")
 
     def _check_placement(self, before: Job | None, job: Job) -> None:
@@ -279,10 +318,14 @@ class Invariants:
             chosen.resume_uri == expected,
             f"{job.job_id}/{attempt.number}: {chosen.resume_uri}, and the newest is {expected}",
         )
+        if job.definition.checkpoint_uri:
+            closed_since = self._objects.closed_since
+            is_readable = closed_since is None or self._clock.now() - closed_since < _LONGEST_FUNCTION
+            self.check("nothing is launched while its checkpoints cannot be read", is_readable, job.job_id)
         live = len(self._undenied(job.job_id))
         self.check("nothing is launched beside a live task", live == 0, f"{job.job_id}: {live} live")
         cap = job.definition.max_price_usd_per_hour
-        is_allowed = cap is None or chosen.price_usd_per_hour <= cap
+        is_allowed = cap is None or 0 < chosen.price_usd_per_hour <= cap
         self.check("price caps are kept", is_allowed, f"{job.job_id}: {chosen.price_usd_per_hour} > {cap}")
 
     def _account(self, before: Job | None, job: Job) -> None:
@@ -331,5 +374,9 @@ def _object_of(effect: Effect, job: Job) -> str:
             return effect.task_arn
         case RememberCapacity():
             return str(effect.offering)
+        case CountRun():
+            return f"{effect.run.run_id} {effect.run.what}"
+        case LookForWarning():
+            return effect.instance_id
         case _:
             return job.definition.name

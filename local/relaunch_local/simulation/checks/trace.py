@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from relaunch.core.jobs.job import Job, TimelineEntry
@@ -9,19 +10,18 @@ from relaunch_local.ecs import Clock, Event
 from relaunch_local.simulation.checks.coverage import Transition
 
 
+@dataclass(slots=True)
 class Trace:
     """Implements DecisionLog; keeps lines only if it is on."""
 
-    def __init__(self, clock: Clock, *, is_on: bool) -> None:
-        """Start without lines."""
-        self.lines: list[str] = []
-        self.decided_by: Counter[Transition] = Counter()
-        self.postponed_at: dict[str, datetime] = {}
-        """When each job was last postponed."""
-        self.on_swept: Callable[[], None] = lambda: None
-        """Called when the whole cluster was swept."""
-        self._clock = clock
-        self._is_on = is_on
+    _clock: Clock
+    _is_on: bool
+    lines: list[str] = field(default_factory=list)
+    decided_by: Counter[Transition] = field(default_factory=Counter)
+    postponed_at: dict[str, datetime] = field(default_factory=dict)
+    """When each job was last postponed."""
+    on_swept: Callable[[int], None] = lambda _tasks: None
+    """Called with the number of tasks when the whole cluster was swept."""
 
     def line(self, text: str) -> None:
         """Write a line with the time."""
@@ -34,7 +34,7 @@ class Trace:
         if action:
             self.decided_by[Transition(str(facts["state"]), str(action), str(facts["next_state"]))] += 1
         if decision == "swept" and facts.get("reason") is None:
-            self.on_swept()
+            self.on_swept(int(str(facts["tasks"])))
         elif decision == "postponed":
             self.postponed_at[str(facts.get("job_id", ""))] = self._clock.now()
         if self._is_on and decision in {"ignored", "postponed", "dead-lettered", "spot-prices-unknown"}:

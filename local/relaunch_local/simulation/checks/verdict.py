@@ -1,11 +1,12 @@
 """Checks at the end of a run: every event has its job, every job ended for the right reason, the cost is right."""
 
 import itertools
+from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from relaunch.core.jobs.job import Job, JobState, Stop, StopKind
-from relaunch.core.lifecycle.restart_policy import is_failure
+from relaunch.core.lifecycle.restart_policy import FAILED_INSTANCES, is_failure
 from relaunch_local.simulation.aws.account import SimulatedAccount
 from relaunch_local.simulation.faults.rare import RareFaults
 from relaunch_local.simulation.workload import Workload
@@ -42,13 +43,14 @@ class Verdict:
         self._rare_faults = rare_faults
         self._account = account
         self._workload = workload
-        self._check = account.invariants.check
+        self._invariants = account.invariants
+        self._check = self._invariants.check
 
     def check(self) -> None:
         """Check everything once."""
         self._check_events()
         self._check_dead_letters()
-        for job in self._account.invariants.jobs.values():
+        for job in self._invariants.jobs.values():
             self._check_end(job)
             self._check_stops(job)
             self._check_cost(job)
@@ -60,17 +62,18 @@ class Verdict:
             self._check_orphans(job)
         slots = getattr(self._account.stores.jobs, "slots", {})
         held = {name: count for name, count in slots.items() if count}
-        are_over = all(job.state.is_final for job in self._account.invariants.jobs.values())
+        are_over = all(job.state.is_final for job in self._invariants.jobs.values())
         self._check("every slot is given back", not (held and are_over), str(held))
 
     def _check_events(self) -> None:
-        jobs = self._account.invariants.jobs.values()
+        jobs = self._invariants.jobs.values()
         matched = 0
-        for definition, token in sorted(self._workload.accepted):
+        accepted = Counter((definition, token) for definition, token, _ in self._workload.accepted)
+        for (definition, token), count in sorted(accepted.items()):
             found = [job.job_id for job in jobs if job.definition.name == definition and token in job.trigger.identity]
             matched += len(found)
-            message = f"{definition} {token[:12]}: {len(found)} jobs"
-            self._check("an accepted event becomes exactly one job", len(found) == 1, message)
+            message = f"{definition} {token[:12]}: {len(found)} jobs of {count} events"
+            self._check("an accepted event becomes exactly one job", len(found) == count, message)
         self._check("no job without an event", matched == len(jobs), f"{len(jobs)} jobs, {matched} of them from events")
 
     def _check_dead_letters(self) -> None:
@@ -101,7 +104,7 @@ class Verdict:
         is_over = job.state.is_final and not job.pending
         message = f"{job.job_id} is {job.state} since {job.state_since}, wake_at {job.wake_at}: {job.reason}"
         self._check("a job that can finish does finish", is_over, message)
-        live = self._account.invariants.live_tasks(job.job_id)
+        live = self._invariants.live_tasks(job.job_id)
         self._check("nothing lives on", live == 0, f"{job.job_id}: {live} tasks")
         if job.state.is_final:
             reason = self._wrong_end(job)
@@ -120,28 +123,30 @@ class Verdict:
                 return self._wrong_failure(job)
 
     def _was_cancelled(self, job: Job) -> bool:
-        tasks = self._account.invariants.tasks[job.job_id]
-        return job.job_id in self._workload.cancelled or any(
-            arn in self._rare_faults.stopped_by_others for arn in tasks
-        )
+        stopped_by_others = self._rare_faults.stopped_by_others & self._invariants.tasks[job.job_id].keys()
+        return job.job_id in self._workload.cancelled or bool(stopped_by_others)
 
     def _left_unwarned(self, job: Job) -> bool:
         """Return whether a training exited 0 on a notice that its job did not have: that looks like success."""
-        log, invariants = self._account.trainings.logs[job.job_id], self._account.invariants
+        log = self._account.trainings.logs[job.job_id]
         return any(
-            log.endings.get(arn) == "left" for arn in invariants.stops[job.job_id] if arn not in invariants.warned
+            log.endings.get(arn) == "left"
+            for arn in self._invariants.stops[job.job_id]
+            if arn not in self._invariants.warned
         )
 
     def _wrong_failure(self, job: Job) -> str:
         log = self._account.trainings.logs[job.job_id]
         if job.failures > job.definition.max_failures:
-            stops = self._account.invariants.stops[job.job_id].values()
-            failed = log.failed + sum(stop.kind is StopKind.NOT_STARTED for stop in stops)
+            failed = log.failed + sum(
+                stop.kind is StopKind.IMAGE for stop in self._invariants.stops[job.job_id].values()
+            )
             return "" if failed >= job.failures else f"it failed {failed} times, not {job.failures}"
-        if job.reason.startswith("ECS refuses the launch: AccessDenied"):
+        if "it did not start on" in job.reason:
+            machines = {each.instance for each in job.failed_starts}
+            return "" if len(machines) >= FAILED_INSTANCES else f"only {len(machines)} machines did not start it"
+        if job.reason.startswith(("ECS refuses the launch: AccessDenied", "registering ")):
             return "" if self._account.delayed_ecs.forbidden_until else "nobody forbade it"
-        if "CheckpointBuckets" in job.reason:
-            return "" if self._rare_faults.was_closed else "its bucket can be read"
         if job.attempt is None and job.reason.startswith("waiting for image"):
             return self._image_was_there(job)
         is_hopeless = job.attempt is None and job.reason.startswith("nothing satisfies this job")
@@ -164,15 +169,14 @@ class Verdict:
         return "" if is_late and not was_there else "its image was there"
 
     def _check_stops(self, job: Job) -> None:
-        invariants = self._account.invariants
-        stops, tasks = invariants.stops[job.job_id], invariants.tasks[job.job_id]
+        stops, tasks = self._invariants.stops[job.job_id], self._invariants.tasks[job.job_id]
         if not job.state.is_final:
             return
         for arn in tasks:
             # A task that ECS denied or forgot while RunTask was unanswered cannot be known.
-            is_unknowable = arn in invariants.denied or arn in self._account.delayed_ecs.forgotten
+            is_unknowable = arn in self._invariants.denied or arn in self._account.delayed_ecs.forgotten
             is_unknowable = is_unknowable or self._was_dropped(job, tasks[arn])
-            is_recorded = arn in stops or arn in invariants.orphans or is_unknowable
+            is_recorded = arn in stops or arn in self._invariants.orphans or is_unknowable
             self._check("every stop is accounted for", is_recorded, f"{job.job_id}: {arn[-6:]} has no reason")
         for arn, stop in stops.items():
             wrong = self._wrong_reason(job, arn, stop)
@@ -183,30 +187,28 @@ class Verdict:
 
     def _was_dropped(self, job: Job, task: Mapping[str, object]) -> bool:
         """Return whether ECS no longer described a stopped task when its unanswered placement was given up."""
-        stopped = task.get("stoppedAt")
-        timeline = self._account.invariants.timelines[job.job_id]
+        stopped_at = _timestamp(task, "stoppedAt")
+        timeline = self._invariants.timelines[job.job_id]
         given_up = [entry.at for entry in timeline if entry.event == "try closed"]
-        known_until = datetime.fromisoformat(str(stopped)) + STOPPED_KEPT if stopped else None
-        return known_until is not None and any(at >= known_until for at in given_up)
+        return stopped_at is not None and any(at >= stopped_at + STOPPED_KEPT for at in given_up)
 
     def _check_stopped_in_time(self, job: Job, arn: str, task: Mapping[str, object]) -> None:
-        meant_at, stopped = self._account.invariants.intents.get(arn), task.get("stoppedAt")
-        if meant_at is None or not stopped or arn in self._account.invariants.denied:
+        meant_at, stopped_at = self._invariants.intents.get(arn), _timestamp(task, "stoppedAt")
+        if meant_at is None or stopped_at is None or arn in self._invariants.denied:
             return
-        took = datetime.fromisoformat(str(stopped)) - meant_at
+        took = stopped_at - meant_at
         self._check("what is meant to stop does stop", took <= STOP_OVERSHOOT, f"{job.job_id}: {arn[-6:]} after {took}")
 
     def _wrong_reason(self, job: Job, arn: str, stop: Stop) -> str:
         ending = self._account.trainings.logs[job.job_id].endings.get(arn, "never started")
-        meant_at = self._account.invariants.intents.get(arn)
-        has_started = "startedAt" in self._account.invariants.tasks[job.job_id].get(arn, {})
+        has_started = "startedAt" in self._invariants.tasks[job.job_id].get(arn, {})
         match stop.kind:
             case StopKind.SUCCESS:
-                is_right = ending == "finished" or (ending == "left" and arn not in self._account.invariants.warned)
+                is_right = ending == "finished" or (ending == "left" and arn not in self._invariants.warned)
             case StopKind.CANCELLED if arn in self._rare_faults.stopped_by_others:
                 is_right = True
             case StopKind.NOT_STARTED:
-                is_right = not has_started or meant_at is not None
+                is_right = (not has_started or arn in self._invariants.intents) and not _is_unpullable(stop)
             case StopKind.USER_ERROR:
                 is_right = ending == "failed"
             case StopKind.OUT_OF_MEMORY:
@@ -214,7 +216,7 @@ class Verdict:
             case StopKind.NO_CAPACITY:
                 is_right = not has_started or job.attempt is not None
             case StopKind.UNKNOWN | StopKind.IMAGE:
-                is_right = False
+                is_right = stop.kind is StopKind.IMAGE and job.definition.name in self._account.scenario.unpullable
             case _:
                 is_right = True
         return "" if is_right else f"its program {ending}"
@@ -225,14 +227,11 @@ class Verdict:
             return
         took = job.ended_at - asked_at
         self._check("what is cancelled ends in time", took <= CANCEL_OVERSHOOT, f"{job.job_id} after {took}")
-        intents = [
-            at
-            for arn in self._account.invariants.tasks[job.job_id]
-            if (at := self._account.invariants.intents.get(arn))
-        ]
-        was_late = job.state is JobState.TIMED_OUT and any(at <= asked_at + CLOCK_SKEW for at in intents)
-        has_finished = job.state is JobState.SUCCEEDED
-        is_kept = job.state is JobState.CANCELLED or was_late or has_finished
+        tasks, intents = self._invariants.tasks[job.job_id], self._invariants.intents
+        was_late = any(arn in intents and intents[arn] <= asked_at + CLOCK_SKEW for arn in tasks)
+        is_kept = job.state in (JobState.CANCELLED, JobState.SUCCEEDED) or (
+            job.state is JobState.TIMED_OUT and was_late
+        )
         self._check("what is cancelled ends as cancelled", is_kept, f"{job.job_id} is {job.state}: {job.reason}")
 
     def _check_deadline(self, job: Job) -> None:
@@ -241,9 +240,9 @@ class Verdict:
         latest = job.accepted_at + job.definition.deadline
         allowed = DEADLINE_OVERSHOOT + (UNANSWERED if self._account.delayed_ecs.answers_lost_until else timedelta(0))
         ends = {"it": job.ended_at} | {
-            arn[-6:]: datetime.fromisoformat(str(task["stoppedAt"]))
-            for arn, task in self._account.invariants.tasks[job.job_id].items()
-            if task.get("stoppedAt") and arn not in self._account.invariants.denied
+            arn[-6:]: stopped_at
+            for arn, task in self._invariants.tasks[job.job_id].items()
+            if (stopped_at := _timestamp(task, "stoppedAt")) and arn not in self._invariants.denied
         }
         for name, ended_at in ends.items():
             late = (ended_at or self._account.clock.now()) - latest
@@ -252,13 +251,13 @@ class Verdict:
 
     def _check_starts(self, job: Job) -> None:
         """Check that a task without an instance, and one that does not start, is stopped in time."""
-        invariants = self._account.invariants
-        allowed = timedelta(seconds=self._account.scenario.limits.provisioning_deadline_seconds)
-        for arn, task in invariants.tasks[job.job_id].items():
-            placed_at = invariants.placed.get(arn)
-            if placed_at is None or arn in invariants.denied or not task.get("stoppedAt"):
+        # The same for all: the scenario sets it.
+        allowed = self._account.scenario.limits.provisioning_deadline(is_managed=False)
+        for arn, task in self._invariants.tasks[job.job_id].items():
+            placed_at = self._invariants.placed.get(arn)
+            if placed_at is None or arn in self._invariants.denied or not task.get("stoppedAt"):
                 continue
-            given_up_at = invariants.intents.get(arn) or _timestamp(task, "stoppedAt") or placed_at
+            given_up_at = self._invariants.intents.get(arn) or _timestamp(task, "stoppedAt") or placed_at
             machine_at = _timestamp(task, "connectivityAt") or given_up_at
             started_at = _timestamp(task, "startedAt") or given_up_at
             in_time = min(machine_at, given_up_at) <= placed_at + allowed + LOOK_OVERSHOOT
@@ -269,24 +268,20 @@ class Verdict:
             self._check("a task that does not start is withdrawn in time", in_time, waited)
 
     def _check_orphans(self, job: Job) -> None:
-        invariants = self._account.invariants
-        for arn, task in invariants.tasks[job.job_id].items():
-            stopped_at, orphan_at = _timestamp(task, "stoppedAt"), invariants.orphans.get(arn)
-            if stopped_at is None:
-                continue
-            if orphan_at is not None:
+        for arn, task in self._invariants.tasks[job.job_id].items():
+            stopped_at, orphan_at = _timestamp(task, "stoppedAt"), self._invariants.orphans.get(arn)
+            if stopped_at is not None and orphan_at is not None:
                 took = stopped_at - orphan_at
                 in_time = took <= STOP_OVERSHOOT + SWEEP_OVERSHOOT
                 self._check("an orphaned task stops in time", in_time, f"{job.job_id}: {arn[-6:]} {took}")
 
     def _check_cost(self, job: Job) -> None:
-        invariants = self._account.invariants
         if not job.state.is_final:
             return
         bill, slack = 0.0, 0.000001
-        for arn, stop in invariants.stops[job.job_id].items():
-            price = invariants.prices[arn]
-            seconds = _run_seconds(invariants.tasks[job.job_id].get(arn, {}))
+        for arn, stop in self._invariants.stops[job.job_id].items():
+            price = self._invariants.prices[arn]
+            seconds = _run_seconds(self._invariants.tasks[job.job_id].get(arn, {}))
             bill += seconds / 3600 * price
             slack += TIMESTAMP_PRECISION.total_seconds() / 3600 * price
             if stop.stopped_reason.startswith(_UNKNOWN):
@@ -296,19 +291,23 @@ class Verdict:
         self._check("the record's cost is the bill", is_right, f"{job.job_id}: {job.cost_usd:.6f}, billed {bill:.6f}")
 
     def _check_runtime(self, job: Job) -> None:
-        tasks, denied = self._account.invariants.tasks[job.job_id], self._account.invariants.denied
+        tasks, denied = self._invariants.tasks[job.job_id], self._invariants.denied
         ran = timedelta(seconds=sum(_run_seconds(task) for arn, task in tasks.items() if arn not in denied))
         is_kept = ran <= job.definition.max_runtime + RUNTIME_OVERSHOOT
         self._check("max_runtime is kept", is_kept, f"{job.job_id} ran {ran} of {job.definition.max_runtime}")
 
     def _check_timeline(self, job: Job) -> None:
-        timeline = self._account.invariants.timelines[job.job_id]
+        timeline = self._invariants.timelines[job.job_id]
         moments = [entry.at for entry in timeline]
         is_ordered = all(later >= earlier - CLOCK_SKEW for earlier, later in itertools.pairwise(moments))
         self._check("the timeline is in order", is_ordered, job.job_id)
         is_first = bool(timeline) and timeline[0].event in {"accepted", "failed"}
         is_last = not job.state.is_final or any(entry.state is job.state for entry in timeline)
         self._check("the timeline tells the beginning and the end", is_first and is_last, job.job_id)
+
+
+def _is_unpullable(stop: Stop) -> bool:
+    return "failed to resolve ref" in stop.stopped_reason
 
 
 def _timestamp(task: Mapping[str, object], name: str) -> datetime | None:
@@ -318,7 +317,5 @@ def _timestamp(task: Mapping[str, object], name: str) -> datetime | None:
 
 
 def _run_seconds(task: Mapping[str, object]) -> float:
-    started, stopped = task.get("startedAt"), task.get("stoppedAt")
-    if not started or not stopped:
-        return 0.0
-    return (datetime.fromisoformat(str(stopped)) - datetime.fromisoformat(str(started))).total_seconds()
+    started, stopped = _timestamp(task, "startedAt"), _timestamp(task, "stoppedAt")
+    return (stopped - started).total_seconds() if started and stopped else 0.0

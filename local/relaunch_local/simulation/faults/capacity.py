@@ -4,26 +4,37 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from relaunch_local.ecs import Purchase, SpotPrice
+from relaunch_local.ecs import Event, Purchase, SpotPrice
 from relaunch_local.ecs.engine.model import Instance
 from relaunch_local.simulation.aws.account import SimulatedAccount
+from relaunch_local.simulation.faults.injector import FaultInjector
 
+_START_ERRORS = (
+    "CannotStartContainerError: Error response from daemon: nvidia-container-cli: initialization error: nvml error: "
+    "driver not loaded: unknown",
+    "CannotPullContainerError: failed to register layer: write /var/lib/docker/tmp: no space left on device",
+    "DockerTimeoutError: Could not transition to created; timed out after waiting 4m0s",
+)
 # ECS keeps a client token for an hour after its task has stopped; such a task stops minutes after it was created.
 _TOKEN_LIFE = timedelta(minutes=70)
 
 
-class CapacityFaults:
+class CapacityFaults(FaultInjector):
     """Injects a fault every few minutes until the faults stop."""
 
+    stream = "market"
+    pause_seconds = (60.0, 900.0)
+
     def __init__(self, account: SimulatedAccount, cancel: Callable[[], None]) -> None:
-        """Schedule the first fault; `cancel` cancels a job, as people do when nothing seems to happen."""
-        self._cancel = cancel
-        self._account = account
-        self._simulator = account.simulator
-        self._random = account.chance.stream("market")
+        """Schedule the first fault; `cancel` also cancels a job while a function stalls."""
+        super().__init__(account, cancel)
         self._gone: list[str] = []
-        # Weights, not probabilities: one of them is injected each time.
-        self._faults: Mapping[str, tuple[int, Callable[[], str]]] = {
+        account.calls.on_stall = self._act_during_stall
+        account.delayed_ecs.on_unanswered = self._lose_unanswered
+        account.simulator.subscribe(self._interrupt_as_task_lands)
+
+    def _weighted_faults(self) -> Mapping[str, tuple[int, Callable[[], str]]]:
+        return {
             "machine-interrupted": (6, self._interrupt),
             "machine-interrupted-at-short-notice": (2, self._interrupt_soon),
             "machine-lost-without-warning": (4, self._lose),
@@ -32,15 +43,13 @@ class CapacityFaults:
             "warning-twice": (1, self._warn_twice),
             "warning-without-interruption": (1, self._warn_without_interruption),
             "agent-disconnected": (2, self._disconnect),
+            "machine-starts-nothing": (2, self._break),
             "capacity-changed": (2, self._change_capacity),
             "price-changed": (1, self._change_price),
             "requests-of-others": (2, self._exhaust_rate_limit),
             "quota-reached": (1, self._fill_quota),
             "run-task-unanswered": (2, self._lose_answers),
         }
-        account.calls.on_stall = self._act_during_stall
-        account.delayed_ecs.on_unanswered = self._lose_unanswered
-        self._later()
 
     def end(self) -> None:
         """End every fault."""
@@ -52,22 +61,8 @@ class CapacityFaults:
             self._account.delayed_ecs.answers_lost_until = self._account.clock.now()
         self._account.bus.held_until = None
         for host in list(simulator.instances.by_id.values()):
+            host.start_error = ""
             simulator.instances.set_agent(host, connected=True)
-
-    def _later(self) -> None:
-        self._account.clock.call_later(self._random.uniform(60.0, 900.0), self._act)
-
-    def _act(self) -> None:
-        if self._account.chance.is_calm:
-            return
-        names = list(self._faults)
-        name = self._random.choices(names, [self._faults[each][0] for each in names])[0]
-        if self._account.chance.strikes(name, 2.0):
-            target = self._faults[name][1]()
-            self._account.trace.line(f"FAULT {name}: {target or 'no machine'}")
-            if not target:
-                self._account.chance.withdraw()
-        self._later()
 
     def _act_during_stall(self, is_before: bool) -> None:
         """While a function stalls, cancel a job, or lose the instance of the task it created."""
@@ -96,9 +91,19 @@ class CapacityFaults:
             if is_its and self._account.chance.strikes("machine-lost-without-warning", 2.0, site="unheard"):
                 self._simulator.instances.terminate(host)
 
-    def _machine(self, *, is_busy: bool = True) -> Instance | None:
+    def _interrupt_as_task_lands(self, event: Event) -> None:
+        """Interrupt an instance at the moment when it gets a task that ECS does not list yet."""
+        detail = event["detail"]
+        if detail.get("lastStatus") != "PENDING" or not self._account.delayed_ecs.is_hidden(detail["taskArn"]):
+            return
+        if self._account.chance.strikes("machine-interrupted-as-a-task-lands", 2.0, note=detail["taskArn"][-6:]):
+            for host in self._simulator.instances.by_id.values():
+                if host.arn == detail["containerInstanceArn"]:
+                    self._simulator.instances.interrupt(host)
+
+    def _machine(self) -> Instance | None:
         alive = [host for host in self._simulator.instances.by_id.values() if host.is_alive and host.is_registered]
-        busy = [host for host in alive if host.tasks] if is_busy else alive
+        busy = [host for host in alive if host.tasks]
         return self._random.choice(busy or alive) if alive else None
 
     def _interrupt(self) -> str:
@@ -173,6 +178,13 @@ class CapacityFaults:
         back = self._random.uniform(10.0, 900.0)
         self._account.clock.call_later(back, lambda: self._simulator.instances.set_agent(host, connected=True))
         return f"{host.instance_id} for {back:.0f} s"
+
+    def _break(self) -> str:
+        host = self._machine()
+        if host is None:
+            return ""
+        host.start_error = self._random.choice(_START_ERRORS)
+        return host.instance_id
 
     def _change_capacity(self) -> str:
         provider = self._random.choice(self._account.scenario.providers)

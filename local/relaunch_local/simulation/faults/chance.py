@@ -3,7 +3,7 @@
 import random
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 
@@ -17,23 +17,20 @@ class Injection:
     note: str
 
 
+@dataclass(slots=True)
 class Chance:
-    """Draws from independent streams, so that omitting one fault changes others as little as possible.
+    """Draws from independent streams, so that omitting one fault changes others as little as possible."""
 
-    With `allowed` None every fault may be injected, otherwise only those it names.
-    """
-
-    def __init__(self, seed: int, now: Callable[[], datetime], allowed: frozenset[str] | None = None) -> None:
-        """Start the streams of the seed."""
-        self.seed = seed
-        self.is_calm = False
-        self.intensity = 1.0
-        self.injected: list[Injection] = []
-        self.happened: Counter[str] = Counter()
-        self._now = now
-        self._allowed = allowed
-        self._streams: dict[str, random.Random] = {}
-        self._draws: Counter[str] = Counter()
+    seed: int
+    _now: Callable[[], datetime]
+    _allowed: frozenset[str] | None = None
+    """The faults that may be injected; None: every fault."""
+    is_calm: bool = False
+    intensity: float = 1.0
+    injected: list[Injection] = field(default_factory=list)
+    happened: Counter[str] = field(default_factory=Counter)
+    _streams: dict[str, random.Random] = field(default_factory=dict)
+    _draws: Counter[str] = field(default_factory=Counter)
 
     def stream(self, name: str) -> random.Random:
         """Return the stream of this name."""

@@ -7,28 +7,29 @@ from relaunch.core.jobs.job import JobState
 from relaunch_local.ecs.engine.model import CapacityProvider, Task
 from relaunch_local.simulation.aws.account import SimulatedAccount
 from relaunch_local.simulation.aws.template import CLUSTER
+from relaunch_local.simulation.faults.injector import FaultInjector
 
 _HANGING_PULL_SECONDS = 3 * 3_600.0
 # RunTask's documentation has callers retry for five minutes; this is longer.
 _LONGEST_DENIAL_SECONDS = 2_400.0
 
 
-class RareFaults:
+class RareFaults(FaultInjector):
     """Injects a fault now and then until the faults stop, and records what the verdict needs."""
+
+    stream = "mishaps"
+    pause_seconds = (300.0, 2_400.0)
 
     def __init__(self, account: SimulatedAccount, cancel: Callable[[], None]) -> None:
         """Schedule the first fault; `cancel` cancels a job."""
+        super().__init__(account, cancel)
         self.stopped_by_others: set[str] = set()
         """Tasks that somebody stopped outside Relaunch."""
-        self.was_closed = False
-        """Whether the bucket of the checkpoints was unreadable for a while."""
-        self._cancel = cancel
-        self._account = account
-        self._simulator = account.simulator
-        self._random = account.chance.stream("mishaps")
-        # Weights, not probabilities: one of them is injected each time.
-        self._faults: Mapping[str, tuple[int, Callable[[], str]]] = {
+
+    def _weighted_faults(self) -> Mapping[str, tuple[int, Callable[[], str]]]:
+        return {
             "bucket-closed": (2, self._close_bucket),
+            "bucket-key-denied": (2, self._deny_key),
             "pull-hangs": (5, self._hang_pulls),
             "revision-deregistered": (1, self._deregister),
             "run-task-forbidden": (1, self._forbid),
@@ -37,32 +38,16 @@ class RareFaults:
             "task-forgotten": (3, self._forget),
             "task-stopped-by-others": (2, self._stop_task),
         }
-        self._later()
 
     def end(self) -> None:
         """End every fault."""
-        self._account.objects.is_closed = False
+        self._open_bucket()
+        self._allow_key()
         self._account.delayed_ecs.forbid(0.0)
         self._account.delayed_ecs.end_denials()
         self._simulator.set_timing(self._account.scenario.timing)
         for provider in self._providers():
             _set_scaling(provider, "ENABLED")
-
-    def _later(self) -> None:
-        self._account.clock.call_later(self._random.uniform(300.0, 2_400.0), self._act)
-
-    def _act(self) -> None:
-        chance = self._account.chance
-        if chance.is_calm:
-            return
-        names = list(self._faults)
-        name = self._random.choices(names, [self._faults[each][0] for each in names])[0]
-        if chance.strikes(name, 2.0):
-            target = self._faults[name][1]()
-            self._account.trace.line(f"FAULT {name}: {target or 'nothing there'}")
-            if not target:
-                chance.withdraw()
-        self._later()
 
     def _live_tasks(self) -> list[Task]:
         return [each for each in self._simulator.clusters.get(CLUSTER).tasks.values() if not each.is_stopping]
@@ -75,10 +60,24 @@ class RareFaults:
         return list(self._simulator.clusters.get(CLUSTER).providers.values())
 
     def _close_bucket(self) -> str:
-        seconds = self._random.uniform(60.0, 1_200.0)
-        objects = self._account.objects
-        objects.is_closed = self.was_closed = True
-        self._account.clock.call_later(seconds, lambda: setattr(objects, "is_closed", False))
+        self._account.objects.closed_since = self._account.clock.now()
+        return self._until_granted(self._open_bucket)
+
+    def _open_bucket(self) -> None:
+        self._account.objects.closed_since = None
+
+    def _deny_key(self) -> str:
+        self._account.objects.is_locked = True
+        return self._until_granted(self._allow_key)
+
+    def _allow_key(self) -> None:
+        self._account.objects.is_locked = False
+
+    def _until_granted(self, grant: Callable[[], None]) -> str:
+        # Somebody notices at once, or after lunch.
+        longest_seconds = 1_200.0 if self._random.random() < 0.7 else 10_800.0
+        seconds = self._random.uniform(60.0, longest_seconds)
+        self._account.clock.call_later(seconds, grant)
         return f"{seconds:.0f} s"
 
     def _hang_pulls(self) -> str:

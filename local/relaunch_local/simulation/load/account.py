@@ -4,7 +4,7 @@ import math
 import random
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from botocore.exceptions import ClientError
@@ -18,7 +18,7 @@ from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.lookup import waited_slot
 from relaunch.ports import CapacityProviderOffer
-from relaunch_local.ecs import InstanceShape, SimulatorSettings, Timing
+from relaunch_local.ecs import SimulatorSettings, Timing
 from relaunch_local.in_memory.stores import InMemoryStores
 from relaunch_local.simulation.aws.account import SimulatedAccount
 from relaunch_local.simulation.aws.calls import CallErrors, Calls
@@ -30,7 +30,7 @@ from relaunch_local.simulation.aws.template import CLUSTER, FunctionSettings
 from relaunch_local.simulation.aws.trainings import Recipe
 from relaunch_local.simulation.load.limits import LAMBDA_CONCURRENCY
 from relaunch_local.simulation.options import Options
-from relaunch_local.simulation.scenario import BUCKET, PlannedEvent, Scenario
+from relaunch_local.simulation.scenario import BUCKET, PlannedEvent, Scenario, shape_of
 
 T = TypeVar("T")
 
@@ -80,17 +80,9 @@ class LoadScenario(Scenario):
 
     def simulator_settings(self, seed: int) -> SimulatorSettings:
         """Return the settings of the simulator, with the load's instance type."""
-        row = load_catalogue()[self.instance_type]
-        shape = InstanceShape(
-            vcpus=row.vcpus,
-            memory_mib=row.memory_mib,
-            gpus=row.gpu_count,
-            gpu_memory_mib=row.gpu_memory_mib,
-            gpu_name=row.accelerator_model,
-        )
         return replace(
             super().simulator_settings(seed),
-            instance_types={self.instance_type: shape},
+            instance_types={self.instance_type: shape_of(self.instance_type)},
             price_of=lambda name, _zone, _purchase: USD_PER_HOUR[name],
         )
 
@@ -120,13 +112,11 @@ def _event(number: int, token: str) -> PlannedEvent:
     return PlannedEvent(EVENTS_AT_SECONDS, kind, _KINDS[kind], token)
 
 
+@dataclass
 class ThrottledCalls(Calls):
     """Calls with the SDK's "standard" retries of throttled calls."""
 
-    def __init__(self, *arguments: Any) -> None:
-        """Start without calls."""
-        super().__init__(*arguments)
-        self.answers: Counter[tuple[str, str]] = Counter()
+    answers: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def perform(self, service: str, action: str, effect: Callable[[], T], errors: CallErrors) -> T:
         """Perform the call; count the answer of each try."""
@@ -146,13 +136,11 @@ class ThrottledCalls(Calls):
         raise AssertionError("the last try returns or raises")
 
 
+@dataclass
 class FastIndexes(Indexes):
     """Indexes that look only at jobs that may wait for a slot, for speed."""
 
-    def __init__(self, *arguments: Any) -> None:
-        """Start empty."""
-        super().__init__(*arguments)
-        self._may_wait: dict[str, None] = {}
+    _may_wait: dict[str, None] = field(default_factory=dict)
 
     def note(self, job: Job) -> None:
         """Propagate a write to the indexes, with a delay."""
@@ -176,14 +164,14 @@ class TooManyRequestsError(Exception):
     """Lambda's 429: the account is at its concurrency limit."""
 
 
+@dataclass
 class LimitedLambdas(Lambdas):
     """Functions within the account's concurrency limit, each in a container; calls beyond it get a 429."""
 
-    def __init__(self, *arguments: Any) -> None:
-        """Start without invocations."""
-        super().__init__(*arguments)
-        self.running = self.refused = self.most_at_once = self.containers = 0
-        self._free: dict[str, list[int]] = defaultdict(list)
+    running: int = 0
+    refused: int = 0
+    containers: int = 0
+    _free: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
 
     def call(self, name: str, body: Callable[[], Any], on_end: OnEnd) -> None:
         """Invoke a function once, unless too many run."""
@@ -197,8 +185,8 @@ class LimitedLambdas(Lambdas):
         """Queue an asynchronous invocation; Lambda retries after a second while too many run."""
         if self.running >= LAMBDA_CONCURRENCY:
             self.refused += 1
-            wait = self._chance.stream("asynchronous-queue").uniform(1.0, 2.0)
-            self._clock.call_later(wait, lambda: self.call_asynchronously(name, body, what))
+            wait = self._runtime.chance.stream("asynchronous-queue").uniform(1.0, 2.0)
+            self._runtime.clock.call_later(wait, lambda: self.call_asynchronously(name, body, what))
         else:
             super().call_asynchronously(name, body, what)
 
@@ -212,8 +200,6 @@ class LimitedLambdas(Lambdas):
         is_spared: bool = False,
     ) -> None:
         self.running += 1
-        self.most_at_once = max(self.most_at_once, self.running)
-
         invocation = invocation or Invocation(next(self._numbers), settings.name)
         free = self._free[settings.name]
         if not free:
@@ -235,14 +221,13 @@ class BusyPoller(Poller):
     latency_seconds = (0.002, 0.05)
 
 
+@dataclass(frozen=True, slots=True)
 class PerContainer:
-    """An object that each container of a function has its own instance of."""
+    """An object that each container of a function has its own instance of, created on first use."""
 
-    def __init__(self, make: Callable[[], Any], runtime: Runtime) -> None:
-        """Create one per container on first use."""
-        self._make = make
-        self._runtime = runtime
-        self._made: dict[int, Any] = {}
+    _make: Callable[[], Any]
+    _runtime: Runtime
+    _made: dict[int, Any] = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> Any:
         """Return the attribute of the current container's object."""
@@ -280,10 +265,7 @@ class LoadAccount(SimulatedAccount):
     @property
     def calls_made(self) -> Counter[str]:
         """Count the calls of each ECS action, whatever the answer."""
-        found: Counter[str] = Counter()
-        for (action, _), count in self._answers.items():
-            found[action] += count
-        return found
+        return Counter(action for action, _ in self._answers.elements())
 
     @property
     def _answers(self) -> Counter[tuple[str, str]]:

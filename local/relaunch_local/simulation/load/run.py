@@ -137,16 +137,13 @@ class LoadVerdict(Verdict):
 
     def _check_events(self) -> None:
         found: Counter[tuple[str, str]] = Counter()
-        for job in self._account.invariants.jobs.values():
-            tokens = [token for token in _words(job.trigger.identity) if (job.definition.name, token) in self._accepted]
+        accepted = {(definition, token) for definition, token, _ in self._workload.accepted}
+        for job in self._invariants.jobs.values():
+            tokens = [token for token in _words(job.trigger.identity) if (job.definition.name, token) in accepted]
             found.update((job.definition.name, token) for token in tokens)
             self._check("no job without an event", len(tokens) == 1, f"{job.job_id}: {job.trigger.identity}")
-        for each in sorted(self._accepted):
+        for each in sorted(accepted):
             self._check("an accepted event becomes exactly one job", found[each] == 1, f"{each}: {found[each]} jobs")
-
-    @property
-    def _accepted(self) -> set[tuple[str, str]]:
-        return self._workload.accepted
 
 
 def _words(identity: str) -> set[str]:

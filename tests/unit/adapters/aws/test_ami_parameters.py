@@ -1,6 +1,4 @@
 import json
-from collections.abc import Iterator
-from typing import Any
 
 import boto3
 import pytest
@@ -12,6 +10,7 @@ from relaunch.adapters.aws.ami_parameters import SsmAmis
 from relaunch.core.offerings.amis import NEURON_REGIONS, Ami, AmiKind, AmiSystem, ami_parameter
 from relaunch.ports import PermanentError, TransientError
 
+SERVICE = "ssm"
 GPU, NEURON = AmiKind.GPU, AmiKind.NEURON
 NEW = AmiSystem.AMAZON_LINUX_2023
 GPU_PARAMETER = ami_parameter(GPU, NEW)
@@ -24,18 +23,6 @@ TOLD = {
 }
 
 
-@pytest.fixture
-def ssm() -> Any:
-    return boto3.client("ssm", "eu-west-1", aws_access_key_id="testing", aws_secret_access_key="testing")
-
-
-@pytest.fixture
-def stubber(ssm: Any) -> Iterator[Stubber]:
-    with Stubber(ssm) as stubber:
-        yield stubber
-        stubber.assert_no_pending_responses()
-
-
 def answer(stubber: Stubber, **values: str) -> None:
     """Let SSM know the GPU parameter as `whole` and its part `image_id`."""
     names = {"whole": GPU_PARAMETER, "image_id": f"{GPU_PARAMETER}/image_id"}
@@ -43,10 +30,10 @@ def answer(stubber: Stubber, **values: str) -> None:
     stubber.add_response("get_parameters", {"Parameters": found}, {"Names": list(names.values())})
 
 
-def test_an_image_is_read_with_its_agent(ssm: Any, stubber: Stubber) -> None:
+def test_an_image_is_read_with_its_agent(stubber: Stubber) -> None:
     answer(stubber, whole=json.dumps(TOLD), image_id="ami-0abc")
 
-    (image,) = SsmAmis(ssm, "eu-west-1").recommended([GPU], NEW)
+    (image,) = SsmAmis(stubber.client, "eu-west-1").recommended([GPU], NEW)
 
     assert image == Ami(
         kind=GPU,
@@ -60,29 +47,27 @@ def test_an_image_is_read_with_its_agent(ssm: Any, stubber: Stubber) -> None:
     )
 
 
-def test_a_driver_is_read_where_one_is_told(ssm: Any, stubber: Stubber) -> None:
+def test_a_driver_is_read_where_one_is_told(stubber: Stubber) -> None:
     answer(stubber, whole=json.dumps(TOLD | {"nvidia_driver_version": "580.95.05"}), image_id="ami-0abc")
 
-    (image,) = SsmAmis(ssm, "eu-west-1").recommended([GPU], NEW)
+    (image,) = SsmAmis(stubber.client, "eu-west-1").recommended([GPU], NEW)
 
     assert image.driver_version == "580.95.05"
 
 
 @pytest.mark.parametrize("whole", ["{'image_id': 'ami-0abc'}", "", "[]", '"ami"'])
-def test_a_value_that_is_no_object_is_made_up_for_by_the_image_s_own_parameter(
-    ssm: Any, stubber: Stubber, whole: str
-) -> None:
+def test_a_value_that_is_no_object_is_made_up_for_by_the_image_s_own_parameter(stubber: Stubber, whole: str) -> None:
     answer(stubber, whole=whole, image_id="ami-0abc")
 
-    (image,) = SsmAmis(ssm, "eu-west-1").recommended([GPU], NEW)
+    (image,) = SsmAmis(stubber.client, "eu-west-1").recommended([GPU], NEW)
 
     assert (image.image_id, image.agent_version) == ("ami-0abc", None)
 
 
-def test_a_region_without_the_parameter_has_no_image(ssm: Any, stubber: Stubber) -> None:
+def test_a_region_without_the_parameter_has_no_image(stubber: Stubber) -> None:
     answer(stubber)
 
-    (image,) = SsmAmis(ssm, "eu-west-1").recommended([GPU], NEW)
+    (image,) = SsmAmis(stubber.client, "eu-west-1").recommended([GPU], NEW)
 
     assert (image.image_id, image.parameter) == (None, GPU_PARAMETER)
 
@@ -90,11 +75,11 @@ def test_a_region_without_the_parameter_has_no_image(ssm: Any, stubber: Stubber)
 @pytest.mark.parametrize(
     ("code", "error"), [("ThrottlingException", TransientError), ("AccessDeniedException", PermanentError)]
 )
-def test_a_refusal_says_whether_to_try_again(ssm: Any, stubber: Stubber, code: str, error: type[Exception]) -> None:
+def test_a_refusal_says_whether_to_try_again(stubber: Stubber, code: str, error: type[Exception]) -> None:
     stubber.add_client_error("get_parameters", code)
 
     with pytest.raises(error, match="reading the recommended images of eu-west-1"):
-        SsmAmis(ssm, "eu-west-1").recommended([GPU], NEW)
+        SsmAmis(stubber.client, "eu-west-1").recommended([GPU], NEW)
 
 
 def test_the_images_of_a_region_are_those_of_its_public_parameters() -> None:

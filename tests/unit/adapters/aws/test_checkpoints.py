@@ -1,13 +1,12 @@
 """The checkpoint from which the next attempt resumes."""
 
 import json
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from fakes.aws import Faults, aws_in_process, make_client, refusal, refuse
+from fakes.aws import Faults, make_client, refusal, refuse
 from fakes.builders import NOW
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
 from relaunch.ports import PermanentError, TransientError
@@ -19,11 +18,10 @@ JOB = "resnet-1f2e3d4c"
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
-    with aws_in_process():
-        client = make_client("s3")
-        client.create_bucket(Bucket=BUCKET)
-        yield client
+def client(aws: None) -> Any:
+    client = make_client("s3")
+    client.create_bucket(Bucket=BUCKET)
+    return client
 
 
 @pytest.fixture
@@ -55,106 +53,86 @@ def delete(s3: Any, uri: str) -> None:
     s3.delete_object(Bucket=BUCKET, Key=uri.removeprefix(f"s3://{BUCKET}/"))
 
 
-def test_a_job_without_checkpoints_has_none(checkpoints: S3Checkpoints) -> None:
+def test_a_job_without_checkpoints_has_none(checkpoints):
     assert checkpoints.newest_complete(ROOT, JOB) is None
 
 
-def test_the_highest_step_is_the_newest_whatever_the_attempt(checkpoints: S3Checkpoints, s3: Any) -> None:
+def test_the_highest_step_is_the_newest_whatever_the_attempt(checkpoints, s3):
     save(1, 100)
     newest = save(1, 300)
     save(2, 200)
     assert checkpoints.newest_complete(ROOT, JOB) == newest == folder(1, 300)
 
 
-def test_of_one_step_the_newest_attempts_is_the_newest(checkpoints: S3Checkpoints, s3: Any) -> None:
+def test_of_one_step_the_newest_attempts_is_the_newest(checkpoints, s3):
     for attempt in (2, 10, 9):
         save(attempt, 300)
     assert checkpoints.newest_complete(ROOT, JOB) == folder(10, 300)
 
 
-def test_a_folder_without_its_manifest_does_not_count(checkpoints: S3Checkpoints, s3: Any) -> None:
-    save(1, 100)
-    delete(s3, save(1, 200) + "manifest.json")
-    assert checkpoints.newest_complete(ROOT, JOB) == folder(1, 100)
-
-
-def test_a_manifest_whose_object_is_missing_does_not_count(checkpoints: S3Checkpoints, s3: Any) -> None:
-    save(1, 100)
-    delete(s3, save(1, 200) + "weights/0.bin")
-    assert checkpoints.newest_complete(ROOT, JOB) == folder(1, 100)
-
-
-def test_a_manifest_whose_object_has_another_size_does_not_count(checkpoints: S3Checkpoints, s3: Any) -> None:
-    save(1, 100)
-    key = (save(1, 200) + "weights/0.bin").removeprefix(f"s3://{BUCKET}/")
-    s3.put_object(Bucket=BUCKET, Key=key, Body=b"half")
-    assert checkpoints.newest_complete(ROOT, JOB) == folder(1, 100)
-
-
 @pytest.mark.parametrize(
-    "manifest",
+    ("key", "body"),
     [
-        b"",
-        b"{",
-        b"[]",
-        b'"text"',
-        b"\xff\xfe",
-        b'{"format": 1}',
-        b'{"format": 2, "objects": []}',
-        b'{"format": 1, "objects": [{"key": "state.json"}]}',
-        b'{"format": 1, "objects": [{"key": "state.json", "size": null}]}',
-        b'{"format": 1, "objects": {"state.json": 2}}',
-        b'{"format": 1, "objects": [{"key": 7, "size": 2}]}',
+        pytest.param("manifest.json", None, id="no manifest"),
+        pytest.param("weights/0.bin", None, id="an object is missing"),
+        pytest.param("weights/0.bin", b"half", id="an object has another size"),
+        *(
+            pytest.param("manifest.json", body, id=f"manifest cannot be read: {body!r}")
+            for body in (
+                *(b"", b"{", b"[]", b'"text"', b"\xff\xfe", b'{"format": 1}', b'{"format": 2, "objects": []}'),
+                b'{"format": 1, "objects": [{"key": "state.json"}]}',
+                b'{"format": 1, "objects": [{"key": "state.json", "size": null}]}',
+                b'{"format": 1, "objects": {"state.json": 2}}',
+                b'{"format": 1, "objects": [{"key": 7, "size": 2}]}',
+            )
+        ),
     ],
 )
-def test_a_manifest_that_cannot_be_read_does_not_count(checkpoints: S3Checkpoints, s3: Any, manifest: bytes) -> None:
+def test_a_checkpoint_that_is_not_complete_does_not_count(checkpoints, s3, key, body):
     save(1, 100)
-    key = (save(1, 200) + "manifest.json").removeprefix(f"s3://{BUCKET}/")
-    s3.put_object(Bucket=BUCKET, Key=key, Body=manifest)
+    uri = save(1, 200) + key
+    if body is None:
+        delete(s3, uri)
+    else:
+        s3.put_object(Bucket=BUCKET, Key=uri.removeprefix(f"s3://{BUCKET}/"), Body=body)
+
     assert checkpoints.newest_complete(ROOT, JOB) == folder(1, 100)
 
 
-def test_only_incomplete_checkpoints_are_none(checkpoints: S3Checkpoints, s3: Any) -> None:
+def test_only_incomplete_checkpoints_are_none(checkpoints, s3):
     delete(s3, save(1, 200) + "state.json")
     assert checkpoints.newest_complete(ROOT, JOB) is None
 
 
-def test_a_checkpoint_of_another_job_does_not_count_even_if_its_id_starts_alike(
-    checkpoints: S3Checkpoints, s3: Any
-) -> None:
+def test_a_checkpoint_of_another_job_does_not_count_even_if_its_id_starts_alike(checkpoints, s3):
     save(1, 900, job=f"{JOB}5")
     save(1, 800, job="bert-1")
     assert checkpoints.newest_complete(ROOT, JOB) is None
 
 
-def test_a_manifest_at_an_unexpected_place_does_not_count(checkpoints: S3Checkpoints, s3: Any) -> None:
+def test_a_manifest_at_an_unexpected_place_does_not_count(checkpoints, s3):
     body = json.dumps({"format": 1, "objects": []}).encode()
-    for key in (
-        "manifest.json",
-        "attempt-1/manifest.json",
-        "attempt-1/step-0000900/old/manifest.json",
-        "step-1/manifest.json",
-    ):
-        s3.put_object(Bucket=BUCKET, Key=f"resnet/{JOB}/{key}", Body=body)
+    for place in ("", "attempt-1/", "attempt-1/step-0000900/old/", "step-1/"):
+        s3.put_object(Bucket=BUCKET, Key=f"resnet/{JOB}/{place}manifest.json", Body=body)
     assert checkpoints.newest_complete(ROOT, JOB) is None
 
 
 @pytest.mark.parametrize("root", [ROOT, ROOT.rstrip("/")])
-def test_the_slash_at_the_end_of_the_uri_makes_no_difference(checkpoints: S3Checkpoints, s3: Any, root: str) -> None:
+def test_the_slash_at_the_end_of_the_uri_makes_no_difference(checkpoints, s3, root):
     assert checkpoints.newest_complete(root, JOB) is None
     save(1, 100)
     assert checkpoints.newest_complete(root, JOB) == folder(1, 100)
 
 
 @pytest.mark.parametrize("root", [f"s3://{BUCKET}/", f"s3://{BUCKET}//a b/ü?#/"])
-def test_checkpoints_may_lie_anywhere_in_a_bucket(checkpoints: S3Checkpoints, s3: Any, root: str) -> None:
+def test_checkpoints_may_lie_anywhere_in_a_bucket(checkpoints, s3, root):
     prefix = root.removeprefix(f"s3://{BUCKET}/")
     body = json.dumps({"format": 1, "objects": []}).encode()
     s3.put_object(Bucket=BUCKET, Key=f"{prefix}{JOB}/attempt-1/step-0000001/manifest.json", Body=body)
     assert checkpoints.newest_complete(root, JOB) == f"{root}{JOB}/attempt-1/step-0000001/"
 
 
-def test_more_objects_than_one_page_lists_are_seen(s3: Any) -> None:
+def test_more_objects_than_one_page_lists_are_seen(s3):
     own = make_client("s3")
 
     def list_two(params: dict[str, Any], **_: Any) -> None:
@@ -166,7 +144,7 @@ def test_more_objects_than_one_page_lists_are_seen(s3: Any) -> None:
     assert S3Checkpoints(own).newest_complete(ROOT, JOB) == newest
 
 
-def test_it_agrees_with_the_training_about_what_is_complete(checkpoints: S3Checkpoints, s3: Any) -> None:
+def test_it_agrees_with_the_training_about_what_is_complete(checkpoints, s3):
     save(1, 100)
     save(2, 200)
     delete(s3, save(2, 300) + "state.json")
@@ -174,7 +152,7 @@ def test_it_agrees_with_the_training_about_what_is_complete(checkpoints: S3Check
     assert checkpoints.newest_complete(ROOT, JOB) == uri
 
 
-def test_a_manifest_that_is_deleted_while_we_look_does_not_count(s3: Any) -> None:
+def test_a_manifest_that_is_deleted_while_we_look_does_not_count(s3):
     save(1, 100)
     newest = save(1, 200)
     own = make_client("s3")
@@ -189,7 +167,7 @@ def test_a_manifest_that_is_deleted_while_we_look_does_not_count(s3: Any) -> Non
 
 
 @pytest.mark.parametrize("operation", ["ListObjectsV2", "GetObject"])
-def test_a_read_without_an_answer_is_transient(s3: Any, operation: str) -> None:
+def test_a_read_without_an_answer_is_transient(s3, operation):
     save(1, 100)
     own = make_client("s3")
     Faults(own, "s3", operation).before = 1
@@ -197,7 +175,7 @@ def test_a_read_without_an_answer_is_transient(s3: Any, operation: str) -> None:
         S3Checkpoints(own).newest_complete(ROOT, JOB)
 
 
-def test_a_manifest_that_may_not_be_read_is_permanent_and_not_taken_for_missing(s3: Any) -> None:
+def test_a_manifest_that_may_not_be_read_is_permanent_and_not_taken_for_missing(s3):
     save(1, 100)
     own = make_client("s3")
     Faults(own, "s3", "GetObject").on_send = refuse(refusal("AccessDenied"))
@@ -205,12 +183,74 @@ def test_a_manifest_that_may_not_be_read_is_permanent_and_not_taken_for_missing(
         S3Checkpoints(own).newest_complete(ROOT, JOB)
 
 
-def test_a_bucket_that_is_not_there_is_permanent(checkpoints: S3Checkpoints) -> None:
+def test_a_bucket_that_is_not_there_is_permanent(checkpoints):
     with pytest.raises(PermanentError, match="NoSuchBucket"):
         checkpoints.newest_complete("s3://no-such-bucket/resnet/", JOB)
 
 
 @pytest.mark.parametrize("uri", ["", "resnet/", "https://bucket/resnet/", "s3://", "s3://bucket"])
-def test_what_is_no_uri_of_s3_is_permanent(checkpoints: S3Checkpoints, uri: str) -> None:
+def test_what_is_no_uri_of_s3_is_permanent(checkpoints, uri):
     with pytest.raises(PermanentError, match="no URI of S3"):
         checkpoints.newest_complete(uri, JOB)
+
+
+def probed(s3: Any, *refused: tuple[str, str]) -> list[str]:
+    """Probe with these (operation, error code) refused; return the keys that were read."""
+    own, keys = make_client("s3"), []
+    for operation, code in refused:
+        Faults(own, "s3", operation).on_send = refuse(refusal(code))
+
+    def note(params: dict[str, Any], **_: Any) -> None:
+        assert params["Range"] == "bytes=0-0"
+        keys.append(params["Key"])
+
+    own.meta.events.register("provide-client-params.s3.GetObject", note)
+    S3Checkpoints(own).probe(ROOT, JOB)
+    return keys
+
+
+def test_without_a_manifest_a_key_that_is_not_there_is_probed(s3):
+    s3.put_object(Bucket=BUCKET, Key="resnet/bert-1/attempt-1/step-0000100/weights/0.bin", Body=b"secret")
+    s3.put_object(Bucket=BUCKET, Key="resnet/bert-1/attempt-1/step-0000100/manifest.json", Body=b"")
+    s3.put_object(Bucket=BUCKET, Key="resnet/manifest.json", Body=b"{}")
+    assert probed(s3) == [f"resnet/{JOB}/manifest.json"]
+
+
+def test_the_newest_manifest_of_any_job_is_probed(s3):
+    save(1, 300, job="bert-1")
+    s3.put_object(Bucket=BUCKET, Key="resnet/adam-1/attempt-1/step-0000100/manifest.json", Body=b"{}")
+    listed = s3.list_objects_v2(Bucket=BUCKET)["Contents"]
+    newest = max((each["LastModified"], each["Key"]) for each in listed if each["Key"].endswith("manifest.json"))[1]
+    assert probed(s3) == [newest]
+
+
+def test_a_manifest_that_is_archived_or_just_deleted_may_be_read(s3):
+    save(1, 300)
+    for code in ("InvalidObjectState", "NoSuchKey"):
+        assert len(probed(s3, ("GetObject", code))) == 1
+
+
+@pytest.mark.parametrize(
+    ("operation", "code"),
+    [
+        ("ListObjectsV2", "AccessDenied"),
+        ("GetObject", "AccessDenied"),
+        ("GetObject", "KMS.DisabledException"),
+        ("GetObject", "KMS.NotFoundException"),
+    ],
+)
+def test_a_probe_that_is_refused_is_permanent_and_says_where(s3, operation, code):
+    save(1, 300)
+    with pytest.raises(PermanentError, match=f"probing s3://{BUCKET}/resnet/: .*{code}"):
+        probed(s3, (operation, code))
+
+
+@pytest.mark.parametrize("operation", ["ListObjectsV2", "GetObject"])
+def test_a_probe_that_is_throttled_is_transient(s3, operation):
+    with pytest.raises(TransientError):
+        probed(s3, (operation, "SlowDown"))
+
+
+def test_a_probe_of_a_bucket_that_is_not_there_is_permanent(checkpoints):
+    with pytest.raises(PermanentError, match="NoSuchBucket"):
+        checkpoints.probe("s3://no-such-bucket/resnet/", JOB)

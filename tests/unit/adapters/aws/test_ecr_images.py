@@ -48,22 +48,23 @@ class Registry:
             "imageManifest": text,
             "imageManifestMediaType": media_type,
         }
-        asked = self.asked(reference or {"imageTag": "5e07"}, registry)
+        asked = {
+            **self.place(registry),
+            "imageIds": [reference or {"imageTag": "5e07"}],
+            "acceptedMediaTypes": [OCI_INDEX, DOCKER_LIST, OCI_MANIFEST, DOCKER_MANIFEST],
+        }
         self.stubber.add_response("batch_get_image", {"images": [image], "failures": []}, asked)
 
     def answer_failure(self, code):
         failure = {"imageId": {"imageTag": "5e07"}, "failureCode": code, "failureReason": "so it is"}
         self.stubber.add_response("batch_get_image", {"images": [], "failures": [failure]})
 
-    def asked(self, reference, registry=None):
-        types = [OCI_INDEX, DOCKER_LIST, OCI_MANIFEST, DOCKER_MANIFEST]
-        place = {"repositoryName": "trainer"} | ({"registryId": registry} if registry else {})
-        return place | {"imageIds": [reference], "acceptedMediaTypes": types}
+    def place(self, registry):
+        return {"repositoryName": "trainer"} | ({"registryId": registry} if registry else {})
 
     def answer_config(self, blob, url=URL, registry=None):
-        place = {"repositoryName": "trainer"} | ({"registryId": registry} if registry else {})
         answer = {"downloadUrl": url, "layerDigest": CONFIG}
-        self.stubber.add_response("get_download_url_for_layer", answer, place | {"layerDigest": CONFIG})
+        self.stubber.add_response("get_download_url_for_layer", answer, self.place(registry) | {"layerDigest": CONFIG})
         self.blobs[url] = blob if isinstance(blob, bytes | Exception) else json.dumps(blob).encode()
 
     def fetch(self, url):
@@ -77,6 +78,12 @@ class Registry:
         found = EcrImages(self.client, self.fetch).find_image("trainer", reference, account)
         self.stubber.assert_no_pending_responses()
         return found
+
+    def find_why_unknown(self):
+        """Find an image whose platform is not known, and return why."""
+        found = self.find()
+        assert (found.digest, found.platforms) == (DIGEST, ())
+        return found.unknown
 
 
 @pytest.fixture
@@ -185,10 +192,7 @@ class TestOneImage:
         registry.answer_image(SINGLE)
         registry.answer_config(blob)
 
-        found = registry.find()
-
-        assert (found.digest, found.platforms) == (DIGEST, ())
-        assert reason in found.unknown
+        assert reason in registry.find_why_unknown()
 
     def test_the_largest_configuration_that_is_taken_is_read(self, registry):
         text = json.dumps({"architecture": "arm64", "os": "linux"})
@@ -202,10 +206,8 @@ class TestOneImage:
         registry.answer_image(SINGLE)
         registry.stubber.add_client_error("get_download_url_for_layer", code, "so it is")
 
-        found = registry.find()
-
-        assert (found.digest, found.platforms) == (DIGEST, ())
-        assert found.unknown.startswith(f"its configuration cannot be loaded: An error occurred ({code})")
+        reason = f"its configuration cannot be loaded: An error occurred ({code})"
+        assert registry.find_why_unknown().startswith(reason)
 
     def test_nothing_is_fetched_but_over_https(self, registry):
         registry.answer_image(SINGLE)
@@ -228,10 +230,7 @@ class TestOtherAnswers:
     def test_an_unknown_kind_of_manifest_leaves_the_platform_unknown(self, registry, manifest, reason):
         registry.answer_image(manifest, media_type="application/vnd.docker.distribution.manifest.v1+prettyjws")
 
-        found = registry.find()
-
-        assert (found.digest, found.platforms) == (DIGEST, ())
-        assert found.unknown.startswith(reason)
+        assert registry.find_why_unknown().startswith(reason)
 
     def test_an_image_that_is_not_there_is_none(self, registry):
         registry.answer_failure("ImageNotFound")

@@ -27,13 +27,8 @@ def refusal(code: str, status: int = 400) -> ClientError:
 @pytest.mark.parametrize(
     "code",
     [
-        "ThrottlingException",
-        "Throttling",
-        "ThrottledException",
-        "KMS.ThrottlingException",
-        "ProvisionedThroughputExceededException",
-        "RequestLimitExceeded",
-        "SlowDown",
+        *("ThrottlingException", "Throttling", "ThrottledException", "KMS.ThrottlingException"),
+        *("ProvisionedThroughputExceededException", "RequestLimitExceeded", "SlowDown"),
     ],
 )
 def test_throttling_is_transient(code: str) -> None:
@@ -47,6 +42,13 @@ def test_throttling_is_transient(code: str) -> None:
 def test_faults_of_the_service_are_transient_but_no_throttling(code: str) -> None:
     assert is_transient(refusal(code))
     assert not is_throttled(refusal(code))
+
+
+def test_registrations_of_one_family_at_once_are_transient_though_their_code_is_that_of_bad_parameters() -> None:
+    message = "Too many concurrent attempts to create a new revision of the specified family."
+
+    assert is_transient(ClientError({"Error": {"Code": "ClientException", "Message": message}}, "Register"))
+    assert not is_transient(refusal("ClientException"))
 
 
 def test_any_answer_of_500_and_above_is_transient() -> None:

@@ -1,25 +1,13 @@
 import json
-from collections.abc import Iterator
 from typing import Any
 
-import boto3
 import pytest
 from botocore.stub import Stubber
 
 from relaunch.adapters.aws.price_list import PriceList, price_list_region
 from relaunch.ports import PermanentError, TransientError
 
-
-@pytest.fixture
-def pricing() -> Any:
-    return boto3.client("pricing", "eu-central-1", aws_access_key_id="testing", aws_secret_access_key="testing")
-
-
-@pytest.fixture
-def stubber(pricing: Any) -> Iterator[Stubber]:
-    with Stubber(pricing) as stubber:
-        yield stubber
-        stubber.assert_no_pending_responses()
+SERVICE = "pricing"
 
 
 def asked(tenancy: str, family: str, token: str = "") -> dict[str, Any]:
@@ -52,7 +40,7 @@ def answer(stubber: Stubber, *products: str, expected: dict[str, Any] | None = N
     stubber.add_response("get_products", page, expected)
 
 
-def test_prices_of_shared_machines_and_of_bare_metal_are_read_page_by_page(pricing: Any, stubber: Stubber) -> None:
+def test_prices_of_shared_machines_and_of_bare_metal_are_read_page_by_page(stubber: Stubber) -> None:
     shared = ("Shared", "Compute Instance")
     answer(
         stubber, machine("g5.xlarge", "1.1230000000"), machine("c5.large", "0.1"), expected=asked(*shared), token="2"
@@ -60,12 +48,14 @@ def test_prices_of_shared_machines_and_of_bare_metal_are_read_page_by_page(prici
     answer(stubber, machine("p2.xlarge", "0.9"), machine("g6.xlarge", "0.9"), expected=asked(*shared, token="2"))
     answer(stubber, machine("g4dn.metal", "8.732"), expected=asked("Dedicated", "Compute Instance (bare metal)"))
 
-    prices = PriceList(pricing, "eu-west-1").on_demand_prices(["g5.xlarge", "g6.xlarge", "g4dn.metal", "trn2.48xlarge"])
+    prices = PriceList(stubber.client, "eu-west-1").on_demand_prices(
+        ["g5.xlarge", "g6.xlarge", "g4dn.metal", "trn2.48xlarge"]
+    )
 
     assert prices == {"g5.xlarge": 1.123, "g6.xlarge": 0.9, "g4dn.metal": 8.732}
 
 
-def test_a_price_of_nothing_and_a_product_without_terms_are_no_prices(pricing: Any, stubber: Stubber) -> None:
+def test_a_price_of_nothing_and_a_product_without_terms_are_no_prices(stubber: Stubber) -> None:
     answer(
         stubber,
         product(("USD", "0.0000000000"), ("USD", "1.1"), instanceType="g5.xlarge"),
@@ -74,23 +64,23 @@ def test_a_price_of_nothing_and_a_product_without_terms_are_no_prices(pricing: A
     )
     answer(stubber)
 
-    assert PriceList(pricing, "eu-west-1").on_demand_prices(["g5.xlarge", "g6.xlarge"]) == {"g5.xlarge": 1.1}
+    assert PriceList(stubber.client, "eu-west-1").on_demand_prices(["g5.xlarge", "g6.xlarge"]) == {"g5.xlarge": 1.1}
 
 
-def test_a_gibibyte_of_gp3_has_a_price(pricing: Any, stubber: Stubber) -> None:
+def test_a_gibibyte_of_gp3_has_a_price(stubber: Stubber) -> None:
     wanted = {"regionCode": "eu-west-1", "productFamily": "Storage", "volumeApiName": "gp3"}
     filters = [{"Type": "TERM_MATCH", "Field": name, "Value": value} for name, value in wanted.items()]
     expected = {"ServiceCode": "AmazonEC2", "Filters": filters, "MaxResults": 100}
     answer(stubber, product(("USD", "0.0880000000"), volumeApiName="gp3"), expected=expected)
 
-    assert PriceList(pricing, "eu-west-1").gp3_price() == 0.088
+    assert PriceList(stubber.client, "eu-west-1").gp3_price() == 0.088
 
 
-def test_prices_in_another_currency_are_not_taken_for_dollars(pricing: Any, stubber: Stubber) -> None:
+def test_prices_in_another_currency_are_not_taken_for_dollars(stubber: Stubber) -> None:
     answer(stubber, machine("p3.2xlarge", "36.078", "CNY"))
     answer(stubber)
     answer(stubber, product(("CNY", "0.5")))
-    china = PriceList(pricing, "cn-north-1")
+    china = PriceList(stubber.client, "cn-north-1")
 
     with pytest.raises(PermanentError, match="the Price List of cn-north-1 is in CNY, not in USD"):
         china.on_demand_prices(["p3.2xlarge"])
@@ -98,25 +88,25 @@ def test_prices_in_another_currency_are_not_taken_for_dollars(pricing: Any, stub
         china.gp3_price()
 
 
-def test_no_price_at_all_is_not_believed(pricing: Any, stubber: Stubber) -> None:
+def test_no_price_at_all_is_not_believed(stubber: Stubber) -> None:
     answer(stubber, machine("c5.large", "0.1"))
     answer(stubber)
     answer(stubber)
 
     with pytest.raises(TransientError, match="no on-demand prices"):
-        PriceList(pricing, "eu-west-1").on_demand_prices(["g5.xlarge"])
+        PriceList(stubber.client, "eu-west-1").on_demand_prices(["g5.xlarge"])
     with pytest.raises(TransientError, match="gp3"):
-        PriceList(pricing, "eu-west-1").gp3_price()
+        PriceList(stubber.client, "eu-west-1").gp3_price()
 
 
 @pytest.mark.parametrize(
     ("code", "error"), [("ThrottlingException", TransientError), ("AccessDeniedException", PermanentError)]
 )
-def test_a_refusal_says_whether_to_try_again(pricing: Any, stubber: Stubber, code: str, error: type[Exception]) -> None:
+def test_a_refusal_says_whether_to_try_again(stubber: Stubber, code: str, error: type[Exception]) -> None:
     stubber.add_client_error("get_products", code)
 
     with pytest.raises(error, match="asking the Price List for eu-west-1"):
-        PriceList(pricing, "eu-west-1").on_demand_prices(["g5.xlarge"])
+        PriceList(stubber.client, "eu-west-1").on_demand_prices(["g5.xlarge"])
 
 
 @pytest.mark.parametrize(

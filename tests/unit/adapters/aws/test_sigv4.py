@@ -4,6 +4,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from unittest.mock import patch
@@ -36,26 +37,24 @@ MakeClient = Callable[..., AwsClient]
 
 @pytest.fixture
 def make_client() -> Iterator[MakeClient]:
-    made: list[AwsClient] = []
+    with ExitStack() as made:
 
-    def make(url: str, timeout_seconds: float = 5.0, **environment: str) -> AwsClient:
-        made.append(build_client(url, timeout_seconds, environment))
-        return made[-1]
+        def make(url: str, timeout_seconds: float = 5.0, **environment: str) -> AwsClient:
+            variables = {
+                "AWS_REGION": "us-east-1",
+                "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
+                "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
+                "AWS_ENDPOINT_URL": url,
+                **environment,
+            }
+            return made.enter_context(closing(AwsClient(variables, AT.timestamp, timeout_seconds)))
 
-    yield make
-    for client in made:
-        client.close()
+        yield make
 
 
-def build_client(url: str, timeout_seconds: float, environment: dict[str, str]) -> AwsClient:
-    variables = {
-        "AWS_REGION": "us-east-1",
-        "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
-        "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
-        "AWS_ENDPOINT_URL": url,
-        **environment,
-    }
-    return AwsClient(variables, AT.timestamp, timeout_seconds)
+@pytest.fixture
+def client(aws: FakeAwsEndpoint, make_client: MakeClient) -> AwsClient:
+    return make_client(aws.url)
 
 
 def signed_by_botocore(url: str, headers: dict[str, str], body: bytes, token: str) -> dict[str, str]:
@@ -78,7 +77,7 @@ def signed_by_botocore(url: str, headers: dict[str, str], body: bytes, token: st
         "http://127.0.0.1:4566/base/path",
     ],
 )
-def test_the_signature_is_that_of_botocore(url: str, body: bytes, token: str) -> None:
+def test_the_signature_is_that_of_botocore(url, body, token):
     headers = {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": "AmazonSQS.SendMessage"}
     signer = (Credentials("AKIDEXAMPLE", "secret/key+1", token), "eu-north-1", AT.strftime("%Y%m%dT%H%M%SZ"))
 
@@ -89,7 +88,7 @@ def test_the_signature_is_that_of_botocore(url: str, body: bytes, token: str) ->
     )
 
 
-def test_a_message_is_sent_as_sqs_expects_it(aws: FakeAwsEndpoint, make_client: MakeClient) -> None:
+def test_a_message_is_sent_as_sqs_expects_it(aws, make_client):
     message_id = make_client(aws.url, AWS_SESSION_TOKEN="token").send_message("https://queue/intake", '{"n": "é"}')
 
     (target, headers, body) = aws.requests[0]
@@ -102,16 +101,13 @@ def test_a_message_is_sent_as_sqs_expects_it(aws: FakeAwsEndpoint, make_client: 
     assert json.loads(body) == {"QueueUrl": "https://queue/intake", "MessageBody": '{"n": "é"}'}
 
 
-def test_a_secret_is_read_by_its_stage(aws: FakeAwsEndpoint, make_client: MakeClient) -> None:
-    client = make_client(aws.url)
-
+def test_a_secret_is_read_by_its_stage(aws, client):
     assert client.read_secret(SECRET_ARN, "AWSCURRENT") == "new"
     assert client.read_secret(SECRET_ARN, "AWSPREVIOUS") is None
     assert json.loads(aws.requests[0][2]) == {"SecretId": SECRET_ARN, "VersionStage": "AWSCURRENT"}
 
 
-def test_a_refusal_is_an_error_with_the_code_of_aws(aws: FakeAwsEndpoint, make_client: MakeClient) -> None:
-    client = make_client(aws.url)
+def test_a_refusal_is_an_error_with_the_code_of_aws(aws, client):
     aws.failures = {
         "GetSecretValue": [(400, "AccessDeniedException")],
         "SendMessage": [(400, "com.amazonaws.sqs#QueueDoesNotExist")],
@@ -124,8 +120,7 @@ def test_a_refusal_is_an_error_with_the_code_of_aws(aws: FakeAwsEndpoint, make_c
     assert refused.value.code == "QueueDoesNotExist"
 
 
-def test_a_server_error_is_tried_once_more(aws: FakeAwsEndpoint, make_client: MakeClient) -> None:
-    client = make_client(aws.url)
+def test_a_server_error_is_tried_once_more(aws, client):
     aws.failures = {"SendMessage": [(503, "ServiceUnavailable")]}
 
     client.send_message("https://queue/intake", "{}")
@@ -136,10 +131,7 @@ def test_a_server_error_is_tried_once_more(aws: FakeAwsEndpoint, make_client: Ma
         client.send_message("https://queue/intake", "{}")
 
 
-def test_a_connection_that_died_while_the_function_was_frozen_is_opened_anew(
-    aws: FakeAwsEndpoint, make_client: MakeClient
-) -> None:
-    client = make_client(aws.url)
+def test_a_connection_that_died_while_the_function_was_frozen_is_opened_anew(aws, client):
     client.send_message("https://queue/intake", "{}")
     aws.failures = {"SendMessage": [None]}
 
@@ -149,19 +141,15 @@ def test_a_connection_that_died_while_the_function_was_frozen_is_opened_anew(
     assert aws.targets() == ["SendMessage"] * 3
 
 
-def test_a_new_connection_that_dies_is_an_error(aws: FakeAwsEndpoint, make_client: MakeClient) -> None:
+def test_a_new_connection_that_dies_is_an_error(aws, client):
     aws.failures = {"SendMessage": [None]}
 
     with pytest.raises(AwsCallError, match="SendMessage got no answer"):
-        make_client(aws.url).send_message("https://queue/intake", "{}")
+        client.send_message("https://queue/intake", "{}")
 
 
-def test_a_connection_that_the_server_closes_after_each_answer_is_fine(
-    aws: FakeAwsEndpoint, make_client: MakeClient
-) -> None:
+def test_a_connection_that_the_server_closes_after_each_answer_is_fine(aws, client):
     aws.closes_connections = True
-    client = make_client(aws.url)
-
     for _ in range(3):
         client.send_message("https://queue/intake", "{}")
 
@@ -188,9 +176,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_over_tls_only_servers_with_a_trusted_certificate_are_told_anything(
-    certificate: Path, make_client: MakeClient
-) -> None:
+def test_over_tls_only_servers_with_a_trusted_certificate_are_told_anything(certificate, make_client):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     with serve_aws(context) as aws:
@@ -205,7 +191,7 @@ def test_over_tls_only_servers_with_a_trusted_certificate_are_told_anything(
         trusting.close()
 
 
-def test_nobody_listening_is_an_error(make_client: MakeClient) -> None:
+def test_nobody_listening_is_an_error(make_client):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
@@ -214,7 +200,7 @@ def test_nobody_listening_is_an_error(make_client: MakeClient) -> None:
         make_client(f"http://127.0.0.1:{port}").send_message("https://queue/intake", "{}")
 
 
-def test_an_answer_that_does_not_come_is_not_waited_for(make_client: MakeClient) -> None:
+def test_an_answer_that_does_not_come_is_not_waited_for(make_client):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         client = make_client(f"http://127.0.0.1:{port}", timeout_seconds=0.05)
@@ -223,7 +209,7 @@ def test_an_answer_that_does_not_come_is_not_waited_for(make_client: MakeClient)
             client.send_message("https://queue/intake", "{}")
 
 
-def test_a_kept_connection_that_falls_silent_is_not_tried_twice(aws: FakeAwsEndpoint, make_client: MakeClient) -> None:
+def test_a_kept_connection_that_falls_silent_is_not_tried_twice(aws, make_client):
     client = make_client(aws.url, timeout_seconds=0.05)
     client.send_message("https://queue/intake", "{}")
     release = threading.Event()
@@ -240,7 +226,7 @@ def test_a_kept_connection_that_falls_silent_is_not_tried_twice(aws: FakeAwsEndp
 
 
 @pytest.mark.parametrize("answer", [b"", b"<html>", b"[]"])
-def test_an_answer_that_is_no_json_object_is_an_error(answer: bytes, make_client: MakeClient) -> None:
+def test_an_answer_that_is_no_json_object_is_an_error(answer, make_client):
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
@@ -268,7 +254,7 @@ def test_an_answer_that_is_no_json_object_is_an_error(answer: bytes, make_client
         ({"AWS_ENDPOINT_URL_SECRETS_MANAGER": "http://c:3", "AWS_REGION": "x"}, "secretsmanager", "http://c:3"),
     ],
 )
-def test_a_service_is_found_as_the_sdks_find_it(environment: dict[str, str], service: str, url: str) -> None:
+def test_a_service_is_found_as_the_sdks_find_it(environment, service, url):
     assert find_endpoint(environment, service) == url
 
 
@@ -278,12 +264,9 @@ def test_a_service_is_found_as_the_sdks_find_it(environment: dict[str, str], ser
         ({}, "AWS_REGION"),
         ({"AWS_REGION": "us-east-1"}, "AWS_ACCESS_KEY_ID"),
         ({"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "a"}, "AWS_SECRET_ACCESS_KEY"),
-        (
-            {"AWS_ENDPOINT_URL": "http://a:1", "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"},
-            "AWS_REGION",
-        ),
+        ({"AWS_ENDPOINT_URL": "http://a:1", "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}, "AWS_REGION"),
     ],
 )
-def test_what_the_environment_lacks_is_named(environment: dict[str, str], missing: str) -> None:
+def test_what_the_environment_lacks_is_named(environment, missing):
     with pytest.raises(AwsCallError, match=f"{missing} is not set"):
         AwsClient(environment).send_message("https://queue/intake", "{}")

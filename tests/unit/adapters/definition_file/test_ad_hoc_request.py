@@ -12,20 +12,21 @@ from relaunch.core.definitions.accelerator import (
     GpuRequirement,
     Interconnect,
     Isolation,
+    NeuronPurpose,
     NeuronRequirement,
     PurchasePolicy,
 )
 
 
-def problems(**options: Value) -> tuple[str, ...]:
-    with pytest.raises(AdHocRequestError) as caught:
-        parse_request({f"--{name.replace('_', '-')}": value for name, value in options.items()}, load_catalogue())
-    return caught.value.problems
-
-
 def accelerator(**options: Value) -> AcceleratorRequirement:
     given = {f"--{name.replace('_', '-')}": value for name, value in options.items()}
     return parse_request(given, load_catalogue()).definition.accelerator
+
+
+def problems(**options: Value) -> tuple[str, ...]:
+    with pytest.raises(AdHocRequestError) as caught:
+        accelerator(**options)
+    return caught.value.problems
 
 
 @pytest.mark.parametrize(
@@ -51,6 +52,9 @@ def test_options_ask_for_gpus_as_a_definition_does(options, requirement):
 def test_options_ask_for_neuron_and_for_types():
     assert accelerator(neuron_cores="4") == AcceleratorRequirement(neuron=NeuronRequirement(cores=4))
     assert accelerator(neuron_devices="1") == AcceleratorRequirement(neuron=NeuronRequirement(devices=1))
+    assert accelerator(
+        neuron_devices="1", neuron_model=["Inferentia2"], neuron_purpose="inference"
+    ) == AcceleratorRequirement(neuron=NeuronRequirement(1, models=("Inferentia2",), purpose=NeuronPurpose.INFERENCE))
     assert accelerator(instance_type=["g5.xlarge"]) == AcceleratorRequirement(instance_types=("g5.xlarge",))
 
 
@@ -126,11 +130,9 @@ def test_what_cannot_be_is_said_of_the_options(options, problem):
 
 
 def test_all_problems_are_told_at_once():
-    assert [each.split(":")[0] for each in problems(memory="1GB", purchase="sport", vcpus="x")] == [
-        "--memory",
-        "--purchase",
-        "--vcpus",
-    ]
+    found = problems(memory="1GB", purchase="sport", vcpus="x")
+
+    assert [each.split(":")[0] for each in found] == ["--memory", "--purchase", "--vcpus"]
 
 
 @pytest.mark.parametrize(

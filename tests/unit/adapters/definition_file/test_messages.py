@@ -13,6 +13,9 @@ CATALOGUE = {
     "trn1.2xlarge": make_instance_type(
         "trn1.2xlarge", accelerator_model="Trainium", gpu_count=0, logical_gpu_count=0, neuron_devices=1
     ),
+    "inf2.xlarge": make_instance_type(
+        "inf2.xlarge", accelerator_model="Inferentia2", gpu_count=0, logical_gpu_count=0, neuron_devices=1
+    ),
 }
 
 
@@ -30,7 +33,7 @@ def problems_of_job(*lines: str, accelerator: str = "{gpu: {}}") -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("line", "problem"),
+    ("lines", "problem"),
     [
         pytest.param("acelerator: {}", "3:5: jobs.a.acelerator: unknown key `acelerator`; did you mean `accelerator`?"),
         pytest.param("disk: 200", "3:11: jobs.a.disk: 200 has no unit: write 200GiB or 200MiB"),
@@ -69,10 +72,12 @@ def problems_of_job(*lines: str, accelerator: str = "{gpu: {}}") -> list[str]:
         pytest.param("inputs: {r: {pattern: a, default: 0.1}}", '3:39: jobs.a.inputs.r.default: must be text: write it in quotes, "0.1"'),
         pytest.param("inputs: {r: {default: '1'}}", "3:14: jobs.a.inputs.r.pattern: `pattern` is missing"),
         pytest.param("on: {image: {repository: t}}", "3:9: jobs.a.on: must be a list"),
+        pytest.param("disk: 1GiB\ndisk: 2GiB", "4:5: jobs.a.disk: `disk` is here twice: line 3 has it already", id="a key that is there twice"),
+        pytest.param("estimated_duration: 20h\ndeadline: 19h30m", "4:15: jobs.a.deadline: 19h30m is shorter than estimated_duration (20h)", id="a deadline before the estimate"),
     ],
 )  # fmt: skip
-def test_a_bad_key_or_value_is_named_with_its_place(line, problem):
-    assert problems_of_job(line) == [problem]
+def test_a_bad_key_or_value_is_named_with_its_place(lines, problem):
+    assert problems_of_job(*lines.splitlines()) == [problem]
 
 
 @pytest.mark.parametrize(
@@ -117,6 +122,11 @@ def test_a_bad_trigger_is_told_what_its_source_knows(trigger, problem):
         pytest.param("{gpu: {}, neuron: {devices: 1}}", "4:18: jobs.a.accelerator: give `gpu` or `neuron`, not both: no machine has both"),
         pytest.param("{neuron: {}}", "4:27: jobs.a.accelerator.neuron: give exactly one of `devices` and `cores`"),
         pytest.param("{neuron: {devices: 1, cores: 2}}", "4:27: jobs.a.accelerator.neuron: give exactly one of `devices` and `cores`"),
+        pytest.param("{neuron: {models: [Trainium]}}", "4:27: jobs.a.accelerator.neuron: give exactly one of `devices` and `cores`"),
+        pytest.param("{neuron: {devices: 1, model: Trainium}}", "4:40: jobs.a.accelerator.neuron.model: unknown key `model`; did you mean `models`?"),
+        pytest.param("{neuron: {devices: 1, models: [Trainium9]}}", "4:49: jobs.a.accelerator.neuron.models[0]: unknown Neuron model `Trainium9`; did you mean `Trainium`?"),
+        pytest.param("{neuron: {devices: 1, purpose: serving}}", "4:49: jobs.a.accelerator.neuron.purpose: `serving` is none of training, inference"),
+        pytest.param("{neuron: {devices: 1, models: [Inferentia2]}}", "4:27: jobs.a.accelerator.neuron: Inferentia2 serves inference only, and `purpose` is training unless it is given"),
         pytest.param("{gpu: {count: 0}}", "4:32: jobs.a.accelerator.gpu.count: must be 1 or more"),
         pytest.param("{gpu: {memory: 16GB}}", "4:33: jobs.a.accelerator.gpu.memory: `16GB` is not in a binary unit: write memory in GiB or MiB, not GB (16GB is 14.9GiB)"),
         pytest.param("{gpu: {memory: 16Gi}}", "4:33: jobs.a.accelerator.gpu.memory: `16Gi` is not in a binary unit: write memory in GiB or MiB, not Gi"),
@@ -190,18 +200,6 @@ def test_aliases_that_multiply_are_refused():
 
 def test_a_file_that_is_far_too_long_is_refused():
     assert problems_of("#" * 1_000_001) == ["f:1:1: the file is longer than 1,000,000 characters"]
-
-
-def test_a_key_that_is_there_twice_names_both_lines():
-    assert problems_of_job("disk: 1GiB", "disk: 2GiB") == [
-        "4:5: jobs.a.disk: `disk` is here twice: line 3 has it already"
-    ]
-
-
-def test_a_deadline_before_the_estimate_cannot_be_met():
-    assert problems_of_job("estimated_duration: 20h", "deadline: 19h30m") == [
-        "4:15: jobs.a.deadline: 19h30m is shorter than estimated_duration (20h)"
-    ]
 
 
 @pytest.mark.parametrize("name", ["Resnet", "1a", "a_b", "a" * 49, ""])

@@ -5,12 +5,14 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import make_definition, make_instance_type
+from fakes.definitions import EXAMPLE
 from relaunch.adapters.definition_file.parser import DefinitionFileError, definition_line, parse_definitions
 from relaunch.core.definitions.accelerator import (
     AcceleratorRequirement,
     GpuRequirement,
     Interconnect,
     Isolation,
+    NeuronPurpose,
     NeuronRequirement,
     PurchasePolicy,
 )
@@ -23,32 +25,12 @@ from relaunch.core.definitions.definition import (
     S3Trigger,
 )
 
-CATALOGUE = {"g5.xlarge": make_instance_type()}
-FULL = """
-jobs:
-  resnet:
-    task_definition: trainer              # family
-    container: main
-    on:
-      - github: {repository: acme/vision, event: push, branches: [main], paths: ["train/**"]}
-      - github: {repository: acme/vision, event: workflow_dispatch}
-      - image: {repository: trainer, tag: "{sha}"}
-      - s3: {bucket: acme-datasets, prefix: images/, suffix: .manifest}
-    inputs:
-      learning_rate: {pattern: "[0-9.e-]+", default: "0.1"}
-    accelerator:
-      gpu: {count: 1, memory: 16GiB}
-    disk: 200GiB
-    purchase: spot-then-on-demand
-    checkpoint: s3://acme-checkpoints/resnet/
-    estimated_duration: 20h
-    deadline: 36h
-    max_runtime: 48h
-    max_running_jobs: 5
-    max_failures: 2
-    max_price_per_hour: 4.00
-    target: ecs
-"""
+CATALOGUE = {
+    "g5.xlarge": make_instance_type(),
+    "trn1.2xlarge": make_instance_type(
+        "trn1.2xlarge", accelerator_model="Trainium", gpu_count=0, logical_gpu_count=0, neuron_devices=1
+    ),
+}
 
 
 def parse_one(body: str) -> JobDefinition:
@@ -62,7 +44,7 @@ GPU = "accelerator: {gpu: {}}"
 
 
 def test_the_example_of_the_design_becomes_a_definition():
-    assert parse_definitions(FULL, "relaunch.yaml", CATALOGUE) == [
+    assert parse_definitions(EXAMPLE, "relaunch.yaml", CATALOGUE) == [
         JobDefinition(
             name="resnet",
             task_definition="trainer",
@@ -101,93 +83,80 @@ def test_definitions_keep_the_order_of_the_file():
 
 
 @pytest.mark.parametrize(
-    ("written", "accelerator"),
+    ("written", "expected"),
     [
+        pytest.param("{neuron: {devices: 2}}", {"neuron": NeuronRequirement(devices=2)}, id="devices"),
+        pytest.param("{neuron: {cores: 4}}", {"neuron": NeuronRequirement(cores=4)}, id="cores"),
         pytest.param(
-            "{neuron: {devices: 2}}", AcceleratorRequirement(neuron=NeuronRequirement(devices=2)), id="devices"
+            "{neuron: {devices: 1, models: [Trainium], purpose: inference}}",
+            {"neuron": NeuronRequirement(1, models=("Trainium",), purpose=NeuronPurpose.INFERENCE)},
+            id="models",
         ),
-        pytest.param("{neuron: {cores: 4}}", AcceleratorRequirement(neuron=NeuronRequirement(cores=4)), id="cores"),
-        pytest.param(
-            "{instance_types: [g5.xlarge]}", AcceleratorRequirement(instance_types=("g5.xlarge",)), id="types"
-        ),
+        pytest.param("{instance_types: [g5.xlarge]}", {"instance_types": ("g5.xlarge",)}, id="types"),
         pytest.param(
             "{gpu: {models: [A10G], memory: 22888MiB}, instance_types: [g5.xlarge]}",
-            AcceleratorRequirement(
-                gpu=GpuRequirement(memory_mib=22888, models=("A10G",)), instance_types=("g5.xlarge",)
-            ),
+            {"gpu": GpuRequirement(memory_mib=22888, models=("A10G",)), "instance_types": ("g5.xlarge",)},
             id="gpu-narrowed-by-types",
-        ),
-        pytest.param(
-            "{gpu: {memory: 2GiB, compute_percent: 30}}",
-            AcceleratorRequirement(gpu=GpuRequirement(memory_mib=2048, compute_percent=30)),
-            id="share-of-a-gpu",
-        ),
-        pytest.param(
-            "{gpu: {count: 1, memory: 2.3GiB, compute_percent: 100, isolation: required}}",
-            AcceleratorRequirement(
-                gpu=GpuRequirement(memory_mib=2356, compute_percent=100, isolation=Isolation.REQUIRED)
-            ),
-            id="isolated-share-rounded-up-to-whole-mib",
-        ),
-        pytest.param(
-            "{gpu: {compute_capability: 8.6, interconnect: nvlink}}",
-            AcceleratorRequirement(gpu=GpuRequirement(compute_capability=(8, 6), interconnect=Interconnect.NVLINK)),
-            id="compute-capability-and-nvlink",
-        ),
-        pytest.param(
-            "{gpu: {compute_capability: bf16, interconnect: efa}}",
-            AcceleratorRequirement(gpu=GpuRequirement(compute_capability=(8, 0), interconnect=Interconnect.EFA)),
-            id="bf16-and-efa",
-        ),
-        pytest.param(
-            '{gpu: {compute_capability: "12.0"}}',
-            AcceleratorRequirement(gpu=GpuRequirement(compute_capability=(12, 0))),
-            id="compute-capability-as-text",
         ),
     ],
 )
-def test_accelerators_are_read(written, accelerator):
-    assert parse_one(f"accelerator: {written}").accelerator == accelerator
+def test_accelerators_are_read(written, expected):
+    assert parse_one(f"accelerator: {written}").accelerator == AcceleratorRequirement(**expected)
 
 
 @pytest.mark.parametrize(
-    ("written", "trigger"),
+    ("written", "expected"),
     [
-        pytest.param(
-            "{repository: acme/x, event: push, tags: ['v*'], wait_for_image: {repository: team/trainer}}",
-            GithubTrigger("acme/x", "push", tags=("v*",), wait_for_image=ImageWait("team/trainer")),
-            id="push-with-image",
+        ("memory: 2GiB, compute_percent: 30", GpuRequirement(memory_mib=2048, compute_percent=30)),
+        (
+            "count: 1, memory: 2.3GiB, compute_percent: 100, isolation: required",
+            GpuRequirement(memory_mib=2356, compute_percent=100, isolation=Isolation.REQUIRED),
         ),
-        pytest.param(
-            "{repository: acme/x, event: push, wait_for_image: {repository: t, tag: 'a-{short_sha}', timeout: 1h30m}}",
-            GithubTrigger("acme/x", "push", wait_for_image=ImageWait("t", "a-{short_sha}", timedelta(minutes=90))),
-            id="push-with-tag-of-image",
+        (
+            "compute_capability: 8.6, interconnect: nvlink",
+            GpuRequirement(compute_capability=(8, 6), interconnect=Interconnect.NVLINK),
         ),
-        pytest.param(
-            "{repository: acme/x, event: repository_dispatch, types: [train]}",
-            GithubTrigger("acme/x", "repository_dispatch", types=("train",)),
-            id="repository_dispatch",
+        (
+            "compute_capability: bf16, interconnect: efa",
+            GpuRequirement(compute_capability=(8, 0), interconnect=Interconnect.EFA),
         ),
-        pytest.param(
-            "{repository: acme/x, event: workflow_dispatch, workflows: [train.yml]}",
-            GithubTrigger("acme/x", "workflow_dispatch", workflows=("train.yml",)),
-            id="workflow_dispatch",
-        ),
-        pytest.param(
-            "{repository: acme/x, event: workflow_run, workflows: [build], branches: ['**', '!old']}",
-            GithubTrigger("acme/x", "workflow_run", workflows=("build",), branches=("**", "!old")),
-            id="workflow_run",
-        ),
-        pytest.param("{repository: acme/x, event: release}", GithubTrigger("acme/x", "release"), id="release"),
-        pytest.param(
-            "{repository: acme/x, event: package, packages: [trainer]}",
-            GithubTrigger("acme/x", "package", packages=("trainer",)),
-            id="package",
-        ),
+        ('compute_capability: "12.0"', GpuRequirement(compute_capability=(12, 0))),
     ],
+    ids=["share", "isolated share, rounded up to whole MiB", "NVLink", "bf16 and EFA", "compute capability as text"],
 )
-def test_every_github_event_takes_its_own_filters(written, trigger):
-    assert parse_one(f"on: [github: {written}]\n{GPU}").triggers == (trigger,)
+def test_what_is_asked_of_gpus_is_read(written, expected):
+    assert parse_one(f"accelerator: {{gpu: {{{written}}}}}").accelerator == AcceleratorRequirement(gpu=expected)
+
+
+@pytest.mark.parametrize(
+    ("event", "filters", "expected"),
+    [
+        (
+            "push",
+            ["tags: ['v*']", "wait_for_image: {repository: team/trainer}"],
+            {"tags": ("v*",), "wait_for_image": ImageWait("team/trainer")},
+        ),
+        (
+            "push",
+            ["wait_for_image: {repository: t, tag: 'a-{short_sha}', timeout: 1h30m}"],
+            {"wait_for_image": ImageWait("t", "a-{short_sha}", timedelta(minutes=90))},
+        ),
+        ("repository_dispatch", ["types: [train]"], {"types": ("train",)}),
+        ("workflow_dispatch", ["workflows: [train.yml]"], {"workflows": ("train.yml",)}),
+        (
+            "workflow_run",
+            ["workflows: [build]", "branches: ['**', '!old']"],
+            {"workflows": ("build",), "branches": ("**", "!old")},
+        ),
+        ("release", [], {}),
+        ("package", ["packages: [trainer]"], {"packages": ("trainer",)}),
+    ],
+    ids=["image", "tag of image", "repository_dispatch", "workflow_dispatch", "workflow_run", "release", "package"],
+)
+def test_every_github_event_takes_its_own_filters(event, filters, expected):
+    written = ", ".join(["repository: acme/x", f"event: {event}", *filters])
+
+    assert parse_one(f"on: [github: {{{written}}}]\n{GPU}").triggers == (GithubTrigger("acme/x", event, **expected),)
 
 
 def test_on_is_a_key_and_not_true():
@@ -253,5 +222,5 @@ def test_an_overlap_between_registered_definitions_is_no_fault_of_this_file():
 
 
 def test_the_line_of_a_definition_is_found_again():
-    assert definition_line(FULL, "resnet") == 3
-    assert definition_line(FULL, "other") == 1
+    assert definition_line(EXAMPLE, "resnet") == 3
+    assert definition_line(EXAMPLE, "other") == 1

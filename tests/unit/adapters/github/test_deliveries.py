@@ -1,5 +1,4 @@
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +21,10 @@ from relaunch.ports import PermanentError
 SHA = "4b1d8e6f02a97c35e8d0714b6a2f93c5d8e07b1a"
 BEFORE = "9f2c41d7a0be5836d1c94e70b8fa2361d5e7c048"
 NO_COMMIT = "0" * 40
-OCTOKIT = sorted((EVENTS / "octokit").glob("*.json"))
+OCTOKIT = [
+    pytest.param(path.name.partition(".")[0], json.loads(path.read_text(encoding="utf-8")), id=path.stem)
+    for path in sorted((EVENTS / "octokit").glob("*.json"))
+]
 
 
 def parse(event: str, payload: Any, delivery: str = "guid-1") -> GithubEvent | IgnoredEvent:
@@ -38,70 +40,62 @@ def parse_event(event: str, payload: Any, delivery: str = "guid-1") -> GithubEve
     return parsed
 
 
-PUSH = load_event("github.push")
-RUN = load_event("github.workflow_run.completed")
-PACKAGE = load_event("github.package.published")
-WORKFLOW_DISPATCH = load_event("github.workflow_dispatch")
-REPOSITORY_DISPATCH = load_event("github.repository_dispatch")
 SAMPLES = {
-    "push": PUSH,
-    "workflow_dispatch": WORKFLOW_DISPATCH,
-    "repository_dispatch": REPOSITORY_DISPATCH,
-    "workflow_run": RUN,
+    "push": load_event("github.push"),
+    "workflow_dispatch": load_event("github.workflow_dispatch"),
+    "repository_dispatch": load_event("github.repository_dispatch"),
+    "workflow_run": load_event("github.workflow_run.completed"),
     "release": load_event("github.release.published"),
-    "package": PACKAGE,
+    "package": load_event("github.package.published"),
 }
+PUSH, RUN, PACKAGE = SAMPLES["push"], SAMPLES["workflow_run"], SAMPLES["package"]
+WORKFLOW_DISPATCH, REPOSITORY_DISPATCH = SAMPLES["workflow_dispatch"], SAMPLES["repository_dispatch"]
+ACME = {"repository": "acme/vision", "sender": "sara-acme"}
 EXPECTED = {
     "push": Push(
-        identity=f"github:push:acme/vision:refs/heads/main:{BEFORE}:{SHA}",
-        repository="acme/vision",
+        identity=f"github:push:acme/vision:refs/heads/main:{BEFORE}:{SHA}:2026-11-03T12:30:41Z",
         ref="refs/heads/main",
         sha=SHA,
         paths=("README.md", "train/resnet.py", "train/schedule.py"),
-        sender="sara-acme",
+        **ACME,
     ),
     "workflow_dispatch": WorkflowDispatch(
         identity="github:workflow_dispatch:acme/vision:guid-1",
-        repository="acme/vision",
         ref="refs/heads/main",
         workflow=".github/workflows/train.yml",
         inputs={"learning_rate": "0.05", "epochs": "90"},
-        sender="sara-acme",
+        **ACME,
     ),
     "repository_dispatch": RepositoryDispatch(
         identity="github:repository_dispatch:acme/vision:guid-1",
-        repository="acme/vision",
         ref="refs/heads/main",
         event_type="train",
         inputs={"learning_rate": "0.05", "epochs": "90"},
-        sender="sara-acme",
+        **ACME,
     ),
     "workflow_run": WorkflowRun(
         identity="github:workflow_run:acme/vision:11873640215:1:completed",
-        repository="acme/vision",
         ref="refs/heads/main",
         sha=SHA,
         action="completed",
         conclusion="success",
         workflow="Build image",
-        sender="sara-acme",
+        **ACME,
     ),
     "release": Release(
-        identity="github:release:acme/vision:181402277:published",
-        repository="acme/vision",
+        identity="github:release:acme/vision:181402277:published:2026-11-03T14:02:10Z",
         ref="refs/tags/v2.3.0",
         action="published",
-        sender="sara-acme",
+        **ACME,
     ),
     "package": Package(
         identity="github:package:acme/vision:vision-trainer:301775902:"
         "sha256:5d0c41f2b6a87e9301d7c8be4f2a6950e1b3d4c7a8f06925be17d3409c6fa812:published",
-        repository="acme/vision",
         sha=SHA,
         action="published",
         package="vision-trainer",
         tag="v2.3.0",
-        sender="sara-acme",
+        **ACME,
     ),
 }
 
@@ -111,11 +105,9 @@ def test_a_sample_is_read(event: str) -> None:
     assert parse(event, SAMPLES[event]) == EXPECTED[event]
 
 
-@pytest.mark.parametrize("path", OCTOKIT, ids=lambda path: path.stem)
-def test_every_example_of_octokit_is_read(path: Path) -> None:
-    payload = json.loads(path.read_text(encoding="utf-8"))
-
-    event = parse_event(path.name.partition(".")[0], payload)
+@pytest.mark.parametrize(("name", "payload"), OCTOKIT)
+def test_every_example_of_octokit_is_read(name: str, payload: Any) -> None:
+    event = parse_event(name, payload)
 
     assert event.repository == payload["repository"]["full_name"]
     assert event.sender == payload["sender"]["login"]
@@ -125,12 +117,9 @@ def test_octokits_examples_are_there() -> None:
     assert len(OCTOKIT) == 21
 
 
-@pytest.mark.parametrize("path", OCTOKIT, ids=lambda path: path.stem)
-def test_a_reduced_payload_reads_as_the_whole_one(path: Path) -> None:
-    payload = json.loads(path.read_text(encoding="utf-8"))
-    event = path.name.partition(".")[0]
-
-    assert parse(event, trim_payload(payload)) == parse(event, payload)
+@pytest.mark.parametrize(("name", "payload"), OCTOKIT)
+def test_a_reduced_payload_reads_as_the_whole_one(name: str, payload: Any) -> None:
+    assert parse(name, trim_payload(payload)) == parse(name, payload)
 
 
 @pytest.mark.parametrize("event", SAMPLES)
@@ -178,6 +167,33 @@ def test_a_message_without_a_payload_is_poison() -> None:
 
 
 # --- push
+
+
+def pushed(
+    before: str, after: str, pushed_at: Any = None, delivery: str = "guid-1", ref: str = "refs/heads/main"
+) -> str:
+    repository = {"full_name": "acme/vision", "pushed_at": pushed_at}
+    return parse_event(
+        "push", {"ref": ref, "before": before, "after": after, "repository": repository}, delivery
+    ).identity
+
+
+@pytest.mark.parametrize(
+    ("ref", "before"), [("refs/heads/main", BEFORE), ("refs/tags/v1", NO_COMMIT)], ids=["branch", "tag"]
+)
+def test_a_push_its_revert_and_the_same_push_again_are_three_events(ref: str, before: str) -> None:
+    first = pushed(before, SHA, 1_793_709_041, "guid-1", ref)
+    revert = pushed(SHA, before, 1_793_709_101, "guid-2", ref)
+    again = pushed(before, SHA, 1_793_709_161, "guid-3", ref)
+
+    assert len({first, revert, again}) == 3
+    # A second webhook sends the same content under an id of its own, and a redelivery keeps both.
+    assert pushed(before, SHA, 1_793_709_161, "guid-4", ref) == again
+
+
+def test_a_push_without_a_time_is_told_by_its_delivery_id() -> None:
+    assert pushed(BEFORE, SHA, None, "guid-1") == pushed(BEFORE, SHA, None, "guid-1")
+    assert pushed(BEFORE, SHA, None, "guid-1") != pushed(BEFORE, SHA, None, "guid-2")
 
 
 def test_a_deleted_branch_is_seen() -> None:
@@ -279,6 +295,13 @@ def test_a_release_names_a_commit_or_a_branch(target: str | None, sha: str) -> N
     event = parse_event("release", {**SAMPLES["release"], "release": release})
 
     assert (event.sha, event.ref) == (sha, "")
+
+
+def test_a_release_that_is_published_again_is_another_event() -> None:
+    payload = SAMPLES["release"]
+    again = {**payload, "release": {**payload["release"], "published_at": "2026-11-04T09:00:00Z"}}
+
+    assert parse_event("release", again).identity != parse_event("release", payload).identity
 
 
 @pytest.mark.parametrize(

@@ -20,19 +20,16 @@ class Stages:
         self.secrets = secrets
         self.reads: list[str] = []
         self.at = 1_000.0
+        self.ring = SecretRing(self.read, lambda: self.at)
 
     def read(self, stage: str) -> str | None:
         self.reads.append(stage)
         return self.secrets.get(stage)
 
-    def ring(self) -> SecretRing:
-        return SecretRing(self.read, lambda: self.at)
-
-
-def has_signed(ring: SecretRing, secret: str, body: bytes = b"{}") -> bool:
-    digest = read_digest(sign(body, secret))
-    assert digest is not None
-    return ring.has_signed(body, digest)
+    def has_signed(self, secret: str, body: bytes = b"{}") -> bool:
+        digest = read_digest(sign(body, secret))
+        assert digest is not None
+        return self.ring.has_signed(body, digest)
 
 
 def test_githubs_own_example_is_verified() -> None:
@@ -65,59 +62,55 @@ def test_a_malformed_signature_is_none(header: str | None) -> None:
 
 def test_the_previous_secret_is_not_read_while_the_current_one_fits() -> None:
     stages = Stages(AWSCURRENT="new", AWSPREVIOUS="old")
-    ring = stages.ring()
 
-    assert all(has_signed(ring, "new") for _ in range(3))
+    assert all(stages.has_signed("new") for _ in range(3))
     assert stages.reads == ["AWSCURRENT"]
 
 
 def test_both_secrets_are_accepted_while_one_is_being_changed() -> None:
-    ring = Stages(AWSCURRENT="new", AWSPREVIOUS="old").ring()
+    stages = Stages(AWSCURRENT="new", AWSPREVIOUS="old")
 
-    assert has_signed(ring, "old")
-    assert has_signed(ring, "new")
-    assert not has_signed(ring, "older")
+    assert stages.has_signed("old")
+    assert stages.has_signed("new")
+    assert not stages.has_signed("older")
 
 
 def test_there_need_not_be_a_previous_secret() -> None:
-    ring = Stages(AWSCURRENT="new").ring()
+    stages = Stages(AWSCURRENT="new")
 
-    assert not has_signed(ring, "old")
-    assert has_signed(ring, "new")
+    assert not stages.has_signed("old")
+    assert stages.has_signed("new")
 
 
 def test_a_secret_stored_after_the_start_is_found_by_the_first_delivery_signed_with_it() -> None:
     stages = Stages(AWSCURRENT="old")
-    ring = stages.ring()
-    assert has_signed(ring, "old")
+    assert stages.has_signed("old")
 
     stages.secrets = {"AWSCURRENT": "new", "AWSPREVIOUS": "old"}
 
-    assert has_signed(ring, "new")
-    assert has_signed(ring, "old")
+    assert stages.has_signed("new")
+    assert stages.has_signed("old")
 
 
 def test_wrong_signatures_make_us_read_the_secrets_once_a_minute_only() -> None:
     stages = Stages(AWSCURRENT="secret")
-    ring = stages.ring()
 
     for _ in range(20):
-        assert not has_signed(ring, "forged")
+        assert not stages.has_signed("forged")
     assert stages.reads == ["AWSCURRENT", "AWSCURRENT", "AWSPREVIOUS"]
     stages.at += REREAD_SECONDS
-    assert not has_signed(ring, "forged")
+    assert not stages.has_signed("forged")
     assert len(stages.reads) == 5
 
 
 def test_a_secret_that_was_taken_back_opens_nothing_after_ten_minutes() -> None:
     stages = Stages(AWSCURRENT="leaked")
-    ring = stages.ring()
-    assert has_signed(ring, "leaked")
+    assert stages.has_signed("leaked")
 
     stages.secrets = {"AWSCURRENT": "new", "AWSPREVIOUS": "other"}
     stages.at += MAX_AGE_SECONDS
 
-    assert not has_signed(ring, "leaked")
+    assert not stages.has_signed("leaked")
 
 
 @pytest.mark.parametrize(
@@ -131,31 +124,29 @@ def test_a_secret_that_was_taken_back_opens_nothing_after_ten_minutes() -> None:
 )
 def test_without_a_secret_nothing_is_verified(secrets: dict[str, str]) -> None:
     stages = Stages(**secrets)
-    ring = stages.ring()
 
     for forged in ("", "\n", "old"):
         with pytest.raises(NoSecretError):
-            has_signed(ring, forged)
+            stages.has_signed(forged)
 
 
 def test_without_a_current_secret_the_previous_one_opens_nothing() -> None:
     stages = Stages(AWSCURRENT="old")
-    ring = stages.ring()
-    assert has_signed(ring, "old")
+    assert stages.has_signed("old")
 
     stages.secrets = {"AWSPREVIOUS": "older"}
 
     for secret in ("older", "old"):
         with pytest.raises(NoSecretError):
-            has_signed(ring, secret)
+            stages.has_signed(secret)
 
 
 def test_an_empty_previous_secret_opens_nothing() -> None:
-    assert not has_signed(Stages(AWSCURRENT="new", AWSPREVIOUS="").ring(), "")
+    assert not Stages(AWSCURRENT="new", AWSPREVIOUS="").has_signed("")
 
 
 def test_the_newline_at_the_end_of_a_file_is_no_part_of_the_secret() -> None:
-    assert has_signed(Stages(AWSCURRENT="secret\n").ring(), "secret")
+    assert Stages(AWSCURRENT="secret\n").has_signed("secret")
 
 
 @given(st.binary(max_size=200), st.text(max_size=100))

@@ -59,10 +59,6 @@ def test_the_sample_event_is_queued_as_the_sample_message() -> None:
     assert queue == [json.loads(load_event("sqs.intake.github-push")["Records"][0]["body"])]
 
 
-def test_a_missing_signature_is_refused() -> None:
-    assert status_of(make_request(BODY, {"x-hub-signature-256": None})) == 401
-
-
 def test_a_signature_with_another_secret_is_refused_without_telling_the_right_one() -> None:
     answered, queue = answer(make_request(BODY, secret="guessed"))
 
@@ -70,13 +66,15 @@ def test_a_signature_with_another_secret_is_refused_without_telling_the_right_on
     assert sign(BODY).removeprefix("sha256=") not in json.dumps(answered.to_response())
 
 
-@pytest.mark.parametrize("header", ["", "sha256=", "sha256=zz", "sha256", "=", "sha256=" + "0" * 64, "sha512=00"])
-def test_a_malformed_or_wrong_signature_is_refused(header: str) -> None:
-    assert status_of(make_request(BODY, {"x-hub-signature-256": header})) == 401
-
-
-@pytest.mark.parametrize("header", ["sha256=\xe9\xff" + "a" * 62, "sha256=" + "ü" * 64, "\udc80", "sha256=" + "٣" * 64])
-def test_a_signature_that_is_not_ascii_is_refused(header: str) -> None:
+@pytest.mark.parametrize(
+    "header",
+    [
+        pytest.param(None, id="missing"),
+        *("", "sha256=", "sha256=zz", "sha256", "=", "sha256=" + "0" * 64, "sha512=00"),
+        *("sha256=\xe9\xff" + "a" * 62, "sha256=" + "ü" * 64, "\udc80", "sha256=" + "٣" * 64),  # not ASCII
+    ],
+)
+def test_a_missing_malformed_or_wrong_signature_is_refused(header: str | None) -> None:
     assert status_of(make_request(BODY, {"x-hub-signature-256": header})) == 401
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakes.json_values import JSON
 from fakes.webhook import EVENTS, load_event
 from relaunch.adapters.messages.intake import parse_intake_message
 from relaunch.core.triggers.events import GithubEvent, ImagePushed, ObjectCreated
@@ -81,8 +82,11 @@ def test_any_key_gives_both_forms_the_same_identity(key: str) -> None:
     assert notified(key=encoded) == upload(key=key)
 
 
-def test_another_write_of_the_same_key_is_another_event() -> None:
-    assert upload(sequencer="006909A2FC3B1E5D71").identity != upload().identity
+@pytest.mark.parametrize("content", [{}, {"etag": "0" * 32, "size": 9}], ids=["same-content", "other-content"])
+def test_another_write_of_the_same_key_is_another_event(content: dict[str, Any]) -> None:
+    again = {"sequencer": "006909A2FC3B1E5D71", **content}
+
+    assert upload(**again).identity == notified(**again).identity != upload().identity
 
 
 def test_the_sequencers_of_both_forms_may_be_written_differently() -> None:
@@ -127,7 +131,21 @@ def test_an_image_push_is_read() -> None:
     (event,) = parse_intake_message(IMAGE)
 
     tag, digest = IMAGE["detail"]["image-tag"], IMAGE["detail"]["image-digest"]
-    assert event == ImagePushed(f"ecr:trainer:{tag}:{digest}", "trainer", tag, digest)
+    assert event == ImagePushed(f"ecr:trainer:{tag}:{digest}:2026-11-03T12:35:49Z", "trainer", tag, digest)
+
+
+def image_identity(**changes: object) -> str:
+    (event,) = parse_intake_message({**IMAGE, **changes})
+    assert isinstance(event, ImagePushed)
+    return event.identity
+
+
+def test_a_tag_that_is_given_to_an_earlier_image_again_is_another_event() -> None:
+    assert image_identity(time="2026-11-03T13:00:00Z") != image_identity()
+
+
+def test_an_image_push_without_a_time_is_told_by_the_id_of_its_event() -> None:
+    assert image_identity(time=None) == image_identity(time=None) != image_identity(time=None, id="another")
 
 
 def test_an_image_pushed_without_a_tag_is_read() -> None:
@@ -192,13 +210,6 @@ def test_text_that_is_no_unicode_is_poison_where_it_is_used_and_nowhere_else() -
         parse_intake_message(json.dumps({**message, "payload": {**push, "ref": "refs/heads/\ud800"}}))
     with pytest.raises(PermanentError, match="text that is no Unicode"):
         parse_intake_message(json.dumps({**UPLOAD, "detail": {"bucket": {"name": "b"}, "object": {"key": "\udfff"}}}))
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),
-    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=10), children, max_size=3),
-    max_leaves=10,
-)
 
 
 @given(

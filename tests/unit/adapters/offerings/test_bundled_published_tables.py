@@ -41,12 +41,8 @@ NEURON_TABLE = {
 def test_gpu_types_are_as_the_developer_guide_lists_them(name: str) -> None:
     row = load_catalogue()[name]
 
-    assert GPU_TABLE[name] == (
-        row.gpu_count,
-        row.gpu_count * row.gpu_memory_mib / 1024,
-        row.vcpus,
-        row.memory_mib / 1024,
-    )
+    gib_of_all = row.gpu_count * row.gpu_memory_mib / 1024
+    assert GPU_TABLE[name] == (row.gpu_count, gib_of_all, row.vcpus, row.memory_mib / 1024)
 
 
 @pytest.mark.parametrize("name", NEURON_TABLE)

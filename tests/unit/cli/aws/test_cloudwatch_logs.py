@@ -40,9 +40,7 @@ def test_a_stream_is_named_by_prefix_container_and_task():
 
 
 @pytest.fixture
-def session(monkeypatch):
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
+def session(_credentials):
     with mock_aws():
         yield boto3.Session(region_name="us-east-1")
 

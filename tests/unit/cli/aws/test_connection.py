@@ -67,6 +67,20 @@ def test_an_unknown_region_is_refused_before_aws_is_called(region):
         AwsConnection("relaunch").amis(region)
 
 
+def test_a_stack_from_before_there_were_rules_for_uploads_is_named(monkeypatch):
+    outputs = {"UploadRulePrefix": "relaunch-new-", "UploadsQueueArn": "arn:1", "IntakeDeadLetterQueueArn": "arn:2"}
+    with aws_in_process():
+        monkeypatch.setenv("AWS_REGION", "us-east-1")
+        create_stack("new", outputs)
+        create_stack("old", STACK_OUTPUTS)
+
+        rules = AwsConnection("new").upload_rules
+        assert (rules.name_prefix, rules.list_rules()) == ("relaunch-new-", [])
+        with pytest.raises(CommandError, match="stack 'old': output UploadRulePrefix is missing") as refused:
+            _ = AwsConnection("old").upload_rules
+    assert "not older than this command" in refused.value.hint
+
+
 def test_a_stack_names_its_dead_letter_queues_in_its_outputs(monkeypatch):
     with aws_in_process():
         monkeypatch.setenv("AWS_REGION", "us-east-1")

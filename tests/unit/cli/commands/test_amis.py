@@ -1,7 +1,5 @@
 """amis."""
 
-import json
-
 from relaunch.core.offerings.amis import AmiKind
 from relaunch.ports import PermanentError, TransientError
 
@@ -17,7 +15,7 @@ def test_both_kinds_of_images_are_shown_with_their_parameters(relaunch):
 
 
 def test_types_decide_which_kinds_are_shown(relaunch):
-    document = json.loads(relaunch("amis", "trn1.2xlarge", "inf2.xlarge", "--json").stdout)
+    document = relaunch("amis", "trn1.2xlarge", "inf2.xlarge", "--json").document
 
     assert [each["kind"] for each in document["images"]] == ["neuron"]
     assert document["misfits"] == {}
@@ -26,12 +24,12 @@ def test_types_decide_which_kinds_are_shown(relaunch):
 def test_amazon_linux_2_is_shown_when_asked_for_with_its_end(relaunch):
     result = relaunch("amis", "--amazon-linux-2", "--json")
 
-    assert [each["parameter"].split("/")[-2] for each in json.loads(result.stdout)["images"]] == ["gpu", "inf"]
+    assert [each["parameter"].split("/")[-2] for each in result.document["images"]] == ["gpu", "inf"]
     assert "end of life" in result.stderr
 
 
 def test_a_region_is_that_of_the_images(relaunch):
-    (gpu,) = json.loads(relaunch("amis", "g5.xlarge", "--region", "eu-west-1", "--json").stdout)["images"]
+    (gpu,) = relaunch("amis", "g5.xlarge", "--region", "eu-west-1", "--json").document["images"]
 
     assert (gpu["region"], gpu["image_id"]) == ("eu-west-1", "ami-gpu")
 
@@ -40,13 +38,13 @@ def test_types_that_the_images_do_not_run_on_are_named(relaunch):
     result = relaunch("amis", "p2.xlarge", "g5g.xlarge")
 
     assert "p2.xlarge: its K80 needs an NVIDIA driver of the 470 branch" in result.stderr
-    assert "g5g.xlarge: ECS has parameters for GPU images of x86_64 only" in result.stderr
+    assert "g5g.xlarge: ECS-optimized GPU images are for x86_64 only; for arm64 Bottlerocket has one" in result.stderr
 
 
 def test_types_with_no_image_at_all_show_none(relaunch):
     result = relaunch("amis", "g4ad.xlarge", "--json")
 
-    assert json.loads(result.stdout)["images"] == []
+    assert result.document["images"] == []
     assert "AMD Radeon Pro V520" in result.stderr
 
 

@@ -1,13 +1,15 @@
 """apply."""
 
-import json
-
 import pytest
 
 from fakes.builders import make_container, make_definition, make_revision
 from fakes.cli_session import DEFINITIONS, rewrite
 from fakes.dependencies import make_dependencies
 from fakes.sources import FakeRevisions
+from relaunch.core.definitions.definition import S3Trigger
+from relaunch.ports import PermanentError
+
+OWN_STOP_TIMEOUT = {"seconds": 90, "set_by": "task definition"}
 
 
 def changes(table: str) -> list[list[str]]:
@@ -27,14 +29,41 @@ def test_apply_registers_and_says_what_changed(relaunch, session, file):
 def test_a_dry_run_registers_nothing(relaunch, session, file):
     result = relaunch("apply", str(file), "--dry-run", "--json")
 
-    assert json.loads(result.stdout) == {
+    assert result.document == {
         "is_dry_run": True,
         "definitions": [
-            {"name": "resnet", "change": "replaced", "notices": []},
-            {"name": "bert", "change": "created", "notices": []},
+            {"name": "resnet", "change": "replaced", "notices": [], "stop_timeout": OWN_STOP_TIMEOUT},
+            {"name": "bert", "change": "created", "notices": [], "stop_timeout": OWN_STOP_TIMEOUT},
         ],
+        "rules": [{"name": "relaunch-relaunch-z2nmmyw744re", "change": "created", "bucket": "acme"}],
     }
+    assert session.upload_rules.log == []
     assert [each.name for each in session.deps.definitions.list_definitions()] == ["resnet"]
+
+
+@pytest.mark.parametrize(
+    ("own", "shown", "document"),
+    [
+        (45, "45 s, task definition", {"seconds": 45, "set_by": "task definition"}),
+        (None, "90 s, set by Relaunch", {"seconds": 90, "set_by": "relaunch"}),
+    ],
+)
+def test_apply_says_when_sigkill_follows_sigterm(relaunch, session, file, own, shown, document):
+    session.deps.revisions.active[:] = [make_revision(containers=(make_container(stop_timeout_seconds=own),))]
+
+    applied = relaunch("apply", str(file), columns=120)
+    documents = relaunch("apply", str(file), "--json").document["definitions"]
+
+    assert shown in applied.stdout
+    assert document in [each["stop_timeout"] for each in documents]
+
+
+def test_a_removed_definition_has_no_stop_timeout(relaunch, session, file):
+    session.deps.definitions.save_definition(make_definition(name="old"))
+
+    *_, removed = relaunch("apply", str(file), "--prune", "--dry-run", "--json").document["definitions"]
+
+    assert removed == {"name": "old", "change": "removed", "notices": [], "stop_timeout": None}
 
 
 def test_prune_removes_what_the_file_does_not_have(relaunch, session, file):
@@ -46,6 +75,73 @@ def test_prune_removes_what_the_file_does_not_have(relaunch, session, file):
     assert "old" not in kept.stdout
     assert "removed" in pruned.stdout
     assert [each.name for each in session.deps.definitions.list_definitions()] == ["bert", "resnet"]
+
+
+def test_rules_for_uploads_come_and_go_with_their_last_definition(relaunch, session, file):
+    added = relaunch("apply", str(file))
+    again = relaunch("apply", str(file))
+    file.write_text(DEFINITIONS.partition("  bert:")[0], encoding="utf-8")
+    kept = relaunch("apply", str(file))
+    pruned = relaunch("apply", str(file), "--prune")
+
+    assert added.stderr == "rule relaunch-relaunch-z2nmmyw744re for uploads to acme: created\n"
+    assert again.stderr == kept.stderr == ""
+    assert pruned.stderr == "rule relaunch-relaunch-z2nmmyw744re for uploads to acme: removed\n"
+    assert session.upload_rules.list_rules() == []
+
+
+def test_definitions_registered_before_there_were_rules_get_theirs_with_the_next_apply(relaunch, session, file):
+    trigger = S3Trigger("earlier", "in/")
+    session.deps.definitions.save_definition(make_definition(name="earlier", triggers=(trigger,)))
+
+    result = relaunch("apply", str(file))
+
+    assert "for uploads to earlier: created" in result.stderr
+
+
+def test_nothing_is_registered_when_a_rule_is_refused(relaunch, session, file):
+    def refuse() -> None:
+        raise PermanentError("the event bus is full")
+
+    session.upload_rules.on_change = [refuse]
+    result = relaunch("apply", str(file))
+
+    assert result.exit_code == 5
+    assert result.stderr.splitlines() == ["nothing was registered", "relaunch: the event bus is full"]
+    assert session.deps.definitions.load_definition("bert") is None
+
+
+def test_rules_that_cannot_be_settled_leave_the_definitions_registered_and_say_so(relaunch, session, file):
+    relaunch("apply", str(file))
+    file.write_text(DEFINITIONS.partition("  bert:")[0], encoding="utf-8")
+
+    def refuse() -> None:
+        raise PermanentError("AccessDenied")
+
+    session.upload_rules.on_change = [refuse]
+    failed = relaunch("apply", str(file), "--prune")
+    repeated = relaunch("apply", str(file))
+
+    assert failed.exit_code == 5
+    assert failed.stderr.startswith("the definitions are registered, but not all rules for uploads are up to date: app")
+    assert [each.name for each in session.deps.definitions.list_definitions()] == ["resnet"]
+    assert repeated.exit_code == 0
+    assert "removed" in repeated.stderr
+
+
+def test_what_a_replaced_definition_watched_is_watched_until_it_is_replaced(relaunch, session, file):
+    relaunch("apply", str(file))
+    rewrite(file, "prefix: in/", "prefix: other/")
+    before = session.upload_rules.list_rules()[0].pattern
+    seen = []
+    session.upload_rules.on_change = [lambda: None, lambda: seen.append(session.upload_rules.list_rules()[0].pattern)]
+
+    relaunch("apply", str(file))
+
+    (widened,) = seen
+    assert '{"prefix":"in/"}' in before
+    assert '{"prefix":"in/"},{"prefix":"other/"}' in widened
+    assert '{"prefix":"in/"}' not in session.upload_rules.list_rules()[0].pattern
 
 
 def test_every_problem_is_printed_and_nothing_is_registered(relaunch, session, file):
@@ -76,7 +172,7 @@ def test_a_definition_that_no_offering_satisfies_is_refused_at_its_line(relaunch
     result = relaunch("apply", str(file))
 
     assert result.exit_code == 4
-    assert result.stderr.startswith(f"{file}:6:3: jobs.bert: nothing satisfies this job: ")
+    assert result.stderr.startswith(f"{file}:7:3: jobs.bert: nothing satisfies this job: ")
     assert "relaunch plan" in result.stderr
 
 
@@ -95,7 +191,7 @@ def test_a_family_without_an_active_revision_is_refused(relaunch, file):
     result = relaunch("apply", str(file))
 
     assert result.exit_code == 2
-    assert result.stderr.startswith(f"{file}:6:3: jobs.bert: the family missing has no ACTIVE revision")
+    assert result.stderr.startswith(f"{file}:7:3: jobs.bert: the family missing has no ACTIVE revision")
 
 
 def test_a_container_must_be_named_when_there_are_several(relaunch, session, file):
@@ -127,10 +223,10 @@ def test_a_share_of_a_gpu_is_registered_with_notices_on_sharing(relaunch, file):
     rewrite(file, "gpu: {}", "gpu: {memory: 2GiB, compute_percent: 30}")
 
     result = relaunch("apply", str(file))
-    document = json.loads(relaunch("apply", str(file), "--json").stdout)
+    document = relaunch("apply", str(file), "--json").document
 
     assert result.exit_code == 0
-    assert [line.split(":")[0] for line in result.stderr.splitlines()] == ["bert"] * 3
+    assert [line.split(":")[0] for line in result.stderr.splitlines()][:3] == ["bert"] * 3
     assert "one CUDA process" in result.stderr
     assert "fail together" in result.stderr
     assert [len(each["notices"]) for each in document["definitions"]] == [0, 3]
@@ -143,7 +239,18 @@ def test_a_disk_that_nobody_checks_is_a_notice(relaunch, file):
 
     assert (applied.exit_code, planned.exit_code) == (0, 0)
     assert "bert: `disk` only counts in the cost" in applied.stderr
-    assert [len(each["notices"]) for each in json.loads(planned.stdout)["plans"]] == [0, 1]
+    assert [len(each["notices"]) for each in planned.document["plans"]] == [0, 1]
+
+
+def test_a_job_that_starts_over_after_interruptions_and_may_take_long_is_a_notice(relaunch, file):
+    file.write_text(DEFINITIONS.replace("    checkpoint: s3://acme-checkpoints/\n", "", 1), encoding="utf-8")
+
+    applied, planned = relaunch("apply", str(file)), relaunch("plan", str(file), "--json")
+
+    notice, *_rules = applied.stderr.splitlines()
+    assert (applied.exit_code, planned.exit_code) == (0, 0)
+    assert notice.startswith("resnet: every interruption of a spot instance starts this job from its beginning")
+    assert [len(each["notices"]) for each in planned.document["plans"]] == [1, 0]
 
 
 def test_an_isolated_share_needs_a_part_of_a_gpu(relaunch, file):

@@ -1,6 +1,5 @@
 """apply and plan, with what ECR has of the image of trainer:7's one container, which asks for x86_64."""
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -37,7 +36,7 @@ class TestImages:
         assert result.exit_code == 4
         first, second = result.stderr.splitlines()[:2]
         assert first.startswith(f"{file}:2:3: jobs.resnet: nothing satisfies this job: image removed the last ")
-        assert second.startswith(f"{file}:6:3: jobs.bert: nothing satisfies this job: image removed the last 6 of 6 ")
+        assert second.startswith(f"{file}:7:3: jobs.bert: nothing satisfies this job: image removed the last 6 of 6 ")
         assert self.REJECTED in first
         assert self.REJECTED in second
         assert session.deps.definitions.load_definition("bert") is None
@@ -46,7 +45,7 @@ class TestImages:
         self.find(images, "linux/arm64")
 
         shown = relaunch("plan", str(file), columns=400)
-        bert = json.loads(relaunch("plan", str(file), "--json").stdout)["plans"][1]
+        bert = relaunch("plan", str(file), "--json").document["plans"][1]
 
         assert shown.exit_code == 4
         assert f"g5.xlarge, g6.xlarge, p4d.24xlarge on-demand: {self.REJECTED}" in shown.stdout
@@ -55,6 +54,7 @@ class TestImages:
     def test_an_image_for_several_platforms_is_accepted_without_a_notice(self, relaunch, file, images):
         self.find(images, "linux/amd64", "linux/arm64")
 
+        relaunch("apply", str(file))
         result = relaunch("apply", str(file))
 
         assert (result.exit_code, result.stderr) == (0, "")
@@ -100,7 +100,8 @@ class TestImages:
     ):
         self.find(images, "linux/arm64")
         file.write_text(
-            f"jobs:\n  bert:\n    task_definition: trainer\n    accelerator: {{gpu: {{}}}}\n    on: [{trigger}]\n",
+            "jobs:\n  bert:\n    task_definition: trainer\n    checkpoint: s3://acme-checkpoints/\n"
+            f"    accelerator: {{gpu: {{}}}}\n    on: [{trigger}]\n",
             encoding="utf-8",
         )
 

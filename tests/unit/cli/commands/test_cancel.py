@@ -1,7 +1,5 @@
 """cancel."""
 
-import json
-
 import pytest
 
 
@@ -21,7 +19,7 @@ def test_cancel_prints_the_state_before_and_after(relaunch, session, prepare, te
     assert result.exit_code == 0
     assert text in result.stdout
     assert session.jobs.job(job_id).state == state
-    assert json.loads(relaunch("cancel", job_id, "--json").stdout)["state_before"] == state
+    assert relaunch("cancel", job_id, "--json").document["state_before"] == state
 
 
 def test_cancelling_a_job_that_is_over_changes_nothing(relaunch, session):

@@ -1,6 +1,5 @@
 """dead-letters."""
 
-import json
 from datetime import timedelta
 
 import pytest
@@ -36,7 +35,7 @@ def test_list_fits_80_columns(relaunch, dead):
 def test_list_as_json_has_whole_ids_and_reasons(relaunch, dead):
     message_id = dead_letters(dead)
 
-    document = json.loads(relaunch("dead-letters", "list", "--queue", "intake", "--json").stdout)
+    document = relaunch("dead-letters", "list", "--queue", "intake", "--json").document
 
     assert document["queues"] == [{"queue": "intake", "about": 1, "seen": 1}]
     assert document["messages"] == [
@@ -69,7 +68,7 @@ def test_show_has_everything_and_the_body(relaunch, dead):
     message_id = dead_letters(dead)
 
     text = relaunch("dead-letters", "show", message_id[:8]).stdout
-    document = json.loads(relaunch("dead-letters", "show", message_id, "--json").stdout)
+    document = relaunch("dead-letters", "show", message_id, "--json").document
 
     assert text.splitlines()[0].split() == ["Message", message_id]
     assert text.splitlines()[-1] == "no JSON"
@@ -108,7 +107,7 @@ def test_redrive_all_leaves_what_has_no_queue_and_says_so(relaunch, dead):
 
     result = relaunch("dead-letters", "redrive", "--all", "--json")
 
-    assert [each["queue"] for each in json.loads(result.stdout)["redriven"]] == ["intake"]
+    assert [each["queue"] for each in result.document["redriven"]] == ["intake"]
     assert "reconcile: about 1 stay" in result.stderr
     assert result.exit_code == 0
 
@@ -147,5 +146,5 @@ def test_drop_with_yes_asks_nothing(relaunch, dead):
 
     result = relaunch("dead-letters", "drop", message_id, "--yes", "--json")
 
-    assert json.loads(result.stdout)["dropped"]["message_id"] == message_id
+    assert result.document["dropped"]["message_id"] == message_id
     assert (result.stderr, dead.messages) == ("", {})

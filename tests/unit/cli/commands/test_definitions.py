@@ -1,7 +1,5 @@
 """definitions."""
 
-import json
-
 from fakes.cli_session import CliSession
 
 
@@ -9,7 +7,7 @@ def test_definitions_are_listed_with_what_starts_them(relaunch, session, file):
     relaunch("apply", str(file))
 
     result = relaunch("definitions")
-    documents = json.loads(relaunch("definitions", "--json").stdout)["definitions"]
+    documents = relaunch("definitions", "--json").document["definitions"]
 
     assert [line.split()[0] for line in result.stdout.splitlines()] == ["DEFINITION", "bert", "resnet"]
     assert "s3://acme/in/*" in result.stdout

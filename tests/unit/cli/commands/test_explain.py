@@ -1,8 +1,7 @@
 """explain."""
 
-import json
-
 from fakes.builders import NOW, make_definition
+from fakes.cli_session import flat
 from relaunch.usecases.launch_attempt import launch_attempt
 
 
@@ -10,16 +9,27 @@ def test_explain_has_the_next_step_the_timeline_and_every_selection(relaunch, se
     job_id = session.run_interrupted_job()
 
     text = relaunch("explain", job_id).stdout
-    document = json.loads(relaunch("explain", job_id, "--json").stdout)
+    document = relaunch("explain", job_id, "--json").document
 
-    assert "Waits for      the training to finish; it runs on g5.xlarge spot" in text
+    assert "Waits for      the training to finish; it runs on g4dn.xlarge spot" in text
     assert "Selection of attempt 1" in text
     assert "Selection of attempt 2" in text
-    assert "capacity-memory  5 → 4  g4dn.xlarge spot: the machine was taken away" in text
     assert [entry["state"] for entry in document["timeline"]][-1] == "RUNNING"
     assert document["timeline"][0]["at"] == NOW.isoformat()
     assert [each["attempt"] for each in document["selections"]] == [1, 2]
     assert document["explanation"]["advice"] == []
+    assert "When stopped   SIGKILL follows SIGTERM after 90 s: `stopTimeout` of the task" in text
+    assert document["explanation"]["stop_timeout"] == {"seconds": 90, "set_by": "task definition"}
+
+
+def test_explain_says_nothing_of_a_stop_that_is_over(relaunch, session):
+    job_id = session.submit("a")
+    relaunch("cancel", job_id)
+
+    text = relaunch("explain", job_id).stdout
+
+    assert "CANCELLED" in text
+    assert "SIGKILL" not in text
 
 
 def test_explain_lists_what_the_owner_of_a_waiting_job_can_change(relaunch, session):
@@ -29,7 +39,7 @@ def test_explain_lists_what_the_owner_of_a_waiting_job_can_change(relaunch, sess
     waiting = session.submit("b")
     launch_attempt(waiting, session.deps)
 
-    text = " ".join(relaunch("explain", waiting).stdout.split())
+    text = flat(relaunch("explain", waiting).stdout)
 
     assert "Waits for a free slot: definition resnet has no free slot of its 1" in text
     assert "You could cancel a job that is not needed" in text

@@ -1,9 +1,7 @@
 """plan of registered definitions and of files."""
 
-import json
-
 from fakes.builders import make_definition
-from fakes.cli_session import rewrite
+from fakes.cli_session import flat, rewrite
 
 
 def test_plan_ranks_what_is_kept_and_groups_what_is_not(relaunch):
@@ -24,7 +22,7 @@ def test_a_wide_plan_also_shows_the_accelerator(relaunch):
 def test_plan_of_a_file_plans_all_its_definitions_without_registering_them(relaunch, session, file):
     result = relaunch("plan", str(file), "--json")
 
-    assert [each["definition"] for each in json.loads(result.stdout)["plans"]] == ["resnet", "bert"]
+    assert [each["definition"] for each in result.document["plans"]] == ["resnet", "bert"]
     assert session.deps.definitions.load_definition("bert") is None
 
 
@@ -32,10 +30,10 @@ def test_plan_ends_with_4_when_nothing_is_to_be_had(relaunch, session):
     session.deps.definitions.save_definition(make_definition(name="dear", max_price_usd_per_hour=0.01))
 
     result = relaunch("plan", "dear")
-    document = json.loads(relaunch("plan", "dear", "--json").stdout)["plans"][0]
+    document = relaunch("plan", "dear", "--json").document["plans"][0]
 
     assert result.exit_code == 4
-    assert "price-cap removed the last 6 of 6 offerings" in " ".join(result.stdout.split())
+    assert "price-cap removed the last 6 of 6 offerings" in flat(result.stdout)
     assert document["is_satisfiable"] is False
     assert {row["filter"] for row in document["offerings"]} == {"price-cap"}
     assert [each for each in document["filters"] if each["before"] and not each["after"]] == [
@@ -56,7 +54,7 @@ def test_the_plan_of_a_share_has_notices_on_sharing(relaunch, file):
     rewrite(file, "gpu: {}", "gpu: {memory: 2GiB, compute_percent: 30}")
 
     result = relaunch("plan", str(file))
-    documents = json.loads(relaunch("plan", str(file), "--json").stdout)["plans"]
+    documents = relaunch("plan", str(file), "--json").document["plans"]
 
     assert result.exit_code == 0
     assert "bert: compute_percent is a limit, not a reservation" in result.stderr

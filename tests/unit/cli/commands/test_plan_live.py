@@ -1,6 +1,5 @@
 """plan with real clients against moto: a stack, a table, and EC2's spot prices."""
 
-import json
 from typing import Any
 
 import boto3
@@ -19,11 +18,10 @@ def _stack(_credentials):
         yield
 
 
-def plan(*arguments: str) -> dict[str, Any]:
+def plan(*arguments: str) -> Any:
     result = invoke("plan", *arguments, "--json")
     assert result.exit_code == 0, result.stderr
-    document: dict[str, Any] = json.loads(result.stdout)
-    return document
+    return result.document
 
 
 @pytest.mark.usefixtures("_stack")

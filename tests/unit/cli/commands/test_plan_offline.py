@@ -1,10 +1,8 @@
 """plan without AWS: because of --offline, or because there is no stack to connect to."""
 
-import json
-
 import pytest
 
-from fakes.cli_session import invoke, rewrite
+from fakes.cli_session import flat, invoke, rewrite
 
 pytestmark = pytest.mark.usefixtures("_no_configuration")
 
@@ -12,16 +10,17 @@ pytestmark = pytest.mark.usefixtures("_no_configuration")
 def test_without_a_region_options_are_planned_offline_and_one_line_says_so():
     result = invoke("plan", "--gpu", "1", "--memory", "24GiB", "--model", "A10G", "--purchase", "spot")
 
-    said, prices = result.stderr.splitlines()
+    said, prices, notice = result.stderr.splitlines()
     assert result.exit_code == 0
     assert said == "no AWS region is set: planned offline, for us-east-1, from the bundled catalogue"
     assert "on-demand prices of us-east-1, bundled" in prices
     assert "spot prices are not known" in prices
+    assert notice.startswith("every interruption of a spot instance starts this job from its beginning")
     assert result.stdout.splitlines()[2].split() == ["1", "g5.xlarge", "spot", "5", "zones", "<=1.0060"]
 
 
 def test_offline_has_every_type_of_the_region_in_its_zones_by_both_purchase_options():
-    document = json.loads(invoke("plan", "--offline", "--gpu", "1", "--region", "eu-west-1", "--json").stdout)
+    document = invoke("plan", "--offline", "--gpu", "1", "--region", "eu-west-1", "--json").document
 
     rows = document["plans"][0]["offerings"]
     assert document["is_offline"] is True
@@ -37,14 +36,66 @@ def test_no_stack_cap_applies_offline():
     assert result.exit_code == 0
 
 
+@pytest.mark.parametrize("cap", [(), ("--max-price", "9999")])
+def test_a_type_without_a_price_is_unknown_and_last_unless_a_cap_is_given(cap):
+    result = invoke("plan", "--offline", "--model", "H200", "--region", "us-east-2", "--purchase", "on-demand", *cap)
+
+    dear, unpriced = (line.split() for line in result.stdout.splitlines()[2:4])
+    if cap:
+        assert "p5e.48xlarge on-demand: its price is not known, and the job's" in flat(result.stdout)
+    else:
+        assert (dear[1], unpriced[1], unpriced[-1]) == ("p5en.48xlarge", "p5e.48xlarge", "?")
+
+
+def test_the_upper_limit_of_a_spot_price_is_not_called_a_price():
+    result = invoke("plan", "--offline", "--model", "L40S", "--purchase", "spot", "--max-price", "1.5")
+
+    text = flat(result.stdout)
+    assert "its spot price is not known, and may be up to 1.861 USD per hour, the on-demand price" in text
+    assert "it costs 1.861" not in text
+
+
 def test_a_wide_table_lists_the_zones():
     assert "us-east-1a b c d f" in invoke("plan", "--offline", "--gpu", "1", "--model", "A10G", columns=120).stdout
 
 
-def test_cores_per_chip_decide_what_four_cores_are():
-    rows = json.loads(invoke("plan", "--offline", "--neuron-cores", "4", "--json").stdout)["plans"][0]["offerings"]
+def kept_types(*options: str) -> set[str]:
+    rows = invoke("plan", "--offline", *options, "--json").document["plans"][0]["offerings"]
+    return {row["instance_type"] for row in rows if row["verdict"] == "kept"}
 
-    kept = {row["instance_type"] for row in rows if row["verdict"] == "kept"}
+
+def test_one_neuron_device_for_training_is_no_inferentia():
+    families = {name.partition(".")[0] for name in kept_types("--neuron-devices", "1", "--max-price", "30")}
+
+    assert families == {"trn1", "trn1n"}
+
+
+def test_a_neuron_model_can_be_asked_for():
+    options = ("--neuron-devices", "1", "--neuron-model", "Inferentia2", "--neuron-purpose", "inference")
+
+    assert {name.partition(".")[0] for name in kept_types(*options)} == {"inf2"}
+
+
+def test_without_an_architecture_the_default_of_a_task_definition_holds():
+    assert not {name for name in kept_types("--gpu", "1", "--max-price", "1") if name.startswith("g5g")}
+    assert {name.partition(".")[0] for name in kept_types("--gpu", "1", "--architecture", "arm64")} == {"g5g"}
+
+
+def test_a_type_that_no_image_is_published_for_is_not_planned():
+    result = invoke("plan", "--offline", "--neuron-devices", "1", "--region", "ap-south-2", "--explain", "trn2.3xlarge")
+
+    assert "fails ami: ECS publishes Neuron images in 17 regions, and ap-south-2 is none of them" in flat(result.stdout)
+
+
+def test_a_type_that_ec2_does_not_list_is_explained_as_such():
+    result = invoke("plan", "--offline", "--neuron-devices", "1", "--explain", "trn3.48xlarge")
+
+    assert "16x Trainium3, not listed by EC2 yet" in result.stdout
+
+
+def test_cores_per_chip_decide_what_four_cores_are():
+    kept = kept_types("--neuron-cores", "4", "--neuron-purpose", "inference")
+
     assert "inf1.xlarge" in kept
     assert not {"inf2.xlarge", "trn1.2xlarge"} & kept
 
@@ -95,16 +146,13 @@ def test_a_filters_reasons_are_cut_short_unless_all_are_wanted():
 
     short, full = invoke(*arguments).stdout, invoke(*arguments, "--all").stdout
 
-    assert "more for other reasons of this filter" in " ".join(short.split())
-    assert "its GPU is H200" not in " ".join(short.split())
-    assert "its GPU is H200; asked for is A10G" in " ".join(full.split())
+    assert "more for other reasons of this filter" in flat(short)
+    assert "its GPU is H200" not in flat(short)
+    assert "its GPU is H200; asked for is A10G" in flat(full)
 
 
 def test_without_credentials_there_is_no_stack_to_ask(monkeypatch):
     monkeypatch.setenv("AWS_REGION", "eu-west-1")
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
 
     result = invoke("plan", "--gpu", "1")
 

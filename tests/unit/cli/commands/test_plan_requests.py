@@ -1,13 +1,10 @@
 """plan of a job that options describe, against a stack."""
 
-import json
 from dataclasses import replace
 
 import pytest
 
-
-def flat(text: str) -> str:
-    return " ".join(text.split())
+from fakes.cli_session import flat
 
 
 def test_options_are_planned_on_the_stacks_capacity_providers(relaunch):
@@ -65,7 +62,7 @@ def test_the_placement_score_of_a_capacity_provider_is_shown_and_stored_with_the
     session.launch(job_id)
 
     planned, explained = relaunch("plan", "--gpu", "1", columns=120), relaunch("explain", job_id, columns=120)
-    (selection,) = json.loads(relaunch("explain", job_id, "--json").stdout)["selections"]
+    (selection,) = relaunch("explain", job_id, "--json").document["selections"]
 
     assert "60%   7/10  g5-xlarge-spot" in planned.stdout
     assert "60%   7/10  g5-xlarge-spot" in explained.stdout
@@ -80,7 +77,7 @@ def test_placement_scores_are_requested_for_the_types_that_satisfy_the_job(relau
 
 
 def test_a_registered_definition_is_planned_on_all_types_too(relaunch):
-    row = json.loads(relaunch("plan", "resnet", "--all-types", "--json").stdout)["plans"][0]["offerings"][0]
+    row = relaunch("plan", "resnet", "--all-types", "--json").document["plans"][0]["offerings"][0]
 
     assert (row["instance_type"], row["zone"], row["placement_score"]) == ("g4dn.xlarge", "us-east-1b", 3)
 
@@ -88,7 +85,7 @@ def test_a_registered_definition_is_planned_on_all_types_too(relaunch):
 def test_only_the_named_zones_are_looked_at(relaunch):
     result = relaunch("plan", "--gpu", "1", "--all-types", "--zone", "us-east-1a", "--json")
 
-    assert {row["zone"] for row in json.loads(result.stdout)["plans"][0]["offerings"]} == {"us-east-1a"}
+    assert {row["zone"] for row in result.document["plans"][0]["offerings"]} == {"us-east-1a"}
 
 
 @pytest.mark.parametrize(
@@ -116,7 +113,7 @@ def test_lines_beyond_the_limit_are_counted(relaunch):
 
 
 def test_a_request_as_json_has_no_definition_but_what_was_asked(relaunch):
-    document = json.loads(relaunch("plan", "--model", "A10G", "--compute-capability", "bf16", "--json").stdout)
+    document = relaunch("plan", "--model", "A10G", "--compute-capability", "bf16", "--json").document
 
     plan = document["plans"][0]
     assert (document["is_offline"], plan["definition"], plan["task_definition"]) == (False, None, None)
@@ -151,7 +148,7 @@ def test_an_unsatisfiable_plan_ends_with_4_and_names_the_last_filter(relaunch):
 def test_an_explanation_as_json_lists_what_each_offering_passed(relaunch):
     arguments = ("--gpu", "1", "--purchase", "spot", "--explain", "g6.xlarge", "--json")
 
-    explained = json.loads(relaunch("plan", *arguments).stdout)["plans"][0]["explained"]
+    explained = relaunch("plan", *arguments).document["plans"][0]["explained"]
 
     kept, rejected = explained["offerings"]
     assert explained["instance_type"] == "g6.xlarge"

@@ -1,7 +1,5 @@
 """ps."""
 
-import json
-
 
 def test_ps_lists_open_jobs_newest_first_and_all_on_demand(relaunch, session):
     running = session.run_interrupted_job()
@@ -44,7 +42,7 @@ def test_ps_reads_no_more_than_its_limit_and_says_so(relaunch, session):
 
     assert len(result.stdout.splitlines()) == 3
     assert "only the newest 2 jobs were read" in result.stderr
-    document = json.loads(relaunch("ps", "--limit", "2", "--json").stdout)
+    document = relaunch("ps", "--limit", "2", "--json").document
     assert document["is_cut"] is True
     assert len(document["jobs"]) == 2
 

@@ -1,7 +1,5 @@
 """show."""
 
-import json
-
 import pytest
 
 from fakes.builders import make_definition
@@ -13,10 +11,10 @@ def test_show_has_the_facts_and_a_line_per_attempt(relaunch, session):
     session.clock.advance(3600)
 
     lines = relaunch("show", job_id).stdout.splitlines()
-    document = json.loads(relaunch("show", job_id, "--json").stdout)
+    document = relaunch("show", job_id, "--json").document
 
     assert lines[0].split() == ["Job", job_id]
-    assert any(line.startswith("Ran         3h00m, 1 interruption, 0 failures, about $0.72") for line in lines)
+    assert any(line.startswith("Ran         3h00m, 1 interruption, 0 failures, about $0.48") for line in lines)
     assert [attempt["purchase"] for attempt in document["attempts"]] == ["spot", "spot"]
     assert document["attempts"][0]["stop"]["kind"] == "interruption"
     assert document["run_seconds"] == pytest.approx(3 * 3600 + 40)

@@ -1,7 +1,5 @@
 """submit: ids for scripts, progress for people, exit codes for both."""
 
-import json
-
 import pytest
 
 from fakes.builders import make_definition
@@ -95,7 +93,7 @@ def test_a_job_that_failed_ends_with_1(relaunch, session):
     result = relaunch("submit", "resnet", "--wait", "--json")
 
     assert result.exit_code == 1
-    assert json.loads(result.stdout)["state"] == "FAILED"
+    assert result.document["state"] == "FAILED"
 
 
 def test_a_job_that_was_cancelled_ends_with_130(relaunch, session):

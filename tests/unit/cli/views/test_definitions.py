@@ -4,7 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement
+from relaunch.core.definitions.accelerator import (
+    AcceleratorRequirement,
+    GpuRequirement,
+    NeuronPurpose,
+    NeuronRequirement,
+)
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, ImageWait, S3Trigger
 from relaunch_cli.views.definitions import describe_accelerator, describe_trigger
 from relaunch_cli.views.json_output.definitions import trigger_json
@@ -18,6 +23,12 @@ WAIT = ImageWait("trainer", "{sha}", timedelta(minutes=5))
         (AcceleratorRequirement(gpu=GpuRequirement(2, 24576, ("A10G", "L4"))), "2x GPU A10G/L4 24GiB"),
         (AcceleratorRequirement(neuron=NeuronRequirement(devices=2)), "2 Neuron devices"),
         (AcceleratorRequirement(neuron=NeuronRequirement(cores=4)), "4 Neuron cores"),
+        (
+            AcceleratorRequirement(
+                neuron=NeuronRequirement(1, models=("Inferentia2",), purpose=NeuronPurpose.INFERENCE)
+            ),
+            "1 Neuron devices Inferentia2 for inference",
+        ),
         (AcceleratorRequirement(gpu=GpuRequirement(), instance_types=("g5.xlarge",)), "1x GPU; g5.xlarge"),
     ],
 )

@@ -1,4 +1,3 @@
-import json
 from datetime import timedelta
 
 import pytest
@@ -63,7 +62,7 @@ def test_quotas_are_not_mentioned_offline(relaunch):
 
 
 def test_a_plan_as_json_has_the_prices_origins(relaunch):
-    first, second = json.loads(relaunch("plan", "resnet", "--json").stdout)["prices"]
+    first, second = relaunch("plan", "resnet", "--json").document["prices"]
 
     assert first == {
         "prices": "on-demand prices",

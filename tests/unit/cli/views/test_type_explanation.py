@@ -1,10 +1,9 @@
 """plan --explain."""
 
+from dataclasses import replace
+
+from fakes.cli_session import flat
 from relaunch_cli.views.type_explanation import explain_type
-
-
-def flat(text: str) -> str:
-    return " ".join(text.split())
 
 
 def test_a_type_that_was_not_chosen_is_explained(relaunch):
@@ -13,9 +12,7 @@ def test_a_type_that_was_not_chosen_is_explained(relaunch):
     text = flat(result.stdout)
     assert result.exit_code == 0
     assert "g4dn.xlarge is not chosen 1x T4, 4 vCPU, 16 GiB" in text
-    assert (
-        "spot on g4dn-xlarge-spot passes manufacturer, allow-list, accelerator, count, model fails memory-per" in text
-    )
+    assert "spot on g4dn-xlarge-spot passes manufacturer, allow-list, accelerator, purpose, count, model fails" in text
     assert "its GPU has 15 GiB of memory; 24 GiB are asked for" in text
 
 
@@ -39,6 +36,20 @@ def test_a_type_without_an_offering_is_said_to_have_none(relaunch):
     result = relaunch("plan", "--gpu", "1", "--explain", "p5.48xlarge")
 
     assert "no capacity provider of the stack has it; --all-types" in flat(result.stdout)
+
+
+def test_the_upper_limit_of_a_price_is_named_as_such_and_an_unknown_price_too(relaunch, session):
+    unknown = {
+        "g5.xlarge": {"price_usd_per_hour": None},
+        "g6.xlarge": {"price_usd_per_hour": None, "on_demand_usd_per_hour": None},
+    }
+    session.offerings.available = tuple(
+        replace(each, **unknown.get(each.instance_type.name, {})) for each in session.offerings.available
+    )
+    options = ("plan", "--gpu", "1", "--purchase", "spot", "--estimated-duration", "1h", "--explain")
+
+    assert "at up to $1.0000/h and up to $1." in flat(relaunch(*options, "g5.xlarge").stdout)
+    assert "at an unknown price; the first is" in flat(relaunch(*options, "g6.xlarge").stdout)
 
 
 def test_a_type_that_is_nowhere_has_no_verdict():

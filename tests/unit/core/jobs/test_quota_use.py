@@ -26,7 +26,7 @@ def running(job_id: str, instance_type: str = "g5.xlarge", *, instance_id: str |
     return make_running_job(job_id, attempt=attempt)
 
 
-def test_each_machine_of_an_open_job_uses_its_vcpus() -> None:
+def test_each_machine_of_an_open_job_uses_its_vcpus():
     jobs = [running("one"), running("two"), running("three", "g5.12xlarge")]
 
     assert room_of_quotas({G_SPOT: 64.0, G_ON_DEMAND: 8.0}, jobs, CATALOGUE) == {
@@ -35,7 +35,7 @@ def test_each_machine_of_an_open_job_uses_its_vcpus() -> None:
     }
 
 
-def test_two_jobs_on_one_machine_use_it_once() -> None:
+def test_two_jobs_on_one_machine_use_it_once():
     jobs = [running("one", instance_id="i-1"), running("two", instance_id="i-1")]
 
     assert room_of_quotas({G_SPOT: 64.0}, jobs, CATALOGUE) == {G_SPOT: QuotaUsage(64.0, 4.0)}
@@ -54,7 +54,7 @@ def test_two_jobs_on_one_machine_use_it_once() -> None:
         ),
     ],
 )
-def test_a_job_uses_a_machine_while_it_has_one(job: Job, used: float) -> None:
+def test_a_job_uses_a_machine_while_it_has_one(job, used):
     assert room_of_quotas({G_SPOT: 64.0}, [job], CATALOGUE) == {G_SPOT: QuotaUsage(64.0, used)}
 
 
@@ -62,13 +62,11 @@ def test_a_job_uses_a_machine_while_it_has_one(job: Job, used: float) -> None:
     ("vcpus", "running_jobs", "expected"),
     [(96.0, 1, False), (95.0, 1, True), (48.0, 0, False), (47.0, 0, True), (1000.0, 20, True), (1008.0, 20, False)],
 )
-def test_use_matters_when_the_largest_machines_of_all_jobs_would_not_fit(
-    vcpus: float, running_jobs: int, expected: bool
-) -> None:
+def test_use_matters_when_the_largest_machines_of_all_jobs_would_not_fit(vcpus, running_jobs, expected):
     offerings = [make_offering("g5.xlarge"), make_offering(LARGE)]
 
     assert may_be_short({G_SPOT: vcpus}, offerings, running_jobs) is expected
 
 
-def test_use_of_an_unknown_quota_never_matters() -> None:
+def test_use_of_an_unknown_quota_never_matters():
     assert not may_be_short({P_SPOT: 0.0}, [make_offering("g5.xlarge")], 99)

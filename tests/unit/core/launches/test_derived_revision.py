@@ -7,6 +7,7 @@ from relaunch.core.launches.derived_revision import (
     MAX_FAMILY_LENGTH,
     RevisionChanges,
     TaskDefinition,
+    derivation_id,
     derive,
     derives_nothing,
     is_derived_family,
@@ -32,15 +33,20 @@ def neuron(*devices: int) -> RevisionChanges:
     return RevisionChanges(container="main", neuron=NeuronClaim(devices))
 
 
-def containers_of(definition: TaskDefinition) -> dict[str, Any]:
-    return {each["name"]: each for each in definition.content["containerDefinitions"]}
+def pinned(original: TaskDefinition) -> TaskDefinition:
+    return derive(ARN, original, RevisionChanges(PINNED))
+
+
+def containers_with(devices: list[int], original: TaskDefinition) -> dict[str, Any]:
+    """Return the containers by name of what is derived for a job with these Neuron devices."""
+    return {each["name"]: each for each in derive(ARN, original, neuron(*devices)).content["containerDefinitions"]}
 
 
 def test_images_are_replaced_and_everything_else_is_kept():
     side = {"name": "side", "image": "proxy:1", "environment": [{"name": "A", "value": "1"}]}
     original = source({"name": "main", "image": "x:1", "stopTimeout": 90}, side, cpu="1024", ipcMode="task")
 
-    derived = derive(ARN, original, RevisionChanges(PINNED))
+    derived = pinned(original)
 
     assert derived.content == {
         "containerDefinitions": [{"name": "main", "image": PINNED["main"], "stopTimeout": 90}, side],
@@ -59,22 +65,22 @@ def test_the_source_itself_is_left_as_it_is():
 
 
 def test_the_family_is_the_sources_with_a_hash_and_the_same_for_the_same():
-    derived = derive(ARN, source(), RevisionChanges(PINNED))
+    derived = pinned(source())
 
     assert derived.family.startswith("trainer--")
     assert is_derived_family(derived.family)
-    assert derive(ARN, source(), RevisionChanges(PINNED)) == derived
+    assert pinned(source()) == derived
 
 
 def test_the_family_does_not_depend_on_the_order_in_which_ecs_answers():
     one = TaskDefinition("trainer", {"cpu": "256", **source().content}, {"a": "1", "b": "2"})
     other = TaskDefinition("trainer", {**source().content, "cpu": "256"}, {"b": "2", "a": "1"})
 
-    assert derive(ARN, one, RevisionChanges(PINNED)).family == derive(ARN, other, RevisionChanges(PINNED)).family
+    assert pinned(one).family == pinned(other).family
 
 
 def test_the_family_is_that_of_earlier_releases_whose_derived_revisions_are_found_again():
-    assert derive(ARN, source(), RevisionChanges(PINNED)).family == "trainer--928b12b3dcf6b3b1"
+    assert pinned(source()).family == "trainer--928b12b3dcf6b3b1"
 
 
 @pytest.mark.parametrize(
@@ -90,17 +96,17 @@ def test_the_family_is_that_of_earlier_releases_whose_derived_revisions_are_foun
     ids=["another source", "another size", "another tag", "another image", "a device", "another family"],
 )
 def test_the_hash_covers_everything_that_is_registered(arn, original, changes):
-    assert derive(arn, original, changes).family != derive(ARN, source(), RevisionChanges(PINNED)).family
+    assert derive(arn, original, changes).family != pinned(source()).family
 
 
 def test_a_family_of_the_greatest_length_still_has_room_for_the_hash():
     long = TaskDefinition("t" * MAX_FAMILY_LENGTH, source().content)
 
-    assert len(derive(ARN, long, RevisionChanges(PINNED)).family) == MAX_FAMILY_LENGTH
+    assert len(pinned(long).family) == MAX_FAMILY_LENGTH
 
 
 def test_tags_are_copied_beside_our_own():
-    derived = derive(ARN, source(tags={"team": "vision", DERIVED_FROM: "something older"}), RevisionChanges(PINNED))
+    derived = pinned(source(tags={"team": "vision", DERIVED_FROM: "something older"}))
 
     assert derived.tags == {"team": "vision", DERIVED_FROM: ARN}
 
@@ -108,7 +114,7 @@ def test_tags_are_copied_beside_our_own():
 def test_of_fifty_tags_the_last_one_is_left_out_for_ours():
     tags = {f"t{number:02}": "x" for number in range(50)}
 
-    derived = derive(ARN, source(tags=tags), RevisionChanges(PINNED))
+    derived = pinned(source(tags=tags))
 
     assert len(derived.tags) == 50
     assert derived.tags[DERIVED_FROM] == ARN
@@ -117,11 +123,11 @@ def test_of_fifty_tags_the_last_one_is_left_out_for_ours():
 def test_where_ours_is_among_fifty_tags_none_is_left_out():
     tags = {DERIVED_FROM: "something older", **{f"t{number:02}": "x" for number in range(49)}}
 
-    assert derive(ARN, source(tags=tags), RevisionChanges(PINNED)).tags == {**tags, DERIVED_FROM: ARN}
+    assert pinned(source(tags=tags)).tags == {**tags, DERIVED_FROM: ARN}
 
 
 def test_one_device_brings_its_port():
-    derived = containers_of(derive(ARN, source(), neuron(3)))["main"]
+    derived = containers_with([3], source())["main"]
 
     assert derived["linuxParameters"] == {"devices": [device(3)]}
     port = FIRST_PORT + 3
@@ -129,7 +135,7 @@ def test_one_device_brings_its_port():
 
 
 def test_the_whole_machine_brings_all_its_ports():
-    derived = containers_of(derive(ARN, source(), neuron(0, 1, 2)))["main"]
+    derived = containers_with([0, 1, 2], source())["main"]
 
     assert derived["linuxParameters"]["devices"] == [device(0), device(1), device(2)]
     assert [each["hostPort"] for each in derived["portMappings"]] == [FIRST_PORT, FIRST_PORT + 1, FIRST_PORT + 2]
@@ -142,7 +148,7 @@ def test_listed_neuron_devices_are_replaced_and_other_devices_and_settings_stay(
         {"name": "main", "image": "x", "linuxParameters": linux, "portMappings": [{"containerPort": 8080}]}
     )
 
-    derived = containers_of(derive(ARN, original, neuron(4)))["main"]
+    derived = containers_with([4], original)["main"]
 
     assert derived["linuxParameters"] == {"initProcessEnabled": True, "devices": [infiniband, device(4)]}
     assert [each["containerPort"] for each in derived["portMappings"]] == [8080, FIRST_PORT + 4]
@@ -151,7 +157,7 @@ def test_listed_neuron_devices_are_replaced_and_other_devices_and_settings_stay(
 def test_a_second_container_that_lists_neuron_devices_sees_the_jobs_own_and_others_see_none():
     monitor = {"name": "monitor", "image": "m", "linuxParameters": {"devices": [device(0)]}}
     proxy = {"name": "proxy", "image": "p"}
-    derived = containers_of(derive(ARN, source({"name": "main", "image": "x"}, monitor, proxy), neuron(5)))
+    derived = containers_with([5], source({"name": "main", "image": "x"}, monitor, proxy))
 
     assert derived["monitor"]["linuxParameters"]["devices"] == [device(5)]
     assert "portMappings" not in derived["monitor"]
@@ -160,27 +166,74 @@ def test_a_second_container_that_lists_neuron_devices_sees_the_jobs_own_and_othe
 
 def test_a_request_that_only_managed_instances_know_is_dropped_for_devices_by_path():
     asked = [{"type": "NeuronDevice", "value": "ALL"}, {"type": "GPU", "value": "1"}]
-    derived = containers_of(
-        derive(ARN, source({"name": "main", "image": "x", "resourceRequirements": asked}), neuron(0))
-    )
+    derived = containers_with([0], source({"name": "main", "image": "x", "resourceRequirements": asked}))
 
     assert derived["main"]["resourceRequirements"] == [{"type": "GPU", "value": "1"}]
 
 
 def test_where_ecs_gives_devices_out_itself_listed_ones_are_removed_and_no_port_is_taken():
-    original = source({"name": "main", "image": "x", "linuxParameters": {"devices": [device(0)]}})
+    original = source({"name": "main", "image": "x", "linuxParameters": {"devices": [device(0)]}, "stopTimeout": 60})
 
-    derived = containers_of(derive(ARN, original, neuron()))["main"]
+    derived = containers_with([], original)["main"]
 
-    assert derived == {"name": "main", "image": "x", "linuxParameters": {"devices": []}}
+    assert derived == {"name": "main", "image": "x", "linuxParameters": {"devices": []}, "stopTimeout": 60}
 
 
 def test_changes_that_change_nothing_derive_nothing():
     assert derives_nothing(source(), RevisionChanges())
-    assert derives_nothing(source(), neuron())
+    with_stop_timeout = source({"name": "main", "image": "x", "stopTimeout": 60})
+    assert derives_nothing(with_stop_timeout, neuron())
+    assert not derives_nothing(source(), neuron())
     assert derives_nothing(source({"name": "main", "image": PINNED["main"]}), RevisionChanges(PINNED))
     assert not derives_nothing(source(), RevisionChanges(PINNED))
     assert not derives_nothing(source(), neuron(0))
+
+
+def test_only_the_main_container_without_a_stop_timeout_gets_one():
+    main, sidecar = {"name": "main", "image": "x"}, {"name": "proxy", "image": "p"}
+
+    def derived_from(own: dict[str, int]) -> list[dict[str, Any]]:
+        changes = RevisionChanges(PINNED, "main")
+        return list(derive(ARN, source({**main, **own}, sidecar), changes).content["containerDefinitions"])
+
+    assert derived_from({}) == [{"name": "main", "image": PINNED["main"], "stopTimeout": 90}, sidecar]
+    assert derived_from({"stopTimeout": 0}) == [{"name": "main", "image": PINNED["main"], "stopTimeout": 0}, sidecar]
+
+
+GPU = [{"type": "GPU", "value": "1"}]
+ALL = {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "all"}
+
+
+@pytest.mark.parametrize(
+    ("has_gpu", "container", "environment"),
+    [
+        (False, {"resourceRequirements": GPU}, [ALL]),
+        (True, {}, [ALL]),
+        (True, {"environment": [{"name": "A", "value": "1"}]}, [{"name": "A", "value": "1"}, ALL]),
+        (True, {"environment": [{**ALL, "value": "compute"}]}, [{**ALL, "value": "compute"}]),
+        (True, {"secrets": [{"name": ALL["name"], "valueFrom": "arn:x"}]}, None),
+        (False, {}, None),
+        (False, {"resourceRequirements": [{"type": "NeuronDevice", "value": "ALL"}]}, None),
+    ],
+    ids=["own GPU", "GPU by RunTask", "beside others", "own value", "own secret", "no GPU", "Neuron"],
+)
+def test_containers_with_gpus_get_every_driver_capability_unless_they_name_some(has_gpu, container, environment):
+    changes = RevisionChanges(PINNED, "main", has_gpu=has_gpu)
+
+    (derived,) = derive(ARN, source({"name": "main", "image": "x", **container}), changes).content[
+        "containerDefinitions"
+    ]
+
+    assert derived.get("environment") == environment
+
+
+def test_a_sidecar_gets_driver_capabilities_for_its_own_gpus_alone():
+    main, monitor, proxy = ({"name": name, "image": "x"} for name in ("main", "monitor", "proxy"))
+    original = source(main, {**monitor, "resourceRequirements": GPU}, proxy)
+
+    derived = derive(ARN, original, RevisionChanges({}, "main", has_gpu=True)).content["containerDefinitions"]
+
+    assert [each.get("environment") for each in derived] == [[ALL], [ALL], None]
 
 
 @pytest.mark.parametrize("family", ["trainer", "trainer--v2", "trainer--5e07", "trainer-0123456789abcdef", "--"])
@@ -189,7 +242,22 @@ def test_other_families_are_not_taken_for_derived_ones(family):
 
 
 def test_a_derived_revision_is_never_the_newest_of_its_source():
-    derived = derive(ARN, source(), RevisionChanges(PINNED)).family
-    rows = [RevisionRow(f"arn:aws:ecs:us-east-1:111122223333:task-definition/{name}") for name in (f"{derived}:9",)]
+    derived = pinned(source()).family
+    newer = RevisionRow(f"arn:aws:ecs:us-east-1:111122223333:task-definition/{derived}:9")
 
-    assert rank_revisions([*rows, RevisionRow(ARN)], "trainer") == (ARN,)
+    assert rank_revisions([newer, RevisionRow(ARN)], "trainer") == (ARN,)
+
+
+def test_an_id_of_a_derivation_tells_every_source_and_change_apart() -> None:
+    every = [
+        (arn, RevisionChanges(images, container, claim))
+        for arn in (ARN, f"{ARN}1")
+        for images in (PINNED, {})
+        for container in ("main", "side")
+        for claim in (None, NeuronClaim(()), NeuronClaim((1,)))
+    ]
+
+    assert len({derivation_id(*each) for each in every}) == len(every)
+    assert derivation_id(ARN, RevisionChanges({"a": "1", "b": "2"})) == derivation_id(
+        ARN, RevisionChanges({"b": "2", "a": "1"})
+    )

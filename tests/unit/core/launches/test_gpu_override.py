@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 from fakes.builders import make_launch_request
 from relaunch.core.definitions.accelerator import GpuRequirement
 from relaunch.core.launches.gpu_override import (
-    GpuOverride,
     GpuPartition,
     MpsShare,
     WholeGpus,
@@ -29,9 +28,7 @@ from relaunch.core.launches.launch import build_overrides, check_limits
         ),
     ],
 )
-def test_a_requirement_is_what_the_override_of_the_container_carries(
-    override: GpuOverride, requirement: dict[str, object]
-) -> None:
+def test_a_requirement_is_what_the_override_of_the_container_carries(override, requirement):
     request = make_launch_request(gpu=override, environment={}, command=())
 
     assert build_requirement(override) == requirement
@@ -40,15 +37,10 @@ def test_a_requirement_is_what_the_override_of_the_container_carries(
     }
 
 
-@given(
-    st.integers(1, 300_000),
-    st.integers(1, 100),
-    st.sampled_from((1.0, 0.5, 0.25, 0.125)),
-    st.booleans(),
-)
+@given(st.integers(1, 300_000), st.integers(1, 100), st.sampled_from((1.0, 0.5, 0.25, 0.125)), st.booleans())
 def test_whatever_is_asked_for_has_a_value_or_a_sharing_strategy_and_never_both(
-    memory_mib: int, percent: int, partition_size: float, is_share: bool
-) -> None:
+    memory_mib, percent, partition_size, is_share
+):
     gpu = GpuRequirement(memory_mib=memory_mib, compute_percent=percent if is_share else None)
     override = choose_override(gpu, partition_size)
 
@@ -68,26 +60,26 @@ def test_whatever_is_asked_for_has_a_value_or_a_sharing_strategy_and_never_both(
         pytest.param(MpsShare(2_048, 101), "1 to 100 percent of its compute, not 101", id="more than all"),
     ],
 )
-def test_what_ecs_would_refuse_is_named_before_the_call(override: GpuOverride, violation: str) -> None:
+def test_what_ecs_would_refuse_is_named_before_the_call(override, violation):
     (found,) = check_limits(make_launch_request(gpu=override))
 
     assert violation in found
 
 
-def test_everything_that_is_wrong_is_named() -> None:
+def test_everything_that_is_wrong_is_named():
     assert len(check_override(MpsShare(0, 0))) == 2
 
 
-def test_without_gpu_in_the_definition_the_revision_is_left_as_it_is() -> None:
+def test_without_gpu_in_the_definition_the_revision_is_left_as_it_is():
     assert choose_override(None, 0.25) is None
 
 
 @pytest.mark.parametrize("percent", [1, 100])
-def test_the_least_and_the_most_of_a_card_are_a_share(percent: int) -> None:
+def test_the_least_and_the_most_of_a_card_are_a_share(percent):
     assert check_override(MpsShare(1, percent)) == ()
 
 
-def test_a_share_of_no_stated_memory_is_refused_rather_than_guessed() -> None:
+def test_a_share_of_no_stated_memory_is_refused_rather_than_guessed():
     override = choose_override(GpuRequirement(compute_percent=30), 1.0)
 
     assert override == MpsShare(0, 30)

@@ -1,18 +1,22 @@
 import json
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakes.builders import make_launch_request
+from fakes.builders import NOW, make_capacity_failure, make_launch_request
 from relaunch.core.launches.gpu_override import WholeGpus
 from relaunch.core.launches.launch import (
     MAX_OVERRIDES_LENGTH,
+    ContainerInstance,
+    ContainerInstanceObservation,
     LaunchRequest,
     build_overrides,
     check_limits,
     client_token,
+    refutes,
 )
 
 GUARD = "attribute:ecs.instance-type == g5.xlarge"
@@ -131,3 +135,29 @@ def test_every_neuron_device_is_asked_for_where_ecs_gives_them_out():
     overrides = build_overrides(make_launch_request(gpu=None, takes_all_neuron=True))
 
     assert overrides["containerOverrides"][0]["resourceRequirements"] == [{"type": "NeuronDevice", "value": "ALL"}]
+
+
+LATE = ContainerInstanceObservation(
+    ContainerInstance("arn", "i-0aaa", "g5.xlarge"),
+    "ACTIVE",
+    registered_at=NOW + timedelta(minutes=3),
+    capacity_provider="g5-spot",
+)
+
+
+@pytest.mark.parametrize(
+    ("seen", "provider", "is_refuted"),
+    [
+        pytest.param(LATE, "g5-spot", True, id="arrived-late"),
+        pytest.param(LATE, "g5-other", False, id="another-provider"),
+        pytest.param(replace(LATE, capacity_provider=""), "", False, id="of-no-provider"),
+        pytest.param(replace(LATE, instance=ContainerInstance("arn", "i", "g6.xlarge")), "g5-spot", False, id="type"),
+        pytest.param(replace(LATE, status="DRAINING"), "g5-spot", False, id="drained"),
+        pytest.param(replace(LATE, registered_at=NOW), "g5-spot", False, id="was-there-before"),
+        pytest.param(replace(LATE, registered_at=None), "g5-spot", False, id="not-known-since-when"),
+    ],
+)
+def test_a_machine_that_arrives_late_refutes_that_there_is_no_capacity(seen, provider, is_refuted):
+    failure = make_capacity_failure(at=NOW, capacity_provider=provider)
+
+    assert refutes(seen, failure) == is_refuted

@@ -31,31 +31,11 @@ from relaunch.core.jobs.job import (
     Waiting,
     WaitReason,
 )
-from relaunch.core.launches.launch import (
-    LaunchConflict,
-    LaunchDeferred,
-    LaunchOutcome,
-    LaunchRefused,
-    LaunchUncertain,
-    PlacementFailed,
-    TaskPlaced,
-)
-from relaunch.core.lifecycle.events import (
-    CancelAsked,
-    HostEnded,
-    HostWarned,
-    ImageArrived,
-    JobEvent,
-    LaunchAnswered,
-    LaunchImpossible,
-    NothingKept,
-    OfferingChosen,
-    PlacementExpired,
-    SlotDenied,
-    TaskMissing,
-    TaskSeen,
-    TimePassed,
-)
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.launches import launch
+from relaunch.core.lifecycle import events
+from relaunch.core.lifecycle.decision import Decision
+from relaunch.core.lifecycle.table import decide
 from relaunch.core.revisions.images import FoundImage
 
 SOON = NOW + timedelta(minutes=1)
@@ -124,6 +104,7 @@ SITUATIONS: Mapping[str, Job] = {
     "ws": _waiting(WaitReason.SLOT),
     "wc": _waiting(WaitReason.CAPACITY),
     "wb": _waiting(WaitReason.BACKOFF),
+    "wk": _waiting(WaitReason.CHECKPOINT),
     "fz": _pending(),
     "fx": _pending(cancel_requested="enough", attempt=make_attempt(intent=intent(IntentKind.CANCEL))),
     "pl": _placed(),
@@ -136,25 +117,44 @@ SITUATIONS: Mapping[str, Job] = {
     "ca": _over(JobState.CANCELLED),
     "to": _over(JobState.TIMED_OUT),
 }
-"""w waiting: 0 at first, r after an interruption, i for its image, s for a slot, c for capacity, b backing off.
+"""w waiting: 0 at first, r after an interruption, i for its image, s for a slot, c for capacity, b backing off,
+k for checkpoints that cannot be read.
 fz pending, fx pending and to be cancelled, pl placed; ru running; s stopping: i after a warning, n by itself,
 c cancelled; then the final states."""
 
 
-def _nothing(*, is_permanent: bool) -> NothingKept:
-    return NothingKept(make_selection(kept=()), "nothing", is_permanent, False, None)
+NO_CAPACITY = {
+    "stop_code": "TaskFailedToStart",
+    "stopped_reason": "RESOURCE:GPU",
+    "container_exit_codes": {},
+    "started_at": None,
+}
+HOST_LOST = {"stop_code": "TerminationNotice", "stopped_reason": "Host EC2 (instance i-1) terminated."}
 
 
-def _answer(outcome: LaunchOutcome, placement_number: int = 1, attempt_number: int = 1) -> LaunchAnswered:
-    return LaunchAnswered(attempt_number, placement_number, outcome)
+def with_attempt(situation: str, **fields: Any) -> Job:
+    """Return the job of a situation with some fields of its attempt replaced."""
+    job = SITUATIONS[situation]
+    return replace(job, attempt=replace(job.current_attempt, **fields))
 
 
-def seen(last_status: str, **fields: Any) -> TaskSeen:
+def _nothing(*, is_permanent: bool) -> events.NothingKept:
+    return events.NothingKept(make_selection(kept=()), "nothing", is_permanent, False, None)
+
+
+def answered(
+    outcome: launch.LaunchOutcome, placement_number: int = 1, attempt_number: int = 1
+) -> events.LaunchAnswered:
+    """Build the answer to a try, the first one if nothing else is said."""
+    return events.LaunchAnswered(attempt_number, placement_number, outcome)
+
+
+def seen(last_status: str, **fields: Any) -> events.TaskSeen:
     """Build an observation of the first task, newer than what any situation knows."""
-    return TaskSeen(make_observation(last_status, **{"version": 6, **fields}))
+    return events.TaskSeen(make_observation(last_status, **{"version": 6, **fields}))
 
 
-def seen_stopped(exit_code: int | None, at: datetime = SOON, **fields: Any) -> TaskSeen:
+def seen_stopped(exit_code: int | None, at: datetime = SOON, **fields: Any) -> events.TaskSeen:
     """Build the observation that the first task ran and stopped."""
     stopped: dict[str, Any] = {
         "last_status": "STOPPED",
@@ -168,27 +168,28 @@ def seen_stopped(exit_code: int | None, at: datetime = SOON, **fields: Any) -> T
     return seen(**{**stopped, **fields})
 
 
-EVENTS: Mapping[str, JobEvent] = {
-    "image-arrived": ImageArrived(*IMAGE, FoundImage(DIGEST)),
-    "another-image": ImageArrived("trainer", "0000", FoundImage(DIGEST)),
-    "chosen": OfferingChosen(make_offering(), make_selection(), None),
+EVENTS: Mapping[str, events.JobEvent] = {
+    "image-arrived": events.ImageArrived(*IMAGE, FoundImage(DIGEST)),
+    "another-image": events.ImageArrived("trainer", "0000", FoundImage(DIGEST)),
+    "chosen": events.OfferingChosen(make_offering(), make_selection(), None),
     "nothing-for-now": _nothing(is_permanent=False),
     "nothing-ever": _nothing(is_permanent=True),
-    "impossible": LaunchImpossible("ECS refuses the derived revision"),
-    "slot-denied": SlotDenied("resnet", 5),
-    "placed": _answer(TaskPlaced(task_arn())),
-    "placed-another": _answer(TaskPlaced(ORPHANED)),
-    "placed-late": _answer(TaskPlaced(ORPHANED), placement_number=9),
-    "placed-before": _answer(TaskPlaced(ORPHANED), attempt_number=7),
-    "place-failed": _answer(PlacementFailed(("RESOURCE:GPU",))),
-    "fail-late": _answer(PlacementFailed(("RESOURCE:GPU",)), placement_number=9),
-    "deferred": _answer(LaunchDeferred("ThrottlingException")),
-    "refused": _answer(LaunchRefused("ClientException")),
-    "conflict": _answer(LaunchConflict((task_arn(),))),
-    "conflict-empty": _answer(LaunchConflict(())),
-    "uncertain": _answer(LaunchUncertain("no answer")),
-    "expired": PlacementExpired(1, 1),
-    "expired-late": PlacementExpired(1, 9),
+    "impossible": events.LaunchImpossible("ECS refuses the derived revision"),
+    "unreadable": events.CheckpointsUnreadable("AccessDenied"),
+    "slot-denied": events.SlotDenied("resnet", 5),
+    "placed": answered(launch.TaskPlaced(task_arn())),
+    "placed-another": answered(launch.TaskPlaced(ORPHANED)),
+    "placed-late": answered(launch.TaskPlaced(ORPHANED), placement_number=9),
+    "placed-before": answered(launch.TaskPlaced(ORPHANED), attempt_number=7),
+    "place-failed": answered(launch.PlacementFailed(("RESOURCE:GPU",))),
+    "fail-late": answered(launch.PlacementFailed(("RESOURCE:GPU",)), placement_number=9),
+    "deferred": answered(launch.LaunchDeferred("ThrottlingException")),
+    "refused": answered(launch.LaunchRefused("ClientException")),
+    "conflict": answered(launch.LaunchConflict((task_arn(),))),
+    "conflict-empty": answered(launch.LaunchConflict(())),
+    "uncertain": answered(launch.LaunchUncertain("no answer")),
+    "expired": events.PlacementExpired(1, 1),
+    "expired-late": events.PlacementExpired(1, 9),
     "seen-pending": seen("PENDING"),
     "seen-running": seen("RUNNING"),
     "seen-old": seen("RUNNING", version=5),
@@ -200,76 +201,68 @@ EVENTS: Mapping[str, JobEvent] = {
     "orphan": seen("RUNNING", task_arn=ORPHANED, started_by="resnet-1f2e3d4c/7"),
     "orphan-sibling": seen("RUNNING", task_arn=ORPHANED),
     "orphan-over": seen_stopped(0, task_arn=ORPHANED, started_by="resnet-1f2e3d4c/7"),
-    "missing": TaskMissing(task_arn()),
-    "missing-another": TaskMissing(ORPHANED),
-    "warned": HostWarned(INSTANCE_ID, SOON),
-    "warned-by-task": HostWarned(ANOTHER_MACHINE, SOON, task_arn()),
-    "warned-another": HostWarned(ANOTHER_MACHINE, SOON),
-    "host-ended": HostEnded(INSTANCE_ID, "shutting-down", SOON),
-    "host-another": HostEnded(ANOTHER_MACHINE, "shutting-down", SOON),
-    "cancel": CancelAsked("enough"),
-    "time": TimePassed(),
-    "time-too-late": TimePassed(),
-    "chosen-too-late": OfferingChosen(make_offering(), make_selection(), None),
+    "missing": events.TaskMissing(task_arn()),
+    "missing-another": events.TaskMissing(ORPHANED),
+    "warned": events.HostWarned(INSTANCE_ID, SOON),
+    "warned-by-task": events.HostWarned(ANOTHER_MACHINE, SOON, task_arn()),
+    "warned-another": events.HostWarned(ANOTHER_MACHINE, SOON),
+    "host-ended": events.HostEnded(INSTANCE_ID, "shutting-down", SOON),
+    "host-another": events.HostEnded(ANOTHER_MACHINE, "shutting-down", SOON),
+    "cancel": events.CancelAsked("enough"),
+    "time": events.TimePassed(),
+    "time-too-late": events.TimePassed(),
+    "chosen-too-late": events.OfferingChosen(make_offering(), make_selection(), None),
 }
 
 # . nothing happens; else the state it is in afterwards: W L R S, D succeeded, F failed, C cancelled, T timed out.
 MATRIX = """
-                 w0 wr wi ws wc wb   fz fx pl   ru   si sn sc   ok ng ca to
-image-arrived     .  .  W  .  .  .    .  .  .    .    .  .  .    .  .  .  .
-another-image     .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
-chosen            L  L  .  L  L  L    .  .  .    .    .  .  .    .  .  .  .
-nothing-for-now   W  W  .  W  W  W    .  .  .    .    .  .  .    .  .  .  .
-nothing-ever      F  F  .  F  F  F    .  .  .    .    .  .  .    .  .  .  .
-impossible        F  F  .  F  F  F    .  .  .    .    .  .  .    .  .  .  .
-slot-denied       W  W  .  W  W  W    .  .  .    .    .  .  .    .  .  .  .
-placed            W  .  W  W  W  W    L  S  .    .    .  .  .    .  .  .  .
-placed-another    W  W  W  W  W  W    L  S  L    R    S  S  S    D  F  C  T
-placed-late       W  W  W  W  W  W    L  L  L    R    S  S  S    D  F  C  T
-placed-before     W  W  W  W  W  W    L  L  L    R    S  S  S    D  F  C  T
-place-failed      .  .  .  .  .  .    W  C  .    .    .  .  .    .  .  .  .
-fail-late         .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
-deferred          .  .  .  .  .  .    L  L  .    .    .  .  .    .  .  .  .
-refused           .  .  .  .  .  .    F  C  .    .    .  .  .    .  .  .  .
-conflict          W  .  W  W  W  W    L  S  .    .    .  .  .    .  .  .  .
-conflict-empty    .  .  .  .  .  .    F  C  .    .    .  .  .    .  .  .  .
-uncertain         .  .  .  .  .  .    L  L  .    .    .  .  .    .  .  .  .
-expired           .  .  .  .  .  .    W  C  .    .    .  .  .    .  .  .  .
-expired-late      .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
-seen-pending      W  W  W  W  W  W    L  S  L    R    S  S  S    D  F  C  T
-seen-running      W  W  W  W  W  W    R  S  R    R    S  S  S    D  F  C  T
-seen-old          W  .  W  W  W  W    R  S  .    .    .  .  .    .  .  .  .
-seen-ending       W  W  W  W  W  W    S  S  S    S    S  S  S    D  F  C  T
-seen-stopping     .  .  .  .  .  .    S  S  S    S    S  S  S    .  .  .  .
-seen-exit-0       .  .  .  .  .  .    D  C  D    D    W  D  C    .  .  .  .
-seen-exit-1       .  .  .  .  .  .    W  C  W    W    W  W  C    .  .  .  .
-seen-deleted      .  .  .  .  .  .    D  C  D    D    W  D  C    .  .  .  .
-orphan            W  W  W  W  W  W    L  L  L    R    S  S  S    D  F  C  T
-orphan-sibling    W  W  W  W  W  W    R  S  L    R    S  S  S    D  F  C  T
-orphan-over       .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
-missing           .  .  .  .  .  .    .  .  L    R    S  S  S    .  .  .  .
-missing-another   .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
-warned            .  .  .  .  .  .    .  .  S    S    .  S  S    .  .  .  .
-warned-by-task    .  .  .  .  .  .    .  .  S    S    .  S  S    .  .  .  .
-warned-another    .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
-host-ended        .  .  .  .  .  .    .  .  L    R    S  S  S    .  .  .  .
-host-another      .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
-cancel            C  C  C  C  C  C    L  .  S    S    S  S  .    .  .  .  .
-time              W  W  W  W  W  W    L  L  L    R    S  S  S    .  .  .  .
-time-too-late     T  T  T  T  T  T    L  L  S    S    S  S  S    .  .  .  .
-chosen-too-late   T  T  .  T  T  T    .  .  .    .    .  .  .    .  .  .  .
+                 w0 wr wi ws wc wb wk   fz fx pl   ru   si sn sc   ok ng ca to
+image-arrived     .  .  W  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
+another-image     .  .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
+chosen            L  L  .  L  L  L  L    .  .  .    .    .  .  .    .  .  .  .
+nothing-for-now   W  W  .  W  W  W  W    .  .  .    .    .  .  .    .  .  .  .
+nothing-ever      F  F  .  F  F  F  F    .  .  .    .    .  .  .    .  .  .  .
+impossible        F  F  .  F  F  F  F    .  .  .    .    .  .  .    .  .  .  .
+unreadable        W  W  .  W  W  W  W    .  .  .    .    .  .  .    .  .  .  .
+slot-denied       W  W  .  W  W  W  W    .  .  .    .    .  .  .    .  .  .  .
+placed            W  .  W  W  W  W  W    L  S  .    .    .  .  .    .  .  .  .
+placed-another    W  W  W  W  W  W  W    L  S  L    R    S  S  S    D  F  C  T
+placed-late       W  W  W  W  W  W  W    L  L  L    R    S  S  S    D  F  C  T
+placed-before     W  W  W  W  W  W  W    L  L  L    R    S  S  S    D  F  C  T
+place-failed      .  .  .  .  .  .  .    W  C  .    .    .  .  .    .  .  .  .
+fail-late         .  .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
+deferred          .  .  .  .  .  .  .    L  L  .    .    .  .  .    .  .  .  .
+refused           .  .  .  .  .  .  .    F  C  .    .    .  .  .    .  .  .  .
+conflict          W  .  W  W  W  W  W    L  S  .    .    .  .  .    .  .  .  .
+conflict-empty    .  .  .  .  .  .  .    F  C  .    .    .  .  .    .  .  .  .
+uncertain         .  .  .  .  .  .  .    L  L  .    .    .  .  .    .  .  .  .
+expired           .  .  .  .  .  .  .    W  C  .    .    .  .  .    .  .  .  .
+expired-late      .  .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
+seen-pending      W  W  W  W  W  W  W    L  S  L    R    S  S  S    D  F  C  T
+seen-running      W  W  W  W  W  W  W    R  S  R    R    S  S  S    D  F  C  T
+seen-old          W  .  W  W  W  W  W    R  S  .    .    .  .  .    .  .  .  .
+seen-ending       W  W  W  W  W  W  W    S  S  S    S    S  S  S    D  F  C  T
+seen-stopping     .  .  .  .  .  .  .    S  S  S    S    S  S  S    .  .  .  .
+seen-exit-0       .  .  .  .  .  .  .    D  C  D    D    W  D  C    .  .  .  .
+seen-exit-1       .  .  .  .  .  .  .    W  C  W    W    W  W  C    .  .  .  .
+seen-deleted      .  .  .  .  .  .  .    D  C  D    D    W  D  C    .  .  .  .
+orphan            W  W  W  W  W  W  W    L  L  L    R    S  S  S    D  F  C  T
+orphan-sibling    W  W  W  W  W  W  W    R  S  L    R    S  S  S    D  F  C  T
+orphan-over       .  .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
+missing           .  .  .  .  .  .  .    .  .  L    R    S  S  S    .  .  .  .
+missing-another   .  .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
+warned            .  .  .  .  .  .  .    .  .  S    S    .  S  S    .  .  .  .
+warned-by-task    .  .  .  .  .  .  .    .  .  S    S    .  S  S    .  .  .  .
+warned-another    .  .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
+host-ended        .  .  .  .  .  .  .    .  .  L    R    S  S  S    .  .  .  .
+host-another      .  .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
+cancel            C  C  C  C  C  C  C    L  .  S    S    S  S  .    .  .  .  .
+time              W  W  W  W  W  W  W    L  L  L    R    S  S  S    .  .  .  .
+time-too-late     T  T  T  T  T  T  T    L  L  S    S    S  S  S    .  .  .  .
+chosen-too-late   T  T  .  T  T  T  T    .  .  .    .    .  .  .    .  .  .  .
 """
 
-_STATES_BY_CODE = {
-    "W": JobState.WAITING,
-    "L": JobState.LAUNCHING,
-    "R": JobState.RUNNING,
-    "S": JobState.STOPPING,
-    "D": JobState.SUCCEEDED,
-    "F": JobState.FAILED,
-    "C": JobState.CANCELLED,
-    "T": JobState.TIMED_OUT,
-}
+_STATES_BY_CODE = dict(zip("WLRSDFCT", JobState, strict=True))
 
 
 @dataclass(frozen=True)
@@ -280,17 +273,24 @@ class Cell:
     situation: str
     expected: JobState | None
 
+    def __str__(self) -> str:
+        return f"{self.event_name}-in-{self.situation}"
+
     @property
     def job(self) -> Job:
         return SITUATIONS[self.situation]
 
     @property
-    def event(self) -> JobEvent:
+    def event(self) -> events.JobEvent:
         return EVENTS[self.event_name]
 
     @property
     def now(self) -> datetime:
         return PAST_DEADLINE if self.event_name.endswith("too-late") else SOON
+
+    @property
+    def decision(self) -> Decision:
+        return decide(self.job, self.event, self.now, StackLimits())
 
 
 def read_cells() -> list[Cell]:

@@ -11,12 +11,13 @@ from fakes.builders import (
     make_job,
     make_placement,
     make_running_attempt,
+    make_running_job,
     task_arn,
 )
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, PurchasePolicy
 from relaunch.core.jobs.job import (
+    FailedStart,
     IntentKind,
-    Job,
     JobState,
     PlacementState,
     Stop,
@@ -30,7 +31,7 @@ from relaunch.core.lifecycle.explanation import Explanation, explain, time_left
 LATER = NOW + timedelta(minutes=5)
 
 
-def waiting_job(reason: WaitReason, detail: str = "because", slot: str = "", **fields) -> Job:
+def waiting_job(reason: WaitReason, detail: str = "because", slot: str = "", **fields):
     return make_job(waiting=Waiting(reason, NOW, detail, LATER, slot), wake_at=LATER, **fields)
 
 
@@ -41,6 +42,13 @@ PUSHED = "it is launched when the image is pushed; without the image it fails"
 WAIT_FOR_IMAGE = "wait_for_image in the definition has the repository, the tag and how long a job waits"
 PROVIDERS = "name more capacity providers in the stack's CapacityProviders"
 STACK_PRICE = "the stack's own cap is MaxPricePerHour"
+ONLY_END = "only a deadline or `relaunch cancel resnet-1f2e3d4c` ends the job"
+GRANTS = (
+    "name the bucket in the stack's CheckpointBuckets: launch_attempt's role then may list and read it",
+    "objects under a KMS key of your own: name it in the stack's CheckpointKeyArns, for kms:Decrypt; the policy of the "
+    "key must let the role use it too",
+    "a bucket policy, or a bucket or key of another account, must let the role in as well",
+)
 PS = "cancel a job that is not needed: `relaunch ps` lists them"
 NARROW = make_definition(
     purchase=PurchasePolicy.SPOT,
@@ -84,12 +92,7 @@ WAITS = {
         waiting_job(WaitReason.CAPACITY, "nothing is to be had", definition=NARROW),
         "capacity: nothing is to be had",
         "every offering is looked at again",
-        (
-            "accelerator.instance_types narrows the choice: more types have more capacity",
-            SPOT,
-            AGAIN,
-            PROVIDERS,
-        ),
+        ("accelerator.instance_types narrows the choice: more types have more capacity", SPOT, AGAIN, PROVIDERS),
     ),
     "price": (
         waiting_job(WaitReason.PRICE, "too dear"),
@@ -109,6 +112,18 @@ WAITS = {
         "it is launched again",
         (),
     ),
+    "checkpoint-before-anything-ran": (
+        waiting_job(WaitReason.CHECKPOINT, "AccessDenied"),
+        "its checkpoints, which cannot be read: AccessDenied",
+        f"they are read again; nothing was started, and {ONLY_END}",
+        GRANTS,
+    ),
+    "checkpoint-after-an-interruption": (
+        waiting_job(WaitReason.CHECKPOINT, "kms:Decrypt", attempt=make_running_attempt()),
+        "its checkpoints, which cannot be read: kms:Decrypt",
+        f"they are read again; what was saved is kept, and {ONLY_END}",
+        GRANTS,
+    ),
 }
 
 
@@ -121,13 +136,29 @@ def test_a_waiting_job_says_what_for_since_when_what_next_and_what_could_help(jo
     assert explain(job, NOW) == Explanation(words, NOW, step, LATER, advice)
 
 
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (
+            "DockerTimeoutError",
+            "it is kept from i-1, which did not start it (DockerTimeoutError): look at that machine",
+        ),
+        ("", "it is kept from i-1, which did not start it: look at that machine"),
+    ],
+)
+def test_an_open_job_names_the_machines_that_did_not_start_it(error, words):
+    job = waiting_job(WaitReason.LAUNCH, failed_starts=(FailedStart("i-1", error),))
+
+    assert explain(job, NOW).advice == (words,)
+
+
 def test_a_wait_that_was_not_written_down_is_for_the_launch_since_the_job_is_in_this_state():
     explanation = explain(make_job(waiting=None, accepted_at=NOW, state_since=LATER, wake_at=LATER), LATER)
 
     assert explanation == Explanation("its launch: a message in the attempts queue", LATER, LAUNCHED, LATER)
 
 
-@pytest.mark.parametrize("reason", [WaitReason.CAPACITY, WaitReason.PRICE, WaitReason.BACKOFF])
+@pytest.mark.parametrize("reason", [WaitReason.CAPACITY, WaitReason.PRICE, WaitReason.BACKOFF, WaitReason.CHECKPOINT])
 def test_a_wait_without_an_end_of_its_own_is_looked_at_when_the_job_wakes(reason):
     first, second = NOW + timedelta(minutes=1), NOW + timedelta(minutes=2)
 
@@ -144,7 +175,7 @@ def test_a_launch_that_takes_long_points_to_where_it_may_be_stuck():
     )
 
 
-def launching(**fields) -> Job:
+def launching(**fields):
     return make_job(**{"state": JobState.LAUNCHING, "waiting": None, "wake_at": LATER, **fields})
 
 
@@ -185,15 +216,13 @@ def test_a_launching_job_says_how_far_it_is(job, words, step):
     assert explain(job, NOW) == Explanation(words, NOW, step, LATER)
 
 
-def running(**fields) -> Job:
-    attempt = make_running_attempt()
-    return make_job(
-        **{"state": JobState.RUNNING, "waiting": None, "attempt": attempt, "first_started_at": NOW, **fields}
-    )
+def stopping(kind: IntentKind, at=NOW, reason: str = "warning", **fields):
+    attempt = make_running_attempt(intent=StopIntent(kind, at, reason))
+    return make_running_job(state=JobState.STOPPING, attempt=attempt, **fields)
 
 
 def test_a_running_job_says_when_it_is_stopped_at_the_latest():
-    explanation = explain(running(), NOW + timedelta(hours=1))
+    explanation = explain(make_running_job(), NOW + timedelta(hours=1))
 
     assert explanation == Explanation(
         "the training to finish; it runs on g5.xlarge spot",
@@ -208,7 +237,7 @@ def test_a_running_job_says_when_it_is_stopped_at_the_latest():
     [(PurchasePolicy.SPOT, True), (PurchasePolicy.SPOT_THEN_ON_DEMAND, True), (PurchasePolicy.ON_DEMAND, False)],
 )
 def test_a_training_on_spot_without_checkpoints_is_told_what_that_means(purchase, is_told):
-    job = running(definition=make_definition(checkpoint_uri=None, purchase=purchase))
+    job = make_running_job(definition=make_definition(checkpoint_uri=None, purchase=purchase))
     advice = "the definition has no `checkpoint`: after an interruption the training starts over"
 
     assert explain(job, NOW).advice == ((advice,) if is_told else ())
@@ -226,9 +255,8 @@ ENDS = {
 @pytest.mark.parametrize("kind", list(IntentKind))
 def test_a_stopping_job_says_why_and_what_follows(kind):
     stopping_at = NOW + timedelta(minutes=1)
-    attempt = make_running_attempt(intent=StopIntent(kind, stopping_at, "said so"))
 
-    explanation = explain(running(state=JobState.STOPPING, attempt=attempt, wake_at=LATER), NOW)
+    explanation = explain(stopping(kind, stopping_at, "said so", wake_at=LATER), NOW)
 
     step = f"{ENDS[kind]}; if it is not reported as STOPPED, StopTask is sent again"
     assert explanation == Explanation("its task to stop: said so", stopping_at, step, LATER)
@@ -238,14 +266,13 @@ def test_a_stopping_job_says_why_and_what_follows(kind):
     ("checkpoint_uri", "words"), [("s3://b/c/", "resumes from its newest checkpoint"), (None, ", and starts over;")]
 )
 def test_an_interrupted_job_says_where_it_goes_on(checkpoint_uri, words):
-    attempt = make_running_attempt(intent=StopIntent(IntentKind.INTERRUPTION, NOW, "warning"))
-    definition = make_definition(checkpoint_uri=checkpoint_uri)
+    job = stopping(IntentKind.INTERRUPTION, definition=make_definition(checkpoint_uri=checkpoint_uri))
 
-    assert words in explain(running(state=JobState.STOPPING, attempt=attempt, definition=definition), NOW).next_step
+    assert words in explain(job, NOW).next_step
 
 
 def test_a_task_that_stops_by_itself_is_waited_for_without_an_intent():
-    explanation = explain(running(state=JobState.STOPPING, state_since=NOW, wake_at=LATER), NOW)
+    explanation = explain(make_running_job(state=JobState.STOPPING, state_since=NOW, wake_at=LATER), NOW)
 
     assert explanation.waiting_for == "its task to stop"
     assert explanation.next_step.startswith("how it ended decides")
@@ -253,9 +280,7 @@ def test_a_task_that_stops_by_itself_is_waited_for_without_an_intent():
 
 
 def test_an_interrupted_job_that_is_cancelled_is_not_launched_again():
-    attempt = make_running_attempt(intent=StopIntent(IntentKind.INTERRUPTION, NOW, "warning"))
-
-    explanation = explain(running(state=JobState.STOPPING, attempt=attempt, cancel_requested="enough"), NOW)
+    explanation = explain(stopping(IntentKind.INTERRUPTION, cancel_requested="enough"), NOW)
 
     assert explanation.next_step.startswith("the job ends CANCELLED")
 
@@ -296,7 +321,7 @@ def test_only_an_end_that_nobody_wanted_comes_with_advice(state, advice):
 )
 def test_a_failed_job_is_told_what_could_help(kind, advice):
     attempt = make_running_attempt(stop=Stop(kind, NOW))
-    failed = running(state=JobState.FAILED, attempt=attempt, ended_at=NOW)
+    failed = make_running_job(state=JobState.FAILED, attempt=attempt, ended_at=NOW)
 
     assert explain(failed, NOW).advice[0].startswith(advice)
 
@@ -310,14 +335,13 @@ def test_a_job_that_failed_before_anything_started_points_to_its_timeline():
 
 def test_an_end_without_a_reason_of_its_own_is_described_by_its_stop():
     attempt = make_running_attempt(stop=Stop(StopKind.SUCCESS, NOW, exit_code=0))
-    done = running(state=JobState.SUCCEEDED, attempt=attempt, ended_at=NOW, reason="")
+    done = make_running_job(state=JobState.SUCCEEDED, attempt=attempt, ended_at=NOW, reason="")
 
     assert explain(done, NOW).next_step == "nothing: the job is SUCCEEDED, the program finished (exit code 0)"
 
 
 @pytest.mark.parametrize(
-    ("next_at", "left"),
-    [(None, None), (LATER, timedelta(minutes=5)), (NOW - timedelta(minutes=1), timedelta(0))],
+    ("next_at", "left"), [(None, None), (LATER, timedelta(minutes=5)), (NOW - timedelta(minutes=1), timedelta(0))]
 )
 def test_the_time_left_is_never_negative(next_at, left):
     assert time_left(Explanation("", None, "", next_at), NOW) == left

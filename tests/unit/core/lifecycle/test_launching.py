@@ -4,16 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from fakes.builders import (
-    NOW,
-    make_attempt,
-    make_job,
-    make_offering,
-    make_placement,
-    make_running_attempt,
-    make_selection,
-    task_arn,
-)
+from fakes.builders import NOW, make_attempt, make_job, make_offering, make_placement, make_running_attempt, task_arn
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import (
     IntentKind,
@@ -25,6 +16,7 @@ from relaunch.core.jobs.job import (
     StopIntent,
     StopTask,
 )
+from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.launches.launch import (
     LaunchConflict,
     LaunchDeferred,
@@ -33,10 +25,11 @@ from relaunch.core.launches.launch import (
     PlacementFailed,
     TaskPlaced,
 )
-from relaunch.core.lifecycle.events import CancelAsked, OfferingChosen, PlacementExpired, TimePassed
+from relaunch.core.lifecycle.events import CancelAsked, PlacementExpired, TimePassed
+from relaunch.core.lifecycle.launching import start_deadline
 from relaunch.core.lifecycle.table import decide
-from unit.core.lifecycle.launched import ADMIT, LAUNCH, LIMITS, SOON, after, answered, chosen
-from unit.core.lifecycle.table_matrix import SITUATIONS
+from unit.core.lifecycle.steps import ADMIT, LAUNCH, SOON, after, chosen, decided
+from unit.core.lifecycle.table_matrix import SITUATIONS, answered
 
 
 def test_a_placed_task_has_until_our_own_deadline_to_start():
@@ -45,7 +38,7 @@ def test_a_placed_task_has_until_our_own_deadline_to_start():
     placement = job.current_attempt.placement
     assert (placement.state, placement.task_arn) == (PlacementState.PLACED, task_arn())
     assert (placement.placed_at, placement.outcome) == (SOON, "RunTask placed it")
-    assert job.wake_at == SOON + timedelta(seconds=LIMITS.provisioning_deadline_seconds)
+    assert job.wake_at == SOON + timedelta(minutes=15)
 
 
 def test_a_placed_task_that_nobody_wants_any_more_is_stopped_with_the_intent_saved_first():
@@ -68,7 +61,7 @@ def test_a_failed_placement_is_remembered_before_the_next_try_is_asked_for():
     remember, launch = job.pending
     assert isinstance(remember, RememberCapacity)
     assert remember.offering == make_offering().key
-    assert remember.until == SOON + timedelta(minutes=15)
+    assert remember.until == SOON + timedelta(minutes=30)
     assert remember.reason == "ECS placed nothing: RESOURCE:GPU, ATTRIBUTE"
     assert launch == LAUNCH
     assert job.current_attempt.placement.state is PlacementState.CLOSED
@@ -78,7 +71,7 @@ def test_a_failed_placement_is_remembered_before_the_next_try_is_asked_for():
 def test_what_was_found_on_the_machines_is_said_in_the_timeline_only():
     failed = answered(PlacementFailed(("RESOURCE:GPU",), "GPU-1 has 1,024 MiB left"))
 
-    decision = decide(SITUATIONS["fz"], failed, SOON, LIMITS)
+    decision = decided(SITUATIONS["fz"], failed)
 
     assert decision.timeline[0].detail == "ECS placed nothing: RESOURCE:GPU; GPU-1 has 1,024 MiB left"
     assert decision.job.current_attempt.placement.outcome == "ECS placed nothing: RESOURCE:GPU"
@@ -209,7 +202,7 @@ def provisioning(**fields) -> Job:
 @pytest.mark.parametrize(
     ("attempt", "minutes", "kind"),
     [
-        pytest.param({}, 8, IntentKind.PLACEMENT_WITHDRAWN, id="without-a-machine"),
+        pytest.param({}, 15, IntentKind.PLACEMENT_WITHDRAWN, id="without-a-machine"),
         pytest.param(
             {"container_instance_arn": "c", "task_status": "PENDING"},
             30,
@@ -222,8 +215,8 @@ def test_a_task_that_does_not_start_is_withdrawn_after_its_deadline_and_not_befo
     job, placed_at = provisioning(**attempt), NOW + timedelta(minutes=30)
     deadline = placed_at + timedelta(minutes=minutes)
 
-    early = decide(job, TimePassed(), deadline - timedelta(seconds=1), LIMITS)
-    late = decide(job, TimePassed(), deadline, LIMITS)
+    early = decided(job, TimePassed(), deadline - timedelta(seconds=1))
+    late = decided(job, TimePassed(), deadline)
 
     assert (early.job.state, early.job.wake_at, early.timeline) == (JobState.LAUNCHING, deadline, ())
     assert late.job.state is JobState.STOPPING
@@ -237,15 +230,15 @@ def test_the_reason_of_a_withdrawal_says_how_long_it_was_waited_for():
     placed = make_placement(state=PlacementState.PLACED, task_arn=task_arn())
     job = replace(SITUATIONS["fz"], attempt=make_attempt(placement=placed))
 
-    reason = after(job, TimePassed(), now=NOW + timedelta(minutes=9)).reason
+    reason = after(job, TimePassed(), now=NOW + timedelta(minutes=16)).reason
 
-    assert reason == "not started within 0:08:00; ECS says nothing"
+    assert reason == "not started within 0:15:00; ECS says nothing"
 
 
 def test_a_job_out_of_time_is_not_launched_again():
     job = replace(SITUATIONS["wr"], run_seconds=timedelta(hours=48).total_seconds())
 
-    decision = decide(job, chosen(), SOON, LIMITS)
+    decision = decided(job, chosen())
 
     assert decision.job.state is JobState.TIMED_OUT
     assert decision.take_slot_limits is None
@@ -253,18 +246,37 @@ def test_a_job_out_of_time_is_not_launched_again():
 
 
 def test_an_on_demand_offering_is_shown_as_such():
-    entry = decide(
-        SITUATIONS["w0"],
-        OfferingChosen(make_offering(purchase=PurchaseOption.ON_DEMAND), make_selection(), None),
-        SOON,
-        LIMITS,
-    ).timeline[0]
+    entry = decided(SITUATIONS["w0"], chosen(purchase=PurchaseOption.ON_DEMAND)).timeline[0]
 
     assert entry.detail == "g5.xlarge on-demand by g5-xlarge-on-demand at $1.0000/h"
     assert entry.attempt_number == 1
 
 
+def test_an_unknown_price_is_shown_as_such():
+    entry = decided(SITUATIONS["w0"], chosen(price_usd_per_hour=None, on_demand_usd_per_hour=None)).timeline[0]
+
+    assert entry.detail == "g5.xlarge spot by g5-xlarge-spot at an unknown price"
+
+
 def test_a_running_attempt_is_never_taken_for_a_waiting_one():
     job = make_job(state=JobState.LAUNCHING, attempt=make_running_attempt())
 
-    assert decide(job, chosen(), SOON, LIMITS).is_ignored
+    assert decided(job, chosen()).is_ignored
+
+
+@pytest.mark.parametrize(
+    ("is_managed", "given_seconds", "minutes"),
+    [
+        pytest.param(False, 0, 15, id="auto-scaling-group"),
+        pytest.param(True, 0, 8, id="managed-instances"),
+        pytest.param(False, 300, 5, id="given-for-a-group"),
+        pytest.param(True, 300, 5, id="given-for-managed-instances"),
+    ],
+)
+def test_the_time_for_a_machine_depends_on_the_way_to_it_unless_it_is_given(is_managed, given_seconds, minutes):
+    limits = StackLimits(provisioning_deadline_seconds=given_seconds)
+    requested = decide(make_job(), chosen(is_managed=is_managed), NOW, limits).job
+    attempt = requested.current_attempt
+
+    assert attempt.placement.is_managed == is_managed
+    assert start_deadline(attempt, limits) == NOW + timedelta(minutes=minutes)

@@ -15,13 +15,12 @@ from relaunch.core.jobs.job import Placement, PlacementState, Stop, StopKind
 from relaunch.core.launches.derived_revision import PreparedRevision
 from relaunch.core.launches.launch import PlacementFailed
 from relaunch.core.lifecycle.events import LaunchAnswered, OfferingChosen
-from relaunch.core.lifecycle.table import decide
-from unit.core.lifecycle.launched import LIMITS, SOON, after, chosen
+from unit.core.lifecycle.steps import SOON, after, chosen, decided
 from unit.core.lifecycle.table_matrix import SITUATIONS
 
 
 def test_the_first_launch_freezes_everything_the_request_is_made_of():
-    decision = decide(SITUATIONS["w0"], chosen("s3://c/resnet/x/attempt-1/"), SOON, LIMITS)
+    decision = decided(SITUATIONS["w0"], chosen("s3://c/resnet/x/attempt-1/"))
 
     attempt = decision.job.current_attempt
     assert (attempt.number, attempt.placement.number) == (1, 1)
@@ -59,7 +58,7 @@ def test_everything_that_was_prepared_is_saved_with_the_placement():
 def test_a_neuron_job_is_told_its_devices():
     chosen_devices = OfferingChosen(make_offering(), make_selection(), None, PreparedRevision(None, (3,)))
 
-    entry = decide(SITUATIONS["w0"], chosen_devices, SOON, LIMITS).timeline[0]
+    entry = decided(SITUATIONS["w0"], chosen_devices).timeline[0]
 
     assert entry.detail == "g5.xlarge spot by g5-xlarge-spot at $0.4000/h, Neuron device 3"
 

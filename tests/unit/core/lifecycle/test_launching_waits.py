@@ -5,11 +5,11 @@ import pytest
 
 from fakes.builders import NOW, make_definition, make_job, make_selection
 from relaunch.core.jobs.job import STACK_SLOT, JobState, Waiting, WaitReason
-from relaunch.core.lifecycle.events import ImageArrived, NothingKept, SlotDenied, TimePassed
+from relaunch.core.lifecycle.events import CheckpointsUnreadable, ImageArrived, NothingKept, SlotDenied, TimePassed
 from relaunch.core.lifecycle.launching import IMAGE_POLL_INTERVAL
-from relaunch.core.lifecycle.table import decide
+from relaunch.core.lifecycle.restart_policy import idle_time
 from relaunch.core.revisions.images import FoundImage
-from unit.core.lifecycle.launched import ADMIT, LAUNCH, LIMITS, SOON, after, chosen
+from unit.core.lifecycle.steps import ADMIT, LAUNCH, SOON, after, chosen, decided
 from unit.core.lifecycle.table_matrix import SITUATIONS
 
 
@@ -48,8 +48,8 @@ def test_a_denied_slot_is_said_to_be_waited_for(slot, detail):
 
 
 def test_who_goes_on_waiting_for_the_same_does_so_since_then_without_another_line():
-    first = decide(SITUATIONS["w0"], SlotDenied("resnet", 5), NOW, LIMITS)
-    again = decide(first.job, SlotDenied("resnet", 6), SOON, LIMITS)
+    first = decided(SITUATIONS["w0"], SlotDenied("resnet", 5), NOW)
+    again = decided(first.job, SlotDenied("resnet", 6))
 
     assert len(first.timeline) == 1
     assert again.timeline == ()
@@ -61,7 +61,7 @@ def test_who_goes_on_waiting_for_the_same_does_so_since_then_without_another_lin
 def test_nothing_that_ever_satisfies_it_fails_the_job_with_the_reason():
     event = NothingKept(make_selection(kept=()), "price-cap removed the last offering", True, False, None)
 
-    decision = decide(SITUATIONS["w0"], event, SOON, LIMITS)
+    decision = decided(SITUATIONS["w0"], event)
 
     assert decision.job.reason == "price-cap removed the last offering"
     assert decision.selection is event.selection
@@ -70,7 +70,8 @@ def test_nothing_that_ever_satisfies_it_fails_the_job_with_the_reason():
 @pytest.mark.parametrize(
     ("is_price", "retry_in", "reason", "wakes_in"),
     [
-        pytest.param(False, timedelta(minutes=20), WaitReason.CAPACITY, timedelta(minutes=20), id="memory-expires"),
+        pytest.param(False, timedelta(minutes=4), WaitReason.CAPACITY, timedelta(minutes=4), id="memory-expires"),
+        pytest.param(False, timedelta(hours=4), WaitReason.CAPACITY, timedelta(minutes=5), id="what-arrives-late"),
         pytest.param(False, timedelta(seconds=1), WaitReason.CAPACITY, timedelta(seconds=15), id="not-in-a-hurry"),
         pytest.param(True, None, WaitReason.PRICE, timedelta(minutes=5), id="prices-change-when-they-will"),
     ],
@@ -79,7 +80,7 @@ def test_nothing_for_now_is_waited_for(is_price, retry_in, reason, wakes_in):
     retry_at = SOON + retry_in if retry_in else None
     event = NothingKept(make_selection(kept=()), "none", False, is_price, retry_at)
 
-    decision = decide(SITUATIONS["w0"], event, SOON, LIMITS)
+    decision = decided(SITUATIONS["w0"], event)
 
     assert decision.job.waiting == Waiting(reason, SOON, "none", SOON + wakes_in)
     assert decision.job.wake_at == SOON + wakes_in
@@ -91,7 +92,76 @@ def test_a_wait_for_capacity_ends_with_the_deadline_at_the_latest():
     event = NothingKept(make_selection(kept=()), "none", False, False, SOON + timedelta(hours=1))
 
     assert after(job, event).wake_at == NOW + timedelta(minutes=3)
-    assert after(make_job(), event).wake_at == SOON + timedelta(hours=1)
+    assert after(make_job(), event).wake_at == SOON + timedelta(minutes=5)
+
+
+@pytest.mark.parametrize("situation", ["w0", "wr"])
+def test_checkpoints_that_cannot_be_read_are_waited_for_with_growing_pauses_and_one_line(situation):
+    job, now, pauses, entries = SITUATIONS[situation], SOON, [], []
+    for _ in range(6):
+        decision = decided(job, CheckpointsUnreadable("AccessDenied"), now)
+        entries += decision.timeline
+        job = decision.job
+        assert job.waiting == Waiting(WaitReason.CHECKPOINT, SOON, "AccessDenied", job.wake_at)
+        pauses.append((job.wake_at - now) / timedelta(minutes=1))
+        now = job.wake_at
+
+    assert pauses == [5, 5, 10, 20, 30, 30]
+    assert [(entry.event, entry.detail) for entry in entries] == [("waiting for checkpoint", "AccessDenied")]
+    assert job.reason == "AccessDenied"
+
+
+def test_the_latest_refusal_is_the_one_that_is_told():
+    job = after(SITUATIONS["wr"], CheckpointsUnreadable("s3:GetObject"), CheckpointsUnreadable("kms:Decrypt"))
+
+    assert (job.waiting.detail, job.reason) == ("kms:Decrypt", "kms:Decrypt")
+
+
+def test_a_wait_for_checkpoints_ends_with_the_deadline():
+    job = make_job(definition=make_definition(deadline=timedelta(minutes=3)))
+    waiting = after(job, CheckpointsUnreadable("AccessDenied"))
+
+    assert waiting.wake_at == NOW + timedelta(minutes=3)
+    assert after(waiting, TimePassed(), now=waiting.wake_at).state is JobState.TIMED_OUT
+
+
+def test_who_was_let_in_and_cannot_read_its_checkpoints_passes_its_slot_on():
+    assert after(SITUATIONS["ws"], CheckpointsUnreadable("AccessDenied")).pending == (ADMIT,)
+
+
+def test_the_budget_of_interruptions_does_not_pass_while_checkpoints_cannot_be_read():
+    days = timedelta(days=9)
+    job = replace(SITUATIONS["wr"], definition=make_definition(deadline=None), interruptions=1)
+    waiting = after(job, CheckpointsUnreadable("AccessDenied"), now=NOW + timedelta(hours=1))
+    woken = after(waiting, TimePassed(), now=NOW + days)
+
+    assert woken.state is JobState.WAITING
+    launched = after(woken, chosen(), now=NOW + days)
+    assert launched.state is JobState.LAUNCHING
+    assert launched.unreadable_seconds == (days - timedelta(hours=1)).total_seconds()
+    assert idle_time(launched, NOW + days) == timedelta(hours=1)
+
+
+def test_several_waits_for_checkpoints_add_up_and_other_waits_between_them_count_as_idle():
+    hours = [NOW + timedelta(hours=hour) for hour in range(6)]
+    job, unreadable = SITUATIONS["wr"], CheckpointsUnreadable("AccessDenied")
+    for at, event in zip(hours, (unreadable, unreadable, SlotDenied("resnet", 5), unreadable, chosen()), strict=False):
+        job = after(job, event, now=at)
+
+    assert job.unreadable_time(hours[5]) == timedelta(hours=3)
+    assert idle_time(job, hours[5]) == timedelta(hours=2)
+
+
+def test_a_wait_for_checkpoints_before_the_first_start_is_no_part_of_the_budget():
+    job = after(SITUATIONS["w0"], CheckpointsUnreadable("AccessDenied"))
+
+    assert after(job, chosen(), now=NOW + timedelta(hours=9)).unreadable_seconds == 0
+
+
+def test_clocks_that_differ_take_nothing_back():
+    job = after(SITUATIONS["wr"], CheckpointsUnreadable("AccessDenied"))
+
+    assert after(job, chosen(), now=NOW).unreadable_seconds == 0
 
 
 def test_who_was_let_in_and_finds_no_capacity_passes_its_slot_on():
@@ -124,7 +194,7 @@ def test_an_image_that_arrives_lets_its_job_go_on():
 def test_a_wait_for_an_image_is_looked_at_again_in_case_its_event_got_lost(until, wakes_at):
     job = make_job(waiting=Waiting(WaitReason.IMAGE, NOW, "waiting for image trainer:5e07", until))
 
-    decision = decide(job, TimePassed(), SOON, LIMITS)
+    decision = decided(job, TimePassed())
 
     assert decision.job.wake_at == wakes_at
     assert decision.timeline == ()
@@ -133,7 +203,7 @@ def test_a_wait_for_an_image_is_looked_at_again_in_case_its_event_got_lost(until
 def test_an_image_that_does_not_come_in_time_fails_the_job():
     job = make_job(waiting=Waiting(WaitReason.IMAGE, NOW, "waiting for image trainer:5e07", SOON))
 
-    decision = decide(job, TimePassed(), SOON, LIMITS)
+    decision = decided(job, TimePassed())
 
     assert (decision.job.state, decision.job.ended_at) == (JobState.FAILED, SOON)
     assert decision.job.reason == "waiting for image trainer:5e07: it did not come until 09:27:53 UTC"
@@ -142,7 +212,7 @@ def test_an_image_that_does_not_come_in_time_fails_the_job():
 
 @pytest.mark.parametrize(("situation", "minutes"), [("w0", 5), ("wc", 5), ("wb", 5), ("ws", 15)], ids=str)
 def test_waiting_jobs_are_launched_when_they_are_woken(situation, minutes):
-    decision = decide(SITUATIONS[situation], TimePassed(), SOON, LIMITS)
+    decision = decided(SITUATIONS[situation], TimePassed())
 
     assert decision.job.pending == (LAUNCH,)
     assert decision.job.wake_at == SOON + timedelta(minutes=minutes)

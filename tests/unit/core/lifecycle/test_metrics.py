@@ -6,39 +6,11 @@ from typing import Any
 
 import pytest
 
-from fakes.builders import (
-    INSTANCE_ID,
-    NOW,
-    make_attempt,
-    make_job,
-    make_observation,
-    make_placement,
-    make_running_job,
-    task_arn,
-)
-from relaunch.core.jobs.job import (
-    Effect,
-    IntentKind,
-    Job,
-    JobState,
-    PlacementState,
-    Stop,
-    StopIntent,
-    StopKind,
-    StopTask,
-)
-from relaunch.core.jobs.limits import StackLimits
+from fakes.builders import INSTANCE_ID, NOW, make_attempt, make_job, make_placement, make_running_job, task_arn
+from relaunch.core.jobs.job import Effect, IntentKind, Job, JobState, PlacementState, Stop, StopKind, StopTask
 from relaunch.core.launches.launch import TaskPlaced
 from relaunch.core.lifecycle.decision import Decision
-from relaunch.core.lifecycle.events import (
-    CancelAsked,
-    HostEnded,
-    HostWarned,
-    JobEvent,
-    LaunchAnswered,
-    TaskSeen,
-    TimePassed,
-)
+from relaunch.core.lifecycle.events import CancelAsked, HostEnded, HostWarned, JobEvent, TimePassed
 from relaunch.core.lifecycle.metrics import (
     METRICS,
     Metric,
@@ -48,14 +20,15 @@ from relaunch.core.lifecycle.metrics import (
     decision_metrics,
     stop_metrics,
 )
-from relaunch.core.lifecycle.table import decide
+from unit.core.lifecycle.steps import decided
+from unit.core.lifecycle.table_matrix import EVENTS, answered, intent, seen, seen_stopped
 
 MINUTE = timedelta(minutes=1)
 
 
 def measured(job: Job, event: JobEvent, now: Any = NOW) -> dict[Metric, MetricDatum]:
     """Return what the event adds, by metric."""
-    found = decision_metrics(job, decide(job, event, now, StackLimits()), now)
+    found = decision_metrics(job, decided(job, event, now), now)
     assert len({each.metric for each in found}) == len(found)
     return {each.metric: each for each in found}
 
@@ -80,16 +53,14 @@ def test_an_accepted_job_counts_and_one_that_is_refused_at_once_has_ended_too() 
 
 
 def test_the_first_task_of_a_job_is_timed_from_its_acceptance() -> None:
-    found = measured(pending(), LaunchAnswered(1, 1, TaskPlaced(task_arn())))
+    found = measured(pending(), answered(TaskPlaced(task_arn())))
 
     assert found[Metric.EVENT_TO_RUN_TASK].value == 120
     assert Metric.TASKS_LAUNCHED in found
 
 
 def test_a_task_that_is_seen_before_its_answer_is_a_launch_too() -> None:
-    job = pending()
-
-    found = measured(job, TaskSeen(make_observation(started_by=job.started_by)))
+    found = measured(pending(), seen("PROVISIONING"))
 
     assert {Metric.TASKS_LAUNCHED, Metric.EVENT_TO_RUN_TASK} <= set(found)
 
@@ -102,16 +73,14 @@ def test_a_task_that_is_seen_before_its_answer_is_a_launch_too() -> None:
 def test_later_tasks_of_a_job_are_launched_but_not_timed(fields: dict[str, Any]) -> None:
     job = pending(**fields)
 
-    found = measured(job, LaunchAnswered(job.current_attempt.number, 1, TaskPlaced(task_arn())))
+    found = measured(job, answered(TaskPlaced(task_arn()), attempt_number=job.current_attempt.number))
 
     assert Metric.TASKS_LAUNCHED in found
     assert Metric.EVENT_TO_RUN_TASK not in found
 
 
 def test_an_observation_of_a_known_task_is_no_launch() -> None:
-    job = make_running_job()
-
-    assert measured(job, HostWarned(INSTANCE_ID, NOW)) == {}
+    assert measured(make_running_job(), HostWarned(INSTANCE_ID, NOW)) == {}
 
 
 def test_an_attempt_that_has_no_task_yet_is_no_launch() -> None:
@@ -121,18 +90,7 @@ def test_an_attempt_that_has_no_task_yet_is_no_launch() -> None:
 
 
 def test_a_stop_counts_by_its_kind_and_an_end_by_its_state() -> None:
-    job = make_running_job()
-    stopped = make_observation(
-        "STOPPED",
-        started_by=job.started_by,
-        desired_status="STOPPED",
-        version=9,
-        stop_code="EssentialContainerExited",
-        container_exit_codes={"main": 0},
-        stopped_at=NOW,
-    )
-
-    found = measured(job, TaskSeen(stopped))
+    found = measured(make_running_job(), seen_stopped(0))
 
     assert found[Metric.STOPS].label == "success"
     assert found[Metric.JOBS_ENDED].label == "SUCCEEDED"
@@ -149,16 +107,13 @@ def test_a_job_that_ends_without_a_task_counts_no_stop() -> None:
 
 def test_a_job_that_runs_again_is_timed_from_its_interruption() -> None:
     job = replace(pending(number=2), interrupted_at=NOW - 7 * MINUTE)
-    running = make_observation("RUNNING", started_by=job.started_by, started_at=NOW - 2 * MINUTE)
+    running = seen("RUNNING", started_by=job.started_by, started_at=NOW - 2 * MINUTE)
 
-    assert measured(job, TaskSeen(running))[Metric.INTERRUPTION_TO_RUNNING].value == 300
+    assert measured(job, running)[Metric.INTERRUPTION_TO_RUNNING].value == 300
 
 
 def test_a_job_that_runs_for_the_first_time_is_not() -> None:
-    job = pending()
-    running = make_observation("RUNNING", started_by=job.started_by, started_at=NOW)
-
-    assert Metric.INTERRUPTION_TO_RUNNING not in measured(job, TaskSeen(running))
+    assert Metric.INTERRUPTION_TO_RUNNING not in measured(pending(), seen("RUNNING", started_at=NOW))
 
 
 def test_a_job_that_goes_on_running_is_not_timed_again() -> None:
@@ -171,24 +126,17 @@ def test_an_event_without_a_row_adds_nothing() -> None:
     assert measured(make_job(state=JobState.SUCCEEDED, ended_at=NOW), TimePassed()) == {}
 
 
-def test_orphaned_tasks_count() -> None:
-    job = make_running_job()
-    orphan = make_observation("RUNNING", started_by=job.started_by, task_arn=task_arn(77))
+@pytest.mark.parametrize("fields", [{}, {"state": JobState.SUCCEEDED, "ended_at": NOW}], ids=["running", "over"])
+def test_orphaned_tasks_count_and_end_no_job_again(fields: dict[str, Any]) -> None:
+    job = make_running_job(**fields)
 
-    assert measured(job, TaskSeen(orphan)) == {Metric.ORPHANED_TASKS: MetricDatum(Metric.ORPHANED_TASKS, 1)}
-
-
-def test_a_job_ends_once_whatever_is_seen_of_it_later() -> None:
-    job = make_running_job(state=JobState.SUCCEEDED, ended_at=NOW)
-    orphan = make_observation("RUNNING", task_arn=task_arn(77))
-
-    assert measured(job, TaskSeen(orphan)) == {Metric.ORPHANED_TASKS: MetricDatum(Metric.ORPHANED_TASKS, 1)}
+    assert measured(job, EVENTS["orphan-sibling"]) == {Metric.ORPHANED_TASKS: MetricDatum(Metric.ORPHANED_TASKS, 1)}
 
 
 def warned(**fields: Any) -> tuple[Job, Effect]:
     job = make_running_job()
-    intent = StopIntent(IntentKind.INTERRUPTION, NOW, "warned")
-    attempt = replace(job.current_attempt, **{"warned_at": NOW - timedelta(seconds=4), "intent": intent, **fields})
+    warning = {"warned_at": NOW - timedelta(seconds=4), "intent": intent(IntentKind.INTERRUPTION)}
+    attempt = replace(job.current_attempt, **{**warning, **fields})
     return replace(job, attempt=attempt), StopTask(attempt.task_arn or "", "Relaunch: spot")
 
 
@@ -200,7 +148,7 @@ def test_the_stop_that_answers_a_warning_is_timed() -> None:
 
 @pytest.mark.parametrize(
     "fields",
-    [{"warned_at": None}, {"intent": None}, {"intent": StopIntent(IntentKind.CANCEL, NOW, "a typo")}],
+    [{"warned_at": None}, {"intent": None}, {"intent": intent(IntentKind.CANCEL)}],
     ids=["no warning", "no intent", "another intent"],
 )
 def test_a_stop_for_another_reason_is_not_timed(fields: dict[str, Any]) -> None:

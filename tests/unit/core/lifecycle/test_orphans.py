@@ -1,21 +1,17 @@
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 
 from fakes.builders import NOW, make_placement, make_running_attempt, task_arn
 from relaunch.core.jobs.job import Job, JobState, PlacementState, Stop, StopKind, StopTask
-from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.launches.launch import LaunchConflict, TaskPlaced
-from relaunch.core.lifecycle.events import JobEvent, LaunchAnswered
-from relaunch.core.lifecycle.table import decide
-from unit.core.lifecycle.table_matrix import ORPHANED, SITUATIONS, seen
-
-SOON = NOW + timedelta(minutes=1)
+from relaunch.core.lifecycle.events import JobEvent
+from unit.core.lifecycle.steps import after, decided
+from unit.core.lifecycle.table_matrix import EVENTS, ORPHANED, SITUATIONS, answered, seen, with_attempt
 
 
 def stopped_by(job: Job, event: JobEvent) -> list[str]:
-    decision = decide(job, event, SOON, StackLimits())
+    decision = decided(job, event)
     assert decision.job.state is job.state
     assert decision.job.attempt == job.attempt
     return [effect.task_arn for effect in decision.job.pending if isinstance(effect, StopTask)]
@@ -23,42 +19,36 @@ def stopped_by(job: Job, event: JobEvent) -> list[str]:
 
 @pytest.mark.parametrize("situation", ["wr", "fz", "pl", "ru", "si", "ca"])
 def test_a_live_task_beside_the_current_one_is_stopped(situation):
-    assert stopped_by(SITUATIONS[situation], seen("RUNNING", task_arn=ORPHANED, started_by="resnet-1f2e3d4c/7")) == [
-        ORPHANED
-    ]
+    assert stopped_by(SITUATIONS[situation], EVENTS["orphan"]) == [ORPHANED]
 
 
 def test_a_task_that_a_late_answer_tells_of_is_stopped():
-    assert stopped_by(SITUATIONS["ca"], LaunchAnswered(1, 1, TaskPlaced(ORPHANED))) == [ORPHANED]
+    assert stopped_by(SITUATIONS["ca"], answered(TaskPlaced(ORPHANED))) == [ORPHANED]
 
 
 def test_of_a_late_conflict_only_the_unknown_tasks_are_stopped():
-    assert stopped_by(SITUATIONS["ru"], LaunchAnswered(1, 1, LaunchConflict((task_arn(), ORPHANED)))) == [ORPHANED]
+    assert stopped_by(SITUATIONS["ru"], answered(LaunchConflict((task_arn(), ORPHANED)))) == [ORPHANED]
 
 
 def test_all_tasks_of_a_late_conflict_are_told():
-    conflict = LaunchAnswered(1, 9, LaunchConflict((ORPHANED, task_arn(98))))
+    conflict = answered(LaunchConflict((ORPHANED, task_arn(98))), placement_number=9)
 
-    entry = decide(SITUATIONS["ru"], conflict, SOON, StackLimits()).timeline[0]
+    entry = decided(SITUATIONS["ru"], conflict).timeline[0]
 
     assert (entry.event, entry.detail) == ("orphaned task", f"{ORPHANED}, {task_arn(98)}")
 
 
 def test_a_job_that_is_over_is_due_until_the_orphan_is_stopped():
-    job = decide(SITUATIONS["ok"], seen("RUNNING", task_arn=ORPHANED), SOON, StackLimits()).job
+    job = after(SITUATIONS["ok"], EVENTS["orphan-sibling"])
 
     assert job.state is JobState.SUCCEEDED
     assert job.wake_at is not None
 
 
 def test_what_the_job_has_still_to_do_is_kept():
-    waiting = decide(
-        SITUATIONS["fz"], LaunchAnswered(1, 1, LaunchConflict((task_arn(), task_arn(2)))), SOON, StackLimits()
-    )
+    waiting = after(SITUATIONS["fz"], answered(LaunchConflict((task_arn(), task_arn(2)))))
 
-    job = decide(
-        waiting.job, seen("RUNNING", task_arn=ORPHANED, started_by="resnet-1f2e3d4c/7"), SOON, StackLimits()
-    ).job
+    job = after(waiting, EVENTS["orphan"])
 
     assert [(effect.task_arn, effect.reason) for effect in job.pending] == [
         (task_arn(2), "Relaunch: one launch made more than one task"),
@@ -88,11 +78,11 @@ def test_a_task_that_was_taken_for_lost_is_stopped_when_it_comes_back_as_it_was(
 
 
 def test_an_old_observation_of_a_stopped_task_is_no_orphan():
-    assert decide(SITUATIONS["wr"], seen("RUNNING", version=4), SOON, StackLimits()).is_ignored
+    assert decided(SITUATIONS["wr"], seen("RUNNING", version=4)).is_ignored
 
 
 def test_an_old_observation_of_an_earlier_placement_is_no_orphan():
     closed = make_placement(state=PlacementState.CLOSED, task_arn=ORPHANED)
-    job = replace(SITUATIONS["fz"], attempt=replace(SITUATIONS["fz"].current_attempt, closed_placements=(closed,)))
+    job = with_attempt("fz", closed_placements=(closed,))
 
-    assert decide(job, seen("PROVISIONING", task_arn=ORPHANED), SOON, StackLimits()).is_ignored
+    assert decided(job, seen("PROVISIONING", task_arn=ORPHANED)).is_ignored

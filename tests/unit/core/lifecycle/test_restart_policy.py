@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.builders import NOW, make_definition, make_job, make_running_attempt, make_running_job
-from relaunch.core.jobs.job import JobState, Stop, StopKind
+from relaunch.core.jobs.job import FailedStart, JobState, Stop, StopKind
 from relaunch.core.lifecycle.restart_policy import (
     INTERRUPTION_BUDGET,
     GiveUp,
@@ -38,11 +38,10 @@ def test_every_kind_of_stop_is_one_of_end_failure_interruption_or_want_of_capaci
         StopKind.USER_ERROR,
         StopKind.OUT_OF_MEMORY,
         StopKind.IMAGE,
-        StopKind.NOT_STARTED,
         StopKind.UNKNOWN,
     }
     assert interruptions == {StopKind.INTERRUPTION, StopKind.HOST_LOST}
-    assert set(StopKind) - ends - failures - interruptions == {StopKind.NO_CAPACITY}
+    assert set(StopKind) - ends - failures - interruptions == {StopKind.NO_CAPACITY, StopKind.NOT_STARTED}
 
 
 @pytest.mark.parametrize(
@@ -58,6 +57,38 @@ def test_an_end_is_an_end(kind, state):
 
     assert isinstance(verdict, GiveUp)
     assert verdict.state is state
+
+
+DRIVER = "CannotStartContainerError: nvml error: driver not loaded"
+ON_THREE = tuple(FailedStart(f"i-{number}", "CannotStartContainerError") for number in range(3))
+
+
+def after_failed_start(failed_starts: tuple[FailedStart, ...]):
+    stop = Stop(StopKind.NOT_STARTED, NOW, "TaskFailedToStart", DRIVER)
+    job = make_running_job(attempt=make_running_attempt(stop=stop), failed_starts=failed_starts)
+    return decide_restart(job, stop, NOW)
+
+
+@pytest.mark.parametrize(
+    "failed_starts",
+    [
+        pytest.param(ON_THREE[:1], id="on one instance"),
+        pytest.param(ON_THREE[:2], id="on two"),
+        pytest.param((*ON_THREE[:2], FailedStart("i-2", "DockerTimeoutError")), id="on a third with another error"),
+    ],
+)
+def test_a_task_that_an_instance_did_not_start_is_launched_again_at_once(failed_starts):
+    assert after_failed_start(failed_starts) == RestartAfter(
+        0, f"the task had a machine and did not start on it ({DRIVER})"
+    )
+
+
+def test_a_task_that_three_instances_did_not_start_is_not_the_instances_fault():
+    assert after_failed_start(ON_THREE) == GiveUp(
+        JobState.FAILED,
+        f"the task had a machine and did not start on it ({DRIVER}); it did not start on i-0, i-1, i-2: the cause is "
+        "the image, the task definition or what they need of the account",
+    )
 
 
 @pytest.mark.parametrize("kind", [StopKind.USER_ERROR, StopKind.INTERRUPTION, StopKind.NO_CAPACITY])
@@ -76,16 +107,11 @@ def test_a_job_to_be_cancelled_is_never_launched_again(kind):
 def test_failures_are_budgeted_by_number_with_a_growing_pause(failures, max_failures, delay):
     verdict = after_stop(StopKind.USER_ERROR, failures=failures, definition=make_definition(max_failures=max_failures))
 
+    failed = f"the program failed (exit code 1); failure {failures}"
     if delay is None:
-        assert verdict == GiveUp(
-            JobState.FAILED,
-            f"the program failed (exit code 1); failure {failures}, and max_failures is {max_failures}",
-        )
+        assert verdict == GiveUp(JobState.FAILED, f"{failed}, and max_failures is {max_failures}")
     else:
-        assert verdict == RestartAfter(
-            delay,
-            f"the program failed (exit code 1); failure {failures} of {max_failures} allowed, again in {delay} s",
-        )
+        assert verdict == RestartAfter(delay, f"{failed} of {max_failures} allowed, again in {delay} s")
 
 
 @given(failures=st.integers(1, 50))
@@ -123,15 +149,13 @@ def idle_job(idle: timedelta, interruptions: int, **fields):
     ],
 )
 def test_interruptions_are_budgeted_by_the_time_they_cost(idle, interruptions, is_over):
-    verdict = out_of_time(idle_job(idle, interruptions), NOW)
+    over = GiveUp(
+        JobState.FAILED,
+        "interrupted 1 times and not running for 1 day, 0:00:00 in all: "
+        "allow on-demand, more instance types, or set a deadline",
+    )
 
-    assert (verdict is not None) is is_over
-    if verdict:
-        assert verdict.state is JobState.FAILED
-        assert verdict.reason == (
-            "interrupted 1 times and not running for 1 day, 0:00:00 in all: "
-            "allow on-demand, more instance types, or set a deadline"
-        )
+    assert out_of_time(idle_job(idle, interruptions), NOW) == (over if is_over else None)
 
 
 def test_idle_time_counts_from_the_first_start_and_is_never_negative():
@@ -143,27 +167,23 @@ def test_idle_time_counts_from_the_first_start_and_is_never_negative():
 
 @pytest.mark.parametrize(("at", "is_over"), [(36 * HOUR, True), (36 * HOUR - timedelta(seconds=1), False)])
 def test_the_deadline_counts_from_acceptance(at, is_over):
-    verdict = out_of_time(make_job(definition=make_definition(deadline=36 * HOUR)), NOW + at)
+    job = make_job(definition=make_definition(deadline=36 * HOUR))
+    over = GiveUp(JobState.TIMED_OUT, "the deadline of 1 day, 12:00:00 after acceptance has passed")
 
-    assert (verdict is not None) is is_over
-    if verdict:
-        assert verdict == GiveUp(JobState.TIMED_OUT, "the deadline of 1 day, 12:00:00 after acceptance has passed")
+    assert out_of_time(job, NOW + at) == (over if is_over else None)
 
 
 @pytest.mark.parametrize(("at", "is_over"), [(8 * HOUR, True), (8 * HOUR - timedelta(seconds=1), False)])
 def test_max_runtime_counts_all_attempts_together(at, is_over):
     job = make_running_job(definition=make_definition(max_runtime=10 * HOUR), run_seconds=7200.0)
 
-    verdict = out_of_time(job, NOW + at)
+    over = GiveUp(JobState.TIMED_OUT, "its tasks have run for max_runtime, 10:00:00")
 
-    assert (verdict is not None) is is_over
-    if verdict:
-        assert verdict == GiveUp(JobState.TIMED_OUT, "its tasks have run for max_runtime, 10:00:00")
+    assert out_of_time(job, NOW + at) == (over if is_over else None)
 
 
 @pytest.mark.parametrize(
-    ("deadline", "expected"),
-    [(None, NOW + 8 * HOUR), (3 * HOUR, NOW + 3 * HOUR), (30 * HOUR, NOW + 8 * HOUR)],
+    ("deadline", "expected"), [(None, NOW + 8 * HOUR), (3 * HOUR, NOW + 3 * HOUR), (30 * HOUR, NOW + 8 * HOUR)]
 )
 def test_the_next_limit_of_a_running_job_is_whichever_comes_first(deadline, expected):
     definition = make_definition(max_runtime=10 * HOUR, deadline=deadline)

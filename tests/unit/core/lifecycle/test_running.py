@@ -9,7 +9,6 @@ from fakes.builders import (
     container_instance_arn,
     make_container_instance,
     make_definition,
-    make_offering_key,
     make_running_attempt,
     make_running_job,
     task_arn,
@@ -17,42 +16,24 @@ from fakes.builders import (
 from relaunch.core.jobs.job import (
     Effect,
     IntentKind,
-    Job,
     JobState,
     PlacementState,
-    RememberCapacity,
     Stop,
     StopIntent,
     StopKind,
     StopTask,
 )
-from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.lifecycle.events import (
-    CancelAsked,
-    HostEnded,
-    HostWarned,
-    JobEvent,
-    TaskMissing,
-    TaskSeen,
-    TimePassed,
-)
+from relaunch.core.lifecycle.events import CancelAsked, HostEnded, HostWarned, TaskMissing, TaskSeen, TimePassed
 from relaunch.core.lifecycle.running import MISSING_GRACE
-from relaunch.core.lifecycle.table import decide
-from unit.core.lifecycle.table_matrix import SITUATIONS, intent, seen, seen_stopped
+from unit.core.lifecycle.steps import SOON, after, decided
+from unit.core.lifecycle.table_matrix import SITUATIONS, intent, seen, seen_stopped, with_attempt
 
-SOON = NOW + timedelta(minutes=1)
+WARNING = f"spot interruption warning for {INSTANCE_ID}"
 UNKNOWN_TO_ECS = "ECS does not know the task any more"
-LIMITS = StackLimits()
 
 
-def after(job: Job, *events: JobEvent, now=SOON) -> Job:
-    for event in events:
-        job = decide(job, event, now, LIMITS).job
-    return job
-
-
-def stop_of(arn: str, reason: str) -> Effect:
-    return StopTask(arn, f"Relaunch: {reason}")
+def stop_because(reason: str) -> Effect:
+    return StopTask(task_arn(), f"Relaunch: {reason}")
 
 
 def test_a_task_that_starts_starts_the_clocks():
@@ -68,8 +49,7 @@ def test_a_task_that_runs_without_a_start_time_started_when_it_was_seen():
 
 
 def test_the_next_look_is_not_after_the_jobs_own_limit():
-    definition = make_definition(max_runtime=timedelta(minutes=4))
-    job = replace(SITUATIONS["pl"], definition=definition)
+    job = replace(SITUATIONS["pl"], definition=make_definition(max_runtime=timedelta(minutes=4)))
 
     assert after(job, seen("RUNNING", started_at=NOW)).wake_at == NOW + timedelta(minutes=4)
 
@@ -78,17 +58,14 @@ def test_the_machine_is_saved_with_the_observation_that_has_it():
     machine = make_container_instance(instance_id="i-0aaa", zone="us-east-1b")
     pending = seen("PENDING", container_instance_arn=container_instance_arn())
 
-    decision = decide(SITUATIONS["fz"], TaskSeen(pending.observation, machine), SOON, LIMITS)
+    decision = decided(SITUATIONS["fz"], TaskSeen(pending.observation, machine))
 
     attempt = decision.job.current_attempt
     assert decision.link_instance
-    assert (attempt.instance_id, attempt.zone, attempt.container_instance_arn) == (
-        "i-0aaa",
-        "us-east-1b",
-        container_instance_arn(),
-    )
+    assert (attempt.instance_id, attempt.zone) == ("i-0aaa", "us-east-1b")
+    assert attempt.container_instance_arn == container_instance_arn()
     assert decision.timeline[0].detail == "i-0aaa us-east-1b"
-    assert not decide(SITUATIONS["fz"], pending, SOON, LIMITS).link_instance
+    assert not decided(SITUATIONS["fz"], pending).link_instance
 
 
 def test_an_observation_before_the_response_of_run_task_places_the_task():
@@ -105,7 +82,7 @@ def test_a_task_that_gets_its_machine_has_longer_to_start():
     waiting = after(SITUATIONS["fz"], seen("PROVISIONING"))
     pulling = after(SITUATIONS["fz"], seen("PENDING", container_instance_arn=container_instance_arn()))
 
-    assert waiting.wake_at == SOON + timedelta(minutes=8)
+    assert waiting.wake_at == SOON + timedelta(minutes=15)
     assert pulling.wake_at == SOON + timedelta(minutes=30)
 
 
@@ -114,17 +91,13 @@ def test_a_task_that_turns_out_to_exist_after_a_cancel_is_stopped():
 
     assert job.state is JobState.STOPPING
     assert job.current_attempt.intent == intent(IntentKind.CANCEL)
-    assert job.pending == (stop_of(task_arn(), "cancel"),)
+    assert job.pending == (stop_because("cancel"),)
 
 
 def test_a_task_that_starts_while_it_is_withdrawn_has_used_its_attempt_up():
-    withdrawn = replace(
-        SITUATIONS["pl"],
-        state=JobState.STOPPING,
-        attempt=replace(SITUATIONS["pl"].current_attempt, intent=intent(IntentKind.PLACEMENT_WITHDRAWN)),
-    )
+    withdrawn = with_attempt("pl", intent=intent(IntentKind.PLACEMENT_WITHDRAWN))
 
-    job = after(withdrawn, seen("RUNNING", started_at=SOON))
+    job = after(replace(withdrawn, state=JobState.STOPPING), seen("RUNNING", started_at=SOON))
 
     assert job.state is JobState.STOPPING
     assert job.current_attempt.started_at == SOON
@@ -132,18 +105,13 @@ def test_a_task_that_starts_while_it_is_withdrawn_has_used_its_attempt_up():
 
 def test_a_stop_says_why_once_and_then_how_far_it_has_come():
     stopping = seen("RUNNING", desired_status="STOPPED", stopped_reason="Essential container in task exited")
-    first = decide(SITUATIONS["ru"], stopping, SOON, LIMITS)
-    then = decide(
-        first.job,
-        seen("DEPROVISIONING", version=7, stopped_reason="Essential container in task exited"),
-        SOON,
-        LIMITS,
-    )
+    first = decided(SITUATIONS["ru"], stopping)
+    then = decided(first.job, seen("DEPROVISIONING", version=7, stopped_reason="Essential container in task exited"))
 
     assert first.timeline[0].detail == "Essential container in task exited"
     assert then.timeline[0].detail == "DEPROVISIONING"
     assert then.job.current_attempt.task_status == "DEPROVISIONING"
-    assert decide(SITUATIONS["ru"], seen("DEACTIVATING"), SOON, LIMITS).timeline[0].detail == "DEACTIVATING"
+    assert decided(SITUATIONS["ru"], seen("DEACTIVATING")).timeline[0].detail == "DEACTIVATING"
 
 
 def test_a_job_that_runs_again_is_not_interrupted_any_more():
@@ -154,26 +122,18 @@ def test_a_job_that_runs_again_is_not_interrupted_any_more():
 
 
 def test_a_task_that_runs_is_said_to_run_once():
-    first = decide(SITUATIONS["pl"], seen("RUNNING"), SOON, LIMITS)
-    then = decide(first.job, seen("RUNNING", version=7), SOON, LIMITS)
+    first = decided(SITUATIONS["pl"], seen("RUNNING"))
+    then = decided(first.job, seen("RUNNING", version=7))
 
     assert [entry.event for entry in (*first.timeline, *then.timeline)] == ["running", "still running"]
 
 
-def test_a_warning_saves_the_intent_stops_the_task_and_lets_every_job_avoid_the_offering():
+def test_a_warning_saves_the_intent_stops_the_task_and_shuts_the_offering_for_nobody():
     job = after(SITUATIONS["ru"], HostWarned(INSTANCE_ID, SOON))
 
-    reason = f"spot interruption warning for {INSTANCE_ID}"
     assert job.current_attempt.warned_at == SOON
-    assert job.current_attempt.intent == StopIntent(IntentKind.INTERRUPTION, SOON, reason)
-    assert job.pending == (
-        stop_of(task_arn(), reason),
-        RememberCapacity(
-            reason=reason,
-            offering=make_offering_key(),
-            until=SOON + timedelta(minutes=30),
-        ),
-    )
+    assert job.current_attempt.intent == StopIntent(IntentKind.INTERRUPTION, SOON, WARNING)
+    assert job.pending == (stop_because(WARNING),)
     assert job.interruptions == 0
 
 
@@ -184,7 +144,7 @@ def test_a_warning_from_ecs_tells_the_machine_too():
 
 
 def test_a_warning_of_another_task_is_not_ours():
-    assert decide(SITUATIONS["ru"], HostWarned("i-0aaa", SOON, task_arn(9)), SOON, LIMITS).is_ignored
+    assert decided(SITUATIONS["ru"], HostWarned("i-0aaa", SOON, task_arn(9))).is_ignored
 
 
 def test_the_earliest_of_several_warnings_counts_whichever_comes_first():
@@ -193,7 +153,7 @@ def test_the_earliest_of_several_warnings_counts_whichever_comes_first():
     job = after(SITUATIONS["ru"], later, earlier)
 
     assert job.current_attempt.warned_at == SOON
-    assert [decide(job, each, SOON, LIMITS).is_ignored for each in (earlier, later)] == [True, True]
+    assert [decided(job, each).is_ignored for each in (earlier, later)] == [True, True]
 
 
 def test_a_training_that_saw_the_warning_first_and_exited_0_is_launched_again():
@@ -203,13 +163,7 @@ def test_a_training_that_saw_the_warning_first_and_exited_0_is_launched_again():
     job = after(warned, seen_stopped(0, version=7))
 
     assert warned.current_attempt.intent is None
-    assert warned.pending == (
-        RememberCapacity(
-            reason=f"spot interruption warning for {INSTANCE_ID}",
-            offering=make_offering_key(),
-            until=SOON + timedelta(minutes=30),
-        ),
-    )
+    assert warned.pending == ()
     assert job.state is JobState.WAITING
     assert job.interruptions == 1
 
@@ -226,7 +180,7 @@ def test_a_missing_task_is_lost_only_when_it_is_missing_twice_a_grace_apart():
     missing = TaskMissing(task_arn())
     first = after(SITUATIONS["ru"], missing)
 
-    early = decide(first, missing, SOON + MISSING_GRACE - timedelta(seconds=1), LIMITS)
+    early = decided(first, missing, SOON + MISSING_GRACE - timedelta(seconds=1))
     late = after(first, missing, now=SOON + MISSING_GRACE)
 
     assert first.wake_at == SOON + MISSING_GRACE
@@ -279,7 +233,7 @@ def test_a_cancel_stops_the_task_with_the_intent_saved_first():
 
     assert job.cancel_requested == "not needed"
     assert job.current_attempt.intent == StopIntent(IntentKind.CANCEL, SOON, "not needed")
-    assert job.pending == (stop_of(task_arn(), "not needed"),)
+    assert job.pending == (stop_because("not needed"),)
 
 
 def test_a_job_cancelled_while_its_task_stops_for_another_reason_is_not_launched_again():
@@ -297,15 +251,15 @@ def test_a_program_that_finishes_by_itself_before_it_is_cancelled_has_succeeded(
 
 
 def test_a_stop_that_nobody_answers_is_asked_for_again():
-    decision = decide(SITUATIONS["si"], TimePassed(), SOON, LIMITS)
+    decision = decided(SITUATIONS["si"], TimePassed())
 
-    assert decision.job.pending == (stop_of(task_arn(), "interruption"),)
+    assert decision.job.pending == (stop_because("interruption"),)
     assert decision.job.wake_at == SOON + timedelta(minutes=3)
     assert len(decision.timeline) == 1
 
 
 def test_no_task_is_stopped_by_us_without_an_intent():
-    decision = decide(SITUATIONS["sn"], TimePassed(), SOON, LIMITS)
+    decision = decided(SITUATIONS["sn"], TimePassed())
 
     assert decision.job.pending == ()
     assert decision.job.wake_at == SOON + timedelta(minutes=3)
@@ -313,7 +267,7 @@ def test_no_task_is_stopped_by_us_without_an_intent():
 
 
 def test_a_running_job_is_looked_at_again_and_again_in_silence():
-    decision = decide(replace(SITUATIONS["ru"], pending=(stop_of(task_arn(), "done"),)), TimePassed(), SOON, LIMITS)
+    decision = decided(replace(SITUATIONS["ru"], pending=(stop_because("done"),)), TimePassed())
 
     assert decision.job == replace(SITUATIONS["ru"], wake_at=SOON + timedelta(minutes=10))
     assert decision.timeline == ()

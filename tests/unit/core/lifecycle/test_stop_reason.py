@@ -3,9 +3,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from fakes.builders import make_running_attempt
 from relaunch.core.jobs.job import IntentKind, Stop, StopIntent, StopKind
 from relaunch.core.launches.launch import TaskObservation
-from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD, NOTICE_WINDOW, classify_stop
+from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD, NOTICE_WINDOW, classify_stop, error_name
 
 STOPPED_AT = datetime(2026, 11, 3, 12, 0, tzinfo=UTC)
 NOW = STOPPED_AT + timedelta(seconds=20)
@@ -31,6 +32,7 @@ class Case:
     intent_at: datetime = HALF_A_MINUTE_EARLIER
     warned_at: datetime | None = None
     host_ended_at: datetime | None = None
+    was_starting: bool = False
 
 
 def failed_to_start(expected: StopKind, reason: str, **more: object) -> Case:
@@ -82,7 +84,16 @@ CASES = {
         intent=IntentKind.PLACEMENT_WITHDRAWN,
         intent_at=ago(-0.4),
     ),
-    # intents written after the task had stopped by itself
+    "time-out-by-a-clock-as-far-ahead-of-ecs-as-may-be": Case(
+        K.TIME_OUT, "UserInitiated", "max_runtime", {"main": 0}, intent=IntentKind.TIME_OUT, intent_at=ago(-10)
+    ),
+    # intents written after the task had stopped
+    "time-out-after-somebody-else-had-stopped-it": Case(
+        K.CANCELLED, "UserInitiated", "not today", {"main": 0}, intent=IntentKind.TIME_OUT, intent_at=ago(-10.1)
+    ),
+    "cancel-after-somebody-else-had-stopped-it": Case(
+        K.CANCELLED, "UserInitiated", "not today", {"main": 0}, intent=IntentKind.CANCEL, intent_at=ago(-60)
+    ),
     "cancel-after-success": exited(K.SUCCESS, 0, intent=IntentKind.CANCEL, intent_at=ago(-5)),
     "cancel-after-failure": exited(K.CANCELLED, 1, intent=IntentKind.CANCEL, intent_at=ago(-5)),
     "time-out-after-failure": exited(K.TIME_OUT, 1, intent=IntentKind.TIME_OUT, intent_at=ago(-5)),
@@ -162,7 +173,54 @@ CASES = {
     "command-not-found": Case(
         K.USER_ERROR, "TaskFailedToStart", "CannotStartContainerError: exec: no such file", {"main": 127}
     ),
+    # it had a machine and never ran there
+    "driver-not-loaded": failed_to_start(
+        K.NOT_STARTED,
+        "CannotStartContainerError: Error response from daemon: error running hook: nvml error: driver not loaded",
+        was_starting=True,
+    ),
+    "no-space-left": failed_to_start(
+        K.NOT_STARTED, "CannotPullContainerError: write /var/lib/docker: no space left on device", was_starting=True
+    ),
+    "registry-out-of-reach-of-the-machine": failed_to_start(
+        K.NOT_STARTED, "CannotPullContainerError: i/o timeout", was_starting=True
+    ),
+    "docker-timed-out-on-the-machine": failed_to_start(
+        K.NOT_STARTED, "DockerTimeoutError: Could not transition to created", was_starting=True
+    ),
+    "logs-out-of-reach-of-the-machine": failed_to_start(
+        K.NOT_STARTED, "ResourceInitializationError: failed to validate logger args: i/o timeout", was_starting=True
+    ),
+    "network-interface-timed-out": failed_to_start(
+        K.NOT_STARTED, "Timeout waiting for network interface provisioning to complete.", was_starting=True
+    ),
+    "volume-timed-out": failed_to_start(
+        K.NOT_STARTED, "CannotCreateVolumeError: mount.nfs4: Connection timed out", was_starting=True
+    ),
+    "no-such-image-wherever-it-starts": failed_to_start(
+        K.IMAGE, "CannotPullContainerError: failed to resolve ref trainer:abc: not found", was_starting=True
+    ),
+    "secrets-not-readable-wherever-it-starts": failed_to_start(
+        K.UNKNOWN, "ResourceInitializationError: unable to pull secrets: AccessDeniedException", was_starting=True
+    ),
+    "no-such-command-wherever-it-starts": Case(
+        K.USER_ERROR,
+        "TaskFailedToStart",
+        'CannotStartContainerError: exec: "trian": executable file not found in $PATH',
+        {"main": 127},
+        was_starting=True,
+    ),
+    "no-gpu-free-on-the-machine": failed_to_start(K.NO_CAPACITY, "RESOURCE:GPU", was_starting=True),
     # the host
+    "managed-instance-drained": Case(
+        K.HOST_LOST, "ServiceSchedulerInitiated", "Task stopped during instance draining", {"main": 0}
+    ),
+    "managed-instance-drained-with-the-stop-code-of-a-user": Case(
+        K.HOST_LOST, "UserInitiated", "Task stopped during instance draining", {"main": 143}
+    ),
+    "managed-instance-drained-no-stop-code": Case(
+        K.HOST_LOST, "", "Task stopped during instance draining", {"main": 0}
+    ),
     "host-terminated": Case(K.HOST_LOST, "TerminationNotice", HOST_TERMINATED, {"main": None}),
     "host-terminated-after-a-warning": Case(
         K.INTERRUPTION, "TerminationNotice", HOST_TERMINATED, {"main": None}, warned_at=ago(125)
@@ -235,7 +293,13 @@ def classify(case: Case, stopped_at: datetime | None = STOPPED_AT) -> Stop:
         container_reasons=case.reasons, stopped_at=stopped_at,
     )  # fmt: skip
     intent = None if case.intent is None else StopIntent(case.intent, case.intent_at, "as a test says")
-    return classify_stop(observation, case.container, intent, case.warned_at, case.host_ended_at, NOW)
+    attempt = make_running_attempt(
+        intent=intent,
+        warned_at=case.warned_at,
+        host_ended_at=case.host_ended_at,
+        started_at=None if case.was_starting else ago(60),
+    )
+    return classify_stop(observation, case.container, attempt, NOW)
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
@@ -262,6 +326,12 @@ def test_stop_by_somebody_else_says_so() -> None:
     reason = classify(CASES["stopped-by-somebody-else"]).stopped_reason
 
     assert reason == "stopped by somebody outside Relaunch: Task stopped by user"
+
+
+def test_stop_by_somebody_else_says_so_beside_a_later_time_out() -> None:
+    reason = classify(CASES["time-out-after-somebody-else-had-stopped-it"]).stopped_reason
+
+    assert reason == "stopped by somebody outside Relaunch: not today"
 
 
 def test_stop_by_somebody_else_without_a_reason_says_so() -> None:
@@ -299,3 +369,15 @@ def test_other_containers_explain_only_an_end_that_was_not_its_own(
     case = Case(K.UNKNOWN, EXITED, EXITED_REASON, dict.fromkeys(BOTH, exit_code), BOTH, container)
 
     assert classify(case).stopped_reason == f"{EXITED_REASON}; {words}"
+
+
+@pytest.mark.parametrize(
+    ("case", "name"),
+    [
+        pytest.param("driver-not-loaded", "CannotStartContainerError", id="the reason begins with it"),
+        pytest.param("cannot-pull", "CannotPullContainerError", id="it is a container's"),
+        pytest.param("network-interface-timed-out", "", id="none"),
+    ],
+)
+def test_error_of_a_stop_has_a_name(case: str, name: str) -> None:
+    assert error_name(classify(CASES[case])) == name

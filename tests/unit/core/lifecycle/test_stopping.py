@@ -3,40 +3,46 @@ from datetime import timedelta
 
 import pytest
 
-from fakes.builders import NOW, make_attempt, make_offering_key, make_placement, make_running_attempt, task_arn
+from fakes.builders import NOW, container_instance_arn, make_attempt, make_offering_key, make_placement, task_arn
+from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import (
-    AdmitWaiting,
+    CountRun,
+    FailedStart,
     IntentKind,
     Job,
     JobState,
     PlacementState,
     RememberCapacity,
     RequestLaunch,
+    Stop,
     StopKind,
     Waiting,
     WaitReason,
 )
-from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.lifecycle.table import decide
-from unit.core.lifecycle.table_matrix import SITUATIONS, intent, seen_stopped
-
-SOON = NOW + timedelta(minutes=1)
-LAUNCH = RequestLaunch()
-HOST_GONE = {
-    "stop_code": "TerminationNotice",
-    "stopped_reason": "Host EC2 (instance i-0123456789abcdef0) terminated.",
-    "container_exit_codes": {"main": None},
-}
-NO_CAPACITY = {
-    "stop_code": "TaskFailedToStart",
-    "stopped_reason": "RESOURCE:GPU",
-    "container_exit_codes": {},
-    "started_at": None,
-}
+from relaunch.core.launches.launch import TaskPlaced
+from relaunch.core.lifecycle.stopping import follow_stop
+from relaunch.core.offerings.spot_runs import Observed, SpotRun
+from unit.core.lifecycle.steps import ADMIT, LAUNCH, SOON, after, chosen, decided
+from unit.core.lifecycle.table_matrix import (
+    HOST_LOST,
+    NO_CAPACITY,
+    SITUATIONS,
+    answered,
+    intent,
+    seen,
+    seen_stopped,
+    with_attempt,
+)
 
 
 def stopped(job: Job, exit_code: int | None = None, at=SOON, **fields) -> Job:
-    return decide(job, seen_stopped(exit_code, at, **fields), at, StackLimits()).job
+    return decided(job, seen_stopped(exit_code, at, **fields), at).job
+
+
+def ended(what: Observed = Observed.END, seconds: float = 60.0, **fields) -> CountRun:
+    """Return the effect that counts the end of the first attempt's run."""
+    run_id = f"{SITUATIONS['ru'].started_by}/1"
+    return CountRun(SpotRun(make_offering_key(**{"zone": "us-east-1a", **fields}), run_id, what, SOON, seconds / 3600))
 
 
 def test_a_stop_is_kept_with_its_attempt_in_ecs_own_words():
@@ -68,9 +74,35 @@ def test_a_task_that_stopped_before_it_was_seen_running_ran_all_the_same():
 
 
 def test_clocks_that_disagree_make_no_negative_run_time():
-    job = replace(SITUATIONS["ru"], attempt=make_running_attempt(started_at=SOON + timedelta(seconds=9)))
+    job = with_attempt("ru", started_at=SOON + timedelta(seconds=9))
 
     assert stopped(job, 1).run_seconds == 0.0
+
+
+@pytest.mark.parametrize(
+    ("instance_id", "instance"),
+    [("i-1", "i-1"), (None, container_instance_arn())],
+    ids=["its instance is known", "only its container instance is"],
+)
+def test_a_task_that_its_instance_does_not_start_is_no_failure_and_the_instance_is_kept(instance_id, instance):
+    job = with_attempt("pl", instance_id=instance_id, container_instance_arn=container_instance_arn())
+
+    kept = stopped(
+        job,
+        stop_code="TaskFailedToStart",
+        stopped_reason="DockerTimeoutError: Could not transition to created",
+        started_at=None,
+    )
+
+    assert kept.failed_starts == (FailedStart(instance, "DockerTimeoutError"),)
+    assert (kept.state, kept.failures, kept.pending) == (JobState.WAITING, 0, (LAUNCH,))
+    assert after(kept, chosen(), answered(TaskPlaced(task_arn(2)))).failed_starts == kept.failed_starts
+
+
+def test_instances_that_did_not_start_a_job_are_forgotten_once_it_runs():
+    job = replace(SITUATIONS["pl"], failed_starts=(FailedStart("i-1", "DockerTimeoutError"),))
+
+    assert after(job, seen("RUNNING")).failed_starts == ()
 
 
 def test_a_task_that_never_started_costs_nothing_and_counts_as_nothing():
@@ -84,35 +116,49 @@ def test_a_failure_is_launched_again_after_its_pause():
     job = stopped(SITUATIONS["ru"], 1)
 
     assert (job.failures, job.interruptions) == (1, 0)
-    assert job.pending == (RequestLaunch(30),)
+    assert job.pending == (ended(), RequestLaunch(30))
     again_at = SOON + timedelta(seconds=30)
     assert job.waiting == Waiting(WaitReason.BACKOFF, SOON, job.reason, again_at)
     assert job.wake_at is not None
     assert job.wake_at > again_at
 
 
-@pytest.mark.parametrize(
-    ("observed", "minutes"),
-    [pytest.param(HOST_GONE, 30, id="host-lost"), pytest.param(NO_CAPACITY, 15, id="no-capacity")],
-)
-def test_an_offering_that_failed_is_remembered_before_the_next_launch_is_asked_for(observed, minutes):
-    job = stopped(SITUATIONS["ru"], **observed)
+def test_an_offering_without_capacity_is_remembered_before_the_next_launch_is_asked_for():
+    job = stopped(SITUATIONS["pl"], **NO_CAPACITY)
 
     remember, launch = job.pending
     assert remember == RememberCapacity(
-        reason=job.reason,
-        offering=make_offering_key(),
-        until=SOON + timedelta(minutes=minutes),
+        make_offering_key(), job.reason, SOON + timedelta(minutes=30), job.current_attempt.placement.capacity_provider
     )
     assert launch == LAUNCH
     assert job.waiting == Waiting(WaitReason.LAUNCH, SOON, job.reason)
 
 
+def test_an_interruption_counts_for_the_rate_in_its_zone_and_shuts_nothing():
+    job = stopped(with_attempt("ru", zone="us-east-1b"), **HOST_LOST)
+
+    assert job.pending == (ended(Observed.INTERRUPTION, zone="us-east-1b"), LAUNCH)
+
+
+def test_an_interruption_before_the_start_counts_without_hours():
+    job = stopped(SITUATIONS["pl"], started_at=None, **HOST_LOST)
+
+    assert job.pending == (ended(Observed.INTERRUPTION, seconds=0.0, zone=None), LAUNCH)
+
+
+def test_what_runs_on_demand_says_nothing_of_spot():
+    placement = make_placement(
+        state=PlacementState.PLACED, task_arn=task_arn(), offering=make_offering_key(purchase=PurchaseOption.ON_DEMAND)
+    )
+
+    assert stopped(with_attempt("ru", placement=placement), **HOST_LOST).pending == (LAUNCH,)
+
+
 def test_a_job_that_ends_gives_its_slot_back_and_lets_the_next_one_in():
-    decision = decide(SITUATIONS["ru"], seen_stopped(0), SOON, StackLimits())
+    decision = decided(SITUATIONS["ru"], seen_stopped(0))
 
     assert decision.release_slot
-    assert decision.job.pending == (AdmitWaiting(),)
+    assert decision.job.pending == (ended(), ADMIT)
     assert decision.job.ended_at == SOON
     assert decision.job.wake_at is not None
     assert decision.timeline[0].event == "succeeded"
@@ -124,7 +170,7 @@ def test_the_exit_code_of_the_definitions_container_counts_and_no_others():
 
 
 def test_a_program_that_fails_on_a_machine_that_shuts_down_was_lost_with_it():
-    job = replace(SITUATIONS["ru"], attempt=make_running_attempt(host_ended_at=NOW + timedelta(seconds=50)))
+    job = with_attempt("ru", host_ended_at=NOW + timedelta(seconds=50))
 
     lost = stopped(job, 1)
 
@@ -132,15 +178,15 @@ def test_a_program_that_fails_on_a_machine_that_shuts_down_was_lost_with_it():
 
 
 def test_a_task_that_is_lost_before_it_starts_leaves_no_gap_to_be_timed():
-    lost = stopped(SITUATIONS["pl"], started_at=None, **HOST_GONE)
+    lost = stopped(SITUATIONS["pl"], started_at=None, **HOST_LOST)
 
     assert (lost.interruptions, lost.interrupted_at, lost.run_seconds) == (1, None, 0.0)
 
 
 def test_a_job_that_we_stopped_because_its_time_was_up_timed_out():
-    job = replace(SITUATIONS["sn"], attempt=make_running_attempt(intent=intent(IntentKind.TIME_OUT)))
+    job = with_attempt("sn", intent=intent(IntentKind.TIME_OUT))
 
-    assert decide(job, seen_stopped(143), SOON, StackLimits()).timeline[0].event == "timed out"
+    assert decided(job, seen_stopped(143)).timeline[0].event == "timed out"
 
 
 def test_the_last_allowed_failure_is_the_end():
@@ -153,7 +199,15 @@ def test_the_last_allowed_failure_is_the_end():
 
 def test_a_task_without_a_stop_time_stopped_when_it_was_seen():
     attempt = make_attempt(placement=make_placement(state=PlacementState.PLACED, task_arn=task_arn()))
-    job = decide(replace(SITUATIONS["pl"], attempt=attempt), seen_stopped(1, stopped_at=None), SOON, StackLimits()).job
+    job = decided(replace(SITUATIONS["pl"], attempt=attempt), seen_stopped(1, stopped_at=None)).job
 
     assert job.current_attempt.stop is not None
     assert job.current_attempt.stop.at == SOON
+
+
+def test_a_start_that_fails_on_its_machine_is_kept_with_the_machine_and_the_error():
+    stop = Stop(StopKind.NOT_STARTED, SOON, stopped_reason="DockerTimeoutError: could not transition to created")
+    job = follow_stop(with_attempt("pl", instance_id="i-0aaa"), stop, SOON).job
+
+    assert job.failed_starts == (FailedStart("i-0aaa", "DockerTimeoutError"),)
+    assert job.pending == (LAUNCH,)

@@ -14,13 +14,15 @@ from relaunch.core.lifecycle.running import MISSING_GRACE
 from relaunch.core.lifecycle.table import TABLE, Row, decide
 from unit.core.lifecycle.table_matrix import (
     EVENTS,
+    HOST_LOST,
+    NO_CAPACITY,
     PAST_DEADLINE,
     SITUATIONS,
     SOON,
-    Cell,
     intent,
     read_cells,
     seen_stopped,
+    with_attempt,
 )
 
 LIMITS = StackLimits()
@@ -28,19 +30,14 @@ CELLS = read_cells()
 HAPPENING = [cell for cell in CELLS if cell.expected is not None]
 
 
-def named(cells: list[Cell]) -> list:
-    return [pytest.param(cell, id=f"{cell.event_name}-in-{cell.situation}") for cell in cells]
-
-
-def row_of(cell: Cell) -> Row | None:
-    job, event = cell.job, cell.event
+def row_of(job: Job, event: JobEvent) -> Row | None:
     rows = (row for row in TABLE if job.state in row.states and isinstance(event, row.event))
     return next((row for row in rows if row.guard(job, event)), None)
 
 
-@pytest.mark.parametrize("cell", named([cell for cell in CELLS if cell.expected is None]))
+@pytest.mark.parametrize("cell", [cell for cell in CELLS if cell.expected is None], ids=str)
 def test_an_event_that_means_nothing_changes_nothing_and_says_so(cell):
-    decision = decide(cell.job, cell.event, cell.now, LIMITS)
+    decision = cell.decision
 
     assert decision.is_ignored
     assert decision.job is cell.job
@@ -50,26 +47,26 @@ def test_an_event_that_means_nothing_changes_nothing_and_says_so(cell):
     assert cell.job.state in decision.note
 
 
-@pytest.mark.parametrize("cell", named(HAPPENING))
+@pytest.mark.parametrize("cell", HAPPENING, ids=str)
 def test_an_event_that_means_something_leads_where_it_must(cell):
-    decision = decide(cell.job, cell.event, cell.now, LIMITS)
+    decision = cell.decision
 
     assert not decision.is_ignored
     assert decision.job.state is cell.expected
 
 
-@pytest.mark.parametrize("cell", named(HAPPENING))
+@pytest.mark.parametrize("cell", HAPPENING, ids=str)
 def test_where_an_event_leads_is_what_its_row_says(cell):
-    row = row_of(cell)
+    row = row_of(cell.job, cell.event)
 
     assert row is not None
-    assert decide(cell.job, cell.event, cell.now, LIMITS).action == row.action.__name__
+    assert cell.decision.action == row.action.__name__
     assert cell.expected in (row.targets or {cell.job.state})
 
 
-@pytest.mark.parametrize("cell", named(HAPPENING))
+@pytest.mark.parametrize("cell", HAPPENING, ids=str)
 def test_an_open_job_always_has_something_that_wakes_it(cell):
-    job = decide(cell.job, cell.event, cell.now, LIMITS).job
+    job = cell.decision.job
 
     if job.state.is_final:
         assert (job.wake_at is not None) is bool(job.pending)
@@ -78,10 +75,10 @@ def test_an_open_job_always_has_something_that_wakes_it(cell):
         assert job.wake_at > NOW
 
 
-@pytest.mark.parametrize("cell", named(HAPPENING))
+@pytest.mark.parametrize("cell", HAPPENING, ids=str)
 def test_a_job_has_a_slot_from_its_first_launch_to_its_end(cell):
     before = cell.job
-    decision = decide(before, cell.event, cell.now, LIMITS)
+    decision = cell.decision
     after = decision.job
 
     is_launched = before.state is JobState.WAITING and after.state is JobState.LAUNCHING
@@ -91,9 +88,9 @@ def test_a_job_has_a_slot_from_its_first_launch_to_its_end(cell):
     assert after.has_slot is ((before.has_slot or is_launched) and not after.state.is_final)
 
 
-@pytest.mark.parametrize("cell", named(HAPPENING))
+@pytest.mark.parametrize("cell", HAPPENING, ids=str)
 def test_what_is_said_of_a_wait_and_of_an_end_is_there_while_it_lasts(cell):
-    job = decide(cell.job, cell.event, cell.now, LIMITS).job
+    job = cell.decision.job
 
     assert (job.waiting is not None) is (job.state is JobState.WAITING)
     assert (job.ended_at is not None) is job.state.is_final
@@ -101,10 +98,10 @@ def test_what_is_said_of_a_wait_and_of_an_end_is_there_while_it_lasts(cell):
         assert job.reason
 
 
-@pytest.mark.parametrize("cell", named(HAPPENING))
+@pytest.mark.parametrize("cell", HAPPENING, ids=str)
 def test_the_timeline_tells_every_change_of_state(cell):
     before = cell.job
-    decision = decide(before, cell.event, cell.now, LIMITS)
+    decision = cell.decision
 
     if decision.job.state is not before.state:
         assert [entry.state for entry in decision.timeline] == [decision.job.state]
@@ -122,18 +119,13 @@ def test_the_matrix_has_every_state_and_every_event():
 
 
 GONE = {"missing_since": NOW}
-NEVER_STARTED = {"stop_code": "TaskFailedToStart", "container_exit_codes": {}, "started_at": None}
-NO_CAPACITY = {**NEVER_STARTED, "stopped_reason": "RESOURCE:GPU"}
-NO_IMAGE = {**NEVER_STARTED, "stopped_reason": "CannotPullContainerError: manifest unknown"}
-HOST_LOST = {"stop_code": "TerminationNotice", "stopped_reason": "Host EC2 (instance i-1) terminated."}
+OUT_OF_TIME = {"intent": intent(IntentKind.TIME_OUT)}
+NO_CAPACITY_TOO_LATE = seen_stopped(None, PAST_DEADLINE, **NO_CAPACITY)
+NO_IMAGE = {**NO_CAPACITY, "stopped_reason": "CannotPullContainerError: manifest unknown"}
+LOST_TOO_LATE = seen_stopped(None, PAST_DEADLINE, **HOST_LOST)
 BY_SOMEBODY = {"stop_code": "UserInitiated", "stopped_reason": "not needed"}
 AGAIN = NOW + MISSING_GRACE
 MISSING = TaskMissing(task_arn())
-
-
-def with_attempt(situation: str, **fields) -> Job:
-    job = SITUATIONS[situation]
-    return replace(job, attempt=replace(job.current_attempt, **fields))
 
 
 def last_chance(job: Job) -> Job:
@@ -150,28 +142,13 @@ def worn_out(job: Job) -> Job:
 # What needs more than the situation and the event: the state it leads to from there.
 RARE = {
     "launching-cannot-pull-again": (last_chance(SITUATIONS["pl"]), seen_stopped(None, **NO_IMAGE), SOON, "FAILED"),
-    "launching-no-capacity-too-late": (
-        SITUATIONS["pl"],
-        seen_stopped(None, PAST_DEADLINE, **NO_CAPACITY),
-        PAST_DEADLINE,
-        "TIMED_OUT",
-    ),
+    "launching-no-capacity-too-late": (SITUATIONS["pl"], NO_CAPACITY_TOO_LATE, PAST_DEADLINE, "TIMED_OUT"),
     "launching-no-capacity": (SITUATIONS["pl"], seen_stopped(None, **NO_CAPACITY), SOON, "WAITING"),
     "running-last-failure": (last_chance(SITUATIONS["ru"]), seen_stopped(1), SOON, "FAILED"),
     "running-stopped-by-somebody": (SITUATIONS["ru"], seen_stopped(143, **BY_SOMEBODY), SOON, "CANCELLED"),
-    "running-lost-too-late": (
-        SITUATIONS["ru"],
-        seen_stopped(None, PAST_DEADLINE, **HOST_LOST),
-        PAST_DEADLINE,
-        "TIMED_OUT",
-    ),
+    "running-lost-too-late": (SITUATIONS["ru"], LOST_TOO_LATE, PAST_DEADLINE, "TIMED_OUT"),
     "stopping-last-failure": (last_chance(SITUATIONS["sn"]), seen_stopped(1), SOON, "FAILED"),
-    "stopping-timed-out": (
-        with_attempt("sn", intent=intent(IntentKind.TIME_OUT)),
-        seen_stopped(143),
-        SOON,
-        "TIMED_OUT",
-    ),
+    "stopping-timed-out": (with_attempt("sn", **OUT_OF_TIME), seen_stopped(143), SOON, "TIMED_OUT"),
     "launching-gone": (with_attempt("pl", **GONE), MISSING, AGAIN, "WAITING"),
     "launching-gone-too-late": (with_attempt("pl", **GONE), MISSING, PAST_DEADLINE, "TIMED_OUT"),
     "launching-gone-worn-out": (worn_out(with_attempt("pl", **GONE)), MISSING, AGAIN, "FAILED"),
@@ -181,12 +158,7 @@ RARE = {
     "stopping-gone": (with_attempt("si", **GONE), MISSING, AGAIN, "WAITING"),
     "stopping-gone-worn-out": (worn_out(with_attempt("sn", **GONE)), MISSING, AGAIN, "FAILED"),
     "stopping-gone-cancelled": (with_attempt("sc", **GONE), MISSING, AGAIN, "CANCELLED"),
-    "stopping-gone-timed-out": (
-        with_attempt("sn", intent=intent(IntentKind.TIME_OUT), **GONE),
-        MISSING,
-        AGAIN,
-        "TIMED_OUT",
-    ),
+    "stopping-gone-timed-out": (with_attempt("sn", **OUT_OF_TIME, **GONE), MISSING, AGAIN, "TIMED_OUT"),
     "waiting-worn-out": (worn_out(SITUATIONS["wr"]), TimePassed(), SOON, "FAILED"),
     "chosen-worn-out": (worn_out(SITUATIONS["wr"]), EVENTS["chosen"], SOON, "FAILED"),
 }
@@ -201,9 +173,7 @@ def test_rare_ends_are_where_they_must_be(name):
 
 def transition(job: Job, event: JobEvent, now: datetime) -> tuple[int, JobState, JobState]:
     """Return (row, from, to)."""
-    rows = (row for row in TABLE if job.state in row.states and isinstance(event, row.event))
-    number = TABLE.index(next(row for row in rows if row.guard(job, event)))
-    return number, job.state, decide(job, event, now, LIMITS).job.state
+    return TABLE.index(row_of(job, event)), job.state, decide(job, event, now, LIMITS).job.state
 
 
 def test_every_transition_the_table_names_happens_and_no_other():

@@ -11,30 +11,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from fakes.builders import NOW, make_definition, make_job, make_offering, make_selection, task_arn
 from relaunch.core.jobs.job import Job, JobState, PlacementState, StopTask
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.launches.launch import (
-    ContainerInstance,
-    LaunchConflict,
-    LaunchDeferred,
-    LaunchUncertain,
-    PlacementFailed,
-    TaskObservation,
-    TaskPlaced,
-)
+from relaunch.core.launches import launch
+from relaunch.core.lifecycle import events
 from relaunch.core.lifecycle.decision import Decision
-from relaunch.core.lifecycle.events import (
-    CancelAsked,
-    HostEnded,
-    HostWarned,
-    JobEvent,
-    LaunchAnswered,
-    NothingKept,
-    OfferingChosen,
-    PlacementExpired,
-    SlotDenied,
-    TaskMissing,
-    TaskSeen,
-    TimePassed,
-)
 from relaunch.core.lifecycle.table import decide
 
 LIMITS = StackLimits()
@@ -51,35 +30,35 @@ EXITS: tuple[dict[str, Any], ...] = (
 class Ecs:
     """Tasks by ARN, everything that was ever said of them, and what became of each client token."""
 
-    tasks: dict[str, TaskObservation] = field(default_factory=dict)
-    observations: list[TaskObservation] = field(default_factory=list)
+    tasks: dict[str, launch.TaskObservation] = field(default_factory=dict)
+    observations: list[launch.TaskObservation] = field(default_factory=list)
     tokens: dict[tuple[int, int], str | None] = field(default_factory=dict)
     forgotten: set[str] = field(default_factory=set)
 
     @property
-    def live(self) -> list[TaskObservation]:
+    def live(self) -> list[launch.TaskObservation]:
         return [task for task in self.tasks.values() if task.last_status != "STOPPED"]
 
     @property
-    def stopped(self) -> list[TaskObservation]:
+    def stopped(self) -> list[launch.TaskObservation]:
         return [task for task in self.tasks.values() if task.last_status == "STOPPED"]
 
     def place(self, token: tuple[int, int], started_by: str, now) -> None:
         arn = task_arn(len(self.tasks) + 1)
         self.tokens[token] = arn
-        self._say(TaskObservation(arn, started_by, "PROVISIONING", "RUNNING", 1, created_at=now))
+        self._say(launch.TaskObservation(arn, started_by, "PROVISIONING", "RUNNING", 1, created_at=now))
 
     def change(self, arn: str, **fields: Any) -> None:
         task = self.tasks[arn]
         self._say(replace(task, version=task.version + 1, **fields))
 
-    def _say(self, task: TaskObservation) -> None:
+    def _say(self, task: launch.TaskObservation) -> None:
         self.tasks[task.task_arn] = task
         self.observations.append(task)
 
 
-def instance_of(task: TaskObservation) -> ContainerInstance:
-    return ContainerInstance(f"machine-of-{task.task_arn}", f"i-{task.task_arn[-8:]}")
+def instance_of(task: launch.TaskObservation) -> launch.ContainerInstance:
+    return launch.ContainerInstance(f"machine-of-{task.task_arn}", f"i-{task.task_arn[-8:]}")
 
 
 class LifeOfAJob(RuleBasedStateMachine):
@@ -87,14 +66,13 @@ class LifeOfAJob(RuleBasedStateMachine):
         super().__init__()
         self.now = NOW
         self.ecs = Ecs()
-        self.answers: list[LaunchAnswered] = []
+        self.answers: list[events.LaunchAnswered] = []
         self.slots = 0
-        definition = make_definition(max_failures=2, deadline=timedelta(hours=60))
-        self.job = make_job(definition=definition)
+        self.job = make_job(definition=make_definition(max_failures=2, deadline=timedelta(hours=60)))
 
     # what is done with a decision, as the use cases do it
 
-    def feed(self, event: JobEvent) -> None:
+    def feed(self, event: events.JobEvent) -> None:
         before = self.job
         decision = decide(before, event, self.now, LIMITS)
         if decision.is_ignored:
@@ -144,16 +122,16 @@ class LifeOfAJob(RuleBasedStateMachine):
 
     @rule()
     def an_offering_is_chosen(self) -> None:
-        self.feed(OfferingChosen(make_offering(), make_selection(), None))
+        self.feed(events.OfferingChosen(make_offering(), make_selection(), None))
 
     @rule(is_permanent=st.integers(0, 19))
     def nothing_is_kept(self, is_permanent: int) -> None:
-        self.feed(NothingKept(make_selection(kept=()), "nothing", is_permanent == 19, False, None))
+        self.feed(events.NothingKept(make_selection(kept=()), "nothing", is_permanent == 19, False, None))
 
     @precondition(lambda self: not self.job.has_slot)
     @rule(slot=st.sampled_from(["resnet", "*"]))
     def a_slot_is_denied(self, slot: str) -> None:
-        self.feed(SlotDenied(slot, 5))
+        self.feed(events.SlotDenied(slot, 5))
 
     @rule()
     def it_gets_to_run(self) -> None:
@@ -174,12 +152,8 @@ class LifeOfAJob(RuleBasedStateMachine):
         self.the_latest_observation_arrives()
 
     def is_pending(self) -> bool:
-        attempt = self.job.attempt
-        return (
-            self.job.state is JobState.LAUNCHING
-            and attempt is not None
-            and attempt.placement.state is PlacementState.PENDING
-        )
+        job = self.job
+        return job.state is JobState.LAUNCHING and job.current_attempt.placement.state is PlacementState.PENDING
 
     @precondition(lambda self: self.is_pending() and not self.job.cancel_requested)
     @rule(answer=st.sampled_from(["placed", "placed", "failed", "deferred", "lost", "lost-and-placed", "conflict"]))
@@ -191,13 +165,13 @@ class LifeOfAJob(RuleBasedStateMachine):
         if token not in self.ecs.tokens and answer == "failed":
             self.ecs.tokens[token] = None
         arn = self.ecs.tokens.get(token)
-        outcome = LaunchUncertain("no answer")
+        outcome = launch.LaunchUncertain("no answer")
         if answer == "deferred":
-            outcome = LaunchDeferred("ThrottlingException")
+            outcome = launch.LaunchDeferred("ThrottlingException")
         elif not answer.startswith("lost") and token in self.ecs.tokens:
-            placed = LaunchConflict((arn,)) if answer == "conflict" and arn else TaskPlaced(arn or "")
-            outcome = placed if arn else PlacementFailed(("RESOURCE:GPU",))
-        self.answers.append(LaunchAnswered(*token, outcome))
+            placed = launch.LaunchConflict((arn,)) if answer == "conflict" and arn else launch.TaskPlaced(arn or "")
+            outcome = placed if arn else launch.PlacementFailed(("RESOURCE:GPU",))
+        self.answers.append(events.LaunchAnswered(*token, outcome))
 
     @precondition(lambda self: self.answers)
     @rule(data=st.data(), is_last_time=st.booleans())
@@ -212,7 +186,7 @@ class LifeOfAJob(RuleBasedStateMachine):
     def the_try_expires(self) -> None:
         token = (self.job.current_attempt.number, self.job.current_attempt.placement.number)
         if self.ecs.tokens.get(token) is None:
-            self.feed(PlacementExpired(*token))
+            self.feed(events.PlacementExpired(*token))
 
     @precondition(lambda self: self.ecs.live)
     @rule()
@@ -222,10 +196,7 @@ class LifeOfAJob(RuleBasedStateMachine):
         if status is not None and task.desired_status == "RUNNING":
             started_at = self.now if status == "RUNNING" else None
             self.ecs.change(
-                task.task_arn,
-                last_status=status,
-                container_instance_arn=instance_of(task).arn,
-                started_at=started_at,
+                task.task_arn, last_status=status, container_instance_arn=instance_of(task).arn, started_at=started_at
             )
 
     @precondition(lambda self: self.ecs.live)
@@ -248,44 +219,44 @@ class LifeOfAJob(RuleBasedStateMachine):
     @rule(data=st.data(), is_looked_up=st.booleans())
     def an_observation_arrives_late_or_twice(self, data: st.DataObject, is_looked_up: bool) -> None:
         observation = data.draw(st.sampled_from(self.ecs.observations))
-        self.feed(TaskSeen(observation, instance_of(observation) if is_looked_up else None))
+        self.feed(events.TaskSeen(observation, instance_of(observation) if is_looked_up else None))
 
     @precondition(lambda self: self.ecs.observations)
     @rule()
     def the_latest_observation_arrives(self) -> None:
         observation = self.ecs.observations[-1]
-        self.feed(TaskSeen(observation, instance_of(observation)))
+        self.feed(events.TaskSeen(observation, instance_of(observation)))
 
     @precondition(lambda self: self.ecs.stopped)
     @rule(data=st.data())
     def ecs_forgets_a_stopped_task(self, data: st.DataObject) -> None:
         arn = data.draw(st.sampled_from(self.ecs.stopped)).task_arn
         self.ecs.forgotten.add(arn)
-        self.feed(TaskMissing(arn))
+        self.feed(events.TaskMissing(arn))
 
     @precondition(lambda self: self.ecs.tasks)
     @rule(data=st.data(), is_told_by_ecs=st.booleans())
     def a_machine_is_warned(self, data: st.DataObject, is_told_by_ecs: bool) -> None:
         self.a_machine_is_warned_of(data.draw(st.sampled_from(list(self.ecs.tasks.values()))), is_told_by_ecs)
 
-    def a_machine_is_warned_of(self, task: TaskObservation, is_told_by_ecs: bool) -> None:
-        self.feed(HostWarned(instance_of(task).instance_id, self.now, task.task_arn if is_told_by_ecs else None))
+    def a_machine_is_warned_of(self, task: launch.TaskObservation, is_told_by_ecs: bool) -> None:
+        self.feed(events.HostWarned(instance_of(task).instance_id, self.now, task.task_arn if is_told_by_ecs else None))
 
     @precondition(lambda self: self.ecs.tasks)
     @rule(data=st.data())
     def a_machine_ends(self, data: st.DataObject) -> None:
         task = data.draw(st.sampled_from(list(self.ecs.tasks.values())))
-        self.feed(HostEnded(instance_of(task).instance_id, "terminated", self.now))
+        self.feed(events.HostEnded(instance_of(task).instance_id, "terminated", self.now))
 
     @rule(is_meant=st.integers(0, 9))
     def somebody_cancels(self, is_meant: int) -> None:
         if is_meant == 9:
-            self.feed(CancelAsked("not needed"))
+            self.feed(events.CancelAsked("not needed"))
 
     @rule(minutes=st.sampled_from([0, 1, 5, 9, 31]))
     def time_passes(self, minutes: int) -> None:
         self.now += timedelta(minutes=minutes)
-        self.feed(TimePassed())
+        self.feed(events.TimePassed())
 
     # what always holds
 
@@ -352,7 +323,7 @@ class LifeOfAJob(RuleBasedStateMachine):
             self.the_task_gets_on()
             self.stop_task(**EXITS[0])
         for observation in reversed(self.ecs.observations[-3:]):
-            self.feed(TaskSeen(observation, instance_of(observation)))
+            self.feed(events.TaskSeen(observation, instance_of(observation)))
 
 
 LifeOfAJob.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)

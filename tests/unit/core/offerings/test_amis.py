@@ -9,6 +9,7 @@ from relaunch.core.offerings.amis import (
     ami_kind,
     ami_parameter,
     ami_rejection,
+    missing_ami,
     system_notice,
 )
 
@@ -33,22 +34,41 @@ def test_every_type_that_jobs_can_use_needs_one_kind_of_image() -> None:
 
     neuron = {name for name, kind in kinds.items() if kind is AmiKind.NEURON}
     none = {name for name, kind in kinds.items() if kind is None}
-    assert {name.partition(".")[0] for name in neuron} == {"inf1", "inf2", "trn1", "trn1n", "trn2"}
+    assert {name.partition(".")[0] for name in neuron} == {"inf1", "inf2", "trn1", "trn1n", "trn2", "trn2u", "trn3"}
     assert {name.partition(".")[0] for name in none} == {"dl1", "dl2q", "g4ad"}
 
 
 def test_what_the_recommended_images_do_not_run_on_is_known() -> None:
     misfits = {name.partition(".")[0] for name, row in load_catalogue().items() if ami_rejection(row)}
 
-    assert misfits == {"dl1", "dl2q", "g4ad", "g2", "p2", "g5g"}
+    assert misfits == {"dl1", "dl2q", "g4ad", "g2", "p2", "g5g", "p6e-gb200"}
     assert ami_rejection(load_catalogue()["p2.xlarge"]) == (
         "its K80 needs an NVIDIA driver of the 470 branch or older, and ECS's GPU images "
         "have had newer ones since release 20230912: build an image of your own"
     )
     assert ami_rejection(load_catalogue()["g5g.xlarge"]) == (
-        "ECS has parameters for GPU images of x86_64 only: build an image of your own"
+        "ECS-optimized GPU images are for x86_64 only; for arm64 Bottlerocket has one: "
+        "/aws/service/bottlerocket/aws-ecs-2-nvidia/arm64/latest/image_id"
     )
     assert "Habana Gaudi" in ami_rejection(load_catalogue()["dl1.24xlarge"])
+
+
+@pytest.mark.parametrize(
+    ("name", "zone", "words"),
+    [
+        ("p2.xlarge", "us-east-1a", "needs an NVIDIA driver of the 470 branch"),
+        ("g5.xlarge", "us-east-1a", ""),
+        ("g5g.xlarge", "us-east-1a", ""),
+        ("trn1.2xlarge", "us-east-1-bos-1a", ""),
+        ("trn2.48xlarge", "ap-south-2a", "17 regions, and ap-south-2 is none of them"),
+        ("trn2.48xlarge", None, ""),
+    ],
+)
+def test_what_no_image_is_published_for_is_known(name: str, zone: str | None, words: str) -> None:
+    missing = missing_ami(load_catalogue()[name], zone)
+
+    assert words in missing
+    assert bool(missing) == bool(words)
 
 
 def test_a_region_without_a_parameter_is_explained() -> None:

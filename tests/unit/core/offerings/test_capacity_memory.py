@@ -13,6 +13,7 @@ from relaunch.core.offerings.capacity_memory import (
     forgotten_at,
     remaining_failures,
     remember,
+    reopened,
 )
 from relaunch.core.offerings.offering import CapacityFailure
 
@@ -31,12 +32,12 @@ def fail_in_a_row(count: int) -> CapacityFailure:
     return memory
 
 
-def test_the_first_failure_is_remembered_as_it_is() -> None:
+def test_the_first_failure_is_remembered_as_it_is():
     assert remember(None, failed()) == failed()
 
 
 @pytest.mark.parametrize(("count", "hours"), [(1, 0.5), (2, 1), (3, 2), (4, 4), (5, 4), (12, 4)])
-def test_failures_in_a_row_double_the_avoidance_up_to_four_hours(count: int, hours: float) -> None:
+def test_failures_in_a_row_double_the_avoidance_up_to_four_hours(count, hours):
     memory = fail_in_a_row(count)
 
     assert memory.until - memory.at == timedelta(hours=hours)
@@ -52,13 +53,13 @@ def test_failures_in_a_row_double_the_avoidance_up_to_four_hours(count: int, hou
         pytest.param(99 * FORGOTTEN_AFTER, 0, id="never more than there are"),
     ],
 )
-def test_each_period_without_a_failure_reduces_their_number_by_one(quiet: timedelta, consecutive_failures: int) -> None:
+def test_each_period_without_a_failure_reduces_their_number_by_one(quiet, consecutive_failures):
     memory = fail_in_a_row(3)
 
     assert remaining_failures(memory, memory.until + quiet) == consecutive_failures
 
 
-def test_after_a_long_quiet_time_a_failure_is_a_first_one_again() -> None:
+def test_after_a_long_quiet_time_a_failure_is_a_first_one_again():
     memory = fail_in_a_row(3)
     later = forgotten_at(memory)
 
@@ -67,20 +68,20 @@ def test_after_a_long_quiet_time_a_failure_is_a_first_one_again() -> None:
     assert (again.consecutive_failures, again.until) == (1, later + HALF_HOUR)
 
 
-def test_while_it_is_avoided_nothing_is_forgotten() -> None:
+def test_while_it_is_avoided_nothing_is_forgotten():
     memory = fail_in_a_row(3)
 
     assert remaining_failures(memory, memory.at) == 3
 
 
-def test_an_earlier_failure_that_is_told_late_counts_and_shortens_nothing() -> None:
+def test_an_earlier_failure_that_is_told_late_counts_and_shortens_nothing():
     memory = failed(avoided_for=timedelta(hours=3))
     late = failed(NOW - timedelta(hours=1), timedelta(minutes=10))
 
     assert remember(memory, late) == replace(memory, consecutive_failures=2)
 
 
-def test_a_failure_that_is_to_be_avoided_longer_than_the_longest_keeps_its_time() -> None:
+def test_a_failure_that_is_to_be_avoided_longer_than_the_longest_keeps_its_time():
     assert remember(fail_in_a_row(1), failed(NOW + HALF_HOUR, timedelta(hours=9))).until == NOW + timedelta(hours=9.5)
 
 
@@ -92,9 +93,7 @@ failures = st.builds(
 
 
 @given(st.lists(failures, min_size=1, max_size=12))
-def test_whatever_comes_the_avoidance_never_gets_shorter_nor_longer_than_the_longest(
-    story: list[CapacityFailure],
-) -> None:
+def test_whatever_comes_the_avoidance_never_gets_shorter_nor_longer_than_the_longest(story):
     memory = None
     for failure in story:
         before, memory = memory, remember(memory, failure)
@@ -105,7 +104,7 @@ def test_whatever_comes_the_avoidance_never_gets_shorter_nor_longer_than_the_lon
 
 
 @given(failures, st.integers(-4, 4))
-def test_the_events_of_one_failure_may_come_in_any_order_and_often(failure: CapacityFailure, minutes: int) -> None:
+def test_the_events_of_one_failure_may_come_in_any_order_and_often(failure, minutes):
     other = replace(failure, at=failure.at + timedelta(minutes=minutes), until=failure.until + timedelta(minutes=1))
     assert abs(other.at - failure.at) < SAME_EVENT
 
@@ -118,8 +117,16 @@ def test_the_events_of_one_failure_may_come_in_any_order_and_often(failure: Capa
     )
 
 
-def test_failures_are_of_one_event_until_five_minutes_lie_between_them() -> None:
+def test_failures_are_of_one_event_until_five_minutes_lie_between_them():
     memory = fail_in_a_row(3)
 
     assert remember(memory, failed(memory.at + SAME_EVENT - timedelta(seconds=1))).consecutive_failures == 3
     assert remember(memory, failed(memory.at + SAME_EVENT)).consecutive_failures == 4
+
+
+def test_an_offering_that_is_reopened_fails_for_the_first_time_again():
+    again_at = NOW + timedelta(minutes=10)
+    open_again = reopened(fail_in_a_row(3), NOW + timedelta(minutes=9))
+
+    assert open_again.until == NOW + timedelta(minutes=9)
+    assert remember(replace(open_again, at=NOW), failed(again_at)) == failed(again_at)

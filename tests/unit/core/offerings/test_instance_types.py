@@ -1,7 +1,7 @@
 import pytest
 
 from fakes.builders import make_instance_type
-from relaunch.core.offerings.instance_types import is_same_name, known_models, nearest_names
+from relaunch.core.offerings.instance_types import is_same_name, known_models, known_neuron_models, nearest_names
 
 TYPES = ("g5.xlarge", "g5.2xlarge", "g6.xlarge", "p5.48xlarge", "inf1.xlarge")
 MODELS = ("A10G", "A100", "H100", "H200", "L4", "L40S", "RTX PRO 6000", "T4", "T4g", "V100")
@@ -74,3 +74,14 @@ def test_two_letters_in_common_are_a_part_of_a_name_and_one_is_not() -> None:
     assert nearest_names("g5", TYPES) == ("g5.xlarge", "g5.2xlarge")
     assert nearest_names("g", TYPES) == ()
     assert nearest_names("p4e", ["p4d"]) == ("p4d",)
+
+
+def test_known_neuron_models_are_those_of_devices() -> None:
+    types = [
+        make_instance_type("inf2.xlarge", accelerator_model="Inferentia2", logical_gpu_count=0, neuron_devices=1),
+        make_instance_type("trn1.2xlarge", accelerator_model="Trainium", logical_gpu_count=0, neuron_devices=1),
+        make_instance_type(),
+    ]
+
+    assert known_neuron_models({each.name: each for each in types}) == ("Inferentia2", "Trainium")
+    assert [each.is_for_inference for each in types] == [True, False, False]

@@ -8,36 +8,34 @@ from relaunch.core.offerings.placement_score import interruption_rate_factor, si
 OFFERED = ["g5.xlarge", "g6.xlarge", "g5.48xlarge", "g5g.xlarge", "g5.2xlarge", "p4d.24xlarge", "g6.2xlarge"]
 
 
-def test_a_type_is_asked_about_with_the_sizes_of_its_family_that_the_region_offers() -> None:
+def test_a_type_is_asked_about_with_the_sizes_of_its_family_that_the_region_offers():
     assert sizes_of_family("g5.48xlarge", OFFERED) == ("g5.2xlarge", "g5.48xlarge", "g5.xlarge")
 
 
 @pytest.mark.parametrize("name", ["g6.xlarge", "p4d.24xlarge", "g5g.xlarge", "x9.large"])
-def test_of_a_family_with_fewer_than_three_sizes_nothing_is_asked_because_it_always_scores_low(name: str) -> None:
+def test_of_a_family_with_fewer_than_three_sizes_nothing_is_asked_because_it_always_scores_low(name):
     assert sizes_of_family(name, OFFERED) == ()
 
 
 @pytest.mark.parametrize(("score", "share"), [(None, 1.0), (1, 1.0), (4, 5 / 6), (10, 0.5)])
-def test_the_best_market_is_taken_to_interrupt_half_as_often_as_the_worst_and_as_an_unknown_one(
-    score: int | None, share: float
-) -> None:
+def test_the_best_market_is_taken_to_interrupt_half_as_often_as_the_worst_and_as_an_unknown_one(score, share):
     assert interruption_rate_factor(score) == pytest.approx(share)
 
 
-def test_a_better_score_reduces_the_usual_rate_of_a_type() -> None:
+def test_a_better_score_reduces_the_usual_rate_of_a_type():
     usual = estimated_interruptions_per_hour("trn1.32xlarge")
 
     assert make_offering("trn1.32xlarge").interruption_rate == usual
     assert make_offering("trn1.32xlarge", placement_score=10).interruption_rate == pytest.approx(usual / 2)
 
 
-def test_a_zones_score_is_not_reckoned_with_for_it_is_that_of_all_types_that_were_asked_about() -> None:
+def test_a_zones_score_is_not_reckoned_with_for_it_is_that_of_all_types_that_were_asked_about():
     usual = estimated_interruptions_per_hour("g5.xlarge")
 
     assert make_offering(zone="us-east-1a", placement_score=10).interruption_rate == usual
 
 
-def test_a_score_changes_neither_a_known_rate_nor_that_of_on_demand() -> None:
+def test_a_score_changes_neither_a_known_rate_nor_that_of_on_demand():
     measured = make_offering(interruptions_per_hour=0.3, placement_score=10)
     on_demand = make_offering(purchase=PurchaseOption.ON_DEMAND, placement_score=1)
 

@@ -1,13 +1,20 @@
 """Machines and job definitions that the tests of the selection choose from."""
 
+from dataclasses import replace
 from typing import Any
 
 from fakes.builders import NOW, make_container, make_definition, make_instance_type, make_offering, make_revision
-from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption
+from relaunch.core.definitions.accelerator import (
+    AcceleratorRequirement,
+    GpuRequirement,
+    NeuronPurpose,
+    NeuronRequirement,
+    PurchaseOption,
+)
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import CapacityMemory, Offering
-from relaunch.core.revisions.revision import Revision
+from relaunch.core.revisions.revision import ContainerRequirement, Revision
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.core.selection.selection import Selection, select
 
@@ -37,6 +44,8 @@ INFERENTIA2 = make_instance_type(
     memory_mib=393_216,
 )
 
+TRAINIUM = replace(INFERENTIA2, name="trn1.2xlarge", accelerator_model="Trainium")
+
 
 def needing(**fields: Any) -> JobDefinition:
     return make_definition(accelerator=AcceleratorRequirement(**fields))
@@ -46,9 +55,17 @@ def needing_gpu(**fields: Any) -> JobDefinition:
     return needing(gpu=GpuRequirement(**fields))
 
 
+def needing_neuron(**fields: Any) -> JobDefinition:
+    return needing(neuron=NeuronRequirement(**{"purpose": NeuronPurpose.INFERENCE} | fields))
+
+
+def revision_of(*containers: ContainerRequirement, **fields: Any) -> Revision:
+    return make_revision(containers=containers, **fields)
+
+
 ONE_GPU = needing_gpu(count=1)
 REVISION = make_revision()
-NEURON_REVISION = make_revision(containers=(make_container(gpu_count=0),))
+NO_GPU_REVISION = revision_of(make_container(gpu_count=0))
 
 
 def selected(
@@ -58,8 +75,7 @@ def selected(
     memory: CapacityMemory | None = None,
     **limits: Any,
 ) -> Selection:
-    known = {} if memory is None else memory
-    return select(definition, revision, offerings, known, NOW, SelectionLimits(**limits))
+    return select(definition, revision, offerings, memory or {}, NOW, SelectionLimits(**limits))
 
 
 def offered(machine: InstanceType, purchase: PurchaseOption = ON_DEMAND, **fields: Any) -> Offering:

@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import pytest
 
-from fakes.builders import make_container, make_definition, make_revision
-from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement
+from fakes.builders import make_container, make_definition
 from relaunch.core.selection.containers import container_problem
+from unit.core.selection.offered import needing_gpu, revision_of
 
 MAIN, SIDECAR = make_container(), make_container(name="sidecar")
 
@@ -24,30 +26,28 @@ MAIN, SIDECAR = make_container(), make_container(name="sidecar")
 def test_the_container_must_be_known_and_needed_with_several(container, containers, problem):
     definition = make_definition(container=container)
 
-    assert container_problem(definition, make_revision(containers=containers)) == problem
+    assert container_problem(definition, revision_of(*containers)) == problem
 
 
 @pytest.mark.parametrize("container", ["main", None], ids=["named", "the-only-one"])
 def test_a_definition_that_asks_for_a_share_of_several_cards_is_refused(container):
-    gpu = GpuRequirement(count=2, memory_mib=2_048, compute_percent=30)
-    definition = make_definition(container=container, accelerator=AcceleratorRequirement(gpu=gpu))
+    definition = replace(needing_gpu(count=2, memory_mib=2_048, compute_percent=30), container=container)
 
-    problem = container_problem(definition, make_revision(containers=(MAIN,)))
-
-    assert problem == "trainer:7: a share is of one GPU: leave `count` out, or ask for 2 whole ones"
+    assert container_problem(definition, revision_of(MAIN)) == (
+        "trainer:7: a share is of one GPU: leave `count` out, or ask for 2 whole ones"
+    )
 
 
 def test_another_container_must_ask_for_gpus_the_same_way():
-    gpu = GpuRequirement(memory_mib=2_048, compute_percent=30)
-    definition = make_definition(container="main", accelerator=AcceleratorRequirement(gpu=gpu))
+    definition = needing_gpu(memory_mib=2_048, compute_percent=30)
 
     for containers in ((MAIN, SIDECAR), (SIDECAR, MAIN)):
-        assert container_problem(definition, make_revision(containers=containers)) == (
+        assert container_problem(definition, revision_of(*containers)) == (
             "trainer:7: container `sidecar` asks for whole GPUs, the job for a share: ECS takes one kind in a task"
         )
 
 
 def test_a_container_that_is_not_there_is_told_which_there_are():
-    assert container_problem(make_definition(container="train"), make_revision(containers=(MAIN, SIDECAR))) == (
+    assert container_problem(make_definition(container="train"), revision_of(MAIN, SIDECAR)) == (
         "trainer:7 has no container `train`: it has main, sidecar"
     )

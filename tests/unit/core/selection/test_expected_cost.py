@@ -38,23 +38,23 @@ def on_demand(price: float) -> Offering:
     return make_offering(purchase=PurchaseOption.ON_DEMAND, price_usd_per_hour=price)
 
 
-def test_without_interruptions_start_work_and_idle_tail_are_paid_for_once() -> None:
+def test_without_interruptions_start_work_and_idle_tail_are_paid_for_once():
     assert work(10).paid_hours(0) == pytest.approx(START + 10 + TAIL)
     assert cost_of(work(10))(on_demand(2.0)) == pytest.approx(2 * (START + 10 + TAIL))
 
 
-def test_the_disk_is_paid_for_as_long_as_the_machine() -> None:
+def test_the_disk_is_paid_for_as_long_as_the_machine():
     cost = cost_of(replace(work(10, disk_gib=500), gp3_usd_per_gib_month=0.146))(on_demand(2.0))
 
     assert cost == pytest.approx((START + 10 + TAIL) * (2 + 500 * 0.0002))
 
 
-def test_a_disk_of_a_region_whose_price_is_not_known_costs_what_it_costs_in_virginia() -> None:
+def test_a_disk_of_a_region_whose_price_is_not_known_costs_what_it_costs_in_virginia():
     assert GP3_USD_PER_GIB_MONTH == 0.08
     assert work(10, disk_gib=730).disk_usd_per_hour == pytest.approx(0.08)
 
 
-def test_with_checkpoints_an_interruption_costs_a_start_and_half_an_interval() -> None:
+def test_with_checkpoints_an_interruption_costs_a_start_and_half_an_interval():
     rate = 0.05
     lost = rate * 10 * (START + 0.25)
 
@@ -62,7 +62,7 @@ def test_with_checkpoints_an_interruption_costs_a_start_and_half_an_interval() -
 
 
 @pytest.mark.parametrize("has_checkpoint", [True, False])
-def test_the_formula_agrees_with_lives_of_machines_that_are_drawn_by_lot(has_checkpoint: bool) -> None:
+def test_the_formula_agrees_with_lives_of_machines_that_are_drawn_by_lot(has_checkpoint):
     ahead, rate, random = work(3, has_checkpoint=has_checkpoint), 0.3, Random(11)  # noqa: S311 - no secret
     segment = 0.5 if has_checkpoint else 3.0
 
@@ -93,25 +93,21 @@ def test_the_formula_agrees_with_lives_of_machines_that_are_drawn_by_lot(has_che
         pytest.param(24, True, 0.89, "spot", id="a day with checkpoints, hardly cheaper"),
     ],
 )
-def test_spot_of_an_unknown_market_pays_only_where_little_is_lost(
-    hours: float, has_checkpoint: bool, ratio: float, cheaper: str
-) -> None:
+def test_spot_of_an_unknown_market_pays_only_where_little_is_lost(hours, has_checkpoint, ratio, cheaper):
     ahead = work(hours, has_checkpoint=has_checkpoint)
     costs = {str(each.purchase): cost_of(ahead)(each) for each in (spot(ratio), on_demand(1.0))}
 
     assert min(costs, key=lambda name: costs[name] or math.inf) == cheaper
 
 
-def test_an_unknown_rate_is_reckoned_as_is_usual_for_the_type() -> None:
+def test_an_unknown_rate_is_reckoned_as_is_usual_for_the_type():
     ahead = work(5)
 
     assert cost_of(ahead)(spot(1.0)) == cost_of(ahead)(spot(1.0, estimated_interruptions_per_hour("g5.xlarge")))
 
 
 @given(works, prices, st.integers(1, 10), st.integers(1, 10))
-def test_a_better_score_never_costs_more_and_never_more_than_an_unknown_one(
-    ahead: WorkAhead, price: float, one: int, other: int
-) -> None:
+def test_a_better_score_never_costs_more_and_never_more_than_an_unknown_one(ahead, price, one, other):
     low, high = sorted((one, other))
     unlikely, likely, unknown = (cost_of(ahead)(spot(price, score=score)) for score in (low, high, None))
 
@@ -122,18 +118,18 @@ def test_a_better_score_never_costs_more_and_never_more_than_an_unknown_one(
 
 
 @pytest.mark.parametrize("has_checkpoint", [True, False])
-def test_short_work_is_interrupted_too(has_checkpoint: bool) -> None:
+def test_short_work_is_interrupted_too(has_checkpoint):
     ahead = work(0.25, has_checkpoint=has_checkpoint)
 
     assert ahead.paid_hours(0.5) > ahead.paid_hours(0.0)
 
 
-def test_work_that_is_always_interrupted_never_ends() -> None:
+def test_work_that_is_always_interrupted_never_ends():
     assert work(100, has_checkpoint=False).paid_hours(2.0) == math.inf
     assert math.isfinite(work(100).paid_hours(2.0))
 
 
-def test_without_duration_or_price_there_is_no_cost() -> None:
+def test_without_duration_or_price_there_is_no_cost():
     unpriced = make_offering(price_usd_per_hour=None, on_demand_usd_per_hour=None)
 
     assert derive_work(make_definition()) is None
@@ -141,7 +137,7 @@ def test_without_duration_or_price_there_is_no_cost() -> None:
     assert cost_of(work(1))(unpriced) is None
 
 
-def test_the_work_is_read_from_the_definition() -> None:
+def test_the_work_is_read_from_the_definition():
     definition = make_definition(estimated_duration=timedelta(hours=20), disk_gib=200, checkpoint_uri=None)
 
     assert derive_work(definition) == work(20, has_checkpoint=False, disk_gib=200)
@@ -149,23 +145,21 @@ def test_the_work_is_read_from_the_definition() -> None:
 
 
 @given(works, rates, prices, prices)
-def test_a_higher_price_never_costs_less(ahead: WorkAhead, rate: float, one: float, other: float) -> None:
+def test_a_higher_price_never_costs_less(ahead, rate, one, other):
     low, high = sorted((one, other))
 
     assert spot_cost(ahead, low, rate) <= spot_cost(ahead, high, rate)
 
 
 @given(works, rates, rates, prices)
-def test_more_interruptions_never_cost_less(ahead: WorkAhead, one: float, other: float, price: float) -> None:
+def test_more_interruptions_never_cost_less(ahead, one, other, price):
     low, high = sorted((one, other))
 
     assert spot_cost(ahead, price, low) <= spot_cost(ahead, price, high) * (1 + 1e-9)
 
 
 @given(durations, durations, st.booleans(), rates, prices)
-def test_more_work_never_costs_less(
-    one: timedelta, other: timedelta, has_checkpoint: bool, rate: float, price: float
-) -> None:
+def test_more_work_never_costs_less(one, other, has_checkpoint, rate, price):
     short, long = sorted((one, other))
 
     assert spot_cost(WorkAhead(short, has_checkpoint), price, rate) <= (
@@ -174,7 +168,7 @@ def test_more_work_never_costs_less(
 
 
 @given(durations, rates, prices)
-def test_checkpoints_never_make_it_dearer(duration: timedelta, rate: float, price: float) -> None:
+def test_checkpoints_never_make_it_dearer(duration, rate, price):
     with_them, without = WorkAhead(duration, has_checkpoint=True), WorkAhead(duration, has_checkpoint=False)
 
     assert spot_cost(with_them, price, rate) <= spot_cost(without, price, rate) * (1 + 1e-9)

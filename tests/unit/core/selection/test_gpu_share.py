@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
-from fakes.builders import NOW, make_container, make_definition, make_instance_type, make_offering, make_revision
+from fakes.builders import make_container, make_instance_type
 from relaunch.adapters.offerings.bundled import load_catalogue
-from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, Isolation, PurchaseOption
+from relaunch.core.definitions.accelerator import GpuRequirement, Isolation
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.revisions.revision import ContainerRequirement
 from relaunch.core.selection.gpu_share import (
@@ -15,12 +15,11 @@ from relaunch.core.selection.gpu_share import (
     share_notices,
     supports_mps,
 )
-from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.core.selection.rejection import Rejection
-from relaunch.core.selection.selection import Selection, select
+from relaunch.core.selection.selection import Selection
+from unit.core.selection.offered import A10G, T4, needing, needing_gpu, offered, revision_of
+from unit.core.selection.offered import selected as selected_for
 
-A10G = make_instance_type("g5.xlarge")
-T4 = make_instance_type("g4dn.xlarge", accelerator_model="T4", gpu_memory_mib=16_384)
 FOUR_T4 = make_instance_type(
     "g4dn.12xlarge", accelerator_model="T4", gpu_memory_mib=16_384, gpu_count=4, logical_gpu_count=4
 )
@@ -46,30 +45,19 @@ def share(**fields: Any) -> GpuRequirement:
 def selected(
     gpu: GpuRequirement | None, *machines: InstanceType, containers: tuple[ContainerRequirement, ...] = (MAIN,)
 ) -> Selection:
-    definition = make_definition(accelerator=AcceleratorRequirement(gpu, instance_types=()))
-    revision = make_revision(containers=containers, memory_mib=0, vcpus=0.0)
-    offerings = [make_offering(machine, PurchaseOption.ON_DEMAND) for machine in machines]
-    return select(definition, revision, offerings, {}, NOW, SelectionLimits())
+    revision = revision_of(*containers, memory_mib=0, vcpus=0.0)
+    return selected_for(needing(gpu=gpu), *map(offered, machines), revision=revision)
+
+
+OUTSIDE = "is no share of a GPU's compute: it goes from 1 to 100 percent"
 
 
 @pytest.mark.parametrize(
     ("gpu", "problem"),
     [
-        pytest.param(
-            share(compute_percent=0),
-            "0 is no share of a GPU's compute: it goes from 1 to 100 percent",
-            id="0 percent",
-        ),
-        pytest.param(
-            share(compute_percent=101),
-            "101 is no share of a GPU's compute: it goes from 1 to 100 percent",
-            id="101 percent",
-        ),
-        pytest.param(
-            share(compute_percent=-5),
-            "-5 is no share of a GPU's compute: it goes from 1 to 100 percent",
-            id="less than nothing",
-        ),
+        pytest.param(share(compute_percent=0), f"0 {OUTSIDE}", id="0 percent"),
+        pytest.param(share(compute_percent=101), f"101 {OUTSIDE}", id="101 percent"),
+        pytest.param(share(compute_percent=-5), f"-5 {OUTSIDE}", id="less than nothing"),
         pytest.param(
             share(memory_mib=None),
             "a share of a GPU needs its memory too: give `memory`, like 2GiB",
@@ -86,12 +74,12 @@ def selected(
         ),
     ],
 )
-def test_what_no_share_can_be_is_said_and_never_selected(gpu: GpuRequirement, problem: str) -> None:
+def test_what_no_share_can_be_is_said_and_never_selected(gpu, problem):
     assert check_requirement(gpu) == (problem,)
     assert problem in selected(gpu, A10G).rejected[0].rejection.reason
 
 
-def test_everything_that_is_wrong_with_a_share_is_told_at_once() -> None:
+def test_everything_that_is_wrong_with_a_share_is_told_at_once():
     assert len(check_requirement(share(compute_percent=0, memory_mib=0, count=2))) == 3
 
 
@@ -104,7 +92,7 @@ def test_everything_that_is_wrong_with_a_share_is_told_at_once() -> None:
         pytest.param(share(isolation=Isolation.REQUIRED), id="isolated"),
     ],
 )
-def test_what_can_be_had_has_no_problem(gpu: GpuRequirement) -> None:
+def test_what_can_be_had_has_no_problem(gpu):
     assert check_requirement(gpu) == ()
 
 
@@ -121,53 +109,58 @@ def test_what_can_be_had_has_no_problem(gpu: GpuRequirement) -> None:
         pytest.param(share(memory_mib=5_722, isolation=Isolation.REQUIRED), QUARTER, id="all of the part's memory"),
     ],
 )
-def test_a_machine_that_can_give_the_share_is_kept(gpu: GpuRequirement, machine: InstanceType) -> None:
+def test_a_machine_that_can_give_the_share_is_kept(gpu, machine):
     assert [offering.instance_type for offering in selected(gpu, machine).kept] == [machine]
+
+
+def lacking(name, machine, reason, **fields):
+    return pytest.param(share(**fields), machine, reason, id=name)
 
 
 @pytest.mark.parametrize(
     ("gpu", "machine", "reason"),
     [
-        pytest.param(share(), M60, "its GPU (M60) is older than Volta: MPS keeps no limits on it", id="before Volta"),
-        pytest.param(
-            share(memory_mib=16_384),
+        lacking("before Volta", M60, "its GPU (M60) is older than Volta: MPS keeps no limits on it"),
+        lacking(
+            "the nominal memory",
             T4,
             "about 14,745 MiB of its GPU's 16,384 can be shared; 16,384 are asked for",
-            id="the nominal memory",
+            memory_mib=16_384,
         ),
-        pytest.param(
-            share(memory_mib=20_000),
+        lacking(
+            "the share must fit one card",
             FOUR_T4,
             "about 14,745 MiB of its GPU's 16,384 can be shared; 20,000 are asked for",
-            id="the share must fit one card",
+            memory_mib=20_000,
         ),
-        pytest.param(
-            share(isolation=Isolation.REQUIRED),
+        lacking(
+            "MPS does not isolate",
             A10G,
             "it shares whole GPUs through MPS; isolation is required, which a part of a GPU has (g6f, gr6f)",
-            id="MPS does not isolate",
+            isolation=Isolation.REQUIRED,
         ),
-        pytest.param(
-            share(memory_mib=5_723),
+        lacking(
+            "more than the part's memory",
             QUARTER,
             "its part of a GPU has 5,722 MiB; 5,723 MiB are asked for",
-            id="more than the part's memory",
+            memory_mib=5_723,
         ),
-        pytest.param(
-            share(compute_percent=26),
+        lacking(
+            "more than the part's compute",
             QUARTER,
             "it has 0.25 of a GPU; 26 % of its compute are asked for",
-            id="more than the part's compute",
+            compute_percent=26,
         ),
     ],
 )
-def test_a_machine_that_cannot_give_the_share_is_rejected_for_good(
-    gpu: GpuRequirement, machine: InstanceType, reason: str
-) -> None:
+def test_a_machine_that_cannot_give_the_share_is_rejected_for_good(gpu, machine, reason):
     (rejected,) = selected(gpu, machine).rejected
 
     assert (rejected.filter_name, rejected.rejection.is_permanent) == ("share", True)
     assert rejected.rejection.reason == reason
+
+
+SHARE_BESIDE_WHOLE = "a share of a GPU, the job for whole ones: ECS takes one kind"
 
 
 @pytest.mark.parametrize(
@@ -182,29 +175,17 @@ def test_a_machine_that_cannot_give_the_share_is_rejected_for_good(
             "a part of a GPU, the job for a share: ECS takes one kind in a task",
             id="a part beside a share",
         ),
-        pytest.param(
-            GpuRequirement(),
-            SHARING,
-            "a share of a GPU, the job for whole ones: ECS takes one kind",
-            id="a share beside a whole one",
-        ),
-        pytest.param(
-            GpuRequirement(),
-            PART,
-            "a share of a GPU, the job for whole ones: ECS takes one kind",
-            id="a part beside a whole one",
-        ),
+        pytest.param(GpuRequirement(), SHARING, SHARE_BESIDE_WHOLE, id="a share beside a whole one"),
+        pytest.param(GpuRequirement(), PART, SHARE_BESIDE_WHOLE, id="a part beside a whole one"),
     ],
 )
-def test_all_containers_of_a_task_must_ask_for_gpus_the_same_way(
-    gpu: GpuRequirement, other: ContainerRequirement, reason: str
-) -> None:
+def test_all_containers_of_a_task_must_ask_for_gpus_the_same_way(gpu, other, reason):
     (rejected,) = selected(gpu, A10G, containers=(MAIN, other)).rejected
 
     assert rejected.rejection.reason == f"container `metrics` asks for {reason}"
 
 
-def test_the_shares_of_all_containers_come_from_one_card() -> None:
+def test_the_shares_of_all_containers_come_from_one_card():
     beside = (MAIN, SHARING)
 
     assert selected(share(memory_mib=13_721), T4, containers=beside).kept
@@ -225,9 +206,7 @@ def test_the_shares_of_all_containers_come_from_one_card() -> None:
         pytest.param(ShareRequirement(2_048, 25), M60, 0.0, id="no card to speak of"),
     ],
 )
-def test_a_rejection_has_the_shortfall_of_the_instance_type(
-    required: ShareRequirement, machine: InstanceType, shortfall: float
-) -> None:
+def test_a_rejection_has_the_shortfall_of_the_instance_type(required, machine, shortfall):
     rejection = find_share_rejection(required, machine)
 
     assert rejection is not None
@@ -238,13 +217,13 @@ def test_a_rejection_has_the_shortfall_of_the_instance_type(
     ("machine", "has"),
     [pytest.param(HALF, "0.5 of one", id="a half"), pytest.param(T4, "whole ones", id="a whole one")],
 )
-def test_a_part_that_the_revision_names_is_had_on_no_other_type(machine: InstanceType, has: str) -> None:
+def test_a_part_that_the_revision_names_is_had_on_no_other_type(machine, has):
     reason = f"the task definition asks for 0.25 of a GPU; it has {has}"
 
     assert find_share_rejection(ShareRequirement(0, partition=0.25), machine) == Rejection(reason)
 
 
-def test_a_container_without_a_gpu_is_no_obstacle() -> None:
+def test_a_container_without_a_gpu_is_no_obstacle():
     assert selected(share(), A10G, containers=(MAIN, NO_GPU)).kept
 
 
@@ -259,9 +238,7 @@ def test_a_container_without_a_gpu_is_no_obstacle() -> None:
         pytest.param(PART, T4, False, id="a part on a whole card"),
     ],
 )
-def test_without_gpu_in_the_definition_the_revisions_own_share_holds(
-    container: ContainerRequirement, machine: InstanceType, is_kept: bool
-) -> None:
+def test_without_gpu_in_the_definition_the_revisions_own_share_holds(container, machine, is_kept):
     assert bool(selected(None, machine, containers=(container,)).kept) is is_kept
 
 
@@ -275,43 +252,36 @@ def test_without_gpu_in_the_definition_the_revisions_own_share_holds(
         pytest.param(None, True, id="newer than the catalogue"),
     ],
 )
-def test_cards_are_shared_from_volta_on(capability: tuple[int, int] | None, is_shared: bool) -> None:
+def test_cards_are_shared_from_volta_on(capability, is_shared):
     assert supports_mps(make_instance_type("g9.xlarge", compute_capability=capability)) is is_shared
 
 
-def test_what_is_needed_of_a_card_is_read_from_definition_and_containers() -> None:
+def test_what_is_needed_of_a_card_is_read_from_definition_and_containers():
     assert derive_share(None, (SHARING, NO_GPU)) == ShareRequirement(0, other_containers_mib=1_024)
     assert derive_share(None, (PART, NO_GPU)) == ShareRequirement(0, partition=0.25)
     assert derive_share(None, ()) is None
     assert derive_share(share(), (SHARING,)) == ShareRequirement(2_048, 25, other_containers_mib=1_024)
     assert derive_share(GpuRequirement(), (WHOLE,)) is None
-    conflict = "container `metrics` asks for a share of a GPU, the job for whole ones: ECS takes one kind"
+    conflict = f"container `metrics` asks for {SHARE_BESIDE_WHOLE}"
     assert derive_share(GpuRequirement(), (SHARING,)) == ShareRequirement(0, conflict=conflict)
 
 
-def test_what_has_no_gpu_shares_none() -> None:
+def test_what_has_no_gpu_shares_none():
     assert not supports_mps(make_instance_type("inf2.xlarge", gpu_count=0))
 
 
-def test_of_the_catalogue_g2_g3_p2_and_parts_of_gpus_are_not_shared() -> None:
+def test_of_the_catalogue_g2_g3_p2_and_parts_of_gpus_are_not_shared():
     gpus = [machine for machine in load_catalogue().values() if machine.logical_gpu_count and machine.is_supported]
 
-    assert {machine.name.split(".")[0] for machine in gpus if not supports_mps(machine)} == {
-        "g2",
-        "g3",
-        "g3s",
-        "g6f",
-        "gr6f",
-        "p2",
-    }
+    families = {machine.name.split(".")[0] for machine in gpus if not supports_mps(machine)}
+    assert families == {"g2", "g3", "g3s", "g6f", "gr6f", "p2"}
 
 
 def noticed(**gpu: Any) -> str:
-    definition = make_definition(accelerator=AcceleratorRequirement(gpu=GpuRequirement(**gpu)))
-    return "\n".join(share_notices(definition))
+    return "\n".join(share_notices(needing_gpu(**gpu)))
 
 
-def test_who_shares_a_gpu_is_told_what_that_means() -> None:
+def test_who_shares_a_gpu_is_told_what_that_means():
     assert noticed(memory_mib=2_048, compute_percent=30).splitlines() == [
         "a share of a GPU is for one CUDA process: take a whole GPU for several (data loaders on the CPU do not count)",
         "those who share a GPU fail together: a fatal error of one stops all; keep checkpoints, or ask for isolation",
@@ -319,12 +289,12 @@ def test_who_shares_a_gpu_is_told_what_that_means() -> None:
     ]
 
 
-def test_who_gets_a_part_of_a_gpu_is_told_what_that_means() -> None:
+def test_who_gets_a_part_of_a_gpu_is_told_what_that_means():
     assert noticed(memory_mib=2_048, compute_percent=30, isolation=Isolation.REQUIRED) == (
         "a part of a GPU has its own compute: 30 % is the least it has, not a limit"
     )
 
 
-def test_whole_gpus_and_other_accelerators_need_no_notice() -> None:
+def test_whole_gpus_and_other_accelerators_need_no_notice():
     assert noticed(count=4) == ""
-    assert share_notices(make_definition(accelerator=AcceleratorRequirement(instance_types=("inf2.xlarge",)))) == ()
+    assert share_notices(needing(instance_types=("inf2.xlarge",))) == ()

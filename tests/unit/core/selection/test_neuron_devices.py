@@ -1,8 +1,6 @@
 import pytest
 
-from fakes.builders import make_definition, make_revision
 from relaunch.adapters.offerings.bundled import load_catalogue
-from relaunch.core.definitions.accelerator import AcceleratorRequirement, NeuronRequirement
 from relaunch.core.selection.neuron_devices import (
     FIRST_PORT,
     NeuronClaim,
@@ -14,20 +12,21 @@ from relaunch.core.selection.neuron_devices import (
     requires_neuron,
 )
 from relaunch.core.selection.requirements import Requirements, derive_requirements
+from unit.core.selection.offered import needing_neuron, revision_of
 
 CATALOGUE = load_catalogue()
 INF2 = CATALOGUE["inf2.24xlarge"]
 
 
 def requirements_of(**neuron: int) -> Requirements:
-    accelerator = AcceleratorRequirement(neuron=NeuronRequirement(**neuron))
-    return derive_requirements(
-        make_definition(accelerator=accelerator), make_revision(containers=(), vcpus=4, memory_mib=4096)
-    )
+    return derive_requirements(needing_neuron(**neuron), revision_of(vcpus=4, memory_mib=4096))
 
 
 def room(*taken: int, vcpus: float = 96.0, memory_mib: int = 300_000) -> RemainingResources:
     return RemainingResources(vcpus, memory_mib, frozenset({22, 51678, *(FIRST_PORT + device for device in taken)}))
+
+
+FULL = [room(0, vcpus=3.0), room(0, memory_mib=4095)]
 
 
 @pytest.mark.parametrize(
@@ -82,37 +81,28 @@ def test_no_port_of_a_device_is_one_that_linux_or_ecs_gives_away():
     assert FIRST_PORT + widest <= 30_000
 
 
-def test_without_a_machine_turns_go_round():
-    claims = [claim_one(INF2, turn, requirements_of(devices=1), ()).devices[0] for turn in range(8)]
-
-    assert claims == [0, 1, 2, 3, 4, 5, 0, 1]
-
-
-def test_a_device_that_is_free_on_a_running_machine_comes_first():
-    assert claim_one(INF2, 0, requirements_of(devices=1), [room(0, 1, 2, 3, 5)]).devices == (4,)
-    assert claim_one(INF2, 5, requirements_of(devices=1), [room(0, 1, 4, 5)]).devices == (2,)
-    assert claim_one(INF2, 3, requirements_of(devices=1), [room(0, 1, 2, 3, 4, 5), room(3, 4)]).devices == (5,)
-
-
-def test_devices_of_machines_without_room_for_the_task_do_not_count():
-    full = [room(0, vcpus=3.0), room(0, memory_mib=4095)]
-
-    assert claim_one(INF2, 0, requirements_of(devices=1), full).devices == (0,)
-    assert claim_one(INF2, 0, requirements_of(devices=1), [*full, room(0)]).devices == (1,)
-
-
-def test_exactly_the_room_of_the_task_is_enough():
-    exact = [room(0, vcpus=4.0, memory_mib=4096)]
-
-    assert claim_one(INF2, 0, requirements_of(devices=1), exact).devices == (1,)
+@pytest.mark.parametrize(
+    ("turn", "machines", "device"),
+    [
+        *(
+            pytest.param(turn, [], device, id=f"without a machine turns go round: {turn}")
+            for turn, device in enumerate([0, 1, 2, 3, 4, 5, 0, 1])
+        ),
+        pytest.param(0, [room(0, 1, 2, 3, 5)], 4, id="the free one of a running machine comes first"),
+        pytest.param(5, [room(0, 1, 4, 5)], 2, id="the first of two free ones"),
+        pytest.param(3, [room(0, 1, 2, 3, 4, 5), room(3, 4)], 5, id="of the second machine, from the turn on"),
+        pytest.param(0, FULL, 0, id="machines without room for the task do not count"),
+        pytest.param(0, [*FULL, room(0)], 1, id="one with room beside them does"),
+        pytest.param(0, [room(0, vcpus=4.0, memory_mib=4096)], 1, id="exactly the room of the task is enough"),
+        pytest.param(2, [room(0, 1, 2, 3, 4, 5)], 2, id="when every device is taken it is the turn that decides"),
+    ],
+)
+def test_a_device_that_is_free_on_a_running_machine_is_claimed_or_else_that_of_the_turn(turn, machines, device):
+    assert claim_one(INF2, turn, requirements_of(devices=1), machines).devices == (device,)
 
 
 def test_a_job_that_names_no_number_takes_one_device():
     assert required_devices(Requirements(), INF2) == 1
-
-
-def test_when_every_device_is_taken_it_is_the_turn_that_decides():
-    assert claim_one(INF2, 2, requirements_of(devices=1), [room(0, 1, 2, 3, 4, 5)]).devices == (2,)
 
 
 def test_who_lists_devices_or_asks_for_them_wants_them():

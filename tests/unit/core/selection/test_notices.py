@@ -1,32 +1,26 @@
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
-from fakes.builders import (
-    NOW,
-    make_container,
-    make_definition,
-    make_instance_type,
-    make_offering,
-    make_revision,
-)
-from relaunch.core.definitions.accelerator import (
-    AcceleratorRequirement,
-    GpuRequirement,
-    NeuronRequirement,
-    PurchaseOption,
-)
+from fakes.builders import make_container, make_definition, make_instance_type, make_offering, make_revision
+from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.revisions.revision import Revision
 from relaunch.core.selection.notices import find_notices
-from relaunch.core.selection.offering_filters import SelectionLimits
-from relaunch.core.selection.selection import select
+from unit.core.selection.offered import (
+    A10G,
+    ARM,
+    NO_GPU_REVISION,
+    needing,
+    needing_gpu,
+    needing_neuron,
+    revision_of,
+    selected,
+)
 
-TYPES_ALONE = AcceleratorRequirement(instance_types=("g5.xlarge", "inf2.xlarge"))
-NO_GPU = make_revision(containers=(make_container(gpu_count=0),))
+TYPES_ALONE = needing(instance_types=("g5.xlarge", "inf2.xlarge"))
 INFERENTIA = make_instance_type(
     "inf2.xlarge",
     accelerator_manufacturer="AWS",
@@ -39,11 +33,11 @@ INFERENTIA = make_instance_type(
 
 
 def notices_of(definition: JobDefinition, revision: Revision | None, *offerings: Offering) -> tuple[str, ...]:
-    selection = select(definition, revision, offerings or (make_offering(),), {}, NOW, SelectionLimits())
+    selection = selected(definition, *(offerings or (make_offering(),)), revision=revision)
     return find_notices(definition, revision, selection)
 
 
-def test_an_ordinary_job_needs_no_notice() -> None:
+def test_an_ordinary_job_needs_no_notice():
     assert notices_of(make_definition(), make_revision()) == ()
 
 
@@ -54,8 +48,8 @@ def test_an_ordinary_job_needs_no_notice() -> None:
         pytest.param(make_offering(INFERENTIA), "inf2.xlarge has a Neuron device", id="Neuron"),
     ],
 )
-def test_a_machine_whose_accelerator_nobody_asks_for_is_warned_of(offering: Offering, words: str) -> None:
-    (notice,) = notices_of(make_definition(accelerator=TYPES_ALONE), NO_GPU, offering)
+def test_a_machine_whose_accelerator_nobody_asks_for_is_warned_of(offering, words):
+    (notice,) = notices_of(TYPES_ALONE, NO_GPU_REVISION, offering)
 
     assert notice == (
         f"{words} that no container asks for, so that none can use it: "
@@ -63,36 +57,53 @@ def test_a_machine_whose_accelerator_nobody_asks_for_is_warned_of(offering: Offe
     )
 
 
+def test_an_unknown_price_is_told():
+    definition = replace(make_definition(), purchase=PurchasePolicy.ON_DEMAND)
+    unpriced = make_offering(purchase=PurchaseOption.ON_DEMAND, price_usd_per_hour=None, on_demand_usd_per_hour=None)
+
+    (notice,) = notices_of(definition, make_revision(), unpriced)
+
+    assert notice == (
+        "the price of g5.xlarge on-demand is not known: `max_price_per_hour` rules out what has no known price"
+    )
+
+
+def test_where_only_bottlerocket_has_an_image_the_plan_of_a_region_says_so():
+    for_arm = make_revision(architecture="ARM64")
+    definition = replace(needing_gpu(count=1), purchase=PurchasePolicy.ON_DEMAND)
+    brought = make_offering(ARM, PurchaseOption.ON_DEMAND)
+
+    (notice,) = notices_of(definition, for_arm, replace(brought, capacity_provider=None, zone="us-east-1a"))
+
+    assert notice.startswith(
+        "g5g.xlarge: ECS-optimized GPU images are for x86_64 only; for arm64 Bottlerocket has one:"
+    )
+    assert notices_of(definition, for_arm, brought) == ()
+
+
 @pytest.mark.parametrize(
-    ("definition", "revision", "offering"),
+    ("definition", "revision", "machine"),
     [
-        pytest.param(make_definition(accelerator=TYPES_ALONE), make_revision(), make_offering(), id="by the revision"),
-        pytest.param(make_definition(), NO_GPU, make_offering(), id="by the definition"),
+        pytest.param(TYPES_ALONE, make_revision(), A10G, id="by the revision"),
+        pytest.param(make_definition(), NO_GPU_REVISION, A10G, id="by the definition"),
+        pytest.param(needing_neuron(devices=1), NO_GPU_REVISION, INFERENTIA, id="Neuron by the definition"),
         pytest.param(
-            make_definition(accelerator=AcceleratorRequirement(neuron=NeuronRequirement(devices=1))),
-            NO_GPU,
-            make_offering(INFERENTIA),
-            id="Neuron by the definition",
-        ),
-        pytest.param(
-            make_definition(accelerator=TYPES_ALONE),
-            make_revision(containers=(make_container(gpu_count=0, neuron_devices=("/dev/neuron0",)),)),
-            make_offering(INFERENTIA),
+            TYPES_ALONE,
+            revision_of(make_container(gpu_count=0, neuron_devices=("/dev/neuron0",))),
+            INFERENTIA,
             id="Neuron by the revision",
         ),
         pytest.param(
-            make_definition(accelerator=TYPES_ALONE),
-            make_revision(containers=(make_container(gpu_count=0, gpu_share_mib=2_048),)),
-            make_offering(),
+            TYPES_ALONE,
+            revision_of(make_container(gpu_count=0, gpu_share_mib=2_048)),
+            A10G,
             id="a share by the revision",
         ),
-        pytest.param(make_definition(accelerator=TYPES_ALONE), None, make_offering(), id="no revision known"),
+        pytest.param(TYPES_ALONE, None, A10G, id="no revision known"),
     ],
 )
-def test_an_accelerator_that_somebody_asks_for_is_not(
-    definition: JobDefinition, revision: Revision | None, offering: Offering
-) -> None:
-    assert notices_of(definition, revision, offering) == ()
+def test_an_accelerator_that_somebody_asks_for_is_not(definition, revision, machine):
+    assert notices_of(definition, revision, make_offering(machine)) == ()
 
 
 @pytest.mark.parametrize(
@@ -101,10 +112,9 @@ def test_an_accelerator_that_somebody_asks_for_is_not(
         pytest.param({"checkpoint_uri": None}, 1, id="work that is likely lost"),
         pytest.param({}, 0, id="with checkpoints"),
         pytest.param({"checkpoint_uri": None, "estimated_duration": timedelta(hours=6)}, 0, id="short work"),
-        pytest.param({"checkpoint_uri": None, "estimated_duration": None}, 0, id="of unknown duration"),
     ],
 )
-def test_work_that_spot_will_likely_lose_is_warned_of(fields: dict[str, Any], count: int) -> None:
+def test_work_that_spot_will_likely_lose_is_warned_of(fields, count):
     definition = replace(make_definition(estimated_duration=timedelta(hours=12)), **fields)
 
     notices = notices_of(definition, make_revision())
@@ -116,25 +126,51 @@ def test_work_that_spot_will_likely_lose_is_warned_of(fields: dict[str, Any], co
     }
 
 
-def test_what_the_machine_and_what_the_definition_brings_are_both_noticed() -> None:
-    share = AcceleratorRequirement(gpu=GpuRequirement(memory_mib=2_048, compute_percent=50))
-    definition = make_definition(accelerator=share, checkpoint_uri=None, estimated_duration=timedelta(hours=12))
+UNBOUNDED = (
+    "every interruption of a spot instance starts this job from its beginning, and without `estimated_duration` "
+    "it is not known how often that is to be expected: give a `checkpoint`, an `estimated_duration`, "
+    "or `purchase: on-demand`"
+)
+ON_DEMAND = make_offering(purchase=PurchaseOption.ON_DEMAND, price_usd_per_hour=0.2)
+
+
+@pytest.mark.parametrize(
+    ("fields", "offerings", "notices"),
+    [
+        pytest.param({}, [make_offering()], (UNBOUNDED,), id="spot"),
+        pytest.param({"purchase": PurchasePolicy.SPOT}, [make_offering()], (UNBOUNDED,), id="spot alone"),
+        pytest.param({}, [ON_DEMAND, make_offering()], (UNBOUNDED,), id="spot as the second choice"),
+        pytest.param({}, [ON_DEMAND], (), id="no spot to be had"),
+        pytest.param({"purchase": PurchasePolicy.ON_DEMAND}, [ON_DEMAND, make_offering()], (), id="on-demand"),
+        pytest.param({"checkpoint_uri": "s3://acme-checkpoints/resnet/"}, [make_offering()], (), id="checkpoints"),
+        pytest.param({"estimated_duration": timedelta(hours=1)}, [make_offering()], (), id="known to be short"),
+    ],
+)
+def test_work_of_unknown_duration_that_each_interruption_loses_is_warned_of(fields, offerings, notices):
+    definition = replace(make_definition(checkpoint_uri=None, estimated_duration=None), **fields)
+
+    assert notices_of(definition, make_revision(), *offerings) == notices
+
+
+def test_what_the_machine_and_what_the_definition_brings_are_both_noticed():
+    share = needing_gpu(memory_mib=2_048, compute_percent=50)
+    definition = replace(share, checkpoint_uri=None, estimated_duration=timedelta(hours=12))
     by_definition = find_notices(definition, None, None)
 
-    notices = notices_of(definition, make_revision(containers=(make_container(gpu_count=0),)))
+    notices = notices_of(definition, NO_GPU_REVISION)
 
     assert by_definition
     assert notices[:-1] == by_definition
     assert "give a `checkpoint`" in notices[-1]
 
 
-def test_on_demand_loses_no_work() -> None:
+def test_on_demand_loses_no_work():
     definition = make_definition(estimated_duration=timedelta(hours=90), checkpoint_uri=None)
 
     assert notices_of(definition, make_revision(), make_offering(purchase=PurchaseOption.ON_DEMAND)) == ()
 
 
-def test_a_disk_that_nobody_can_check_is_said_to_be_so() -> None:
+def test_a_disk_that_nobody_can_check_is_said_to_be_so():
     machine = make_instance_type(nvme_gb=250)
 
     (notice,) = notices_of(make_definition(disk_gib=200), make_revision(), make_offering(machine))
@@ -149,10 +185,10 @@ def test_a_disk_that_nobody_can_check_is_said_to_be_so() -> None:
     assert not notices_of(make_definition(disk_gib=200), make_revision(), make_offering(disk_gib=200))
 
 
-def test_where_nothing_is_kept_only_the_definition_is_noticed() -> None:
-    share = AcceleratorRequirement(gpu=GpuRequirement(memory_mib=999_999, compute_percent=50))
+def test_where_nothing_is_kept_only_the_definition_is_noticed():
+    share = needing_gpu(memory_mib=999_999, compute_percent=50)
 
-    notices = notices_of(make_definition(accelerator=share, disk_gib=200), make_revision())
+    notices = notices_of(replace(share, disk_gib=200), make_revision())
 
-    assert notices == find_notices(make_definition(accelerator=share), None, None)
+    assert notices == find_notices(share, None, None)
     assert len(notices) == 3

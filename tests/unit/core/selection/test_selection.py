@@ -9,29 +9,18 @@ from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.core.selection.offering_table import OfferingTable
 from relaunch.core.selection.rows import explain_rows
 from relaunch.core.selection.selection import FILTER_NAMES, Selection, explain_rejection, select
-from unit.core.selection.offered import (
-    A10G,
-    AMD,
-    ON_DEMAND,
-    ONE_GPU,
-    REVISION,
-    SPOT,
-    T4,
-    needing_gpu,
-    offered,
-    selected,
-)
+from unit.core.selection.offered import A10G, AMD, ONE_GPU, REVISION, SPOT, T4, needing_gpu, offered, selected
 
 
 def test_of_a_table_that_was_made_elsewhere_the_first_is_the_chosen_one() -> None:
-    first, second = offered(A10G, SPOT), offered(A10G, ON_DEMAND)
+    first, second = offered(A10G, SPOT), offered(A10G)
 
     assert Selection((first, second), (), ()).chosen == first
     assert Selection((), (), ()).chosen is None
 
 
 def test_a_table_of_offerings_can_be_selected_from_again_and_again() -> None:
-    offerings = (offered(A10G, ON_DEMAND), offered(T4), offered(A10G, SPOT))
+    offerings = (offered(A10G), offered(T4), offered(A10G, SPOT))
     table = OfferingTable(offerings)
 
     first, second = (

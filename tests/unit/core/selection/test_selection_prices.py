@@ -1,4 +1,5 @@
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -28,8 +29,8 @@ def test_the_lower_of_the_two_price_caps_holds_and_is_named() -> None:
     by_definition = selected(replace(ONE_GPU, max_price_usd_per_hour=0.5), offering)
     by_stack = selected(replace(ONE_GPU, max_price_usd_per_hour=9.0), offering, max_price_usd_per_hour=0.7)
 
-    assert "1 USD per hour; the job's cap is 0.5" in by_definition.rejected[0].rejection.reason
-    assert "the stack's cap is 0.7" in by_stack.rejected[0].rejection.reason
+    assert "1 USD per hour; the job's max_price_per_hour is 0.5 USD" in by_definition.rejected[0].rejection.reason
+    assert "the stack's MaxPricePerHour is 0.7 USD" in by_stack.rejected[0].rejection.reason
     assert selected(replace(ONE_GPU, max_price_usd_per_hour=1.0), offering).kept
 
 
@@ -43,11 +44,30 @@ def test_a_dear_spot_price_may_fall_but_an_on_demand_price_does_not() -> None:
     assert (on_demand.last_filter, on_demand.is_permanent) == ("price-cap", True)
 
 
-def test_an_offering_without_any_price_cannot_keep_a_cap() -> None:
-    selection = selected(ONE_GPU, offered(A10G, price_usd_per_hour=None, on_demand_usd_per_hour=None))
+UNPRICED = offered(A10G, price_usd_per_hour=None, on_demand_usd_per_hour=None)
+
+
+def test_an_offering_without_any_price_cannot_keep_a_cap_that_somebody_gave() -> None:
+    selection = selected(replace(ONE_GPU, max_price_usd_per_hour=9.0), UNPRICED)
 
     assert "not known" in selection.rejected[0].rejection.reason
     assert selection.last_filter == "price-cap"
+
+
+def test_an_offering_without_any_price_comes_last_where_nobody_gave_a_cap() -> None:
+    dear, too_dear = offered(T4, price_usd_per_hour=39.0), offered(T4, price_usd_per_hour=41.0)
+    long = replace(ONE_GPU, estimated_duration=timedelta(hours=9))
+
+    assert selected(ONE_GPU, UNPRICED, dear, too_dear).kept == (dear, UNPRICED)
+    assert selected(long, UNPRICED, dear, too_dear).kept == (dear, UNPRICED)
+    assert selected(ONE_GPU, UNPRICED, too_dear).chosen == UNPRICED
+
+
+def test_a_zone_without_a_price_is_not_hidden_by_a_zone_that_is_too_dear() -> None:
+    dear = offered(A10G, SPOT, zone="us-east-1a", price_usd_per_hour=41.0, on_demand_usd_per_hour=None)
+    unpriced = replace(dear, zone="us-east-1b", price_usd_per_hour=None)
+
+    assert selected(ONE_GPU, dear, unpriced).chosen == unpriced
 
 
 def test_spot_that_is_hardly_cheaper_is_rejected_until_its_price_falls() -> None:

@@ -2,9 +2,8 @@
 
 import math
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import pairwise
-from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,14 +16,13 @@ from relaunch.core.definitions.accelerator import (
     GpuRequirement,
     Interconnect,
     Isolation,
+    NeuronPurpose,
     NeuronRequirement,
     PurchaseOption,
     PurchasePolicy,
 )
-from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, Offering, OfferingKey
 from relaunch.core.offerings.quotas import QuotaUsage
-from relaunch.core.revisions.revision import Revision
 from relaunch.core.selection.expected_cost import cost_of
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.core.selection.offering_table import OfferingTable
@@ -59,8 +57,10 @@ shares = st.builds(
     models=st.sampled_from(((), ("L4",))),
 )
 neurons = st.one_of(
-    st.builds(NeuronRequirement, devices=st.sampled_from((1, 4, 16))),
-    st.builds(NeuronRequirement, cores=st.sampled_from((1, 4, 8, 30))),
+    st.builds(NeuronRequirement, devices=st.sampled_from((1, 4, 16)), purpose=st.sampled_from(NeuronPurpose)),
+    st.builds(
+        NeuronRequirement, cores=st.sampled_from((1, 4, 8, 30)), models=st.sampled_from(((), ("Trainium", "Trainium2")))
+    ),
 )
 some_types = st.integers(1, 4).map(lambda gap: tuple(NAMES[::gap]))
 accelerators = st.one_of(
@@ -158,7 +158,7 @@ def remember_some(steps: tuple[int, int, int]) -> CapacityMemory:
 memories = st.tuples(st.integers(1, 9), st.integers(1, 9), st.integers(1, 9)).map(remember_some)
 limit_values = st.builds(
     SelectionLimits,
-    max_price_usd_per_hour=st.sampled_from((1.0, 40.0)),
+    max_price_usd_per_hour=st.sampled_from((1.0, 40.0, None)),
     max_spot_ratio=st.sampled_from((0.5, 0.9)),
     has_subnets=st.booleans(),
     quotas=st.dictionaries(
@@ -174,14 +174,13 @@ asked = st.tuples(
     st.just(NOW),
     limit_values,
 )
-Asked = tuple[JobDefinition, Revision | None, list[Offering], CapacityMemory, datetime, SelectionLimits]
 # The machine the tests run on may be slow: no deadline.
 steady = settings(deadline=None, max_examples=60)
 
 
 @settings(steady, max_examples=200)
 @given(asked)
-def test_what_is_kept_is_exactly_what_a_slow_checker_finds_good(arguments: Asked) -> None:
+def test_what_is_kept_is_exactly_what_a_slow_checker_finds_good(arguments):
     definition, revision, offerings, memory, _, limits = arguments
 
     selection = select(*arguments)
@@ -192,7 +191,7 @@ def test_what_is_kept_is_exactly_what_a_slow_checker_finds_good(arguments: Asked
 
 @steady
 @given(asked)
-def test_kept_and_rejected_partition_what_was_offered(arguments: Asked) -> None:
+def test_kept_and_rejected_partition_what_was_offered(arguments):
     selection = select(*arguments)
 
     together = [*selection.kept, *(rejection.offering for rejection in selection.rejected)]
@@ -202,7 +201,7 @@ def test_kept_and_rejected_partition_what_was_offered(arguments: Asked) -> None:
 
 @steady
 @given(asked, st.randoms(use_true_random=False))
-def test_the_order_does_not_depend_on_the_order_of_the_offerings(arguments: Asked, random: Random) -> None:
+def test_the_order_does_not_depend_on_the_order_of_the_offerings(arguments, random):
     definition, revision, offerings, memory, now, limits = arguments
     shuffled = random.sample(offerings, len(offerings))
 
@@ -211,7 +210,7 @@ def test_the_order_does_not_depend_on_the_order_of_the_offerings(arguments: Aske
 
 @steady
 @given(asked, offering_values)
-def test_another_offering_never_makes_the_choice_dearer(arguments: Asked, another: Offering) -> None:
+def test_another_offering_never_makes_the_choice_dearer(arguments, another):
     definition, revision, offerings, memory, now, limits = arguments
     fewer = [offering for offering in offerings if offering.key != another.key]
 
@@ -223,7 +222,7 @@ def test_another_offering_never_makes_the_choice_dearer(arguments: Asked, anothe
 
 @steady
 @given(asked)
-def test_what_is_kept_is_ordered_by_expected_cost_or_else_by_price(arguments: Asked) -> None:
+def test_what_is_kept_is_ordered_by_expected_cost_or_else_by_price(arguments):
     selection = select(*arguments)
 
     metrics = [measure(selection, offering) for offering in selection.kept]
@@ -232,7 +231,7 @@ def test_what_is_kept_is_ordered_by_expected_cost_or_else_by_price(arguments: As
 
 @steady
 @given(asked)
-def test_the_choice_is_the_first_of_what_is_kept(arguments: Asked) -> None:
+def test_the_choice_is_the_first_of_what_is_kept(arguments):
     chosen = select(*arguments).chosen
 
     assert chosen == next(iter(select(*arguments).kept), None)
@@ -251,9 +250,7 @@ on_g5 = definitions.map(
 
 @settings(steady, max_examples=300)
 @given(on_g5, one_type, memories, limit_values)
-def test_of_one_type_too_the_choice_is_the_first_of_what_is_kept(
-    definition: JobDefinition, offerings: list[Offering], memory: CapacityMemory, limits: SelectionLimits
-) -> None:
+def test_of_one_type_too_the_choice_is_the_first_of_what_is_kept(definition, offerings, memory, limits):
     selection = select(definition, None, offerings, memory, NOW, limits)
     chosen, kept = selection.chosen, selection.kept
 
@@ -263,7 +260,7 @@ def test_of_one_type_too_the_choice_is_the_first_of_what_is_kept(
 
 @steady
 @given(asked)
-def test_the_order_is_total(arguments: Asked) -> None:
+def test_the_order_is_total(arguments):
     table = OfferingTable(arguments[2])
 
     assert len({table.rank(offering) for offering in table}) == len(table)
@@ -271,7 +268,7 @@ def test_the_order_is_total(arguments: Asked) -> None:
 
 @steady
 @given(asked)
-def test_with_checkpoints_and_equal_rates_the_cheapest_is_chosen(arguments: Asked) -> None:
+def test_with_checkpoints_and_equal_rates_the_cheapest_is_chosen(arguments):
     definition, revision, offerings, *rest = arguments
     steady_work = replace(definition, checkpoint_uri="s3://acme-checkpoints/resnet/", disk_gib=None)
     equal = [
@@ -288,7 +285,7 @@ def test_with_checkpoints_and_equal_rates_the_cheapest_is_chosen(arguments: Aske
 
 @steady
 @given(asked)
-def test_counts_rows_and_verdict_agree_with_the_selection(arguments: Asked) -> None:
+def test_counts_rows_and_verdict_agree_with_the_selection(arguments):
     selection = select(*arguments)
 
     counts = selection.filter_counts

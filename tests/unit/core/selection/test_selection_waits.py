@@ -3,28 +3,16 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import NOW, make_capacity_failure, make_instance_type, make_offering_key
-from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.quotas import QuotaUsage
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.core.selection.selection import explain_rejection, select
-from unit.core.selection.offered import (
-    A10G,
-    FOUR_A10G,
-    ON_DEMAND,
-    ONE_GPU,
-    REVISION,
-    SPOT,
-    T4,
-    needing_gpu,
-    offered,
-    selected,
-)
+from unit.core.selection.offered import A10G, FOUR_A10G, ONE_GPU, REVISION, SPOT, T4, needing_gpu, offered, selected
 
 
-def test_what_failed_lately_is_avoided_until_its_time_is_over() -> None:
+def test_what_failed_lately_is_avoided_until_its_time_is_over():
     failure = make_capacity_failure(reason="interrupted")
     memory = {failure.offering: failure}
-    spot, on_demand = offered(A10G, SPOT), offered(A10G, ON_DEMAND)
+    spot, on_demand = offered(A10G, SPOT), offered(A10G)
 
     now = selected(ONE_GPU, spot, on_demand, memory=memory)
     later = select(ONE_GPU, REVISION, (spot,), memory, failure.until, SelectionLimits())
@@ -34,7 +22,7 @@ def test_what_failed_lately_is_avoided_until_its_time_is_over() -> None:
     assert later.kept == (spot,)
 
 
-def test_a_failure_without_a_zone_counts_for_every_zone_and_one_with_a_zone_only_there() -> None:
+def test_a_failure_without_a_zone_counts_for_every_zone_and_one_with_a_zone_only_there():
     anywhere = make_capacity_failure()
     here = make_capacity_failure(offering=make_offering_key(zone="us-east-1a"))
     zones = [offered(A10G, SPOT, zone=zone) for zone in ("us-east-1a", "us-east-1b")]
@@ -44,7 +32,7 @@ def test_a_failure_without_a_zone_counts_for_every_zone_and_one_with_a_zone_only
     assert selected(ONE_GPU, offered(A10G, SPOT), memory={here.offering: here}).kept
 
 
-def test_the_next_try_is_when_the_memory_first_lets_an_offering_go() -> None:
+def test_the_next_try_is_when_the_memory_first_lets_an_offering_go():
     soon = make_capacity_failure(until=NOW + timedelta(minutes=5))
     late = make_capacity_failure(offering=make_offering_key("g4dn.xlarge"))
 
@@ -58,21 +46,18 @@ def test_the_next_try_is_when_the_memory_first_lets_an_offering_go() -> None:
     assert selection.last_filter == "capacity-memory"
 
 
-def test_one_offering_worth_waiting_for_keeps_a_job_waiting() -> None:
+def test_one_offering_worth_waiting_for_keeps_a_job_waiting():
     failure = make_capacity_failure()
 
     selection = selected(
-        needing_gpu(memory_mib=24 * 1024),
-        offered(T4),
-        offered(A10G, SPOT),
-        memory={failure.offering: failure},
+        needing_gpu(memory_mib=24 * 1024), offered(T4), offered(A10G, SPOT), memory={failure.offering: failure}
     )
 
     assert not selection.is_permanent
     assert explain_rejection(selection).startswith("nothing is available right now: capacity-memory removed the last")
 
 
-def test_a_quota_smaller_than_the_machine_rejects_it_for_good_and_is_named() -> None:
+def test_a_quota_smaller_than_the_machine_rejects_it_for_good_and_is_named():
     selection = selected(ONE_GPU, offered(FOUR_A10G, SPOT), quotas={"L-3819A6DF": QuotaUsage(32)})
 
     assert (selection.last_filter, selection.is_permanent) == ("quota", True)
@@ -82,7 +67,7 @@ def test_a_quota_smaller_than_the_machine_rejects_it_for_good_and_is_named() -> 
     )
 
 
-def test_a_quota_that_other_jobs_use_up_is_worth_waiting_for() -> None:
+def test_a_quota_that_other_jobs_use_up_is_worth_waiting_for():
     full = {"L-3819A6DF": QuotaUsage(8, used_vcpus=6)}
 
     selection = selected(ONE_GPU, offered(A10G, SPOT), quotas=full)
@@ -98,7 +83,7 @@ def test_a_quota_that_other_jobs_use_up_is_worth_waiting_for() -> None:
         pytest.param(offered(A10G, SPOT), {}, id="unknown"),
         pytest.param(offered(A10G, SPOT), {"L-3819A6DF": QuotaUsage(4)}, id="just enough"),
         pytest.param(offered(A10G, SPOT), {"L-3819A6DF": QuotaUsage(8, 4)}, id="just enough beside others"),
-        pytest.param(offered(A10G, ON_DEMAND), {"L-3819A6DF": QuotaUsage(0)}, id="that of the other purchase option"),
+        pytest.param(offered(A10G), {"L-3819A6DF": QuotaUsage(0)}, id="that of the other purchase option"),
         pytest.param(
             offered(FOUR_A10G, SPOT), {"L-3819A6DF": QuotaUsage(48, 48)}, id="used by machines with room for this task"
         ),
@@ -107,7 +92,5 @@ def test_a_quota_that_other_jobs_use_up_is_worth_waiting_for() -> None:
         ),
     ],
 )
-def test_a_quota_that_is_large_enough_or_unknown_rejects_nothing(
-    offering: Offering, quotas: dict[str, QuotaUsage]
-) -> None:
+def test_a_quota_that_is_large_enough_or_unknown_rejects_nothing(offering, quotas):
     assert selected(ONE_GPU, offering, quotas=quotas).kept == (offering,)

@@ -6,15 +6,16 @@ from rich.text import Text
 from relaunch_local.demo.screen import Screen
 
 
-def screen_on(console: Console, *, seconds: float = 0.0) -> Screen:
-    moments = iter([0.0, seconds, seconds, seconds])
-    return Screen(console, clock=lambda: next(moments))
+def make_screen(width: int = 40, *, seconds: float = 0.0, **members: bool) -> tuple[Screen, io.StringIO]:
+    """Return a screen, on which this time has passed, and where it prints."""
+    out, moments = io.StringIO(), iter([0.0, seconds, seconds, seconds])
+    return Screen(Console(file=out, width=width, **members), clock=lambda: next(moments)), out
 
 
 class TestScreen:
     def test_lines_carry_the_time_since_the_start_and_fold_right_of_it(self) -> None:
-        out = io.StringIO()
-        screen_on(Console(file=out, width=30), seconds=12.34).line("the newest ACTIVE revision is pinned")
+        screen, out = make_screen(30, seconds=12.34)
+        screen.line("the newest ACTIVE revision is pinned")
 
         assert [line.rstrip() for line in out.getvalue().splitlines()] == [
             "   12.3s the newest ACTIVE",
@@ -22,14 +23,13 @@ class TestScreen:
         ]
 
     def test_markup_in_what_others_wrote_is_text(self) -> None:
-        out = io.StringIO()
-        screen_on(Console(file=out, width=40)).line("push by [bold]me[/bold]")
+        screen, out = make_screen()
+        screen.line("push by [bold]me[/bold]")
 
         assert "[bold]me[/bold]" in out.getvalue()
 
     def test_without_a_terminal_nothing_moves(self) -> None:
-        out = io.StringIO()
-        screen = screen_on(Console(file=out, width=40))
+        screen, out = make_screen()
         with screen.status_line("waiting") as change:
             change(Text("still waiting"))
 
@@ -37,8 +37,7 @@ class TestScreen:
         assert out.getvalue() == ""
 
     def test_on_a_terminal_what_moves_is_gone_afterwards(self) -> None:
-        out = io.StringIO()
-        screen = screen_on(Console(file=out, width=40, force_terminal=True))
+        screen, out = make_screen(force_terminal=True)
         with screen.status_line("waiting") as change:
             change("still waiting")
         cleared = "\x1b[2K"
@@ -48,8 +47,7 @@ class TestScreen:
         assert out.getvalue().rindex(cleared) > out.getvalue().rindex("still waiting")
 
     def test_chapters_are_numbered(self) -> None:
-        out = io.StringIO()
-        screen = screen_on(Console(file=out, width=40))
+        screen, out = make_screen()
         screen.heading("A push")
         screen.heading("An upload")
 

@@ -2,14 +2,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from fakes.processes import becomes, is_alive
 from fakes.repository import REPOSITORY
-from relaunch_local.stack.process_guard import start_guarded
+from relaunch_local.stack.process_guard import GuardedProcess, start_guarded
 
 # A command that starts a grandchild, says who it is, and lasts.
 LASTING = """
@@ -30,26 +29,15 @@ time.sleep(600)
 """
 
 
-def is_alive(process: int) -> bool:
-    try:
-        state = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state != "Z"
-
-
-def becomes(condition: Callable[[], bool], timeout_seconds: float = 30.0) -> bool:
-    """Return whether a condition becomes true; SIGKILL takes effect with a delay."""
-    deadline = time.monotonic() + timeout_seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return condition()
-
-
 def processes_in(log: Path) -> list[int]:
     """Return the process ids that a running command has written."""
     assert becomes(lambda: log.exists() and log.read_text().endswith("\n"))
     return [int(word) for word in log.read_text().split()]
+
+
+def start_python(folder: Path, program: str) -> GuardedProcess:
+    command = [sys.executable, "-I", "-S", "-c", program]
+    return start_guarded(command, environment={}, folder=folder / "work", log=folder / "log")
 
 
 @pytest.fixture
@@ -60,9 +48,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_stopping_ends_the_command_and_what_it_started_and_removes_its_folder(folder: Path) -> None:
-    process = start_guarded(
-        [sys.executable, "-I", "-S", "-c", LASTING], environment={}, folder=folder / "work", log=folder / "log"
-    )
+    process = start_python(folder, LASTING)
     started = processes_in(folder / "log")
 
     process.stop()
@@ -73,12 +59,7 @@ def test_stopping_ends_the_command_and_what_it_started_and_removes_its_folder(fo
 
 @pytest.mark.parametrize("code", [0, 3])
 def test_a_command_that_ends_by_itself_has_its_exit_code_and_keeps_its_folder(folder: Path, code: int) -> None:
-    process = start_guarded(
-        [sys.executable, "-I", "-S", "-c", f"raise SystemExit({code})"],
-        environment={},
-        folder=folder / "work",
-        log=folder / "log",
-    )
+    process = start_python(folder, f"raise SystemExit({code})")
 
     assert process.wait() == code
     assert process.exit_code() == code
@@ -86,12 +67,8 @@ def test_a_command_that_ends_by_itself_has_its_exit_code_and_keeps_its_folder(fo
 
 
 def test_nothing_outlives_an_owner_that_was_killed(folder: Path) -> None:
-    local = REPOSITORY / "local"
-    owner = subprocess.Popen(
-        [sys.executable, "-c", OWNER, str(folder), LASTING],
-        env={"PYTHONPATH": str(local)},
-        stdout=subprocess.PIPE,
-    )
+    command = [sys.executable, "-c", OWNER, str(folder), LASTING]
+    owner = subprocess.Popen(command, env={"PYTHONPATH": str(REPOSITORY / "local")}, stdout=subprocess.PIPE)
     started = processes_in(folder / "log")
 
     os.kill(owner.pid, signal.SIGKILL)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 MANIFEST_OBJECT = "manifest.json"
 MANIFEST_FORMAT = 1
 
+_PROBED_MANIFEST = re.compile(r"[^/]+/attempt-[0-9]+/step-[0-9]+/manifest\.json")
+# S3 answers so only after it has allowed the read: no such object, or one that is archived.
+_ALLOWED = frozenset({"NoSuchKey", "InvalidObjectState"})
 _MANIFEST_KEY = re.compile(r"attempt-(?P<attempt>[0-9]+)/step-(?P<step>[0-9]+)/manifest\.json")
 _URI = re.compile(r"s3://(?P<bucket>[^/]+)/(?P<prefix>.*)", re.DOTALL)
 
@@ -59,6 +62,34 @@ class S3Checkpoints:
                 if manifest is not None and _is_complete(manifest, step.key, sizes):
                     return f"s3://{bucket}/{step.key}"
         return None
+
+    def probe(self, checkpoint_uri: str, job_id: str) -> None:
+        """Check that the checkpoints of a new job could be listed and read.
+
+        Lists the prefix of the definition and reads a byte of the newest manifest on the first page, of whatever job:
+        that also decrypts, which needs kms:Decrypt if the object is under a KMS key ("Using server-side encryption with
+        AWS KMS keys", Amazon S3 User Guide). Without a manifest it reads a key that does not exist: whoever may list
+        the bucket is told NoSuchKey, unless s3:GetObject is missing (GetObject, Amazon S3 API Reference). Whether the
+        job's own objects could be decrypted then stays unknown.
+
+        Raises:
+            TransientError: throttled or unreachable.
+            PermanentError: the URI is invalid, or the bucket cannot be read.
+        """
+        bucket, prefix = _split(checkpoint_uri)
+        with aws_errors(f"probing s3://{bucket}/{prefix}"):
+            page = self._client.list_objects_v2(Bucket=bucket, Prefix=prefix)
+            manifests = [
+                (found["LastModified"], found["Key"])
+                for found in page.get("Contents", [])
+                if found["Size"] and _PROBED_MANIFEST.fullmatch(found["Key"].removeprefix(prefix))
+            ]
+            key = max(manifests)[1] if manifests else f"{prefix}{job_id}/{MANIFEST_OBJECT}"
+            try:
+                self._client.get_object(Bucket=bucket, Key=key, Range="bytes=0-0")
+            except ClientError as error:
+                if error_code(error) not in _ALLOWED:
+                    raise
 
     def _list(self, bucket: str, prefix: str) -> Iterator[tuple[str, int]]:
         for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix):

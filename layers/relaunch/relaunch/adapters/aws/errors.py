@@ -1,7 +1,7 @@
 """Classifies AWS errors as transient or permanent.
 
-Sources: the "Common Errors" and "Error handling" pages of the API references of DynamoDB, SQS, S3, ECS, ECR, EC2 and
-Service Quotas.
+Sources: the "Common Errors" and "Error handling" pages of the API references of DynamoDB, SQS, S3, ECS, ECR, EC2,
+EventBridge and Service Quotas.
 """
 
 from collections.abc import Iterator
@@ -14,31 +14,27 @@ from botocore.exceptions import (
     HTTPClientError,
     IncompleteReadError,
 )
-from botocore.exceptions import (
-    ConnectionError as BotoConnectionError,
-)
+from botocore.exceptions import ConnectionError as BotoConnectionError
 
 from relaunch.ports import PermanentError, TransientError
 
 AwsError = (ClientError, BotoCoreError)
 
+# Besides those of throttled requests.
 _TRANSIENT_CODES = frozenset(
     {
+        "ConcurrentModificationException",
         "InternalError",
         "InternalFailure",
         "InternalServerError",
         "OperationAborted",
         "PriorRequestNotComplete",
-        "ProvisionedThroughputExceededException",
         "ReplicatedWriteConflictException",
-        "RequestLimitExceeded",
-        "RequestThrottled",
         "RequestTimeout",
         "RequestTimeoutException",
         "ServerException",
         "ServiceUnavailable",
         "ServiceUnavailableException",
-        "SlowDown",
         "TransactionConflictException",
         "TransactionInProgressException",
         "Unavailable",
@@ -47,6 +43,9 @@ _TRANSIENT_CODES = frozenset(
         "ExpiredTokenException",
     }
 )
+# RegisterTaskDefinition answers so while another call registers a revision of the same family, with the code of
+# parameters that it rejects (ClientException). Its page has no message for it; this one is from users' reports.
+_CONCURRENT_REGISTRATION = "Too many concurrent attempts to create a new revision"
 
 
 def error_code(error: Exception) -> str:
@@ -71,7 +70,8 @@ def is_transient(error: Exception) -> bool:
     """Return whether the same request may succeed later."""
     if isinstance(error, ClientError):
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-        return is_throttled(error) or error_code(error) in _TRANSIENT_CODES or status >= 500
+        is_overlapping = _CONCURRENT_REGISTRATION in str(error)
+        return is_throttled(error) or is_overlapping or error_code(error) in _TRANSIENT_CODES or status >= 500
     return isinstance(error, HTTPClientError | BotoConnectionError | IncompleteReadError | CredentialRetrievalError)
 
 

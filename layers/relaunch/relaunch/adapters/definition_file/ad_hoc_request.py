@@ -14,7 +14,7 @@ from relaunch.adapters.definition_file.values import MAX_RUNTIME, parse_size_mib
 from relaunch.adapters.definition_file.yaml_document import Document, KeyPath, Mark, Place, Plain
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.instance_types import InstanceType
-from relaunch.core.revisions.revision import Revision
+from relaunch.core.revisions.revision import DEFAULT_ARCHITECTURE, Revision
 
 NAME = "ad-hoc"
 """The name and the family of the job; the family is never looked up."""
@@ -35,6 +35,8 @@ OPTIONS: Mapping[str, KeyPath] = MappingProxyType(
         "--driver": (*_GPU, "driver"),
         "--neuron-devices": (*_NEURON, "devices"),
         "--neuron-cores": (*_NEURON, "cores"),
+        "--neuron-model": (*_NEURON, "models"),
+        "--neuron-purpose": (*_NEURON, "purpose"),
         "--instance-type": ("accelerator", "instance_types"),
         "--disk": ("disk",),
         "--purchase": ("purchase",),
@@ -136,8 +138,8 @@ def _option_of(key: str, options: Mapping[str, Value]) -> str:
 
 
 def _read_architecture(options: Mapping[str, Value], problems: list[str]) -> str:
-    given = str(options.get("--architecture", "")).upper()
-    if given and given not in _ARCHITECTURES:
+    given = str(options.get("--architecture", DEFAULT_ARCHITECTURE)).upper()
+    if given not in _ARCHITECTURES:
         known = ", ".join(each.lower() for each in _ARCHITECTURES)
         problems.append(f"--architecture: `{options['--architecture']}` is none of {known}")
     return given

@@ -4,7 +4,7 @@ import re
 from datetime import timedelta
 from typing import Literal, Self
 
-from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from relaunch.adapters.definition_file.triggers import Choice, StrictModel, TriggerModel
 from relaunch.adapters.definition_file.values import (
@@ -19,6 +19,7 @@ from relaunch.adapters.definition_file.values import (
     InputName,
     InstanceTypeName,
     MemoryMib,
+    NeuronModel,
     RegularExpression,
     write_duration,
 )
@@ -27,10 +28,12 @@ from relaunch.core.definitions.accelerator import (
     GpuRequirement,
     Interconnect,
     Isolation,
+    NeuronPurpose,
     NeuronRequirement,
     PurchasePolicy,
 )
 from relaunch.core.definitions.definition import InputRule, JobDefinition
+from relaunch.core.offerings.instance_types import is_inference_model
 from relaunch.core.selection.gpu_share import MAX_COMPUTE_PERCENT, MIN_COMPUTE_PERCENT, check_requirement
 
 DEFAULT_MAX_RUNTIME = timedelta(hours=48)
@@ -39,10 +42,8 @@ ACCELERATOR_CHOICE = Choice(frozenset({"gpu", "neuron"}), "give `gpu` or `neuron
 NEURON_CHOICE = Choice(frozenset({"devices", "cores"}), "give exactly one of `devices` and `cores`")
 
 
-class GpuModelRequirement(StrictModel):
+class GpuModelRequirement(StrictModel, json_schema_extra={"dependentRequired": {"compute_percent": ["memory"]}}):
     """NVIDIA GPUs: whole ones, or with `compute_percent` a share of one."""
-
-    model_config = ConfigDict(json_schema_extra={"dependentRequired": {"compute_percent": ["memory"]}})
 
     count: int = Field(default=1, ge=1)
     """How many GPUs, all in one machine."""
@@ -79,34 +80,42 @@ class GpuModelRequirement(StrictModel):
         )
 
 
-class NeuronModelRequirement(StrictModel):
+class NeuronModelRequirement(
+    StrictModel, json_schema_extra={"oneOf": [{"required": ["devices"]}, {"required": ["cores"]}]}
+):
     """AWS Trainium or Inferentia."""
-
-    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
 
     devices: int | None = Field(default=None, ge=1)
     """How many Neuron devices (chips), all in one machine."""
     cores: int | None = Field(default=None, ge=1)
     """How many Neuron cores, all in one machine."""
+    models: list[NeuronModel] = Field(default_factory=list, min_length=1)
+    """Acceptable models of devices (`Trainium2`); any that serves the purpose when left out."""
+    purpose: Literal["training", "inference"] = "training"
+    """What the devices are for: Inferentia serves `inference` only, Trainium both."""
 
     @model_validator(mode="after")
     def check_one_unit(self) -> Self:
         """Reject both units, and none."""
-        if len(self.model_fields_set) != 1:
+        if len(self.model_fields_set & NEURON_CHOICE.keys) != 1:
             raise ValueError(NEURON_CHOICE.message)
+        return self
+
+    @model_validator(mode="after")
+    def check_purpose(self) -> Self:
+        """Reject training on models that serve inference only."""
+        unfit = [model for model in self.models if is_inference_model(model)]
+        if unfit and self.purpose == "training":
+            raise ValueError(f"{unfit[0]} serves inference only, and `purpose` is training unless it is given")
         return self
 
     def to_core(self) -> NeuronRequirement:
         """Return the core type."""
-        return NeuronRequirement(self.devices, self.cores)
+        return NeuronRequirement(self.devices, self.cores, tuple(self.models), NeuronPurpose(self.purpose))
 
 
-class AcceleratorModel(StrictModel):
+class AcceleratorModel(StrictModel, json_schema_extra={"minProperties": 1, "not": {"required": ["gpu", "neuron"]}}):
     """The accelerator: `gpu` or `neuron`, or a list of instance types alone."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"minProperties": 1, "not": {"required": ["gpu", "neuron"]}},
-    )
 
     gpu: GpuModelRequirement | None = None
     """NVIDIA GPUs."""

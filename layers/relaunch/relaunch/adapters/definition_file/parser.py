@@ -11,7 +11,7 @@ from relaunch.adapters.definition_file.values import KnownHardware, suggest
 from relaunch.adapters.definition_file.yaml_document import DefinitionProblem, Document, read_document
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.trigger_overlaps import Overlap, find_overlaps
-from relaunch.core.offerings.instance_types import InstanceType, known_models
+from relaunch.core.offerings.instance_types import InstanceType, known_models, known_neuron_models
 
 
 class DefinitionFileError(Exception):
@@ -51,8 +51,10 @@ def definition_line(text: str, name: str) -> int:
 
 
 def known_hardware(catalogue: Mapping[str, InstanceType]) -> KnownHardware:
-    """Return the instance types and GPU models that definitions may name."""
-    return KnownHardware(frozenset(catalogue), frozenset(known_models(catalogue)))
+    """Return the instance types and models of accelerators that definitions may name."""
+    return KnownHardware(
+        frozenset(catalogue), frozenset(known_models(catalogue)), frozenset(known_neuron_models(catalogue))
+    )
 
 
 def _parse_jobs(document: Document, known: KnownHardware) -> list[JobDefinition]:

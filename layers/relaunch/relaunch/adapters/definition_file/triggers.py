@@ -197,10 +197,8 @@ class S3Model(StrictModel):
         return S3Trigger(self.bucket, self.prefix, self.suffix)
 
 
-class TriggerModel(StrictModel):
+class TriggerModel(StrictModel, json_schema_extra={"minProperties": 1, "maxProperties": 1}):
     """One trigger: exactly one of `github`, `image` and `s3`."""
-
-    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
 
     github: GithubEventModel | None = None
     """A GitHub event of one repository."""

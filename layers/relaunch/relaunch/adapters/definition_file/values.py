@@ -25,6 +25,7 @@ class KnownHardware:
 
     instance_types: frozenset[str]
     gpu_models: frozenset[str]
+    neuron_models: frozenset[str]
 
 
 def suggest(name: str, known: frozenset[str] | tuple[str, ...]) -> str:
@@ -197,11 +198,20 @@ def _check_instance_type(value: str, info: ValidationInfo) -> str:
 
 def _check_gpu_model(value: str, info: ValidationInfo) -> str:
     known = info.context
-    if not isinstance(known, KnownHardware) or value in known.gpu_models:
+    return _check_model(value, known.gpu_models, "GPU") if isinstance(known, KnownHardware) else value
+
+
+def _check_neuron_model(value: str, info: ValidationInfo) -> str:
+    known = info.context
+    return _check_model(value, known.neuron_models, "Neuron") if isinstance(known, KnownHardware) else value
+
+
+def _check_model(value: str, models: frozenset[str], kind: str) -> str:
+    if value in models:
         return value
-    spelled = {model.lower(): model for model in known.gpu_models}.get(value.lower())
-    hint = f"; did you mean `{spelled}`?" if spelled else suggest(value, known.gpu_models)
-    raise ValueError(f"unknown GPU model `{value}`{hint}")
+    spelled = {model.lower(): model for model in models}.get(value.lower())
+    hint = f"; did you mean `{spelled}`?" if spelled else suggest(value, models)
+    raise ValueError(f"unknown {kind} model `{value}`{hint}")
 
 
 def _check_regular_expression(value: str) -> str:
@@ -279,6 +289,7 @@ AwaitedTag = Annotated[
 FilterPattern = Annotated[str, StringConstraints(min_length=1)]
 InstanceTypeName = Annotated[str, AfterValidator(_check_instance_type), _text(r"[a-z0-9-]+\.[a-z0-9-]+")]
 GpuModel = Annotated[str, StringConstraints(min_length=1), AfterValidator(_check_gpu_model)]
+NeuronModel = Annotated[str, StringConstraints(min_length=1), AfterValidator(_check_neuron_model)]
 RegularExpression = Annotated[
     str, StringConstraints(min_length=1, max_length=500), AfterValidator(_check_regular_expression)
 ]

@@ -1,13 +1,16 @@
 """Parses GitHub deliveries queued by github_webhook into trigger events.
 
-The identity of an event consists of its content if that is unique, so that a redelivery with another delivery id is the
-same event; dispatches may repeat and are identified by their delivery id.
+The identity of an event consists of its content and its time if the signed body has both, so that every delivery of it
+is the same event, and the same push made again is another one. Other events, such as dispatches, are identified by
+their delivery id, which GitHub repeats for every webhook and every redelivery (GitHub Docs, "REST API endpoints for
+repository webhooks", `guid`). docs/decisions/0010-event-identity.md has the reasons.
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
 from relaunch.adapters.github.payload_trimming import MAX_LISTED_COMMITS
 from relaunch.adapters.github.payloads import (
@@ -21,7 +24,7 @@ from relaunch.adapters.github.payloads import (
     WorkflowDispatchPayload,
     WorkflowRunPayload,
 )
-from relaunch.adapters.validation import describe_errors
+from relaunch.adapters.validation import permanent_if_invalid
 from relaunch.core.triggers.events import (
     GithubEvent,
     Package,
@@ -32,10 +35,10 @@ from relaunch.core.triggers.events import (
     WorkflowRun,
 )
 from relaunch.core.triggers.matching import IgnoredEvent
-from relaunch.ports import PermanentError
 
 OWN_DISPATCH_KEY = "relaunch_job_id"  # in dispatches by Relaunch itself, so that no job starts itself again
 _NO_COMMIT = "0" * 40
+_COMMIT = re.compile("[0-9a-f]{40}")
 
 
 def parse_delivery(message: Mapping[str, object]) -> GithubEvent | IgnoredEvent:
@@ -44,24 +47,19 @@ def parse_delivery(message: Mapping[str, object]) -> GithubEvent | IgnoredEvent:
     Raises:
         PermanentError: the body does not match the event of the (unsigned) header, or lacks required fields.
     """
-    try:
+    what = f"the body of GitHub delivery {message.get('delivery')} is not that of a {message.get('event')}"
+    with permanent_if_invalid(what):
         delivery = Delivery.model_validate(message)
         parse = _PARSERS.get(delivery.event)
-        if parse is None:
-            return IgnoredEvent(f"{delivery.event} events start nothing")
-        return parse(delivery)
-    except ValidationError as error:
-        raise PermanentError(
-            f"the body of GitHub delivery {message.get('delivery')} is not that of a {message.get('event')}: "
-            f"{describe_errors(error)}"
-        ) from error
+        return parse(delivery) if parse else IgnoredEvent(f"{delivery.event} events start nothing")
 
 
 def _parse_push(delivery: Delivery) -> Push:
     push = PushPayload.model_validate(delivery.payload)
     head = push.head_commit.id if push.head_commit else None
+    pushed_at = push.repository.pushed_at or delivery.own_identity
     return Push(
-        identity=_identify("push", push.repository, push.ref, push.before, push.after),
+        identity=_identify("push", push.repository, push.ref, push.before, push.after, pushed_at),
         repository=push.repository.full_name,
         ref=push.ref,
         # `after` of an annotated tag is the tag object, not the commit.
@@ -139,11 +137,12 @@ def _parse_workflow_run(delivery: Delivery) -> WorkflowRun:
 def _parse_release(delivery: Delivery) -> Release:
     event = ReleasePayload.model_validate(delivery.payload)
     target = event.release.target_commitish or ""
+    published_at = event.release.published_at or delivery.own_identity
     return Release(
-        identity=_identify("release", event.repository, event.release.id, event.action),
+        identity=_identify("release", event.repository, event.release.id, event.action, published_at),
         repository=event.repository.full_name,
         ref=f"refs/tags/{event.release.tag_name}" if event.release.tag_name else "",
-        sha=target if _is_commit(target) else "",  # usually the name of a branch
+        sha=target if _COMMIT.fullmatch(target) else "",  # usually the name of a branch
         action=event.action,
         sender=event.sender_login,
     )
@@ -163,7 +162,7 @@ def _parse_package(delivery: Delivery) -> Package | IgnoredEvent:
             "package", event.repository, event.package.name, version.id or "", version.version or "", event.action
         ),
         repository=event.repository.full_name,
-        sha=target if _is_commit(target) else "",
+        sha=target if _COMMIT.fullmatch(target) else "",
         action=event.action,
         package=event.package.name,
         tag=_find_package_tag(version),
@@ -183,10 +182,6 @@ def _find_package_tag(version: PackageVersion) -> str:
 
 def _identify(event: str, repository: Repository, *parts: str) -> str:
     return ":".join(("github", event, repository.full_name.lower(), *parts))
-
-
-def _is_commit(text: str) -> bool:
-    return len(text) == 40 and all(character in "0123456789abcdef" for character in text)
 
 
 def _to_text(values: Mapping[str, JsonValue]) -> dict[str, str]:

@@ -24,14 +24,14 @@ _USED_FIELDS: Mapping[str, object] = {
     **dict.fromkeys(("action", "ref", "before", "after", "deleted", "created", "forced", "branch", "inputs"), True),
     "client_payload": True,
     "workflow": True,
-    "repository": _REPOSITORY,
+    "repository": {**_REPOSITORY, "pushed_at": True},
     "sender": {"login": True},
     "head_commit": {"id": True},
     "workflow_run": {
         **dict.fromkeys(("id", "run_attempt", "name", "path", "head_branch", "head_sha", "conclusion"), True),
         "head_repository": _REPOSITORY,
     },
-    "release": {"id": True, "tag_name": True, "target_commitish": True},
+    "release": dict.fromkeys(("id", "tag_name", "target_commitish", "published_at"), True),
     "package": _PACKAGE,
     "registry_package": _PACKAGE,
 }

@@ -46,9 +46,16 @@ class EventPayload(Payload):
         return self.sender.login if self.sender else ""
 
 
+class PushedRepository(Repository):
+    """The repository of a push; `pushed_at`, in seconds since 1970, is when it was last pushed to."""
+
+    pushed_at: str | None = None
+
+
 class PushPayload(EventPayload):
     """push: `before` and `after` are commit IDs, forty zeros for none; `commits` has at most 2,048."""
 
+    repository: PushedRepository
     ref: str
     before: str
     after: str
@@ -96,11 +103,12 @@ class WorkflowRunPayload(EventPayload):
 
 
 class ReleaseBody(Payload):
-    """A release; `target_commitish` is a branch or a commit."""
+    """A release; `target_commitish` is a branch or a commit, `published_at` the time of the latest publication."""
 
     id: str
     tag_name: str = ""
     target_commitish: str | None = None
+    published_at: str | None = None
 
 
 class ReleasePayload(EventPayload):
@@ -160,5 +168,5 @@ class Delivery(Payload):
 
     @property
     def own_identity(self) -> str:
-        """Return a unique identity of the delivery, for events whose content has none."""
+        """Return what GitHub gives every delivery of the event, for events whose content does not tell them apart."""
         return self.delivery or f"sha256:{self.body_sha256}"

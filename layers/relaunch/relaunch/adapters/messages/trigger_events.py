@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from typing import Literal
 from urllib.parse import unquote_plus
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
-from relaunch.adapters.validation import describe_errors
+from relaunch.adapters.validation import permanent_if_invalid
 from relaunch.core.triggers.events import ImagePushed, ObjectCreated
 from relaunch.core.triggers.matching import IgnoredEvent
-from relaunch.ports import PermanentError
 
 
 class _Payload(BaseModel):
@@ -25,31 +24,20 @@ class _Bucket(_Payload):
     name: str
 
 
-class _EventBridgeObject(_Payload):
+class _Object(_Payload):
+    """An object; where two names are given, the first is EventBridge's and the second that of S3 notifications."""
+
     key: str
     size: int = 0
-    etag: str | None = None
-    version_id: str | None = Field(default=None, alias="version-id")
+    etag: str | None = Field(default=None, validation_alias=AliasChoices("etag", "eTag"))
+    version_id: str | None = Field(default=None, validation_alias=AliasChoices("version-id", "versionId"))
     sequencer: str | None = None
 
 
-class _EventBridgeUpload(_Payload):
+class _Upload(_Payload):
     bucket: _Bucket
-    object: _EventBridgeObject
+    object: _Object
     request_id: str = Field(default="", alias="request-id")
-
-
-class _NotificationObject(_Payload):
-    key: str
-    size: int = 0
-    etag: str | None = Field(default=None, alias="eTag")
-    version_id: str | None = Field(default=None, alias="versionId")
-    sequencer: str | None = None
-
-
-class _NotificationBody(_Payload):
-    bucket: _Bucket
-    object: _NotificationObject
 
 
 class _ResponseElements(_Payload):
@@ -59,7 +47,7 @@ class _ResponseElements(_Payload):
 class _Record(_Payload):
     event_source: Literal["aws:s3"] = Field(alias="eventSource")
     event_name: str = Field(alias="eventName")
-    s3: _NotificationBody
+    s3: _Upload
     response: _ResponseElements = Field(default=_ResponseElements(), alias="responseElements")
 
 
@@ -77,10 +65,8 @@ def parse_upload(event: Mapping[str, object]) -> ObjectCreated:
     Raises:
         PermanentError: bucket or key is missing.
     """
-    try:
-        upload = _EventBridgeUpload.model_validate(event.get("detail"))
-    except ValidationError as error:
-        raise PermanentError(f"EventBridge event {event.get('id')} is no upload: {describe_errors(error)}") from error
+    with permanent_if_invalid(f"EventBridge event {event.get('id')} is no upload"):
+        upload = _Upload.model_validate(event.get("detail"))
     return _describe_object(upload.bucket.name, upload.object.key, upload.object, upload.request_id)
 
 
@@ -90,10 +76,8 @@ def parse_notification_record(record: object) -> ObjectCreated | IgnoredEvent:
     Raises:
         PermanentError: it is not a record of S3.
     """
-    try:
+    with permanent_if_invalid("the record is none of an S3 notification"):
         parsed = _Record.model_validate(record)
-    except ValidationError as error:
-        raise PermanentError(f"the record is none of an S3 notification: {describe_errors(error)}") from error
     if not parsed.event_name.removeprefix("s3:").startswith("ObjectCreated:"):
         return IgnoredEvent(f"{parsed.event_name} starts nothing")
     created = parsed.s3.object
@@ -101,26 +85,24 @@ def parse_notification_record(record: object) -> ObjectCreated | IgnoredEvent:
 
 
 def parse_image_action(event: Mapping[str, object]) -> ImagePushed | IgnoredEvent:
-    """Parse "ECR Image Action"; the same image with the same tag is the same event.
+    """Parse "ECR Image Action"; the same image with the same tag at the same time is the same event.
+
+    ECR refuses a push that changes nothing ("PutImage", ImageAlreadyExistsException), so an image that gets a tag again
+    had lost it. EventBridge delivers an event more than once, with the same `time`.
 
     Raises:
         PermanentError: repository, action or digest is missing.
     """
-    try:
+    with permanent_if_invalid(f"EventBridge event {event.get('id')} is no image action"):
         image = _ImageAction.model_validate(event.get("detail"))
-    except ValidationError as error:
-        raise PermanentError(
-            f"EventBridge event {event.get('id')} is no image action: {describe_errors(error)}"
-        ) from error
     if image.action != "PUSH" or image.result != "SUCCESS":
         return IgnoredEvent(f"ECR image action {image.action} {image.result} starts nothing")
     tag = image.tag or ""
-    return ImagePushed(f"ecr:{image.repository}:{tag}:{image.digest}", image.repository, tag, image.digest)
+    moment = event.get("time") or event.get("id") or ""
+    return ImagePushed(f"ecr:{image.repository}:{tag}:{image.digest}:{moment}", image.repository, tag, image.digest)
 
 
-def _describe_object(
-    bucket: str, key: str, created: _EventBridgeObject | _NotificationObject, request_id: str
-) -> ObjectCreated:
+def _describe_object(bucket: str, key: str, created: _Object, request_id: str) -> ObjectCreated:
     """Return the event of an upload, with the same identity for both formats.
 
     Both have the sequencer, which is unique per write; the number of its leading zeros varies. The other fields are

@@ -63,12 +63,24 @@ class GpuRequirement:
         return self.compute_percent is not None
 
 
+class NeuronPurpose(StrEnum):
+    """What Neuron devices are for: Trainium serves both, Inferentia inference only."""
+
+    TRAINING = "training"
+    INFERENCE = "inference"
+
+
 @dataclass(frozen=True, slots=True)
 class NeuronRequirement:
-    """AWS Trainium or Inferentia: a number of devices (chips) or of cores; exactly one of the two is set."""
+    """AWS Trainium or Inferentia: a number of devices (chips) or of cores; exactly one of the two is set.
+
+    `models` lists the acceptable devices (`Trainium2`…); empty means any that serves the purpose.
+    """
 
     devices: int | None = None
     cores: int | None = None
+    models: tuple[str, ...] = ()
+    purpose: NeuronPurpose = NeuronPurpose.TRAINING
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +93,9 @@ class AcceleratorRequirement:
     gpu: GpuRequirement | None = None
     neuron: NeuronRequirement | None = None
     instance_types: tuple[str, ...] = ()
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Return the acceptable models of the accelerator; empty means any."""
+        kind = self.gpu or self.neuron
+        return kind.models if kind else ()

@@ -5,7 +5,7 @@ syntax for GitHub Actions", section "Filter pattern cheat sheet". Matching is ca
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 _BRACKETS = re.compile(r"\[([^\[\]]+)\]")
@@ -25,11 +25,6 @@ def matches_filters(value: str, patterns: Sequence[str]) -> bool:
         else:
             included = included or compile_pattern(pattern).fullmatch(value) is not None
     return included
-
-
-def any_matches_filters(values: Iterable[str], patterns: Sequence[str]) -> bool:
-    """Return whether the patterns include at least one of the values."""
-    return any(matches_filters(value, patterns) for value in values)
 
 
 @lru_cache(maxsize=1024)

@@ -8,6 +8,7 @@ from typing import Literal
 
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.offering import OfferingKey
+from relaunch.core.offerings.spot_runs import SpotRun
 from relaunch.core.revisions.revision import Revision
 
 
@@ -41,6 +42,7 @@ class WaitReason(StrEnum):
     CAPACITY = "capacity"  # every offering that satisfies it failed recently
     PRICE = "price"  # every offering that satisfies it is too expensive
     BACKOFF = "backoff"  # a delay after a failure of the program
+    CHECKPOINT = "checkpoint"  # its checkpoints cannot be read
 
 
 STACK_SLOT = "*"
@@ -76,7 +78,8 @@ class Placement:
     `placed_at` is when its task became known, which throttling may delay long after `requested_at`. `revision_arn` is
     the derived revision that it runs, None for the revision of the job. `neuron_devices` are the devices that the
     revision lists; `takes_all_neuron` requests all of them from ECS, as Managed Instances support.
-    `gpu_partition_size` is that of the instance type, 1 for whole GPUs.
+    `gpu_partition_size` is that of the instance type, 1 for whole GPUs. `is_managed`: the capacity provider is one of
+    ECS Managed Instances. `price_usd_per_hour` is 0 if unknown.
     """
 
     number: int
@@ -94,6 +97,7 @@ class Placement:
     neuron_devices: tuple[int, ...] = ()
     takes_all_neuron: bool = False
     gpu_partition_size: float = 1.0
+    is_managed: bool = False
 
 
 class IntentKind(StrEnum):
@@ -140,6 +144,18 @@ class Stop:
     stop_code: str = ""
     stopped_reason: str = ""
     exit_code: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FailedStart:
+    """A task that did not start on the instance it was placed on.
+
+    `instance` is the EC2 instance ID, or the ARN of the container instance where that is all that is known. `error` is
+    the name of the error in the stopped reason (`CannotStartContainerError`…), empty if it has none.
+    """
+
+    instance: str
+    error: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,12 +212,21 @@ class RequestLaunch:
 
 @dataclass(frozen=True, slots=True)
 class RememberCapacity:
-    """Let all jobs avoid an offering until `until`."""
+    """Let all jobs avoid an offering until `until`, because a launch by `capacity_provider` found no capacity."""
 
     offering: OfferingKey
     reason: str
     until: datetime
+    capacity_provider: str = ""
     kind: Literal["remember-capacity"] = "remember-capacity"
+
+
+@dataclass(frozen=True, slots=True)
+class CountRun:
+    """Count the start or the end of a run on spot for its offering (core.offerings.spot_runs)."""
+
+    run: SpotRun
+    kind: Literal["count-run"] = "count-run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +236,16 @@ class AdmitWaiting:
     kind: Literal["admit-waiting"] = "admit-waiting"
 
 
-Effect = StopTask | RequestLaunch | RememberCapacity | AdmitWaiting
-"""What to do after a save; all are idempotent. `kind` is the discriminator in stored jobs."""
+@dataclass(frozen=True, slots=True)
+class LookForWarning:
+    """Apply a spot interruption warning of the instance that arrived before its task was known."""
+
+    instance_id: str
+    kind: Literal["look-for-warning"] = "look-for-warning"
+
+
+Effect = StopTask | RequestLaunch | RememberCapacity | CountRun | AdmitWaiting | LookForWarning
+"""What to do after a save; all may be repeated. `kind` is the discriminator in stored jobs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +266,8 @@ class Job:
     that replace those of the revision. `version` is the version of the item, on which every write is conditional.
     `wake_at` is set for every open job. `run_seconds` is the running time of the tasks of ended attempts. `has_slot`:
     the job counts against `max_running_jobs`. `interrupted_at` is the start of the current interruption: the time of
-    the warning if there was one.
+    the warning if there was one. `failed_starts` are those since a task of the job last ran. `unreadable_seconds` is
+    how long it has waited for unreadable checkpoints since it first ran, in waits that are over.
     """
 
     job_id: str
@@ -260,6 +294,8 @@ class Job:
     pending: tuple[Effect, ...] = ()
     ended_at: datetime | None = None
     interrupted_at: datetime | None = None
+    failed_starts: tuple[FailedStart, ...] = ()
+    unreadable_seconds: float = 0.0
     version: int = 0
 
     @property
@@ -285,6 +321,14 @@ class Job:
         if attempt is None or attempt.started_at is None or attempt.stop is not None:
             return ended
         return ended + (now - attempt.started_at)
+
+    def unreadable_time(self, now: datetime) -> timedelta:
+        """Return how long the job has waited, since it first ran, because its checkpoints could not be read."""
+        ended = timedelta(seconds=self.unreadable_seconds)
+        waiting = self.waiting
+        if self.first_started_at is None or waiting is None or waiting.reason is not WaitReason.CHECKPOINT:
+            return ended
+        return ended + max(now - waiting.since, timedelta(0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Derived revisions: task definitions that Relaunch registers itself, to change what RunTask cannot override.
 
-A derived revision differs from its source by image digests and Neuron devices. Its family is
+A derived revision differs from its source by image digests and Neuron devices, and has what the source leaves out: a
+`stopTimeout` of the main container, and NVIDIA_DRIVER_CAPABILITIES of containers with GPUs. Its family is
 `<source family>--<hash of all registered content>`: it can be found by name, its name implies its content, and it is
 never the newest revision of the source family.
 """
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from relaunch.core.revisions.revision import NEURON_DEVICE_PATH
+from relaunch.core.revisions.stop_timeout import STOP_TIMEOUT_SECONDS
 from relaunch.core.selection.neuron_devices import NeuronClaim
 
 DERIVED_FROM = "relaunch:derived-from"
@@ -23,6 +25,10 @@ MAX_TAGS = 50
 _HASH_LENGTH = 16
 _DERIVED_FAMILY = re.compile(rf"(?P<source>[A-Za-z0-9_-]+)--[0-9a-f]{{{_HASH_LENGTH}}}")
 _NEURON_RESOURCE = "NeuronDevice"
+# ECS sets NVIDIA_VISIBLE_DEVICES only ("Amazon ECS task definitions for GPU workloads"). A variable of the container
+# definition replaces that of the image, which is not known here; `all` takes nothing from any image, as it means all
+# that the runtime of the instance allows ("Driver Capabilities", NVIDIA Container Toolkit).
+_DRIVER_CAPABILITIES = {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "all"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +46,13 @@ class RevisionChanges:
 
     `images` maps containers to images. `neuron`, if set, replaces the Neuron devices of `container` and of all
     containers with Neuron devices; an empty claim only removes them (Managed Instances assign devices themselves).
+    `container` is the main container; `has_gpu`: RunTask gives it GPUs, whatever the source requires.
     """
 
     images: Mapping[str, str] = field(default_factory=dict)
     container: str = ""
     neuron: NeuronClaim | None = None
+    has_gpu: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +62,13 @@ class PreparedRevision:
     revision_arn: str | None = None
     neuron_devices: tuple[int, ...] = ()
     takes_all_neuron: bool = False
+
+
+def derivation_id(source_arn: str, changes: RevisionChanges) -> str:
+    """Return an ID of the source and the changes, for which the content of the source need not be known."""
+    neuron = changes.neuron and changes.neuron.devices
+    parts = json.dumps([source_arn, changes.images, changes.container, neuron, changes.has_gpu], sort_keys=True)
+    return hashlib.sha256(parts.encode()).hexdigest()
 
 
 def is_derived_family(family: str) -> bool:
@@ -87,11 +102,26 @@ def _family(source: str, content: Mapping[str, Any], tags: Mapping[str, str]) ->
 
 def _derive_container(container: Mapping[str, Any], changes: RevisionChanges) -> dict[str, Any]:
     derived = dict(container)
+    is_main = container["name"] == changes.container
     if container["name"] in changes.images:
         derived["image"] = changes.images[container["name"]]
+    if is_main and container.get("stopTimeout") is None:
+        derived["stopTimeout"] = STOP_TIMEOUT_SECONDS
+    if (is_main and changes.has_gpu) or any(
+        each.get("type") == "GPU" for each in container.get("resourceRequirements") or ()
+    ):
+        _set_driver_capabilities(derived)
     if changes.neuron is not None:
-        _assign_devices(derived, changes.neuron, is_main=container["name"] == changes.container)
+        _assign_devices(derived, changes.neuron, is_main=is_main)
     return derived
+
+
+def _set_driver_capabilities(container: dict[str, Any]) -> None:
+    """Set NVIDIA_DRIVER_CAPABILITIES unless the container has it; ECS rejects a variable that is also a secret."""
+    variables = list(container.get("environment") or ())
+    known = {each.get("name") for each in (*variables, *(container.get("secrets") or ()))}
+    if _DRIVER_CAPABILITIES["name"] not in known:
+        container["environment"] = [*variables, _DRIVER_CAPABILITIES]
 
 
 def _assign_devices(container: dict[str, Any], claim: NeuronClaim, *, is_main: bool) -> None:

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from relaunch.core.launches.gpu_override import GpuOverride, build_requirement, check_override
 from relaunch.core.launches.placement_constraints import MAX_EXPRESSION_LENGTH
-from relaunch.core.offerings.offering import OfferingKey
+from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
 
 # RunTask's limits (RunTaskRequest, Amazon ECS API Reference).
 MAX_CONSTRAINTS = 10
@@ -151,13 +151,21 @@ class InstanceEvent:
 class ContainerInstanceObservation:
     """The state of a container instance; `status` is ACTIVE, DRAINING or another.
 
-    `task_count` is the number of running and pending tasks.
+    `task_count` is the number of running and pending tasks. `capacity_provider` is empty for an instance of none.
     """
 
     instance: ContainerInstance
     status: str
     task_count: int = 0
     registered_at: datetime | None = None
+    capacity_provider: str = ""
+
+
+def refutes(seen: ContainerInstanceObservation, failure: CapacityFailure) -> bool:
+    """Return whether a container instance shows that there is capacity again: it registered after the failure."""
+    is_same = seen.capacity_provider == failure.capacity_provider != ""
+    is_same = is_same and seen.instance.instance_type == failure.offering.instance_type
+    return is_same and seen.status == "ACTIVE" and seen.registered_at is not None and seen.registered_at > failure.at
 
 
 def client_token(job_id: str, attempt: int, placement: int) -> str:

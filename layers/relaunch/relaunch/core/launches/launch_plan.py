@@ -5,21 +5,23 @@ from collections.abc import Mapping
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches.gpu_override import choose_override
 from relaunch.core.launches.launch import LaunchRequest, client_token
-from relaunch.core.launches.placement_constraints import instance_type_is
+from relaunch.core.launches.placement_constraints import instance_type_is, is_none_of
 from relaunch.core.revisions.main_container import main_container
 
 
 def plan_launch(job: Job) -> LaunchRequest:
     """Return the launch request of the current placement try; it is identical for identical jobs.
 
-    The placement constraint `attribute:ecs.instance-type == …` restricts the task to the selected instance type.
+    The placement constraint restricts the task to the selected instance type, and to other instances than those on
+    which it did not start.
     """
     attempt, definition = job.current_attempt, job.definition
     placement = attempt.placement
+    avoided = dict.fromkeys(each.instance for each in job.failed_starts if each.instance.startswith("i-"))
     return LaunchRequest(
         revision_arn=placement.revision_arn or job.revision.arn,
         capacity_provider=placement.capacity_provider,
-        placement_constraints=(instance_type_is(placement.offering.instance_type),),
+        placement_constraints=(is_none_of(instance_type_is(placement.offering.instance_type), avoided),),
         container=main_container(definition, job.revision) or "",
         command=definition.command,
         environment=training_environment(job),

@@ -6,6 +6,7 @@ can satisfy, and a typing error would only show as a task that is never placed.
 """
 
 import re
+from collections.abc import Iterable
 
 MAX_EXPRESSION_LENGTH = 2000
 """Maximum length of an expression in characters (PlacementConstraint, Amazon ECS API Reference)."""
@@ -31,6 +32,18 @@ def instance_type_is(instance_type: str) -> str:
     if not _INSTANCE_TYPE.fullmatch(name):
         raise InvalidExpressionError(f"no instance type: {instance_type!r}")
     return f"attribute:{INSTANCE_TYPE} == {name}"
+
+
+def is_none_of(expression: str, instance_ids: Iterable[str]) -> str:
+    """Return the expression restricted to other EC2 instances than these.
+
+    Raises:
+        InvalidExpressionError: not an EC2 instance ID.
+    """
+    ids = tuple(instance_ids)
+    for instance_id in ids:
+        ec2_instance_is(instance_id)
+    return f"{expression} and ec2InstanceId !in [{', '.join(ids)}]" if ids else expression
 
 
 def ec2_instance_is(instance_id: str) -> str:

@@ -61,6 +61,8 @@ def move(  # noqa: PLR0913 - the parts of one transition, all of them named at e
     effects: tuple[Effect, ...] = (),
 ) -> Decision:
     """Move a job to a state, or keep it there, with one timeline entry."""
+    if state is not JobState.WAITING:
+        job = _end_wait(job, now)
     moved = replace(
         job,
         state=state,
@@ -95,9 +97,15 @@ def wait(
     is_same = before is not None and (before.reason, before.slot) == (waiting.reason, waiting.slot)
     if before is not None and is_same:
         waiting = replace(waiting, since=before.since)
+    else:
+        job = _end_wait(job, now)
     job = replace(job, waiting=waiting, reason=waiting.detail)
     decision = move(job, JobState.WAITING, now, event=event, detail=waiting.detail, wake_at=wake_at, effects=effects)
     return replace(decision, timeline=()) if is_same else decision
+
+
+def _end_wait(job: Job, now: datetime) -> Job:
+    return replace(job, unreadable_seconds=job.unreadable_time(now).total_seconds())
 
 
 def wait_for_launch(
@@ -117,11 +125,13 @@ def waits_for_slot(job: Job) -> bool:
     return job.waiting is not None and job.waiting.reason is WaitReason.SLOT
 
 
-def end(job: Job, state: JobState, now: datetime, *, event: str, detail: str) -> Decision:
-    """Move a job to a final state, release its slot and admit the next job."""
+def end(
+    job: Job, state: JobState, now: datetime, *, event: str, detail: str, before: tuple[Effect, ...] = ()
+) -> Decision:
+    """Move a job to a final state, release its slot and admit the next job; `before` are effects that come first."""
     ended = replace(job, ended_at=now, reason=detail, has_slot=False)
-    effects = (AdmitWaiting(),) if job.has_slot or waits_for_slot(job) else ()
-    # A finished job is due only until the next job is admitted.
+    effects = (*before, AdmitWaiting()) if job.has_slot or waits_for_slot(job) else before
+    # A finished job is due only until its effects are done.
     wake_at = now + LAUNCH_TIMEOUT if effects else None
     decision = move(ended, state, now, event=event, detail=detail, wake_at=wake_at, effects=effects)
     return replace(decision, release_slot=job.has_slot)

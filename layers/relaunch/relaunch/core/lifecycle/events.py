@@ -51,6 +51,13 @@ class LaunchImpossible:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckpointsUnreadable:
+    """The checkpoints of the job cannot be read, or could not be if there were any; the error is permanent."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class SlotDenied:
     """A limit on running jobs is reached; `slot` is the definition's name, or STACK_SLOT."""
 
@@ -129,6 +136,7 @@ JobEvent = (
     | OfferingChosen
     | NothingKept
     | LaunchImpossible
+    | CheckpointsUnreadable
     | SlotDenied
     | LaunchAnswered
     | PlacementExpired

@@ -1,7 +1,7 @@
 """Explains what a job waits for, what happens next, and what its owner can change."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchasePolicy
@@ -33,6 +33,19 @@ def explain(job: Job, now: datetime) -> Explanation:
     """Explain the situation of a job at `now`."""
     if job.state.is_final:
         return _explain_end(job)
+    explanation = _explain_open(job, now)
+    return replace(explanation, advice=(*explanation.advice, *_failed_starts(job)))
+
+
+def _failed_starts(job: Job) -> tuple[str, ...]:
+    return tuple(
+        f"it is kept from {each.instance}, which did not start it{f' ({each.error})' if each.error else ''}: "
+        "look at that machine"
+        for each in job.failed_starts
+    )
+
+
+def _explain_open(job: Job, now: datetime) -> Explanation:
     if job.state is JobState.WAITING:
         return _explain_waiting(job, now)
     if job.state is JobState.LAUNCHING:
@@ -133,6 +146,23 @@ def _wait_for_backoff(job: Job, waiting: Waiting, _now: datetime) -> Explanation
     )
 
 
+def _wait_for_checkpoints(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
+    advice = (
+        "name the bucket in the stack's CheckpointBuckets: launch_attempt's role then may list and read it",
+        "objects under a KMS key of your own: name it in the stack's CheckpointKeyArns, for kms:Decrypt; the policy of "
+        "the key must let the role use it too",
+        "a bucket policy, or a bucket or key of another account, must let the role in as well",
+    )
+    kept = "what was saved is kept" if job.attempt is not None else "nothing was started"
+    return Explanation(
+        f"its checkpoints, which cannot be read: {waiting.detail}",
+        waiting.since,
+        f"they are read again; {kept}, and only a deadline or `relaunch cancel {job.job_id}` ends the job",
+        waiting.until or job.wake_at,
+        advice,
+    )
+
+
 _WAITS: Mapping[WaitReason, Callable[[Job, Waiting, datetime], Explanation]] = {
     WaitReason.LAUNCH: _wait_for_launch,
     WaitReason.IMAGE: _wait_for_image,
@@ -140,6 +170,7 @@ _WAITS: Mapping[WaitReason, Callable[[Job, Waiting, datetime], Explanation]] = {
     WaitReason.CAPACITY: _wait_for_capacity,
     WaitReason.PRICE: _wait_for_price,
     WaitReason.BACKOFF: _wait_for_backoff,
+    WaitReason.CHECKPOINT: _wait_for_checkpoints,
 }
 
 

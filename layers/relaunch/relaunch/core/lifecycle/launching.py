@@ -43,6 +43,7 @@ from relaunch.core.lifecycle.decision import (
 )
 from relaunch.core.lifecycle.events import (
     CancelAsked,
+    CheckpointsUnreadable,
     ImageArrived,
     LaunchAnswered,
     LaunchImpossible,
@@ -71,6 +72,8 @@ _LONGEST_REPEAT_DELAY_SECONDS = 300
 # A job that ends admits the next one; this interval covers a lost message.
 _SLOT_POLL_INTERVAL = timedelta(minutes=15)
 _CAPACITY_POLL_INTERVAL = timedelta(minutes=5)
+# A permission is granted within minutes or within days: every wait is as long as all before it together.
+_FIRST_CHECKPOINT_POLL, _LAST_CHECKPOINT_POLL = timedelta(minutes=5), timedelta(minutes=30)
 # The interval at which ECR is queried for an awaited image, in case its event was lost.
 IMAGE_POLL_INTERVAL = timedelta(minutes=2)
 # A task with a container instance pulls its image, which takes minutes for a training.
@@ -110,13 +113,15 @@ def request_placement(job: Job, event: OfferingChosen, now: datetime, limits: St
         neuron_devices=event.prepared.neuron_devices,
         takes_all_neuron=event.prepared.takes_all_neuron,
         gpu_partition_size=chosen.instance_type.gpu_partition_size,
+        is_managed=chosen.is_managed,
     )
     attempt = Attempt(number, placement, closed_placements=_kept_placements(closed))
     # Jobs that end at the same time may all admit the same job: admit the next one too.
     effects = (AdmitWaiting(),) if waits_for_slot(job) else ()
     slots = None if job.has_slot else (job.definition.max_running_jobs, limits.max_running_jobs)
     job = replace(job, attempt=attempt, has_slot=True, reason="")
-    detail = f"{chosen.key} by {placement.capacity_provider} at ${placement.price_usd_per_hour:.4f}/h"
+    price = f"${placement.price_usd_per_hour:.4f}/h" if placement.price_usd_per_hour else "an unknown price"
+    detail = f"{chosen.key} by {placement.capacity_provider} at {price}"
     if event.resume_uri:
         detail += f", resuming from {event.resume_uri}"
     if event.prepared.neuron_devices:
@@ -148,15 +153,30 @@ def nothing_kept(job: Job, event: NothingKept, now: datetime, _limits: StackLimi
     if event.is_permanent:
         decision = end(job, JobState.FAILED, now, event="nothing satisfies it", detail=event.message)
         return replace(decision, selection=event.selection, selected_at=now)
-    retry_at = max(event.retry_at or now + _CAPACITY_POLL_INTERVAL, now + timedelta(seconds=15))
+    # Not only at `retry_at`: an instance that arrives late ends an avoidance early.
+    poll_at = now + _CAPACITY_POLL_INTERVAL
+    retry_at = max(min(event.retry_at or poll_at, poll_at), now + timedelta(seconds=15))
+    reason = WaitReason.PRICE if event.is_price else WaitReason.CAPACITY
+    decision = _try_again_at(job, reason, event.message, now, retry_at)
+    return replace(decision, selection=event.selection, selected_at=now)
+
+
+def checkpoints_unreadable(job: Job, event: CheckpointsUnreadable, now: datetime, _limits: StackLimits) -> Decision:
+    """Wait until they can be read: what was trained is kept, and a permission is granted without a new job."""
+    is_again = job.waiting is not None and job.waiting.reason is WaitReason.CHECKPOINT
+    waited = now - job.waiting.since if job.waiting is not None and is_again else timedelta(0)
+    delay = min(max(waited, _FIRST_CHECKPOINT_POLL), _LAST_CHECKPOINT_POLL)
+    return _try_again_at(job, WaitReason.CHECKPOINT, event.reason, now, now + delay)
+
+
+def _try_again_at(job: Job, reason: WaitReason, detail: str, now: datetime, retry_at: datetime) -> Decision:
+    """Wait until then, or until the deadline of the job if that is earlier."""
     if job.definition.deadline is not None:
         retry_at = min(retry_at, job.accepted_at + job.definition.deadline)
-    reason = WaitReason.PRICE if event.is_price else WaitReason.CAPACITY
-    waiting = Waiting(reason, now, event.message, retry_at)
     # The job was admitted and leaves its slot free: admit the next one.
     effects = (AdmitWaiting(),) if waits_for_slot(job) else ()
-    decision = wait(job, waiting, now, event=f"waiting for {reason}", wake_at=retry_at, effects=effects)
-    return replace(decision, selection=event.selection, selected_at=now)
+    waiting = Waiting(reason, now, detail, retry_at)
+    return wait(job, waiting, now, event=f"waiting for {reason}", wake_at=retry_at, effects=effects)
 
 
 def launch_impossible(job: Job, event: LaunchImpossible, now: datetime, _limits: StackLimits) -> Decision:
@@ -244,7 +264,7 @@ def start_deadline(attempt: Attempt, limits: StackLimits) -> datetime:
     placed_at = attempt.placement.placed_at or attempt.placement.requested_at
     if attempt.container_instance_arn is not None:
         return placed_at + _START_TIMEOUT
-    return placed_at + timedelta(seconds=limits.provisioning_deadline_seconds)
+    return placed_at + limits.provisioning_deadline(is_managed=attempt.placement.is_managed)
 
 
 def _send_again(job: Job, reason: str, now: datetime, *, event: str, delay_seconds: int) -> Decision:
@@ -328,7 +348,7 @@ def wake_placed(job: Job, _event: TimePassed, now: datetime, limits: StackLimits
         return look_again(job, deadline)
     placed_at = attempt.placement.placed_at or attempt.placement.requested_at
     reason = f"not started within {deadline - placed_at}; ECS says {attempt.task_status or 'nothing'}"
-    # With a container instance capacity is not the cause: a pull that hangs would hang on every instance, at cost.
+    # With a container instance capacity is not the cause, but that instance, or the image.
     has_machine = attempt.container_instance_arn is not None
     kind = IntentKind.START_WITHDRAWN if has_machine else IntentKind.PLACEMENT_WITHDRAWN
     return stop_with_intent(job, StopIntent(kind, now, reason), now, event="start deadline")

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from relaunch.core.jobs.job import Job, JobState, Stop, StopKind
+from relaunch.core.lifecycle.stop_reason import error_name
 
 # A job without a deadline fails when it has not run for this time in all since it first ran. Interruptions are limited
 # by time, not by number: on the traces of "Can't Be Late" (NSDI 2024) a limit of three interruptions loses most of the
@@ -14,9 +15,10 @@ _FAILURE_BACKOFF_SECONDS = 30
 # The maximum delay of an SQS message.
 _LONGEST_DELAY_SECONDS = 900
 
-_FAILURES = frozenset(
-    {StopKind.USER_ERROR, StopKind.OUT_OF_MEMORY, StopKind.IMAGE, StopKind.NOT_STARTED, StopKind.UNKNOWN}
-)
+# So many instances do not fail alike: the image or the task definition does.
+FAILED_INSTANCES = 3
+
+_FAILURES = frozenset({StopKind.USER_ERROR, StopKind.OUT_OF_MEMORY, StopKind.IMAGE, StopKind.UNKNOWN})
 _INTERRUPTIONS = frozenset({StopKind.INTERRUPTION, StopKind.HOST_LOST})
 _ENDS = {
     StopKind.SUCCESS: JobState.SUCCEEDED,
@@ -58,8 +60,10 @@ def decide_restart(job: Job, stop: Stop, now: datetime) -> GiveUp | RestartAfter
       ├─ success, cancellation or time-out ──▶ the matching final state
       ├─ cancellation requested ──▶ CANCELLED
       ├─ failure ──▶ FAILED if there are more than max_failures; else again after 30 s, 60 s, 120 s…
+      ├─ not started, with the same error on three instances ──▶ FAILED
       ├─ out of time ──▶ FAILED or TIMED_OUT
       ├─ interruption ──▶ again at once
+      ├─ not started ──▶ again at once, on another instance
       └─ no capacity ──▶ again at once, on another offering
     """
     detail = describe_stop(stop)
@@ -69,7 +73,20 @@ def decide_restart(job: Job, stop: Stop, now: datetime) -> GiveUp | RestartAfter
         return GiveUp(JobState.CANCELLED, f"{job.cancel_requested} ({detail})")
     if is_failure(stop.kind):
         return _after_failure(job, detail)
+    if stop.kind is StopKind.NOT_STARTED and (verdict := _starts_nowhere(job, stop, detail)):
+        return verdict
     return out_of_time(job, now) or RestartAfter(0, detail)
+
+
+def _starts_nowhere(job: Job, stop: Stop, detail: str) -> GiveUp | None:
+    alike = [each.instance for each in job.failed_starts if each.error == error_name(stop)]
+    if len(alike) < FAILED_INSTANCES:
+        return None
+    return GiveUp(
+        JobState.FAILED,
+        f"{detail}; it did not start on {', '.join(dict.fromkeys(alike))}: the cause is the image, the task definition "
+        "or what they need of the account",
+    )
 
 
 def _after_failure(job: Job, detail: str) -> GiveUp | RestartAfter:
@@ -97,10 +114,10 @@ def out_of_time(job: Job, now: datetime) -> GiveUp | None:
 
 
 def idle_time(job: Job, now: datetime) -> timedelta:
-    """Return how long the job has not been running since it first ran."""
+    """Return how long the job has not been running since it first ran, without waits for unreadable checkpoints."""
     if job.first_started_at is None:
         return timedelta(0)
-    return max(now - job.first_started_at - job.run_time(now), timedelta(0))
+    return max(now - job.first_started_at - job.run_time(now) - job.unreadable_time(now), timedelta(0))
 
 
 def next_time_limit(job: Job, now: datetime) -> datetime:

@@ -6,7 +6,7 @@ Each is a pure function of (job, event, now, limits) and returns the decision to
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from relaunch.core.jobs.job import IntentKind, Job, JobState, Stop, StopIntent, StopKind
+from relaunch.core.jobs.job import IntentKind, Job, JobState, LookForWarning, Stop, StopIntent, StopKind
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.launches.launch import TaskObservation
 from relaunch.core.lifecycle.decision import HEARTBEAT, Decision, ignore, look_again, move, stop_effect
@@ -14,14 +14,14 @@ from relaunch.core.lifecycle.events import CancelAsked, HostEnded, HostWarned, T
 from relaunch.core.lifecycle.launching import start_deadline
 from relaunch.core.lifecycle.restart_policy import next_time_limit, out_of_time
 from relaunch.core.lifecycle.stopping import (
-    AVOID_AFTER_INTERRUPTION,
     STOP_TIMEOUT,
-    avoid,
+    count_run,
     follow_stop,
     stop_with_intent,
     task_stopped,
     with_task,
 )
+from relaunch.core.offerings.spot_runs import Observed
 
 # A task that ECS does not know is lost only if ECS still does not know it after this time: the API is eventually
 # consistent, and the documentation of RunTask tells callers to retry for up to five minutes.
@@ -40,7 +40,12 @@ def task_seen(job: Job, event: TaskSeen, now: datetime, limits: StackLimits) -> 
     job = _observed(job, event, now)
     if seen.last_status in _ENDED:
         return task_stopped(job, seen, now)
-    return replace(_live(job, seen, now, limits), link_instance=event.instance is not None)
+    decision = _live(job, seen, now, limits)
+    instance_id = job.current_attempt.instance_id
+    if event.instance is None or not instance_id:
+        return decision
+    pending = (*decision.job.pending, LookForWarning(instance_id))
+    return replace(decision, job=replace(decision.job, pending=pending), link_instance=True)
 
 
 def _live(job: Job, seen: TaskObservation, now: datetime, limits: StackLimits) -> Decision:
@@ -86,8 +91,11 @@ def _running(job: Job, now: datetime) -> Decision:
     attempt = replace(job.current_attempt, started_at=job.current_attempt.started_at or now)
     event = "still running" if job.state is JobState.RUNNING else "running"
     first_started_at = job.first_started_at or attempt.started_at
-    job = replace(job, attempt=attempt, first_started_at=first_started_at, interrupted_at=None)
-    return move(job, JobState.RUNNING, now, event=event, detail=_where(job), wake_at=_next_look(job, now))
+    job = replace(job, attempt=attempt, first_started_at=first_started_at, interrupted_at=None, failed_starts=())
+    is_start = job.state is not JobState.RUNNING
+    effects = count_run(job, Observed.START, attempt.started_at or now) if is_start else ()
+    wake_at = _next_look(job, now)
+    return move(job, JobState.RUNNING, now, event=event, detail=_where(job), wake_at=wake_at, effects=effects)
 
 
 def _next_look(job: Job, now: datetime) -> datetime:
@@ -127,9 +135,7 @@ def host_warned(job: Job, event: HostWarned, now: datetime, _limits: StackLimits
     ECS does not: draining does not stop standalone tasks ("Draining Amazon ECS container instances").
     """
     warned, reason = _warned(job, event)
-    decision = stop_with_intent(warned, StopIntent(IntentKind.INTERRUPTION, now, reason), now, event=_WARNING)
-    effects = (*decision.job.pending, avoid(warned, reason, now + AVOID_AFTER_INTERRUPTION))
-    return replace(decision, job=replace(decision.job, pending=effects))
+    return stop_with_intent(warned, StopIntent(IntentKind.INTERRUPTION, now, reason), now, event=_WARNING)
 
 
 def host_warned_late(job: Job, event: HostWarned, now: datetime, _limits: StackLimits) -> Decision:
@@ -138,8 +144,7 @@ def host_warned_late(job: Job, event: HostWarned, now: datetime, _limits: StackL
     A training that polls the instance metadata may exit with 0 before the warning arrives.
     """
     warned, reason = _warned(job, event)
-    effects = (avoid(warned, reason, now + AVOID_AFTER_INTERRUPTION),)
-    return move(warned, job.state, now, event=_WARNING, detail=reason, wake_at=now + STOP_TIMEOUT, effects=effects)
+    return move(warned, job.state, now, event=_WARNING, detail=reason, wake_at=now + STOP_TIMEOUT)
 
 
 def _warned(job: Job, event: HostWarned) -> tuple[Job, str]:

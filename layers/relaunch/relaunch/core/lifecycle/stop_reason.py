@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from relaunch.core.jobs.job import IntentKind, Stop, StopIntent, StopKind
+from relaunch.core.jobs.job import Attempt, IntentKind, Stop, StopIntent, StopKind
 from relaunch.core.launches.launch import TaskObservation
 
 NOTICE_WINDOW = timedelta(minutes=3)
@@ -19,6 +19,9 @@ NOTICE_WINDOW = timedelta(minutes=3)
 
 NOTICE_LEAD = timedelta(seconds=10)
 """A training that polls the instance metadata may stop this long before the EC2 event arrives."""
+
+CLOCK_SKEW = timedelta(seconds=10)
+"""How far the clock of ECS may be behind ours: a longer time before the intent was saved, somebody else stopped it."""
 
 EXIT_SIGKILL = 137
 EXIT_SIGTERM = 143
@@ -43,8 +46,10 @@ _NO_CAPACITY = re.compile(
     r"|no container instances? |capacity is unavailable|Insufficient\w*Capacity|MaxSpotInstanceCountExceeded"
     r"|VcpuLimitExceeded)"
 )
+# ECS Managed Instances are drained after 14 days at most, whatever runs on them ("Instance draining").
 _HOST_GONE = re.compile(
     r"(?i)Host EC2 \(instance i-[0-9a-z]+\) (terminated|stopped)|container instance deregist|agent (is )?disconnected"
+    r"|stopped during instance draining"
 )
 _SPOT_TASK_GONE = re.compile(r"(?i)your spot task was interrupted")
 _IMAGE = re.compile(
@@ -52,12 +57,22 @@ _IMAGE = re.compile(
     r"|pull access denied|repository does not exist"
 )
 _OUT_OF_MEMORY = re.compile(r"(?i)OutOfMemory|out of memory")
+# No other instance could pull the image, read the secret or execute the command either.
+_FAILS_EVERYWHERE = re.compile(
+    r"(?i)manifest unknown|no matching manifest|(image|manifest|CannotPull\w*)\b.* not found|pull access denied"
+    r"|repository does not exist|AccessDenied|\bexec: "
+)
 _FAILED_TO_START = re.compile(r"^TaskFailedToStart\b")
+# "CannotStartContainerError", "ResourceInitializationError", "ContainerRuntimeTimeoutError"…
+_ERROR_NAME = re.compile(r"\b[A-Z][a-z]\w*Error\b")
 
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """The arguments of the rules; `reasons` are those of the task and of the relevant containers."""
+    """The arguments of the rules; `reasons` are those of the task and of the relevant containers.
+
+    `was_starting`: the task had an instance and never ran.
+    """
 
     stop_code: str
     reasons: str
@@ -65,6 +80,7 @@ class _Facts:
     at: datetime
     warned_at: datetime | None
     host_ended_at: datetime | None
+    was_starting: bool
 
     @property
     def loss(self) -> StopKind:
@@ -103,6 +119,10 @@ _RULES: tuple[_Rule, ...] = (
         ),
         lambda f: f.loss,
     ),
+    (
+        lambda f: f.was_starting and f.failed_to_start and not _FAILS_EVERYWHERE.search(f.reasons),
+        lambda _: StopKind.NOT_STARTED,
+    ),
     (lambda f: f.exit_code is None and bool(_IMAGE.search(f.reasons)), lambda _: StopKind.IMAGE),
     # A child process killed by the kernel marks the container too, even if its main process exits with 0.
     (lambda f: f.exit_code != 0 and bool(_OUT_OF_MEMORY.search(f.reasons)), lambda _: StopKind.OUT_OF_MEMORY),
@@ -134,57 +154,59 @@ _BY_INTENT = {
     IntentKind.START_WITHDRAWN: StopKind.NOT_STARTED,
 }
 
-# An intent applies to a task that had stopped by itself, except for these kinds of stops. After a lost instance the
+# An intent applies to a task that had stopped before, except for these kinds of stops. After a lost instance the
 # restart policy decides whether the job has time left.
 _APPLIES_EXCEPT = {
     IntentKind.CANCEL: {StopKind.SUCCESS},
-    IntentKind.TIME_OUT: {StopKind.SUCCESS, StopKind.HOST_LOST, StopKind.INTERRUPTION},
+    IntentKind.TIME_OUT: {StopKind.SUCCESS, StopKind.CANCELLED, StopKind.HOST_LOST, StopKind.INTERRUPTION},
 }
 
 
-def classify_stop(
-    observation: TaskObservation,
-    container: str | None,
-    intent: StopIntent | None,
-    warned_at: datetime | None,
-    host_ended_at: datetime | None,
-    now: datetime,
-) -> Stop:
+def classify_stop(observation: TaskObservation, container: str | None, attempt: Attempt, now: datetime) -> Stop:
     """Classify the stop of a task; every stop has exactly one kind.
 
-    An intent decides first, whatever the exit code: most trainings save on SIGTERM and exit with 0. An intent saved
-    after the task had stopped by itself did not stop it: a success remains a success, and only a cancellation, or a
-    time-out if the instance was not lost, applies to other stops.
+    The intent of the attempt decides first, whatever the exit code: most trainings save on SIGTERM and exit with 0. An
+    intent saved after the task had stopped did not stop it: a success remains a success, and only a cancellation, or a
+    time-out if neither the instance was lost nor somebody else stopped the task, applies to other stops.
 
-    A missing exit code is never treated as 0. A ResourceInitializationError (secrets, log group, volumes, network) is
-    UNKNOWN: ECS does not report whether the instance or the account caused it.
+    An error of a task that had an instance and never ran is taken for the instance's if it may be: the driver is not
+    loaded, no space is left on the device, Docker, a volume or a network interface timed out. A missing exit code is
+    never treated as 0.
 
     Args:
         observation: The stopped task.
         container: The container whose exit code is used; None: all, a non-zero code before a missing one.
-        intent: The intent saved before StopTask was called.
-        warned_at: The time of the interruption warning for the task's host.
-        host_ended_at: The time when EC2 reported the host as shutting down, stopping or terminated.
+        attempt: Its attempt, with the intent saved before StopTask was called and what EC2 reported of the instance.
         now: The time of the stop if ECS does not report one.
     """
     exit_code = _exit_code(observation, container)
     at = observation.stopped_at or now
     reasons = _join_reasons(observation, container, exit_code)
-    facts = _Facts(observation.stop_code, reasons, exit_code, at, warned_at, host_ended_at)
+    intent = attempt.intent
+    was_starting = attempt.container_instance_arn is not None and attempt.started_at is None
+    facts = _Facts(
+        observation.stop_code, reasons, exit_code, at, attempt.warned_at, attempt.host_ended_at, was_starting
+    )
     kind = _kind(facts, intent)
-    is_external = kind is StopKind.CANCELLED and intent is None
+    is_external = kind is StopKind.CANCELLED and (intent is None or intent.kind is not IntentKind.CANCEL)
     reason = f"{STOPPED_FROM_OUTSIDE}: {reasons}".rstrip(": ") if is_external else reasons
     return Stop(kind, at, observation.stop_code, reason, exit_code)
 
 
 def _kind(facts: _Facts, intent: StopIntent | None) -> StopKind:
-    # UserInitiated with an intent: Relaunch called StopTask, even if the clock of ECS is behind.
-    if intent is not None and (intent.at <= facts.at or facts.stop_code == StopCode.USER_INITIATED):
+    skew = CLOCK_SKEW if facts.stop_code == StopCode.USER_INITIATED else timedelta()
+    if intent is not None and intent.at <= facts.at + skew:
         return _BY_INTENT[intent.kind]
     kind = next((decide(facts) for applies, decide in _RULES if applies(facts)), StopKind.UNKNOWN)
     if intent is not None and intent.kind in _APPLIES_EXCEPT and kind not in _APPLIES_EXCEPT[intent.kind]:
         return _BY_INTENT[intent.kind]
     return kind
+
+
+def error_name(stop: Stop) -> str:
+    """Return the name of the error in the stopped reason (`CannotStartContainerError`…), empty if it has none."""
+    found = _ERROR_NAME.search(stop.stopped_reason)
+    return found.group() if found else ""
 
 
 def _exit_code(observation: TaskObservation, container: str | None) -> int | None:

@@ -3,9 +3,12 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import (
     Attempt,
+    CountRun,
     Effect,
+    FailedStart,
     Job,
     JobState,
     PlacementState,
@@ -17,20 +20,30 @@ from relaunch.core.jobs.job import (
 from relaunch.core.launches.launch import TaskObservation
 from relaunch.core.lifecycle.decision import Decision, end, move, stop_effect, wait_for_launch
 from relaunch.core.lifecycle.restart_policy import GiveUp, decide_restart, is_failure, is_interruption
-from relaunch.core.lifecycle.stop_reason import classify_stop
+from relaunch.core.lifecycle.stop_reason import classify_stop, error_name
+from relaunch.core.offerings.spot_runs import Observed, SpotRun
 
 # How long all jobs avoid an offering: between the three minutes of Karpenter, which returns to a pool that just failed,
 # and an hour, which misses one that is available again.
-AVOID_AFTER_INTERRUPTION = timedelta(minutes=30)
-AVOID_AFTER_NO_CAPACITY = timedelta(minutes=15)
+AVOID_AFTER_NO_CAPACITY = timedelta(minutes=30)
 # StopTask is repeated if the task is not STOPPED after this time; stopTimeout is at most two minutes on EC2.
 STOP_TIMEOUT = timedelta(minutes=3)
 
 
 def avoid(job: Job, reason: str, until: datetime) -> Effect:
     """Return the effect that lets all jobs avoid the current offering."""
-    offering = job.current_attempt.placement.offering
-    return RememberCapacity(offering=offering, reason=reason, until=until)
+    placement = job.current_attempt.placement
+    return RememberCapacity(placement.offering, reason, until, placement.capacity_provider)
+
+
+def count_run(job: Job, what: Observed, at: datetime, hours: float = 0.0) -> tuple[Effect, ...]:
+    """Return the effect that counts what was observed of the current run; empty if it is not on spot."""
+    attempt = job.current_attempt
+    offering = attempt.placement.offering
+    if offering.purchase is not PurchaseOption.SPOT:
+        return ()
+    ran_on = replace(offering, zone=attempt.zone or offering.zone)
+    return (CountRun(SpotRun(ran_on, f"{job.started_by}/{attempt.placement.number}", what, at, hours)),)
 
 
 def with_task(job: Job, task_arn: str, outcome: str, now: datetime) -> Job:
@@ -43,23 +56,19 @@ def with_task(job: Job, task_arn: str, outcome: str, now: datetime) -> Job:
 
 def task_stopped(job: Job, seen: TaskObservation, now: datetime) -> Decision:
     """Classify the stop of a task, then end the job or launch it again."""
-    attempt = job.current_attempt
-    container = job.definition.container
-    stop = classify_stop(seen, container, attempt.intent, attempt.warned_at, attempt.host_ended_at, now)
-    return follow_stop(job, stop, now)
+    return follow_stop(job, classify_stop(seen, job.definition.container, job.current_attempt, now), now)
 
 
 def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:
     """Account for a stop, then end the job or launch it again."""
     job = _account(job, stop)
+    before = _count_run(job, stop)
     verdict = decide_restart(job, stop, now)
     if isinstance(verdict, GiveUp):
-        return end(job, verdict.state, now, event=verdict.state.value.lower().replace("_", " "), detail=verdict.reason)
-    before: tuple[Effect, ...] = ()
-    if is_interruption(stop.kind):
-        before = (avoid(job, verdict.reason, stop.at + AVOID_AFTER_INTERRUPTION),)
-    elif stop.kind is StopKind.NO_CAPACITY:
-        before = (avoid(job, verdict.reason, stop.at + AVOID_AFTER_NO_CAPACITY),)
+        event = verdict.state.value.lower().replace("_", " ")
+        return end(job, verdict.state, now, event=event, detail=verdict.reason, before=before)
+    if stop.kind is StopKind.NO_CAPACITY:
+        before = (*before, avoid(job, verdict.reason, stop.at + AVOID_AFTER_NO_CAPACITY))
     return wait_for_launch(
         job,
         now,
@@ -70,9 +79,21 @@ def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:
     )
 
 
+def _ran_seconds(attempt: Attempt, stop: Stop) -> float:
+    return max((stop.at - attempt.started_at).total_seconds(), 0.0) if attempt.started_at else 0.0
+
+
+def _count_run(job: Job, stop: Stop) -> tuple[Effect, ...]:
+    """Return the effect that counts the end of a run on spot; empty if it neither ran nor was interrupted."""
+    hours = _ran_seconds(job.current_attempt, stop) / 3600
+    if is_interruption(stop.kind):
+        return count_run(job, Observed.INTERRUPTION, stop.at, hours)
+    return count_run(job, Observed.END, stop.at, hours) if hours else ()
+
+
 def _account(job: Job, stop: Stop) -> Job:
     attempt = job.current_attempt
-    ran = max((stop.at - attempt.started_at).total_seconds(), 0.0) if attempt.started_at else 0.0
+    ran = _ran_seconds(attempt, stop)
     attempt = replace(
         attempt,
         stop=stop,
@@ -88,7 +109,14 @@ def _account(job: Job, stop: Stop) -> Job:
         failures=job.failures + is_failure(stop.kind),
         interruptions=job.interruptions + is_interruption(stop.kind),
         interrupted_at=job.interrupted_at or _interrupted_at(attempt, stop),
+        failed_starts=(*job.failed_starts, *_failed_start(attempt, stop)),
     )
+
+
+def _failed_start(attempt: Attempt, stop: Stop) -> tuple[FailedStart, ...]:
+    if stop.kind is not StopKind.NOT_STARTED:
+        return ()
+    return (FailedStart(attempt.instance_id or attempt.container_instance_arn or "", error_name(stop)),)
 
 
 def _interrupted_at(attempt: Attempt, stop: Stop) -> datetime | None:

@@ -14,6 +14,7 @@ from relaunch.core.lifecycle import launching, orphans, running
 from relaunch.core.lifecycle.decision import Decision, ignore
 from relaunch.core.lifecycle.events import (
     CancelAsked,
+    CheckpointsUnreadable,
     HostEnded,
     HostWarned,
     ImageArrived,
@@ -156,6 +157,7 @@ TABLE: tuple[Row, ...] = (
     _row("W", OfferingChosen, may_launch, launching.request_placement, "Lft"),
     _row("W", NothingKept, may_launch, launching.nothing_kept, "Wf"),
     _row("W", LaunchImpossible, may_launch, launching.launch_impossible, "f"),
+    _row("W", CheckpointsUnreadable, may_launch, launching.checkpoints_unreadable, "W"),
     _row("W", SlotDenied, may_launch, launching.slot_denied, "W"),
     _row("W", CancelAsked, always, launching.cancel_waiting, "c"),
     _row("W", TimePassed, always, launching.wake_waiting, "Wft"),

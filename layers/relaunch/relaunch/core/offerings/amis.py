@@ -2,9 +2,10 @@
 
 Sources: "Retrieving Amazon ECS-optimized Linux AMI metadata", "Amazon ECS-optimized Linux AMIs" and "Amazon ECS task
 definitions for AWS Neuron machine learning workloads" (ECS Developer Guide), "Use a GPU workload AMI" (AWS Batch User
-Guide).
+Guide), "Retrieving an Amazon ECS-optimized Bottlerocket AMI" (ECS Developer Guide).
 """
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -33,6 +34,9 @@ NEURON_REGIONS = frozenset(
         "us-west-2",
     }
 )
+BOTTLEROCKET_ARM64 = "/aws/service/bottlerocket/aws-ecs-2-nvidia/arm64/latest/image_id"
+"""The SSM parameter of the one GPU image for arm64 that works with ECS."""
+_REGION = re.compile(r"[a-z]+(?:-[a-z]+)+-[0-9]+")
 # Their GPUs need driver branch 470 or older.
 _OLD_GPU_FAMILIES = frozenset({"g2", "p2"})
 
@@ -93,8 +97,19 @@ def ami_rejection(machine: InstanceType) -> str:
             "have had newer ones since release 20230912: build an image of your own"
         )
     if machine.architecture == "arm64":
-        return "ECS has parameters for GPU images of x86_64 only: build an image of your own"
+        return f"ECS-optimized GPU images are for x86_64 only; for arm64 Bottlerocket has one: {BOTTLEROCKET_ARM64}"
     return ""
+
+
+def missing_ami(machine: InstanceType, zone: str | None) -> str:
+    """Return why no image with ECS is published for a type in a zone; empty if there is one, or if it is not known.
+
+    For GPUs of arm64 there is Bottlerocket's.
+    """
+    if ami_kind(machine) is AmiKind.NEURON:
+        region = _REGION.match(zone or "")
+        return ami_absence(AmiKind.NEURON, region[0]) if region and region[0] not in NEURON_REGIONS else ""
+    return ami_rejection(machine) if machine.architecture != "arm64" else ""
 
 
 def ami_absence(kind: AmiKind, region: str) -> str:

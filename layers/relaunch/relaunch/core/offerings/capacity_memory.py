@@ -1,4 +1,7 @@
-"""The capacity memory: how long an offering is avoided after a failure (exponential backoff).
+"""The capacity memory: how long all jobs avoid an offering after a launch found no capacity (exponential backoff).
+
+An interruption is no such failure: it says that one instance was taken, not that the next one cannot be had, and with
+many jobs there is always a recent one. It counts for the interruption rate instead (core.offerings.spot_runs).
 
 Each consecutive failure doubles the time, up to `LONGEST`; each `FORGOTTEN_AFTER` without one reduces their number by
 one. For comparison: Karpenter retries a pool three minutes after each failure; a circuit breaker of one hour would not
@@ -12,7 +15,7 @@ from relaunch.core.offerings.offering import CapacityFailure
 
 LONGEST = timedelta(hours=4)
 FORGOTTEN_AFTER = timedelta(hours=2)
-# A spot interruption warning, the stops of all tasks on that instance, and duplicate messages are one event.
+# Launches that were sent before the first failure was known, and duplicate messages, are one event.
 SAME_EVENT = timedelta(minutes=5)
 # Doubling ends at LONGEST long before this.
 _MAX_CONSECUTIVE_FAILURES = 8
@@ -33,6 +36,11 @@ def remember(before: CapacityFailure | None, failure: CapacityFailure) -> Capaci
     avoided_for = min((failure.until - failure.at) * 2 ** (consecutive_failures - 1), LONGEST)
     until = failure.at + max(avoided_for, failure.until - failure.at)
     return replace(later, consecutive_failures=consecutive_failures, until=max(before.until, until))
+
+
+def reopened(failure: CapacityFailure, now: datetime) -> CapacityFailure:
+    """Return the failure once it is refuted: no job avoids the offering, and the next failure is a first one."""
+    return replace(failure, consecutive_failures=0, until=now)
 
 
 def remaining_failures(failure: CapacityFailure, now: datetime) -> int:

@@ -16,7 +16,8 @@ class InstanceType:
     a `logical_gpu_count` of 1. `compute_capability` is NVIDIA's, None for other manufacturers. `efa_interfaces` is the
     maximum, 0 without EFA support. `has_nvlink` is whether NVLink connects the GPUs. `nvme_gb` is the total size of the
     instance store in GB (NVMe, except on g2). `usage_classes` are EC2's: spot, on-demand, capacity-block; they do not
-    mean that there is capacity. `network` is EC2's description of the network performance. `source` is where the row
+    mean that there is capacity, and are empty if unknown. A type that AWS has announced and EC2 does not list yet has 0
+    vCPUs (`is_listed`). `network` is EC2's description of the network performance. `source` is where the row
     comes from: a package and its version, or the overlay and its reason.
     """
 
@@ -49,9 +50,19 @@ class InstanceType:
         return self.accelerator_manufacturer in (NVIDIA, AWS_NEURON)
 
     @property
+    def is_listed(self) -> bool:
+        """Return whether EC2 lists the type: vCPUs, memory and architecture of others are unknown."""
+        return self.vcpus > 0
+
+    @property
     def is_fractional(self) -> bool:
         """Return whether it has a fraction of a GPU."""
         return self.gpu_partition_size < 1
+
+    @property
+    def is_for_inference(self) -> bool:
+        """Return whether its accelerator serves inference only."""
+        return is_inference_model(self.accelerator_model)
 
     @property
     def neuron_cores(self) -> int:
@@ -73,6 +84,19 @@ def known_models(catalogue: Mapping[str, InstanceType]) -> tuple[str, ...]:
     """Return the GPU models that a definition may name, sorted."""
     gpus = (row for row in catalogue.values() if row.is_supported and row.logical_gpu_count)
     return tuple(sorted({row.accelerator_model for row in gpus}))
+
+
+def known_neuron_models(catalogue: Mapping[str, InstanceType]) -> tuple[str, ...]:
+    """Return the models of Neuron devices that a definition may name, sorted."""
+    return tuple(sorted({row.accelerator_model for row in catalogue.values() if row.neuron_devices}))
+
+
+def is_inference_model(model: str) -> bool:
+    """Return whether an accelerator model serves inference only.
+
+    Source: "PyTorch Neuron" (AWS Neuron documentation), which has training for Trn instances only.
+    """
+    return model.startswith("Inferentia")
 
 
 def is_same_name(left: str, right: str) -> bool:

@@ -92,9 +92,10 @@ class OfferingKey:
 
 @dataclass(frozen=True, slots=True)
 class CapacityFailure:
-    """A recent launch failure or interruption of an offering, which all jobs avoid until `until`.
+    """A recent launch that found no capacity for an offering, which all jobs avoid until `until`.
 
-    Each of `consecutive_failures` extends the time (core.offerings.capacity_memory).
+    Each of `consecutive_failures` extends the time (core.offerings.capacity_memory). An instance of `capacity_provider`
+    that registers later ends it.
     """
 
     offering: OfferingKey
@@ -102,6 +103,7 @@ class CapacityFailure:
     at: datetime
     until: datetime
     consecutive_failures: int = 1
+    capacity_provider: str = ""
 
 
 CapacityMemory = Mapping[OfferingKey, CapacityFailure]

@@ -2,9 +2,12 @@
 
 Sources: "Amazon EC2 service quotas" and "Spot Instance quotas" (EC2 User Guide) for the groups; public listings of 2026
 for the codes, which `aws service-quotas list-service-quotas --service-code ec2` shows. If AWS does not know a code, the
-quota is unknown and rejects nothing.
+quota is unknown and rejects nothing. P5 and later on spot have no code here: of two that are published for them
+(L-7212CCBC, "All P4, P3 and P2 Spot Instance Requests", and L-C4BD4855, "All P5 Spot Instance Requests") neither is
+certain, and the wrong one would reject what AWS grants.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -38,16 +41,12 @@ Quotas = Mapping[str, QuotaUsage]
 NO_QUOTAS: Quotas = MappingProxyType({})
 
 _SPOT, _ON_DEMAND = PurchaseOption.SPOT, PurchaseOption.ON_DEMAND
-_G_ON_DEMAND = Quota("L-DB2E81BA", "Running On-Demand G and VT instances")
-_G_SPOT = Quota("L-3819A6DF", "All G and VT Spot Instance Requests")
 _QUOTAS = MappingProxyType(
     {
-        ("g", _ON_DEMAND): _G_ON_DEMAND,
-        ("g", _SPOT): _G_SPOT,
-        ("gr", _ON_DEMAND): _G_ON_DEMAND,
-        ("gr", _SPOT): _G_SPOT,
+        ("g", _ON_DEMAND): Quota("L-DB2E81BA", "Running On-Demand G and VT instances"),
+        ("g", _SPOT): Quota("L-3819A6DF", "All G and VT Spot Instance Requests"),
         ("p", _ON_DEMAND): Quota("L-417A185B", "Running On-Demand P instances"),
-        ("p", _SPOT): Quota("L-7212CCBC", "All P Spot Instance Requests"),
+        ("p", _SPOT): Quota("L-7212CCBC", "All P4, P3 and P2 Spot Instance Requests"),
         ("trn", _ON_DEMAND): Quota("L-2C3B7624", "Running On-Demand Trn instances"),
         ("trn", _SPOT): Quota("L-6B0D517C", "All Trn Spot Instance Requests"),
         ("inf", _ON_DEMAND): Quota("L-1945791B", "Running On-Demand Inf instances"),
@@ -59,14 +58,21 @@ QUOTA_CODES = tuple(sorted({quota.code for quota in _QUOTAS.values()}))
 """The codes of all known quotas."""
 
 
-def quota_of(instance_type: str, purchase: PurchaseOption) -> Quota | None:
-    """Return the quota that applies to an instance type, None if unknown.
+# The first generation of P whose spot quota is uncertain.
+_UNCERTAIN_P_SPOT = 5
+_FAMILY = re.compile(r"(?P<letters>[a-z]+)(?P<generation>[0-9]+)")
 
-    The letters before the generation number determine the group: `g` in `g6e.xlarge`, `trn` in `trn2.48xlarge`.
+
+def quota_of(instance_type: str, purchase: PurchaseOption) -> Quota | None:
+    """Return the quota that applies to an instance type, None if unknown or uncertain.
+
+    The letters before the generation number determine the group: `g` in `g6e.xlarge`, `trn` in `trn2.48xlarge`; `gr`
+    counts as `g`.
     """
-    letters = ""
-    for letter in instance_type:
-        if not letter.isalpha():
-            break
-        letters += letter
-    return _QUOTAS.get((letters, purchase))
+    family = _FAMILY.match(instance_type)
+    if family is None:
+        return None
+    letters = family["letters"]
+    if letters == "p" and purchase is _SPOT and int(family["generation"]) >= _UNCERTAIN_P_SPOT:
+        return None
+    return _QUOTAS.get(("g" if letters == "gr" else letters, purchase))

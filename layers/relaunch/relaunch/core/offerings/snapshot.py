@@ -28,19 +28,10 @@ class SnapshotPart(StrEnum):
 
     @property
     def label(self) -> str:
-        """Return the name to display."""
-        return _LABELS[self]
+        """Return the name to display: `on-demand prices`."""
+        return self.name.lower().replace("_", " ").replace("on demand", "on-demand")
 
 
-_LABELS = {
-    SnapshotPart.INSTANCE_TYPES: "instance types",
-    SnapshotPart.ZONES: "zones",
-    SnapshotPart.ON_DEMAND_PRICES: "on-demand prices",
-    SnapshotPart.SPOT_PRICES: "spot prices",
-    SnapshotPart.DISK_PRICE: "disk price",
-    SnapshotPart.QUOTAS: "quotas",
-    SnapshotPart.PLACEMENT_SCORES: "placement scores",
-}
 # Parts that are dropped when older than this: an old quota would permanently reject what AWS has granted since, and
 # placement scores change with the market. Old types, zones and prices are better than none.
 _MAX_AGES = {SnapshotPart.QUOTAS: timedelta(days=1), SnapshotPart.PLACEMENT_SCORES: timedelta(hours=6)}
@@ -115,13 +106,14 @@ def unknown_types(
 ) -> dict[str, InstanceType]:
     """Return the types that are missing in the catalogue, with the compute capability of their GPU model.
 
-    Types in the catalogue are left out, because the catalogue corrects errors in EC2's answers.
+    Types in the catalogue are left out, because the catalogue corrects errors in EC2's answers, except those that EC2
+    did not list when it was made.
     """
     capabilities = {row.accelerator_model: row.compute_capability for row in catalogue.values()}
     return {
         name: replace(row, compute_capability=capabilities.get(row.accelerator_model))
         for name, row in described.items()
-        if name not in catalogue
+        if name not in catalogue or not catalogue[name].is_listed
     }
 
 

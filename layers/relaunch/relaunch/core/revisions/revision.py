@@ -10,13 +10,17 @@ NEURON_DEVICE_PATH = re.compile(r"/dev/neuron(?P<number>[0-9]+)")
 _REVISION_ARN = re.compile(r"(?:arn:[^:]+:ecs:[^:]*:[^:]*:task-definition/)?(?P<family>[^:/]+):(?P<revision>[0-9]+)")
 
 
+DEFAULT_ARCHITECTURE = "X86_64"
+"""The architecture of a task definition that names none."""
+
+
 @dataclass(frozen=True, slots=True)
 class ContainerRequirement:
     """The resource requirements of a container; memory in MiB is the hard limit, or else the reservation.
 
     `gpu_count` is the number of whole GPUs (1 for `ALL`); it is 0 for a container with a share of a GPU by NVIDIA MPS
     (`gpu_share_mib` of its memory) or with a fraction of a GPU on a fractional instance type (`gpu_partition`).
-    `platforms` are those of its image (`linux/arm64`); empty if unknown.
+    `platforms` are those of its image (`linux/arm64`); empty if unknown. `stop_timeout_seconds` is None without one.
     """
 
     name: str
@@ -29,6 +33,7 @@ class ContainerRequirement:
     gpu_share_mib: int = 0
     gpu_partition: float = 0.0
     platforms: tuple[str, ...] = ()
+    stop_timeout_seconds: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +51,7 @@ class Revision:
     network_mode: str = "bridge"
     vcpus: float = 0.0
     memory_mib: int = 0
-    architecture: str = "X86_64"
+    architecture: str = DEFAULT_ARCHITECTURE
     placement_constraint_count: int = 0
 
     @property

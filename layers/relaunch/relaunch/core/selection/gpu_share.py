@@ -106,11 +106,6 @@ def find_conflict(gpu: GpuRequirement | None, others: Iterable[ContainerRequirem
     return ""
 
 
-def usable_gpu_memory_mib(gpu_memory_mib: int) -> int:
-    """Return the GPU memory available to shares, given that reported by DescribeInstanceTypes."""
-    return int(gpu_memory_mib * USABLE_MEMORY_FRACTION)
-
-
 def supports_mps(machine: InstanceType) -> bool:
     """Return whether ECS can share the GPUs of this type by MPS: whole GPUs, Volta or newer.
 
@@ -155,7 +150,8 @@ def _check_mps(share: ShareRequirement, machine: InstanceType) -> Rejection | No
         )
     if not supports_mps(machine):
         return Rejection(f"its GPU ({machine.accelerator_model}) is older than Volta: MPS keeps no limits on it")
-    usable, required = usable_gpu_memory_mib(machine.gpu_memory_mib), share.memory_mib + share.other_containers_mib
+    usable = int(machine.gpu_memory_mib * USABLE_MEMORY_FRACTION)
+    required = share.memory_mib + share.other_containers_mib
     if usable < required:
         reason = (
             f"about {usable:,} MiB of its GPU's {machine.gpu_memory_mib:,} can be shared; {required:,} are asked for"

@@ -2,10 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from types import MappingProxyType
 
 from relaunch.core.definitions.accelerator import Interconnect
 from relaunch.core.offerings.instance_types import InstanceType, is_same_name
+from relaunch.core.revisions.revision import DEFAULT_ARCHITECTURE
 from relaunch.core.selection.gpu_share import find_share_rejection
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.requirements import GPU_MEMORY_TOLERANCE, Requirements, usable_memory_mib
@@ -23,12 +25,14 @@ TypeFilter = Callable[[Requirements, InstanceType], Rejection | None]
 
 
 def check_manufacturer(_required: Requirements, machine: InstanceType) -> Rejection | None:
-    """Reject accelerators other than NVIDIA GPUs and AWS Neuron devices."""
-    if machine.is_supported:
+    """Reject accelerators other than NVIDIA GPUs and AWS Neuron devices, and types that EC2 does not list yet."""
+    if machine.is_supported and machine.is_listed:
         return None
     maker, model = machine.accelerator_manufacturer, machine.accelerator_model
     if not maker:
         return Rejection("it is not in the catalogue of accelerated instance types")
+    if machine.is_supported:
+        return Rejection("AWS has announced it, but EC2 did not list it yet: its vCPU and memory are not known")
     return Rejection(f"its accelerator is {maker} {model}; only NVIDIA GPUs and AWS Neuron devices are used")
 
 
@@ -48,21 +52,29 @@ def check_accelerator(required: Requirements, machine: InstanceType) -> Rejectio
     return None
 
 
+def check_purpose(required: Requirements, machine: InstanceType) -> Rejection | None:
+    """Reject accelerators that serve inference only if the Neuron devices are for training."""
+    if not required.is_training or not machine.is_for_inference:
+        return None
+    return Rejection(
+        f"its {machine.accelerator_model} serves inference only, and `purpose` of the job's Neuron devices is training"
+    )
+
+
 def check_count(required: Requirements, machine: InstanceType) -> Rejection | None:
     """Reject types with too few whole GPUs; a fraction of a GPU does not count."""
-    if machine.gpu_count >= required.gpu_count:
-        return None
-    shortfall = 1 - machine.gpu_count / required.gpu_count
-    if machine.is_fractional:
-        return Rejection(f"it has {machine.gpu_partition_size:g} of a GPU; whole ones are asked for", shortfall)
-    return Rejection(f"it has {_count(machine.gpu_count, 'GPU')}; {required.gpu_count} are asked for", shortfall)
+    rejection = _reject_fewer(machine.gpu_count, required.gpu_count, "GPU")
+    if rejection and machine.is_fractional:
+        return replace(rejection, reason=f"it has {machine.gpu_partition_size:g} of a GPU; whole ones are asked for")
+    return rejection
 
 
 def check_model(required: Requirements, machine: InstanceType) -> Rejection | None:
-    """Reject GPU models other than those of the definition."""
+    """Reject models of GPUs or Neuron devices other than those of the definition."""
     if not required.models or any(is_same_name(model, machine.accelerator_model) for model in required.models):
         return None
-    return Rejection(f"its GPU is {machine.accelerator_model}; asked for is {' or '.join(required.models)}")
+    kind = "Neuron device" if machine.neuron_devices else "GPU"
+    return Rejection(f"its {kind} is {machine.accelerator_model}; asked for is {' or '.join(required.models)}")
 
 
 def check_gpu_memory(required: Requirements, machine: InstanceType) -> Rejection | None:
@@ -107,16 +119,9 @@ def check_neuron(required: Requirements, machine: InstanceType) -> Rejection | N
     A job takes one device or all devices of an instance, because ECS does not count them; more devices than required
     are therefore accepted.
     """
-    if machine.neuron_devices < required.neuron_devices:
-        shortfall = 1 - machine.neuron_devices / required.neuron_devices
-        has = _count(machine.neuron_devices, "Neuron device")
-        return Rejection(f"it has {has}; {required.neuron_devices} are asked for", shortfall)
-    if machine.neuron_cores < required.neuron_cores:
-        shortfall = 1 - machine.neuron_cores / required.neuron_cores
-        return Rejection(
-            f"it has {_count(machine.neuron_cores, 'NeuronCore')}; {required.neuron_cores} are asked for", shortfall
-        )
-    return None
+    return _reject_fewer(machine.neuron_devices, required.neuron_devices, "Neuron device") or _reject_fewer(
+        machine.neuron_cores, required.neuron_cores, "NeuronCore"
+    )
 
 
 def check_vcpu(required: Requirements, machine: InstanceType) -> Rejection | None:
@@ -144,7 +149,8 @@ def check_architecture(required: Requirements, machine: InstanceType) -> Rejecti
     """Reject other processor architectures; ECS writes X86_64 and ARM64, EC2 x86_64 and arm64."""
     if not required.architecture or machine.architecture.casefold() == required.architecture.casefold():
         return None
-    return Rejection(f"its processor is {machine.architecture}; the task is for {required.architecture}")
+    default = ", the default of a task definition" if required.architecture == DEFAULT_ARCHITECTURE else ""
+    return Rejection(f"its processor is {machine.architecture}; the task is for {required.architecture}{default}")
 
 
 def check_image(required: Requirements, machine: InstanceType) -> Rejection | None:
@@ -182,6 +188,7 @@ TYPE_FILTERS: tuple[tuple[str, TypeFilter], ...] = (
     ("manufacturer", check_manufacturer),
     ("allow-list", check_allow_list),
     ("accelerator", check_accelerator),
+    ("purpose", check_purpose),
     ("count", check_count),
     ("model", check_model),
     ("memory-per-card", check_gpu_memory),
@@ -206,5 +213,8 @@ def _dotted(version: tuple[int, int]) -> str:
     return ".".join(map(str, version))
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number or 'no'} {noun}" + ("" if number == 1 else "s")
+def _reject_fewer(number: int, required: int, noun: str) -> Rejection | None:
+    if number >= required:
+        return None
+    plural = "" if number == 1 else "s"
+    return Rejection(f"it has {number or 'no'} {noun}{plural}; {required} are asked for", 1 - number / required)

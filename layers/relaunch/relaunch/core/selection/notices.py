@@ -2,6 +2,7 @@
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.offerings.amis import ami_rejection
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.revisions.revision import Revision
 from relaunch.core.selection.gpu_share import share_notices
@@ -16,12 +17,15 @@ def find_notices(definition: JobDefinition, revision: Revision | None, selection
     """Return notices about the definition and, if any offering was kept, about the best one."""
     notices = list(share_notices(definition))
     chosen = selection.chosen if selection else None
-    if chosen is not None:
+    if selection is not None and chosen is not None:
         required = derive_requirements(definition, revision)
         found = (
             _unused_accelerator(required, revision, chosen),
             _lost_work(selection, chosen),
+            _unbounded_loss(definition, selection),
             _unknown_disk(definition, chosen),
+            _bottlerocket(chosen),
+            _unknown_price(chosen),
         )
         notices += [notice for notice in found if notice]
     return tuple(notices)
@@ -42,8 +46,8 @@ def _unused_accelerator(required: Requirements, revision: Revision | None, chose
     )
 
 
-def _lost_work(selection: Selection | None, chosen: Offering) -> str:
-    work = selection.work if selection else None
+def _lost_work(selection: Selection, chosen: Offering) -> str:
+    work = selection.work
     if work is None or work.has_checkpoint or chosen.purchase is not PurchaseOption.SPOT:
         return ""
     expected = chosen.interruption_rate * (work.duration.total_seconds() / 3600)
@@ -52,6 +56,18 @@ def _lost_work(selection: Selection | None, chosen: Offering) -> str:
     return (
         f"{chosen.key} is expected to be interrupted {expected:.1f} times in the time the work takes, "
         "which starts over each time: give a `checkpoint`"
+    )
+
+
+def _unbounded_loss(definition: JobDefinition, selection: Selection) -> str:
+    """Without a duration offerings are ordered by price: a spot offering that is not the best one may be next time."""
+    is_bounded = definition.checkpoint_uri is not None or definition.estimated_duration is not None
+    if is_bounded or all(offering.purchase is not PurchaseOption.SPOT for offering in selection.kept):
+        return ""
+    return (
+        "every interruption of a spot instance starts this job from its beginning, and without `estimated_duration` "
+        "it is not known how often that is to be expected: give a `checkpoint`, an `estimated_duration`, "
+        "or `purchase: on-demand`"
     )
 
 
@@ -65,3 +81,16 @@ def _unknown_disk(definition: JobDefinition, chosen: Offering) -> str:
         f"`disk` only counts in the cost, for CapacityProviders does not say the disk of {chosen.capacity_provider}: "
         f"make sure that its launch template gives its machines {definition.disk_gib} GiB{beside}"
     )
+
+
+def _bottlerocket(chosen: Offering) -> str:
+    machine = chosen.instance_type
+    if chosen.capacity_provider is not None or machine.architecture != "arm64":
+        return ""
+    return f"{machine.name}: {ami_rejection(machine)}"
+
+
+def _unknown_price(chosen: Offering) -> str:
+    if chosen.expected_usd_per_hour is not None:
+        return ""
+    return f"the price of {chosen.key} is not known: `max_price_per_hour` rules out what has no known price"

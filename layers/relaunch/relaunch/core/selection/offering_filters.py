@@ -1,4 +1,4 @@
-"""Filters on offerings: network mode, disk, purchase option, quota, price and recent failures."""
+"""Filters on offerings: network mode, disk, purchase option, quota, image, price and recent failures."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -6,12 +6,16 @@ from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.offerings.amis import missing_ami
 from relaunch.core.offerings.offering import CapacityMemory, Offering, OfferingKey
 from relaunch.core.offerings.quotas import NO_QUOTAS, Quotas, quota_of
 from relaunch.core.selection.expected_cost import GP3_USD_PER_GIB_MONTH
 from relaunch.core.selection.neuron_devices import NETWORK_MODES, requires_neuron
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.requirements import Requirements, fills_instance
+
+DEFAULT_MAX_PRICE_USD_PER_HOUR = 40.0
+"""The stack's price cap if nobody sets one (MaxPricePerHour in template.yaml): a protection against surprise bills."""
 
 # When other jobs release vCPUs is not known.
 _QUOTA_POLL_INTERVAL = timedelta(minutes=5)
@@ -21,12 +25,12 @@ _QUOTA_POLL_INTERVAL = timedelta(minutes=5)
 class SelectionLimits:
     """The limits of the stack and the account, and the price of disks in the region.
 
-    `max_spot_ratio` is the highest acceptable spot price as a fraction of the on-demand price. `has_subnets` is whether
-    the stack has subnets, which tasks of network mode awsvpc need. `quotas` are the known quotas of the account by
-    code; an unknown one rejects nothing.
+    `max_price_usd_per_hour` is the stack's price cap, None for no cap. `max_spot_ratio` is the highest acceptable spot
+    price as a fraction of the on-demand price. `has_subnets` is whether the stack has subnets, which tasks of network
+    mode awsvpc need. `quotas` are the known quotas of the account by code; an unknown one rejects nothing.
     """
 
-    max_price_usd_per_hour: float = 40.0
+    max_price_usd_per_hour: float | None = DEFAULT_MAX_PRICE_USD_PER_HOUR
     max_spot_ratio: float = 0.9
     has_subnets: bool = True
     quotas: Quotas = field(default_factory=lambda: NO_QUOTAS)
@@ -34,17 +38,26 @@ class SelectionLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class OfferingCriteria:
-    """The input of the filters on offerings.
+class PriceCap:
+    """A price cap; `owner` is whose it is and its name. `is_given` is false for the default, which nobody gave."""
 
-    `price_cap` is the lower one of the definition's and the stack's, `price_cap_owner` whose it is.
-    """
+    usd_per_hour: float
+    owner: str
+    is_given: bool = True
+
+    def __str__(self) -> str:
+        """Return `the stack's MaxPricePerHour is 40 USD, its default`."""
+        return f"{self.owner} is {self.usd_per_hour:.4g} USD{'' if self.is_given else ', its default'}"
+
+
+@dataclass(frozen=True, slots=True)
+class OfferingCriteria:
+    """The input of the filters on offerings; `price_caps` are the definition's and the stack's, the lower one first."""
 
     required: Requirements
     policy: PurchasePolicy
     purchase_options: frozenset[PurchaseOption]
-    price_cap: float
-    price_cap_owner: str
+    price_caps: tuple[PriceCap, ...]
     network_mode: str
     requires_neuron: bool
     disk_gib: int
@@ -57,14 +70,11 @@ def derive_criteria(
     definition: JobDefinition, required: Requirements, memory: CapacityMemory, now: datetime, limits: SelectionLimits
 ) -> OfferingCriteria:
     """Return the criteria for all offerings of one selection."""
-    own, stack = definition.max_price_usd_per_hour, limits.max_price_usd_per_hour
-    is_own = own is not None and own <= stack
     return OfferingCriteria(
         required=required,
         policy=definition.purchase,
         purchase_options=definition.purchase.options,
-        price_cap=own if own is not None and is_own else stack,
-        price_cap_owner="job" if is_own else "stack",
+        price_caps=_price_caps(definition.max_price_usd_per_hour, limits.max_price_usd_per_hour),
         network_mode=required.network_mode,
         requires_neuron=requires_neuron(required),
         disk_gib=definition.disk_gib or 0,
@@ -72,6 +82,13 @@ def derive_criteria(
         now=now,
         limits=limits,
     )
+
+
+def _price_caps(own: float | None, stack: float | None) -> tuple[PriceCap, ...]:
+    caps = [] if own is None else [PriceCap(own, "the job's max_price_per_hour")]
+    if stack is not None:
+        caps.append(PriceCap(stack, "the stack's MaxPricePerHour", stack != DEFAULT_MAX_PRICE_USD_PER_HOUR))
+    return tuple(sorted(caps, key=lambda cap: cap.usd_per_hour))
 
 
 _MANAGED_MODES = ("awsvpc", "host")
@@ -139,16 +156,41 @@ def check_quota(criteria: OfferingCriteria, offering: Offering) -> Rejection | N
     return Rejection(reason, 1 - (usage.vcpus - usage.used_vcpus) / vcpus, is_permanent=False, retry_at=retry_at)
 
 
+def check_usage_class(_criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
+    """Reject purchase options that EC2 does not sell the type by, unless the user brought a capacity provider for it.
+
+    Source: SupportedUsageClasses of DescribeInstanceTypes (EC2 API Reference).
+    """
+    classes = offering.instance_type.usage_classes
+    if offering.capacity_provider is not None or not classes or offering.purchase in classes:
+        return None
+    return Rejection(f"EC2 sells it as {' and '.join(classes)} only")
+
+
+def check_ami(_criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
+    """Reject types that no image with ECS is published for, unless the user brought a capacity provider for it."""
+    if offering.capacity_provider is not None:
+        return None
+    reason = missing_ami(offering.instance_type, offering.zone)
+    return Rejection(reason) if reason else None
+
+
 def check_price_cap(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
-    """Reject offerings above the price cap of the definition or the stack; permanent for on-demand prices."""
-    price = offering.expected_usd_per_hour
+    """Reject offerings above a price cap of the definition or the stack; permanent for on-demand prices.
+
+    Without any price only a cap that somebody gave rejects. Of spot without a price only the upper limit is known.
+    """
+    price, caps = offering.expected_usd_per_hour, criteria.price_caps
     is_permanent = offering.purchase is PurchaseOption.ON_DEMAND
     if price is None:
-        return Rejection("its price is not known, so no price cap can be kept", is_permanent=is_permanent)
-    if price <= criteria.price_cap:
+        given = next((cap for cap in caps if cap.is_given), None)
+        return Rejection(f"its price is not known, and {given}", is_permanent=is_permanent) if given else None
+    if not caps or price <= caps[0].usd_per_hour:
         return None
-    reason = f"it costs {price:.4g} USD per hour; the {criteria.price_cap_owner}'s cap is {criteria.price_cap:.4g}"
-    return Rejection(reason, 1 - criteria.price_cap / price, is_permanent)
+    costs = f"it costs {price:.4g} USD per hour"
+    if offering.price_usd_per_hour is None:
+        costs = f"its spot price is not known, and may be up to {price:.4g} USD per hour, the on-demand price"
+    return Rejection(f"{costs}; {caps[0]}", 1 - caps[0].usd_per_hour / price, is_permanent)
 
 
 def check_spot_ratio(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
@@ -184,6 +226,8 @@ GROUP_FILTERS: tuple[tuple[str, OfferingFilter], ...] = (
     ("quota", check_quota),
 )
 OFFERING_FILTERS: tuple[tuple[str, OfferingFilter], ...] = (
+    ("usage-class", check_usage_class),
+    ("ami", check_ami),
     ("price-cap", check_price_cap),
     ("spot-ratio", check_spot_ratio),
     ("capacity-memory", check_capacity_memory),

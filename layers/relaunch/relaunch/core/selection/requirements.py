@@ -1,13 +1,14 @@
 """The requirements of a job for an instance, from its definition and its revision."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from relaunch.core.definitions.accelerator import Interconnect
+from relaunch.core.definitions.accelerator import Interconnect, NeuronPurpose
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.revisions.main_container import main_container
-from relaunch.core.revisions.revision import NEURON_DEVICE_PATH, ContainerRequirement, Revision
+from relaunch.core.revisions.revision import DEFAULT_ARCHITECTURE, NEURON_DEVICE_PATH, ContainerRequirement, Revision
 from relaunch.core.selection.gpu_share import ShareRequirement, derive_share
 
 # The memory that kernel and hypervisor reserve of what DescribeInstanceTypes reports; the ECS agent registers the rest
@@ -28,12 +29,14 @@ class Requirements:
     """What an instance must have; zero or empty means no requirement.
 
     `gpu_count` is the number of whole GPUs of all containers, `gpu_memory_mib` is per GPU; `share` is set instead for a
-    share of a GPU. `compute_capability` is the minimum. `host_ports` are the TCP host ports of all containers, with
+    share of a GPU. `models` are those of GPUs or Neuron devices. `is_training` is whether Neuron devices are for
+    training. `compute_capability` is the minimum. `host_ports` are the TCP host ports of all containers, with
     duplicates. `platforms` are the known platforms of the image of each container.
     """
 
     is_gpu: bool = False
     is_neuron: bool = False
+    is_training: bool = False
     instance_types: tuple[str, ...] = ()
     gpu_count: int = 0
     gpu_memory_mib: int = 0
@@ -96,52 +99,37 @@ def _unchanged_containers(definition: JobDefinition, revision: Revision | None) 
 
 
 def derive_requirements(definition: JobDefinition, revision: Revision | None) -> Requirements:
-    """Return the requirements of a definition and a revision; without a revision, only those of the definition."""
+    """Return the requirements of a definition and a revision; without a revision, only those of the definition.
+
+    Without a revision the architecture is that of a task definition that names none.
+    """
     accelerator = definition.accelerator
     gpu, neuron = accelerator.gpu, accelerator.neuron
     share = required_share(definition, revision)
+    containers = revision.containers if revision else ()
     return Requirements(
         is_gpu=gpu is not None or share is not None,
         is_neuron=neuron is not None,
+        is_training=neuron is not None and neuron.purpose is NeuronPurpose.TRAINING,
         instance_types=tuple(name.lower() for name in accelerator.instance_types),
         gpu_count=required_gpus(definition, revision),
         gpu_memory_mib=(gpu.memory_mib or 0) if gpu and not gpu.is_share else 0,
-        models=gpu.models if gpu else (),
-        neuron_devices=max((neuron.devices or 0) if neuron else 0, _listed_devices(revision)),
+        models=accelerator.models,
+        neuron_devices=max((neuron.devices or 0) if neuron else 0, _listed_devices(containers)),
         neuron_cores=(neuron.cores or 0) if neuron else 0,
-        vcpus=_required_vcpus(revision),
-        memory_mib=_required_memory_mib(revision),
-        architecture=revision.architecture if revision else "",
+        vcpus=max(revision.vcpus, sum(each.vcpus for each in revision.containers)) if revision else 0.0,
+        memory_mib=max(revision.memory_mib, sum(each.memory_mib for each in revision.containers)) if revision else 0,
+        architecture=revision.architecture if revision else DEFAULT_ARCHITECTURE,
         network_mode=revision.network_mode if revision else "",
         share=share,
         compute_capability=gpu.compute_capability if gpu else None,
         interconnect=gpu.interconnect if gpu else None,
-        host_ports=_host_ports(revision),
-        platforms=tuple((each.name, each.platforms) for each in _containers(revision) if each.platforms),
+        host_ports=tuple(port for each in containers for port in each.host_ports),
+        platforms=tuple((each.name, each.platforms) for each in containers if each.platforms),
     )
 
 
-def _containers(revision: Revision | None) -> tuple[ContainerRequirement, ...]:
-    return revision.containers if revision else ()
-
-
-def _host_ports(revision: Revision | None) -> tuple[int, ...]:
-    return tuple(port for each in _containers(revision) for port in each.host_ports)
-
-
-def _listed_devices(revision: Revision | None) -> int:
+def _listed_devices(containers: Iterable[ContainerRequirement]) -> int:
     """Return how many Neuron devices a machine needs to have every `/dev/neuronN` of the revision; N starts at 0."""
-    paths = (NEURON_DEVICE_PATH.fullmatch(path) for each in _containers(revision) for path in each.neuron_devices)
+    paths = (NEURON_DEVICE_PATH.fullmatch(path) for each in containers for path in each.neuron_devices)
     return max((int(path["number"]) for path in paths if path), default=-1) + 1
-
-
-def _required_vcpus(revision: Revision | None) -> float:
-    if revision is None:
-        return 0.0
-    return max(revision.vcpus, sum(each.vcpus for each in revision.containers))
-
-
-def _required_memory_mib(revision: Revision | None) -> int:
-    if revision is None:
-        return 0
-    return max(revision.memory_mib, sum(each.memory_mib for each in revision.containers))

@@ -1,13 +1,13 @@
 """Selection: named filters keep or reject offerings; kept offerings are ordered by expected cost."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from typing import TypeVar
 
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import CapacityMemory, Offering
 from relaunch.core.revisions.revision import Revision
 from relaunch.core.selection.expected_cost import WorkAhead, cost_of, derive_work
@@ -16,7 +16,6 @@ from relaunch.core.selection.offering_filters import (
     GROUP_FILTERS,
     OFFERING_FILTERS,
     OfferingCriteria,
-    OfferingFilter,
     SelectionLimits,
     derive_criteria,
 )
@@ -143,6 +142,8 @@ def select(
 
 
 _Filtered = tuple[str, Rejection]
+_Criteria = TypeVar("_Criteria")
+_Judged = TypeVar("_Judged")
 
 
 class _Filtering:
@@ -153,7 +154,7 @@ class _Filtering:
     ) -> None:
         self.criteria, self.work, self.offerings = criteria, work, offerings
         self._cost = cost_of(work)
-        rejections = {machine.name: _first_type_rejection(required, machine) for machine in offerings.machines}
+        rejections = {each.name: _first_rejection(TYPE_FILTERS, required, each) for each in offerings.machines}
         self.groups = [
             (group, rejections[group[0].instance_type.name] or _first_rejection(GROUP_FILTERS, criteria, group[0]))
             for group in offerings.groups
@@ -179,9 +180,6 @@ class _Filtering:
 
     def _head(self, group: OfferingGroup) -> Offering | None:
         """Return the best offering of a group that passes all filters."""
-        cheapest_usd_per_hour = group[0].expected_usd_per_hour
-        if cheapest_usd_per_hour is None or cheapest_usd_per_hour > self.criteria.price_cap:
-            return None
         return next((each for each in group if not _first_rejection(OFFERING_FILTERS, self.criteria, each)), None)
 
     def _rank(self, offering: Offering) -> tuple[float, RankKey]:
@@ -206,18 +204,13 @@ def explain_rejection(selection: Selection) -> str:
     return f"{verdict}: {name} removed {of}; the nearest was {nearest.offering.key}: {nearest.rejection.reason}"
 
 
-def _first_type_rejection(required: Requirements, machine: InstanceType) -> _Filtered | None:
-    for name, check in TYPE_FILTERS:
-        if rejection := check(required, machine):
-            return name, rejection
-    return None
-
-
 def _first_rejection(
-    filters: Sequence[tuple[str, OfferingFilter]], criteria: OfferingCriteria, offering: Offering
+    filters: Iterable[tuple[str, Callable[[_Criteria, _Judged], Rejection | None]]],
+    criteria: _Criteria,
+    judged: _Judged,
 ) -> _Filtered | None:
     for name, check in filters:
-        if rejection := check(criteria, offering):
+        if rejection := check(criteria, judged):
             return name, rejection
     return None
 

@@ -16,8 +16,8 @@ from relaunch.core.definitions.definition import TriggerSource
 class _GithubDelivery:
     """Fields of all GitHub events; `ref` and `sha` are empty for an event without them.
 
-    Deliveries with the same `identity` are the same event. It consists of the content if that is unique (push: ref,
-    before, after; release id), else of the delivery id (dispatches).
+    Deliveries with the same `identity` are the same event. It consists of the content and its time if the body has both
+    (push: ref, before, after, pushed_at), else of the delivery id (dispatches).
     """
 
     identity: str

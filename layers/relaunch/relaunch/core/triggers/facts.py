@@ -36,7 +36,7 @@ def _collect_github_facts(event: GithubEvent) -> TriggerFacts:
         environment |= {"RELAUNCH_PACKAGE": event.package, "RELAUNCH_PACKAGE_TAG": event.tag}
     sender = f" by {event.sender}" if event.sender else ""
     summary = f"{_summarize_github(event)} in {event.repository}{sender}"
-    return TriggerFacts("github", event.identity, summary, _drop_empty(environment))
+    return _facts("github", event, summary, environment)
 
 
 def _summarize_github(event: GithubEvent) -> str:
@@ -60,7 +60,7 @@ def _summarize_github(event: GithubEvent) -> str:
 def _collect_object_facts(event: ObjectCreated) -> TriggerFacts:
     uri = f"s3://{event.bucket}/{event.key}"
     environment = {"RELAUNCH_OBJECT_URI": uri, "RELAUNCH_OBJECT_VERSION_ID": event.version_id}
-    return TriggerFacts("s3", event.identity, f"upload of {uri}", _drop_empty(environment))
+    return _facts("s3", event, f"upload of {uri}", environment)
 
 
 def _collect_image_facts(event: ImagePushed, sha: str) -> TriggerFacts:
@@ -70,9 +70,8 @@ def _collect_image_facts(event: ImagePushed, sha: str) -> TriggerFacts:
         "RELAUNCH_IMAGE_DIGEST": event.digest,
         "RELAUNCH_GIT_SHA": sha,
     }
-    summary = f"image {event.repository}:{event.tag} pushed"
-    return TriggerFacts("image", event.identity, summary, _drop_empty(environment))
+    return _facts("image", event, f"image {event.repository}:{event.tag} pushed", environment)
 
 
-def _drop_empty(environment: dict[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environment.items() if value}
+def _facts(source: str, event: TriggerEvent, summary: str, environment: dict[str, str]) -> TriggerFacts:
+    return TriggerFacts(source, event.identity, summary, {name: text for name, text in environment.items() if text})

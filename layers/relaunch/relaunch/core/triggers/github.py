@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from relaunch.core.definitions.definition import GithubTrigger
-from relaunch.core.definitions.filter_patterns import any_matches_filters, matches_filters
+from relaunch.core.definitions.filter_patterns import matches_filters
 from relaunch.core.triggers.events import (
     GithubEvent,
     Package,
@@ -51,18 +51,22 @@ def _list_tag_obstacles(trigger: GithubTrigger, tag: str) -> Iterator[str]:
     if not trigger.tags:
         yield f"{tag} is a tag, and the trigger names no tags"
     elif not matches_filters(tag, trigger.tags):
-        yield f"the tag {tag} does not match {_enumerate(trigger.tags)}"
+        yield f"the tag {tag} does not match {' or '.join(trigger.tags)}"
 
 
 def _list_branch_obstacles(trigger: GithubTrigger, event: Push, branch: str) -> Iterator[str]:
     if trigger.tags and not trigger.branches:
         yield f"only tags are watched, and {branch} is a branch"
     if trigger.branches and not matches_filters(branch, trigger.branches):
-        yield f"the branch {branch} does not match {_enumerate(trigger.branches)}"
+        yield f"the branch {branch} does not match {' or '.join(trigger.branches)}"
     if not event.has_commits:
         yield f"the push to {branch} brought no commits"
-    if trigger.paths and event.paths is not None and not any_matches_filters(event.paths, trigger.paths):
-        yield f"no changed path matches {_enumerate(trigger.paths)}"
+    if (
+        trigger.paths
+        and event.paths is not None
+        and not any(matches_filters(path, trigger.paths) for path in event.paths)
+    ):
+        yield f"no changed path matches {' or '.join(trigger.paths)}"
 
 
 def _list_workflow_run_obstacles(trigger: GithubTrigger, event: WorkflowRun) -> Iterator[str]:
@@ -73,7 +77,7 @@ def _list_workflow_run_obstacles(trigger: GithubTrigger, event: WorkflowRun) -> 
         yield f"the workflow run ended with {event.conclusion or 'no conclusion'}"
     branch = event.ref.removeprefix("refs/heads/")
     if trigger.branches and not matches_filters(branch, trigger.branches):
-        yield f"the branch {branch} does not match {_enumerate(trigger.branches)}"
+        yield f"the branch {branch} does not match {' or '.join(trigger.branches)}"
     yield from _list_workflow_obstacles(trigger, event.workflow)
 
 
@@ -90,8 +94,4 @@ def _list_workflow_obstacles(trigger: GithubTrigger, workflow: str) -> Iterator[
 
 def _list_name_obstacles(kind: str, names: tuple[str, ...], name: str) -> Iterator[str]:
     if names and name not in names:
-        yield f"the {kind} {name} is not {_enumerate(names)}"
-
-
-def _enumerate(names: tuple[str, ...]) -> str:
-    return " or ".join(names)
+        yield f"the {kind} {name} is not {' or '.join(names)}"

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -92,6 +92,18 @@ def match(definition: JobDefinition, event: TriggerEvent) -> Match | NoMatch | I
         if reason and reason not in reasons:
             reasons.append(reason)
     return NoMatch("; ".join(reasons) or f"no trigger of {definition.name} watches where the event comes from")
+
+
+def is_watched(upload: ObjectCreated, definitions: Iterable[JobDefinition]) -> bool:
+    """Return whether a trigger of the definitions selects the key of an upload, whether or not it starts a job."""
+    return any(
+        isinstance(trigger, S3Trigger)
+        and upload.bucket == trigger.bucket
+        and upload.key.startswith(trigger.prefix)
+        and upload.key.endswith(trigger.suffix)
+        for definition in definitions
+        for trigger in definition.triggers
+    )
 
 
 def _accept(definition: JobDefinition, trigger: Trigger | None, event: TriggerEvent) -> Match | InvalidInputs:

@@ -128,13 +128,8 @@ def test_a_job_that_another_version_wrote_in_words_unknown_here_cannot_be_read()
 
 
 def test_texts_of_times_sort_as_the_times_do() -> None:
-    times = [
-        NOW,
-        NOW + timedelta(microseconds=1),
-        NOW + timedelta(seconds=1),
-        NOW.replace(year=2126),
-        NOW.replace(year=999),
-    ]
+    later = [NOW + timedelta(microseconds=1), NOW + timedelta(seconds=1), NOW.replace(year=2126)]
+    times = [NOW, *later, NOW.replace(year=999)]
     texts = [stamp(at) for at in times]
     assert [at for _, at in sorted(zip(texts, times, strict=True))] == sorted(times)
     assert len({len(text) for text in texts}) == 1
@@ -165,20 +160,21 @@ class TestIndexes:
         assert due_at(make_job(state=JobState.FAILED, wake_at=NOW)) is None
 
 
+def everything_written(job: Job) -> list[Mapping[str, Any]]:
+    write = Decision(job, (make_timeline_entry(),), selection=make_selection(), selected_at=NOW)
+    return [job_items.job_item(job, "a write"), *job_items.written_items(write, job)]
+
+
 class TestExpiry:
     def test_everything_that_is_written_with_the_end_of_a_job_expires_ninety_days_later(self) -> None:
         job = make_running_job(state=JobState.SUCCEEDED, ended_at=NOW, wake_at=None)
-        write = Decision(job, (make_timeline_entry(),), selection=make_selection(), selected_at=NOW)
         expected = {"N": str(int((NOW + timedelta(days=90)).timestamp()))}
-        written = [job_items.job_item(job, "a write"), *job_items.written_items(write, job)]
+        written = everything_written(job)
         assert len(written) == 4
         assert [item["expires_at"] for item in written] == [expected] * 4
 
     def test_nothing_of_an_open_job_expires(self) -> None:
-        job = make_running_job()
-        write = Decision(job, (make_timeline_entry(),), selection=make_selection(), selected_at=NOW)
-        written = [job_items.job_item(job, "a write"), *job_items.written_items(write, job)]
-        assert not any("expires_at" in item for item in written)
+        assert not any("expires_at" in item for item in everything_written(make_running_job()))
 
     def test_a_link_to_a_machine_outlives_the_longest_run_the_job_may_have(self) -> None:
         job = make_running_job(definition=make_definition(max_runtime=timedelta(days=30)))

@@ -1,37 +1,20 @@
 """What the jobs table does when DynamoDB does not answer, refuses, or is read in the middle of a write."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
-from fakes.aws import aws_in_process, make_client, refusal, refuse
-from fakes.builders import (
-    make_attempt,
-    make_capacity_failure,
-    make_job,
-    make_running_job,
-    make_timeline_entry,
-)
+from fakes.aws import make_client, refusal, refuse
+from fakes.builders import make_attempt, make_capacity_failure, make_job, make_running_job, make_timeline_entry
 from fakes.jobs_table import ObservedTable
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.core.jobs.job import Job
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.ports import PermanentError, SlotsFullError, StaleWriteError, TransientError
 
-
-@pytest.fixture(scope="module")
-def aws() -> Iterator[None]:
-    with aws_in_process():
-        yield
-
-
-@pytest.fixture
-def table(aws: None) -> ObservedTable:
-    """A table whose client gives up at once."""
-    return ObservedTable(attempts=1)
+CANCELED = "TransactionCanceledException"
 
 
 @pytest.fixture
@@ -41,9 +24,7 @@ def patient(aws: None) -> ObservedTable:
 
 
 class TestTimeOuts:
-    def test_a_save_that_took_effect_before_it_timed_out_is_not_taken_for_anothers(
-        self, patient: ObservedTable
-    ) -> None:
+    def test_a_save_that_took_effect_before_it_timed_out_is_not_taken_for_anothers(self, patient):
         job = patient.create()
         faults = patient.faults("TransactWriteItems")
         faults.after = 1
@@ -56,12 +37,12 @@ class TestTimeOuts:
         assert history is not None
         assert [entry.event for entry in history.timeline] == ["accepted", "ours"]
 
-    def test_a_creation_that_took_effect_before_it_timed_out_is_ours(self, patient: ObservedTable) -> None:
+    def test_a_creation_that_took_effect_before_it_timed_out_is_ours(self, patient):
         patient.faults("TransactWriteItems").after = 1
         assert patient.stores.jobs.create_job(make_job(), [make_timeline_entry()]) is True
         assert patient.stores.jobs.load_job(make_job().job_id) == make_job(version=1)
 
-    def test_a_save_that_somebody_followed_before_it_was_repeated_is_stale(self, patient: ObservedTable) -> None:
+    def test_a_save_that_somebody_followed_before_it_was_repeated_is_stale(self, patient):
         job = patient.create()
         faults = patient.faults("TransactWriteItems")
         faults.after = 1
@@ -80,8 +61,8 @@ class TestTimeOuts:
 
     @pytest.mark.parametrize("moment", ["before", "after"])
     def test_a_save_without_an_answer_is_transient_and_a_repeat_from_the_old_version_never_writes_twice(
-        self, table: ObservedTable, moment: str
-    ) -> None:
+        self, table, moment
+    ):
         job = table.create()
         setattr(table.faults("TransactWriteItems"), moment, 1)
         write = Decision(replace(job, reason="ours"), (make_timeline_entry("ours"),))
@@ -98,7 +79,7 @@ class TestTimeOuts:
         assert history.job == replace(job, reason="ours", version=2)
         assert [entry.event for entry in history.timeline] == ["accepted", "ours"]
 
-    def test_a_repeated_send_carries_the_same_token(self, patient: ObservedTable) -> None:
+    def test_a_repeated_send_carries_the_same_token(self, patient):
         tokens: list[str] = []
 
         def remember(params: dict[str, Any], **_: Any) -> None:
@@ -106,7 +87,7 @@ class TestTimeOuts:
 
         patient.client.meta.events.register("provide-client-params.dynamodb.TransactWriteItems", remember)
         faults = patient.faults("TransactWriteItems")
-        faults.on_send = refuse(*[refusal("TransactionCanceledException", "TransactionConflict", "None")] * 2)
+        faults.on_send = refuse(*[refusal(CANCELED, "TransactionConflict", "None")] * 2)
         patient.stores.jobs.create_job(make_job(), [])
         patient.stores.jobs.create_job(make_job("resnet-2"), [])
         assert len(tokens) == 4
@@ -114,7 +95,7 @@ class TestTimeOuts:
         assert all(len(token) <= 36 for token in tokens)
 
     @pytest.mark.parametrize("operation", ["Query", "GetItem", "PutItem"])
-    def test_reads_and_small_writes_without_an_answer_are_transient(self, table: ObservedTable, operation: str) -> None:
+    def test_reads_and_small_writes_without_an_answer_are_transient(self, table, operation):
         table.faults(operation).before = 1
         calls: dict[str, Callable[[], object]] = {
             "Query": lambda: table.stores.jobs.load_job("resnet-1"),
@@ -126,11 +107,9 @@ class TestTimeOuts:
 
 
 class TestRefusals:
-    def test_a_conflict_with_another_transaction_is_tried_again_after_a_growing_pause(
-        self, table: ObservedTable
-    ) -> None:
+    def test_a_conflict_with_another_transaction_is_tried_again_after_a_growing_pause(self, table):
         job = table.create()
-        conflict = refusal("TransactionCanceledException", "None", "TransactionConflict")
+        conflict = refusal(CANCELED, "None", "TransactionConflict")
         table.faults("TransactWriteItems").on_send = refuse(
             conflict, conflict, refusal("TransactionInProgressException")
         )
@@ -138,9 +117,9 @@ class TestRefusals:
         assert len(table.pauses) == 3
         assert all(0 <= pause <= 0.02 * 2**tried for tried, pause in enumerate(table.pauses))
 
-    def test_conflicts_without_end_are_transient(self, table: ObservedTable) -> None:
+    def test_conflicts_without_end_are_transient(self, table):
         job = table.create()
-        conflict = refusal("TransactionCanceledException", "TransactionConflict")
+        conflict = refusal(CANCELED, "TransactionConflict")
         table.faults("TransactWriteItems").on_send = refuse(*[conflict] * 6)
         with pytest.raises(TransientError, match="in conflict with other transactions 6 times") as error:
             table.stores.jobs.save_job(Decision(job))
@@ -148,46 +127,34 @@ class TestRefusals:
         assert table.stores.jobs.load_job(job.job_id) == job
 
     @pytest.mark.parametrize(
-        "refused",
+        ("error", "refused"),
         [
-            refusal("TransactionCanceledException", "None", "ThrottlingError"),
-            refusal("TransactionCanceledException", "ProvisionedThroughputExceeded", "TransactionConflict"),
-            refusal("ThrottlingException"),
-            refusal("ProvisionedThroughputExceededException"),
-            refusal("RequestLimitExceeded"),
-            refusal("InternalServerError"),
+            (TransientError, refusal(CANCELED, "None", "ThrottlingError")),
+            (TransientError, refusal(CANCELED, "ProvisionedThroughputExceeded", "TransactionConflict")),
+            (TransientError, refusal("ThrottlingException")),
+            (TransientError, refusal("ProvisionedThroughputExceededException")),
+            (TransientError, refusal("RequestLimitExceeded")),
+            (TransientError, refusal("InternalServerError")),
+            (PermanentError, refusal("AccessDeniedException")),
+            (PermanentError, refusal("ValidationException")),
+            (PermanentError, refusal("ResourceNotFoundException")),
+            (PermanentError, refusal(CANCELED, "None", "ValidationError")),
         ],
-        ids=lambda refused: str(refused.response),
+        ids=lambda each: getattr(each, "response", each),
     )
-    def test_throttling_and_faults_of_the_service_are_transient(
-        self, table: ObservedTable, refused: ClientError
-    ) -> None:
+    def test_throttling_and_faults_are_transient_and_what_will_be_refused_again_is_permanent(
+        self, table, error, refused
+    ):
         job = table.create()
         table.faults("TransactWriteItems").on_send = refuse(refused)
-        with pytest.raises(TransientError, match=f"saving job {job.job_id}"):
+        with pytest.raises(error, match=f"saving job {job.job_id}"):
             table.stores.jobs.save_job(Decision(job))
         assert table.stores.jobs.load_job(job.job_id) == job
 
-    @pytest.mark.parametrize(
-        "refused",
-        [
-            refusal("AccessDeniedException"),
-            refusal("ValidationException"),
-            refusal("ResourceNotFoundException"),
-            refusal("TransactionCanceledException", "None", "ValidationError"),
-        ],
-        ids=lambda refused: str(refused.response),
-    )
-    def test_what_will_be_refused_again_is_permanent(self, table: ObservedTable, refused: ClientError) -> None:
-        job = table.create()
-        table.faults("TransactWriteItems").on_send = refuse(refused)
-        with pytest.raises(PermanentError, match=f"saving job {job.job_id}"):
-            table.stores.jobs.save_job(Decision(job))
-
-    def test_a_full_cap_is_told_from_a_conflict_beside_it(self, table: ObservedTable) -> None:
+    def test_a_full_cap_is_told_from_a_conflict_beside_it(self, table):
         job = table.create()
         reasons = ("None", "TransactionConflict", "ConditionalCheckFailed", "None")
-        table.faults("TransactWriteItems").on_send = refuse(refusal("TransactionCanceledException", *reasons))
+        table.faults("TransactWriteItems").on_send = refuse(refusal(CANCELED, *reasons))
         with pytest.raises(SlotsFullError) as full:
             table.stores.jobs.save_job(Decision(job, take_slot_limits=(5, 20)))
         assert (full.value.cap, full.value.limit) == ("stack", 20)
@@ -204,7 +171,7 @@ class TestTornReads:
         table.client.put_item(TableName=table.name, Item=before)
         return after
 
-    def test_a_job_read_in_the_middle_of_a_write_is_read_again(self, table: ObservedTable) -> None:
+    def test_a_job_read_in_the_middle_of_a_write_is_read_again(self, table):
         job = table.create(make_running_job())
         after = self.tear(table, job)
         faults = table.faults("Query")
@@ -218,7 +185,7 @@ class TestTornReads:
         assert loaded == replace(job, attempt=make_attempt(2), version=2)
         assert faults.sent == 2
 
-    def test_a_job_that_is_written_each_time_it_is_read_is_transient(self, table: ObservedTable) -> None:
+    def test_a_job_that_is_written_each_time_it_is_read_is_transient(self, table):
         job = table.create(make_running_job())
         self.tear(table, job)
         with pytest.raises(TransientError, match="each time"):

@@ -1,14 +1,11 @@
 import json
-import uuid
 import zlib
-from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
-from fakes.aws import Faults, aws_in_process, create_jobs_table, make_client
 from fakes.builders import NOW, make_instance_type
+from fakes.jobs_table import ObservedTable
 from relaunch.adapters.aws.dynamodb.snapshot_item import DynamoDbSnapshots
 from relaunch.adapters.offerings.bundled import bundled_snapshot, load_catalogue
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, SnapshotPart
@@ -33,57 +30,37 @@ SNAPSHOT = (
 )
 
 
-class Table:
-    def __init__(self) -> None:
-        self.client = make_client("dynamodb")
-        self.name = f"jobs-{uuid.uuid4()}"
-        create_jobs_table(self.client, self.name)
-        self.store = DynamoDbSnapshots(self.client, self.name)
-
-    def item(self) -> dict[str, Any]:
-        (item,) = self.client.scan(TableName=self.name)["Items"]
-        return dict(item)
-
-    def put_body(self, body: bytes) -> None:
-        self.client.put_item(TableName=self.name, Item=self.item() | {"body": {"B": body}})
-
-
-@pytest.fixture(scope="module", autouse=True)
-def aws() -> Iterator[None]:
-    with aws_in_process():
-        yield
-
-
 @pytest.fixture
-def table() -> Table:
-    return Table()
+def store(table: ObservedTable) -> DynamoDbSnapshots:
+    return DynamoDbSnapshots(table.client, table.name)
 
 
-def test_a_snapshot_is_read_as_it_was_written(table: Table) -> None:
-    table.store.save_snapshot(SNAPSHOT)
+def test_a_snapshot_is_read_as_it_was_written(store):
+    store.save_snapshot(SNAPSHOT)
 
-    assert table.store.load_snapshot() == SNAPSHOT
+    assert store.load_snapshot() == SNAPSHOT
 
 
-def test_a_part_that_is_not_known_stays_so(table: Table) -> None:
+def test_a_part_that_is_not_known_stays_so(store):
     nothing = OfferingsSnapshot("us-west-2")
 
-    table.store.save_snapshot(nothing)
+    store.save_snapshot(nothing)
 
-    assert table.store.load_snapshot() == nothing
-
-
-def test_there_is_none_before_the_first_refresh_and_one_ever_after(table: Table) -> None:
-    assert table.store.load_snapshot() is None
-
-    table.store.save_snapshot(OfferingsSnapshot("us-west-2"))
-    table.store.save_snapshot(SNAPSHOT)
-
-    assert table.item()["pk"] == {"S": "OFFERINGS"}
-    assert table.item()["refreshed_at"]["S"].startswith(NOW.date().isoformat())
+    assert store.load_snapshot() == nothing
 
 
-def test_a_region_with_every_type_in_six_zones_is_a_small_item(table: Table) -> None:
+def test_there_is_none_before_the_first_refresh_and_one_ever_after(store, table):
+    assert store.load_snapshot() is None
+
+    store.save_snapshot(OfferingsSnapshot("us-west-2"))
+    store.save_snapshot(SNAPSHOT)
+
+    (item,) = table.items()
+    assert item["pk"] == {"S": "OFFERINGS"}
+    assert item["refreshed_at"]["S"].startswith(NOW.date().isoformat())
+
+
+def test_a_region_with_every_type_in_six_zones_is_a_small_item(store, table):
     origin = Origin("EC2", NOW)
     zones = [f"us-east-1{letter}" for letter in "abcdef"]
     full = (
@@ -100,10 +77,11 @@ def test_a_region_with_every_type_in_six_zones_is_a_small_item(table: Table) -> 
         )
     )
 
-    table.store.save_snapshot(full)
+    store.save_snapshot(full)
 
-    assert len(table.item()["body"]["B"]) < 40_000
-    assert table.store.load_snapshot() == full
+    (item,) = table.items()
+    assert len(item["body"]["B"]) < 40_000
+    assert store.load_snapshot() == full
 
 
 @pytest.mark.parametrize(
@@ -116,17 +94,17 @@ def test_a_region_with_every_type_in_six_zones_is_a_small_item(table: Table) -> 
         pytest.param(zlib.compress(json.dumps({"format": 2, "region": "us-west-2"}).encode()), id="half"),
     ],
 )
-def test_what_cannot_be_read_is_said(table: Table, body: bytes) -> None:
-    table.store.save_snapshot(SNAPSHOT)
-    table.put_body(body)
+def test_what_cannot_be_read_is_said(store, table, body):
+    store.save_snapshot(SNAPSHOT)
+    table.client.put_item(TableName=table.name, Item=table.items()[0] | {"body": {"B": body}})
 
     with pytest.raises(PermanentError, match="the stored offerings cannot be read"):
-        table.store.load_snapshot()
+        store.load_snapshot()
 
 
-def test_a_table_that_does_not_answer_is_worth_another_try(table: Table) -> None:
-    table.store.save_snapshot(SNAPSHOT)
-    Faults(table.client, "dynamodb", "GetItem").before = 1
+def test_a_table_that_does_not_answer_is_worth_another_try(store, table):
+    store.save_snapshot(SNAPSHOT)
+    table.faults("GetItem").before = 1
 
     with pytest.raises(TransientError):
-        table.store.load_snapshot()
+        store.load_snapshot()

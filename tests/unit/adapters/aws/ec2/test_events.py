@@ -1,59 +1,31 @@
 import json
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fakes.repository import REPOSITORY
+from fakes.webhook import EVENTS, load_event
 from relaunch.adapters.aws.ec2.events import parse_ec2_event
 from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind
 from relaunch.ports import PermanentError
 
-EVENTS = REPOSITORY / "events"
 INSTANCE_ID = "i-0a1b2c3d4e5f60718"
 WARNING = "EC2 Spot Instance Interruption Warning"
 
 
-def load(name: str) -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads((EVENTS / f"{name}.json").read_text())
-    return loaded
-
-
 @pytest.mark.parametrize(
-    ("name", "expected"),
+    ("name", "kind", "action", "time"),
     [
-        (
-            "aws.ec2.spot-interruption-warning",
-            InstanceEvent(
-                InstanceEventKind.INTERRUPTION_WARNING,
-                INSTANCE_ID,
-                "terminate",
-                datetime(2026, 11, 3, 12, 40, 58, tzinfo=UTC),
-            ),
-        ),
-        (
-            "aws.ec2.rebalance-recommendation",
-            InstanceEvent(
-                InstanceEventKind.REBALANCE_RECOMMENDATION,
-                INSTANCE_ID,
-                "",
-                datetime(2026, 11, 3, 12, 20, 11, tzinfo=UTC),
-            ),
-        ),
-        (
-            "aws.ec2.instance-state-change",
-            InstanceEvent(
-                InstanceEventKind.STATE_CHANGE,
-                INSTANCE_ID,
-                "shutting-down",
-                datetime(2026, 11, 3, 12, 43, 2, tzinfo=UTC),
-            ),
-        ),
+        ("spot-interruption-warning", InstanceEventKind.INTERRUPTION_WARNING, "terminate", "12:40:58"),
+        ("rebalance-recommendation", InstanceEventKind.REBALANCE_RECOMMENDATION, "", "12:20:11"),
+        ("instance-state-change", InstanceEventKind.STATE_CHANGE, "shutting-down", "12:43:02"),
     ],
 )
-def test_event_of_ec2_is_read(name: str, expected: InstanceEvent) -> None:
-    assert parse_ec2_event(load(name)) == expected
+def test_event_of_ec2_is_read(name: str, kind: InstanceEventKind, action: str, time: str) -> None:
+    at = datetime.fromisoformat(f"2026-11-03T{time}Z")
+
+    assert parse_ec2_event(load_event(f"aws.ec2.{name}")) == InstanceEvent(kind, INSTANCE_ID, action, at)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +39,7 @@ def test_event_of_ec2_is_read(name: str, expected: InstanceEvent) -> None:
     ],
 )
 def test_only_the_detail_says_which_instance(resources: list[str] | None) -> None:
-    news = parse_ec2_event({**load("aws.ec2.spot-interruption-warning"), "resources": resources})
+    news = parse_ec2_event({**load_event("aws.ec2.spot-interruption-warning"), "resources": resources})
 
     assert news is not None
     assert news.instance_id == INSTANCE_ID

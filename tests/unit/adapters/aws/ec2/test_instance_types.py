@@ -1,7 +1,5 @@
-from collections.abc import Iterator
 from typing import Any
 
-import boto3
 import pytest
 from botocore.stub import Stubber
 
@@ -12,17 +10,7 @@ from relaunch.adapters.aws.ec2.instance_types import Ec2InstanceTypes
 from relaunch.adapters.offerings.bundled import bundled_snapshot, load_catalogue
 from relaunch.ports import PermanentError, TransientError
 
-
-@pytest.fixture
-def ec2() -> Any:
-    return boto3.client("ec2", "us-east-1", aws_access_key_id="testing", aws_secret_access_key="testing")
-
-
-@pytest.fixture
-def stubber(ec2: Any) -> Iterator[Stubber]:
-    with Stubber(ec2) as stubber:
-        yield stubber
-        stubber.assert_no_pending_responses()
+SERVICE = "ec2"
 
 
 def described(name: str, **more: Any) -> dict[str, Any]:
@@ -40,7 +28,7 @@ def described(name: str, **more: Any) -> dict[str, Any]:
     } | more
 
 
-def test_types_of_all_pages_are_read_and_those_without_an_accelerator_left_out(ec2: Any, stubber: Stubber) -> None:
+def test_types_of_all_pages_are_read_and_those_without_an_accelerator_left_out(stubber: Stubber) -> None:
     plain = described("c5.large")
     del plain["GpuInfo"]
     first = {"InstanceTypes": [described("g9.xlarge"), plain], "NextToken": "more"}
@@ -48,7 +36,7 @@ def test_types_of_all_pages_are_read_and_those_without_an_accelerator_left_out(e
     second = {"InstanceTypes": [described("g9.2xlarge")]}
     stubber.add_response("describe_instance_types", second, {"MaxResults": 100, "NextToken": "more"})
 
-    types = Ec2InstanceTypes(ec2, ListLog()).instance_types()
+    types = Ec2InstanceTypes(stubber.client, ListLog()).instance_types()
 
     assert list(types) == ["g9.xlarge", "g9.2xlarge"]
     row = types["g9.xlarge"]
@@ -63,32 +51,26 @@ def test_types_of_all_pages_are_read_and_those_without_an_accelerator_left_out(e
         pytest.param(described("x9.large", GpuInfo={"Gpus": [{"Name": "A"}]}), id="half a card"),
     ],
 )
-def test_a_type_that_cannot_be_read_is_left_out_and_named(ec2: Any, stubber: Stubber, odd: dict[str, Any]) -> None:
+def test_a_type_that_cannot_be_read_is_left_out_and_named(stubber: Stubber, odd: dict[str, Any]) -> None:
     stubber.add_response("describe_instance_types", {"InstanceTypes": [odd, described("g9.xlarge")]})
     log = ListLog()
 
-    assert list(Ec2InstanceTypes(ec2, log).instance_types()) == ["g9.xlarge"]
+    assert list(Ec2InstanceTypes(stubber.client, log).instance_types()) == ["g9.xlarge"]
     ((decision, facts),) = log.lines
     assert (decision, facts["instance_type"]) == ("instance-type-left-out", "x9.large")
 
 
-def test_zones_of_all_pages_are_read_for_the_types_asked_about(ec2: Any, stubber: Stubber) -> None:
+def test_zones_of_all_pages_are_read_for_the_types_asked_about(stubber: Stubber) -> None:
     asked = {"LocationType": "availability-zone", "MaxResults": 1000}
-    pages = [("g5.xlarge", "us-east-1b"), ("c5.large", "us-east-1a")], [("g5.xlarge", "us-east-1a")]
-    for number, page in enumerate(pages):
-        answer: dict[str, Any] = {
-            "InstanceTypeOfferings": [
-                {"InstanceType": name, "LocationType": "availability-zone", "Location": zone} for name, zone in page
-            ]
-        }
-        token = {"NextToken": "more"}
-        stubber.add_response(
-            "describe_instance_type_offerings",
-            answer | (token if number == 0 else {}),
-            asked | (token if number == 1 else {}),
-        )
+    token = {"NextToken": "more"}
+    first = [("g5.xlarge", "us-east-1b"), ("c5.large", "us-east-1a")]
+    second = [("g5.xlarge", "us-east-1a")]
+    for page, of_question, of_answer in ((first, {}, token), (second, token, {})):
+        rows = [{"InstanceType": name, "LocationType": "availability-zone", "Location": zone} for name, zone in page]
+        answer: dict[str, Any] = {"InstanceTypeOfferings": rows, **of_answer}
+        stubber.add_response("describe_instance_type_offerings", answer, asked | of_question)
 
-    zones = Ec2InstanceTypeOfferings(ec2).zones(["g5.xlarge", "p5.48xlarge"])
+    zones = Ec2InstanceTypeOfferings(stubber.client).zones(["g5.xlarge", "p5.48xlarge"])
 
     assert zones == {"g5.xlarge": ("us-east-1a", "us-east-1b")}
 
@@ -96,14 +78,14 @@ def test_zones_of_all_pages_are_read_for_the_types_asked_about(ec2: Any, stubber
 @pytest.mark.parametrize(
     ("code", "error"), [("RequestLimitExceeded", TransientError), ("UnauthorizedOperation", PermanentError)]
 )
-def test_a_refusal_says_whether_to_try_again(ec2: Any, stubber: Stubber, code: str, error: type[Exception]) -> None:
+def test_a_refusal_says_whether_to_try_again(stubber: Stubber, code: str, error: type[Exception]) -> None:
     stubber.add_client_error("describe_instance_types", code)
     stubber.add_client_error("describe_instance_type_offerings", code)
 
     with pytest.raises(error):
-        Ec2InstanceTypes(ec2, ListLog()).instance_types()
+        Ec2InstanceTypes(stubber.client, ListLog()).instance_types()
     with pytest.raises(error):
-        Ec2InstanceTypeOfferings(ec2).zones(["g5.xlarge"])
+        Ec2InstanceTypeOfferings(stubber.client).zones(["g5.xlarge"])
 
 
 def test_the_zones_of_a_region_are_those_that_are_bundled() -> None:

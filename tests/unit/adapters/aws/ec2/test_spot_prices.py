@@ -1,8 +1,5 @@
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-import boto3
 import pytest
 from botocore.stub import Stubber
 
@@ -11,19 +8,8 @@ from fakes.clock import FakeClock
 from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
 from relaunch.ports import TransientError
 
+SERVICE = "ec2"
 ASKED = {"InstanceTypes": ["g5.xlarge", "g6.xlarge"], "ProductDescriptions": ["Linux/UNIX"], "StartTime": NOW}
-
-
-@pytest.fixture
-def ec2() -> Any:
-    return boto3.client("ec2", "us-east-1", aws_access_key_id="testing", aws_secret_access_key="testing")
-
-
-@pytest.fixture
-def stubber(ec2: Any) -> Iterator[Stubber]:
-    with Stubber(ec2) as stubber:
-        yield stubber
-        stubber.assert_no_pending_responses()
 
 
 def entry(instance_type: str, zone: str, price: str, minute: int) -> dict[str, object]:
@@ -40,17 +26,16 @@ def page(*entries: dict[str, object], token: str = "") -> dict[str, object]:
     return {"SpotPriceHistory": list(entries), "NextToken": token}
 
 
-def test_the_newest_price_of_each_zone_is_taken_from_all_pages(ec2: Any, stubber: Stubber) -> None:
-    first = page(
-        entry("g5.xlarge", "us-east-1a", "0.4567", 10), entry("g5.xlarge", "us-east-1b", "0.5", 5), token="more"
-    )
-    second = page(entry("g5.xlarge", "us-east-1a", "0.4", 50), entry("g6.xlarge", "us-east-1a", "0.3", 1))
-    third = page(entry("g5.xlarge", "us-east-1a", "0.9", 20))
-    stubber.add_response("describe_spot_price_history", first, ASKED)
-    stubber.add_response("describe_spot_price_history", second | {"NextToken": "last"}, {**ASKED, "NextToken": "more"})
-    stubber.add_response("describe_spot_price_history", third, {**ASKED, "NextToken": "last"})
+def test_the_newest_price_of_each_zone_is_taken_from_all_pages(stubber: Stubber) -> None:
+    pages = [
+        page(entry("g5.xlarge", "us-east-1a", "0.4567", 10), entry("g5.xlarge", "us-east-1b", "0.5", 5), token="2"),
+        page(entry("g5.xlarge", "us-east-1a", "0.4", 50), entry("g6.xlarge", "us-east-1a", "0.3", 1), token="3"),
+        page(entry("g5.xlarge", "us-east-1a", "0.9", 20)),
+    ]
+    for answer, asked in zip(pages, [ASKED, {**ASKED, "NextToken": "2"}, {**ASKED, "NextToken": "3"}], strict=True):
+        stubber.add_response("describe_spot_price_history", answer, asked)
 
-    prices = Ec2SpotPrices(ec2, FakeClock()).spot_prices(["g6.xlarge", "g5.xlarge", "g5.xlarge"])
+    prices = Ec2SpotPrices(stubber.client, FakeClock()).spot_prices(["g6.xlarge", "g5.xlarge", "g5.xlarge"])
 
     assert prices == {
         ("g5.xlarge", "us-east-1a"): (0.4, datetime(2026, 3, 14, 8, 50, tzinfo=UTC)),
@@ -59,9 +44,9 @@ def test_the_newest_price_of_each_zone_is_taken_from_all_pages(ec2: Any, stubber
     }
 
 
-def test_prices_are_asked_for_once_in_ten_minutes(ec2: Any, stubber: Stubber) -> None:
+def test_prices_are_asked_for_once_in_ten_minutes(stubber: Stubber) -> None:
     clock = FakeClock()
-    source = Ec2SpotPrices(ec2, clock)
+    source = Ec2SpotPrices(stubber.client, clock)
     stubber.add_response("describe_spot_price_history", page(entry("g5.xlarge", "us-east-1a", "0.4", 10)))
     stubber.add_response("describe_spot_price_history", page(entry("g5.xlarge", "us-east-1a", "0.6", 40)))
 
@@ -75,9 +60,9 @@ def test_prices_are_asked_for_once_in_ten_minutes(ec2: Any, stubber: Stubber) ->
     assert renewed["g5.xlarge", "us-east-1a"][0] == 0.6
 
 
-def test_a_failed_call_is_transient_and_not_repeated_within_a_minute(ec2: Any, stubber: Stubber) -> None:
+def test_a_failed_call_is_transient_and_not_repeated_within_a_minute(stubber: Stubber) -> None:
     clock = FakeClock()
-    source = Ec2SpotPrices(ec2, clock)
+    source = Ec2SpotPrices(stubber.client, clock)
     stubber.add_client_error("describe_spot_price_history", "RequestLimitExceeded", "slow down", 503)
     stubber.add_response("describe_spot_price_history", page(entry("g5.xlarge", "us-east-1a", "0.4", 10)))
 
@@ -91,5 +76,5 @@ def test_a_failed_call_is_transient_and_not_repeated_within_a_minute(ec2: Any, s
     assert source.spot_prices(["g5.xlarge"])["g5.xlarge", "us-east-1a"][0] == 0.4
 
 
-def test_nothing_is_asked_for_no_types(ec2: Any, stubber: Stubber) -> None:
-    assert Ec2SpotPrices(ec2, FakeClock()).spot_prices([]) == {}
+def test_nothing_is_asked_for_no_types(stubber: Stubber) -> None:
+    assert Ec2SpotPrices(stubber.client, FakeClock()).spot_prices([]) == {}

@@ -6,33 +6,27 @@ from typing import Any
 
 import pytest
 
-from fakes.repository import REPOSITORY
+from fakes.builders import make_running_attempt
 from fakes.scripted_aws import ScriptedAws
+from fakes.webhook import EVENTS, load_event
 from relaunch.adapters.aws.ecs.events import observe_container_instance, observe_task, parse_ecs_event
 from relaunch.core.jobs.job import StopKind
 from relaunch.core.launches.launch import ContainerInstance, ContainerInstanceObservation, TaskObservation
 from relaunch.core.lifecycle.stop_reason import classify_stop
 from relaunch.ports import PermanentError
 
-EVENTS = REPOSITORY / "events"
 SAMPLES = sorted(EVENTS.glob("aws.ecs.task-state-change.*.json"))
+MACHINE = "arn:aws:ecs:us-east-1:111122223333:container-instance/relaunch/0c9f3a6e2d7b4418b5a1e8c7f6d30219"
 TASK_ARN = "arn:aws:ecs:us-east-1:111122223333:task/relaunch/5f1c0e9a7b3d4c21a8e6f0d2b4c69713"
 
 
-def load(name: str) -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads((EVENTS / f"{name}.json").read_text())
-    return loaded
-
-
 def observe(name: str) -> TaskObservation:
-    observation = parse_ecs_event(load(f"aws.ecs.task-state-change.{name}"))
+    observation = parse_ecs_event(load_event(f"aws.ecs.task-state-change.{name}"))
     assert isinstance(observation, TaskObservation)
     return observation
 
 
 def test_running_task_is_read_whole() -> None:
-    machine = "arn:aws:ecs:us-east-1:111122223333:container-instance/relaunch/0c9f3a6e2d7b4418b5a1e8c7f6d30219"
-
     assert observe("running") == TaskObservation(
         task_arn=TASK_ARN,
         started_by="resnet-1f2e3d4c/1",
@@ -40,7 +34,7 @@ def test_running_task_is_read_whole() -> None:
         desired_status="RUNNING",
         version=4,
         container_exit_codes={"main": None},
-        container_instance_arn=machine,
+        container_instance_arn=MACHINE,
         zone="us-east-1a",
         created_at=datetime(2026, 11, 3, 11, 0, 2, 118000, tzinfo=UTC),
         started_at=datetime(2026, 11, 3, 11, 3, 42, 904000, tzinfo=UTC),
@@ -60,14 +54,14 @@ def test_running_task_is_read_whole() -> None:
 def test_sample_of_a_stop_is_what_its_name_says(name: str, expected: StopKind) -> None:
     observation = observe(name)
 
-    stop = classify_stop(observation, "main", None, None, None, datetime(2026, 11, 3, 13, tzinfo=UTC))
+    stop = classify_stop(observation, "main", make_running_attempt(), datetime(2026, 11, 3, 13, tzinfo=UTC))
 
     assert (observation.last_status, observation.desired_status) == ("STOPPED", "STOPPED")
     assert stop.kind is expected
 
 
 def test_version_is_that_of_the_detail() -> None:
-    event = load("aws.ecs.task-state-change.stopped-exit-0")
+    event = load_event("aws.ecs.task-state-change.stopped-exit-0")
 
     assert event["version"] == "0"
     assert observe("stopped-exit-0").version == event["detail"]["version"]
@@ -105,7 +99,7 @@ def test_bare_task_has_nothing_but_its_arn() -> None:
 
 
 def test_event_and_answer_about_the_same_task_are_read_alike() -> None:
-    detail = load("aws.ecs.task-state-change.stopped-oom")["detail"]
+    detail = load_event("aws.ecs.task-state-change.stopped-oom")["detail"]
     moments = {name: datetime.fromisoformat(detail[name]) for name in ("createdAt", "startedAt", "stoppedAt")}
     known = {
         "taskArn", "lastStatus", "desiredStatus", "version", "startedBy", "stopCode", "stoppedReason",
@@ -139,12 +133,11 @@ def test_timestamps_are_parsed_in_every_format_of_ecs() -> None:
 
 
 def test_container_instance_is_read() -> None:
-    machine = "arn:aws:ecs:us-east-1:111122223333:container-instance/relaunch/0c9f3a6e2d7b4418b5a1e8c7f6d30219"
-    instance = ContainerInstance(machine, "i-0a1b2c3d4e5f60718", "g5.xlarge", "us-east-1a")
+    instance = ContainerInstance(MACHINE, "i-0a1b2c3d4e5f60718", "g5.xlarge", "us-east-1a")
 
     observation = observe_container_instance(
         {
-            "containerInstanceArn": machine,
+            "containerInstanceArn": MACHINE,
             "ec2InstanceId": "i-0a1b2c3d4e5f60718",
             "status": "ACTIVE",
             "version": 2,

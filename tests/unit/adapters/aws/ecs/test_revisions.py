@@ -7,10 +7,10 @@ from botocore.exceptions import ReadTimeoutError
 from fakes.builders import NOW
 from fakes.clock import FakeClock
 from fakes.scripted_aws import ScriptedAws
+from fakes.simulated_region import SimulatedRegion
 from relaunch.adapters.aws.ecs.revisions import EcsRevisions, read_revision
-from relaunch.core.revisions.revision import ContainerRequirement, Revision
+from relaunch.core.revisions.revision import ContainerRequirement
 from relaunch.ports import NoActiveRevisionError, PermanentError, TransientError
-from relaunch_local.ecs import Clock, EcsSimulator, InProcessClient, ScriptedProcesses, SimulatorSettings
 
 
 def arn(revision: int, family: str = "trainer") -> str:
@@ -36,16 +36,11 @@ def definition(
 
 
 @pytest.fixture
-def ecs() -> ScriptedAws:
-    return ScriptedAws("ecs")
-
-
-@pytest.fixture
 def revisions(ecs: ScriptedAws) -> EcsRevisions:
     return EcsRevisions(ecs.client)
 
 
-def test_newest_revision_costs_one_call(ecs: ScriptedAws, revisions: EcsRevisions) -> None:
+def test_newest_revision_costs_one_call(ecs, revisions):
     ecs.answer("DescribeTaskDefinition", taskDefinition=definition(12))
 
     assert revisions.newest_active("trainer").arn == arn(12)
@@ -60,9 +55,7 @@ def test_newest_revision_costs_one_call(ecs: ScriptedAws, revisions: EcsRevision
         pytest.param(definition(40, family="trainer-large"), id="sibling-family"),
     ],
 )
-def test_where_the_head_is_wrong_all_pages_are_read_and_compared_as_numbers(
-    ecs: ScriptedAws, revisions: EcsRevisions, head: dict[str, Any]
-) -> None:
+def test_where_the_head_is_wrong_all_pages_are_read_and_compared_as_numbers(ecs, revisions, head):
     ecs.answer("DescribeTaskDefinition", taskDefinition=head)
     pages = [[arn(1), arn(10), arn(11)], [arn(12), arn(2), arn(9)], [arn(40, "trainer-large"), arn(3)]]
     ecs.answer("ListTaskDefinitions", taskDefinitionArns=pages[0], nextToken="2")
@@ -79,9 +72,7 @@ def test_where_the_head_is_wrong_all_pages_are_read_and_compared_as_numbers(
     assert ecs.sent("DescribeTaskDefinition")[1] == {"taskDefinition": arn(12)}
 
 
-def test_revision_that_is_deregistered_while_we_look_gives_way_to_the_next(
-    ecs: ScriptedAws, revisions: EcsRevisions
-) -> None:
+def test_revision_that_is_deregistered_while_we_look_gives_way_to_the_next(ecs, revisions):
     ecs.answer("DescribeTaskDefinition", taskDefinition=definition(12, status="INACTIVE"))
     ecs.answer("ListTaskDefinitions", taskDefinitionArns=[arn(10), arn(11)])
     ecs.answer("DescribeTaskDefinition", taskDefinition=definition(11, status="INACTIVE"))
@@ -90,7 +81,7 @@ def test_revision_that_is_deregistered_while_we_look_gives_way_to_the_next(
     assert revisions.newest_active("trainer").revision == 10
 
 
-def test_revisions_that_keep_vanishing_are_left_to_a_later_look(ecs: ScriptedAws, revisions: EcsRevisions) -> None:
+def test_revisions_that_keep_vanishing_are_left_to_a_later_look(ecs, revisions):
     ecs.answer("DescribeTaskDefinition", taskDefinition=definition(5, status="INACTIVE"))
     ecs.answer("ListTaskDefinitions", taskDefinitionArns=[arn(number) for number in range(1, 5)])
     for number in (4, 3, 2):
@@ -100,7 +91,7 @@ def test_revisions_that_keep_vanishing_are_left_to_a_later_look(ecs: ScriptedAws
         revisions.newest_active("trainer")
 
 
-def test_family_that_ecs_does_not_know_has_no_active_revision(ecs: ScriptedAws, revisions: EcsRevisions) -> None:
+def test_family_that_ecs_does_not_know_has_no_active_revision(ecs, revisions):
     ecs.refuse("DescribeTaskDefinition", "ClientException", "Unable to describe task definition.")
     ecs.answer("ListTaskDefinitions", taskDefinitionArns=[])
 
@@ -108,7 +99,7 @@ def test_family_that_ecs_does_not_know_has_no_active_revision(ecs: ScriptedAws, 
         revisions.newest_active("trainer")
 
 
-def test_family_with_inactive_revisions_only_has_no_active_revision(ecs: ScriptedAws, revisions: EcsRevisions) -> None:
+def test_family_with_inactive_revisions_only_has_no_active_revision(ecs, revisions):
     ecs.answer("DescribeTaskDefinition", taskDefinition=definition(3, status="INACTIVE"))
     ecs.answer("ListTaskDefinitions", taskDefinitionArns=[])
 
@@ -117,7 +108,7 @@ def test_family_with_inactive_revisions_only_has_no_active_revision(ecs: Scripte
 
 
 @pytest.mark.parametrize("operation", ["DescribeTaskDefinition", "ListTaskDefinitions"])
-def test_throttled_look_is_transient(ecs: ScriptedAws, revisions: EcsRevisions, operation: str) -> None:
+def test_throttled_look_is_transient(ecs, revisions, operation):
     if operation == "ListTaskDefinitions":
         ecs.answer("DescribeTaskDefinition", taskDefinition=definition(status="INACTIVE"))
     ecs.refuse(operation, "ThrottlingException", "Rate exceeded")
@@ -126,14 +117,14 @@ def test_throttled_look_is_transient(ecs: ScriptedAws, revisions: EcsRevisions, 
         revisions.newest_active("trainer")
 
 
-def test_look_without_an_answer_is_transient(ecs: ScriptedAws, revisions: EcsRevisions) -> None:
+def test_look_without_an_answer_is_transient(ecs, revisions):
     ecs.fail("DescribeTaskDefinition", ReadTimeoutError(endpoint_url="http://127.0.0.1:9"))
 
     with pytest.raises(TransientError, match="describing task definition trainer"):
         revisions.newest_active("trainer")
 
 
-def test_missing_permission_is_permanent_and_not_a_missing_family(ecs: ScriptedAws, revisions: EcsRevisions) -> None:
+def test_missing_permission_is_permanent_and_not_a_missing_family(ecs, revisions):
     ecs.refuse("DescribeTaskDefinition", "AccessDeniedException", "not authorized")
 
     with pytest.raises(PermanentError, match="not authorized") as caught:
@@ -141,7 +132,7 @@ def test_missing_permission_is_permanent_and_not_a_missing_family(ecs: ScriptedA
     assert not isinstance(caught.value, NoActiveRevisionError)
 
 
-def test_everything_that_placement_needs_is_parsed() -> None:
+def test_everything_that_placement_needs_is_parsed():
     revision = read_revision(
         definition(
             7,
@@ -149,14 +140,11 @@ def test_everything_that_placement_needs_is_parsed() -> None:
                 "cpu": 3072,
                 "memory": 12288,
                 "memoryReservation": 8192,
+                "stopTimeout": 60,
                 "resourceRequirements": [{"type": "GPU", "value": "2"}],
                 "portMappings": [{"containerPort": 80, "hostPort": 8080}, {"containerPort": 81, "hostPort": 0}],
                 "linuxParameters": {
-                    "devices": [
-                        {"hostPath": "/dev/neuron0"},
-                        {"hostPath": "/dev/neuron11"},
-                        {"hostPath": "/dev/fuse"},
-                    ]
+                    "devices": [{"hostPath": f"/dev/{name}"} for name in ("neuron0", "neuron11", "fuse")]
                 },
             },
             networkMode="host",
@@ -182,11 +170,12 @@ def test_everything_that_placement_needs_is_parsed() -> None:
             vcpus=3.0,
             host_ports=(8080, 81),
             neuron_devices=("/dev/neuron0", "/dev/neuron11"),
+            stop_timeout_seconds=60,
         ),
     )
 
 
-def test_defaults_of_ecs_hold_for_what_is_not_said() -> None:
+def test_defaults_of_ecs_hold_for_what_is_not_said():
     revision = read_revision(definition())
 
     assert (revision.network_mode, revision.architecture) == ("bridge", "X86_64")
@@ -194,11 +183,10 @@ def test_defaults_of_ecs_hold_for_what_is_not_said() -> None:
     assert revision.containers == (ContainerRequirement("main", "trainer:latest"),)
 
 
-def test_task_without_a_size_asks_for_the_sum_of_its_containers() -> None:
+def test_task_without_a_size_asks_for_the_sum_of_its_containers():
     described = definition(container={"cpu": 1024, "memoryReservation": 2048})
-    described["containerDefinitions"].append(
-        {"name": "log", "image": "log", "essential": False, "cpu": 512, "memory": 256}
-    )
+    log = {"name": "log", "image": "log", "essential": False, "cpu": 512, "memory": 256}
+    described["containerDefinitions"].append(log)
 
     revision = read_revision(described)
 
@@ -215,7 +203,7 @@ def test_task_without_a_size_asks_for_the_sum_of_its_containers() -> None:
         ("many", "much", (0.0, 0)),
     ],
 )
-def test_size_of_a_task_is_read_in_both_its_forms(cpu: str, memory: str, expected: tuple[float, int]) -> None:
+def test_size_of_a_task_is_read_in_both_its_forms(cpu, memory, expected):
     revision = read_revision(definition(cpu=cpu, memory=memory))
 
     assert (revision.vcpus, revision.memory_mib) == expected
@@ -238,17 +226,16 @@ def test_size_of_a_task_is_read_in_both_its_forms(cpu: str, memory: str, expecte
         pytest.param([], 0, 0, 0.0, id="none"),
     ],
 )
-def test_gpus_are_counted(requirements: list[dict[str, Any]], whole: int, share_mib: int, part: float) -> None:
+def test_gpus_are_counted(requirements, whole, share_mib, part):
     (container,) = read_revision(definition(container={"resourceRequirements": requirements})).containers
 
     assert (container.gpu_count, container.gpu_share_mib, container.gpu_partition) == (whole, share_mib, part)
 
 
 @pytest.mark.parametrize(
-    ("mode", "expected"),
-    [("bridge", (8080,)), ("host", (8080, 9090)), ("awsvpc", ()), ("none", ())],
+    ("mode", "expected"), [("bridge", (8080,)), ("host", (8080, 9090)), ("awsvpc", ()), ("none", ())]
 )
-def test_ports_of_the_machine_depend_on_the_network_mode(mode: str, expected: tuple[int, ...]) -> None:
+def test_ports_of_the_machine_depend_on_the_network_mode(mode, expected):
     mappings = [
         {"containerPort": 80, "hostPort": 8080},
         {"containerPort": 9090},
@@ -264,60 +251,42 @@ def test_ports_of_the_machine_depend_on_the_network_mode(mode: str, expected: tu
 # the same before the simulator, whose rules are those of ECS
 
 
-@pytest.fixture
-def simulator() -> EcsSimulator:
-    clock = Clock()
-    return EcsSimulator(clock, ScriptedProcesses(clock), SimulatorSettings(instance_types={}, throttling=False))
+def test_newest_of_more_than_ten_beside_a_sibling_with_more():
+    region = SimulatedRegion(throttling=False)
+    for family in ["trainer"] * 12 + ["trainer-large"] * 14:
+        region.register(family)
+
+    assert EcsRevisions(region.ecs).newest_active("trainer").arn == arn(12)
 
 
-def register(simulator: EcsSimulator, family: str, count: int = 1) -> None:
-    container = {"name": "main", "image": "trainer:1", "memory": 512}
-    for _ in range(count):
-        simulator.call("RegisterTaskDefinition", {"family": family, "containerDefinitions": [container]})
+def test_inactive_head_is_passed_over(region):
+    for _ in range(12):
+        region.register("trainer")
+    for name in ("trainer:12", "trainer:11"):
+        region.ecs.deregister_task_definition(taskDefinition=name)
+
+    assert EcsRevisions(region.ecs).newest_active("trainer").arn == arn(10)
 
 
-def deregister(simulator: EcsSimulator, name: str) -> None:
-    simulator.call("DeregisterTaskDefinition", {"taskDefinition": name})
+@pytest.mark.parametrize("family", ["trainer", "train"])
+def test_family_without_an_active_revision_is_a_clear_error(region, family):
+    region.register("trainer")
+    region.register("trainer-large")
+    region.ecs.deregister_task_definition(taskDefinition="trainer:1")
 
-
-def newest_active(simulator: EcsSimulator, family: str) -> Revision:
-    client: Any = InProcessClient(simulator)
-    return EcsRevisions(client).newest_active(family)
-
-
-def test_newest_of_more_than_ten_beside_a_sibling_with_more(simulator: EcsSimulator) -> None:
-    register(simulator, "trainer", 12)
-    register(simulator, "trainer-large", 14)
-
-    assert newest_active(simulator, "trainer").arn == arn(12)
-
-
-def test_inactive_head_is_passed_over(simulator: EcsSimulator) -> None:
-    register(simulator, "trainer", 12)
-    deregister(simulator, "trainer:12")
-    deregister(simulator, "trainer:11")
-
-    assert newest_active(simulator, "trainer").arn == arn(10)
-
-
-def test_family_without_an_active_revision_is_a_clear_error(simulator: EcsSimulator) -> None:
-    register(simulator, "trainer")
-    register(simulator, "trainer-large")
-    deregister(simulator, "trainer:1")
-
-    for family in ("trainer", "train"):
-        with pytest.raises(NoActiveRevisionError, match=f"the family {family} has no ACTIVE revision"):
-            newest_active(simulator, family)
+    with pytest.raises(NoActiveRevisionError, match=f"the family {family} has no ACTIVE revision"):
+        EcsRevisions(region.ecs).newest_active(family)
 
 
 class TestThousandsOfEventsAtOnce:
     """DescribeTaskDefinition allows 20 requests per second: one answer serves every event that is older than it."""
 
     EVENT_AT = NOW
+    ASKED_AT = NOW + timedelta(seconds=10)
 
     @pytest.fixture
     def clock(self) -> FakeClock:
-        return FakeClock(NOW + timedelta(seconds=10))
+        return FakeClock(self.ASKED_AT)
 
     @pytest.fixture
     def revisions(self, ecs: ScriptedAws, clock: FakeClock) -> EcsRevisions:
@@ -325,32 +294,26 @@ class TestThousandsOfEventsAtOnce:
         ecs.answer("DescribeTaskDefinition", taskDefinition=definition(13))
         return EcsRevisions(ecs.client, clock)
 
-    def test_older_events_are_answered_by_one_question(self, ecs: ScriptedAws, revisions: EcsRevisions) -> None:
+    def test_older_events_are_answered_by_one_question(self, ecs, revisions):
         found = {revisions.newest_active("trainer", self.EVENT_AT).revision for _ in range(100)}
 
         assert found == {12}
         assert len(ecs.requests) == 1
 
-    def test_an_event_that_came_after_the_question_sees_what_was_registered_before_it(
-        self, revisions: EcsRevisions, clock: FakeClock
-    ) -> None:
+    @pytest.mark.parametrize(
+        "event_at",
+        [
+            pytest.param(ASKED_AT + timedelta(seconds=1), id="it came after the question"),
+            pytest.param(ASKED_AT - timedelta(seconds=1), id="of the same second: timestamps of events are truncated"),
+            pytest.param(None, id="of unknown time"),
+        ],
+    )
+    def test_an_event_sees_what_was_registered_before_it(self, revisions, event_at):
         revisions.newest_active("trainer", self.EVENT_AT)
 
-        assert revisions.newest_active("trainer", clock.now() + timedelta(seconds=1)).revision == 13
+        assert revisions.newest_active("trainer", event_at).revision == 13
 
-    def test_so_does_one_of_the_same_second_because_timestamps_of_events_are_truncated(
-        self, revisions: EcsRevisions, clock: FakeClock
-    ) -> None:
-        revisions.newest_active("trainer", self.EVENT_AT)
-
-        assert revisions.newest_active("trainer", clock.now() - timedelta(seconds=1)).revision == 13
-
-    def test_an_event_of_unknown_time_asks(self, revisions: EcsRevisions) -> None:
-        revisions.newest_active("trainer", self.EVENT_AT)
-
-        assert revisions.newest_active("trainer").revision == 13
-
-    def test_after_a_minute_it_is_asked_again(self, revisions: EcsRevisions, clock: FakeClock) -> None:
+    def test_after_a_minute_it_is_asked_again(self, revisions, clock):
         revisions.newest_active("trainer", self.EVENT_AT)
         clock.advance(timedelta(seconds=61))
 

@@ -18,7 +18,6 @@ from relaunch.core.launches.launch import (
     LaunchConflict,
     LaunchDeferred,
     LaunchRefused,
-    LaunchRequest,
     LaunchUncertain,
     PlacementFailed,
     TaskPlaced,
@@ -29,17 +28,7 @@ URL = "http://127.0.0.1:9"
 INSTANCE_ARN = "arn:aws:ecs:us-east-1:111122223333:container-instance/relaunch/1"
 
 
-@pytest.fixture
-def ecs() -> ScriptedAws:
-    return ScriptedAws("ecs")
-
-
-@pytest.fixture
-def target(ecs: ScriptedAws) -> EcsTarget:
-    return EcsTarget(ecs.client, "relaunch", subnets=["subnet-1", "subnet-2"], security_groups=["sg-1"])
-
-
-def test_request_says_everything_that_was_frozen(ecs: ScriptedAws, target: EcsTarget) -> None:
+def test_request_says_everything_that_was_frozen(ecs, target):
     ecs.answer("RunTask", tasks=[{"taskArn": task_arn()}], failures=[])
 
     outcome = target.launch(make_launch_request())
@@ -73,21 +62,17 @@ def test_request_says_everything_that_was_frozen(ecs: ScriptedAws, target: EcsTa
     ]
 
 
-def test_awsvpc_revision_gets_the_network_of_the_settings(ecs: ScriptedAws, target: EcsTarget) -> None:
+def test_awsvpc_revision_gets_the_network_of_the_settings(ecs, target):
     ecs.answer("RunTask", tasks=[{"taskArn": task_arn()}], failures=[])
 
     target.launch(make_launch_request(network_mode="awsvpc"))
 
     network = ecs.sent("RunTask")[0]["networkConfiguration"]["awsvpcConfiguration"]
-    assert network == {
-        "subnets": ["subnet-1", "subnet-2"],
-        "securityGroups": ["sg-1"],
-        "assignPublicIp": "DISABLED",
-    }
+    assert network == {"subnets": ["subnet-1", "subnet-2"], "securityGroups": ["sg-1"], "assignPublicIp": "DISABLED"}
 
 
 @pytest.mark.parametrize("mode", ["bridge", "host", "none"])
-def test_other_network_modes_get_no_network(ecs: ScriptedAws, target: EcsTarget, mode: str) -> None:
+def test_other_network_modes_get_no_network(ecs, target, mode):
     ecs.answer("RunTask", tasks=[{"taskArn": task_arn()}], failures=[])
 
     target.launch(make_launch_request(network_mode=mode))
@@ -95,7 +80,7 @@ def test_other_network_modes_get_no_network(ecs: ScriptedAws, target: EcsTarget,
     assert "networkConfiguration" not in ecs.sent("RunTask")[0]
 
 
-def test_request_without_constraints_names_none(ecs: ScriptedAws, target: EcsTarget) -> None:
+def test_request_without_constraints_names_none(ecs, target):
     ecs.answer("RunTask", tasks=[{"taskArn": task_arn()}], failures=[])
 
     target.launch(make_launch_request(placement_constraints=()))
@@ -106,45 +91,37 @@ def test_request_without_constraints_names_none(ecs: ScriptedAws, target: EcsTar
 @pytest.mark.parametrize(
     "reason",
     [
-        "RESOURCE:CPU",
-        "RESOURCE:MEMORY",
-        "RESOURCE:PORTS",
-        "RESOURCE:ENI",
-        "RESOURCE:GPU",
-        "AGENT",
-        "ATTRIBUTE",
-        "LOCATION",
+        *("RESOURCE:CPU", "RESOURCE:MEMORY", "RESOURCE:PORTS", "RESOURCE:ENI", "RESOURCE:GPU"),
+        *("AGENT", "ATTRIBUTE", "LOCATION", "NO ACTIVE INSTANCES", "EMPTY CAPACITY PROVIDER"),
         "MemberOf placement constraint unsatisfied.",
-        "NO ACTIVE INSTANCES",
-        "EMPTY CAPACITY PROVIDER",
     ],
 )
-def test_failure_of_ecs_is_a_failed_placement(ecs: ScriptedAws, target: EcsTarget, reason: str) -> None:
+def test_failure_of_ecs_is_a_failed_placement(ecs, target, reason):
     ecs.answer("RunTask", tasks=[], failures=[{"arn": INSTANCE_ARN, "reason": reason}])
 
     assert target.launch(make_launch_request()) == PlacementFailed((reason,))
 
 
-def test_failures_of_several_machines_are_said_once_each(ecs: ScriptedAws, target: EcsTarget) -> None:
+def test_failures_of_several_machines_are_said_once_each(ecs, target):
     reasons = ["RESOURCE:GPU", "AGENT", "RESOURCE:GPU"]
     ecs.answer("RunTask", tasks=[], failures=[{"arn": INSTANCE_ARN, "reason": reason} for reason in reasons])
 
     assert target.launch(make_launch_request()) == PlacementFailed(("RESOURCE:GPU", "AGENT"))
 
 
-def test_failure_without_a_reason_is_a_failed_placement(ecs: ScriptedAws, target: EcsTarget) -> None:
+def test_failure_without_a_reason_is_a_failed_placement(ecs, target):
     ecs.answer("RunTask", tasks=[], failures=[{"arn": INSTANCE_ARN}])
 
     assert target.launch(make_launch_request()) == PlacementFailed(("no reason given",))
 
 
-def test_neither_task_nor_failure_is_uncertain(ecs: ScriptedAws, target: EcsTarget) -> None:
+def test_neither_task_nor_failure_is_uncertain(ecs, target):
     ecs.answer("RunTask", tasks=[], failures=[])
 
     assert isinstance(target.launch(make_launch_request()), LaunchUncertain)
 
 
-def test_more_tasks_than_asked_for_are_all_made_known(ecs: ScriptedAws, target: EcsTarget) -> None:
+def test_more_tasks_than_asked_for_are_all_made_known(ecs, target):
     ecs.answer("RunTask", tasks=[{"taskArn": task_arn(1)}, {"taskArn": task_arn(2)}], failures=[])
 
     assert target.launch(make_launch_request()) == LaunchConflict((task_arn(1), task_arn(2)))
@@ -170,9 +147,7 @@ def test_more_tasks_than_asked_for_are_all_made_known(ecs: ScriptedAws, target: 
         ),
     ],
 )
-def test_call_that_ecs_does_not_want_now_is_deferred(
-    ecs: ScriptedAws, target: EcsTarget, code: str, message: str
-) -> None:
+def test_call_that_ecs_does_not_want_now_is_deferred(ecs, target, code, message):
     ecs.refuse("RunTask", code, message)
 
     assert target.launch(make_launch_request()) == LaunchDeferred(f"{code}: {message}")
@@ -182,7 +157,8 @@ def test_call_that_ecs_does_not_want_now_is_deferred(
     ("code", "message"),
     [
         ("ClientException", "TaskDefinition not found."),
-        ("ClientException", "TaskDefinition is inactive"),
+        ("InvalidParameterException", "TaskDefinition is inactive"),
+        ("InvalidParameterException", "AccountIDs mismatch"),
         ("InvalidParameterException", "Invalid placement constraint expression"),
         ("InvalidParameterException", "Override for container named x is not a container in the TaskDefinition."),
         ("ClusterNotFoundException", "Cluster not found."),
@@ -193,12 +169,21 @@ def test_call_that_ecs_does_not_want_now_is_deferred(
         ("BlockedException", "Your account is blocked."),
     ],
 )
-def test_request_that_ecs_will_not_take_is_refused(
-    ecs: ScriptedAws, target: EcsTarget, code: str, message: str
-) -> None:
+def test_request_that_ecs_will_not_take_is_refused(ecs, target, code, message):
     ecs.refuse("RunTask", code, message)
 
     assert target.launch(make_launch_request()) == LaunchRefused(f"{code}: {message}")
+
+
+def test_deregistered_revision_is_refused_and_named_as_the_cause(region):
+    region.provider("g5-xlarge-spot")
+    arn = region.register("trainer")["taskDefinitionArn"]
+    region.ecs.deregister_task_definition(taskDefinition=arn)
+    target = EcsTarget(region.ecs, "c", subnets=[], security_groups=[])
+
+    outcome = target.launch(make_launch_request(revision_arn=arn))
+
+    assert outcome == LaunchRefused("InvalidParameterException: TaskDefinition is inactive")
 
 
 @pytest.mark.parametrize(
@@ -208,21 +193,19 @@ def test_request_that_ecs_will_not_take_is_refused(
         ("ClientException", "Capacity is unavailable at this time. Please try again later"),
     ],
 )
-def test_error_that_means_no_capacity_is_a_failed_placement(
-    ecs: ScriptedAws, target: EcsTarget, code: str, message: str
-) -> None:
+def test_error_that_means_no_capacity_is_a_failed_placement(ecs, target, code, message):
     ecs.refuse("RunTask", code, message)
 
     assert target.launch(make_launch_request()) == PlacementFailed((f"{code}: {message}",))
 
 
-def test_conflict_names_the_tasks_of_the_token(ecs: ScriptedAws, target: EcsTarget) -> None:
+def test_conflict_names_the_tasks_of_the_token(ecs, target):
     ecs.refuse("RunTask", "ConflictException", "The token is in use.", resourceIds=[task_arn(4)])
 
     assert target.launch(make_launch_request()) == LaunchConflict((task_arn(4),))
 
 
-def test_conflict_over_a_token_that_placed_nothing_spends_the_try(ecs: ScriptedAws, target: EcsTarget) -> None:
+def test_conflict_over_a_token_that_placed_nothing_spends_the_try(ecs, target):
     ecs.refuse("RunTask", "ConflictException", "The token is in use.", resourceIds=[])
 
     assert target.launch(make_launch_request()) == PlacementFailed(("ConflictException: The token is in use.",))
@@ -232,7 +215,7 @@ def test_conflict_over_a_token_that_placed_nothing_spends_the_try(ecs: ScriptedA
     ("code", "status"),
     [("ServerException", 500), ("ServiceUnavailableException", 503), ("", 502), ("ExpiredTokenException", 400)],
 )
-def test_fault_of_the_service_is_uncertain(ecs: ScriptedAws, target: EcsTarget, code: str, status: int) -> None:
+def test_fault_of_the_service_is_uncertain(ecs, target, code, status):
     ecs.refuse("RunTask", code, "Service Unavailable. Please try again later.", status)
 
     assert isinstance(target.launch(make_launch_request()), LaunchUncertain)
@@ -248,13 +231,13 @@ def test_fault_of_the_service_is_uncertain(ecs: ScriptedAws, target: EcsTarget, 
         pytest.param(NoCredentialsError(), id="no-credentials"),
     ],
 )
-def test_call_without_an_answer_is_uncertain(ecs: ScriptedAws, target: EcsTarget, error: Exception) -> None:
+def test_call_without_an_answer_is_uncertain(ecs, target, error):
     ecs.fail("RunTask", error)
 
     assert isinstance(target.launch(make_launch_request()), LaunchUncertain)
 
 
-def test_sending_again_sends_the_same(ecs: ScriptedAws, target: EcsTarget) -> None:
+def test_sending_again_sends_the_same(ecs, target):
     request = make_launch_request(environment={"B": "2", "A": "1"})
     ecs.fail("RunTask", ReadTimeoutError(endpoint_url=URL))
     ecs.answer("RunTask", tasks=[{"taskArn": task_arn()}], failures=[])
@@ -267,7 +250,7 @@ def test_sending_again_sends_the_same(ecs: ScriptedAws, target: EcsTarget) -> No
     assert outcome == TaskPlaced(task_arn())
 
 
-def test_retry_of_the_sdk_carries_the_same_token_and_hides_no_outcome() -> None:
+def test_retry_of_the_sdk_carries_the_same_token_and_hides_no_outcome():
     ecs = ScriptedAws("ecs", Config(retries={"mode": "standard", "total_max_attempts": 2}))
     target = EcsTarget(ecs.client, "relaunch")
     ecs.fail("RunTask", ReadTimeoutError(endpoint_url=URL))
@@ -287,7 +270,7 @@ def test_retry_of_the_sdk_carries_the_same_token_and_hides_no_outcome() -> None:
         pytest.param(make_launch_request(revision_arn=None), id="no-revision"),
     ],
 )
-def test_request_that_breaks_a_limit_is_not_sent(ecs: ScriptedAws, target: EcsTarget, request_: LaunchRequest) -> None:
+def test_request_that_breaks_a_limit_is_not_sent(ecs, target, request_):
     with pytest.raises(PermanentError, match="launching"):
         target.launch(request_)
 

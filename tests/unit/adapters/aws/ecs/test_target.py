@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
@@ -6,22 +5,10 @@ from botocore.exceptions import ReadTimeoutError
 
 from fakes.builders import INSTANCE_ID, container_instance_arn, task_arn
 from fakes.scripted_aws import ScriptedAws
-from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.core.launches.launch import ContainerInstance
 from relaunch.ports import PermanentError, TransientError
 
-Trouble = Callable[[ScriptedAws, str], None]
 MACHINE = container_instance_arn()
-
-
-@pytest.fixture
-def ecs() -> ScriptedAws:
-    return ScriptedAws("ecs")
-
-
-@pytest.fixture
-def target(ecs: ScriptedAws) -> EcsTarget:
-    return EcsTarget(ecs.client, "relaunch")
 
 
 def running(number: int, **members: object) -> dict[str, object]:
@@ -50,24 +37,23 @@ def fault(ecs: ScriptedAws, operation: str) -> None:
 # stop
 
 
-def test_stop_gives_the_reason(ecs: ScriptedAws, target: EcsTarget) -> None:
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        pytest.param("spot interruption warning", "spot interruption warning", id="whole"),
+        pytest.param("x" * 300, "x" * 255, id="short enough"),
+    ],
+)
+def test_stop_gives_the_reason(ecs, target, given, sent):
     ecs.answer("StopTask", task=running(1))
 
-    target.stop(task_arn(1), "spot interruption warning")
+    target.stop(task_arn(1), given)
 
-    assert ecs.sent("StopTask") == [{"cluster": "relaunch", "task": task_arn(1), "reason": "spot interruption warning"}]
-
-
-def test_stop_keeps_the_reason_short_enough(ecs: ScriptedAws, target: EcsTarget) -> None:
-    ecs.answer("StopTask", task=running(1))
-
-    target.stop(task_arn(1), "x" * 300)
-
-    assert ecs.sent("StopTask")[0]["reason"] == "x" * 255
+    assert ecs.sent("StopTask") == [{"cluster": "relaunch", "task": task_arn(1), "reason": sent}]
 
 
 @pytest.mark.parametrize("code", ["InvalidParameterException", "ClientException"])
-def test_stopping_a_task_that_ecs_forgot_is_fine(ecs: ScriptedAws, target: EcsTarget, code: str) -> None:
+def test_stopping_a_task_that_ecs_forgot_is_fine(ecs, target, code):
     ecs.refuse("StopTask", code, "The referenced task was not found.")
 
     target.stop(task_arn(1), "cancelled")
@@ -76,9 +62,7 @@ def test_stopping_a_task_that_ecs_forgot_is_fine(ecs: ScriptedAws, target: EcsTa
 
 
 @pytest.mark.parametrize("trouble", [throttle, time_out, fault])
-def test_stop_that_may_not_have_arrived_is_to_be_repeated(
-    ecs: ScriptedAws, target: EcsTarget, trouble: Trouble
-) -> None:
+def test_stop_that_may_not_have_arrived_is_to_be_repeated(ecs, target, trouble):
     trouble(ecs, "StopTask")
     ecs.answer("StopTask", task=running(1))
 
@@ -98,9 +82,7 @@ def test_stop_that_may_not_have_arrived_is_to_be_repeated(
         ("InvalidParameterException", "taskId length should be one of [32,36]"),
     ],
 )
-def test_stop_that_can_never_work_is_a_permanent_error(
-    ecs: ScriptedAws, target: EcsTarget, code: str, message: str
-) -> None:
+def test_stop_that_can_never_work_is_a_permanent_error(ecs, target, code, message):
     ecs.refuse("StopTask", code, message)
 
     with pytest.raises(PermanentError, match="stopping task"):
@@ -110,7 +92,7 @@ def test_stop_that_can_never_work_is_a_permanent_error(
 # describe
 
 
-def test_describe_tells_known_tasks_from_unknown_ones(ecs: ScriptedAws, target: EcsTarget) -> None:
+def test_describe_tells_known_tasks_from_unknown_ones(ecs, target):
     stopped_at = datetime(2026, 11, 3, 12, 41, 12, 220000, tzinfo=UTC)
     ecs.answer(
         "DescribeTasks",
@@ -128,7 +110,7 @@ def test_describe_tells_known_tasks_from_unknown_ones(ecs: ScriptedAws, target: 
     assert task.container_exit_codes == {"main": 0, "log": None}
 
 
-def test_describe_asks_for_a_hundred_tasks_at_a_time(ecs: ScriptedAws, target: EcsTarget) -> None:
+def test_describe_asks_for_a_hundred_tasks_at_a_time(ecs, target):
     arns = [task_arn(number) for number in range(201)]
     for start in (0, 100, 200):
         ecs.answer("DescribeTasks", tasks=[running(n) for n in range(start, min(start + 100, 201))], failures=[])
@@ -139,29 +121,25 @@ def test_describe_asks_for_a_hundred_tasks_at_a_time(ecs: ScriptedAws, target: E
     assert list(observed) == arns
 
 
-def test_describe_of_nothing_calls_nobody(ecs: ScriptedAws, target: EcsTarget) -> None:
+def test_describe_of_nothing_calls_nobody(ecs, target):
     assert target.describe([]) == {}
     assert ecs.requests == []
 
 
-def test_silence_about_a_task_is_not_taken_for_its_end(ecs: ScriptedAws, target: EcsTarget) -> None:
-    ecs.answer("DescribeTasks", tasks=[], failures=[])
+@pytest.mark.parametrize(
+    ("failures", "said"),
+    [([], "said nothing of"), ([{"arn": task_arn(1), "reason": "UNAVAILABLE"}], "UNAVAILABLE")],
+    ids=["silence", "an unknown failure"],
+)
+def test_what_says_nothing_of_a_task_is_not_taken_for_its_end(ecs, target, failures, said):
+    ecs.answer("DescribeTasks", tasks=[], failures=failures)
 
-    with pytest.raises(TransientError, match="said nothing of"):
-        target.describe([task_arn(1)])
-
-
-def test_unknown_failure_is_not_a_missing_task(ecs: ScriptedAws, target: EcsTarget) -> None:
-    ecs.answer("DescribeTasks", tasks=[], failures=[{"arn": task_arn(1), "reason": "UNAVAILABLE"}])
-
-    with pytest.raises(TransientError, match="UNAVAILABLE"):
+    with pytest.raises(TransientError, match=said):
         target.describe([task_arn(1)])
 
 
 @pytest.mark.parametrize("trouble", [throttle, time_out, fault])
-def test_describe_that_fails_for_now_is_a_transient_error(
-    ecs: ScriptedAws, target: EcsTarget, trouble: Trouble
-) -> None:
+def test_describe_that_fails_for_now_is_a_transient_error(ecs, target, trouble):
     trouble(ecs, "DescribeTasks")
 
     with pytest.raises(TransientError, match="describing 1 tasks"):
@@ -171,7 +149,7 @@ def test_describe_that_fails_for_now_is_a_transient_error(
 # find_started_by
 
 
-def test_started_by_is_the_only_filter_and_every_page_is_read(ecs: ScriptedAws, target: EcsTarget) -> None:
+def test_started_by_is_the_only_filter_and_every_page_is_read(ecs, target):
     ecs.answer("ListTasks", taskArns=[task_arn(1)], nextToken="more")
     ecs.answer("ListTasks", taskArns=[task_arn(2)])
     ecs.answer("ListTasks", taskArns=[task_arn(3)])
@@ -188,7 +166,7 @@ def test_started_by_is_the_only_filter_and_every_page_is_read(ecs: ScriptedAws, 
     ]
 
 
-def test_task_that_stops_between_the_two_lists_is_found_once(ecs: ScriptedAws, target: EcsTarget) -> None:
+def test_task_that_stops_between_the_two_lists_is_found_once(ecs, target):
     ecs.answer("ListTasks", taskArns=[task_arn(1)])
     ecs.answer("ListTasks", taskArns=[task_arn(1)])
     ecs.answer("DescribeTasks", tasks=[running(1, desiredStatus="STOPPED")], failures=[])
@@ -196,7 +174,7 @@ def test_task_that_stops_between_the_two_lists_is_found_once(ecs: ScriptedAws, t
     assert [task.desired_status for task in target.find_started_by("resnet/1")] == ["STOPPED"]
 
 
-def test_listed_task_that_cannot_be_described_is_not_taken_for_gone(ecs: ScriptedAws, target: EcsTarget) -> None:
+def test_listed_task_that_cannot_be_described_is_not_taken_for_gone(ecs, target):
     ecs.answer("ListTasks", taskArns=[])
     ecs.answer("ListTasks", taskArns=[task_arn(1)])
     ecs.answer("DescribeTasks", tasks=[], failures=[{"arn": task_arn(1), "reason": "MISSING"}])
@@ -205,7 +183,7 @@ def test_listed_task_that_cannot_be_described_is_not_taken_for_gone(ecs: Scripte
         target.find_started_by("resnet/1")
 
 
-def test_nothing_listed_is_nothing_described(ecs: ScriptedAws, target: EcsTarget) -> None:
+def test_nothing_listed_is_nothing_described(ecs, target):
     ecs.answer("ListTasks", taskArns=[])
     ecs.answer("ListTasks", taskArns=[])
 
@@ -213,7 +191,7 @@ def test_nothing_listed_is_nothing_described(ecs: ScriptedAws, target: EcsTarget
 
 
 @pytest.mark.parametrize("trouble", [throttle, time_out, fault])
-def test_half_a_list_is_no_list(ecs: ScriptedAws, target: EcsTarget, trouble: Trouble) -> None:
+def test_half_a_list_is_no_list(ecs, target, trouble):
     ecs.answer("ListTasks", taskArns=[task_arn(1)])
     trouble(ecs, "ListTasks")
 
@@ -224,9 +202,7 @@ def test_half_a_list_is_no_list(ecs: ScriptedAws, target: EcsTarget, trouble: Tr
 # list_tasks, list_machines
 
 
-def test_the_whole_cluster_is_listed_by_pages_and_described_a_page_at_a_time(
-    ecs: ScriptedAws, target: EcsTarget
-) -> None:
+def test_the_whole_cluster_is_listed_by_pages_and_described_a_page_at_a_time(ecs, target):
     ecs.answer("ListTasks", taskArns=[task_arn(1), task_arn(2)], nextToken="2")
     ecs.answer("ListTasks", taskArns=[task_arn(3)])
     ecs.answer("DescribeTasks", tasks=[running(1)], failures=[{"arn": task_arn(2), "reason": "MISSING"}])
@@ -242,9 +218,7 @@ def test_the_whole_cluster_is_listed_by_pages_and_described_a_page_at_a_time(
     assert [each["tasks"] for each in ecs.sent("DescribeTasks")] == [[task_arn(1), task_arn(2)], [task_arn(3)]]
 
 
-def test_machines_are_listed_with_their_tasks_and_since_when_they_are_there(
-    ecs: ScriptedAws, target: EcsTarget
-) -> None:
+def test_machines_are_listed_with_their_tasks_and_since_when_they_are_there(ecs, target):
     gone = container_instance_arn(2)
     registered_at = datetime(2026, 3, 14, 9, tzinfo=UTC)
     machine = {"runningTasksCount": 1, "pendingTasksCount": 2, "registeredAt": registered_at, "status": "ACTIVE"}
@@ -263,9 +237,7 @@ def test_machines_are_listed_with_their_tasks_and_since_when_they_are_there(
 
 
 @pytest.mark.parametrize("trouble", [throttle, time_out, fault])
-def test_a_cluster_that_is_not_listed_for_now_is_transient(
-    ecs: ScriptedAws, target: EcsTarget, trouble: Trouble
-) -> None:
+def test_a_cluster_that_is_not_listed_for_now_is_transient(ecs, target, trouble):
     trouble(ecs, "ListTasks")
     trouble(ecs, "ListContainerInstances")
 
@@ -275,7 +247,7 @@ def test_a_cluster_that_is_not_listed_for_now_is_transient(
         list(target.list_machines())
 
 
-def test_page_that_answers_its_own_token_is_not_read_for_ever(ecs: ScriptedAws, target: EcsTarget) -> None:
+def test_page_that_answers_its_own_token_is_not_read_for_ever(ecs, target):
     for _ in range(2):
         ecs.answer("ListTasks", taskArns=[task_arn(1)], nextToken="more")
 
@@ -286,7 +258,7 @@ def test_page_that_answers_its_own_token_is_not_read_for_ever(ecs: ScriptedAws, 
 # find_on_instance
 
 
-def test_tasks_are_found_by_the_ec2_instance(ecs: ScriptedAws, target: EcsTarget) -> None:
+def test_tasks_are_found_by_the_ec2_instance(ecs, target):
     ecs.answer("ListContainerInstances", containerInstanceArns=[MACHINE])
     ecs.answer("ListTasks", taskArns=[task_arn(1)])
     ecs.answer("ListTasks", taskArns=[task_arn(2), task_arn(3)])
@@ -303,20 +275,20 @@ def test_tasks_are_found_by_the_ec2_instance(ecs: ScriptedAws, target: EcsTarget
     assert [sent["containerInstance"] for sent in ecs.sent("ListTasks")] == [MACHINE, MACHINE]
 
 
-def test_instance_that_is_not_in_the_cluster_has_no_tasks(ecs: ScriptedAws, target: EcsTarget) -> None:
+def test_instance_that_is_not_in_the_cluster_has_no_tasks(ecs, target):
     ecs.answer("ListContainerInstances", containerInstanceArns=[])
 
     assert target.find_on_instance(INSTANCE_ID) == []
 
 
-def test_machine_that_leaves_between_two_calls_has_no_tasks(ecs: ScriptedAws, target: EcsTarget) -> None:
+def test_machine_that_leaves_between_two_calls_has_no_tasks(ecs, target):
     ecs.answer("ListContainerInstances", containerInstanceArns=[MACHINE])
     ecs.refuse("ListTasks", "InvalidParameterException", "The referenced container instance was not found.")
 
     assert target.find_on_instance(INSTANCE_ID) == []
 
 
-def test_other_refusal_to_list_tasks_is_a_permanent_error(ecs: ScriptedAws, target: EcsTarget) -> None:
+def test_other_refusal_to_list_tasks_is_a_permanent_error(ecs, target):
     ecs.answer("ListContainerInstances", containerInstanceArns=[MACHINE])
     ecs.refuse("ListTasks", "AccessDeniedException", "not authorized to perform: ecs:ListTasks")
 
@@ -325,9 +297,7 @@ def test_other_refusal_to_list_tasks_is_a_permanent_error(ecs: ScriptedAws, targ
 
 
 @pytest.mark.parametrize("operation", ["ListContainerInstances", "ListTasks", "DescribeTasks"])
-def test_trouble_on_the_way_to_an_instances_tasks_is_transient(
-    ecs: ScriptedAws, target: EcsTarget, operation: str
-) -> None:
+def test_trouble_on_the_way_to_an_instances_tasks_is_transient(ecs, target, operation):
     answers = {
         "ListContainerInstances": {"containerInstanceArns": [MACHINE]},
         "ListTasks": {"taskArns": [task_arn(1)]},
@@ -342,10 +312,50 @@ def test_trouble_on_the_way_to_an_instances_tasks_is_transient(
         target.find_on_instance(INSTANCE_ID)
 
 
+# drain
+
+
+def test_machine_is_drained_by_its_ec2_instance(ecs, target):
+    ecs.answer("ListContainerInstances", containerInstanceArns=[MACHINE])
+    ecs.answer("UpdateContainerInstancesState", containerInstances=[], failures=[])
+
+    target.drain(INSTANCE_ID)
+
+    (listed,) = ecs.sent("ListContainerInstances")
+    assert listed == {"cluster": "relaunch", "filter": f"ec2InstanceId == {INSTANCE_ID}", "status": "ACTIVE"}
+    assert ecs.sent("UpdateContainerInstancesState") == [
+        {"cluster": "relaunch", "containerInstances": [MACHINE], "status": "DRAINING"}
+    ]
+
+
+def test_machine_that_is_not_active_in_the_cluster_is_not_drained(ecs, target):
+    ecs.answer("ListContainerInstances", containerInstanceArns=[])
+
+    target.drain(INSTANCE_ID)
+
+    assert ecs.sent("UpdateContainerInstancesState") == []
+
+
+def test_machine_that_leaves_before_it_is_drained_is_no_error(ecs, target):
+    ecs.answer("ListContainerInstances", containerInstanceArns=[MACHINE])
+    ecs.answer("UpdateContainerInstancesState", containerInstances=[], failures=[{"arn": MACHINE, "reason": "MISSING"}])
+
+    target.drain(INSTANCE_ID)
+
+
+@pytest.mark.parametrize("trouble", [throttle, time_out, fault])
+def test_machine_that_cannot_be_drained_now(ecs, target, trouble):
+    ecs.answer("ListContainerInstances", containerInstanceArns=[MACHINE])
+    trouble(ecs, "UpdateContainerInstancesState")
+
+    with pytest.raises(TransientError, match="draining"):
+        target.drain(INSTANCE_ID)
+
+
 # find_container_instance
 
 
-def test_container_instance_tells_its_machine(ecs: ScriptedAws, target: EcsTarget) -> None:
+def test_container_instance_tells_its_machine(ecs, target):
     machine = {
         "containerInstanceArn": MACHINE,
         "ec2InstanceId": INSTANCE_ID,
@@ -363,14 +373,14 @@ def test_container_instance_tells_its_machine(ecs: ScriptedAws, target: EcsTarge
     assert found == ContainerInstance(MACHINE, INSTANCE_ID, "g5.xlarge", "us-east-1a")
 
 
-def test_container_instance_that_is_gone_is_none(ecs: ScriptedAws, target: EcsTarget) -> None:
+def test_container_instance_that_is_gone_is_none(ecs, target):
     ecs.answer("DescribeContainerInstances", containerInstances=[], failures=[{"arn": MACHINE, "reason": "MISSING"}])
 
     assert target.find_container_instance(MACHINE) is None
 
 
 @pytest.mark.parametrize("trouble", [throttle, time_out, fault])
-def test_container_instance_that_cannot_be_asked_for_now(ecs: ScriptedAws, target: EcsTarget, trouble: Trouble) -> None:
+def test_container_instance_that_cannot_be_asked_for_now(ecs, target, trouble):
     trouble(ecs, "DescribeContainerInstances")
 
     with pytest.raises(TransientError, match="describing container instance"):

@@ -4,7 +4,9 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, cast
 
+import pytest
 from aws_lambda_powertools.utilities.typing import LambdaContext
+from botocore.exceptions import ClientError
 
 from fakes.builders import NOW
 from fakes.sources import ListLog
@@ -16,10 +18,17 @@ LAST_TRY = 5
 
 
 class SentMessages:
-    """SQS, as far as SendMessage goes."""
+    """SQS, as far as SendMessage and ChangeMessageVisibility go."""
 
     def __init__(self) -> None:
         self.sent: list[dict[str, Any]] = []
+        self.visible_after: list[int] = []
+        self.queue_urls: set[str] = set()
+
+    def change_message_visibility(self, **parameters: Any) -> None:
+        assert parameters["ReceiptHandle"] == "r"
+        self.queue_urls.add(parameters["QueueUrl"])
+        self.visible_after.append(parameters["VisibilityTimeout"])
 
     def send_message(self, **parameters: Any) -> dict[str, str]:
         given = {name: each["StringValue"] for name, each in parameters["MessageAttributes"].items()}
@@ -42,6 +51,11 @@ class Consumer:
 
     def _count_failure(self) -> None:
         self.failures += 1
+
+
+@pytest.fixture
+def consumer() -> Consumer:
+    return Consumer()
 
 
 def record(message_id: str = "1", receive_count: int = 1, **fields: Any) -> dict[str, Any]:
@@ -78,9 +92,7 @@ def raising(*errors: Exception | None) -> Callable[[str], object]:
     return handle_body
 
 
-def test_a_message_that_fails_for_now_comes_again_and_the_others_do_not() -> None:
-    consumer = Consumer()
-
+def test_a_message_that_fails_for_now_comes_again_and_the_others_do_not(consumer: Consumer) -> None:
     again = consumer.handle(
         raising(None, TransientError("throttled"), PermanentError("no JSON")), *(record(each) for each in "123")
     )
@@ -92,9 +104,7 @@ def test_a_message_that_fails_for_now_comes_again_and_the_others_do_not() -> Non
     assert consumer.log.decisions == ["failed", "dead-lettered"]
 
 
-def test_a_message_whose_last_try_fails_is_given_up_with_what_failed() -> None:
-    consumer = Consumer()
-
+def test_a_message_whose_last_try_fails_is_given_up_with_what_failed(consumer: Consumer) -> None:
     assert consumer.handle(raising(TransientError("throttled")), record(receive_count=LAST_TRY - 1)) == ["1"]
     assert consumer.handle(raising(TransientError("throttled")), record(receive_count=LAST_TRY)) == []
 
@@ -102,9 +112,7 @@ def test_a_message_whose_last_try_fails_is_given_up_with_what_failed() -> None:
     assert letter["reason"] == "given up after 5 tries: TransientError: throttled"
 
 
-def test_a_bug_is_logged_with_its_trace_and_the_message_comes_again() -> None:
-    consumer = Consumer()
-
+def test_a_bug_is_logged_with_its_trace_and_the_message_comes_again(consumer: Consumer) -> None:
     assert consumer.handle(raising(KeyError("detail")), record()) == ["1"]
 
     ((_, facts),) = consumer.log.lines
@@ -112,8 +120,7 @@ def test_a_bug_is_logged_with_its_trace_and_the_message_comes_again() -> None:
     assert "handle_body" in str(facts["traceback"])
 
 
-def test_a_transient_error_is_logged_without_a_traceback() -> None:
-    consumer = Consumer()
+def test_a_transient_error_is_logged_without_a_traceback(consumer: Consumer) -> None:
     consumer.handle(raising(TransientError("throttled")), record(receive_count=2))
 
     ((decision, facts),) = consumer.log.lines
@@ -124,9 +131,7 @@ def test_where_the_last_try_is_not_known_sqs_counts_alone() -> None:
     assert Consumer(last_try=0).handle(raising(TransientError("throttled")), record(receive_count=99)) == ["1"]
 
 
-def test_message_that_cannot_be_sent_to_the_dead_letter_queue_is_retried() -> None:
-    consumer = Consumer()
-
+def test_message_that_cannot_be_sent_to_the_dead_letter_queue_is_retried(consumer: Consumer) -> None:
     def refuse(**_: Any) -> dict[str, str]:
         raise TransientError("throttled")
 
@@ -136,8 +141,7 @@ def test_message_that_cannot_be_sent_to_the_dead_letter_queue_is_retried() -> No
     assert consumer.log.decisions == []
 
 
-def test_a_redriven_message_keeps_since_when_it_fails() -> None:
-    consumer = Consumer()
+def test_a_redriven_message_keeps_since_when_it_fails(consumer: Consumer) -> None:
     earlier = {"first_seen": {"stringValue": "2026-01-01T00:00:00+00:00", "dataType": "String"}}
 
     consumer.handle(raising(PermanentError("no JSON")), record(messageAttributes=earlier))
@@ -145,9 +149,7 @@ def test_a_redriven_message_keeps_since_when_it_fails() -> None:
     assert consumer.sqs.sent[0]["first_seen"] == "2026-01-01T00:00:00+00:00"
 
 
-def test_messages_that_fail_are_counted_and_those_that_can_never_succeed_are_not() -> None:
-    consumer = Consumer()
-
+def test_messages_that_fail_are_counted_and_those_that_can_never_succeed_are_not(consumer: Consumer) -> None:
     consumer.handle(raising(None, TransientError("throttled"), PermanentError("no")), *(record(each) for each in "123"))
 
     assert consumer.failures == 1
@@ -155,3 +157,43 @@ def test_messages_that_fail_are_counted_and_those_that_can_never_succeed_are_not
 
 def test_a_message_without_times_is_handled_all_the_same() -> None:
     assert Consumer().handle(raising(None), record(attributes={})) == []
+
+
+@pytest.mark.parametrize(
+    ("receive_count", "least", "most"), [pytest.param(1, 5, 30, id="first"), pytest.param(2, 30, 60, id="second")]
+)
+def test_what_fails_for_now_is_soon_visible_again_not_all_at_once(consumer, receive_count, least, most) -> None:
+    every = [record(str(each), receive_count) for each in range(100)]
+    consumer.handle(raising(*[TransientError("throttled")] * 100), *every)
+
+    after = consumer.sqs.visible_after
+    assert len(after) == 100
+    assert least <= min(after) < max(after) < most
+    assert len(set(after)) > 15
+    assert consumer.sqs.queue_urls == {"https://sqs.us-east-1.amazonaws.com/111122223333/relaunch-intake"}
+
+
+@pytest.mark.parametrize(
+    ("error", "receive_count"),
+    [
+        pytest.param(TransientError("throttled"), 3, id="a-third-failure"),
+        pytest.param(TransientError("throttled"), LAST_TRY, id="the-last-failure"),
+        pytest.param(KeyError("detail"), 1, id="a-bug"),
+        pytest.param(PermanentError("no JSON"), 1, id="a-permanent-error"),
+        pytest.param(None, 1, id="no-error"),
+    ],
+)
+def test_anything_else_keeps_the_time_out_of_its_queue(consumer: Consumer, error, receive_count: int) -> None:
+    consumer.handle(raising(error), record(receive_count=receive_count))
+
+    assert consumer.sqs.visible_after == []
+
+
+@pytest.mark.parametrize("code", ["InvalidParameterValue", "ThrottlingException", "AccessDenied"])
+def test_a_message_whose_time_out_cannot_be_changed_comes_again_all_the_same(consumer: Consumer, code: str) -> None:
+    def refuse(**_: Any) -> None:
+        raise ClientError({"Error": {"Code": code}}, "ChangeMessageVisibility")
+
+    consumer.sqs.change_message_visibility = refuse  # type: ignore[method-assign]
+
+    assert consumer.handle(raising(TransientError("throttled")), record()) == ["1"]

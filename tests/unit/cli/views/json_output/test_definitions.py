@@ -10,7 +10,7 @@ from relaunch_cli.views.json_output.definitions import accelerator_json, definit
 def test_an_accelerator_has_every_key():
     assert accelerator_json(AcceleratorRequirement(neuron=NeuronRequirement(cores=4))) == {
         "gpu": None,
-        "neuron": {"devices": None, "cores": 4},
+        "neuron": {"devices": None, "cores": 4, "models": [], "purpose": "training"},
         "instance_types": [],
     }
 

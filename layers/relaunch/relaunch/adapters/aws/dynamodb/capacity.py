@@ -1,15 +1,25 @@
-"""The capacity memory in the jobs table."""
+"""The capacity memory and the runs on spot in the jobs table."""
 
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time, timedelta
 
 from pydantic import TypeAdapter
 
-from relaunch.adapters.aws.dynamodb.table import JobsTable, epoch, key, stamp, text
-from relaunch.core.offerings.capacity_memory import forgotten_at, remember
+from relaunch.adapters.aws.dynamodb.table import Item, JobsTable, epoch, key, number, stamp, text
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.offerings.capacity_memory import forgotten_at, remember, reopened
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, OfferingKey
+from relaunch.core.offerings.spot_runs import KEPT_FOR, Observed, SpotRun, SpotRuns, first_day
 
 _FAILURE = TypeAdapter(CapacityFailure)
 _PK = "CAPACITY"
+_RUNS_PK = "SPOT-RUNS"
+# `in_a_row` is the number of interruptions since the latest start.
+_MORE = {
+    Observed.START: ("", ", started_at = :at, in_a_row = :zero", {":zero": number(0)}),
+    Observed.INTERRUPTION: (", in_a_row :one", ", interrupted_at = :at", {":one": number(1)}),
+}
+_DAY_AFTER = timedelta(days=1)
 
 
 class DynamoDbCapacity:
@@ -32,16 +42,56 @@ class DynamoDbCapacity:
         after = remember(before, failure)
         if after == before:
             return
-        until = text(stamp(after.until))
-        item = key(_PK, _sk(after.offering)) | {
-            "avoided_until": until,
-            # An earlier failure still counts if the offering fails again.
-            "expires_at": epoch(forgotten_at(after)),
-            "body": text(_FAILURE.dump_json(after).decode()),
-        }
         # Of concurrent writes the longer avoidance is kept; at worst a consecutive failure is not counted.
         condition = "attribute_not_exists(avoided_until) OR avoided_until <= :until"
-        self._table.put(item, condition, {":until": until})
+        self._table.put(_item(after), condition, {":until": text(stamp(after.until))})
+
+    def reopen(self, failure: CapacityFailure, now: datetime) -> None:
+        condition, until = "avoided_until = :until", text(stamp(failure.until))
+        self._table.put(_item(reopened(failure, now)), condition, {":until": until})
+
+    def count_run(self, run: SpotRun) -> None:
+        day = run.at.astimezone(UTC).date()
+        values = {
+            ":hours": {"N": repr(run.hours)},
+            ":count": {"N": repr(run.interruptions)},
+            ":run": text(f"{run.run_id} {run.what}"),
+            ":expires": epoch(datetime.combine(day, time(), UTC) + KEPT_FOR + _DAY_AFTER),
+        }
+        expression = "ADD hours :hours, interruptions :count{added} SET last_run = :run, expires_at = :expires{set}"
+        added, values_set, more = _MORE.get(run.what, ("", "", {}))
+        if more:
+            values |= {":at": text(stamp(run.at)), **more}
+        self._table.update(
+            key(_RUNS_PK, f"{day}#{run.offering.instance_type}#{run.offering.zone or '*'}"),
+            expression.format(added=added, set=values_set),
+            "attribute_not_exists(last_run) OR last_run <> :run",
+            values,
+        )
+
+    def load_spot_runs(self, now: datetime) -> Sequence[SpotRuns]:
+        values = {":pk": text(_RUNS_PK), ":first": text(str(first_day(now)))}
+        return [_spot_runs(item) for item in self._table.query("pk = :pk AND sk >= :first", values)]
+
+
+def _item(failure: CapacityFailure) -> Item:
+    return key(_PK, _sk(failure.offering)) | {
+        "avoided_until": text(stamp(failure.until)),
+        # An earlier failure still counts if the offering fails again.
+        "expires_at": epoch(forgotten_at(failure)),
+        "body": text(_FAILURE.dump_json(failure).decode()),
+    }
+
+
+def _spot_runs(item: Item) -> SpotRuns:
+    day, instance_type, zone = item["sk"]["S"].split("#")
+    offering = OfferingKey(instance_type, None if zone == "*" else zone, PurchaseOption.SPOT)
+    hours, interruptions = float(item["hours"]["N"]), float(item["interruptions"]["N"])
+    interrupted_at, started_at = (
+        datetime.fromisoformat(item[name]["S"]) if name in item else None for name in ("interrupted_at", "started_at")
+    )
+    in_a_row = int(item["in_a_row"]["N"]) if "in_a_row" in item else 0
+    return SpotRuns(offering, date.fromisoformat(day), hours, interruptions, interrupted_at, started_at, in_a_row)
 
 
 def _sk(offering: OfferingKey) -> str:

@@ -6,17 +6,17 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from relaunch.adapters.aws.dynamodb.table import Item, epoch, key, number, stamp, text
-from relaunch.adapters.validation import describe_errors
+from relaunch.adapters.validation import permanent_if_invalid
 from relaunch.core.jobs.job import Attempt, Job, JobSummary, TimelineEntry
 from relaunch.core.jobs.lookup import due_at, selected_placement, waited_slot
 from relaunch.core.jobs.summary import summarize_job
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.selection.rows import explain_rows
 from relaunch.core.selection.selection import Selection
-from relaunch.ports import PermanentError, StoredSelection
+from relaunch.ports import StoredSelection
 
 KEPT_AFTER_END = timedelta(days=90)
 # After this time a job is found only by its `wake_at`.
@@ -25,6 +25,8 @@ KEPT_AFTER_LIMIT = timedelta(days=2)
 ATTEMPT_LIMIT_BYTES = 4096
 
 LISTING = "JOBS"
+WARNING = "WARNING"
+WARNING_KEPT = timedelta(days=1)
 HELD = "#HELD"
 """The key in the index `slots` of jobs that have a slot; other keys are names of definitions."""
 OPEN = "OPEN"
@@ -142,6 +144,17 @@ def instance_pk(instance_id: str) -> str:
     return f"INSTANCE#{instance_id}"
 
 
+def warning_item(instance_id: str, at: datetime) -> Item:
+    """Return the item of the spot interruption warning of an instance."""
+    item = key(warning_pk(instance_id), WARNING)
+    return item | {"at": text(stamp(at)), "expires_at": epoch(at + WARNING_KEPT)}
+
+
+def warning_pk(instance_id: str) -> str:
+    """Return the partition key of the warning of an instance."""
+    return f"WARNING#{instance_id}"
+
+
 def written_items(decision: Decision, job: Job) -> list[Item]:
     """Return the items of a decision besides the JOB item; `job` has its new version."""
     items = timeline_items(job, decision.timeline)
@@ -165,11 +178,9 @@ def read_job(item: Mapping[str, Any], attempt: Mapping[str, Any] | None) -> Job:
     """
     if "attempt_number" in item and (attempt is None or attempt["version"] != item["version"]):
         raise TornReadError
-    try:
+    with permanent_if_invalid(f"job {job_id_of(item['pk']['S'])} cannot be read"):
         job = _JOB.validate_json(item["body"]["S"])
         return replace(job, attempt=read_attempt(attempt)) if attempt and "attempt_number" in item else job
-    except ValidationError as error:
-        raise PermanentError(f"job {job_id_of(item['pk']['S'])} cannot be read: {describe_errors(error)}") from error
 
 
 def read_attempt(item: Mapping[str, Any]) -> Attempt:

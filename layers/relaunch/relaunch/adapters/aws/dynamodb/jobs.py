@@ -141,6 +141,13 @@ class DynamoDbJobs:
     def load_on_instance(self, instance_id: str) -> list[str]:
         return self._linked_jobs(items.instance_pk(instance_id))
 
+    def save_warning(self, instance_id: str, at: datetime) -> None:
+        self._table.put(items.warning_item(instance_id, at))
+
+    def load_warning(self, instance_id: str) -> datetime | None:
+        item = self._table.get(items.warning_pk(instance_id), items.WARNING)
+        return None if item is None else datetime.fromisoformat(item["at"]["S"])
+
     def _linked_jobs(self, pk: str) -> list[str]:
         found = self._table.query("pk = :pk", {":pk": text(pk)})
         return [items.job_id_of(item["sk"]["S"]) for item in found]

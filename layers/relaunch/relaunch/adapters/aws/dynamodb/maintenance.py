@@ -1,13 +1,17 @@
 """State of functions that belongs to no job, in the jobs table."""
 
+from datetime import datetime, timedelta
+
 from pydantic import TypeAdapter
 
-from relaunch.adapters.aws.dynamodb.table import JobsTable, key, number, text
-from relaunch.ports import RevisionMaintenance
+from relaunch.adapters.aws.dynamodb.table import JobsTable, epoch, key, number, stamp, text
+from relaunch.ports import FoundRevision, RevisionMaintenance
 
 _MAINTENANCE = TypeAdapter(RevisionMaintenance)
 _PK = "MAINTENANCE"
 _REVISIONS = "REVISIONS"
+_DERIVED = "DERIVED"
+_FOUND_KEPT = timedelta(days=1)
 
 
 class DynamoDbMaintenance:
@@ -18,6 +22,15 @@ class DynamoDbMaintenance:
 
     def take_turn(self, name: str) -> int:
         return self._table.count_up("TURN", name) - 1
+
+    def load_revision(self, derivation_id: str) -> FoundRevision | None:
+        item = self._table.get(_DERIVED, derivation_id)
+        return None if item is None else FoundRevision(item["arn"]["S"], datetime.fromisoformat(item["at"]["S"]))
+
+    def save_revision(self, derivation_id: str, found: FoundRevision) -> None:
+        expires_at = epoch(found.found_at + _FOUND_KEPT)
+        item = {"arn": text(found.arn), "at": text(stamp(found.found_at)), "expires_at": expires_at}
+        self._table.put(key(_DERIVED, derivation_id) | item)
 
     def load_maintenance(self) -> RevisionMaintenance | None:
         item = self._table.get(_PK, _REVISIONS)

@@ -106,6 +106,22 @@ class JobsTable:
             raise to_port_error(error, f"writing {item['pk']['S']} {item['sk']['S']}") from error
         return True
 
+    def update(self, item_key: Item, expression: str, condition: str, values: Mapping[str, dict[str, Any]]) -> bool:
+        """Update one item, which is created if necessary; return False if its condition fails."""
+        try:
+            self._client.update_item(
+                TableName=self._name,
+                Key=item_key,
+                UpdateExpression=expression,
+                ConditionExpression=condition,
+                ExpressionAttributeValues=values,
+            )
+        except AwsError as error:
+            if error_code(error) == "ConditionalCheckFailedException":
+                return False
+            raise to_port_error(error, f"writing {item_key['pk']['S']} {item_key['sk']['S']}") from error
+        return True
+
     def count_up(self, pk: str, sk: str) -> int:
         """Increment the counter of an item, which is created if necessary, and return it."""
         with aws_errors(f"counting {pk} {sk}"):

@@ -8,12 +8,11 @@ the interruption, and may not come at all.
 
 from collections.abc import Mapping
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from relaunch.adapters.aws.timestamps import Timestamp
-from relaunch.adapters.validation import describe_errors
+from relaunch.adapters.validation import permanent_if_invalid
 from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind
-from relaunch.ports import PermanentError
 
 _KINDS = {
     "EC2 Spot Instance Interruption Warning": InstanceEventKind.INTERRUPTION_WARNING,
@@ -22,17 +21,13 @@ _KINDS = {
 }
 
 
-class _Detail(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
+class _Detail(BaseModel, extra="ignore", frozen=True):
     instance_id: str = Field(alias="instance-id", pattern=r"^i-[0-9a-f]+$")
     instance_action: str = Field("", alias="instance-action")
     state: str = ""
 
 
-class _Event(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
+class _Event(BaseModel, extra="ignore", frozen=True):
     detail: _Detail
     time: Timestamp | None = None
 
@@ -49,10 +44,8 @@ def parse_ec2_event(event: Mapping[str, object]) -> InstanceEvent | None:
     kind = _KINDS.get(str(event.get("detail-type")))
     if kind is None:
         return None
-    try:
+    with permanent_if_invalid("reading an event from EC2"):
         parsed = _Event.model_validate(event)
-    except ValidationError as error:
-        raise PermanentError(f"reading an event from EC2: {describe_errors(error)}") from error
     return InstanceEvent(
         kind, parsed.detail.instance_id, parsed.detail.state or parsed.detail.instance_action, parsed.time
     )

@@ -9,15 +9,14 @@ ignored, and of the known ones only the ARN is required.
 
 from collections.abc import Mapping
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from relaunch.adapters.aws.timestamps import Timestamp
-from relaunch.adapters.validation import describe_errors
+from relaunch.adapters.validation import permanent_if_invalid
 from relaunch.core.launches.launch import ContainerInstance, ContainerInstanceObservation, TaskObservation
 from relaunch.core.launches.placement_constraints import AVAILABILITY_ZONE, INSTANCE_TYPE
 from relaunch.core.selection.gpu_devices import GpuDevice
-from relaunch.ports import PermanentError
 
 TASK_STATE_CHANGE = "ECS Task State Change"
 
@@ -75,6 +74,7 @@ class _ContainerInstance(_Payload):
     status: str = ""
     running_tasks_count: int = 0
     pending_tasks_count: int = 0
+    capacity_provider_name: str | None = None
     registered_at: Timestamp | None = None
     attributes: tuple[_Attribute, ...] = ()
     gpu_devices: tuple[_Gpu, ...] = ()
@@ -91,10 +91,8 @@ def parse_ecs_event(event: Mapping[str, object]) -> TaskObservation | None:
     Raises:
         PermanentError: the event is invalid.
     """
-    try:
+    with permanent_if_invalid("reading an event from ECS"):
         envelope = _Envelope.model_validate(event)
-    except ValidationError as error:
-        raise PermanentError(f"reading an event from ECS: {describe_errors(error)}") from error
     return observe_task(envelope.detail) if envelope.detail_type == TASK_STATE_CHANGE else None
 
 
@@ -104,10 +102,8 @@ def observe_task(task: Mapping[str, object]) -> TaskObservation:
     Raises:
         PermanentError: no ARN, or a member of the wrong type.
     """
-    try:
+    with permanent_if_invalid("reading a task of ECS"):
         parsed = _Task.model_validate(task)
-    except ValidationError as error:
-        raise PermanentError(f"reading a task of ECS: {describe_errors(error)}") from error
     return TaskObservation(
         task_arn=parsed.task_arn,
         started_by=parsed.started_by or "",
@@ -145,6 +141,7 @@ def observe_container_instance(description: Mapping[str, object]) -> ContainerIn
         parsed.status,
         task_count=parsed.running_tasks_count + parsed.pending_tasks_count,
         registered_at=parsed.registered_at,
+        capacity_provider=parsed.capacity_provider_name or "",
     )
 
 
@@ -169,7 +166,5 @@ def observe_gpus(description: Mapping[str, object]) -> list[GpuDevice]:
 
 
 def _read_container_instance(description: Mapping[str, object]) -> _ContainerInstance:
-    try:
+    with permanent_if_invalid("reading a container instance of ECS"):
         return _ContainerInstance.model_validate(description)
-    except ValidationError as error:
-        raise PermanentError(f"reading a container instance of ECS: {describe_errors(error)}") from error

@@ -15,6 +15,7 @@ from relaunch.adapters.aws.errors import aws_errors, error_code
 from relaunch.core.launches.derived_revision import is_derived_family
 from relaunch.core.revisions.revision import (
     ACTIVE,
+    DEFAULT_ARCHITECTURE,
     NEURON_DEVICE_PATH,
     ContainerRequirement,
     Revision,
@@ -119,7 +120,7 @@ def read_revision(definition: _Definition) -> Revision:
         network_mode=network_mode,
         vcpus=vcpus or sum(container.vcpus for container in containers),
         memory_mib=memory_mib or sum(container.memory_mib for container in containers),
-        architecture=(definition.get("runtimePlatform") or {}).get("cpuArchitecture") or "X86_64",
+        architecture=(definition.get("runtimePlatform") or {}).get("cpuArchitecture") or DEFAULT_ARCHITECTURE,
         placement_constraint_count=len(definition.get("placementConstraints") or ()),
     )
 
@@ -135,6 +136,7 @@ def _container(container: Mapping[str, Any], network_mode: str) -> ContainerRequ
         neuron_devices=tuple(
             device["hostPath"] for device in devices if NEURON_DEVICE_PATH.fullmatch(device.get("hostPath", ""))
         ),
+        stop_timeout_seconds=container.get("stopTimeout"),
         **_gpus(container.get("resourceRequirements") or ()),
     )
 
@@ -166,13 +168,9 @@ def _host_ports(mappings: Any, network_mode: str) -> tuple[int, ...]:
     ports = (
         mapping.get("hostPort") or (is_host and mapping.get("containerPort"))
         for mapping in mappings
-        if _is_tcp(mapping)
+        if (mapping.get("protocol") or "tcp") == "tcp"
     )
     return tuple(port for port in ports if port)
-
-
-def _is_tcp(mapping: Mapping[str, Any]) -> bool:
-    return (mapping.get("protocol") or "tcp") == "tcp"
 
 
 def _units(size: Any, factor: float, factor_of_unit: float) -> float:

@@ -118,12 +118,25 @@ class EcsTarget:
         return [task for task in described.values() if task is not None]
 
     def find_on_instance(self, instance_id: str) -> list[TaskObservation]:
+        arns = [arn for machine in self._find_machines(instance_id) for arn in self._list_tasks_on(machine)]
+        return [task for task in self._describe_listed(arns) if task.last_status != "STOPPED"]
+
+    def drain(self, instance_id: str) -> None:
+        machines = self._find_machines(instance_id, status="ACTIVE")
+        if not machines:
+            return
+        doing = f"draining {instance_id}"
+        with aws_errors(doing):
+            answer = self._client.update_container_instances_state(
+                cluster=self._cluster, containerInstances=machines, status="DRAINING"
+            )
+        _missing_arns(answer.get("failures", ()), doing)
+
+    def _find_machines(self, instance_id: str, **filters: Any) -> list[str]:
         with aws_errors(f"finding the container instance of {instance_id}"):
             call, machine_filter = self._client.list_container_instances, ec2_instance_is(instance_id)
-            pages = read_pages(call, cluster=self._cluster, filter=machine_filter)
-            machines = [arn for page in pages for arn in page["containerInstanceArns"]]
-        arns = [arn for machine in machines for arn in self._list_tasks_on(machine)]
-        return [task for task in self._describe_listed(arns) if task.last_status != "STOPPED"]
+            pages = read_pages(call, cluster=self._cluster, filter=machine_filter, **filters)
+            return [arn for page in pages for arn in page["containerInstanceArns"]]
 
     def find_gpus(self, instance_type: str, capacity_provider: str) -> list[GpuDevice]:
         return [gpu for machine in self._machines(instance_type, capacity_provider) for gpu in observe_gpus(machine)]

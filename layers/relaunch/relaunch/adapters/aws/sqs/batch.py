@@ -13,7 +13,7 @@ from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
-from relaunch.ports import PermanentError
+from relaunch.ports import PermanentError, TransientError
 
 
 def handle_batch(
@@ -41,6 +41,8 @@ def handle_batch(
             count_failure()
             reason = dead_letters.note_failure(record, error)
             if not reason:
+                if isinstance(error, TransientError):
+                    dead_letters.retry_soon(record)
                 raise
         dead_letters.send(record, reason)
         return None

@@ -1,0 +1,136 @@
+"""What the runs of this stack say of spot: what ran where, for how long, and what was interrupted.
+
+Runs are added up per offering, zone (where it is known) and day (UTC). One that ended a HALF_LIFE ago counts half. The
+rate is the mean of the posterior distribution of a Poisson process with a gamma prior: before anything was seen, the
+usual rate of the type (core.offerings.interruption_rate) weighs as much as PRIOR_HOURS of running.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+from enum import StrEnum
+
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.offerings.offering import Offering, OfferingKey
+
+HALF_LIFE = timedelta(days=1)
+KEPT_FOR = timedelta(days=5)
+"""After this time a run counts a thirty-second, less than the prior is uncertain by."""
+# At the highest usual rate, 0.1 per hour, one interruption is expected in this time: the first one doubles the rate.
+PRIOR_HOURS = 10.0
+REBALANCE_WEIGHT = 0.5
+"""A rebalance recommendation is a sign of an interruption; if that follows, it counts by itself."""
+
+
+DOUBTED_FOR = timedelta(hours=1)
+"""Where an interruption is a shortage, other launches fail too, until something starts again."""
+
+
+class Observed(StrEnum):
+    """What was observed of a run on spot."""
+
+    START = "start"
+    END = "end"
+    INTERRUPTION = "interruption"
+    REBALANCE = "rebalance"
+
+
+Doubts = Mapping[OfferingKey, int]
+"""How often each offering was interrupted since something last started there: the more, the likelier a shortage."""
+
+_INTERRUPTIONS = {Observed.INTERRUPTION: 1.0, Observed.REBALANCE: REBALANCE_WEIGHT}
+
+
+@dataclass(frozen=True, slots=True)
+class SpotRun:
+    """One observation of a run on spot: its start, or its end after `hours`.
+
+    `run_id` tells runs apart; the zone of `offering` is where it ran.
+    """
+
+    offering: OfferingKey
+    run_id: str
+    what: Observed
+    at: datetime
+    hours: float = 0.0
+
+    @property
+    def interruptions(self) -> float:
+        """Return how many interruptions it counts as."""
+        return _INTERRUPTIONS.get(self.what, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class SpotRuns:
+    """The runs of an offering on one day (UTC), added up, and when the latest was interrupted or started.
+
+    `interrupted_in_a_row` is the number of interruptions since the latest start.
+    """
+
+    offering: OfferingKey
+    day: date
+    hours: float = 0.0
+    interruptions: float = 0.0
+    interrupted_at: datetime | None = None
+    started_at: datetime | None = None
+    interrupted_in_a_row: int = 0
+
+
+def first_day(now: datetime) -> date:
+    """Return the first day whose runs still count."""
+    return (now - KEPT_FOR).astimezone(UTC).date()
+
+
+def with_observed_rates(
+    offerings: Iterable[Offering], observed: Iterable[SpotRuns], now: datetime
+) -> tuple[Offering, ...]:
+    """Return the offerings, with the observed interruption rate where there were runs.
+
+    An offering without a zone may run in any: the runs in all zones count for it. One in a zone has those of the zone.
+    """
+    seen: dict[OfferingKey, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
+    for key, runs in _by_key(observed):
+        weight = _weight(runs.day, now)
+        hours, interruptions = seen[key]
+        seen[key] = (hours + weight * runs.hours, interruptions + weight * runs.interruptions)
+    return tuple(
+        replace(each, interruptions_per_hour=_rate(each.interruption_rate, *seen[each.key]))
+        if each.purchase is PurchaseOption.SPOT and each.key in seen
+        else each
+        for each in offerings
+    )
+
+
+def find_doubts(observed: Sequence[SpotRuns], now: datetime) -> Doubts:
+    """Return the offerings with an interruption in the last DOUBTED_FOR, and nothing started since.
+
+    None of them is avoided: selection prefers others that cost about the same (core.selection.doubts).
+    """
+    started: dict[OfferingKey, datetime] = {}
+    for key, runs in _by_key(observed):
+        if runs.started_at is not None:
+            started[key] = max(runs.started_at, started.get(key, runs.started_at))
+    doubts: Counter[OfferingKey] = Counter()
+    for key, runs in _by_key(observed):
+        at = runs.interrupted_at
+        if at is not None and now - at < DOUBTED_FOR and at >= started.get(key, at):
+            doubts[key] += runs.interrupted_in_a_row
+    return doubts
+
+
+def _by_key(observed: Iterable[SpotRuns]) -> Iterator[tuple[OfferingKey, SpotRuns]]:
+    """Yield the runs under their offering, and those of a zone under the offering in any zone too."""
+    for runs in observed:
+        for key in {runs.offering, replace(runs.offering, zone=None)}:
+            yield key, runs
+
+
+def _weight(day: date, now: datetime) -> float:
+    noon = datetime.combine(day, time(12), UTC)
+    weight: float = 0.5 ** (max(now - noon, timedelta(0)) / HALF_LIFE)
+    return weight
+
+
+def _rate(prior_per_hour: float, hours: float, interruptions: float) -> float:
+    return (prior_per_hour * PRIOR_HOURS + interruptions) / (PRIOR_HOURS + hours)

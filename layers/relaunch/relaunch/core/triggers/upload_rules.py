@@ -1,0 +1,172 @@
+"""The EventBridge rules of S3 triggers: which ones the definitions need, and how they differ from those there are.
+
+EventBridge filters, so that an upload nobody watches costs no message. A rule watches one bucket; its pattern selects
+exactly the keys of the bucket's triggers. `apply` rejects triggers that overlap checkpoints, so no checkpoint passes.
+
+Sources: "Amazon EventBridge event patterns" and "Comparison operators" (prefix, suffix, wildcard; the elements of an
+array are alternatives), "Amazon EventBridge quotas", and PutRule in the API reference.
+"""
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from relaunch.core.definitions.definition import JobDefinition, S3Trigger
+
+MAX_PATTERN_LENGTH = 2048  # characters, the default quota; PutRule takes 4,096 at most
+MAX_NAME_LENGTH = 64
+NAME_HASH_LENGTH = 12
+# With every character escaped as \u0000 it still fits into a pattern.
+_LONGEST_SHORTENED_PREFIX = 256
+
+Matcher = str | dict[str, str]
+
+
+class RuleChange(StrEnum):
+    """The change of a rule."""
+
+    CREATED = "created"
+    REPLACED = "replaced"
+    REMOVED = "removed"
+
+
+@dataclass(frozen=True, slots=True)
+class UploadRule:
+    """A rule for a bucket; `pattern` is an event pattern in JSON."""
+
+    name: str
+    bucket: str
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRule:
+    """A rule of the event bus; `is_complete`: it is enabled and has the target that `apply` gives it."""
+
+    name: str
+    pattern: str
+    is_complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedRule:
+    """A rule to be created, replaced or removed; one that is removed has no pattern."""
+
+    change: RuleChange
+    rule: UploadRule
+
+
+def wanted_rules(definitions: Iterable[JobDefinition], name_prefix: str) -> tuple[UploadRule, ...]:
+    """Return the rules for the S3 triggers: one per bucket, or several if a pattern would get too long."""
+    by_bucket: dict[str, set[S3Trigger]] = {}
+    for definition in definitions:
+        for trigger in definition.triggers:
+            if isinstance(trigger, S3Trigger):
+                by_bucket.setdefault(trigger.bucket, set()).add(trigger)
+    return tuple(
+        UploadRule(_rule_name(name_prefix, bucket, number), bucket, pattern)
+        for bucket, triggers in sorted(by_bucket.items())
+        for number, pattern in enumerate(_patterns(bucket, triggers))
+    )
+
+
+def compare_rules(wanted: Sequence[UploadRule], found: Iterable[FoundRule]) -> tuple[ChangedRule, ...]:
+    """Return the changes that make the rules of the event bus those that are wanted; removals are last."""
+    known = {rule.name: rule for rule in found}
+    changes = [
+        ChangedRule(RuleChange.REPLACED if rule.name in known else RuleChange.CREATED, rule)
+        for rule in wanted
+        if not _is_there(rule, known.get(rule.name))
+    ]
+    names = {rule.name for rule in wanted}
+    removed = [
+        ChangedRule(RuleChange.REMOVED, UploadRule(rule.name, _bucket_of(rule.pattern), ""))
+        for rule in known.values()
+        if rule.name not in names
+    ]
+    return (*changes, *removed)
+
+
+def is_rule_of(name_prefix: str, name: str) -> bool:
+    """Return whether a rule is one of this stack: stacks `a` and `a-b` share the beginning of their names."""
+    return re.fullmatch(f"{re.escape(name_prefix)}[a-z2-7]{{{NAME_HASH_LENGTH}}}", name) is not None
+
+
+def _is_there(rule: UploadRule, found: FoundRule | None) -> bool:
+    return found is not None and found.is_complete and _loads(found.pattern) == _loads(rule.pattern)
+
+
+def _loads(pattern: str) -> object:
+    try:
+        return json.loads(pattern)
+    except ValueError:
+        return None
+
+
+def _bucket_of(pattern: str) -> str:
+    match _loads(pattern):
+        case {"detail": {"bucket": {"name": [str(bucket), *_]}}}:
+            return bucket
+        case _:
+            return ""
+
+
+def _rule_name(name_prefix: str, bucket: str, number: int) -> str:
+    digest = hashlib.sha256(f"{bucket}\0{number}".encode()).digest()
+    return name_prefix + base64.b32encode(digest).decode("ascii").lower()[:NAME_HASH_LENGTH]
+
+
+def _patterns(bucket: str, triggers: set[S3Trigger]) -> Iterator[str]:
+    """Yield as few patterns as the matchers of the triggers fit into."""
+    needed = [each for each in triggers if not any(_covers(other, each) for other in triggers if other != each)]
+    matchers = {json.dumps(matcher): matcher for each in needed for matcher in _fitting_matchers(bucket, each)}
+    chunk: list[Matcher] = []
+    for _, matcher in sorted(matchers.items()):
+        if chunk and len(_pattern(bucket, [*chunk, matcher])) > MAX_PATTERN_LENGTH:
+            yield _pattern(bucket, chunk)
+            chunk = []
+        chunk.append(matcher)
+    yield _pattern(bucket, chunk)
+
+
+def _covers(wide: S3Trigger, narrow: S3Trigger) -> bool:
+    return narrow.prefix.startswith(wide.prefix) and narrow.suffix.endswith(wide.suffix)
+
+
+def _fitting_matchers(bucket: str, trigger: S3Trigger) -> list[Matcher]:
+    """Return the matchers of a trigger; one too long for a pattern selects more keys, which `match` rejects later."""
+    matchers = _matchers(trigger)
+    if all(len(_pattern(bucket, [matcher])) <= MAX_PATTERN_LENGTH for matcher in matchers):
+        return matchers
+    return [{"prefix": trigger.prefix[:_LONGEST_SHORTENED_PREFIX]}]
+
+
+def _matchers(trigger: S3Trigger) -> list[Matcher]:
+    prefix, suffix = trigger.prefix, trigger.suffix
+    if not (prefix and suffix):
+        return [{"suffix": suffix}] if suffix else [{"prefix": prefix}] if prefix else []
+    # The prefix and the suffix of a short key may overlap (`a.b` begins with `a.` and ends with `.b`), which a wildcard
+    # between them does not select.
+    overlapping: list[Matcher] = [
+        prefix + suffix[length:]
+        for length in range(1, min(len(prefix), len(suffix)) + 1)
+        if prefix.endswith(suffix[:length])
+    ]
+    return [*overlapping, {"wildcard": f"{_escape(prefix)}*{_escape(suffix)}"}]
+
+
+def _escape(text: str) -> str:
+    return re.sub(r"([*\\])", r"\\\1", text)
+
+
+def _pattern(bucket: str, matchers: Sequence[Matcher]) -> str:
+    """Return an event pattern in JSON; without matchers it selects every key."""
+    detail: dict[str, object] = {"bucket": {"name": [bucket]}}
+    if matchers and {"prefix": ""} not in matchers:
+        detail["object"] = {"key": list(matchers)}
+    pattern = {"source": ["aws.s3"], "detail-type": ["Object Created"], "detail": detail}
+    return json.dumps(pattern, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,38 @@
+"""Event patterns of EventBridge: literal values, prefix, suffix and wildcard ("Comparison operators", user guide)."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+
+def matches(pattern: Mapping[str, Any], event: Mapping[str, Any]) -> bool:
+    """Return whether an event matches: every key of the pattern has one of its values."""
+    for key, wanted in pattern.items():
+        found = event.get(key)
+        if isinstance(wanted, Mapping):
+            if not isinstance(found, Mapping) or not matches(wanted, found):
+                return False
+        elif not any(_matches_value(each, found) for each in wanted):
+            return False
+    return True
+
+
+def _matches_value(wanted: Any, found: Any) -> bool:
+    if not isinstance(wanted, Mapping):
+        return bool(wanted == found)
+    ((operator, operand),) = wanted.items()
+    if not isinstance(found, str):
+        return False
+    if operator == "prefix":
+        return found.startswith(operand)
+    if operator == "suffix":
+        return found.endswith(operand)
+    if operator == "wildcard":
+        return _compile_wildcard(operand).fullmatch(found) is not None
+    raise ValueError(f"unknown operator {operator!r}")
+
+
+def _compile_wildcard(text: str) -> re.Pattern[str]:
+    """Compile a wildcard: `*` is any text, a backslash escapes `*` and itself."""
+    parts = re.findall(r"\\[*\\]|.", text, re.DOTALL)
+    return re.compile("".join(".*" if part == "*" else re.escape(part[-1]) for part in parts), re.DOTALL)

@@ -1,0 +1,43 @@
+"""Injects one of several faults now and then until the faults stop."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+from relaunch_local.simulation.aws.account import SimulatedAccount
+
+
+class FaultInjector(ABC):
+    """Draws a fault and the pause before the next one from a stream of its own."""
+
+    stream: ClassVar[str]
+    pause_seconds: ClassVar[tuple[float, float]]
+
+    def __init__(self, account: SimulatedAccount, cancel: Callable[[], None]) -> None:
+        """Schedule the first fault; `cancel` cancels a job, as people do when nothing seems to happen."""
+        self._cancel = cancel
+        self._account = account
+        self._simulator = account.simulator
+        self._random = account.chance.stream(self.stream)
+        self._faults = self._weighted_faults()
+        self._later()
+
+    @abstractmethod
+    def _weighted_faults(self) -> Mapping[str, tuple[int, Callable[[], str]]]:
+        """Return weights, not probabilities, and functions that inject one fault and return its target, if any."""
+
+    def _later(self) -> None:
+        self._account.clock.call_later(self._random.uniform(*self.pause_seconds), self._act)
+
+    def _act(self) -> None:
+        chance = self._account.chance
+        if chance.is_calm:
+            return
+        names = list(self._faults)
+        name = self._random.choices(names, [self._faults[each][0] for each in names])[0]
+        if chance.strikes(name, 2.0):
+            target = self._faults[name][1]()
+            self._account.trace.line(f"FAULT {name}: {target or 'nothing there'}")
+            if not target:
+                chance.withdraw()
+        self._later()

@@ -1,0 +1,84 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from fakes.builders import NOW, make_offering, make_offering_key
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.offerings.spot_runs import KEPT_FOR, Observed, SpotRun, SpotRuns, find_doubts, first_day
+from relaunch.core.offerings.spot_runs import with_observed_rates as rated
+
+NOON = datetime(2026, 3, 14, 12, tzinfo=UTC)
+TODAY = NOON.date()
+HERE, THERE = make_offering_key(zone="us-east-1a"), make_offering_key(zone="us-east-1b")
+MINUTE = timedelta(minutes=1)
+
+
+def rate(*observed: SpotRuns, now: datetime = NOON, **fields) -> float:
+    (offering,) = rated([make_offering(interruptions_per_hour=0.1, **fields)], observed, now)
+    return offering.interruption_rate
+
+
+def test_without_runs_the_usual_rate_counts():
+    assert rate() == 0.1
+    assert rate(SpotRuns(make_offering_key("g6.xlarge"), TODAY, 10.0, 9.0)) == 0.1
+
+
+@pytest.mark.parametrize(
+    ("hours", "interruptions", "per_hour"),
+    [
+        pytest.param(0.0, 1.0, 0.2, id="the-first-interruption-doubles-it"),
+        pytest.param(10.0, 1.0, 0.1, id="as-expected"),
+        pytest.param(90.0, 0.0, 0.01, id="quiet"),
+        pytest.param(990.0, 99.0, 0.1, id="many-machines-are-not-many-interruptions"),
+    ],
+)
+def test_the_rate_weighs_interruptions_by_machine_hours(hours, interruptions, per_hour):
+    assert rate(SpotRuns(make_offering_key(), TODAY, hours, interruptions)) == pytest.approx(per_hour)
+
+
+def test_what_ended_a_day_ago_counts_half():
+    runs = SpotRuns(make_offering_key(), TODAY, 0.0, 1.0)
+
+    assert rate(runs, now=NOON + timedelta(days=1)) == pytest.approx(0.15)
+    assert rate(runs, now=NOON - timedelta(hours=3)) == pytest.approx(0.2)
+
+
+def test_an_offering_in_any_zone_has_the_runs_of_all_and_one_in_a_zone_its_own():
+    runs = (SpotRuns(HERE, TODAY, 10.0, 1.0), SpotRuns(THERE, TODAY, 10.0, 4.0))
+
+    assert rate(*runs) == pytest.approx(6 / 30)
+    assert rate(*runs, zone="us-east-1b") == pytest.approx(5 / 20)
+
+
+def test_on_demand_is_never_interrupted():
+    on_demand = make_offering(purchase=PurchaseOption.ON_DEMAND)
+    key = make_offering_key(purchase=PurchaseOption.ON_DEMAND)
+
+    assert rated([on_demand], [SpotRuns(key, TODAY, 0.0, 9.0)], NOON) == (on_demand,)
+
+
+def test_an_interruption_raises_a_doubt_for_an_hour():
+    runs = [SpotRuns(HERE, TODAY, 1.0, 1.0, interrupted_at=NOON, interrupted_in_a_row=3)]
+
+    assert find_doubts(runs, NOON + 59 * MINUTE) == {HERE: 3, make_offering_key(): 3}
+    assert find_doubts(runs, NOON + 60 * MINUTE) == {}
+
+
+def test_something_that_starts_in_any_zone_ends_the_doubt_of_the_offering_without_a_zone():
+    interrupted = SpotRuns(HERE, TODAY, 1.0, 1.0, NOON, NOON - MINUTE, interrupted_in_a_row=2)
+    started = SpotRuns(THERE, TODAY, started_at=NOON + MINUTE)
+
+    assert find_doubts([interrupted], NOON) == {HERE: 2, make_offering_key(): 2}
+    assert find_doubts([interrupted, started], NOON + MINUTE) == {HERE: 2}
+
+
+@pytest.mark.parametrize(
+    ("what", "interruptions"),
+    [(Observed.START, 0.0), (Observed.END, 0.0), (Observed.INTERRUPTION, 1.0), (Observed.REBALANCE, 0.5)],
+)
+def test_what_counts_as_an_interruption(what, interruptions):
+    assert SpotRun(HERE, "a/1/1", what, NOW).interruptions == interruptions
+
+
+def test_the_first_day_is_that_of_the_oldest_run_that_counts():
+    assert first_day(NOON) == (NOON - KEPT_FOR).date()

@@ -1,0 +1,38 @@
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from fakes.builders import make_offering, make_offering_key, make_selection
+from relaunch.core.offerings.offering import Offering
+from relaunch.core.selection.doubts import prefer_undoubted
+from relaunch.core.selection.expected_cost import WorkAhead
+
+CHEAP = make_offering("g5.xlarge", price_usd_per_hour=0.40)
+NEAR = make_offering("g6.xlarge", price_usd_per_hour=0.48)
+FAR = make_offering("g4dn.xlarge", price_usd_per_hour=0.52)
+DOUBTED, NEAR_KEY = make_offering_key("g5.xlarge"), make_offering_key("g6.xlarge")
+
+
+def order(doubts, *kept: Offering, work: WorkAhead | None = None) -> tuple[Offering, ...]:
+    return prefer_undoubted(replace(make_selection(kept=kept), work=work), doubts).kept
+
+
+@pytest.mark.parametrize("work", [None, WorkAhead(timedelta(hours=2), has_checkpoint=True)], ids=["price", "cost"])
+def test_an_offering_that_costs_about_the_same_comes_before_a_doubted_one(work):
+    assert order({DOUBTED: 1}, CHEAP, NEAR, FAR, work=work) == (NEAR, CHEAP, FAR)
+
+
+def test_a_doubted_offering_stays_first_where_nothing_else_costs_about_the_same():
+    assert order({DOUBTED: 9}, CHEAP, FAR) == (CHEAP, FAR)
+    assert order({DOUBTED: 9}, CHEAP) == (CHEAP,)
+
+
+def test_of_doubted_offerings_the_least_doubted_comes_first_and_the_cheapest_of_equals():
+    assert order({DOUBTED: 3, NEAR_KEY: 1}, CHEAP, NEAR) == (NEAR, CHEAP)
+    assert order({DOUBTED: 1, NEAR_KEY: 1}, CHEAP, NEAR) == (CHEAP, NEAR)
+
+
+def test_without_a_doubt_about_the_best_nothing_changes():
+    assert order({NEAR_KEY: 1}, CHEAP, NEAR) == (CHEAP, NEAR)
+    assert order({DOUBTED: 1}) == ()

@@ -1,0 +1,58 @@
+from dataclasses import replace
+
+import pytest
+
+from relaunch.core.definitions.definition import ImageTrigger
+from unit.core.triggers.matched import IMAGE, PUSH, SHA, facts_of, matched, reason_against
+
+OTHER = SHA[::-1]
+
+
+@pytest.mark.parametrize(
+    ("trigger", "tag"),
+    [
+        pytest.param(ImageTrigger("trainer"), SHA, id="any-image"),
+        pytest.param(ImageTrigger("trainer", "{sha}"), SHA, id="image-of-a-commit"),
+        pytest.param(ImageTrigger("trainer", "v*"), "v1.2", id="image-tag-pattern"),
+        pytest.param(ImageTrigger("trainer", "{short_sha}-gpu"), "4b1d8e6-gpu", id="short-commit"),
+        pytest.param(ImageTrigger("trainer", "{sha}.{sha}.{sha}"), f"{SHA}.{OTHER}.{OTHER}", id="commits"),
+    ],
+)
+def test_an_image_starts_the_job_whose_trigger_it_fits(trigger, tag):
+    assert matched(replace(IMAGE, tag=tag), trigger).trigger is trigger
+
+
+@pytest.mark.parametrize(
+    ("trigger", "event", "reason"),
+    [
+        pytest.param(ImageTrigger("other"), IMAGE, "no trigger of resnet", id="other-image"),
+        pytest.param(ImageTrigger("trainer"), replace(IMAGE, tag=""), "without a tag", id="part-of-an-image"),
+        pytest.param(ImageTrigger("trainer", "v*"), IMAGE, "does not match v*", id="other-image-tag"),
+        pytest.param(ImageTrigger("trainer", "{sha}"), replace(IMAGE, tag="latest"), "does not match", id="no-commit"),
+        pytest.param(ImageTrigger("trainer"), PUSH, "no trigger of resnet", id="other-source"),
+    ],
+)
+def test_an_image_that_does_not_fit_starts_nothing_and_says_why(trigger, event, reason):
+    assert reason in reason_against(event, trigger)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "tag", "commit"),
+    [
+        pytest.param("gpu-{sha}", f"gpu-{SHA}", {"RELAUNCH_GIT_SHA": SHA}, id="image"),
+        pytest.param(
+            "{sha}.{sha}.{sha}",
+            f"{SHA}.{OTHER}.{OTHER}",
+            {"RELAUNCH_GIT_SHA": SHA},
+            id="image-of-several-commits-is-of-the-first",
+        ),
+        pytest.param("v*", "v7", {}, id="image-of-no-commit"),
+    ],
+)
+def test_the_training_and_people_are_told_of_the_image(pattern, tag, commit):
+    image = {"RELAUNCH_IMAGE_REPOSITORY": "trainer", "RELAUNCH_IMAGE_TAG": tag, "RELAUNCH_IMAGE_DIGEST": "sha256:aa"}
+
+    assert facts_of(replace(IMAGE, tag=tag), ImageTrigger("trainer", pattern)) == (
+        f"image trainer:{tag} pushed",
+        {**image, **commit},
+    )

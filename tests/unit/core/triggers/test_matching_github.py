@@ -1,0 +1,197 @@
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from relaunch.core.definitions.definition import ImageWait, InputRule
+from relaunch.core.triggers.events import Package, Release, RepositoryDispatch, WorkflowRun
+from unit.core.triggers.matched import PUSH, SHA, WORKFLOW, facts_of, github, matched, reason_against
+
+TAG = replace(PUSH, ref="refs/tags/v1.0", has_commits=False, paths=())
+RUN = WorkflowRun(
+    identity="github:workflow_run:acme/vision:7:1:completed",
+    repository="acme/vision",
+    ref="refs/heads/main",
+    sha=SHA,
+    action="completed",
+    conclusion="success",
+    workflow="Build image",
+)
+DISPATCH = RepositoryDispatch(
+    identity="github:repository_dispatch:acme/vision:guid", repository="acme/vision", event_type="train"
+)
+RELEASE = Release(
+    identity="github:release:acme/vision:9:published", repository="acme/vision", ref="refs/tags/v2", action="published"
+)
+PACKAGE = Package(
+    identity="github:package:acme/vision:trainer:3:sha256:aa:published",
+    repository="acme/vision",
+    sha=SHA,
+    action="published",
+    package="trainer",
+    tag="v2",
+)
+
+
+@pytest.mark.parametrize(
+    ("event", "filters"),
+    [
+        pytest.param(PUSH, {}, id="any-branch"),
+        pytest.param(PUSH, {"branches": ("main",)}, id="branch"),
+        pytest.param(PUSH, {"branches": ("ma*", "!master")}, id="branch-pattern"),
+        pytest.param(PUSH, {"branches": ("main",), "tags": ("v*",)}, id="branch-beside-tags"),
+        pytest.param(PUSH, {"paths": ("train/**",)}, id="one-path-is-enough"),
+        pytest.param(replace(PUSH, paths=None), {"paths": ("train/**",)}, id="unknown-paths"),
+        pytest.param(TAG, {"tags": ("v*",)}, id="tag"),
+        pytest.param(TAG, {"tags": ("v*",), "paths": ("train/**",)}, id="paths-say-nothing-about-tags"),
+        pytest.param(replace(PUSH, repository="Acme/Vision"), {}, id="repository-in-another-case"),
+        pytest.param(RUN, {}, id="any-workflow-run"),
+        pytest.param(RUN, {"workflows": ("Build image",)}, id="workflow-run-by-name"),
+        pytest.param(RUN, {"branches": ("main",)}, id="workflow-run-of-branch"),
+        pytest.param(WORKFLOW, {}, id="any-workflow-dispatch"),
+        pytest.param(WORKFLOW, {"workflows": ("train.yml",)}, id="workflow-by-file"),
+        pytest.param(WORKFLOW, {"workflows": (".github/workflows/train.yml",)}, id="workflow-by-path"),
+        pytest.param(DISPATCH, {}, id="any-dispatch"),
+        pytest.param(DISPATCH, {"types": ("train",)}, id="dispatch-by-type"),
+        pytest.param(RELEASE, {}, id="release"),
+        pytest.param(PACKAGE, {}, id="any-package"),
+        pytest.param(PACKAGE, {"packages": ("trainer",)}, id="package-by-name"),
+    ],
+)
+def test_an_event_starts_the_job_whose_trigger_it_fits(event, filters):
+    trigger = github(event.name, **filters)
+
+    assert matched(event, trigger).trigger is trigger
+
+
+@pytest.mark.parametrize(
+    ("event", "filters", "reason"),
+    [
+        pytest.param(replace(PUSH, is_deleted=True, sha=""), {}, "was deleted", id="branch-deleted"),
+        pytest.param(replace(TAG, is_deleted=True), {"tags": ("*",)}, "was deleted", id="tag-deleted"),
+        pytest.param(replace(PUSH, has_commits=False), {}, "brought no commits", id="empty-push"),
+        pytest.param(TAG, {}, "names no tags", id="tag-unasked"),
+        pytest.param(TAG, {"branches": ("main",)}, "names no tags", id="tag-beside-branches"),
+        pytest.param(TAG, {"tags": ("x*",)}, "the tag v1.0 does not match x*", id="other-tag"),
+        pytest.param(PUSH, {"tags": ("v*",)}, "only tags are watched", id="branch-unasked"),
+        pytest.param(PUSH, {"branches": ("dev",)}, "branch main does not match dev", id="other-branch"),
+        pytest.param(
+            PUSH, {"paths": ("docs/**", "*.txt")}, "no changed path matches docs/** or *.txt", id="other-paths"
+        ),
+        pytest.param(replace(PUSH, ref="refs/notes/x"), {}, "neither a branch nor a tag", id="neither-branch-nor-tag"),
+        pytest.param(replace(RUN, is_fork=True), {}, "from a fork", id="workflow-run-of-fork"),
+        pytest.param(replace(RUN, action="requested"), {}, "was requested", id="run-not-over"),
+        pytest.param(replace(RUN, conclusion="failure"), {}, "ended with failure", id="run-failed"),
+        pytest.param(replace(RUN, conclusion=""), {}, "with no conclusion", id="run-without-conclusion"),
+        pytest.param(RUN, {"branches": ("dev",)}, "branch main", id="run-of-other-branch"),
+        pytest.param(RUN, {"workflows": ("Test",)}, "the workflow Build image is not Test", id="other-workflow"),
+        pytest.param(WORKFLOW, {"workflows": ("x.yml",)}, "is not x.yml", id="other-file"),
+        pytest.param(DISPATCH, {"types": ("x", "y")}, "the type train is not x or y", id="other-type"),
+        pytest.param(replace(RELEASE, action="created"), {}, "only published", id="release-created"),
+        pytest.param(
+            replace(RELEASE, action=""),
+            {},
+            "the release was changed, and only published starts a job",
+            id="release-without-action",
+        ),
+        pytest.param(replace(PACKAGE, action="updated"), {}, "only published", id="package-updated"),
+        pytest.param(PACKAGE, {"packages": ("x",)}, "package trainer is not x", id="other-package"),
+        pytest.param(replace(PUSH, repository="acme/other"), {}, "no trigger", id="other-repository"),
+    ],
+)
+def test_an_event_that_does_not_fit_starts_nothing_and_says_why(event, filters, reason):
+    assert reason in reason_against(event, github(event.name, **filters))
+
+
+def test_another_event_than_the_trigger_names_starts_nothing():
+    assert "no trigger of resnet" in reason_against(RUN, github("push"))
+
+
+def test_the_reasons_of_all_triggers_are_told_once_each():
+    triggers = [github("push", branches=(branch,)) for branch in ("a", "b", "a")]
+
+    assert reason_against(PUSH, *triggers) == "the branch main does not match a; the branch main does not match b"
+
+
+def test_the_first_trigger_that_fits_is_taken():
+    triggers = (github("push", branches=("dev",)), github("push", paths=("train/**",)), github("push"))
+
+    assert matched(PUSH, *triggers).trigger is triggers[1]
+
+
+BRANCH = {"RELAUNCH_GIT_REPOSITORY": "acme/vision", "RELAUNCH_GIT_REF": "refs/heads/main"}
+COMMIT = {**BRANCH, "RELAUNCH_GIT_SHA": SHA}
+
+
+@pytest.mark.parametrize(
+    ("event", "filters", "summary", "environment"),
+    [
+        pytest.param(PUSH, {}, "push of 4b1d8e6 to main in acme/vision by sara", COMMIT, id="push"),
+        pytest.param(
+            TAG,
+            {"tags": ("*",)},
+            "push of tag v1.0 in acme/vision by sara",
+            {**COMMIT, "RELAUNCH_GIT_REF": "refs/tags/v1.0"},
+            id="tag",
+        ),
+        pytest.param(RUN, {}, "workflow Build image completed on main in acme/vision", COMMIT, id="workflow-run"),
+        pytest.param(
+            WORKFLOW,
+            {},
+            "workflow .github/workflows/train.yml dispatched on main in acme/vision",
+            BRANCH,
+            id="workflow-dispatch",
+        ),
+        pytest.param(
+            DISPATCH, {}, "dispatch of train in acme/vision", {"RELAUNCH_GIT_REPOSITORY": "acme/vision"}, id="dispatch"
+        ),
+        pytest.param(
+            RELEASE,
+            {},
+            "release v2 published in acme/vision",
+            {**BRANCH, "RELAUNCH_GIT_REF": "refs/tags/v2"},
+            id="release",
+        ),
+        pytest.param(
+            PACKAGE,
+            {},
+            "package trainer:v2 published in acme/vision",
+            {
+                "RELAUNCH_GIT_REPOSITORY": "acme/vision",
+                "RELAUNCH_GIT_SHA": SHA,
+                "RELAUNCH_PACKAGE": "trainer",
+                "RELAUNCH_PACKAGE_TAG": "v2",
+            },
+            id="package",
+        ),
+    ],
+)
+def test_the_training_and_people_are_told_what_started_the_job(event, filters, summary, environment):
+    assert facts_of(event, github(event.name, **filters)) == (summary, environment)
+
+
+@pytest.mark.parametrize(
+    ("event", "has_notes"),
+    [
+        pytest.param(PUSH, False, id="push"),
+        pytest.param(replace(WORKFLOW, sha=SHA, inputs={"PATH": "/evil"}), True, id="with-inputs"),
+    ],
+)
+def test_an_event_may_wait_for_the_image_of_its_commit_and_is_matched_like_any_other(event, has_notes):
+    trigger = github(event.name, wait_for_image=ImageWait("trainer", "{sha}-{short_sha}", timedelta(minutes=10)))
+    inputs = {"n": InputRule("[0-9]+", "5")}
+
+    waiting = matched(event, trigger, inputs=inputs)
+    unhurried = matched(event, github(event.name), inputs=inputs)
+
+    assert waiting.inputs == {"n": "5"}
+    assert bool(waiting.notes) is has_notes
+    assert waiting == replace(
+        unhurried, trigger=trigger, image=("trainer", f"{SHA}-4b1d8e6"), image_timeout=timedelta(minutes=10)
+    )
+
+
+def test_an_event_without_a_commit_cannot_wait_for_its_image():
+    trigger = github("workflow_dispatch", wait_for_image=ImageWait("trainer"))
+
+    assert "names none" in reason_against(WORKFLOW, trigger)

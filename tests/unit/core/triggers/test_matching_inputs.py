@@ -1,0 +1,82 @@
+"""Direct requests, and the inputs that they and the events of GitHub bring."""
+
+from dataclasses import replace
+
+import pytest
+
+from fakes.builders import make_definition
+from relaunch.core.definitions.definition import InputRule
+from relaunch.core.definitions.inputs import MAX_INPUT_LENGTH
+from relaunch.core.jobs.job import TriggerFacts
+from relaunch.core.triggers.events import DirectRequest
+from relaunch.core.triggers.matching import InvalidInputs, NoMatch, match
+from unit.core.triggers.matched import PUSH, WORKFLOW, github, matched
+
+
+def test_a_direct_request_starts_the_definition_it_names_without_any_trigger():
+    request = DirectRequest("api:key:1", "resnet", caller="ci")
+
+    decision = matched(request)
+
+    assert decision.trigger is None
+    assert (decision.facts.source, decision.facts.summary) == ("direct", "asked for by ci")
+    assert match(make_definition(name="other", triggers=()), request) == NoMatch("the request is for resnet")
+
+
+def test_a_direct_request_may_come_from_nobody_known():
+    request = DirectRequest("api:key:1", "resnet")
+
+    assert matched(request, github("push")).facts == TriggerFacts("direct", "api:key:1", "asked for")
+
+
+def test_only_declared_inputs_pass_and_the_others_are_told():
+    rules = {"learning_rate": InputRule("[0-9.e-]+", "0.1"), "epochs": InputRule("[0-9]+", "90")}
+    event = replace(WORKFLOW, inputs={"learning_rate": "1e-3", "PATH": "/evil"})
+
+    decision = matched(event, github("workflow_dispatch"), inputs=rules)
+
+    assert decision.inputs == {"learning_rate": "1e-3", "epochs": "90"}
+    assert decision.notes == ("input 'PATH' is not declared in the job definition and was left out",)
+
+
+@pytest.mark.parametrize(
+    ("rule", "given_inputs", "error"),
+    [
+        pytest.param(InputRule("[0-9]+"), {}, "has no default and was not given", id="required"),
+        pytest.param(InputRule("b+"), {"n": "a" * 60}, f"input n is '{'a' * 60}', which", id="sixty-are-shown"),
+        pytest.param(InputRule("b+"), {"n": "a" * 61}, f"input n is '{'a' * 57}...', which", id="longer-is-cut"),
+        pytest.param(InputRule("[0-9]+"), {"n": "12x"}, "is '12x', which does not match [0-9]+", id="whole-value"),
+        pytest.param(InputRule("[0-9]+"), {"n": "12\n"}, "does not match", id="no-newline-at-the-end"),
+        pytest.param(InputRule("[0-9]+", "1"), {"n": ""}, "does not match", id="empty-is-given"),
+        pytest.param(InputRule("x*"), {"n": "x" * (MAX_INPUT_LENGTH + 1)}, "has 1025 characters", id="too-long"),
+        pytest.param(InputRule("a"), {"n": "b" * 100}, "b...'", id="long-values-are-cut"),
+    ],
+)
+def test_a_value_outside_its_pattern_starts_nothing(rule, given_inputs, error):
+    decision = match(make_definition(inputs={"n": rule}), DirectRequest("api:1", "resnet", given_inputs))
+
+    assert isinstance(decision, InvalidInputs)
+    assert error in decision.reason
+    assert len(decision.errors) == 1
+
+
+def test_everything_wrong_with_the_inputs_is_told_in_one_sentence():
+    rules = {"n": InputRule("[0-9]+"), "m": InputRule("[0-9]+")}
+
+    decision = match(make_definition(inputs=rules), DirectRequest("api:1", "resnet"))
+
+    assert isinstance(decision, InvalidInputs)
+    assert len(decision.errors) == 2
+    assert decision.reason == "; ".join(decision.errors)
+
+
+def test_a_push_takes_the_defaults_of_inputs():
+    assert matched(PUSH, github("push"), inputs={"n": InputRule("[0-9]+", "5")}).inputs == {"n": "5"}
+
+
+def test_an_input_may_be_as_long_as_is_allowed():
+    longest = "x" * MAX_INPUT_LENGTH
+
+    decision = matched(DirectRequest("api:1", "resnet", {"n": longest}), github("push"), inputs={"n": InputRule("x*")})
+
+    assert decision.inputs == {"n": longest}

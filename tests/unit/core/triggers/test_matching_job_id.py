@@ -1,0 +1,36 @@
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from relaunch.core.triggers.matching import derive_job_id
+
+
+@given(st.text(min_size=0, max_size=300), st.text(max_size=200))
+def test_a_job_id_is_short_and_plain_and_always_the_same(identity, definition):
+    job_id = derive_job_id(identity, definition)
+
+    assert re.fullmatch("[a-z0-9-]{14,100}", job_id)
+    assert job_id == derive_job_id(identity, definition)
+
+
+def test_a_long_name_is_cut_and_its_job_ids_still_differ():
+    ids = {derive_job_id("a", "x" * 150 + end) for end in ("1", "2")}
+
+    assert {len(job_id) for job_id in ids} == {100}
+    assert len(ids) == 2
+
+
+def test_job_ids_differ_with_the_event_and_with_the_definition():
+    ids = {derive_job_id(event, name) for event in ("a", "b", "a\0b") for name in ("resnet", "resnet-large", "b")}
+
+    assert len(ids) == 9
+    assert derive_job_id("a", "resnet").startswith("resnet-")
+
+
+def test_a_job_id_has_no_hyphens_at_either_end_of_the_name():
+    assert derive_job_id("a", "_ResNet 50_").rpartition("-")[0] == "resnet-50"
+
+
+def test_a_text_that_is_no_unicode_has_a_job_id_too():
+    assert derive_job_id("s3:bucket:\ud800", "resnet")

@@ -1,0 +1,200 @@
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from fakes.builders import make_definition
+from fakes.webhook import load_event
+from relaunch.core.definitions.definition import GithubTrigger, JobDefinition, S3Trigger
+from relaunch.core.triggers.events import ObjectCreated
+from relaunch.core.triggers.matching import is_watched
+from relaunch.core.triggers.upload_rules import (
+    MAX_PATTERN_LENGTH,
+    ChangedRule,
+    FoundRule,
+    RuleChange,
+    UploadRule,
+    compare_rules,
+    is_rule_of,
+    wanted_rules,
+)
+from relaunch_local.simulation.aws.event_patterns import matches
+
+PREFIX = "relaunch-relaunch-"
+
+
+def watching(*triggers: S3Trigger | GithubTrigger) -> JobDefinition:
+    return make_definition(triggers=triggers)
+
+
+def rules_for(*triggers: S3Trigger) -> tuple[UploadRule, ...]:
+    return wanted_rules([watching(*triggers)], PREFIX)
+
+
+def keys_of(rule: UploadRule) -> object:
+    return json.loads(rule.pattern)["detail"].get("object")
+
+
+def selects(rules: tuple[UploadRule, ...], bucket: str, key: str) -> bool:
+    event = {
+        "source": "aws.s3",
+        "detail-type": "Object Created",
+        "detail": {"bucket": {"name": bucket}, "object": {"key": key}},
+    }
+    return any(matches(json.loads(rule.pattern), event) for rule in rules)
+
+
+def test_definitions_without_uploads_need_no_rules() -> None:
+    assert wanted_rules([watching(GithubTrigger("acme/vision", "push"))], PREFIX) == ()
+
+
+def test_a_rule_selects_the_keys_of_all_triggers_of_its_bucket() -> None:
+    (rule,) = wanted_rules(
+        [
+            watching(S3Trigger("acme", prefix="in/"), S3Trigger("acme", suffix=".csv")),
+            watching(S3Trigger("acme", "images/", ".manifest"), S3Trigger("acme", prefix="in/")),
+        ],
+        PREFIX,
+    )
+
+    assert rule.bucket == "acme"
+    assert json.loads(rule.pattern) == {
+        "source": ["aws.s3"],
+        "detail-type": ["Object Created"],
+        "detail": {
+            "bucket": {"name": ["acme"]},
+            "object": {"key": [{"prefix": "in/"}, {"suffix": ".csv"}, {"wildcard": "images/*.manifest"}]},
+        },
+    }
+
+
+def test_each_bucket_has_a_rule_with_a_name_of_its_own_that_stays_when_its_triggers_change() -> None:
+    first, second = rules_for(S3Trigger("a", "x/"), S3Trigger("b", "x/"))
+    (changed,) = rules_for(S3Trigger("a", "y/"))
+
+    assert (first.bucket, second.bucket) == ("a", "b")
+    assert first.name != second.name
+    assert changed.name == first.name
+    assert all(is_rule_of(PREFIX, each.name) and len(each.name) <= 64 for each in (first, second))
+
+
+def test_a_whole_bucket_needs_no_keys_whatever_else_is_watched_in_it() -> None:
+    (rule,) = rules_for(S3Trigger("acme"), S3Trigger("acme", "in/", ".csv"))
+
+    assert keys_of(rule) is None
+
+
+def test_a_trigger_that_another_one_covers_costs_no_wildcard() -> None:
+    (rule,) = rules_for(S3Trigger("acme", "in/"), S3Trigger("acme", "in/deep/", ".csv"))
+
+    assert keys_of(rule) == {"key": [{"prefix": "in/"}]}
+
+
+def test_checkpoints_beside_the_data_do_not_pass() -> None:
+    trigger = S3Trigger("acme", "data/", ".manifest")
+    rules = wanted_rules([replace(watching(trigger), checkpoint_uri="s3://acme/checkpoints/")], PREFIX)
+
+    assert selects(rules, "acme", "data/1.manifest")
+    assert not selects(rules, "acme", "checkpoints/job/000001/manifest.json")
+    assert not selects(rules, "acme", "checkpoints/job/000001/state.bin")
+
+
+def test_the_event_that_s3_sends_is_selected() -> None:
+    event = load_event("aws.s3.object-created")
+    bucket, key = event["detail"]["bucket"]["name"], event["detail"]["object"]["key"]
+    (rule,) = rules_for(S3Trigger(bucket, key[:3], key[-3:]))
+
+    assert matches(json.loads(rule.pattern), event)
+    assert not matches(json.loads(rule.pattern), event | {"detail-type": "Object Deleted"})
+
+
+KEYS = st.text(alphabet="ab/*\\.é", max_size=6)
+
+
+@example(S3Trigger("acme", "in/x.manifest", ".manifest"), "in/x.manifest")
+@example(S3Trigger("acme", "a.", ".b"), "a.b")
+@example(S3Trigger("acme", "a", "ab"), "ab")
+@example(S3Trigger("acme", "a*\\", "b"), "a*\\b")
+@given(st.builds(S3Trigger, st.just("acme"), KEYS, KEYS), KEYS)
+def test_exactly_the_watched_keys_are_selected(trigger: S3Trigger, key: str) -> None:
+    upload = ObjectCreated("s3:1", "acme", key)
+
+    assert selects(rules_for(trigger), "acme", key) == is_watched(upload, [watching(trigger)])
+    assert not selects(rules_for(trigger), "other", key)
+
+
+def test_too_many_triggers_for_a_pattern_get_several_rules() -> None:
+    triggers = [S3Trigger("acme", f"folder-{number:03}/{'x' * 40}/", ".csv") for number in range(100)]
+    rules = rules_for(*triggers)
+
+    assert len(rules) > 1
+    assert len({rule.name for rule in rules}) == len(rules)
+    assert all(len(rule.pattern) <= MAX_PATTERN_LENGTH for rule in rules)
+    assert all(selects(rules, "acme", f"{trigger.prefix}1.csv") for trigger in triggers)
+    assert rules == rules_for(*reversed(triggers))
+
+
+@pytest.mark.parametrize(
+    "trigger",
+    [S3Trigger("acme", "p" * 1024, "s" * 1024), S3Trigger("acme", "\x01" * 1024), S3Trigger("acme", "é" * 512)],
+)
+def test_a_trigger_too_long_for_a_pattern_selects_more_rather_than_less(trigger: S3Trigger) -> None:
+    (rule,) = rules_for(trigger)
+
+    assert len(rule.pattern) <= MAX_PATTERN_LENGTH
+    assert selects((rule,), "acme", f"{trigger.prefix}-{trigger.suffix}")
+    assert not selects((rule,), "acme", "other")
+
+
+def test_a_suffix_too_long_for_a_pattern_selects_the_bucket() -> None:
+    (rule,) = rules_for(S3Trigger("acme", suffix="\x01" * 1024))
+
+    assert keys_of(rule) is None
+
+
+class TestCompareRules:
+    rule = rules_for(S3Trigger("acme", "in/"))[0]
+    there = FoundRule(rule.name, json.dumps(json.loads(rule.pattern), indent=2), is_complete=True)
+
+    def test_rules_that_are_there_are_left_alone_however_they_are_written(self) -> None:
+        assert compare_rules([self.rule], [self.there]) == ()
+
+    def test_a_missing_rule_is_created(self) -> None:
+        assert compare_rules([self.rule], []) == (ChangedRule(RuleChange.CREATED, self.rule),)
+
+    @pytest.mark.parametrize(
+        "found",
+        [
+            replace(there, is_complete=False),
+            replace(there, pattern='{"source":["aws.s3"]}'),
+            replace(there, pattern=""),
+        ],
+    )
+    def test_a_rule_that_somebody_changed_is_replaced(self, found: FoundRule) -> None:
+        assert compare_rules([self.rule], [found]) == (ChangedRule(RuleChange.REPLACED, self.rule),)
+
+    def test_a_rule_without_a_trigger_is_removed_after_the_others_are_written(self) -> None:
+        old = FoundRule(f"{PREFIX}aaaaaaaaaaaa", rules_for(S3Trigger("old"))[0].pattern, is_complete=True)
+        odd = FoundRule(f"{PREFIX}bbbbbbbbbbbb", "no JSON", is_complete=True)
+
+        assert compare_rules([self.rule], [old, odd]) == (
+            ChangedRule(RuleChange.CREATED, self.rule),
+            ChangedRule(RuleChange.REMOVED, UploadRule(old.name, "old", "")),
+            ChangedRule(RuleChange.REMOVED, UploadRule(odd.name, "", "")),
+        )
+
+
+@pytest.mark.parametrize(
+    ("name", "is_ours"),
+    [
+        ("relaunch-a-abcdefghijkl", True),
+        ("relaunch-a-b-abcdefghijkl", False),
+        ("relaunch-a-abcdefghijk", False),
+        ("relaunch-a-nightly", False),
+        ("relaunch-a-abcdefghijk1", False),
+    ],
+)
+def test_rules_of_other_stacks_and_of_people_are_not_ours(name: str, is_ours: bool) -> None:
+    assert is_rule_of("relaunch-a-", name) is is_ours

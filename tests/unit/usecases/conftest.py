@@ -1,0 +1,22 @@
+"""The usual story, and the usual job at the points of its life where most tests begin."""
+
+import pytest
+
+from fakes.story import Story
+
+
+@pytest.fixture
+def story() -> Story:
+    return Story()
+
+
+@pytest.fixture
+def running_id(story) -> str:
+    """Return the id of a job whose task runs on `machine()`."""
+    return story.launch()
+
+
+@pytest.fixture
+def placed_id(story) -> str:
+    """Return the id of a job whose task is placed and does not run yet."""
+    return story.submit_and_deliver()
