@@ -1,6 +1,7 @@
 """Checks at the end of a run: every event has its job, every job ended for the right reason, the cost is right."""
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -29,6 +30,7 @@ UNANSWERED = timedelta(minutes=56)
 LOOK_OVERSHOOT = timedelta(minutes=15)
 START_LIMIT = timedelta(minutes=30)
 _UNKNOWN = "ECS does not know"
+_FORBIDDEN = re.compile("(ECS refuses the launch: |registering .*)AccessDenied")
 # ECS describes a stopped task for an hour.
 STOPPED_KEPT = timedelta(hours=1) - CLOCK_SKEW
 # Only a sweep repeats the stop of an orphaned task: every ten minutes, but with many faults most sweeps fail.
@@ -145,7 +147,7 @@ class Verdict:
         if "it did not start on" in job.reason:
             machines = {each.instance for each in job.failed_starts}
             return "" if len(machines) >= FAILED_INSTANCES else f"only {len(machines)} machines did not start it"
-        if job.reason.startswith(("ECS refuses the launch: AccessDenied", "registering ")):
+        if _FORBIDDEN.match(job.reason):
             return "" if self._account.delayed_ecs.forbidden_until else "nobody forbade it"
         if job.attempt is None and job.reason.startswith("waiting for image"):
             return self._image_was_there(job)
