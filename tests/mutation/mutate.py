@@ -24,6 +24,7 @@ WORKSPACE = PROJECT / ".cache" / "mutation"
 CONTENT = {
     "relaunch": PROJECT / "layers" / "relaunch" / "relaunch",
     "tests": PROJECT / "tests",
+    "events": PROJECT / "events",
     "pyproject.toml": PROJECT / "pyproject.toml",
 }
 FOUND = ("killed", "timeout")
