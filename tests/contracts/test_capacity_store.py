@@ -99,20 +99,32 @@ def test_runs_are_added_up_by_day_and_a_repetition_counts_once(store: CapacitySt
     for each in (start, interruption, interruption, run(Observed.END, "b/1/1", 0.1, 2 * MINUTE)):
         store.count_run(each)
     store.count_run(run(Observed.REBALANCE, "i-0aaa", at=3 * MINUTE))
-    (runs,) = store.load_spot_runs(NOW)
+    _, (runs,) = store.load_capacity(NOW)
     assert runs == SpotRuns(start.offering, NOW.date(), 1.6, 1.5, NOW + MINUTE, NOW, 1)
 
 
 def test_a_start_ends_the_interruptions_in_a_row(store: CapacityStore) -> None:
     for number in range(3):
         store.count_run(run(Observed.INTERRUPTION, f"{number}/1/1"))
-    assert [runs.interrupted_in_a_row for runs in store.load_spot_runs(NOW)] == [3]
+    assert [runs.interrupted_in_a_row for runs in store.load_capacity(NOW)[1]] == [3]
     store.count_run(run(Observed.START, "a/2/1", at=MINUTE))
-    assert [runs.interrupted_in_a_row for runs in store.load_spot_runs(NOW)] == [0]
+    assert [runs.interrupted_in_a_row for runs in store.load_capacity(NOW)[1]] == [0]
 
 
 def test_runs_are_kept_for_some_days_each_offering_and_zone_by_itself(store: CapacityStore) -> None:
     for key in (make_offering_key(), make_offering_key(zone="us-east-1a"), make_offering_key("g6.xlarge")):
         store.count_run(replace(run(Observed.END, hours=1.0), offering=key))
-    assert len(store.load_spot_runs(NOW + KEPT_FOR)) == 3
-    assert list(store.load_spot_runs(NOW + KEPT_FOR + timedelta(days=1))) == []
+    assert len(store.load_capacity(NOW + KEPT_FOR)[1]) == 3
+    assert list(store.load_capacity(NOW + KEPT_FOR + timedelta(days=1))[1]) == []
+
+
+def test_failures_and_runs_are_loaded_together_and_neither_is_taken_for_the_other(store: CapacityStore) -> None:
+    counted, failure = run(Observed.END, hours=1.0), make_capacity_failure(until=NOW + MINUTE)
+    store.count_run(counted)
+    store.remember(failure)
+    runs = [SpotRuns(counted.offering, NOW.date(), 1.0)]
+    assert store.load_capacity_memory(NOW) == {failure.offering: failure}
+    memory, loaded = store.load_capacity(NOW)
+    assert (memory, list(loaded)) == ({failure.offering: failure}, runs)
+    memory, loaded = store.load_capacity(NOW + MINUTE)
+    assert (memory, list(loaded)) == ({}, runs)

@@ -22,6 +22,10 @@ class InMemoryCapacity:
     def load_capacity_memory(self, now: datetime) -> CapacityMemory:
         return {key: failure for key, failure in self._failures.items() if failure.until > now}
 
+    def load_capacity(self, now: datetime) -> tuple[CapacityMemory, Sequence[SpotRuns]]:
+        runs = [runs for (day, _), (runs, _last) in sorted(self._runs.items(), key=str) if day >= first_day(now)]
+        return self.load_capacity_memory(now), runs
+
     def remember(self, failure: CapacityFailure) -> None:
         self._failures[failure.offering] = remember(self._failures.get(failure.offering), failure)
 
@@ -41,9 +45,6 @@ class InMemoryCapacity:
         elif run.what is Observed.START:
             after = replace(after, started_at=run.at, interrupted_in_a_row=0)
         self._runs[day, run.offering] = (after, this)
-
-    def load_spot_runs(self, now: datetime) -> Sequence[SpotRuns]:
-        return [runs for (day, _), (runs, _last) in sorted(self._runs.items(), key=str) if day >= first_day(now)]
 
 
 class InMemoryMaintenance:

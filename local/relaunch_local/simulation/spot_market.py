@@ -138,8 +138,9 @@ class SpotMarket:
                 self._after(within, partial(self._interrupt, number, attempt))
 
     def _choose(self, number: int) -> None:
-        memory = self.capacity.load_capacity_memory(self.now)
-        runs = () if self.shuts_for_all else self.capacity.load_spot_runs(self.now)
+        memory, runs = self.capacity.load_capacity(self.now)
+        if self.shuts_for_all:
+            runs = ()
         offerings = with_observed_rates(_OFFERINGS, runs, self.now)
         limits = StackLimits().selection
         selection = select(_DEFINITION, None, offerings, memory, self.now, limits)

@@ -201,8 +201,8 @@ def test_an_interruption_shuts_no_offering_for_other_jobs(story):
     story.warn(HERE)
     story.lose_host(job_id)
 
-    assert story.deps.capacity.load_capacity_memory(story.now) == {}
-    (runs,) = story.deps.capacity.load_spot_runs(story.now)
+    memory, (runs,) = story.deps.capacity.load_capacity(story.now)
+    assert memory == {}
     assert (runs.offering, runs.interruptions) == (make_offering_key(zone="us-east-1a"), 1.0)
 
 
@@ -247,8 +247,8 @@ def test_a_rebalance_recommendation_only_counts_for_the_rate_once_per_machine(st
     rebalance(story)
 
     assert story.job(running_id) == before
-    assert story.deps.capacity.load_capacity_memory(story.now) == {}
-    assert sum(runs.interruptions for runs in story.deps.capacity.load_spot_runs(story.now)) == 0.5
+    memory, (runs,) = story.deps.capacity.load_capacity(story.now)
+    assert (memory, runs.interruptions) == ({}, 0.5)
 
 
 def test_a_rebalance_recommendation_for_a_machine_the_job_has_left_is_ignored(story, running_id):

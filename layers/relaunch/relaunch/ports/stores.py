@@ -133,10 +133,17 @@ class DefinitionStore(Protocol):
 
 
 class CapacityStore(Protocol):
-    """The capacity memory, shared by all jobs."""
+    """The capacity memory and the runs on spot, shared by all jobs."""
 
     def load_capacity_memory(self, now: datetime) -> CapacityMemory:
         """Return the failures that have not expired."""
+
+    def load_capacity(self, now: datetime) -> tuple[CapacityMemory, Sequence[SpotRuns]]:
+        """Return the failures that have not expired, and the runs on spot by offering and day, in one read.
+
+        The runs are those since core.offerings.spot_runs.first_day.
+        """
+        ...
 
     def remember(self, failure: CapacityFailure) -> None:
         """Add a failure to those remembered of its offering (core.offerings.capacity_memory)."""
@@ -153,9 +160,6 @@ class CapacityStore(Protocol):
         a function that ends between two calls.
         """
         ...
-
-    def load_spot_runs(self, now: datetime) -> Sequence[SpotRuns]:
-        """Return the runs on spot since core.offerings.spot_runs.first_day, by offering and day."""
 
 
 @dataclass(frozen=True, slots=True)

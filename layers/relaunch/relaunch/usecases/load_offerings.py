@@ -42,12 +42,11 @@ def load_offerings(deps: OfferingDependencies, own_job_id: str = "") -> Availabl
         TransientError: the table or the prices could not be read.
     """
     now = deps.clock.now()
-    memory = deps.capacity.load_capacity_memory(now)
+    memory, runs = deps.capacity.load_capacity(now)
     offerings, snapshot = deps.offerings.offerings(now), deps.offerings.snapshot(now)
     limits = replace(deps.limits.selection, quotas=_quotas(snapshot, offerings, own_job_id, deps))
     if snapshot.gp3_usd_per_gib_month is not None:
         limits = replace(limits, gp3_usd_per_gib_month=snapshot.gp3_usd_per_gib_month)
-    runs = deps.capacity.load_spot_runs(now)
     return AvailableOfferings(now, with_observed_rates(offerings, runs, now), memory, limits, find_doubts(runs, now))
 
 

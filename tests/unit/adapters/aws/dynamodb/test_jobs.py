@@ -19,9 +19,11 @@ from fakes.builders import (
 )
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.adapters.aws.dynamodb.table import key, put
+from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.definitions.definition import GithubTrigger, S3Trigger, TriggerSource
 from relaunch.core.jobs.job import JobState
 from relaunch.core.lifecycle.decision import Decision
+from relaunch.core.offerings.spot_runs import Observed, SpotRun
 from relaunch.ports import PermanentError, StaleWriteError
 
 
@@ -55,6 +57,29 @@ class TestCalls:
             )
         )
         assert table.calls == {"TransactWriteItems": 1}
+
+    def test_failures_of_every_known_type_and_the_runs_are_loaded_by_one_query(self, table):
+        table.stores.capacity.count_run(SpotRun(make_offering_key(), "a/1/1", Observed.START, NOW))
+        offerings = {make_offering_key(name) for name in load_catalogue()}
+        for offering in offerings:
+            table.stores.capacity.remember(make_capacity_failure(offering=offering))
+        table.calls.clear()
+        memory, runs = table.stores.capacity.load_capacity(NOW)
+        assert (set(memory), len(runs)) == (offerings, 1)
+        assert table.calls == {"Query": 1}
+
+    def test_who_needs_the_failures_only_reads_no_runs(self, table):
+        for day in range(3):
+            table.stores.capacity.count_run(
+                SpotRun(make_offering_key(), "a/1/1", Observed.START, NOW + timedelta(days=day))
+            )
+        table.stores.capacity.remember(make_capacity_failure())
+        read: list[int] = []
+        table.client.meta.events.register(
+            "after-call.dynamodb.Query", lambda parsed, **_: read.append(parsed["ScannedCount"])
+        )
+        assert len(table.stores.capacity.load_capacity_memory(NOW)) == 1
+        assert read == [1]
 
     def test_the_definitions_of_an_event_are_found_by_one_query(self, table):
         for name in ("resnet", "bert"):

@@ -13,7 +13,9 @@ from relaunch.core.offerings.spot_runs import KEPT_FOR, Observed, SpotRun, SpotR
 
 _FAILURE = TypeAdapter(CapacityFailure)
 _PK = "CAPACITY"
-_RUNS_PK = "SPOT-RUNS"
+# Sort before the keys of failures, which begin with an instance type in lower case, so that one Query reads both.
+_RUNS = "RUNS#"
+_AFTER_RUNS = "RUNS$"
 # `in_a_row` is the number of interruptions since the latest start.
 _MORE = {
     Observed.START: ("", ", started_at = :at, in_a_row = :zero", {":zero": number(0)}),
@@ -29,12 +31,11 @@ class DynamoDbCapacity:
         self._table = table
 
     def load_capacity_memory(self, now: datetime) -> CapacityMemory:
-        # Time to live deletes expired items only after days.
-        items = self._table.query(
-            "pk = :pk", {":pk": text(_PK), ":now": text(stamp(now))}, FilterExpression="avoided_until > :now"
-        )
-        failures = [_FAILURE.validate_json(item["body"]["S"]) for item in items]
-        return {failure.offering: failure for failure in failures}
+        memory, _ = self._load(_AFTER_RUNS, now)
+        return memory
+
+    def load_capacity(self, now: datetime) -> tuple[CapacityMemory, Sequence[SpotRuns]]:
+        return self._load(f"{_RUNS}{first_day(now)}", now)
 
     def remember(self, failure: CapacityFailure) -> None:
         stored = self._table.get(_PK, _sk(failure.offering))
@@ -63,15 +64,28 @@ class DynamoDbCapacity:
         if more:
             values |= {":at": text(stamp(run.at)), **more}
         self._table.update(
-            key(_RUNS_PK, f"{day}#{run.offering.instance_type}#{run.offering.zone or '*'}"),
+            key(_PK, f"{_RUNS}{day}#{run.offering.instance_type}#{run.offering.zone or '*'}"),
             expression.format(added=added, set=values_set),
             "attribute_not_exists(last_run) OR last_run <> :run",
             values,
         )
 
-    def load_spot_runs(self, now: datetime) -> Sequence[SpotRuns]:
-        values = {":pk": text(_RUNS_PK), ":first": text(str(first_day(now)))}
-        return [_spot_runs(item) for item in self._table.query("pk = :pk AND sk >= :first", values)]
+    def _load(self, first: str, now: datetime) -> tuple[CapacityMemory, Sequence[SpotRuns]]:
+        # Time to live deletes expired items only after days.
+        items = self._table.query(
+            "pk = :pk AND sk >= :first",
+            {":pk": text(_PK), ":first": text(first), ":now": text(stamp(now))},
+            FilterExpression="attribute_not_exists(avoided_until) OR avoided_until > :now",
+        )
+        memory: dict[OfferingKey, CapacityFailure] = {}
+        runs: list[SpotRuns] = []
+        for item in items:
+            if item["sk"]["S"].startswith(_RUNS):
+                runs.append(_spot_runs(item))
+            else:
+                failure = _FAILURE.validate_json(item["body"]["S"])
+                memory[failure.offering] = failure
+        return memory, runs
 
 
 def _item(failure: CapacityFailure) -> Item:
@@ -84,7 +98,7 @@ def _item(failure: CapacityFailure) -> Item:
 
 
 def _spot_runs(item: Item) -> SpotRuns:
-    day, instance_type, zone = item["sk"]["S"].split("#")
+    _, day, instance_type, zone = item["sk"]["S"].split("#")
     offering = OfferingKey(instance_type, None if zone == "*" else zone, PurchaseOption.SPOT)
     hours, interruptions = float(item["hours"]["N"]), float(item["interruptions"]["N"])
     interrupted_at, started_at = (
