@@ -155,6 +155,8 @@ class _Recorder:
         self._save_checkpoint(job_id)
         running = [host for host in self.simulator.instances.by_id.values() if host.tasks]
         with self.simulator.clock.lock:
+            # The functions have the real clock: on a busy machine StopTask would be answered with a time before it.
+            self.simulator.clock.advance_to(datetime.now(UTC))
             self.simulator.interrupt(running[0].instance_id)
         warning = next(each for each in self.events if "Interruption Warning" in each["detail-type"])
         self._invoke_twice("observe_capacity", "spot warning", _batch(json.dumps(warning, default=str)))
