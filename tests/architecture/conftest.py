@@ -10,6 +10,13 @@ import pytest
 from fakes.repository import REPOSITORY
 
 TRANSLATING_PYTHON = REPOSITORY / ".venv-sam" / "bin" / "python"
+CONSUMERS = {
+    "IntakeQueue": "SubmitJobFunction",
+    "UploadsQueue": "SubmitJobFunction",
+    "AttemptsQueue": "LaunchAttemptFunction",
+    "WarningsQueue": "ObserveCapacityFunction",
+    "TaskChangesQueue": "ObserveTaskFunction",
+}
 
 
 @dataclass(frozen=True)

@@ -122,6 +122,15 @@ class Story:
         assert arn is not None
         return arn
 
+    @property
+    def client_tokens(self) -> list[str]:
+        """Return the client tokens of all calls of RunTask."""
+        return [request.client_token for request in self.tasks.requests]
+
+    def launched_definition(self, number: int = -1) -> TaskDefinition:
+        """Return the task definition that a call of RunTask named."""
+        return self.registry.load_definition(self.tasks.requests[number].revision_arn)
+
     def deliver(self) -> int:
         """Deliver the launch requests that are queued now, once their delay has passed; return their number."""
         requested, self.launches.requested = self.launches.requested, []

@@ -23,7 +23,7 @@ def test_the_rule_as_it_was_shuts_spot_and_launches_fail_hardly_more_often_than_
     assert before.open_share < 0.75
     assert now.open_share > 0.97
     # A type of which nothing is known is short for an hour of 21.
-    assert 0 < now.failed_per_success < 0.06
+    assert 0 < now.failed_launches < 0.06 * (now.launches - now.failed_launches)
 
 
 def test_the_table_has_both_rules_for_each_number_of_machines() -> None:

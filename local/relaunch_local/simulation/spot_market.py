@@ -77,11 +77,6 @@ class MarketResult:
     failed_launches: int
     running_share: float
 
-    @property
-    def failed_per_success(self) -> float:
-        """Return the failed launches per successful one."""
-        return self.failed_launches / (self.launches - self.failed_launches)
-
 
 @dataclass
 class SpotMarket:

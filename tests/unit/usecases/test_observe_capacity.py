@@ -1,6 +1,7 @@
 """Warnings and ends of machines reach the jobs on them, in time and only those."""
 
 from datetime import timedelta
+from unittest.mock import Mock
 
 import pytest
 
@@ -24,6 +25,20 @@ def fail_once(method):
 
     failures = []
     return call
+
+
+def no_answer(*_arguments):
+    raise TransientError("no answer")
+
+
+def three_jobs_of_which_the_first_cannot_be_loaded(story: Story) -> list[str]:
+    """Launch three jobs on a machine; return their ids in the order in which they are told."""
+    for digit in "abc":
+        story.launch(push(digit * 40))
+    job_ids = story.jobs.load_on_instance(HERE)
+    load = story.jobs.load_job
+    story.jobs.load_job = lambda job_id: no_answer() if job_id == job_ids[0] else load(job_id)
+    return job_ids
 
 
 def rebalance(story: Story, instance_id: str = HERE):
@@ -130,6 +145,61 @@ def test_the_trouble_of_one_job_does_not_cost_another_its_two_minutes(story):
     story.warn(HERE)
     assert [arn for arn, _ in story.tasks.stops] == [story.arn(second), story.arn(first)]
     assert story.job(first).state is JobState.STOPPING
+
+
+def test_a_job_that_cannot_be_loaded_keeps_no_other_job_of_the_machine_from_being_stopped(story):
+    _, *others = three_jobs_of_which_the_first_cannot_be_loaded(story)
+
+    with pytest.raises(TransientError, match="no answer"):
+        story.warn(HERE)
+
+    assert [arn for arn, _ in story.tasks.stops] == [story.arn(job_id) for job_id in others]
+    assert story.tasks.drained == [HERE]
+
+
+def test_a_job_that_cannot_be_loaded_keeps_no_other_job_from_hearing_that_the_machine_ended(story):
+    first, *others = three_jobs_of_which_the_first_cannot_be_loaded(story)
+
+    with pytest.raises(TransientError, match="no answer"):
+        story.change_host(HERE, "terminated")
+
+    assert story.attempt(first).host_ended_at is None
+    assert [story.attempt(job_id).host_ended_at for job_id in others] == [story.now] * 2
+
+
+def test_a_job_that_cannot_be_loaded_does_not_keep_a_rebalance_recommendation_from_being_counted(story):
+    three_jobs_of_which_the_first_cannot_be_loaded(story)
+
+    with pytest.raises(TransientError, match="no answer"):
+        rebalance(story)
+
+    assert sum(runs.interruptions for runs in story.deps.capacity.load_spot_runs(story.now)) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("port", "call"),
+    [
+        pytest.param("jobs", "load_on_instance", id="the table finds no jobs"),
+        pytest.param("tasks", "find_on_instance", id="ECS lists no tasks"),
+    ],
+)
+def test_a_warning_is_heeded_by_the_one_of_table_and_ecs_that_answers(story, running_id, port, call):
+    setattr(getattr(story, port), call, no_answer)
+
+    with pytest.raises(TransientError, match="no answer"):
+        story.warn(HERE)
+
+    assert [arn for arn, _ in story.tasks.stops] == [story.arn(running_id)]
+    assert story.tasks.drained == [HERE]
+
+
+def test_an_outage_of_one_job_is_retried_though_another_can_never_be_loaded(story):
+    story.launch()
+    story.launch(push("b" * 40))
+    story.jobs.load_job = Mock(side_effect=[PermanentError("unreadable"), TransientError("no answer")])
+
+    with pytest.raises(TransientError, match="no answer"):
+        story.change_host(HERE, "terminated")
 
 
 def test_a_warned_machine_takes_no_new_task_once_every_stop_was_sent(story):

@@ -174,6 +174,34 @@ def test_a_revision_that_cannot_be_had_for_now_leaves_the_event_to_its_queue(sto
     assert story.job(story.submit()).state is JobState.WAITING
 
 
+def test_an_outage_while_one_job_is_created_delays_no_job_of_another_definition():
+    story = Story(make_definition(), make_definition(name="bert"))
+    story.jobs.fail_next(TransientError("no answer"))
+
+    with pytest.raises(TransientError, match="no answer"):
+        submit_event(push(), story.deps)
+    ((started, _),) = story.launches.requested
+    assert story.job(started).definition.name == "resnet"
+    assert story.deps.events.list_events(story.now, 10) == []
+
+    submissions = submit_event(push(), story.deps)
+    assert [each.is_new for each in submissions] == [True, False]
+    assert len(story.deps.events.list_events(story.now, 10)) == 1
+
+
+def test_an_outage_while_one_job_is_continued_delays_no_other_job_that_waits_for_the_image():
+    story = Story(WAITS_FOR_IMAGE, replace(WAITS_FOR_IMAGE, name="bert"))
+    job_ids = {each.job.job_id for each in submit_event(push(), story.deps)}
+    story.jobs.fail_next(TransientError("no answer"))
+
+    with pytest.raises(TransientError, match="no answer"):
+        submit_event(image(), story.deps)
+    assert len(story.launches.requested) == 1
+
+    submit_event(image(), story.deps)
+    assert {job_id for job_id, _ in story.launches.requested} == job_ids
+
+
 def test_a_function_killed_between_creating_the_job_and_asking_for_its_launch_is_made_up_for(story):
     story.launches.failure = TransientError("SQS is down")
     with pytest.raises(TransientError):

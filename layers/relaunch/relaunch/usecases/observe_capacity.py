@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches.launch import ContainerInstance, InstanceEvent, InstanceEventKind
@@ -14,6 +14,27 @@ from relaunch.usecases.advance_job import advance_job
 from relaunch.usecases.observe_task import job_of
 
 _ENDED_STATES = frozenset({"shutting-down", "terminated", "stopping", "stopped"})
+_T = TypeVar("_T")
+
+
+class _Calls:
+    """Calls of which none is left out because of an error of another; the errors are raised after all of them."""
+
+    def __init__(self) -> None:
+        self._errors: list[PortError] = []
+
+    def attempt(self, call: Callable[..., _T], *arguments: Any) -> _T | None:
+        """Return what the call returns, None on an error."""
+        try:
+            return call(*arguments)
+        except PortError as error:
+            self._errors.append(error)
+            return None
+
+    def raise_first(self) -> None:
+        """Raise a transient error, else any: the message is retried, and jobs that were told ignore it."""
+        for error in sorted(self._errors, key=lambda error: isinstance(error, PermanentError)):
+            raise error
 
 
 def observe_capacity(event: InstanceEvent, deps: JobDependencies) -> list[Job]:
@@ -23,62 +44,51 @@ def observe_capacity(event: InstanceEvent, deps: JobDependencies) -> list[Job]:
     queried too: the link from the instance to the job, or even the response of RunTask, may not be saved yet.
 
     Raises:
-        TransientError: the event could not be applied to all jobs; retry.
+        TransientError: the event could not be applied to all jobs, but was to the others; retry.
     """
     at = event.at or deps.clock.now()
-    if event.kind is InstanceEventKind.INTERRUPTION_WARNING:
-        return _warn(event.instance_id, at, deps)
-    linked = deps.jobs.load_on_instance(event.instance_id)
+    calls = _Calls()
     match event.kind:
+        case InstanceEventKind.INTERRUPTION_WARNING:
+            jobs = _warn(event.instance_id, at, calls, deps)
         case InstanceEventKind.STATE_CHANGE if event.state in _ENDED_STATES:
             ended = HostEnded(event.instance_id, event.state, at)
-            return [job for job_id in linked if (job := _advance(job_id, ended, deps))]
+            linked = deps.jobs.load_on_instance(event.instance_id)
+            jobs = [calls.attempt(_advance, job_id, ended, deps) for job_id in linked]
         case InstanceEventKind.REBALANCE_RECOMMENDATION:
-            return [job for job_id in linked if (job := _count_rebalance(job_id, event.instance_id, at, deps))]
+            linked = deps.jobs.load_on_instance(event.instance_id)
+            jobs = [calls.attempt(_count_rebalance, job_id, event.instance_id, at, deps) for job_id in linked]
         case _:
-            return []
+            jobs = []
+    calls.raise_first()
+    return [job for job in jobs if job is not None]
 
 
 def _advance(job_id: str, event: JobEvent, deps: JobDependencies) -> Job | None:
     return advance_job(job_id, lambda _job: event, deps)
 
 
-def _warn(instance_id: str, at: datetime, deps: JobDependencies) -> list[Job]:
-    """Warn every job with a task on the instance, then drain it; errors are raised after that."""
-    warned: dict[str, Job] = {}
-    errors: list[PortError] = []
-
-    def attempt(call: Callable[..., None], *arguments: Any) -> None:
-        try:
-            call(*arguments)
-        except PortError as error:
-            errors.append(error)
+def _warn(instance_id: str, at: datetime, calls: _Calls, deps: JobDependencies) -> list[Job | None]:
+    """Warn every job with a task on the instance, then drain it."""
+    warned: dict[str, Job | None] = {}
 
     def warn(job_id: str, *events: JobEvent) -> None:
         for event in events:
-            job = _advance(job_id, event, deps)
-            warned.update({job_id: job} if job else {})
+            warned[job_id] = _advance(job_id, event, deps)
 
     # Before the links are read: a task that is linked after that looks for the warning.
-    attempt(deps.jobs.save_warning, instance_id, at)
-    for job_id in deps.jobs.load_on_instance(instance_id):
-        attempt(warn, job_id, HostWarned(instance_id, at))
-    known = {job.attempt.task_arn for job in warned.values() if job.attempt and job.attempt.warned_at}
-    unknown = (task for task in deps.tasks.find_on_instance(instance_id) if task.task_arn not in known)
-    for owner, task in ((job_of(task), task) for task in unknown):
-        machine = ContainerInstance(task.container_instance_arn or "", instance_id, zone=task.zone)
-        if owner is not None:
-            attempt(warn, owner, TaskSeen(task, machine), HostWarned(instance_id, at, task.task_arn))
+    calls.attempt(deps.jobs.save_warning, instance_id, at)
+    for job_id in calls.attempt(deps.jobs.load_on_instance, instance_id) or ():
+        calls.attempt(warn, job_id, HostWarned(instance_id, at))
+    known = {job.attempt.task_arn for job in warned.values() if job and job.attempt and job.attempt.warned_at}
+    for task in calls.attempt(deps.tasks.find_on_instance, instance_id) or ():
+        owner = job_of(task)
+        if owner is not None and task.task_arn not in known:
+            machine = ContainerInstance(task.container_instance_arn or "", instance_id, zone=task.zone)
+            calls.attempt(warn, owner, TaskSeen(task, machine), HostWarned(instance_id, at, task.task_arn))
     # Only now: it must not delay a stop. A task that is placed until then is warned when it is known.
-    attempt(deps.tasks.drain, instance_id)
-    _raise_first(errors)
+    calls.attempt(deps.tasks.drain, instance_id)
     return list(warned.values())
-
-
-def _raise_first(errors: list[PortError]) -> None:
-    """Raise a transient error, else any: the message is retried, and jobs that were warned ignore it."""
-    for error in sorted(errors, key=lambda error: isinstance(error, PermanentError)):
-        raise error
 
 
 def _count_rebalance(job_id: str, instance_id: str, at: datetime, deps: JobDependencies) -> Job | None:

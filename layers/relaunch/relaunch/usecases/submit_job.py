@@ -22,7 +22,7 @@ from relaunch.core.triggers.events import (
     trigger_keys,
 )
 from relaunch.core.triggers.matching import InvalidInputs, Match, NoMatch, derive_job_id, is_watched, match
-from relaunch.ports import NoActiveRevisionError, PermanentError, PortError, SubmitDependencies
+from relaunch.ports import NoActiveRevisionError, PermanentError, PortError, SubmitDependencies, TransientError
 from relaunch.usecases.advance_job import act, advance_job
 from relaunch.usecases.pin_images import WantedImage, pin_images
 
@@ -56,12 +56,12 @@ def submit_event(event: TriggerEvent, deps: SubmitDependencies) -> tuple[Submiss
     of uploads that no trigger watches nothing is stored, for there may be millions.
 
     Raises:
-        TransientError: a temporary error; retry.
+        TransientError: a temporary error; the other jobs are created and continued, and nothing is recorded; retry.
         PermanentError: a job cannot be created or continued; the other jobs are.
     """
     if isinstance(event, DirectRequest):
         return (submit_request(event, deps),)
-    errors: list[PermanentError] = []
+    errors: list[PortError] = []
     if isinstance(event, ImagePushed):
         _continue_waiting(event, deps, errors)
     source, name = trigger_keys(event)
@@ -71,6 +71,9 @@ def submit_event(event: TriggerEvent, deps: SubmitDependencies) -> tuple[Submiss
         deps.log.decided("ignored", identity=event.identity, reason=f"nobody watches s3://{event.bucket}/{event.key}")
         return ()
     submissions = tuple(_submit_separately(definition, event, deps, errors) for definition in found)
+    for error in errors:
+        if isinstance(error, TransientError):
+            raise error
     notes = [f"{each.definition}: {each.note}" for each in submissions]
     outcome = "; ".join(notes) or f"no job definition watches {source} {name}"
     job_ids = [each.job.job_id for each in submissions if each.job is not None]
@@ -85,12 +88,12 @@ def submit_event(event: TriggerEvent, deps: SubmitDependencies) -> tuple[Submiss
 
 
 def _submit_separately(
-    definition: JobDefinition, event: TriggerEvent, deps: SubmitDependencies, errors: list[PermanentError]
+    definition: JobDefinition, event: TriggerEvent, deps: SubmitDependencies, errors: list[PortError]
 ) -> Submission:
-    """Submit to one definition; a permanent error does not affect the others."""
+    """Submit to one definition; an error does not affect the others."""
     try:
         return _submit(definition, event, deps)
-    except PermanentError as error:
+    except PortError as error:
         errors.append(error)
         return Submission(definition.name, None, False, f"cannot be started: {error}")
 
@@ -231,7 +234,7 @@ def _entry(job: Job, event: str, detail: str) -> TimelineEntry:
     return TimelineEntry(job.accepted_at, job.state, event, detail)
 
 
-def _continue_waiting(event: ImagePushed, deps: SubmitDependencies, errors: list[PermanentError]) -> None:
+def _continue_waiting(event: ImagePushed, deps: SubmitDependencies, errors: list[PortError]) -> None:
     waiting = deps.jobs.load_waiting_for_image(event.repository, event.tag)
     if not waiting:
         return
@@ -239,5 +242,5 @@ def _continue_waiting(event: ImagePushed, deps: SubmitDependencies, errors: list
     for job_id in waiting:
         try:
             advance_job(job_id, lambda _job: arrived, deps)
-        except PermanentError as error:
+        except PortError as error:
             errors.append(error)

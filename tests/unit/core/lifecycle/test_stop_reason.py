@@ -39,6 +39,10 @@ def failed_to_start(expected: StopKind, reason: str, **more: object) -> Case:
     return Case(expected, "TaskFailedToStart", reason, {"main": None}, **more)  # type: ignore[arg-type]
 
 
+def never_ran(expected: StopKind, reason: str) -> Case:
+    return failed_to_start(expected, reason, was_starting=True)
+
+
 def exited(expected: StopKind, exit_code: int | None, **more: object) -> Case:
     return Case(expected, EXITED, EXITED_REASON, {"main": exit_code}, **more)  # type: ignore[arg-type]
 
@@ -174,34 +178,27 @@ CASES = {
         K.USER_ERROR, "TaskFailedToStart", "CannotStartContainerError: exec: no such file", {"main": 127}
     ),
     # it had a machine and never ran there
-    "driver-not-loaded": failed_to_start(
+    "driver-not-loaded": never_ran(
         K.NOT_STARTED,
         "CannotStartContainerError: Error response from daemon: error running hook: nvml error: driver not loaded",
-        was_starting=True,
     ),
-    "no-space-left": failed_to_start(
-        K.NOT_STARTED, "CannotPullContainerError: write /var/lib/docker: no space left on device", was_starting=True
+    "no-space-left": never_ran(
+        K.NOT_STARTED, "CannotPullContainerError: write /var/lib/docker: no space left on device"
     ),
-    "registry-out-of-reach-of-the-machine": failed_to_start(
-        K.NOT_STARTED, "CannotPullContainerError: i/o timeout", was_starting=True
+    "registry-out-of-reach-of-the-machine": never_ran(K.NOT_STARTED, "CannotPullContainerError: i/o timeout"),
+    "docker-timed-out-on-the-machine": never_ran(K.NOT_STARTED, "DockerTimeoutError: Could not transition to created"),
+    "logs-out-of-reach-of-the-machine": never_ran(
+        K.NOT_STARTED, "ResourceInitializationError: failed to validate logger args: i/o timeout"
     ),
-    "docker-timed-out-on-the-machine": failed_to_start(
-        K.NOT_STARTED, "DockerTimeoutError: Could not transition to created", was_starting=True
+    "network-interface-timed-out": never_ran(
+        K.NOT_STARTED, "Timeout waiting for network interface provisioning to complete."
     ),
-    "logs-out-of-reach-of-the-machine": failed_to_start(
-        K.NOT_STARTED, "ResourceInitializationError: failed to validate logger args: i/o timeout", was_starting=True
+    "volume-timed-out": never_ran(K.NOT_STARTED, "CannotCreateVolumeError: mount.nfs4: Connection timed out"),
+    "no-such-image-wherever-it-starts": never_ran(
+        K.IMAGE, "CannotPullContainerError: failed to resolve ref trainer:abc: not found"
     ),
-    "network-interface-timed-out": failed_to_start(
-        K.NOT_STARTED, "Timeout waiting for network interface provisioning to complete.", was_starting=True
-    ),
-    "volume-timed-out": failed_to_start(
-        K.NOT_STARTED, "CannotCreateVolumeError: mount.nfs4: Connection timed out", was_starting=True
-    ),
-    "no-such-image-wherever-it-starts": failed_to_start(
-        K.IMAGE, "CannotPullContainerError: failed to resolve ref trainer:abc: not found", was_starting=True
-    ),
-    "secrets-not-readable-wherever-it-starts": failed_to_start(
-        K.UNKNOWN, "ResourceInitializationError: unable to pull secrets: AccessDeniedException", was_starting=True
+    "secrets-not-readable-wherever-it-starts": never_ran(
+        K.UNKNOWN, "ResourceInitializationError: unable to pull secrets: AccessDeniedException"
     ),
     "no-such-command-wherever-it-starts": Case(
         K.USER_ERROR,
@@ -210,7 +207,7 @@ CASES = {
         {"main": 127},
         was_starting=True,
     ),
-    "no-gpu-free-on-the-machine": failed_to_start(K.NO_CAPACITY, "RESOURCE:GPU", was_starting=True),
+    "no-gpu-free-on-the-machine": never_ran(K.NO_CAPACITY, "RESOURCE:GPU"),
     # the host
     "managed-instance-drained": Case(
         K.HOST_LOST, "ServiceSchedulerInitiated", "Task stopped during instance draining", {"main": 0}

@@ -1,0 +1,165 @@
+"""Queues, event sources and rules of the translated template."""
+
+import json
+import re
+from collections import Counter
+from typing import Any
+
+from architecture.conftest import CONSUMERS, REPOSITORY, Template, as_list, referred
+
+COMMON_TIMEOUT_FACTOR = 6
+
+
+class TestQueues:
+    def test_each_has_exactly_the_consumer_it_is_for(self, template: Template) -> None:
+        consumed = [
+            (referred(each["EventSourceArn"]), referred(each["FunctionName"])) for each in template.sources.values()
+        ]
+
+        assert sorted(consumed) == sorted(CONSUMERS.items())
+
+    def test_a_message_stays_invisible_for_six_time_outs_of_its_consumer(self, template: Template) -> None:
+        for queue, function in CONSUMERS.items():
+            visibility = template.queues[queue]["VisibilityTimeout"]
+            assert visibility >= COMMON_TIMEOUT_FACTOR * template.functions[function]["Timeout"], queue
+
+    def test_a_warning_is_tried_again_within_its_two_minutes(self, template: Template) -> None:
+        queue, source = template.queues["WarningsQueue"], template.sources["ObserveCapacityFunctionWarnings"]
+
+        assert queue["VisibilityTimeout"] <= 60
+        assert source["BatchSize"] == 1
+        assert "MaximumBatchingWindowInSeconds" not in source
+        assert queue.get("DelaySeconds", 0) == 0
+
+    def test_each_consumer_has_a_dead_letter_queue_of_its_own(self, template: Template) -> None:
+        by_consumer = {(function, template.dead_letter_queue_of(queue)) for queue, function in CONSUMERS.items()}
+        dead_letters = [queue for _, queue in by_consumer]
+
+        assert None not in dead_letters
+        assert max(Counter(dead_letters).values()) == 1
+        assert not set(dead_letters) & set(CONSUMERS)
+
+    def test_dead_letters_are_kept_as_long_as_sqs_can_and_longer_than_they_waited(self, template: Template) -> None:
+        # A dead letter keeps the age that it had in its queue.
+        for name in template.dead_letter_queues:
+            assert template.queues[name]["MessageRetentionPeriod"] == 1_209_600, name
+
+    def test_all_are_encrypted_with_a_key_that_eventbridge_can_use(self, template: Template) -> None:
+        for name, queue in template.queues.items():
+            assert queue["SqsManagedSseEnabled"] is True, name
+            assert "KmsMasterKeyId" not in queue, name
+
+    def test_none_is_left_without_use(self, template: Template) -> None:
+        named = json.dumps([template.functions, template.sources, template.of_type("Lambda::EventInvokeConfig")])
+
+        assert [queue for queue in template.queues if f'"{queue}"' not in named] == []
+
+
+class TestSources:
+    def test_report_the_items_that_failed_and_limit_how_many_run_at_once(self, template: Template) -> None:
+        for name, source in template.sources.items():
+            assert source["FunctionResponseTypes"] == ["ReportBatchItemFailures"], name
+            # Lambda's smallest is 2.
+            assert source["ScalingConfig"]["MaximumConcurrency"] >= 2, name
+
+    def test_filter_nothing(self, template: Template) -> None:
+        # A filter deletes what it does not match; nothing may be lost without a trace.
+        assert [name for name, source in template.sources.items() if "FilterCriteria" in source] == []
+
+    def test_a_function_that_feeds_its_own_queue_is_not_cut_off(self, template: Template) -> None:
+        for name in template.functions:
+            queue = template.queue_of(name)
+            feeds_itself = queue in template.named_for("sqs:SendMessage", name)
+            assert (template.functions[name].get("RecursiveLoop") == "Allow") == feeds_itself, name
+
+
+class TestRules:
+    def test_every_target_may_be_sent_to_and_has_a_dead_letter_queue_that_may_be_too(self, template: Template) -> None:
+        allowed = {
+            (referred(resource), referred(rule))
+            for policy in template.of_type("SQS::QueuePolicy").values()
+            for statement in policy["PolicyDocument"]["Statement"]
+            for resource in as_list(statement["Resource"])
+            for rule in as_list(statement["Condition"].get("ArnEquals", {}).get("aws:SourceArn", []))
+        }
+
+        needed = set()
+        for name, target in template.targets:
+            needed.add((referred(target["DeadLetterConfig"]["Arn"]), name))
+            if "ScheduleExpression" not in template.rules[name]:
+                needed.add((referred(target["Arn"]), name))
+        assert allowed == needed
+
+    def test_queue_policies_let_in_eventbridge_and_nobody_else(self, template: Template) -> None:
+        for name, policy in template.of_type("SQS::QueuePolicy").items():
+            named = {referred(queue) for queue in policy["Queues"]}
+            resources = set()
+            for statement in policy["PolicyDocument"]["Statement"]:
+                assert statement["Principal"] == {"Service": "events.amazonaws.com"}, name
+                assert statement["Action"] == "sqs:SendMessage", name
+                resources |= {referred(resource) for resource in as_list(statement["Resource"])}
+            assert resources == named, name
+
+    def test_rules_that_apply_makes_may_send_uploads_to_their_queue_alone(self, template: Template) -> None:
+        statements = template.of_type("SQS::QueuePolicy")["IntakeQueuePolicy"]["PolicyDocument"]["Statement"]
+        (statement,) = [each for each in statements if "ArnLike" in each["Condition"]]
+
+        assert {referred(each) for each in statement["Resource"]} == {"UploadsQueue", "IntakeDeadLetterQueue"}
+        arn = statement["Condition"]["ArnLike"]["aws:SourceArn"]["Fn::Sub"]
+        assert arn.endswith(":${AWS::AccountId}:rule/" + template.outputs["UploadRulePrefix"]["Value"]["Fn::Sub"] + "*")
+
+    def test_pushes_find_concurrency_during_a_storm_of_uploads(self, template: Template) -> None:
+        most = {name: source["ScalingConfig"]["MaximumConcurrency"] for name, source in template.sources.items()}
+
+        assert template.rules.keys().isdisjoint({"ObjectCreatedRule"})
+        assert most["SubmitJobFunctionUploads"] * 4 <= most["SubmitJobFunctionIntake"]
+
+    def test_what_cannot_be_delivered_goes_to_the_dead_letter_queue_of_the_target(self, template: Template) -> None:
+        for name, target in template.targets:
+            dead_letters = referred(target["DeadLetterConfig"]["Arn"])
+            if "ScheduleExpression" not in template.rules[name]:
+                assert dead_letters == template.dead_letter_queue_of(referred(target["Arn"])), name
+
+    def test_every_sample_event_matches_exactly_one(self, template: Template) -> None:
+        # Rules for uploads are written by `apply`.
+        samples = sorted(
+            set((REPOSITORY / "events").glob("aws.*.json")) - set((REPOSITORY / "events").glob("aws.s3.*"))
+        )
+        patterns = {name: rule["EventPattern"] for name, rule in template.rules.items() if "EventPattern" in rule}
+
+        matched = {
+            sample.name: [
+                name for name, pattern in patterns.items() if matches(pattern, json.loads(sample.read_text()))
+            ]
+            for sample in samples
+        }
+        assert {name: rules for name, rules in matched.items() if len(rules) != 1} == {}
+        assert {rule for rules in matched.values() for rule in rules} == set(patterns), "a rule has no sample"
+
+    def test_tasks_of_other_clusters_are_not_ours(self, template: Template) -> None:
+        sample = json.loads((REPOSITORY / "events" / "aws.ecs.task-state-change.running.json").read_text())
+        pattern = template.rules["TaskStateRule"]["EventPattern"]
+
+        assert matches(pattern, sample)
+        sample["detail"]["clusterArn"] = sample["detail"]["clusterArn"].replace("cluster/", "cluster/other-")
+        assert not matches(pattern, sample)
+
+
+def matches(pattern: dict[str, Any], event: dict[str, Any]) -> bool:
+    """EventBridge's matching of literal values ("Amazon EventBridge event patterns")."""
+    for key, wanted in pattern.items():
+        actual = event.get(key)
+        if isinstance(wanted, dict):
+            if not isinstance(actual, dict) or not matches(wanted, actual):
+                return False
+        elif not any(literal_matches(each, actual) for each in wanted):
+            return False
+    return True
+
+
+def literal_matches(wanted: Any, actual: Any) -> bool:
+    """Whether a value is the one wanted; an ARN made by Sub may have any partition, region and account."""
+    if isinstance(wanted, str):
+        return bool(actual == wanted)
+    made = wanted["Fn::Sub"].replace("${ClusterName}", "relaunch")
+    return re.fullmatch(re.sub(r"\$\{AWS::\w+\}", "[a-z0-9-]+", made), actual or "") is not None

@@ -1,0 +1,153 @@
+"""What the roles of the translated template allow, and to whom."""
+
+from typing import Any
+
+import pytest
+
+from architecture.conftest import CONSUMERS, Template, as_list, referred
+from fakes.repository import FUNCTIONS
+
+# They load no job.
+WITHOUT_JOBS = {"GithubWebhookFunction", "RefreshOfferingsFunction"}
+# Service Authorization Reference: these actions name no resource, or none before it is known.
+ACTIONS_WITHOUT_RESOURCE = {
+    "ecs:DescribeTaskDefinition",
+    "ecs:ListTaskDefinitions",
+    "ecs:ListTaskDefinitionFamilies",
+    "ecs:DeregisterTaskDefinition",
+    "ecs:ListTasks",
+    "ec2:DescribeSpotPriceHistory",
+    "ec2:DescribeInstanceTypes",
+    "ec2:DescribeInstanceTypeOfferings",
+    "ec2:GetSpotPlacementScores",
+    "pricing:GetProducts",
+    "servicequotas:GetServiceQuota",
+}
+
+
+def actions_of(statements: list[dict[str, Any]]) -> set[str]:
+    return {action for statement in statements for action in as_list(statement["Action"])}
+
+
+def test_every_function_has_its_own_made_for_lambda_alone(template: Template) -> None:
+    roles = [referred(function["Role"]) for function in template.functions.values()]
+
+    assert sorted(roles) == sorted(template.of_type("IAM::Role"))
+    for name, role in template.of_type("IAM::Role").items():
+        assert "ManagedPolicyArns" not in role, name
+        (statement,) = role["AssumeRolePolicyDocument"]["Statement"]
+        assert statement["Principal"] == {"Service": "lambda.amazonaws.com"}, name
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_no_action_is_a_wildcard(template: Template, function: str) -> None:
+    assert [action for action in actions_of(template.statements_of(function)) if "*" in action] == []
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_all_resources_are_allowed_only_where_aws_knows_no_resource(template: Template, function: str) -> None:
+    for statement in template.statements_of(function):
+        assert statement["Effect"] == "Allow"
+        if "*" in as_list(statement["Resource"]):
+            assert set(as_list(statement["Action"])) <= ACTIONS_WITHOUT_RESOURCE
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_each_writes_into_its_own_log_group(template: Template, function: str) -> None:
+    group = referred(template.functions[function]["LoggingConfig"]["LogGroup"])
+
+    assert template.named_for("logs:PutLogEvents", function) == {group}
+    assert template.of_type("Logs::LogGroup")[group]["RetentionInDays"] == {"Ref": "LogRetentionDays"}
+
+
+@pytest.mark.parametrize(("queue", "function"), CONSUMERS.items())
+def test_a_consumer_may_consume_its_queue_and_fill_its_dead_letter_queue(
+    template: Template, queue: str, function: str
+) -> None:
+    for action in ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"):
+        consumed = {name for name, consumer in CONSUMERS.items() if consumer == function}
+        assert template.named_for(action, function) == consumed >= {queue}
+    assert template.dead_letter_queue_of(queue) in template.named_for("sqs:SendMessage", function)
+
+
+def test_roles_are_passed_only_to_tasks_only_under_our_path_only_when_launching(template: Template) -> None:
+    ((function, (statement,)),) = template.allowing("iam:PassRole").items()
+
+    assert function == "LaunchAttemptFunction"
+    assert as_list(statement["Action"]) == ["iam:PassRole"]
+    assert statement["Resource"]["Fn::Sub"].endswith(":role/relaunch/*")
+    assert statement["Condition"] == {"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}}
+
+
+def test_tasks_are_run_only_in_our_cluster_and_only_when_launching(template: Template) -> None:
+    ((function, (statement,)),) = template.allowing("ecs:RunTask").items()
+
+    assert function == "LaunchAttemptFunction"
+    assert statement["Condition"]["ArnEquals"]["ecs:cluster"]["Fn::Sub"].endswith(":cluster/${ClusterName}")
+
+
+def test_only_families_of_derived_revisions_are_registered_and_only_when_launching(template: Template) -> None:
+    families = template.resources_for("ecs:RegisterTaskDefinition", "LaunchAttemptFunction")
+
+    assert set(template.allowing("ecs:RegisterTaskDefinition")) == {"LaunchAttemptFunction"}
+    assert [each["Fn::Sub"].rpartition("/")[2] for each in families] == ["*--*:*"]
+
+
+def test_tags_are_given_only_to_what_is_made(template: Template) -> None:
+    for statements in template.allowing("ecs:TagResource").values():
+        for statement in statements:
+            actions = statement["Condition"]["StringEquals"]["ecs:CreateAction"]
+            assert set(actions) == {"RegisterTaskDefinition", "RunTask"}
+
+
+@pytest.mark.parametrize(
+    ("actions", "function"),
+    [
+        pytest.param(["ecs:DeregisterTaskDefinition"], "ReconcileFunction", id="cleaning deregisters"),
+        pytest.param(["secretsmanager:GetSecretValue"], "GithubWebhookFunction", id="the webhook reads the secret"),
+        pytest.param(
+            ["servicequotas:GetServiceQuota", "ec2:GetSpotPlacementScores"],
+            "RefreshOfferingsFunction",
+            id="not launching but refreshing asks for quotas and odds",
+        ),
+    ],
+)
+def test_only_one_function_may(template: Template, actions: list[str], function: str) -> None:
+    for action in actions:
+        assert list(template.allowing(action)) == [function]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_tasks_are_stopped_only_in_our_cluster(template: Template, function: str) -> None:
+    for resource in template.resources_for("ecs:StopTask", function):
+        assert resource["Fn::Sub"].endswith(":task/${ClusterName}/*")
+
+
+@pytest.mark.parametrize("function", sorted(set(FUNCTIONS) - WITHOUT_JOBS))
+def test_whoever_may_load_a_job_may_finish_what_its_last_writer_left_undone(template: Template, function: str) -> None:
+    # The effects of core.jobs.job: stop, request a launch, remember capacity, let a waiting job in.
+    assert template.resources_for("ecs:StopTask", function)
+    assert "AttemptsQueue" in template.named_for("sqs:SendMessage", function)
+    assert {"Fn::GetAtt": ["JobsTable", "Arn"]} in template.resources_for("dynamodb:PutItem", function)
+    assert {"Fn::Sub": "${JobsTable.Arn}/index/slots"} in template.resources_for("dynamodb:Query", function)
+
+
+def test_refreshing_offerings_touches_no_item_of_the_table_but_its_own(template: Template) -> None:
+    (statement,) = template.allowing("dynamodb:PutItem")["RefreshOfferingsFunction"]
+
+    assert as_list(statement["Action"]) == ["dynamodb:GetItem", "dynamodb:PutItem"]
+    assert statement["Condition"] == {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["OFFERINGS"]}}
+
+
+def test_checkpoints_are_decrypted_only_through_s3_and_only_when_launching(template: Template) -> None:
+    assert list(template.allowing("kms:Decrypt")) == ["LaunchAttemptFunction"]
+    (statement,) = template.allowing("kms:Decrypt")["LaunchAttemptFunction"]
+
+    assert statement["Resource"] == {"Fn::Split": [",", {"Ref": "CheckpointKeyArns"}]}
+    assert statement["Condition"] == {"StringLike": {"kms:ViaService": {"Fn::Sub": "s3.*.${AWS::URLSuffix}"}}}
+
+
+def test_the_webhook_may_enqueue_and_nothing_else(template: Template) -> None:
+    assert template.named_for("sqs:SendMessage", "GithubWebhookFunction") == {"IntakeQueue"}
+    allowed = {"logs:CreateLogStream", "logs:PutLogEvents", "sqs:SendMessage", "secretsmanager:GetSecretValue"}
+    assert actions_of(template.statements_of("GithubWebhookFunction")) == allowed

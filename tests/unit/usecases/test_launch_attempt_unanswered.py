@@ -1,0 +1,124 @@
+"""What happens to a try whose answer is lost, late or never asked for."""
+
+from datetime import timedelta
+
+import pytest
+
+from fakes.story import MINUTE, machine
+from relaunch.core.jobs.job import JobState, PlacementState
+from relaunch.core.launches.launch import LaunchRefused, LaunchUncertain
+from relaunch.usecases.launch_attempt import launch_attempt
+
+NO_ANSWER = LaunchUncertain("no answer to RunTask: read timed out")
+
+
+def test_a_refusal_of_a_try_that_was_sent_before_is_not_final_for_it_may_have_a_task(launching):
+    story, job_id = launching(NO_ANSWER, LaunchRefused("AccessDeniedException: not authorized to perform ecs:RunTask"))
+
+    story.deliver()
+    story.deliver()
+
+    assert story.job(job_id).state is JobState.LAUNCHING
+    assert story.job(job_id).reason == "AccessDeniedException: not authorized to perform ecs:RunTask"
+    assert len(story.launches.requested) == 1
+
+    story.settle()
+    assert story.client_tokens == [story.client_tokens[0]] * 3
+    assert story.arn(job_id) in story.tasks.tasks
+
+
+def test_a_refusal_that_stays_fails_the_job_once_its_try_is_too_old_to_have_a_task_unseen(launching):
+    story, job_id = launching(NO_ANSWER, *[LaunchRefused("AccessDeniedException")] * 60)
+
+    story.settle()
+
+    assert story.job(job_id).state is JobState.FAILED
+    assert len(set(story.client_tokens)) == 2
+    assert timedelta(minutes=50) < story.now - story.job(job_id).accepted_at < timedelta(minutes=65)
+
+
+@pytest.mark.parametrize("takes_effect", [True, False], ids=["after-it-took-effect", "before-it-took-effect"])
+def test_a_launch_without_an_answer_is_sent_again_and_makes_one_task(story, takes_effect):
+    job_id = story.launch_unanswered(takes_effect=takes_effect)
+
+    story.settle()
+
+    assert len(story.tasks.tasks) == 1
+    assert len(set(story.client_tokens)) == 1
+    assert story.arn(job_id) in story.tasks.tasks
+
+
+def test_an_event_that_comes_before_runtasks_answer_is_stored_is_taken_for_it(story):
+    job_id = story.launch_unanswered(takes_effect=True)
+    (arn,) = story.tasks.tasks
+
+    story.tell(story.tasks.run(arn, machine(), started_at=story.now))
+    story.settle()
+
+    assert story.job(job_id).state is JobState.RUNNING
+    assert story.arn(job_id) == arn
+    assert len(story.tasks.requests) == 1
+
+
+def test_a_pending_placement_that_was_never_sent_is_sent_when_it_is_due(launching):
+    story, job_id = launching(RuntimeError("killed"))
+    with pytest.raises(RuntimeError):
+        story.deliver()
+    assert story.attempt(job_id).placement.state is PlacementState.PENDING
+
+    story.reconcile(after=5 * MINUTE)
+    story.settle()
+
+    assert story.arn(job_id) in story.tasks.tasks
+    assert story.attempt(job_id).placement.number == 1
+    assert len(set(story.client_tokens)) == 1
+
+
+def test_an_expired_placement_is_never_sent_but_looked_for_and_closed(story):
+    job_id = story.launch_unanswered(takes_effect=False)
+
+    # For five minutes ECS may not list what a function, which may take a minute, has just made.
+    for step in (51 * MINUTE, 4 * MINUTE):
+        story.clock.advance(step)
+        story.deliver()
+        assert len(story.tasks.requests) == 1
+        assert story.attempt(job_id).placement.state is PlacementState.PENDING
+
+    story.clock.advance(2 * MINUTE)
+    story.settle()
+    attempt = story.attempt(job_id)
+    assert attempt.closed_placements[0].outcome == "never sent"
+    assert (attempt.number, attempt.placement.number) == (1, 2)
+    assert len(story.tasks.tasks) == 1
+    assert len(set(story.client_tokens)) == 2
+
+
+def test_an_expired_placement_whose_task_exists_gets_it(story):
+    job_id = story.launch_unanswered(takes_effect=True)
+    (arn,) = story.tasks.tasks
+
+    story.clock.advance(51 * MINUTE)
+    story.settle()
+
+    assert story.arn(job_id) == arn
+    assert len(story.tasks.requests) == 1
+
+
+def test_a_task_made_by_an_answer_that_came_too_late_is_stopped(story):
+    job_id = story.submit()
+    launch = story.tasks.launch
+
+    def launch_slowly(request):
+        story.tasks.launch = launch
+        story.clock.advance(53 * MINUTE)
+        launch_attempt(job_id, story.deps)
+        story.settle()
+        return launch(request)
+
+    story.tasks.launch = launch_slowly
+    story.deliver()
+
+    assert story.attempt(job_id).placement.number == 2
+    (orphan,) = set(story.tasks.tasks) - {story.arn(job_id)}
+    assert [arn for arn, _ in story.tasks.stops] == [orphan]
+    assert "orphaned task" in story.jobs.events_of(job_id)
