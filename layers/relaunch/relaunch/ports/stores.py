@@ -142,8 +142,8 @@ class CapacityStore(Protocol):
         """Add a failure to those remembered of its offering (core.offerings.capacity_memory)."""
         ...
 
-    def reopen(self, failure: CapacityFailure, now: datetime) -> None:
-        """End the avoidance of an offering, unless another failure was added since this one was loaded."""
+    def reopen(self, failure: CapacityFailure, at: datetime) -> None:
+        """End the avoidance of an offering at `at`, unless another failure was added since this one was loaded."""
         ...
 
     def count_run(self, run: SpotRun) -> None:

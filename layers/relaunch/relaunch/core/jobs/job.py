@@ -212,10 +212,11 @@ class RequestLaunch:
 
 @dataclass(frozen=True, slots=True)
 class RememberCapacity:
-    """Let all jobs avoid an offering until `until`, because a launch by `capacity_provider` found no capacity."""
+    """Let all jobs avoid an offering until `until`: at `at` a launch by `capacity_provider` found no capacity."""
 
     offering: OfferingKey
     reason: str
+    at: datetime
     until: datetime
     capacity_provider: str = ""
     kind: Literal["remember-capacity"] = "remember-capacity"
