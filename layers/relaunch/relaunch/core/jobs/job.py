@@ -47,6 +47,8 @@ class WaitReason(StrEnum):
 
 STACK_SLOT = "*"
 """The slot name of the limit of the stack; other slots have the name of a definition."""
+CAPACITY = "#CAPACITY"
+"""The name under which jobs that wait for capacity are found, like those that wait for a slot."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,7 +153,7 @@ def nothing_kept(job: Job, event: NothingKept, now: datetime, _limits: StackLimi
     if event.is_permanent:
         decision = end(job, JobState.FAILED, now, event="nothing satisfies it", detail=event.message)
         return replace(decision, selection=event.selection, selected_at=now)
-    # Not only at `retry_at`: an instance that arrives late ends an avoidance early.
+    # Not only at `retry_at`: an instance that arrives late ends an avoidance early, and only the oldest jobs are woken.
     poll_at = now + _CAPACITY_POLL_INTERVAL
     retry_at = max(min(event.retry_at or poll_at, poll_at), now + timedelta(seconds=15))
     reason = WaitReason.PRICE if event.is_price else WaitReason.CAPACITY
