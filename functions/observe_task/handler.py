@@ -1,4 +1,4 @@
-"""Handles ECS task state changes of the queue `task-changes`."""
+"""Handles state changes of ECS tasks and container instances of the queue `task-changes`."""
 
 from typing import Any
 

@@ -5,6 +5,8 @@ import re
 from collections import Counter
 from typing import Any
 
+import pytest
+
 from architecture.conftest import CONSUMERS, REPOSITORY, Template, as_list, referred
 
 COMMON_TIMEOUT_FACTOR = 6
@@ -144,6 +146,26 @@ class TestRules:
         sample["detail"]["clusterArn"] = sample["detail"]["clusterArn"].replace("cluster/", "cluster/other-")
         assert not matches(pattern, sample)
 
+    @pytest.mark.parametrize(
+        ("changed", "is_ours"),
+        [
+            ({}, True),
+            ({"runningTasksCount": None, "pendingTasksCount": None}, True),
+            ({"runningTasksCount": 1}, False),
+            ({"pendingTasksCount": 1}, False),
+            ({"agentConnected": False}, False),
+            ({"status": "DRAINING"}, False),
+            ({"clusterArn": "arn:aws:ecs:us-east-1:111122223333:cluster/other"}, False),
+        ],
+    )
+    def test_only_machines_without_a_task_are_told_of(
+        self, template: Template, changed: dict[str, object], is_ours: bool
+    ) -> None:
+        sample = json.loads((REPOSITORY / "events" / "aws.ecs.container-instance-state-change.json").read_text())
+        detail = {name: value for name, value in {**sample["detail"], **changed}.items() if value is not None}
+
+        assert matches(template.rules["MachineStateRule"]["EventPattern"], {**sample, "detail": detail}) is is_ours
+
 
 def matches(pattern: dict[str, Any], event: dict[str, Any]) -> bool:
     """EventBridge's matching of literal values ("Amazon EventBridge event patterns")."""
@@ -159,7 +181,9 @@ def matches(pattern: dict[str, Any], event: dict[str, Any]) -> bool:
 
 def literal_matches(wanted: Any, actual: Any) -> bool:
     """Whether a value is the one wanted; an ARN made by Sub may have any partition, region and account."""
-    if isinstance(wanted, str):
+    if not isinstance(wanted, dict):
         return bool(actual == wanted)
+    if "exists" in wanted:
+        return (actual is not None) is wanted["exists"]
     made = wanted["Fn::Sub"].replace("${ClusterName}", "relaunch")
     return re.fullmatch(re.sub(r"\$\{AWS::\w+\}", "[a-z0-9-]+", made), actual or "") is not None

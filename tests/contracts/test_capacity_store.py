@@ -81,6 +81,14 @@ def test_a_reopened_offering_is_avoided_no_more_and_fails_for_the_first_time_aga
     assert (remembered.consecutive_failures, remembered.until) == (1, again_at + 15 * MINUTE)
 
 
+def test_a_repeated_effect_does_not_remember_again_what_was_refuted(store: CapacityStore) -> None:
+    failure = make_capacity_failure(until=NOW + 30 * MINUTE)
+    store.remember(failure)
+    store.reopen(failure, NOW + MINUTE)
+    store.remember(failure)
+    assert store.load_capacity_memory(NOW + 2 * MINUTE) == {}
+
+
 def test_what_failed_again_since_it_was_loaded_is_not_reopened(store: CapacityStore) -> None:
     old = make_capacity_failure(until=NOW + MINUTE)
     new = replace(old, at=NOW + 9 * MINUTE, until=NOW + 20 * MINUTE)

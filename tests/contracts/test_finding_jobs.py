@@ -14,7 +14,7 @@ from fakes.builders import (
     make_running_attempt,
     make_running_job,
 )
-from relaunch.core.jobs.job import AdmitWaiting, JobState, Waiting, WaitReason
+from relaunch.core.jobs.job import CAPACITY, AdmitWaiting, JobState, Waiting, WaitReason
 from relaunch.core.jobs.summary import summarize_job
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.ports import JobStore, PermanentError
@@ -79,6 +79,13 @@ class TestFindingJobs:
     def test_a_wait_that_names_no_slot_is_for_the_definitions_own(self, store: JobStore) -> None:
         job = create(store, make_job(waiting=waiting_for("")))
         assert store.load_waiting("resnet", 10) == [job.job_id]
+
+    def test_jobs_that_wait_for_capacity_are_found_together(self, store: JobStore) -> None:
+        for job_id, minutes in (("a", 3), ("b", 1)):
+            waiting = Waiting(WaitReason.CAPACITY, since=NOW, detail="nothing to be had")
+            create(store, make_job(job_id, accepted_at=NOW + timedelta(minutes=minutes), waiting=waiting))
+        assert store.load_waiting(CAPACITY, 10) == ["b", "a"]
+        assert store.load_waiting("resnet", 10) == []
 
     def test_an_image_finds_the_jobs_that_wait_for_it(self, store: JobStore) -> None:
         for job_id, tag in (("a", "5e07"), ("b", "5e07"), ("c", "77aa")):

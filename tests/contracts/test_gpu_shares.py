@@ -94,9 +94,9 @@ def test_the_cards_of_a_provider_tell_what_is_left_and_predict_what_fits(cluster
 
     devices = cluster.target.find_gpus("g4dn.xlarge", "g4dn")
 
-    used = [device for device in devices if device.instance_id == machine.instance_id]
+    used = [device for device in devices if device.instance_id == machine.instance.instance_id]
     left = CARD_MIB - HALF.memory_mib
-    assert used == [GpuDevice(used[0].gpu_id, machine.instance_id, "NVIDIA_MPS", CARD_MIB, left, 1)]
+    assert used == [GpuDevice(used[0].gpu_id, machine.instance.instance_id, "NVIDIA_MPS", CARD_MIB, left, 1)]
     assert explain_missing_share(ShareRequirement(left, 50), used) is None
     assert isinstance(cluster.launch(MpsShare(left, 50)), TaskPlaced)
 

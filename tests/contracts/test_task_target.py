@@ -152,7 +152,10 @@ def test_running_task_tells_its_machine(cluster: Cluster, target: TaskTarget) ->
     assert (task.last_status, task.desired_status) == ("RUNNING", "RUNNING")
     assert (task.container_instance_arn, task.zone) == (machine.arn, machine.zone)
     assert task.started_at is not None
-    assert target.find_container_instance(machine.arn) == machine
+    found = target.find_container_instance(machine.arn)
+    assert found is not None
+    assert (found.instance, found.status) == (machine, "ACTIVE")
+    assert found.registered_at is not None
     assert machine.instance_type == "g5.xlarge"
     assert machine.instance_id.startswith("i-")
 

@@ -128,7 +128,7 @@ class SimulatedCluster:
         self._drive(lambda: self.seen(arn).last_status == "RUNNING")
         machine = self.target.find_container_instance(self.seen(arn).container_instance_arn or "")
         assert machine is not None
-        return machine
+        return machine.instance
 
     def finish(self, arn: str, exit_code: int) -> None:
         with self.simulator.clock.lock:

@@ -159,5 +159,6 @@ class FakeTasks:
     def find_remaining_resources(self, instance_type: str, capacity_provider: str) -> list[RemainingResources]:
         return list(self.room.get((instance_type, capacity_provider), ()))
 
-    def find_container_instance(self, container_instance_arn: str) -> ContainerInstance | None:
-        return self.instances.get(container_instance_arn)
+    def find_container_instance(self, container_instance_arn: str) -> ContainerInstanceObservation | None:
+        machine = self.instances.get(container_instance_arn)
+        return None if machine is None else self._observe(machine)

@@ -101,6 +101,16 @@ class TestEvents:
                 "TaskStateRule",
             ),
             ("ECS Task State Change", {"clusterArn": "arn:aws:ecs:eu-central-1:111122223333:cluster/other"}, None),
+            (
+                "ECS Container Instance State Change",
+                {
+                    "clusterArn": "arn:aws:ecs:eu-central-1:111122223333:cluster/relaunch",
+                    "status": "ACTIVE",
+                    "agentConnected": True,
+                    "runningTasksCount": 0,
+                },
+                "MachineStateRule",
+            ),
             ("EC2 Spot Instance Interruption Warning", {"instance-id": "i-0"}, "SpotWarningRule"),
             ("EC2 Instance State-change Notification", {"state": "terminated"}, "InstanceStateRule"),
             ("EC2 Instance State-change Notification", {"state": "running"}, None),

@@ -110,7 +110,7 @@ def relaunch_on_warning(job: Job, event: HostWarned, now: datetime, _limits: Sta
 def avoid_when_interrupted(job: Job, stop: Stop) -> tuple[Effect, ...]:
     if stop.kind is not StopKind.INTERRUPTION:
         return ()
-    return (stopping.avoid(job, "interrupted", stop.at + timedelta(minutes=30)),)
+    return (stopping.avoid(job, "interrupted", stop.at),)
 
 
 def lost_when_missing(job: Job, _event: TaskMissing, now: datetime, _limits: StackLimits) -> Decision:

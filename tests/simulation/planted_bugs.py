@@ -23,9 +23,11 @@ from relaunch.core.lifecycle import launching, restart_policy, running, stop_rea
 from relaunch.core.lifecycle.restart_policy import is_failure, is_interruption, out_of_time
 from relaunch.core.selection import selection
 from relaunch.core.triggers import upload_rules
+from relaunch.entrypoints import task_changes
 from relaunch.usecases import advance_job as advancing
 from relaunch.usecases import launch_attempt as launching_attempts
 from relaunch.usecases import reconcile_jobs as reconciling
+from relaunch.usecases import sweep_cluster as sweeping
 from relaunch_local.in_memory.jobs import InMemoryJobs
 from simulation import broken_parts as broken
 from simulation.broken_parts import Planting, accounted, action, changed, replaced, without_effect, written
@@ -570,6 +572,20 @@ BUGS = (
         "a warning stops only the first task of a machine",
         broken.only_the_first_on_a_machine,
         "a warned task is asked to stop",
+        60,
+    ),
+    PlantedBug(
+        "late-machine-ignored",
+        "the event of a machine that arrived late changes nothing",
+        changed(task_changes, observe_machine=lambda _seen, _deps: None),
+        "a machine that arrived late is used, not avoided",
+        30,
+    ),
+    PlantedBug(
+        "late-machine-unswept",
+        "a sweep opens no offering again, and the event of a late machine may be lost",
+        changed(sweeping, reopen_offerings=lambda _failures, _machines, _deps: None),
+        "a machine that arrived late is used, not avoided",
         60,
     ),
     PlantedBug(

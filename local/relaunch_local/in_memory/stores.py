@@ -29,10 +29,10 @@ class InMemoryCapacity:
     def remember(self, failure: CapacityFailure) -> None:
         self._failures[failure.offering] = remember(self._failures.get(failure.offering), failure)
 
-    def reopen(self, failure: CapacityFailure, now: datetime) -> None:
+    def reopen(self, failure: CapacityFailure, at: datetime) -> None:
         stored = self._failures.get(failure.offering)
         if stored is not None and stored.until == failure.until:
-            self._failures[failure.offering] = reopened(failure, now)
+            self._failures[failure.offering] = reopened(failure, at)
 
     def count_run(self, run: SpotRun) -> None:
         day, this = run.at.astimezone(UTC).date(), f"{run.run_id} {run.what}"

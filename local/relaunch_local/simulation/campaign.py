@@ -41,6 +41,8 @@ LEAST_PER_THOUSAND: Mapping[str, int] = {
     "github-redelivered": 100,
     "index-behind": 800,
     "loop-of-16-passes": 1,
+    # A consequence of scale-out-late: there is an avoidance that it refutes.
+    "machine-arrived-late": 400,
     "machine-interrupted": 800,
     "machine-interrupted-as-a-task-lands": 100,
     "machine-interrupted-at-short-notice": 200,
@@ -60,6 +62,7 @@ LEAST_PER_THOUSAND: Mapping[str, int] = {
     "revision-deregistered": 80,
     "run-task-forbidden": 60,
     "run-task-unanswered": 100,
+    "scale-out-late": 1_500,
     "scaling-switched-off": 150,
     "schedule-missed": 1_000,
     "stop-races-with-exit": 40,

@@ -10,6 +10,7 @@ from relaunch_local.simulation.checks.coverage import Transition
 from relaunch_local.simulation.checks.verdict import Verdict
 from relaunch_local.simulation.faults.capacity import CapacityFaults
 from relaunch_local.simulation.faults.chance import Injection
+from relaunch_local.simulation.faults.late_machines import LateMachines
 from relaunch_local.simulation.faults.rare import RareFaults
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.workload import Workload
@@ -75,6 +76,7 @@ class SeedRun:
         self.workload = Workload(self.account)
         self.capacity_faults = CapacityFaults(self.account, self.workload.cancel_any_job)
         self.rare_faults = RareFaults(self.account, self.workload.cancel_any_job)
+        self.late_machines = LateMachines(self.account, self.workload.cancel_any_job)
         self.steps_until_idle = 0
         Schedule(self.account)
 
@@ -87,6 +89,7 @@ class SeedRun:
             account.trace.line("CALM")
             self.capacity_faults.end()
             self.rare_faults.end()
+            self.late_machines.end()
             self._wait_until_idle()
             self.steps_until_idle = account.runtime.steps
             Verdict(account, self.workload, self.rare_faults).check()

@@ -196,7 +196,7 @@ class SpotMarket:
             match effect:
                 case RememberCapacity():
                     until = self.now + _AVOIDED_AFTER_NO_CAPACITY if self.shuts_for_all else effect.until
-                    self.capacity.remember(CapacityFailure(effect.offering, effect.reason, self.now, until))
+                    self.capacity.remember(CapacityFailure(effect.offering, effect.reason, effect.at, until))
                 case CountRun():
                     self.capacity.count_run(effect.run)
                 case _:

@@ -76,7 +76,7 @@ class JobStore(Protocol):
         """Return ids of open jobs whose `wake_at` is not after `now`, most overdue first."""
 
     def load_waiting(self, slot: str, limit: int) -> list[str]:
-        """Return ids of jobs that wait for this slot (`Waiting.slot`: a definition's, or `*`), oldest first."""
+        """Return ids of jobs that wait for this slot (core.jobs.lookup.waited_slot), oldest first."""
 
     def load_waiting_for_image(self, repository: str, tag: str) -> list[str]:
         """Return ids of jobs that wait or waited for this image."""
@@ -149,8 +149,8 @@ class CapacityStore(Protocol):
         """Add a failure to those remembered of its offering (core.offerings.capacity_memory)."""
         ...
 
-    def reopen(self, failure: CapacityFailure, now: datetime) -> None:
-        """End the avoidance of an offering, unless another failure was added since this one was loaded."""
+    def reopen(self, failure: CapacityFailure, at: datetime) -> None:
+        """End the avoidance of an offering at `at`, unless another failure was added since this one was loaded."""
         ...
 
     def count_run(self, run: SpotRun) -> None:

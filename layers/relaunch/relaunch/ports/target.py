@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from relaunch.core.launches.launch import (
-    ContainerInstance,
     ContainerInstanceObservation,
     LaunchOutcome,
     LaunchRequest,
@@ -61,5 +60,5 @@ class TaskTarget(Protocol):
     def find_remaining_resources(self, instance_type: str, capacity_provider: str) -> list[RemainingResources]:
         """Return the remaining resources of the ACTIVE instances of this provider and type, at most a hundred."""
 
-    def find_container_instance(self, container_instance_arn: str) -> ContainerInstance | None:
+    def find_container_instance(self, container_instance_arn: str) -> ContainerInstanceObservation | None:
         """Return a container instance, None if it does not exist."""

@@ -102,8 +102,9 @@ def _perform(job: Job, effect: Effect, deps: JobDependencies) -> None:
         case RequestLaunch():
             deps.launches.request_launch(job.job_id, effect.delay_seconds)
         case RememberCapacity():
-            now, provider = deps.clock.now(), effect.capacity_provider
-            failure = CapacityFailure(effect.offering, effect.reason, now, effect.until, capacity_provider=provider)
+            failure = CapacityFailure(
+                effect.offering, effect.reason, effect.at, effect.until, capacity_provider=effect.capacity_provider
+            )
             deps.capacity.remember(failure)
         case CountRun():
             deps.capacity.count_run(effect.run)

@@ -40,7 +40,8 @@ def task_seen(observation: TaskObservation, job: Job, deps: JobDependencies) -> 
     if arn is None or is_known or has_run:
         return TaskSeen(observation)
     try:
-        return TaskSeen(observation, deps.tasks.find_container_instance(arn))
+        found = deps.tasks.find_container_instance(arn)
     except TransientError as error:
         deps.log.decided("machine unknown", job_id=job.job_id, reason=str(error))
         return TaskSeen(observation)
+    return TaskSeen(observation, found.instance if found else None)

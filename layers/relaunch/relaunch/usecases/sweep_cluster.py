@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from relaunch.core.jobs.job import Job
-from relaunch.core.launches.launch import ContainerInstance, ContainerInstanceObservation, TaskObservation, refutes
+from relaunch.core.launches.launch import ContainerInstance, ContainerInstanceObservation, TaskObservation
 from relaunch.core.lifecycle.events import TaskSeen
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.core.lifecycle.orphans import is_orphaned
@@ -24,6 +24,7 @@ from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.ports import JobDependencies, PortError, TransientError
 from relaunch.usecases.advance_job import advance_job
 from relaunch.usecases.observe_task import job_of
+from relaunch.usecases.reopen_offerings import reopen_offerings
 
 # The ECS API is eventually consistent: the documentation of RunTask tells callers to retry for up to five minutes.
 GRACE = timedelta(minutes=5)
@@ -81,7 +82,7 @@ def _look_at_machines(sweep: Sweep, deps: JobDependencies) -> Mapping[str, Conta
     machines: dict[str, ContainerInstance] = {}
     failures = _load_failures(now, deps)
     for page in deps.tasks.list_machines():
-        _reopen_offerings(failures, page, now, deps)
+        _reopen_offerings(failures, page, deps)
         machines.update({seen.instance.arn: seen.instance for seen in page})
         sweep.idle_machines += [seen.instance.instance_id or seen.instance.arn for seen in page if _is_idle(seen, now)]
     return machines
@@ -96,26 +97,13 @@ def _load_failures(now: datetime, deps: JobDependencies) -> Sequence[CapacityFai
 
 
 def _reopen_offerings(
-    failures: Iterable[CapacityFailure],
-    machines: Iterable[ContainerInstanceObservation],
-    now: datetime,
-    deps: JobDependencies,
+    failures: Sequence[CapacityFailure], machines: Sequence[ContainerInstanceObservation], deps: JobDependencies
 ) -> None:
-    """End the avoidance of offerings of which an instance registered after a launch had been withdrawn.
-
-    Managed scaling terminates an unused instance after 15 minutes, so the waiting jobs check again within minutes.
-    """
-    for failure in failures:
-        late = next((seen for seen in machines if refutes(seen, failure)), None)
-        if late is None:
-            continue
-        try:
-            deps.capacity.reopen(failure, now)
-        except PortError as error:
-            deps.log.decided("postponed", reason=f"reopening {failure.offering}: {error}")
-            continue
-        arrived = f"{late.instance.instance_id or late.instance.arn} registered after {failure.reason!r}"
-        deps.log.decided("reopened", offering=str(failure.offering), reason=arrived)
+    """Reopen the offerings of instances that arrived late, in case their events were lost."""
+    try:
+        reopen_offerings(failures, machines, deps)
+    except PortError as error:
+        deps.log.decided("postponed", reason=f"reopening offerings: {error}")
 
 
 def _is_idle(seen: ContainerInstanceObservation, now: datetime) -> bool:

@@ -166,11 +166,11 @@ def container_instance_view(instance: Instance, *, stamp: Stamp = _keep) -> Json
 
 def container_instance_event_detail(instance: Instance, cluster_arn: str, now: datetime) -> JsonObject:
     """Return the detail of "ECS Container Instance State Change"."""
-    # The Developer Guide's samples of this event have no `gpuDevices`.
+    # Neither the Developer Guide's samples of this event nor its schema have `gpuDevices` or the capacity provider.
     view = {
         name: value
         for name, value in container_instance_view(instance, stamp=iso).items()
-        if name not in ("tags", "gpuDevices")
+        if name not in ("capacityProviderName", "gpuDevices", "tags")
     }
     return {**view, "clusterArn": cluster_arn, "updatedAt": iso(now)}
 

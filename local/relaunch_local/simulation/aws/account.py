@@ -11,6 +11,7 @@ from relaunch.adapters.aws.checkpoints import S3Checkpoints
 from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.ecr_images import EcrImages
 from relaunch.adapters.aws.ecs.derived_revisions import EcsRegistry
+from relaunch.adapters.aws.ecs.events import MACHINE_STATE_CHANGE
 from relaunch.adapters.aws.ecs.rate_limiter import RateLimiter
 from relaunch.adapters.aws.ecs.revisions import EcsRevisions
 from relaunch.adapters.aws.ecs.target import EcsTarget
@@ -20,13 +21,14 @@ from relaunch.adapters.aws.sqs.launch_queue import SqsLaunchQueue
 from relaunch.adapters.messages.intake import parse_intake_message
 from relaunch.core.jobs.job import Job, StopTask, TimelineEntry
 from relaunch.core.messages.dead_letter import DeadLetterQueue
+from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.triggers.events import ObjectCreated
 from relaunch.core.triggers.matching import is_watched
 from relaunch.core.triggers.upload_rules import wanted_rules
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.ports import Dependencies
 from relaunch_local.ecs import Clock, EcsSimulator, Event, InProcessClient, ProcessSpec
-from relaunch_local.ecs.engine.model import ContainerInstanceStatus
+from relaunch_local.ecs.engine.model import ContainerInstanceStatus, Instance
 from relaunch_local.in_memory.stores import InMemoryStores
 from relaunch_local.simulation.aws.calls import Calls
 from relaunch_local.simulation.aws.clients import CallingClient, DelayedEcs, ModelEcr, ModelS3, ModelSqs
@@ -39,7 +41,7 @@ from relaunch_local.simulation.aws.sqs import Poller, Queues
 from relaunch_local.simulation.aws.table import CalledCapacity, CalledJobs, CalledStore, Indexes
 from relaunch_local.simulation.aws.template import CLUSTER, Rule, SourceSettings, read_stack
 from relaunch_local.simulation.aws.trainings import Trainings
-from relaunch_local.simulation.checks.invariants import Invariants
+from relaunch_local.simulation.checks.invariants import Invariants, is_late
 from relaunch_local.simulation.checks.trace import Trace
 from relaunch_local.simulation.faults.chance import Chance
 from relaunch_local.simulation.options import Options
@@ -117,7 +119,13 @@ class SimulatedAccount:
         self.trace.on_swept = self._swept
 
     def _subscribe(self) -> None:
-        for subscriber in (self.trace.event, self.invariants.task_changed, self.delayed_ecs.observe, self._publish):
+        for subscriber in (
+            self.trace.event,
+            self.invariants.task_changed,
+            self.delayed_ecs.observe,
+            self._note_late,
+            self._publish,
+        ):
             self.simulator.subscribe(subscriber)
 
     def _publish(self, event: Event) -> None:
@@ -206,6 +214,10 @@ class SimulatedAccount:
             (upload,) = parse_intake_message(body)
             is_needed = isinstance(upload, ObjectCreated) and is_watched(upload, self.scenario.definitions)
             self.invariants.check("only watched uploads become messages", is_needed, body)
+        if function == "observe_task" and MACHINE_STATE_CHANGE in body:
+            detail = json.loads(body)["detail"]
+            machines = [host for host in self._machines() if host.arn == detail["containerInstanceArn"]]
+            self.invariants.late_machines_known(machines, self._failures(), began_at)
         if function != "observe_capacity" or "Interruption Warning" not in body:
             return
         instance_id = json.loads(body)["detail"]["instance-id"]
@@ -234,6 +246,24 @@ class SimulatedAccount:
             if was_there and lost_at <= since and not was_skipped and self.invariants.is_listed(job_id, arn):
                 is_found = arn in self.invariants.orphans
                 self.invariants.check("a sweep finds what was given up", is_found, f"{job_id}: {arn[-6:]}")
+
+        if self.trace.postponed_at.get("", self.started_at) < since:
+            machines = [host for host in self._machines() if host.registered_at and host.registered_at < since]
+            self.invariants.late_machines_known(machines, self._failures(), since)
+
+    def _note_late(self, event: Event) -> None:
+        if event["detail-type"] == MACHINE_STATE_CHANGE and event["detail"]["version"] == 1:
+            machines = [host for host in self._machines() if host.arn == event["detail"]["containerInstanceArn"]]
+            if any(is_late(host, failure) for host in machines for failure in self._failures()):
+                self.chance.note_organic("machine-arrived-late")
+
+    def _machines(self) -> list[Instance]:
+        """Return the machines that ECS can place tasks on."""
+        hosts = self.simulator.instances.by_id.values()
+        return [host for host in hosts if host.is_alive and host.status is ContainerInstanceStatus.ACTIVE]
+
+    def _failures(self) -> list[CapacityFailure]:
+        return list(self.stores.capacity.load_capacity_memory(self.clock.now()).values())
 
     def _saved(self, job: Job, timeline: Sequence[TimelineEntry], is_new: bool) -> None:
         self.trace.saved(job, timeline)

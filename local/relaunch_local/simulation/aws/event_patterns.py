@@ -1,4 +1,4 @@
-"""Event patterns of EventBridge: literal values, prefix, suffix and wildcard ("Comparison operators", user guide)."""
+"""Event patterns of EventBridge: literals, prefix, suffix, wildcard and exists ("Comparison operators", user guide)."""
 
 import re
 from collections.abc import Mapping
@@ -21,6 +21,8 @@ def _matches_value(wanted: Any, found: Any) -> bool:
     if not isinstance(wanted, Mapping):
         return bool(wanted == found)
     ((operator, operand),) = wanted.items()
+    if operator == "exists":
+        return (found is not None) is operand
     if not isinstance(found, str):
         return False
     if operator == "prefix":

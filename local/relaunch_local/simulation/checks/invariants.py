@@ -22,7 +22,9 @@ from relaunch.core.jobs.job import (
 from relaunch.core.lifecycle.orphans import ORPHANED
 from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD
 from relaunch.core.offerings.capacity_memory import LONGEST
+from relaunch.core.offerings.offering import CapacityFailure
 from relaunch_local.ecs import Clock, Event, ProcessSpec
+from relaunch_local.ecs.engine.model import Instance
 from relaunch_local.simulation.aws.clients import TASK_STATE_CHANGE
 from relaunch_local.simulation.aws.s3 import ObjectStore
 
@@ -187,6 +189,16 @@ class Invariants:
             self.check("a warned task is asked to stop", is_asked, f"{arn[-6:]} on {instance_id}")
         self.warned_instances.add(instance_id)
         self.check("a warned machine takes no new task", is_closed, instance_id)
+
+    def late_machines_known(
+        self, machines: Iterable[Instance], failures: Iterable[CapacityFailure], since: datetime
+    ) -> None:
+        """Check that no failure from before `since` that these machines refute is still remembered."""
+        known = [each for each in failures if self._done[RememberCapacity, str(each.offering)] < since]
+        for machine in machines:
+            avoided = [str(failure.offering) for failure in known if is_late(machine, failure)]
+            message = f"{machine.instance_id}: {', '.join(avoided)}"
+            self.check("a machine that arrived late is used, not avoided", not avoided, message)
 
     def task_made(self, started_by: str, task_arn: str, is_first: bool) -> None:
         """Check a task that RunTask created or returned for a known client token."""
@@ -366,6 +378,12 @@ class Invariants:
         is_kept = same <= job.definition.max_running_jobs and len(self._running.jobs) <= self._max_running_jobs
         self.check("no more tasks than max_running_jobs", is_kept, f"{same} of {job.definition.name}")
         self.check("only open jobs get tasks", job.state is not JobState.SUCCEEDED, f"{job_id} is {job.state}")
+
+
+def is_late(machine: Instance, failure: CapacityFailure) -> bool:
+    """Return whether a machine registered after a launch by its capacity provider had failed."""
+    is_its = machine.provider is not None and machine.provider.name == failure.capacity_provider
+    return is_its and machine.registered_at is not None and machine.registered_at > failure.at
 
 
 def _object_of(effect: Effect, job: Job) -> str:

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import ClassVar
 
 from relaunch_local.simulation.aws.account import SimulatedAccount
@@ -25,6 +26,10 @@ class FaultInjector(ABC):
     @abstractmethod
     def _weighted_faults(self) -> Mapping[str, tuple[int, Callable[[], str]]]:
         """Return weights, not probabilities, and functions that inject one fault and return its target, if any."""
+
+    def _change_timing(self, **seconds: float) -> None:
+        """Change some delays of the region, and leave those that other faults have changed."""
+        self._simulator.set_timing(replace(self._simulator.region.timing, **seconds))
 
     def _later(self) -> None:
         self._account.clock.call_later(self._random.uniform(*self.pause_seconds), self._act)

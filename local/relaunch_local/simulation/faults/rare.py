@@ -1,7 +1,6 @@
 """Rarer faults of people and services, some of which AWS's documentation rules out."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from relaunch.core.jobs.job import JobState
 from relaunch_local.ecs.engine.model import CapacityProvider, Task
@@ -82,9 +81,9 @@ class RareFaults(FaultInjector):
 
     def _hang_pulls(self) -> str:
         # A slow registry: a pull that starts meanwhile takes hours.
-        seconds, timing = self._random.uniform(120.0, 1_200.0), self._account.scenario.timing
-        self._simulator.set_timing(replace(timing, pull=_HANGING_PULL_SECONDS))
-        self._account.clock.call_later(seconds, lambda: self._simulator.set_timing(timing))
+        seconds, pull = self._random.uniform(120.0, 1_200.0), self._account.scenario.timing.pull
+        self._change_timing(pull=_HANGING_PULL_SECONDS)
+        self._account.clock.call_later(seconds, lambda: self._change_timing(pull=pull))
         return f"{seconds:.0f} s"
 
     def _deregister(self) -> str:

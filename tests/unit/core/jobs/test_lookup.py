@@ -16,7 +16,7 @@ from fakes.builders import (
     make_running_job,
 )
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, ImageWait, S3Trigger, TriggerSource
-from relaunch.core.jobs.job import AdmitWaiting, JobState, PlacementState, Waiting, WaitReason
+from relaunch.core.jobs.job import CAPACITY, AdmitWaiting, JobState, PlacementState, Waiting, WaitReason
 from relaunch.core.jobs.lookup import due_at, selected_placement, waited_slot
 from relaunch.core.jobs.summary import summarize_job
 from relaunch.core.triggers.origins import image_repositories, trigger_origins
@@ -55,7 +55,8 @@ def test_an_open_job_without_a_time_to_wake_is_refused(state: JobState) -> None:
         (slot_wait("*"), "*"),
         (slot_wait("resnet"), "resnet"),
         (slot_wait(""), "resnet"),
-        (Waiting(WaitReason.CAPACITY, since=NOW, detail="nothing to be had"), None),
+        (Waiting(WaitReason.CAPACITY, since=NOW, detail="nothing to be had"), CAPACITY),
+        (Waiting(WaitReason.PRICE, since=NOW, detail="too dear"), None),
         (None, None),
     ],
 )

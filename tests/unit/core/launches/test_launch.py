@@ -16,6 +16,7 @@ from relaunch.core.launches.launch import (
     build_overrides,
     check_limits,
     client_token,
+    may_refute,
     refutes,
 )
 
@@ -161,3 +162,19 @@ def test_a_machine_that_arrives_late_refutes_that_there_is_no_capacity(seen, pro
     failure = make_capacity_failure(at=NOW, capacity_provider=provider)
 
     assert refutes(seen, failure) == is_refuted
+
+
+@pytest.mark.parametrize(
+    ("seen", "is_left_open"),
+    [
+        pytest.param(replace(LATE, capacity_provider=""), True, id="names-no-provider"),
+        pytest.param(replace(LATE, instance=ContainerInstance("arn", "i")), True, id="names-no-type"),
+        pytest.param(replace(LATE, registered_at=None), True, id="not-known-since-when"),
+        pytest.param(replace(LATE, instance=ContainerInstance("arn", "i", "g6.xlarge")), False, id="type"),
+        pytest.param(replace(LATE, registered_at=NOW), False, id="was-there-before"),
+    ],
+)
+def test_the_event_of_a_machine_leaves_open_what_it_does_not_say(seen, is_left_open):
+    failure = make_capacity_failure(at=NOW, capacity_provider="g5-spot")
+
+    assert may_refute(seen, failure) == is_left_open

@@ -127,9 +127,8 @@ def test_an_offering_without_capacity_is_remembered_before_the_next_launch_is_as
     job = stopped(SITUATIONS["pl"], **NO_CAPACITY)
 
     remember, launch = job.pending
-    assert remember == RememberCapacity(
-        make_offering_key(), job.reason, SOON + timedelta(minutes=30), job.current_attempt.placement.capacity_provider
-    )
+    provider = job.current_attempt.placement.capacity_provider
+    assert remember == RememberCapacity(make_offering_key(), job.reason, SOON, SOON + timedelta(minutes=30), provider)
     assert launch == LAUNCH
     assert job.waiting == Waiting(WaitReason.LAUNCH, SOON, job.reason)
 

@@ -124,6 +124,14 @@ def test_failures_are_of_one_event_until_five_minutes_lie_between_them():
     assert remember(memory, failed(memory.at + SAME_EVENT)).consecutive_failures == 4
 
 
+@pytest.mark.parametrize(("seconds", "is_remembered"), [(0, False), (539, False), (540, True)])
+def test_what_failed_before_the_instance_registered_is_not_remembered_once_refuted(seconds, is_remembered):
+    refuted = reopened(failed(NOW), NOW + timedelta(minutes=9))
+    again = failed(NOW + timedelta(seconds=seconds))
+
+    assert (remember(refuted, again) != refuted) == is_remembered
+
+
 def test_an_offering_that_is_reopened_fails_for_the_first_time_again():
     again_at = NOW + timedelta(minutes=10)
     open_again = reopened(fail_in_a_row(3), NOW + timedelta(minutes=9))

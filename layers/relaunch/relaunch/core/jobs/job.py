@@ -47,6 +47,8 @@ class WaitReason(StrEnum):
 
 STACK_SLOT = "*"
 """The slot name of the limit of the stack; other slots have the name of a definition."""
+CAPACITY = "#CAPACITY"
+"""The name under which jobs that wait for capacity are found, like those that wait for a slot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,10 +214,11 @@ class RequestLaunch:
 
 @dataclass(frozen=True, slots=True)
 class RememberCapacity:
-    """Let all jobs avoid an offering until `until`, because a launch by `capacity_provider` found no capacity."""
+    """Let all jobs avoid an offering until `until`: at `at` a launch by `capacity_provider` found no capacity."""
 
     offering: OfferingKey
     reason: str
+    at: datetime
     until: datetime
     capacity_provider: str = ""
     kind: Literal["remember-capacity"] = "remember-capacity"

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from relaunch.core.jobs.job import Job, PlacementState, WaitReason
+from relaunch.core.jobs.job import CAPACITY, Job, PlacementState, WaitReason
 
 
 def due_at(job: Job) -> datetime | None:
@@ -21,10 +21,12 @@ def due_at(job: Job) -> datetime | None:
 
 
 def waited_slot(job: Job) -> str | None:
-    """Return the slot that the job waits for: the name of a definition or `*`; None if it waits for none."""
-    if job.state.is_final or job.waiting is None or job.waiting.reason is not WaitReason.SLOT:
+    """Return the slot that the job waits for: the name of a definition, `*`, or CAPACITY; None if it waits for none."""
+    if job.state.is_final or job.waiting is None:
         return None
-    return job.waiting.slot or job.definition.name
+    if job.waiting.reason is WaitReason.CAPACITY:
+        return CAPACITY
+    return job.waiting.slot or job.definition.name if job.waiting.reason is WaitReason.SLOT else None
 
 
 def selected_placement(job: Job, *, is_placed: bool) -> tuple[int, int]:

@@ -168,6 +168,15 @@ def refutes(seen: ContainerInstanceObservation, failure: CapacityFailure) -> boo
     return is_same and seen.status == "ACTIVE" and seen.registered_at is not None and seen.registered_at > failure.at
 
 
+def may_refute(seen: ContainerInstanceObservation, failure: CapacityFailure) -> bool:
+    """Return whether an instance may refute a failure, as far as the event of the instance says.
+
+    AWS's schema of the event has no capacity provider, and its samples have no `registeredAt` and few attributes.
+    """
+    is_same = seen.instance.instance_type in ("", failure.offering.instance_type)
+    return is_same and (seen.registered_at is None or seen.registered_at > failure.at)
+
+
 def client_token(job_id: str, attempt: int, placement: int) -> str:
     """Return the client token of a placement try, which is unique to it and always the same.
 

@@ -54,7 +54,7 @@ from relaunch.core.lifecycle.events import (
     TimePassed,
 )
 from relaunch.core.lifecycle.restart_policy import GiveUp, out_of_time
-from relaunch.core.lifecycle.stopping import AVOID_AFTER_NO_CAPACITY, avoid, stop_with_intent, with_task
+from relaunch.core.lifecycle.stopping import avoid, stop_with_intent, with_task
 from relaunch.core.revisions.images import describe_pin, plan_pins, with_platforms
 from relaunch.core.selection.neuron_devices import NeuronClaim
 
@@ -153,7 +153,7 @@ def nothing_kept(job: Job, event: NothingKept, now: datetime, _limits: StackLimi
     if event.is_permanent:
         decision = end(job, JobState.FAILED, now, event="nothing satisfies it", detail=event.message)
         return replace(decision, selection=event.selection, selected_at=now)
-    # Not only at `retry_at`: an instance that arrives late ends an avoidance early.
+    # Not only at `retry_at`: an instance that arrives late ends an avoidance early, and only the oldest jobs are woken.
     poll_at = now + _CAPACITY_POLL_INTERVAL
     retry_at = max(min(event.retry_at or poll_at, poll_at), now + timedelta(seconds=15))
     reason = WaitReason.PRICE if event.is_price else WaitReason.CAPACITY
@@ -205,8 +205,8 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
             return _with_stops(_placed(job, task_arn, now, limits), tuple(others))
         case PlacementFailed(reasons, found):
             outcome = f"ECS placed nothing: {', '.join(reasons)}"
-            avoid_for = None if _lost_device(job, reasons, outcome) else AVOID_AFTER_NO_CAPACITY
-            return _next_placement(job, outcome, now, event="placement failed", avoid_for=avoid_for, found=found)
+            is_full = not _lost_device(job, reasons, outcome)
+            return _next_placement(job, outcome, now, event="placement failed", is_full=is_full, found=found)
         case LaunchDeferred(reason) | LaunchUncertain(reason):
             delay_seconds = _repeat_delay_seconds(job, event.outcome, now)
             return _send_again(job, reason, now, event="launch to be repeated", delay_seconds=delay_seconds)
@@ -278,22 +278,20 @@ def _cancelled(job: Job, now: datetime) -> Decision:
     return end(job, JobState.CANCELLED, now, event="cancelled", detail=job.cancel_requested)
 
 
-def _next_placement(
-    job: Job, outcome: str, now: datetime, *, event: str, avoid_for: timedelta | None, found: str = ""
-) -> Decision:
+def _next_placement(job: Job, outcome: str, now: datetime, *, event: str, is_full: bool, found: str = "") -> Decision:
     """Close the placement and launch again; `found` is for the timeline only, because an attempt is small."""
     if job.cancel_requested:
         return _cancelled(job, now)
     closed = replace(job.current_attempt.placement, state=PlacementState.CLOSED, outcome=outcome)
     job = replace(job, attempt=replace(job.current_attempt, placement=closed))
-    before = (avoid(job, outcome, now + avoid_for),) if avoid_for else ()
+    before = (avoid(job, outcome, now),) if is_full else ()
     detail = f"{outcome}; {found}" if found else outcome
     return wait_for_launch(job, now, event=event, detail=detail, before=before)
 
 
 def placement_expired(job: Job, event: PlacementExpired, now: datetime, _limits: StackLimits) -> Decision:
     """Close a placement without a task and launch again, or end a cancelled job."""
-    return _next_placement(job, event.reason, now, event="try closed", avoid_for=None)
+    return _next_placement(job, event.reason, now, event="try closed", is_full=False)
 
 
 def cancel_waiting(job: Job, event: CancelAsked, now: datetime, _limits: StackLimits) -> Decision:

@@ -30,10 +30,11 @@ AVOID_AFTER_NO_CAPACITY = timedelta(minutes=30)
 STOP_TIMEOUT = timedelta(minutes=3)
 
 
-def avoid(job: Job, reason: str, until: datetime) -> Effect:
-    """Return the effect that lets all jobs avoid the current offering."""
+def avoid(job: Job, reason: str, at: datetime) -> Effect:
+    """Return the effect that lets all jobs avoid the current offering, which had no capacity at `at`."""
     placement = job.current_attempt.placement
-    return RememberCapacity(placement.offering, reason, until, placement.capacity_provider)
+    until = at + AVOID_AFTER_NO_CAPACITY
+    return RememberCapacity(placement.offering, reason, at, until, placement.capacity_provider)
 
 
 def count_run(job: Job, what: Observed, at: datetime, hours: float = 0.0) -> tuple[Effect, ...]:
@@ -68,7 +69,7 @@ def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:
         event = verdict.state.value.lower().replace("_", " ")
         return end(job, verdict.state, now, event=event, detail=verdict.reason, before=before)
     if stop.kind is StopKind.NO_CAPACITY:
-        before = (*before, avoid(job, verdict.reason, stop.at + AVOID_AFTER_NO_CAPACITY))
+        before = (*before, avoid(job, verdict.reason, stop.at))
     return wait_for_launch(
         job,
         now,

@@ -25,10 +25,13 @@ def remember(before: CapacityFailure | None, failure: CapacityFailure) -> Capaci
     """Return the failure to store for an offering, given the stored one (`before`) and a new one.
 
     `failure.until` is the end of the avoidance for a first failure. Failures within SAME_EVENT of each other, in any
-    order, count as one. The end of the avoidance never becomes earlier.
+    order, count as one. The end of the avoidance never becomes earlier. A failure that is refuted already (`reopened`)
+    is not remembered again.
     """
     if before is None:
         return failure
+    if before.consecutive_failures == 0 and failure.at < before.until:
+        return before
     later = max(before, failure, key=lambda each: each.at)
     if abs(failure.at - before.at) < SAME_EVENT:
         return replace(later, consecutive_failures=before.consecutive_failures, until=max(before.until, failure.until))
@@ -38,9 +41,9 @@ def remember(before: CapacityFailure | None, failure: CapacityFailure) -> Capaci
     return replace(later, consecutive_failures=consecutive_failures, until=max(before.until, until))
 
 
-def reopened(failure: CapacityFailure, now: datetime) -> CapacityFailure:
-    """Return the failure once it is refuted: no job avoids the offering, and the next failure is a first one."""
-    return replace(failure, consecutive_failures=0, until=now)
+def reopened(failure: CapacityFailure, at: datetime) -> CapacityFailure:
+    """Return the failure as refuted at `at`: no job avoids the offering, and the next failure is a first one."""
+    return replace(failure, consecutive_failures=0, until=at)
 
 
 def remaining_failures(failure: CapacityFailure, now: datetime) -> int:

@@ -168,7 +168,7 @@ def test_container_instance_outside_ec2_has_no_instance_id() -> None:
 
 @pytest.mark.parametrize(
     "detail_type",
-    ["ECS Container Instance State Change", "ECS Service Action", "ECS Deployment State Change", "", None],
+    ["ECS Service Action", "ECS Deployment State Change", "", None],
 )
 def test_other_events_of_ecs_concern_nobody(detail_type: str | None) -> None:
     assert parse_ecs_event({"detail-type": detail_type, "detail": {}}) is None
@@ -183,11 +183,22 @@ def test_other_events_of_ecs_concern_nobody(detail_type: str | None) -> None:
         ({"detail-type": "ECS Task State Change", "detail": {"taskArn": "a", "version": "new"}}, "version"),
         ({"detail-type": "ECS Task State Change", "detail": {"taskArn": "a", "containers": ["x"]}}, "containers.0"),
         ({"detail-type": "ECS Task State Change", "detail": "text"}, "detail"),
+        ({"detail-type": "ECS Container Instance State Change", "detail": {}}, "containerInstanceArn"),
     ],
 )
 def test_invalid_event_is_a_permanent_error_with_its_location(event: dict[str, Any], words: str) -> None:
     with pytest.raises(PermanentError, match=words):
         parse_ecs_event(event)
+
+
+def test_an_event_of_a_container_instance_is_read() -> None:
+    sample = json.loads((EVENTS / "aws.ecs.container-instance-state-change.json").read_text())
+
+    assert parse_ecs_event(sample) == ContainerInstanceObservation(
+        ContainerInstance(MACHINE, "i-0a1b2c3d4e5f60718", "g5.xlarge", "us-east-1a"),
+        "ACTIVE",
+        registered_at=datetime(2026, 11, 3, 11, 1, 53, 512_000, tzinfo=UTC),
+    )
 
 
 @pytest.mark.parametrize("path", sorted(EVENTS.glob("sqs.task-changes.*.json")), ids=lambda path: path.stem)

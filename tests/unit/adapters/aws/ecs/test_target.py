@@ -5,7 +5,7 @@ from botocore.exceptions import ReadTimeoutError
 
 from fakes.builders import INSTANCE_ID, container_instance_arn, task_arn
 from fakes.scripted_aws import ScriptedAws
-from relaunch.core.launches.launch import ContainerInstance
+from relaunch.core.launches.launch import ContainerInstance, ContainerInstanceObservation
 from relaunch.ports import PermanentError, TransientError
 
 MACHINE = container_instance_arn()
@@ -370,7 +370,8 @@ def test_container_instance_tells_its_machine(ecs, target):
 
     found = target.find_container_instance(MACHINE)
 
-    assert found == ContainerInstance(MACHINE, INSTANCE_ID, "g5.xlarge", "us-east-1a")
+    machine = ContainerInstance(MACHINE, INSTANCE_ID, "g5.xlarge", "us-east-1a")
+    assert found == ContainerInstanceObservation(machine, "ACTIVE")
 
 
 def test_container_instance_that_is_gone_is_none(ecs, target):

@@ -19,6 +19,13 @@ from relaunch_local.simulation.aws.event_patterns import matches
         ({"wildcard": r"\*\\*"}, "*\\a", True),
         ({"wildcard": r"\*\\*"}, "a\\a", False),
         ({"prefix": "1"}, 1, False),
+        (0, 0, True),
+        (0, "0", False),
+        (True, True, True),
+        ({"exists": True}, "a", True),
+        ({"exists": False}, "a", False),
+        ({"exists": True}, None, False),
+        ({"exists": False}, None, True),
     ],
 )
 def test_a_value_matches_as_its_operator_says(wanted: Any, found: object, is_match: bool) -> None:

@@ -47,9 +47,9 @@ class DynamoDbCapacity:
         condition = "attribute_not_exists(avoided_until) OR avoided_until <= :until"
         self._table.put(_item(after), condition, {":until": text(stamp(after.until))})
 
-    def reopen(self, failure: CapacityFailure, now: datetime) -> None:
+    def reopen(self, failure: CapacityFailure, at: datetime) -> None:
         condition, until = "avoided_until = :until", text(stamp(failure.until))
-        self._table.put(_item(reopened(failure, now)), condition, {":until": until})
+        self._table.put(_item(reopened(failure, at)), condition, {":until": until})
 
     def count_run(self, run: SpotRun) -> None:
         day = run.at.astimezone(UTC).date()

@@ -1,10 +1,10 @@
-"""Parses tasks, from EventBridge events and DescribeTasks, and container instances from DescribeContainerInstances.
+"""Parses tasks and container instances, from EventBridge events and Describe responses.
 
-The detail type is "ECS Task State Change" ("Amazon ECS events", Amazon ECS Developer Guide; samples in
-events/aws.ecs.*.json). "ECS Container Instance State Change" is not subscribed to: there is one for each task that
-starts or stops on an instance, and the event of the task has the same information. Events may be duplicated and out of
-order: `detail.version` increases with each state, while `version` of the envelope is always "0". Unknown members are
-ignored, and of the known ones only the ARN is required.
+The detail types are "ECS Task State Change" and "ECS Container Instance State Change" ("Amazon ECS events", Amazon ECS
+Developer Guide; samples in events/aws.ecs.*.json). There is one of the latter for each task that starts or stops on an
+instance; template.yaml lets through only those of instances without a task. Events may be duplicated and out of order:
+`detail.version` increases with each state, while `version` of the envelope is always "0". Unknown members are ignored,
+and of the known ones only the ARN is required.
 """
 
 from collections.abc import Mapping
@@ -19,6 +19,7 @@ from relaunch.core.launches.placement_constraints import AVAILABILITY_ZONE, INST
 from relaunch.core.selection.gpu_devices import GpuDevice
 
 TASK_STATE_CHANGE = "ECS Task State Change"
+MACHINE_STATE_CHANGE = "ECS Container Instance State Change"
 
 
 class _Payload(BaseModel):
@@ -85,7 +86,7 @@ class _Envelope(_Payload):
     detail: Mapping[str, object] = Field(default_factory=dict)
 
 
-def parse_ecs_event(event: Mapping[str, object]) -> TaskObservation | None:
+def parse_ecs_event(event: Mapping[str, object]) -> TaskObservation | ContainerInstanceObservation | None:
     """Parse an EventBridge event from `aws.ecs`; return None for other detail types.
 
     Raises:
@@ -93,6 +94,8 @@ def parse_ecs_event(event: Mapping[str, object]) -> TaskObservation | None:
     """
     with permanent_if_invalid("reading an event from ECS"):
         envelope = _Envelope.model_validate(event)
+    if envelope.detail_type == MACHINE_STATE_CHANGE:
+        return observe_container_instance(envelope.detail)
     return observe_task(envelope.detail) if envelope.detail_type == TASK_STATE_CHANGE else None
 
 
@@ -123,7 +126,7 @@ def observe_task(task: Mapping[str, object]) -> TaskObservation:
 
 
 def observe_container_instance(description: Mapping[str, object]) -> ContainerInstanceObservation:
-    """Parse a container instance as in a response of DescribeContainerInstances.
+    """Parse a container instance as in the detail of an event or in a response of DescribeContainerInstances.
 
     Raises:
         PermanentError: no ARN, or a member of the wrong type.

@@ -12,7 +12,6 @@ from relaunch.adapters.aws.ecs.remaining_resources import read_remaining_resourc
 from relaunch.adapters.aws.ecs.run_task import build_run_task, outcome_of_error, outcome_of_response
 from relaunch.adapters.aws.errors import AwsError, aws_errors, error_code, is_throttled
 from relaunch.core.launches.launch import (
-    ContainerInstance,
     ContainerInstanceObservation,
     LaunchOutcome,
     LaunchRequest,
@@ -160,14 +159,14 @@ class EcsTarget:
             if machine.get("capacityProviderName") == capacity_provider
         ]
 
-    def find_container_instance(self, container_instance_arn: str) -> ContainerInstance | None:
+    def find_container_instance(self, container_instance_arn: str) -> ContainerInstanceObservation | None:
         doing = f"describing container instance {container_instance_arn}"
         with aws_errors(doing):
             response = self._client.describe_container_instances(
                 cluster=self._cluster, containerInstances=[container_instance_arn]
             )
         for machine in response["containerInstances"]:
-            return observe_container_instance(machine).instance
+            return observe_container_instance(machine)
         _missing_arns(response.get("failures", ()), doing)
         return None
 

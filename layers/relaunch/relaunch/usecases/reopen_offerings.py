@@ -1,0 +1,33 @@
+"""Reopen the offerings of instances that arrived late, and wake jobs that wait for capacity."""
+
+from collections.abc import Iterable, Sequence
+
+from relaunch.core.jobs.job import CAPACITY
+from relaunch.core.launches.launch import ContainerInstanceObservation, refutes
+from relaunch.core.offerings.offering import CapacityFailure
+from relaunch.ports import JobDependencies
+
+# The oldest jobs may need another offering. The instance has room for few, and the others look again within five
+# minutes, in less than the 15 after which managed scaling terminates an unused instance.
+_MAX_WOKEN = 10
+
+
+def reopen_offerings(
+    failures: Iterable[CapacityFailure], machines: Sequence[ContainerInstanceObservation], deps: JobDependencies
+) -> None:
+    """End the avoidance of the offerings of which an instance registered after the failure.
+
+    The launches of the oldest jobs that wait for capacity are requested at once; their `wake_at` stays.
+
+    Raises:
+        TransientError: retry; jobs that were not woken look again by themselves.
+    """
+    for failure in failures:
+        late = next((seen for seen in machines if refutes(seen, failure)), None)
+        if late is None or late.registered_at is None:
+            continue
+        deps.capacity.reopen(failure, late.registered_at)
+        arrived = f"{late.instance.instance_id or late.instance.arn} registered after {failure.reason!r}"
+        deps.log.decided("reopened", offering=str(failure.offering), reason=arrived)
+        for job_id in deps.jobs.load_waiting(CAPACITY, _MAX_WOKEN):
+            deps.launches.request_launch(job_id)

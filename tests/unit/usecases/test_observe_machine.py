@@ -1,0 +1,109 @@
+"""A machine that arrives late opens its offering at once, and costs next to nothing where nothing is avoided."""
+
+from dataclasses import replace
+from datetime import timedelta
+from unittest.mock import Mock
+
+import pytest
+
+from fakes.builders import make_capacity_failure, make_job
+from fakes.story import Story, machine
+from relaunch.core.jobs.job import Waiting, WaitReason
+from relaunch.core.launches.launch import ContainerInstanceObservation
+from relaunch.ports import TransientError
+from relaunch.usecases.observe_machine import observe_machine
+
+MINUTE = timedelta(minutes=1)
+
+
+def arrive(story: Story) -> ContainerInstanceObservation:
+    """Let a machine of the capacity provider register now; return what its event says."""
+    seen = ContainerInstanceObservation(machine(), "ACTIVE", registered_at=story.now)
+    described = replace(seen, capacity_provider="g5-xlarge-spot")
+    story.tasks.find_container_instance = Mock(return_value=described)
+    return seen
+
+
+def withdraw(story: Story, capacity_provider: str = "g5-xlarge-spot") -> None:
+    """Let a launch by the capacity provider be withdrawn now."""
+    until = story.now + timedelta(hours=1)
+    failure = make_capacity_failure(at=story.now, until=until, capacity_provider=capacity_provider)
+    story.deps.capacity.remember(failure)
+
+
+def test_a_machine_that_arrives_late_opens_its_offering_and_wakes_jobs_that_wait_for_capacity(story):
+    waiting = Waiting(WaitReason.CAPACITY, story.now, "avoided", story.now + 5 * MINUTE)
+    for number in range(12):
+        story.jobs.create_job(make_job(f"resnet-{number:08x}", waiting=waiting), ())
+    withdraw(story)
+    story.clock.advance(MINUTE)
+
+    observe_machine(arrive(story), story.deps)
+
+    assert story.deps.capacity.load_capacity_memory(story.now) == {}
+    assert story.log.decisions == ["reopened"]
+    assert len({job_id for job_id, delay in story.launches.requested if delay == 0}) == 10
+
+
+def test_a_job_that_waited_for_it_is_launched_there(story):
+    avoided_until = story.now + timedelta(hours=1)
+    for offering in story.offerings.available:
+        failure = make_capacity_failure(offering=offering.key, at=story.now, until=avoided_until)
+        story.deps.capacity.remember(replace(failure, capacity_provider=offering.capacity_provider))
+    job_id = story.submit_and_deliver()
+    assert story.job(job_id).waiting.reason is WaitReason.CAPACITY
+    story.clock.advance(MINUTE)
+
+    observe_machine(arrive(story), story.deps)
+    story.deliver()
+
+    assert story.attempt(job_id).placement.capacity_provider == "g5-xlarge-spot"
+
+
+def test_nothing_is_asked_and_written_where_nothing_is_avoided(story):
+    seen = arrive(story)
+    story.deps.capacity.reopen = Mock()
+
+    observe_machine(seen, story.deps)
+
+    assert story.tasks.find_container_instance.call_count == 0
+    assert story.deps.capacity.reopen.call_count == 0
+
+
+def test_machines_that_were_there_before_cost_no_call_of_ecs(story):
+    seen = arrive(story)
+    story.clock.advance(MINUTE)
+    withdraw(story)
+
+    observe_machine(seen, story.deps)
+
+    assert story.tasks.find_container_instance.call_count == 0
+    assert len(story.deps.capacity.load_capacity_memory(story.now)) == 1
+
+
+def test_a_machine_of_another_provider_or_one_that_is_gone_opens_nothing(story):
+    withdraw(story, "another-provider")
+    story.clock.advance(MINUTE)
+    seen = arrive(story)
+    observe_machine(seen, story.deps)
+    story.tasks.find_container_instance = Mock(return_value=None)
+    observe_machine(seen, story.deps)
+
+    assert len(story.deps.capacity.load_capacity_memory(story.now)) == 1
+    assert story.launches.requested == []
+
+
+def test_an_event_that_could_not_be_handled_is_delivered_again(story):
+    withdraw(story)
+    story.clock.advance(MINUTE)
+    seen = arrive(story)
+    story.tasks.find_container_instance.side_effect = [
+        TransientError("Rate exceeded"),
+        replace(seen, capacity_provider="g5-xlarge-spot"),
+    ]
+    with pytest.raises(TransientError):
+        observe_machine(seen, story.deps)
+
+    observe_machine(seen, story.deps)
+
+    assert story.deps.capacity.load_capacity_memory(story.now) == {}
