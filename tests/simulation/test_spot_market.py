@@ -27,7 +27,7 @@ def test_the_rule_as_it_was_shuts_spot_and_launches_fail_hardly_more_often_than_
 
 
 def test_the_table_has_both_rules_for_each_number_of_machines() -> None:
-    rows = describe((1, 2), days=1, seeds=2).splitlines()
+    rows = describe((1, 2), days=1, seeds=range(2)).splitlines()
 
     assert [row.split(" | ")[:2] for row in rows[2:]] == [
         [f"| {machines}", rule] for machines in (1, 2) for rule in ("shuts its offering for all", "counts for the rate")

@@ -4,7 +4,7 @@ import pytest
 
 from fakes.builders import NOW, make_offering, make_offering_key
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.offerings.spot_runs import KEPT_FOR, Observed, SpotRun, SpotRuns, find_doubts, first_day
+from relaunch.core.offerings.spot_runs import DOUBTED_FOR, KEPT_FOR, Observed, SpotRun, SpotRuns, find_doubts, first_day
 from relaunch.core.offerings.spot_runs import with_observed_rates as rated
 
 NOON = datetime(2026, 3, 14, 12, tzinfo=UTC)
@@ -57,11 +57,26 @@ def test_on_demand_is_never_interrupted():
     assert rated([on_demand], [SpotRuns(key, TODAY, 0.0, 9.0)], NOON) == (on_demand,)
 
 
-def test_an_interruption_raises_a_doubt_for_an_hour():
+@pytest.mark.parametrize(
+    ("minutes", "doubt"),
+    [
+        pytest.param(-1, 3.0, id="clocks-differ"),
+        pytest.param(0, 3.0, id="fresh"),
+        pytest.param(20, 1.5, id="half-of-the-shortages-have-ended"),
+        pytest.param(100, 0.5, id="an-older-one-counts-less"),
+        pytest.param(239, pytest.approx(0.23, abs=0.01), id="four-hours"),
+    ],
+)
+def test_an_interruption_raises_a_doubt_that_fades(minutes, doubt):
     runs = [SpotRuns(HERE, TODAY, 1.0, 1.0, interrupted_at=NOON, interrupted_in_a_row=3)]
 
-    assert find_doubts(runs, NOON + 59 * MINUTE) == {HERE: 3, make_offering_key(): 3}
-    assert find_doubts(runs, NOON + 60 * MINUTE) == {}
+    assert find_doubts(runs, NOON + minutes * MINUTE) == {HERE: doubt, make_offering_key(): doubt}
+
+
+def test_a_doubt_ends_after_four_hours():
+    runs = [SpotRuns(HERE, TODAY, 1.0, 1.0, interrupted_at=NOON, interrupted_in_a_row=3)]
+
+    assert find_doubts(runs, NOON + DOUBTED_FOR) == {}
 
 
 def test_something_that_starts_in_any_zone_ends_the_doubt_of_the_offering_without_a_zone():
@@ -69,7 +84,7 @@ def test_something_that_starts_in_any_zone_ends_the_doubt_of_the_offering_withou
     started = SpotRuns(THERE, TODAY, started_at=NOON + MINUTE)
 
     assert find_doubts([interrupted], NOON) == {HERE: 2, make_offering_key(): 2}
-    assert find_doubts([interrupted, started], NOON + MINUTE) == {HERE: 2}
+    assert find_doubts([interrupted, started], NOON + MINUTE).keys() == {HERE}
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ def test_a_doubted_offering_stays_first_where_nothing_else_costs_about_the_same(
 def test_of_doubted_offerings_the_least_doubted_comes_first_and_the_cheapest_of_equals():
     assert order({DOUBTED: 3, NEAR_KEY: 1}, CHEAP, NEAR) == (NEAR, CHEAP)
     assert order({DOUBTED: 1, NEAR_KEY: 1}, CHEAP, NEAR) == (CHEAP, NEAR)
+    assert order({DOUBTED: 0.9, NEAR_KEY: 0.5}, CHEAP, NEAR) == (NEAR, CHEAP)
 
 
 def test_without_a_doubt_about_the_best_nothing_changes():
