@@ -246,7 +246,7 @@ BUGS = (
     PlantedBug(
         "capacity-never-expires",
         "an offering that failed is avoided for a month",
-        lambda: patched_in((stopping, launching), AVOID_AFTER_NO_CAPACITY=_MONTH),
+        changed(stopping, AVOID_AFTER_NO_CAPACITY=_MONTH),
         "no offering is avoided for longer than four hours",
         30,
     ),

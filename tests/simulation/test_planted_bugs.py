@@ -7,9 +7,12 @@ import pytest
 
 from relaunch.core.lifecycle import table
 from relaunch_local.simulation import run_seed
-from simulation.planted_bugs import BUGS, PlantedBug
+from simulation.planted_bugs import BUGS as BUGS_OF_DECISIONS
+from simulation.planted_bugs import PlantedBug
+from simulation.planted_record_bugs import RECORD_BUGS
 from simulation.planting import patched, rows_dropped
 
+BUGS = (*BUGS_OF_DECISIONS, *RECORD_BUGS)
 # A violation is "MM-DD HH:MM:SS invariant: message".
 _VIOLATION = re.compile(r"\S+ \S+ (?P<invariant>[^:]+):")
 

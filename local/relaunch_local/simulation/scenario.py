@@ -9,7 +9,7 @@ from typing import Any
 
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption, PurchasePolicy
-from relaunch.core.definitions.definition import GithubTrigger, ImageWait, JobDefinition, S3Trigger
+from relaunch.core.definitions.definition import GithubTrigger, ImageWait, InputRule, JobDefinition, S3Trigger
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.ports import CapacityProviderOffer
 from relaunch_local.ecs import (
@@ -38,6 +38,10 @@ UNPULLABLE_IMAGES = "private"
 _UNPULLABLE_DIGEST = f"sha256:{'9' * 64}"
 EVERY_IMAGE = {(IMAGES, "latest"): f"sha256:{'1' * 64}", (UNPULLABLE_IMAGES, "latest"): _UNPULLABLE_DIGEST}
 """The digests of the images that are in ECR from the start."""
+TASK_DEFINITION_COMMAND = ("train",)
+COMMAND = ("train", "--fast")
+INPUTS = {"batch-size": InputRule("[0-9]+", "32"), "note": InputRule(".*", "")}
+"""The command and the inputs of some definitions; the other trainings run the command of their task definition."""
 _REGISTRY = f"{ACCOUNT}.dkr.ecr.{REGION}.amazonaws.com"
 _SPOT_SHARE = {"us-east-1a": 0.35, "us-east-1b": 0.42}
 _NAMES = ("resnet", "whisper", "bert")
@@ -184,7 +188,7 @@ def _task_definition(family: str, image: str) -> dict[str, Any]:
         "cpu": 2_048,
         "memory": 8_192,
         "essential": True,
-        "command": ["train"],
+        "command": [*TASK_DEFINITION_COMMAND],
         "resourceRequirements": [{"type": "GPU", "value": "1"}],
     }
     return {"family": family, "containerDefinitions": [container]}
@@ -231,10 +235,12 @@ def _draw_definition(
 
 
 def _vary(dice: random.Random, definitions: list[JobDefinition], recipes: dict[str, Recipe]) -> None:
-    """Give some definitions a near deadline; let some trainings exit when warned, and some fail at once."""
+    """Give some definitions a near deadline or inputs; let some trainings exit when warned, and some fail at once."""
     for index, definition in enumerate(definitions):
         if dice.random() < 0.15:
             definitions[index] = replace(definition, deadline=timedelta(seconds=dice.uniform(1_200.0, 9_000.0)))
+        if dice.random() < 0.5:
+            definitions[index] = replace(definitions[index], command=COMMAND, inputs=INPUTS)
         recipe = replace(recipes[definition.name], leaves_on_warning=dice.random() < 0.35)
         if dice.random() < 0.08:
             recipe = replace(recipe, failures=4, failure_after_seconds=dice.uniform(0.5, 3.0))

@@ -6,11 +6,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from relaunch.adapters.aws.errors import AwsError
 from relaunch.core.jobs.job import JobState
 from relaunch.entrypoints.job_api import answer_request
 from relaunch.entrypoints.webhook import handle_request
+from relaunch.ports import PortError
 from relaunch_local.ecs.engine.region import iso
 from relaunch_local.simulation.aws.account import SimulatedAccount
+from relaunch_local.simulation.aws.runtime import KilledError
 from relaunch_local.simulation.aws.template import ACCOUNT, REGION
 from relaunch_local.simulation.scenario import BUCKET, CHECKPOINTS, EVERY_IMAGE, IMAGES, SHARED, PlannedEvent
 
@@ -116,6 +119,7 @@ class Workload:
 
         def on_end(_answer: Any, error: BaseException | None) -> None:
             if error is not None:
+                self._expect("github_webhook", error)
                 delay = self._dice.uniform(*self.redelivered_after_seconds)
                 self._at(delay, lambda: self._deliver(event, payload, delivery, hook))
             else:
@@ -161,8 +165,15 @@ class Workload:
 
     def _request(self, event: PlannedEvent) -> None:
         account = self.account
-        request = {"action": "submit", "definition": event.definition, "idempotency_key": event.token}
-        account.lambdas.call_asynchronously("job_api", lambda: answer_request(request, "", account.deps), event.token)
+        inputs = next(each.inputs for each in account.scenario.definitions if each.name == event.definition)
+        given = {"inputs": {"batch-size": str(len(event.token))}} if inputs else {}
+        request = {"action": "submit", "definition": event.definition, "idempotency_key": event.token, **given}
+
+        def ask() -> None:
+            answer = answer_request(request, "", account.deps)
+            account.invariants.check("a request that is right is granted", "job" in answer, f"{request}: {answer}")
+
+        account.lambdas.call_asynchronously("job_api", ask, event.token)
         self._accept(event)
 
     def cancel_any_job(self) -> None:
@@ -184,14 +195,26 @@ class Workload:
         request = {"action": "cancel", "job_id": job_id, "reason": "not needed any more"}
 
         def on_end(answer: Any, error: BaseException | None) -> None:
+            if error is not None:
+                self._expect("job_api", error)
+            else:
+                account.invariants.check("a request that is right is granted", "job" in answer, f"{request}: {answer}")
             if error is not None or "job" not in answer:
                 self._at(self._dice.uniform(5.0, 120.0), lambda: self._cancel(job_id))
                 return
             state = JobState(answer["job"]["state"])
+            job = account.invariants.jobs[job_id]
+            is_meant = job.cancel_requested == request["reason"] or job.state.is_final
+            account.invariants.check("a cancellation is remembered", is_meant, job_id)
             if not state.is_final or state is JobState.CANCELLED:
                 self.cancellations.setdefault(job_id, account.clock.now())
 
         account.lambdas.call("job_api", lambda: answer_request(request, "", account.deps), on_end)
+
+    def _expect(self, function: str, error: BaseException) -> None:
+        """Let faults be answered by an error, and nothing else."""
+        if not isinstance(error, (KilledError, PortError, DeliveryError, *AwsError)):
+            self.account.invariants.unhandled(function, error)
 
     def _send_dead_letter(self) -> None:
         queue, body = self._dice.choice(_UNREADABLE)

@@ -19,6 +19,7 @@ from relaunch.core.jobs.job import (
     StopTask,
     TimelineEntry,
 )
+from relaunch.core.lifecycle.explanation import explain
 from relaunch.core.lifecycle.orphans import ORPHANED
 from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD
 from relaunch.core.offerings.capacity_memory import LONGEST
@@ -27,6 +28,7 @@ from relaunch_local.ecs import Clock, Event, ProcessSpec
 from relaunch_local.ecs.engine.model import Instance
 from relaunch_local.simulation.aws.clients import TASK_STATE_CHANGE
 from relaunch_local.simulation.aws.s3 import ObjectStore
+from relaunch_local.simulation.checks.record import check_explanation, check_parameters, check_record
 
 # The longest interval between two wakes of a job: 15 minutes for a slot, 30 for the start of an instance.
 WAKE_HORIZON = timedelta(minutes=31)
@@ -123,6 +125,7 @@ class Invariants:
                 self.live_orphans += sum(self.lives(job.job_id, arn) for arn in arns if arn not in self.orphans)
                 for arn in arns:
                     self.orphans.setdefault(arn, self._clock.now())
+        check_record(self.check, before, job, timeline, self._clock.now())
         self._check_progress(before, job, is_new=is_new)
         self._check_end(before, job)
         self._check_warning(job)
@@ -130,6 +133,7 @@ class Invariants:
         self._saved_at[job.job_id] = self._clock.now()
         self._check_effects(job)
         self._check_wake(job)
+        self._check_explanation(job)
         self._check_placement(before, job)
         self._account(before, job)
         self._check_slots(job)
@@ -172,6 +176,8 @@ class Invariants:
         written = environment.get("RELAUNCH_CHECKPOINT_URI")
         is_own = written is None or written.endswith(f"/{job_id}/attempt-{attempt}/")
         self.check("an attempt writes under its own prefix", is_own, f"{job_id}/{attempt} writes to {written}")
+        if job_id in self.jobs:
+            check_parameters(self.check, self.jobs[job_id], spec)
 
     def container_killed(self, spec: ProcessSpec, after: timedelta) -> None:
         """Check that a training had its time to save between SIGTERM and SIGKILL."""
@@ -313,6 +319,14 @@ class Invariants:
             return
         is_soon = job.wake_at is not None and job.wake_at - self._clock.now() <= WAKE_HORIZON
         self.check("every open job is woken", is_soon, f"{job.job_id} is {job.state}, wake_at {job.wake_at}")
+
+    def _check_explanation(self, job: Job) -> None:
+        try:
+            found = explain(job, self._clock.now())
+        except Exception as error:  # noqa: BLE001 - whatever it is, the user sees it instead of an explanation
+            self.unhandled("relaunch explain", error)
+            return
+        check_explanation(self.check, job, found, self._clock.now())
 
     def _check_placement(self, before: Job | None, job: Job) -> None:
         attempt = job.attempt

@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
+from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import Job, JobState, Stop, StopKind
 from relaunch.core.lifecycle.restart_policy import FAILED_INSTANCES, is_failure
+from relaunch.ports import CapacityProviderOffer
 from relaunch_local.simulation.aws.account import SimulatedAccount
 from relaunch_local.simulation.faults.rare import RareFaults
 from relaunch_local.simulation.workload import Workload
@@ -151,8 +153,18 @@ class Verdict:
             return "" if self._account.delayed_ecs.forbidden_until else "nobody forbade it"
         if job.attempt is None and job.reason.startswith("waiting for image"):
             return self._image_was_there(job)
-        is_hopeless = job.attempt is None and job.reason.startswith("nothing satisfies this job")
-        return "" if is_hopeless else "its reason is unknown"
+        if job.attempt is None and job.reason.startswith("nothing satisfies this job"):
+            satisfying = ", ".join(each.name for each in self._account.scenario.providers if self._satisfies(each, job))
+            return f"{satisfying} would" if satisfying else ""
+        return "its reason is unknown"
+
+    def _satisfies(self, provider: CapacityProviderOffer, job: Job) -> bool:
+        """Return whether the job may run there now or later: every type has the GPU, and a spot price may fall."""
+        definition, cap = job.definition, job.definition.max_price_usd_per_hour
+        if provider.purchase is PurchaseOption.SPOT or provider.purchase not in definition.purchase.options:
+            return provider.purchase in definition.purchase.options
+        price = self._account.scenario.on_demand_usd_per_hour.get(provider.instance_type)
+        return cap is None or (price is not None and price <= cap)
 
     def _not_late(self, job: Job) -> str:
         ended_at = job.ended_at or self._account.clock.now()

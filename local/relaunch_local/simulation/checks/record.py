@@ -1,0 +1,73 @@
+"""Checks of what a job's item and its timeline tell its user, and of what its training is told."""
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+
+from relaunch.core.jobs.job import Job, JobState, TimelineEntry
+from relaunch.core.lifecycle.explanation import Explanation
+from relaunch_local.ecs import ProcessSpec
+from relaunch_local.simulation.scenario import BUCKET, TASK_DEFINITION_COMMAND
+
+# A function that saves began a minute ago at most; the clocks of two functions differ by up to six seconds.
+_LONGEST_FUNCTION = timedelta(seconds=67)
+_COMMIT = re.compile("[0-9a-f]{40}")
+_MANIFEST = re.compile(f"s3://{BUCKET}/.*[.]manifest")
+
+Check = Callable[[str, bool, str], None]
+
+
+def check_record(check: Check, before: Job | None, job: Job, timeline: Sequence[TimelineEntry], now: datetime) -> None:
+    """Check a job that was created or saved at `now`, with the entries that were added to its timeline."""
+    for entry in timeline:
+        number = job.attempt.number if job.attempt else None
+        is_told = bool(entry.event) and isinstance(entry.detail, str) and entry.attempt_number in (None, number)
+        is_told &= abs(now - entry.at) <= _LONGEST_FUNCTION
+        check("a timeline entry tells what happened, and when", is_told, f"{job.job_id}: {entry}")
+    if before is None:
+        return
+    if before.state is not job.state:
+        is_since = job.state_since is not None and abs(now - job.state_since) <= _LONGEST_FUNCTION
+        is_told = bool(timeline) and timeline[-1].state is job.state
+        check("a new state is in the timeline", is_told, f"{job.job_id} is {job.state}")
+    else:
+        is_since = job.state_since == before.state_since
+    check("a state is known since when", is_since, f"{job.job_id} is {job.state} since {job.state_since}")
+    check_first_start(check, before, job)
+    waits = [each.waiting for each in (before, job) if each.waiting]
+    if len({(wait.reason, wait.slot) for wait in waits}) == 1 and len(waits) == 2:
+        is_kept = waits[0].since == waits[1].since
+        check("a wait is known since when", is_kept, f"{job.job_id} waits since {waits[1].since}")
+
+
+def check_first_start(check: Check, before: Job, job: Job) -> None:
+    """Check that the first start of a task is known as soon as the job runs or the task has stopped, and stays."""
+    attempt = job.attempt
+    is_due = attempt is not None and (job.state is JobState.RUNNING or attempt.stop is not None)
+    first = before.first_started_at or (attempt.started_at if attempt and is_due else None)
+    check("the first start is remembered", job.first_started_at == first, f"{job.job_id}: {job.first_started_at}")
+
+
+def check_explanation(check: Check, job: Job, explanation: Explanation, now: datetime) -> None:
+    """Check what `relaunch explain` would say of a job at `now`."""
+    is_over = job.state.is_final
+    is_told = bool(explanation.next_step) and bool(explanation.waiting_for) != is_over
+    is_told &= explanation.since is not None and explanation.since <= now + _LONGEST_FUNCTION
+    # Only the end of a training is not known.
+    is_told &= (explanation.next_at is None) == is_over or job.state is JobState.RUNNING
+    check("every job can be explained", is_told, f"{job.job_id} is {job.state}: {explanation}")
+
+
+def check_parameters(check: Check, job: Job, spec: ProcessSpec) -> None:
+    """Check that a training gets the command, the inputs and the trigger facts of its job."""
+    is_told = spec.command == (job.definition.command or TASK_DEFINITION_COMMAND)
+    check("a training runs the command of its definition", is_told, f"{job.job_id}: {spec.command}")
+    if job.definition.inputs:
+        size, note = (spec.environment.get(f"RELAUNCH_INPUT_{name}") for name in ("BATCH_SIZE", "NOTE"))
+        is_told = size is not None and size.isdigit() and note == ""
+        check("a training gets its inputs", is_told, f"{job.job_id}: {size}, {note}")
+    told_by = {"github": ("RELAUNCH_GIT_SHA", _COMMIT), "s3": ("RELAUNCH_OBJECT_URI", _MANIFEST)}
+    if job.trigger.source in told_by:
+        name, pattern = told_by[job.trigger.source]
+        value = spec.environment.get(name, "")
+        check("a training knows what started it", pattern.fullmatch(value) is not None, f"{job.job_id}: {value}")

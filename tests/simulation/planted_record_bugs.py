@@ -1,0 +1,130 @@
+"""Bugs in what a job's item, its timeline and its training are told, which the simulation must find."""
+
+from dataclasses import replace
+from typing import Any
+
+from relaunch.core.jobs.job import Job
+from relaunch.core.launches import launch_plan
+from relaunch.core.lifecycle import decision as deciding
+from relaunch.core.lifecycle import explanation
+from relaunch.core.lifecycle.decision import Decision
+from relaunch.core.selection import selection as selecting
+from relaunch.core.selection.rejection import Rejection
+from relaunch.entrypoints import job_api
+from relaunch.usecases import launch_attempt as launching_attempts
+from simulation.broken_parts import Planting, action, changed, replaced
+from simulation.planted_bugs import PlantedBug
+from simulation.planting import writes
+
+
+def _saved(**members: Any) -> Planting:
+    """Save every job with these members."""
+    return lambda: writes(lambda _before, decision: replace(decision, job=replace(decision.job, **members)))
+
+
+def _since_kept(before: Job, decision: Decision) -> Decision:
+    return replace(decision, job=replace(decision.job, state_since=before.state_since))
+
+
+def _without_since(item: Any, **members: Any) -> Any:
+    return item if members.keys() == {"since"} else replace(item, **members)
+
+
+def _environment_without(prefix: str) -> Planting:
+    def make(original: Any) -> Any:
+        return lambda job: {name: value for name, value in original(job).items() if not name.startswith(prefix)}
+
+    return replaced(launch_plan, "training_environment", make)
+
+
+RECORD_BUGS = (
+    PlantedBug(
+        "cancelling-raises",
+        "cancelling a job whose task is stopping raises an exception",
+        action("cancel_stopping", lambda *_parts: {}["there is no such action"]),
+        "no unhandled exception",
+        60,
+    ),
+    PlantedBug(
+        "cancellation-unknown",
+        "a request to cancel an open job is answered as if there was none",
+        changed(job_api, cancel_job=lambda *_parts: None),
+        "a request that is right is granted",
+    ),
+    PlantedBug(
+        "cancellation-forgotten",
+        "a cancellation is answered and not saved",
+        _saved(cancel_requested=""),
+        "a cancellation is remembered",
+        30,
+    ),
+    PlantedBug(
+        "state-since-kept",
+        "a job is said to be in its state since it was in the one before",
+        lambda: writes(_since_kept),
+        "a state is known since when",
+    ),
+    PlantedBug(
+        "transition-untold",
+        "a new state is saved without an entry in the timeline",
+        lambda: writes(lambda _before, decision: replace(decision, timeline=())),
+        "a new state is in the timeline",
+    ),
+    PlantedBug(
+        "entry-without-event",
+        "an entry of the timeline does not say what happened",
+        replaced(deciding, "TimelineEntry", lambda make: lambda at, state, _event, *rest: make(at, state, "", *rest)),
+        "a timeline entry tells what happened, and when",
+    ),
+    PlantedBug(
+        "first-start-forgotten",
+        "when a job first ran is forgotten",
+        _saved(first_started_at=None),
+        "the first start is remembered",
+    ),
+    PlantedBug(
+        "wait-restarts",
+        "a job that goes on waiting is said to wait since now",
+        changed(deciding, replace=_without_since),
+        "a wait is known since when",
+        30,
+    ),
+    PlantedBug(
+        "explanation-raises",
+        "why a job waits cannot be explained",
+        changed(explanation, _WAITS={}),
+        "no unhandled exception",
+    ),
+    PlantedBug(
+        "explanation-of-nothing",
+        "what a running job waits for is left out",
+        replaced(
+            explanation, "_explain_running", lambda original: lambda *parts: replace(original(*parts), waiting_for="")
+        ),
+        "every job can be explained",
+    ),
+    PlantedBug(
+        "inputs-lost",
+        "a training does not get the inputs of its job",
+        _environment_without("RELAUNCH_INPUT_"),
+        "a training gets its inputs",
+    ),
+    PlantedBug(
+        "trigger-facts-lost",
+        "a training does not get the facts of the push that started it",
+        _environment_without("RELAUNCH_GIT_"),
+        "a training knows what started it",
+    ),
+    PlantedBug(
+        "command-lost",
+        "a training runs the command of its task definition, whatever its definition says",
+        replaced(launching_attempts, "plan_launch", lambda original: lambda job: replace(original(job), command=())),
+        "a training runs the command of its definition",
+    ),
+    PlantedBug(
+        "nothing-fits",
+        "no instance type satisfies any job",
+        changed(selecting, TYPE_FILTERS=(("manufacturer", lambda *_parts: Rejection("it has no NVIDIA GPU")),)),
+        "every end is deserved",
+    ),
+)
