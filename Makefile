@@ -27,7 +27,7 @@ INSTALL := $(PYTHON) requirements/build_environment.py
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # ── What is installed ────────────────────────────────────────────────────────────────────────────────────────────────
 .PHONY: setup environment environment-sam environment-emulator environment-bench environment-mutate
@@ -95,6 +95,12 @@ load: environment ## EVENTS=10000 at once against AWS's limits; LOAD="--warm" or
 .PHONY: mutate
 mutate: environment-mutate ## Plant errors in the core, count what the tests find; MODULES="selection launches" narrows
 	@nice .venv-mutate/bin/python tests/mutation/mutate.py $(MODULES)
+
+MUTANTS ?= 300
+DRAW ?= 1
+.PHONY: mutate-simulation
+mutate-simulation: environment-mutate ## Plant MUTANTS=300 errors that DRAW=1 draws, count what the simulation alone finds
+	@nice .venv-mutate/bin/python tests/mutation/simulated --mutants $(MUTANTS) --draw $(DRAW) --seeds $(SEEDS)
 
 # ── On this machine ──────────────────────────────────────────────────────────────────────────────────────────────────
 .PHONY: demo local bench bench-peers catalogue clean

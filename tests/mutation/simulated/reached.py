@@ -1,0 +1,106 @@
+"""Which seeds run which lines, measured once: the others need not be run with a mutant of a line."""
+
+import ast
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from mutants import PACKAGE, Mutant
+
+HERE = Path(__file__).parent
+PROJECT = HERE.parents[2]
+# What decides the runs: what was measured with other files does not hold.
+SOURCES = ("layers", "local", "template.yaml")
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": os.pathsep.join(map(str, (PACKAGE.parent, PROJECT / "local", HERE))),
+    "PYTHONHASHSEED": "0",
+}
+# Seeds that one process runs: a process takes seconds to start, and what it measured is lost when it is interrupted.
+CHUNK = 100
+
+
+class Reached:
+    """Which seeds run a line, and what came of each seed without a mutant."""
+
+    def __init__(self, runs: dict[int, str], lines: dict[str, dict[int, set[int] | None]]) -> None:
+        """Know the fingerprint of each run, and each line's seeds: None for a line that decides in all."""
+        self._runs = runs
+        self._lines = lines
+
+    def runs_of(self, mutant: Mutant, seeds: range) -> dict[int, str]:
+        """Return those of `seeds`, with their fingerprints, in which the mutant may change anything."""
+        known = self._lines.get(mutant.file, {})
+        statements = statement_lines(mutant.original)
+        lines = set(chain.from_iterable(statements.get(line, (line,)) for line in mutant.lines))
+        reached: set[int] = set()
+        for line in lines & known.keys():
+            by_seed = known[line]
+            reached |= self._runs.keys() if by_seed is None else by_seed
+        return {seed: self._runs[seed] for seed in seeds if seed in reached}
+
+
+@cache
+def statement_lines(source: str) -> dict[int, range]:
+    """Return, by line, all lines of the innermost statement it belongs to; of a compound one those of its header."""
+    lines: dict[int, range] = {}
+    # Outer statements come first.
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.stmt):
+            nested = [each.lineno for each in ast.walk(node) if isinstance(each, ast.stmt) and each is not node]
+            last = min(nested) - 1 if nested else node.end_lineno or node.lineno
+            own = range(node.lineno, max(last, node.lineno) + 1)
+            lines |= dict.fromkeys(own, own)
+    return lines
+
+
+def digest_of_sources() -> str:
+    """Return a digest of all files that decide a run."""
+    roots = map(PROJECT.joinpath, SOURCES)
+    paths = chain.from_iterable([root] if root.is_file() else root.rglob("*.py") for root in roots)
+    digest = hashlib.sha256()
+    for path in sorted(paths):
+        digest.update(path.relative_to(PROJECT).as_posix().encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def measure(folder: Path, seeds: int, processes: int, say: Callable[[str], None]) -> Reached:
+    """Run the seeds without a mutant, or take from `folder` what an earlier command kept of them."""
+    runs: dict[int, str] = {}
+    lines: dict[str, dict[int, set[int] | None]] = {}
+    with ThreadPoolExecutor(processes) as pool:
+        for chunk in pool.map(lambda first: _measure(folder, first), range(0, seeds, CHUNK)):
+            runs |= {int(seed): fingerprint for seed, fingerprint in chunk["runs"].items()}
+            for file, by_line in chunk["lines"].items():
+                for line, by_seed in by_line.items():
+                    known = lines.setdefault(file, {}).setdefault(int(line), set())
+                    if known is None or by_seed is None:
+                        lines[file][int(line)] = None
+                    else:
+                        known.update(by_seed)
+            say(f"{len(runs):,} of {seeds:,} seeds run without a mutant")
+    return Reached(runs, lines)
+
+
+def _measure(folder: Path, first: int) -> Any:
+    file = folder / f"reached-{first}.json"
+    if not file.exists():
+        command = [sys.executable, str(HERE / "reach.py"), str(first), str(CHUNK)]
+        write(file, subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.PIPE, check=True).stdout)
+    return json.loads(file.read_bytes())
+
+
+def write(file: Path, content: bytes) -> None:
+    """Write a file that is there whole or not at all."""
+    part = file.with_suffix(".part")
+    part.write_bytes(content)
+    part.replace(file)
