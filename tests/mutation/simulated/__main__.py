@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from mutants import draw_mutants
-from reached import HERE, PROJECT, digest_of_sources, measure
+from reached import HERE, PROJECT, Reached, digest_of_sources
 from trials import Trial, Trials
 
 CACHE = PROJECT / ".cache" / "simulated-mutants"
@@ -29,7 +29,7 @@ def main() -> int:
     parser.add_argument("--mutants", type=int, default=300, help="how many mutants are drawn")
     parser.add_argument("--draw", type=int, default=1, help="the seed that draws them")
     parser.add_argument("--seeds", type=int, default=2_000, help="how many seeds each is run with, at most")
-    parser.add_argument("--alone", type=int, default=40, help="how many of them each is run with alone")
+    parser.add_argument("--alone", type=int, default=30, help="how many of them each is run with alone")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="how many are run at a time")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     arguments = parser.parse_args()
@@ -37,7 +37,9 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     say(f"drawing {arguments.mutants} mutants with seed {arguments.draw}")
     mutants = draw_mutants(arguments.mutants, arguments.draw)
-    reached = measure(folder, arguments.seeds, arguments.processes, say)
+    say(f"running {arguments.alone} seeds without a mutant")
+    reached = Reached(folder, arguments.processes)
+    reached.measure(range(arguments.alone))
     trials = Trials(reached, folder, arguments.processes, say)
     tried = trials.run_alone(mutants, min(arguments.alone, arguments.seeds))
     trials.run_together([trial for trial in tried if trial.is_open()], range(arguments.alone, arguments.seeds))

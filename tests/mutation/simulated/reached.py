@@ -1,4 +1,4 @@
-"""Which seeds run which lines, measured once: the others need not be run with a mutant of a line."""
+"""Which seeds run which lines: the others need not be run with a mutant of a line."""
 
 import ast
 import hashlib
@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import chain
@@ -24,20 +24,22 @@ ENVIRONMENT = {
     "PYTHONPATH": os.pathsep.join(map(str, (PACKAGE.parent, PROJECT / "local", HERE))),
     "PYTHONHASHSEED": "0",
 }
-# Seeds that one process runs: a process takes seconds to start, and what it measured is lost when it is interrupted.
-CHUNK = 100
+# Seeds that are measured at a time: coverage makes them three times as slow.
+CHUNK = 10
 
 
 class Reached:
-    """Which seeds run a line, and what came of each seed without a mutant."""
+    """Which seeds run a line, and what came of each seed without a mutant; measured when it is first asked for."""
 
-    def __init__(self, runs: dict[int, str], lines: dict[str, dict[int, set[int] | None]]) -> None:
-        """Know the fingerprint of each run, and each line's seeds: None for a line that decides in all."""
-        self._runs = runs
-        self._lines = lines
+    def __init__(self, folder: Path, processes: int) -> None:
+        """Keep what is measured in `folder`."""
+        self._folder = folder
+        self._processes = processes
+        self._runs: dict[int, str] = {}
+        self._lines: dict[str, dict[int, set[int] | None]] = {}
 
-    def runs_of(self, mutant: Mutant, seeds: range) -> dict[int, str]:
-        """Return those of `seeds`, with their fingerprints, in which the mutant may change anything."""
+    def runs_of(self, mutant: Mutant, seeds: Iterable[int]) -> dict[int, str]:
+        """Return those of the measured `seeds`, with their fingerprints, in which the mutant may change anything."""
         known = self._lines.get(mutant.file, {})
         statements = statement_lines(mutant.original)
         lines = set(chain.from_iterable(statements.get(line, (line,)) for line in mutant.lines))
@@ -46,6 +48,30 @@ class Reached:
             by_seed = known[line]
             reached |= self._runs.keys() if by_seed is None else by_seed
         return {seed: self._runs[seed] for seed in seeds if seed in reached}
+
+    def measure(self, seeds: Iterable[int]) -> None:
+        """Run the seeds that were not measured yet, without a mutant."""
+        chunks = sorted({seed // CHUNK * CHUNK for seed in seeds} - {seed // CHUNK * CHUNK for seed in self._runs})
+        with ThreadPoolExecutor(self._processes) as pool:
+            for chunk in pool.map(self._measure, chunks):
+                self._add(chunk)
+
+    def _measure(self, first: int) -> Any:
+        file = self._folder / f"reached-{first}-{CHUNK}.json"
+        if not file.exists():
+            command = [sys.executable, str(HERE / "reach.py"), str(first), str(CHUNK)]
+            write(file, subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.PIPE, check=True).stdout)
+        return json.loads(file.read_bytes())
+
+    def _add(self, chunk: Any) -> None:
+        self._runs |= {int(seed): fingerprint for seed, fingerprint in chunk["runs"].items()}
+        for file, by_line in chunk["lines"].items():
+            for line, by_seed in by_line.items():
+                known = self._lines.setdefault(file, {}).setdefault(int(line), set())
+                if known is None or by_seed is None:
+                    self._lines[file][int(line)] = None
+                else:
+                    known.update(by_seed)
 
 
 @cache
@@ -71,32 +97,6 @@ def digest_of_sources() -> str:
         digest.update(path.relative_to(PROJECT).as_posix().encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
-
-
-def measure(folder: Path, seeds: int, processes: int, say: Callable[[str], None]) -> Reached:
-    """Run the seeds without a mutant, or take from `folder` what an earlier command kept of them."""
-    runs: dict[int, str] = {}
-    lines: dict[str, dict[int, set[int] | None]] = {}
-    with ThreadPoolExecutor(processes) as pool:
-        for chunk in pool.map(lambda first: _measure(folder, first), range(0, seeds, CHUNK)):
-            runs |= {int(seed): fingerprint for seed, fingerprint in chunk["runs"].items()}
-            for file, by_line in chunk["lines"].items():
-                for line, by_seed in by_line.items():
-                    known = lines.setdefault(file, {}).setdefault(int(line), set())
-                    if known is None or by_seed is None:
-                        lines[file][int(line)] = None
-                    else:
-                        known.update(by_seed)
-            say(f"{len(runs):,} of {seeds:,} seeds run without a mutant")
-    return Reached(runs, lines)
-
-
-def _measure(folder: Path, first: int) -> Any:
-    file = folder / f"reached-{first}.json"
-    if not file.exists():
-        command = [sys.executable, str(HERE / "reach.py"), str(first), str(CHUNK)]
-        write(file, subprocess.run(command, env=ENVIRONMENT, stdout=subprocess.PIPE, check=True).stdout)
-    return json.loads(file.read_bytes())
 
 
 def write(file: Path, content: bytes) -> None:

@@ -6,12 +6,16 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mutants import Mutant, combine
-from reached import CHUNK, ENVIRONMENT, HERE, PROJECT, Reached, write
+from reached import ENVIRONMENT, HERE, PROJECT, Reached, write
 from replaced_modules import VARIABLE
+
+# Seeds that mutants are run with together before those that were found are left out.
+_TOGETHER = 40
 
 
 @dataclass
@@ -20,7 +24,7 @@ class Trial:
 
     mutant: Mutant
     tried: int = 0
-    """Seeds that run its lines, of all that it was tried with."""
+    """Seeds that run its lines, of those that it was run with alone."""
     changed: int = 0
     """Seeds whose run went another way when it was alone."""
     alone: int = 0
@@ -79,56 +83,52 @@ class Trials:
         write(self._folder / f"{trial.mutant.name}.json", json.dumps(values).encode())
 
     def run_together(self, trials: Sequence[Trial], seeds: range) -> None:
-        """Run all mutants at once; in seeds that then find something each is run alone.
+        """Run all mutants at once; where a seed finds something, halve them until it is found which it finds.
 
         A mutant that would be seen only without the others is missed: what several change may make up for each other.
+        Mutants of which a seed finds none alone, but something together, are run apart from then on.
         """
-        firsts = range(seeds.start, seeds.stop, CHUNK)
-        for first in firsts:
-            chunk = range(first, min(first + CHUNK, seeds.stop))
-            open_trials = [trial for trial in trials if trial.is_open()]
-            found = self._find_together(open_trials, chunk)
-            for seed in sorted(found):
-                self._find_alone([trial for trial in open_trials if trial.is_open()], seed)
-            for trial in open_trials:
-                trial.tried += len(self._reached.runs_of(trial.mutant, chunk))
-            left = sum(trial.is_open() for trial in trials)
-            self._say(f"seeds {first:,} to {chunk.stop - 1:,}: {len(found)} found something, {left} mutants are left")
+        groups: list[Sequence[Trial]] = [trials]
+        for first in range(seeds.start, seeds.stop, _TOGETHER):
+            part = range(first, min(first + _TOGETHER, seeds.stop))
+            groups = [kept for group in groups for kept in self._run_group(group, part)]
+            self._say(f"seeds to {part.stop:,}: {sum(map(len, groups))} mutants are left, in {len(groups)} groups")
 
-    def _find_together(self, trials: Sequence[Trial], seeds: range) -> set[int]:
-        """Return the seeds that find something; those left out of one combination make another."""
-        found: set[int] = set()
-        rest = [trial.mutant for trial in trials]
-        while rest:
-            sources, left_out = combine(rest)
-            runs: dict[int, str] = {}
-            for mutant in rest:
-                runs |= self._reached.runs_of(mutant, seeds) if mutant not in left_out else {}
-            size = -(-len(runs) // self._processes) or 1
-            ordered = sorted(runs.items())
-            parts = [dict(ordered[at : at + size]) for at in range(0, len(ordered), size)]
+    def _run_group(self, group: Sequence[Trial], seeds: range) -> list[Sequence[Trial]]:
+        """Return the mutants that none of the seeds finds, in groups of which it finds nothing together either."""
+        found = self._find_together(group, seeds) if group else {}
+        if not found:
+            return [group] if group else []
+        seed = min(found)
+        culprits = self._find_culprits(group, seed, found[seed])
+        rest, left = [trial for trial in group if trial.is_open()], range(seed, seeds.stop)
+        if culprits:
+            return self._run_group(rest, left)
+        return [kept for half in _halves(rest) for kept in self._run_group(half, left)]
+
+    def _find_culprits(self, group: Sequence[Trial], seed: int, finding: str) -> list[Trial]:
+        """Record and return those of a group, of which the seed finds something, that it finds in ever smaller ones."""
+        if len(group) == 1:
+            (trial,) = group
+            trial.finding, trial.seed = finding, seed
+            self._keep(trial)
+            self._say(f"seed {seed} finds {trial.mutant.file}: {trial.mutant.change[1][:60]}: {finding[:90]}")
+            return [trial]
+        outcomes = [(half, self._find_together(half, range(seed, seed + 1))) for half in _halves(group)]
+        return [each for half, found in outcomes if found for each in self._find_culprits(half, seed, found[seed])]
+
+    def _find_together(self, group: Sequence[Trial], seeds: range) -> dict[int, str]:
+        """Return what the seeds find; mutants left out of one combination make another."""
+        found: dict[int, str] = {}
+        mutants = [trial.mutant for trial in group]
+        while mutants:
+            sources, mutants = combine(mutants)
+            parts = [dict.fromkeys(seeds[number :: self._processes], "") for number in range(self._processes)]
+            names = [f"together-{number}" for number in range(len(parts))]
             with ThreadPoolExecutor(self._processes) as pool:
-                names = [f"together-{seeds.start}-{number}" for number in range(len(parts))]
-                outcomes = pool.map(lambda name, part: self._run(sources, name, part), names, parts)  # noqa: B023
-                found |= {int(seed) for outcome in outcomes for seed in outcome["found"]}
-            rest = left_out
+                for outcome in pool.map(partial(self._run, sources), names, parts):
+                    found |= {int(seed): finding for seed, finding in outcome["found"].items()}
         return found
-
-    def _find_alone(self, trials: Sequence[Trial], seed: int) -> None:
-        def run(trial: Trial) -> None:
-            mutant = trial.mutant
-            runs = self._reached.runs_of(mutant, range(seed, seed + 1))
-            if not runs:
-                return
-            outcome = self._run({mutant.module: mutant.mutated}, mutant.name, runs)
-            trial.changed += len(outcome["changed"])
-            if outcome["found"]:
-                trial.finding, trial.seed = outcome["found"][str(seed)], seed
-                self._keep(trial)
-                self._say(f"seed {seed} finds {mutant.file}: {mutant.change[1][:60]}: {trial.finding[:90]}")
-
-        with ThreadPoolExecutor(self._processes) as pool:
-            list(pool.map(run, trials))
 
     def run_unit_tests(self, trials: Sequence[Trial]) -> None:
         """Run, with each mutant, the unit tests of its package, until one fails."""
@@ -177,3 +177,8 @@ class Trials:
         for file in files.values():
             file.unlink()
         return process
+
+
+def _halves(trials: Sequence[Trial]) -> tuple[Sequence[Trial], Sequence[Trial]]:
+    middle = len(trials) // 2
+    return trials[:middle], trials[middle:]

@@ -173,7 +173,7 @@ def test_a_job_that_cannot_be_loaded_does_not_keep_a_rebalance_recommendation_fr
     with pytest.raises(TransientError, match="no answer"):
         rebalance(story)
 
-    assert sum(runs.interruptions for runs in story.deps.capacity.load_spot_runs(story.now)) == 0.5
+    assert sum(runs.interruptions for runs in story.deps.capacity.load_capacity(story.now)[1]) == 0.5
 
 
 @pytest.mark.parametrize(
