@@ -12,6 +12,7 @@ from relaunch.core.selection import selection as selecting
 from relaunch.core.selection.rejection import Rejection
 from relaunch.entrypoints import job_api
 from relaunch.usecases import launch_attempt as launching_attempts
+from relaunch.usecases import observe_task as observing
 from simulation.broken_parts import Planting, action, changed, replaced
 from simulation.planted_bugs import PlantedBug
 from simulation.planting import writes
@@ -102,6 +103,12 @@ RECORD_BUGS = (
             explanation, "_explain_running", lambda original: lambda *parts: replace(original(*parts), waiting_for="")
         ),
         "every job can be explained",
+    ),
+    PlantedBug(
+        "task-events-ignored",
+        "the events of tasks change nothing: jobs are looked at by the schedule alone",
+        changed(observing, task_seen=lambda *_parts: None),
+        "what ECS told is known",
     ),
     PlantedBug(
         "inputs-lost",

@@ -11,7 +11,7 @@ from relaunch.adapters.aws.checkpoints import S3Checkpoints
 from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.ecr_images import EcrImages
 from relaunch.adapters.aws.ecs.derived_revisions import EcsRegistry
-from relaunch.adapters.aws.ecs.events import MACHINE_STATE_CHANGE
+from relaunch.adapters.aws.ecs.events import MACHINE_STATE_CHANGE, TASK_STATE_CHANGE
 from relaunch.adapters.aws.ecs.rate_limiter import RateLimiter
 from relaunch.adapters.aws.ecs.revisions import EcsRevisions
 from relaunch.adapters.aws.ecs.target import EcsTarget
@@ -218,6 +218,8 @@ class SimulatedAccount:
             detail = json.loads(body)["detail"]
             machines = [host for host in self._machines() if host.arn == detail["containerInstanceArn"]]
             self.invariants.late_machines_known(machines, self._failures(), began_at)
+        if function == "observe_task" and TASK_STATE_CHANGE in body:
+            self.invariants.task_change_handled(json.loads(body)["detail"])
         if function != "observe_capacity" or "Interruption Warning" not in body:
             return
         instance_id = json.loads(body)["detail"]["instance-id"]

@@ -1,9 +1,10 @@
 """Invariants checked at every step; each check is counted, each violation recorded with its time."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from relaunch.core.jobs.job import (
     CountRun,
@@ -162,6 +163,14 @@ class Invariants:
             others = ", ".join(sorted(each[-6:] for each in undenied))
             self.check("never two live tasks of one job", len(undenied) <= 1, f"{job_id}: {others}")
             self._check_running(job_id)
+
+    def task_change_handled(self, detail: Mapping[str, Any]) -> None:
+        """Check that the job of a task knows what the event said that was handled without an error."""
+        job = self.jobs.get(str(detail.get("startedBy", "")).rpartition("/")[0])
+        attempt = job.attempt if job and not job.state.is_final else None
+        if attempt is not None and attempt.task_arn == detail["taskArn"]:
+            is_known = attempt.task_version >= detail["version"]
+            self.check("what ECS told is known", is_known, f"{detail['taskArn'][-6:]} {detail['lastStatus']}")
 
     def container_started(self, spec: ProcessSpec) -> None:
         """Check that a training starts with the parameters of its placement, under its own prefix."""
