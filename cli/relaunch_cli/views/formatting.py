@@ -3,7 +3,7 @@
 import re
 from datetime import datetime, timedelta
 
-from relaunch.core.jobs.job import Job
+from relaunch.core.jobs.job import CostBasis, Job, Placement
 
 _TASK_ARN = re.compile(r"arn:aws[a-z-]*:ecs:[^\s:]*:\d*:task/\S*?([0-9a-f]{32})")
 
@@ -32,11 +32,14 @@ def format_timestamp(at: datetime, now: datetime) -> str:
     return f"{format_time(at, now)} UTC ({distance})"
 
 
-def format_cost(usd: float) -> str:
-    """Format an amount of money; a dash for none."""
+def format_cost(usd: float, basis: CostBasis = CostBasis.PRICE) -> str:
+    """Format an amount of money: `<=` before an upper limit, `?` if it is not known; a dash for none."""
+    if basis is CostBasis.UNKNOWN:
+        return "?"
     if usd <= 0:
         return "-"
-    return f"${usd:.2f}" if usd < 1000 else f"${usd:,.0f}"
+    limit = "<=" if basis is CostBasis.LIMIT else ""
+    return f"{limit}${usd:.2f}" if usd < 1000 else f"{limit}${usd:,.0f}"
 
 
 def format_price(usd_per_hour: object) -> str:
@@ -44,18 +47,25 @@ def format_price(usd_per_hour: object) -> str:
     return f"{usd_per_hour:.4f}" if isinstance(usd_per_hour, int | float) else "?"
 
 
+def format_placement_price(placement: Placement) -> str:
+    """Format the price per hour of a placement: `<=` before an upper limit, `?` if it is not known."""
+    limit = "<=" if placement.is_price_limit else ""
+    return limit + format_price(placement.price_usd_per_hour or None)
+
+
 def format_percentage(fraction: object) -> str:
     """Format a fraction as a percentage; empty if it is not known."""
     return f"{fraction:.0%}" if isinstance(fraction, int | float) else ""
 
 
-def cost_so_far_usd(job: Job, now: datetime) -> float:
-    """Return what the tasks of a job have cost so far, the running one included, at the prices of their placements."""
+def cost_so_far(job: Job, now: datetime) -> tuple[float, CostBasis]:
+    """Return what the tasks of a job have cost so far in USD, the running one included, and what that rests on."""
     attempt = job.attempt
     if attempt is None or attempt.started_at is None or attempt.stop is not None:
-        return job.cost_usd
+        return job.cost_usd, job.cost_basis
     hours = (now - attempt.started_at).total_seconds() / 3600
-    return job.cost_usd + hours * attempt.placement.price_usd_per_hour
+    placement = attempt.placement
+    return job.cost_usd + hours * placement.price_usd_per_hour, job.cost_basis.plus(placement.cost_basis)
 
 
 def format_count(count: int, noun: str) -> str:

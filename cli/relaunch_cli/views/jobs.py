@@ -7,16 +7,16 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from relaunch.core.jobs.job import Attempt, Job, JobSummary, TimelineEntry
+from relaunch.core.jobs.job import Attempt, CostBasis, Job, JobSummary, TimelineEntry
 from relaunch.core.lifecycle.explanation import Explanation
 from relaunch.core.revisions.stop_timeout import find_stop_timeout
 from relaunch.ports import EventRecord, JobHistory
 from relaunch_cli.views.formatting import (
-    cost_so_far_usd,
+    cost_so_far,
     format_cost,
     format_count,
     format_duration,
-    format_price,
+    format_placement_price,
     format_time,
     format_timestamp,
     shorten_task_arns,
@@ -44,7 +44,7 @@ def render_jobs(jobs: Iterable[JobSummary], now: datetime, width: int) -> Table:
             str(job.attempt_number or "-"),
             f"{job.offering.instance_type} {job.offering.purchase}" if job.offering else "-",
             format_duration(now - job.accepted_at),
-            format_cost(job.cost_usd),
+            format_cost(job.cost_usd, job.cost_basis),
         ]
         table.add_row(*cells, *((Text(job.reason or job.trigger),) if is_wide else ()))
     return table
@@ -80,9 +80,16 @@ def _job_rows(job: Job, explanation: Explanation, now: datetime) -> list[tuple[s
 
 
 def _ran(job: Job, now: datetime) -> str:
-    spent = cost_so_far_usd(job, now)
     counts = f"{format_count(job.interruptions, 'interruption')}, {format_count(job.failures, 'failure')}"
-    return f"{format_duration(job.run_time(now))}, {counts}" + (f", about {format_cost(spent)}" if spent else "")
+    return f"{format_duration(job.run_time(now))}, {counts}{_spent(job, now)}"
+
+
+def _spent(job: Job, now: datetime) -> str:
+    usd, basis = cost_so_far(job, now)
+    if basis is CostBasis.UNKNOWN:
+        return ", at an unknown cost"
+    about = "up to" if basis is CostBasis.LIMIT else "about"
+    return f", {about} {format_cost(usd)}" if usd else ""
 
 
 def _attempts(attempts: Sequence[Attempt], now: datetime) -> list[RenderableType]:
@@ -98,7 +105,7 @@ def _attempts(attempts: Sequence[Attempt], now: datetime) -> list[RenderableType
             str(attempt.number),
             f"{offering.instance_type} {offering.purchase}",
             attempt.zone or offering.zone or "?",
-            format_price(attempt.placement.price_usd_per_hour or None),
+            format_placement_price(attempt.placement),
             format_time(started, now) if started else "-",
             ran,
             _ending(attempt),

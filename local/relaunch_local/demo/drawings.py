@@ -67,7 +67,7 @@ def draw_selection(selection: StoredSelection, width: int) -> RenderableType:
 def describe_choice(attempt: Attempt) -> str:
     """Describe the offering of an attempt."""
     chosen = attempt.placement
-    return f"{chosen.offering.instance_type} {chosen.offering.purchase} at ${chosen.price_usd_per_hour:.4f}/h"
+    return f"{chosen.offering.instance_type} {chosen.offering.purchase} at {chosen.price_text}"
 
 
 def draw_loss_curve(curve: Mapping[int, tuple[int, float]], width: int) -> Text:

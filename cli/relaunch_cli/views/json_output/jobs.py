@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from relaunch.core.jobs.job import Attempt, Job, JobSummary, TimelineEntry, Waiting
+from relaunch.core.jobs.job import Attempt, CostBasis, Job, JobSummary, TimelineEntry, Waiting
 from relaunch.core.lifecycle.explanation import Explanation
 from relaunch.core.revisions.stop_timeout import find_stop_timeout
 from relaunch.ports import EventRecord, JobHistory, StoredSelection
 from relaunch_cli.job_logs import LogLine
-from relaunch_cli.views.formatting import cost_so_far_usd
+from relaunch_cli.views.formatting import cost_so_far
 from relaunch_cli.views.json_output.values import JsonObject, json_time, stop_timeout_json
 
 
@@ -25,7 +25,7 @@ def summary_json(summary: JobSummary) -> JsonObject:
         "interruptions": summary.interruptions,
         "failures": summary.failures,
         "run_seconds": summary.run_seconds,
-        "cost_usd": summary.cost_usd,
+        **_cost_json(summary.cost_usd, summary.cost_basis),
         "trigger": summary.trigger,
         "accepted_at": json_time(summary.accepted_at),
         "ended_at": json_time(summary.ended_at),
@@ -49,7 +49,7 @@ def job_json(job: Job, now: datetime) -> JsonObject:
         "interruptions": job.interruptions,
         "failures": job.failures,
         "run_seconds": job.run_time(now).total_seconds(),
-        "cost_usd": cost_so_far_usd(job, now),
+        **_cost_json(*cost_so_far(job, now)),
         "cancel_requested": job.cancel_requested or None,
         "accepted_at": json_time(job.accepted_at),
         "ended_at": json_time(job.ended_at),
@@ -106,6 +106,10 @@ def _waiting_json(waiting: Waiting | None) -> JsonObject | None:
     }
 
 
+def _cost_json(usd: float, basis: CostBasis) -> JsonObject:
+    return {"cost_usd": None if basis is CostBasis.UNKNOWN else usd, "is_cost_limit": basis is CostBasis.LIMIT}
+
+
 def _attempt_json(attempt: Attempt) -> JsonObject:
     chosen, stop = attempt.placement, attempt.stop
     return {
@@ -116,6 +120,7 @@ def _attempt_json(attempt: Attempt) -> JsonObject:
         "zone": attempt.zone or chosen.offering.zone,
         "capacity_provider": chosen.capacity_provider,
         "price_usd_per_hour": chosen.price_usd_per_hour or None,
+        "is_price_limit": chosen.is_price_limit,
         "task_arn": attempt.task_arn,
         "task_status": attempt.task_status or None,
         "instance_id": attempt.instance_id,

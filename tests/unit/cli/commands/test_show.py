@@ -2,7 +2,7 @@
 
 import pytest
 
-from fakes.builders import make_definition
+from fakes.builders import make_definition, make_offering
 from relaunch.core.definitions.definition import InputRule
 
 
@@ -19,6 +19,45 @@ def test_show_has_the_facts_and_a_line_per_attempt(relaunch, session):
     assert document["attempts"][0]["stop"]["kind"] == "interruption"
     assert document["run_seconds"] == pytest.approx(3 * 3600 + 40)
     assert document["state"] == "RUNNING"
+
+
+def run_at(session, **prices):
+    """Run a job for an hour on the only offering, at these prices, until it has ended; return its id."""
+    session.deps.definitions.save_definition(make_definition())
+    session.offerings.available = (make_offering("g5.xlarge", **prices),)
+    job_id = session.submit()
+    task = session.launch(job_id)
+    session.run(task)
+    session.finish(task)
+    return job_id
+
+
+def test_an_upper_limit_of_a_price_and_the_cost_at_it_are_shown_as_such(relaunch, session):
+    job_id = run_at(session, price_usd_per_hour=None, on_demand_usd_per_hour=1.006)
+
+    text, document = relaunch("show", job_id).stdout, relaunch("show", job_id, "--json").document
+
+    assert "0 failures, up to $1.01" in text
+    assert "<=1.0060" in text
+    assert (document["cost_usd"], document["is_cost_limit"]) == (pytest.approx(1.006), True)
+    attempt = document["attempts"][0]
+    assert (attempt["price_usd_per_hour"], attempt["is_price_limit"]) == (1.006, True)
+    assert "at up to $1.0060/h" in " ".join(relaunch("explain", job_id).stdout.split())
+    assert "<=$1.01" in relaunch("ps", "--all").stdout
+    row = relaunch("ps", "--all", "--json").document["jobs"][0]
+    assert (row["cost_usd"], row["is_cost_limit"]) == (pytest.approx(1.006), True)
+
+
+def test_a_cost_at_an_unknown_price_is_not_shown_as_nothing(relaunch, session):
+    job_id = run_at(session, price_usd_per_hour=None, on_demand_usd_per_hour=None)
+
+    text, document = relaunch("show", job_id).stdout, relaunch("show", job_id, "--json").document
+
+    assert "0 failures, at an unknown cost" in text
+    assert (document["cost_usd"], document["is_cost_limit"]) == (None, False)
+    assert document["attempts"][0]["price_usd_per_hour"] is None
+    assert relaunch("ps", "--all").stdout.splitlines()[1].split()[-1] == "?"
+    assert relaunch("ps", "--all", "--json").document["jobs"][0]["cost_usd"] is None
 
 
 def test_inputs_of_a_job_are_shown(relaunch, session):

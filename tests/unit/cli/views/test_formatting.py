@@ -4,14 +4,15 @@ from datetime import timedelta
 
 import pytest
 
-from fakes.builders import NOW, make_running_attempt, make_running_job
-from relaunch.core.jobs.job import Stop, StopKind
+from fakes.builders import NOW, make_placement, make_running_attempt, make_running_job
+from relaunch.core.jobs.job import CostBasis, Stop, StopKind
 from relaunch_cli.views.formatting import (
-    cost_so_far_usd,
+    cost_so_far,
     format_cost,
     format_count,
     format_duration,
     format_percentage,
+    format_placement_price,
     format_price,
     format_time,
     format_timestamp,
@@ -42,6 +43,21 @@ def test_costs(usd, text):
     assert format_cost(usd) == text
 
 
+@pytest.mark.parametrize(("usd", "text"), [(0, "-"), (0.4, "<=$0.40"), (12345.6, "<=$12,346")])
+def test_an_upper_limit_of_a_cost_is_marked(usd, text):
+    assert format_cost(usd, CostBasis.LIMIT) == text
+
+
+def test_an_unknown_cost_is_no_amount():
+    assert (format_cost(0, CostBasis.UNKNOWN), format_cost(0.4, CostBasis.UNKNOWN)) == ("?", "?")
+
+
+def test_the_price_of_a_placement_is_marked_as_in_a_plan():
+    assert format_placement_price(make_placement()) == "0.4000"
+    assert format_placement_price(make_placement(is_price_limit=True)) == "<=0.4000"
+    assert format_placement_price(make_placement(price_usd_per_hour=0.0)) == "?"
+
+
 def test_unknown_prices_and_percentages():
     assert (format_price(None), format_price(0.4)) == ("?", "0.4000")
     assert (format_percentage(None), format_percentage(0.6)) == ("", "60%")
@@ -60,6 +76,16 @@ def test_arns_of_tasks_are_replaced_by_their_ids():
 def test_the_cost_so_far_includes_the_running_task():
     job = make_running_job(cost_usd=1.0)
 
-    assert cost_so_far_usd(job, NOW + timedelta(hours=2)) == pytest.approx(1.8)
+    assert cost_so_far(job, NOW + timedelta(hours=2)) == (pytest.approx(1.8), CostBasis.PRICE)
     stopped = make_running_job(cost_usd=1.0, attempt=make_running_attempt(stop=Stop(StopKind.SUCCESS, NOW)))
-    assert cost_so_far_usd(stopped, NOW + timedelta(hours=2)) == 1.0
+    assert cost_so_far(stopped, NOW + timedelta(hours=2)) == (1.0, CostBasis.PRICE)
+
+
+def test_the_cost_so_far_rests_on_the_price_of_the_running_task_too():
+    limit = make_running_attempt(placement=make_placement(is_price_limit=True))
+
+    assert cost_so_far(make_running_job(attempt=limit), NOW)[1] is CostBasis.LIMIT
+    stopped = make_running_job(
+        cost_basis=CostBasis.LIMIT, attempt=make_running_attempt(stop=Stop(StopKind.SUCCESS, NOW))
+    )
+    assert cost_so_far(stopped, NOW)[1] is CostBasis.LIMIT

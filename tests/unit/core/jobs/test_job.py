@@ -1,7 +1,7 @@
 import pytest
 
-from fakes.builders import make_job, make_running_job, task_arn
-from relaunch.core.jobs.job import FINAL_STATES, JobState
+from fakes.builders import make_job, make_placement, make_running_job, task_arn
+from relaunch.core.jobs.job import FINAL_STATES, CostBasis, JobState
 from relaunch.core.lifecycle.decision import stop_effect
 
 
@@ -23,3 +23,17 @@ def test_tasks_are_started_by_the_job_and_its_attempt():
 def test_only_a_known_task_can_be_stopped():
     assert stop_effect(make_job(), "because") == ()
     assert [effect.task_arn for effect in stop_effect(make_running_job(), "because")] == [task_arn()]
+
+
+def test_a_price_is_put_in_words_with_what_is_known_of_it():
+    assert make_placement().price_text == "$0.4000/h"
+    assert make_placement(price_usd_per_hour=1.006, is_price_limit=True).price_text == "up to $1.0060/h"
+    assert make_placement(price_usd_per_hour=0.0).price_text == "an unknown price"
+
+
+@pytest.mark.parametrize("worse", list(CostBasis))
+@pytest.mark.parametrize("better", list(CostBasis))
+def test_a_sum_rests_on_the_worse_of_both(better, worse):
+    order = [CostBasis.PRICE, CostBasis.LIMIT, CostBasis.UNKNOWN]
+
+    assert better.plus(worse) is order[max(order.index(better), order.index(worse))]

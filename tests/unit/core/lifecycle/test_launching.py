@@ -258,6 +258,12 @@ def test_an_unknown_price_is_shown_as_such():
     assert entry.detail == "g5.xlarge spot by g5-xlarge-spot at an unknown price"
 
 
+def test_an_upper_limit_of_a_spot_price_is_shown_as_such():
+    entry = decided(SITUATIONS["w0"], chosen(price_usd_per_hour=None, on_demand_usd_per_hour=1.006)).timeline[0]
+
+    assert entry.detail == "g5.xlarge spot by g5-xlarge-spot at up to $1.0060/h"
+
+
 def test_a_running_attempt_is_never_taken_for_a_waiting_one():
     job = make_job(state=JobState.LAUNCHING, attempt=make_running_attempt())
 

@@ -69,16 +69,19 @@ def test_an_offering_with_neither_provider_nor_price_is_saved_without():
     placement = after(SITUATIONS["w0"], bare).current_attempt.placement
 
     assert (placement.capacity_provider, placement.price_usd_per_hour) == ("", 0.0)
+    assert not placement.is_price_limit
 
 
 def test_a_launch_ends_what_was_said_of_the_wait():
     assert after(replace(SITUATIONS["wc"], reason="nothing is available right now"), chosen()).reason == ""
 
 
-def test_spot_without_a_known_price_is_charged_at_the_on_demand_price():
+def test_spot_without_a_known_price_is_charged_at_most_the_on_demand_price():
     job = after(SITUATIONS["w0"], chosen(price_usd_per_hour=None, on_demand_usd_per_hour=1.0))
 
-    assert job.current_attempt.placement.price_usd_per_hour == 1.0
+    placement = job.current_attempt.placement
+    assert (placement.price_usd_per_hour, placement.is_price_limit) == (1.0, True)
+    assert not after(SITUATIONS["w0"], chosen()).current_attempt.placement.is_price_limit
 
 
 def test_an_attempt_that_never_started_keeps_its_number_and_its_closed_tries():

@@ -6,6 +6,7 @@ import pytest
 from fakes.builders import NOW, container_instance_arn, make_attempt, make_offering_key, make_placement, task_arn
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import (
+    CostBasis,
     CountRun,
     FailedStart,
     IntentKind,
@@ -63,6 +64,24 @@ def test_what_a_task_ran_is_summed_up_and_paid_for():
 
     assert ended.run_seconds == 7300.0
     assert ended.cost_usd == pytest.approx(1.0 + 2 * 0.40)
+
+
+@pytest.mark.parametrize(
+    ("price", "expected"),
+    [
+        pytest.param({}, CostBasis.PRICE, id="price"),
+        pytest.param({"is_price_limit": True}, CostBasis.LIMIT, id="limit"),
+        pytest.param({"price_usd_per_hour": 0.0}, CostBasis.UNKNOWN, id="unknown"),
+    ],
+)
+def test_a_cost_rests_on_the_worst_price_that_a_task_ran_at(price, expected):
+    attempt = SITUATIONS["ru"].current_attempt
+    job = replace(SITUATIONS["ru"], attempt=replace(attempt, placement=replace(attempt.placement, **price)))
+
+    assert stopped(job, 0).cost_basis is expected
+    assert stopped(replace(job, cost_basis=CostBasis.UNKNOWN), 0).cost_basis is CostBasis.UNKNOWN
+    never_ran = replace(job, attempt=replace(job.current_attempt, started_at=None))
+    assert follow_stop(never_ran, Stop(StopKind.NO_CAPACITY, SOON), SOON).job.cost_basis is CostBasis.PRICE
 
 
 def test_a_task_that_stopped_before_it_was_seen_running_ran_all_the_same():

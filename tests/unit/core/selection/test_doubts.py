@@ -4,6 +4,7 @@ from datetime import timedelta
 import pytest
 
 from fakes.builders import make_offering, make_offering_key, make_selection
+from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.selection.doubts import prefer_undoubted
 from relaunch.core.selection.expected_cost import WorkAhead
@@ -32,6 +33,31 @@ def test_of_doubted_offerings_the_least_doubted_comes_first_and_the_cheapest_of_
     assert order({DOUBTED: 3, NEAR_KEY: 1}, CHEAP, NEAR) == (NEAR, CHEAP)
     assert order({DOUBTED: 1, NEAR_KEY: 1}, CHEAP, NEAR) == (CHEAP, NEAR)
     assert order({DOUBTED: 0.9, NEAR_KEY: 0.5}, CHEAP, NEAR) == (NEAR, CHEAP)
+
+
+UNPRICED = make_offering("p5e.48xlarge", PurchaseOption.ON_DEMAND, price_usd_per_hour=None, on_demand_usd_per_hour=None)
+WORK = WorkAhead(timedelta(hours=2), has_checkpoint=True)
+
+
+@pytest.mark.parametrize("work", [None, WORK], ids=["price", "cost"])
+def test_an_offering_of_unknown_price_is_never_taken_for_one_that_costs_about_the_same(work):
+    on_demand = make_offering("g5.xlarge", PurchaseOption.ON_DEMAND, price_usd_per_hour=1.00)
+
+    assert order({DOUBTED: 1}, CHEAP, on_demand, UNPRICED, work=work) == (CHEAP, on_demand, UNPRICED)
+    assert order({DOUBTED: 1}, CHEAP, NEAR, UNPRICED, work=work) == (NEAR, CHEAP, UNPRICED)
+
+
+@pytest.mark.parametrize("work", [None, WORK], ids=["price", "cost"])
+def test_offerings_of_unknown_price_keep_their_order(work):
+    other = replace(UNPRICED, purchase=PurchaseOption.SPOT)
+
+    assert order({other.key: 1}, other, UNPRICED, work=work) == (other, UNPRICED)
+
+
+def test_on_a_job_that_never_finishes_on_spot_a_doubt_prefers_nothing_of_unknown_price():
+    endless = WorkAhead(timedelta(days=100), has_checkpoint=False)
+
+    assert order({DOUBTED: 1}, CHEAP, UNPRICED, work=endless) == (CHEAP, UNPRICED)
 
 
 def test_without_a_doubt_about_the_best_nothing_changes():

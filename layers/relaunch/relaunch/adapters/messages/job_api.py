@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from relaunch.adapters.validation import describe_errors
-from relaunch.core.jobs.job import Job, JobState
+from relaunch.core.jobs.job import CostBasis, Job, JobState
 from relaunch.ports import PermanentError
 
 # ECS limits all overrides together to 8,192 characters. With a limit pydantic also rejects unpaired surrogates.
@@ -81,7 +81,12 @@ class JobDescription(BaseModel):
     task_arn: str | None
     interruptions: int = Field(ge=0)
     failures: int = Field(ge=0)
-    cost_usd: float = Field(ge=0, description="The cost of the finished attempts.")
+    cost_usd: float | None = Field(
+        ge=0, description="The cost of the finished attempts; null if one ran at an unknown price."
+    )
+    is_cost_limit: bool = Field(
+        description="Whether the cost is an upper limit: an attempt ran on spot at a price that EC2 did not tell."
+    )
 
 
 class JobAnswer(BaseModel):
@@ -147,7 +152,8 @@ def describe_job(job: Job) -> dict[str, Any]:
         task_arn=attempt.task_arn if attempt else None,
         interruptions=job.interruptions,
         failures=job.failures,
-        cost_usd=round(job.cost_usd, 4),
+        cost_usd=None if job.cost_basis is CostBasis.UNKNOWN else round(job.cost_usd, 4),
+        is_cost_limit=job.cost_basis is CostBasis.LIMIT,
     ).model_dump(mode="json")
 
 

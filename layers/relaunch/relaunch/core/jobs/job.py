@@ -73,6 +73,19 @@ class PlacementState(StrEnum):
     CLOSED = "CLOSED"  # its task has stopped, or it will have none
 
 
+class CostBasis(StrEnum):
+    """What a price or a cost rests on."""
+
+    PRICE = "price"
+    LIMIT = "limit"  # at least in part on an upper limit: EC2 answered no spot price, so the on-demand price
+    UNKNOWN = "unknown"  # at least in part on nothing: there is no price
+
+    def plus(self, other: "CostBasis") -> "CostBasis":
+        """Return the basis of a sum: the worse of both."""
+        order = tuple(CostBasis)
+        return max(self, other, key=order.index)
+
+
 @dataclass(frozen=True, slots=True)
 class Placement:
     """One set of launch parameters; RunTask may be called repeatedly with its client token.
@@ -81,7 +94,7 @@ class Placement:
     the derived revision that it runs, None for the revision of the job. `neuron_devices` are the devices that the
     revision lists; `takes_all_neuron` requests all of them from ECS, as Managed Instances support.
     `gpu_partition_size` is that of the instance type, 1 for whole GPUs. `is_managed`: the capacity provider is one of
-    ECS Managed Instances. `price_usd_per_hour` is 0 if unknown.
+    ECS Managed Instances. `price_usd_per_hour` is 0 if unknown; `is_price_limit`: it is an upper limit of a spot price.
     """
 
     number: int
@@ -100,6 +113,21 @@ class Placement:
     takes_all_neuron: bool = False
     gpu_partition_size: float = 1.0
     is_managed: bool = False
+    is_price_limit: bool = False
+
+    @property
+    def cost_basis(self) -> CostBasis:
+        """Return what the price rests on."""
+        if not self.price_usd_per_hour:
+            return CostBasis.UNKNOWN
+        return CostBasis.LIMIT if self.is_price_limit else CostBasis.PRICE
+
+    @property
+    def price_text(self) -> str:
+        """Return the price in words: `$0.4000/h`, `up to $1.0060/h` or `an unknown price`."""
+        if self.cost_basis is CostBasis.UNKNOWN:
+            return "an unknown price"
+        return f"{'up to ' if self.is_price_limit else ''}${self.price_usd_per_hour:.4f}/h"
 
 
 class IntentKind(StrEnum):
@@ -267,10 +295,11 @@ class Job:
 
     `definition` and `revision` are fixed when the job is accepted. `images` maps containers to the images, by digest,
     that replace those of the revision. `version` is the version of the item, on which every write is conditional.
-    `wake_at` is set for every open job. `run_seconds` is the running time of the tasks of ended attempts. `has_slot`:
-    the job counts against `max_running_jobs`. `interrupted_at` is the start of the current interruption: the time of
-    the warning if there was one. `failed_starts` are those since a task of the job last ran. `unreadable_seconds` is
-    how long it has waited for unreadable checkpoints since it first ran, in waits that are over.
+    `wake_at` is set for every open job. `run_seconds` is the running time of the tasks of ended attempts, `cost_usd`
+    their cost, in which an unknown price counts as 0 and an upper limit as the price (`cost_basis`). `has_slot`: the
+    job counts against `max_running_jobs`. `interrupted_at` is the start of the current interruption: the time of the
+    warning if there was one. `failed_starts` are those since a task of the job last ran. `unreadable_seconds` is how
+    long it has waited for unreadable checkpoints since it first ran, in waits that are over.
     """
 
     job_id: str
@@ -293,6 +322,7 @@ class Job:
     first_started_at: datetime | None = None
     run_seconds: float = 0.0
     cost_usd: float = 0.0
+    cost_basis: CostBasis = CostBasis.PRICE
     cancel_requested: str = ""
     pending: tuple[Effect, ...] = ()
     ended_at: datetime | None = None
@@ -363,3 +393,4 @@ class JobSummary:
     cost_usd: float = 0.0
     trigger: str = ""
     ended_at: datetime | None = None
+    cost_basis: CostBasis = CostBasis.PRICE

@@ -21,4 +21,5 @@ def summarize_job(job: Job) -> JobSummary:
         cost_usd=job.cost_usd,
         trigger=job.trigger.summary,
         ended_at=job.ended_at,
+        cost_basis=job.cost_basis,
     )

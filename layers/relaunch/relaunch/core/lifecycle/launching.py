@@ -114,14 +114,14 @@ def request_placement(job: Job, event: OfferingChosen, now: datetime, limits: St
         takes_all_neuron=event.prepared.takes_all_neuron,
         gpu_partition_size=chosen.instance_type.gpu_partition_size,
         is_managed=chosen.is_managed,
+        is_price_limit=chosen.price_usd_per_hour is None and chosen.expected_usd_per_hour is not None,
     )
     attempt = Attempt(number, placement, closed_placements=_kept_placements(closed))
     # Jobs that end at the same time may all admit the same job: admit the next one too.
     effects = (AdmitWaiting(),) if waits_for_slot(job) else ()
     slots = None if job.has_slot else (job.definition.max_running_jobs, limits.max_running_jobs)
     job = replace(job, attempt=attempt, has_slot=True, reason="")
-    price = f"${placement.price_usd_per_hour:.4f}/h" if placement.price_usd_per_hour else "an unknown price"
-    detail = f"{chosen.key} by {placement.capacity_provider} at {price}"
+    detail = f"{chosen.key} by {placement.capacity_provider} at {placement.price_text}"
     if event.resume_uri:
         detail += f", resuming from {event.resume_uri}"
     if event.prepared.neuron_devices:

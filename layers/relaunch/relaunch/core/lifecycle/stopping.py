@@ -106,6 +106,7 @@ def _account(job: Job, stop: Stop) -> Job:
         attempt=attempt,
         run_seconds=job.run_seconds + ran,
         cost_usd=job.cost_usd + ran / 3600 * attempt.placement.price_usd_per_hour,
+        cost_basis=job.cost_basis.plus(attempt.placement.cost_basis) if ran else job.cost_basis,
         first_started_at=job.first_started_at or attempt.started_at,
         failures=job.failures + is_failure(stop.kind),
         interruptions=job.interruptions + is_interruption(stop.kind),

@@ -1,5 +1,7 @@
 """The order of offerings while it is doubtful whether some of them can be had."""
 
+import math
+
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.spot_runs import Doubts
 from relaunch.core.selection.expected_cost import cost_of
@@ -12,17 +14,21 @@ _COMPARABLE = 1.25
 def prefer_undoubted(selection: Selection, doubts: Doubts) -> Selection:
     """Return the selection with the least doubted of the offerings first that cost about as much as the best one.
 
-    Costs are expected costs, without an estimated duration prices. Nothing is rejected.
+    Costs are expected costs, without an estimated duration prices. An offering of unknown price is comparable to none.
+    Nothing is rejected.
     """
     if not selection.kept or selection.kept[0].key not in doubts:
         return selection
     costs = cost_of(selection.work)
 
     def cost(offering: Offering) -> float:
-        # Offerings without a price are rejected.
-        return costs(offering) or offering.expected_usd_per_hour or 0.0
+        usd = offering.expected_usd_per_hour if selection.work is None else costs(offering)
+        return math.inf if usd is None else usd
 
     limit = _COMPARABLE * cost(selection.kept[0])
+    # The best one has no known price, or the job is expected never to finish on it: nothing compares with that.
+    if math.isinf(limit):
+        return selection
     comparable = [each for each in selection.kept if cost(each) <= limit]
     first = min(comparable, key=lambda each: doubts.get(each.key, 0))
     kept = (first, *(each for each in selection.kept if each is not first))

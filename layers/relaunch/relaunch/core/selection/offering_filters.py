@@ -206,7 +206,7 @@ def check_spot_ratio(criteria: OfferingCriteria, offering: Offering) -> Rejectio
 
 
 def check_capacity_memory(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
-    """Reject recent failures and interruptions of any job; a failure without a zone applies to all zones."""
+    """Reject what a recent launch of any job found no capacity for; a failure without a zone applies to all zones."""
     if not criteria.memory:
         return None
     found = (criteria.memory.get(key) for key in _keys(offering))

@@ -28,7 +28,17 @@ from relaunch.adapters.aws.dynamodb import job_items
 from relaunch.adapters.aws.dynamodb.table import stamp
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.jobs.job import Attempt, IntentKind, Job, JobState, Stop, StopIntent, StopKind, TimelineEntry
+from relaunch.core.jobs.job import (
+    Attempt,
+    CostBasis,
+    IntentKind,
+    Job,
+    JobState,
+    Stop,
+    StopIntent,
+    StopKind,
+    TimelineEntry,
+)
 from relaunch.core.jobs.lookup import due_at
 from relaunch.core.jobs.summary import summarize_job
 from relaunch.core.lifecycle.decision import Decision
@@ -232,3 +242,18 @@ def test_a_body_is_json_that_other_tools_can_read() -> None:
     body = json.loads(job_items.job_item(make_running_job(), "a write")["body"]["S"])
     assert body["definition"]["triggers"][0]["repository"] == "acme/vision"
     assert body["attempt"] is None
+
+
+def test_what_was_stored_before_prices_and_costs_had_a_basis_is_read():
+    stored = make_running_job(cost_usd=0.25)
+    item, attempt = job_items.job_item(stored, "w1"), job_items.attempt_item(stored, stored.current_attempt)
+    for each, name in ((item, "body"), (item, "summary"), (attempt, "body")):
+        content = json.loads(each[name]["S"])
+        content.pop("cost_basis", None)
+        content.get("placement", {}).pop("is_price_limit", None)
+        each[name] = {"S": json.dumps(content)}
+
+    job = job_items.read_job(item | {"attempt_number": {"N": "1"}}, attempt)
+
+    assert job == stored
+    assert job_items.read_summary(item).cost_basis is CostBasis.PRICE
