@@ -63,22 +63,22 @@ def apply(
             print_note(f"{plan.definition.name}: {notice}")
     if not is_dry_run:
         with progress("putting the rules for uploads"), _noting_consequence(_CONSEQUENCE):
-            widen_upload_rules([*definitions, *registered], rules, connection.pause)
+            widen_upload_rules([*definitions, *kept], rules, connection.pause)
         with progress("registering"):
             register_definitions(definitions, changes, deps)
-        with progress("settling the rules for uploads"), _noting_consequence(_UNSETTLED):
+        with progress("settling the rules for uploads (a minute if one is removed)"), _noting_consequence(_UNSETTLED):
             settle_upload_rules(deps.definitions, rules, connection.pause)
     _print_changes(changes, changed_rules, plans, is_dry_run=is_dry_run, as_json=as_json)
 
 
 @contextmanager
 def _noting_consequence(consequence: str) -> "Iterator[None]":
-    """Print the consequence of an error beside it."""
+    """Print the consequence of an error, or of Ctrl-C, beside it."""
     from relaunch_cli.views.screen import print_note
 
     try:
         yield
-    except Exception:
+    except BaseException:
         print_note(consequence)
         raise
 

@@ -1,7 +1,8 @@
 """Arrange the EventBridge rules for uploads around the registration of job definitions.
 
-Rules are widened before definitions are registered and narrowed afterwards, so that no upload is missed while a
-definition changes, and nothing is registered if a rule is refused.
+Rules are created before definitions are registered, and those that nobody needs any more are removed afterwards, once
+the others have taken effect. So whenever it ends, every upload that an unchanged definition watches is selected, and
+nothing is registered if a rule is refused.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -11,6 +12,7 @@ from relaunch.core.triggers.upload_rules import ChangedRule, RuleChange, compare
 from relaunch.ports import DefinitionStore, TransientError, UploadRules
 
 MAX_PASSES = 6
+EFFECT_SECONDS = 60.0  # PutRule: "Allow a short period of time for changes to take effect"; no number is documented
 
 
 def plan_upload_rules(definitions: Iterable[JobDefinition], rules: UploadRules) -> tuple[ChangedRule, ...]:
@@ -25,26 +27,45 @@ def plan_upload_rules(definitions: Iterable[JobDefinition], rules: UploadRules) 
 def widen_upload_rules(
     definitions: Sequence[JobDefinition], rules: UploadRules, pause: Callable[[float], None]
 ) -> None:
-    """Create and replace rules until they select every upload that the definitions watch; remove none.
+    """Create rules until they select every upload that the definitions watch; remove none.
 
     Raises:
         TransientError: throttled, unreachable or changed by others, also after several passes.
         PermanentError: a rule is refused.
     """
-    _repeat(lambda: [each for each in plan_upload_rules(definitions, rules) if each.rule.pattern], rules, pause)
+    _repeat(lambda: _without_removals(plan_upload_rules(definitions, rules)), rules, pause)
 
 
 def settle_upload_rules(definitions: DefinitionStore, rules: UploadRules, pause: Callable[[float], None]) -> None:
     """Make the rules those of the registered definitions.
 
     Definitions and rules are read again after every change, until there is nothing to change: of several `apply` at the
-    same time, whoever writes a rule last sees the definitions of all.
+    same time, whoever writes a rule last sees the definitions of all. Rules are removed only after a pause in which no
+    other one was missing, so two `apply` do not remove each other's rules at the same time.
 
     Raises:
         TransientError: throttled, unreachable or changed by others, also after several passes.
         PermanentError: a rule is refused.
     """
-    _repeat(lambda: plan_upload_rules(definitions.list_definitions(), rules), rules, pause)
+    are_in_effect = False
+
+    def plan() -> Sequence[ChangedRule]:
+        nonlocal are_in_effect
+        changes = plan_upload_rules(definitions.list_definitions(), rules)
+        if missing := _without_removals(changes):
+            are_in_effect = False
+            return missing
+        if changes and not are_in_effect:
+            pause(EFFECT_SECONDS)
+            are_in_effect = True
+            return plan()
+        return changes
+
+    _repeat(plan, rules, pause)
+
+
+def _without_removals(changes: Iterable[ChangedRule]) -> list[ChangedRule]:
+    return [each for each in changes if each.change is not RuleChange.REMOVED]
 
 
 def _repeat(plan: Callable[[], Sequence[ChangedRule]], rules: UploadRules, pause: Callable[[float], None]) -> None:

@@ -35,7 +35,7 @@ def test_a_dry_run_registers_nothing(relaunch, session, file):
             {"name": "resnet", "change": "replaced", "notices": [], "stop_timeout": OWN_STOP_TIMEOUT},
             {"name": "bert", "change": "created", "notices": [], "stop_timeout": OWN_STOP_TIMEOUT},
         ],
-        "rules": [{"name": "relaunch-relaunch-z2nmmyw744re", "change": "created", "bucket": "acme"}],
+        "rules": [{"name": "relaunch-relaunch-iv6x4gppdng4", "change": "created", "bucket": "acme"}],
     }
     assert session.upload_rules.log == []
     assert [each.name for each in session.deps.definitions.list_definitions()] == ["resnet"]
@@ -82,11 +82,12 @@ def test_rules_for_uploads_come_and_go_with_their_last_definition(relaunch, sess
     again = relaunch("apply", str(file))
     file.write_text(DEFINITIONS.partition("  bert:")[0], encoding="utf-8")
     kept = relaunch("apply", str(file))
+    session.on_pause = [lambda: None]
     pruned = relaunch("apply", str(file), "--prune")
 
-    assert added.stderr == "rule relaunch-relaunch-z2nmmyw744re for uploads to acme: created\n"
+    assert added.stderr == "rule relaunch-relaunch-iv6x4gppdng4 for uploads to acme: created\n"
     assert again.stderr == kept.stderr == ""
-    assert pruned.stderr == "rule relaunch-relaunch-z2nmmyw744re for uploads to acme: removed\n"
+    assert pruned.stderr == "rule relaunch-relaunch-iv6x4gppdng4 for uploads to acme: removed\n"
     assert session.upload_rules.list_rules() == []
 
 
@@ -119,6 +120,7 @@ def test_rules_that_cannot_be_settled_leave_the_definitions_registered_and_say_s
         raise PermanentError("AccessDenied")
 
     session.upload_rules.on_change = [refuse]
+    session.on_pause = [lambda: None] * 2
     failed = relaunch("apply", str(file), "--prune")
     repeated = relaunch("apply", str(file))
 
@@ -132,16 +134,30 @@ def test_rules_that_cannot_be_settled_leave_the_definitions_registered_and_say_s
 def test_what_a_replaced_definition_watched_is_watched_until_it_is_replaced(relaunch, session, file):
     relaunch("apply", str(file))
     rewrite(file, "prefix: in/", "prefix: other/")
-    before = session.upload_rules.list_rules()[0].pattern
     seen = []
-    session.upload_rules.on_change = [lambda: None, lambda: seen.append(session.upload_rules.list_rules()[0].pattern)]
+    session.on_pause = [lambda: seen.extend(each.pattern for each in session.upload_rules.list_rules())]
 
+    changed = relaunch("apply", str(file))
+
+    old, new = seen
+    assert ('{"prefix":"in/"}' in old, '{"prefix":"other/"}' in new) == (True, True)
+    assert [each.pattern for each in session.upload_rules.list_rules()] == [new]
+    assert [line.split()[-1] for line in changed.stderr.splitlines()] == ["created", "removed"]
+
+
+def test_what_ends_with_ctrl_c_says_what_was_registered(relaunch, session, file):
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    session.upload_rules.on_change = [interrupt]
+    early = relaunch("apply", str(file))
     relaunch("apply", str(file))
+    rewrite(file, "prefix: in/", "prefix: other/")
+    late = relaunch("apply", str(file))
 
-    (widened,) = seen
-    assert '{"prefix":"in/"}' in before
-    assert '{"prefix":"in/"},{"prefix":"other/"}' in widened
-    assert '{"prefix":"in/"}' not in session.upload_rules.list_rules()[0].pattern
+    assert early.stderr.startswith("nothing was registered")
+    assert late.stderr.startswith("the definitions are registered, but not all rules for uploads are up to date")
+    assert len(session.upload_rules.list_rules()) == 2
 
 
 def test_every_problem_is_printed_and_nothing_is_registered(relaunch, session, file):

@@ -70,14 +70,26 @@ def test_a_rule_selects_the_keys_of_all_triggers_of_its_bucket() -> None:
     }
 
 
-def test_each_bucket_has_a_rule_with_a_name_of_its_own_that_stays_when_its_triggers_change() -> None:
+def test_each_bucket_has_a_rule_whose_name_stays_as_long_as_its_pattern() -> None:
     first, second = rules_for(S3Trigger("a", "x/"), S3Trigger("b", "x/"))
+    (same,) = rules_for(S3Trigger("a", "x/"), S3Trigger("a", "x/y/"))
     (changed,) = rules_for(S3Trigger("a", "y/"))
 
     assert (first.bucket, second.bucket) == ("a", "b")
-    assert first.name != second.name
-    assert changed.name == first.name
+    assert same == first
+    assert len({first.name, second.name, changed.name}) == 3
     assert all(is_rule_of(PREFIX, each.name) and len(each.name) <= 64 for each in (first, second))
+
+
+def test_a_rule_named_as_before_patterns_gave_the_names_is_ours() -> None:
+    (rule,) = rules_for(S3Trigger("acme", "in/"))
+    earlier = FoundRule(f"{PREFIX}z2nmmyw744re", rule.pattern, is_complete=True)
+
+    assert is_rule_of(PREFIX, earlier.name)
+    assert compare_rules([rule], [earlier]) == (
+        ChangedRule(RuleChange.CREATED, rule),
+        ChangedRule(RuleChange.REMOVED, UploadRule(earlier.name, "acme", "")),
+    )
 
 
 def test_a_whole_bucket_needs_no_keys_whatever_else_is_watched_in_it() -> None:

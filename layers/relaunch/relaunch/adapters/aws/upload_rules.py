@@ -21,7 +21,8 @@ _CONFLICT = "ConcurrentModificationException"
 _HINTS = {
     "LimitExceededException": (
         "the event bus is full (300 rules by default, 30 of them with wildcards, which triggers with both a prefix and "
-        "a suffix need): remove rules, or watch fewer buckets"
+        "a suffix need; a rule that changes counts twice until the old one is removed): remove rules, watch fewer "
+        "buckets, or raise the quota"
     ),
     "ManagedRuleException": "another AWS service manages the rule",
     "InvalidEventPatternException": "the triggers of the bucket are too many or too complex for one rule",

@@ -1,7 +1,12 @@
 """The EventBridge rules of S3 triggers: which ones the definitions need, and how they differ from those there are.
 
 EventBridge filters, so that an upload nobody watches costs no message. A rule watches one bucket; its pattern selects
-exactly the keys of the bucket's triggers. `apply` rejects triggers that overlap checkpoints, so no checkpoint passes.
+exactly the keys of the bucket's triggers. `apply` rejects triggers that overlap a checkpoint prefix, so nothing below
+one passes, not even /manifest.json.
+
+A rule is named after its pattern, so that a bucket's new rules stand beside its old ones until these are removed: a
+trigger that moves from one rule of its bucket to another is in a rule throughout. What two rules select is delivered
+twice, as EventBridge delivers any event at times; the event has the same identity and becomes one job.
 
 Sources: "Amazon EventBridge event patterns" and "Comparison operators" (prefix, suffix, wildcard; the elements of an
 array are alternatives), "Amazon EventBridge quotas", and PutRule in the API reference.
@@ -36,7 +41,7 @@ class RuleChange(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UploadRule:
-    """A rule for a bucket; `pattern` is an event pattern in JSON."""
+    """A rule for a bucket; `pattern` is an event pattern in JSON, and `name` follows from it."""
 
     name: str
     bucket: str
@@ -68,9 +73,9 @@ def wanted_rules(definitions: Iterable[JobDefinition], name_prefix: str) -> tupl
             if isinstance(trigger, S3Trigger):
                 by_bucket.setdefault(trigger.bucket, set()).add(trigger)
     return tuple(
-        UploadRule(_rule_name(name_prefix, bucket, number), bucket, pattern)
+        UploadRule(_rule_name(name_prefix, pattern), bucket, pattern)
         for bucket, triggers in sorted(by_bucket.items())
-        for number, pattern in enumerate(_patterns(bucket, triggers))
+        for pattern in _patterns(bucket, triggers)
     )
 
 
@@ -115,8 +120,8 @@ def _bucket_of(pattern: str) -> str:
             return ""
 
 
-def _rule_name(name_prefix: str, bucket: str, number: int) -> str:
-    digest = hashlib.sha256(f"{bucket}\0{number}".encode()).digest()
+def _rule_name(name_prefix: str, pattern: str) -> str:
+    digest = hashlib.sha256(pattern.encode("utf-8", "surrogatepass")).digest()
     return name_prefix + base64.b32encode(digest).decode("ascii").lower()[:NAME_HASH_LENGTH]
 
 
