@@ -148,6 +148,7 @@ def test_a_trigger_that_just_fits_into_a_pattern_selects_no_more_than_it_watches
     (shortened,) = filling(MAX_PATTERN_LENGTH + 1)
 
     assert len(fitting.pattern) == MAX_PATTERN_LENGTH
+    assert fitting.pattern.count(" ") == "Object Created".count(" "), "spaces count as characters too"
     assert not selects((fitting,), "acme", "p" * 1024)
     assert len(shortened.pattern) <= MAX_PATTERN_LENGTH
     assert selects((shortened,), "acme", "p" * 1024)
