@@ -70,3 +70,10 @@ def test_use_matters_when_the_largest_machines_of_all_jobs_would_not_fit(vcpus, 
 
 def test_use_of_an_unknown_quota_never_matters():
     assert not may_be_short({P_SPOT: 0.0}, [make_offering("g5.xlarge")], 99)
+
+
+def test_types_whose_quota_is_uncertain_do_not_hide_those_that_have_one():
+    offerings = [make_offering("p5.48xlarge"), make_offering("g5.xlarge")]
+
+    assert not may_be_short({P_SPOT: 0.0}, offerings[:1], 99)
+    assert may_be_short({P_SPOT: 0.0, G_SPOT: 4.0}, offerings, 99)

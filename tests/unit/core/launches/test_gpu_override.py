@@ -79,8 +79,15 @@ def test_the_least_and_the_most_of_a_card_are_a_share(percent):
     assert check_override(MpsShare(1, percent)) == ()
 
 
-def test_a_share_of_no_stated_memory_is_refused_rather_than_guessed():
-    override = choose_override(GpuRequirement(compute_percent=30), 1.0)
+@pytest.mark.parametrize(
+    ("gpu", "share"),
+    [
+        pytest.param(GpuRequirement(compute_percent=30), MpsShare(0, 30), id="no memory"),
+        pytest.param(GpuRequirement(memory_mib=2_048, compute_percent=0), MpsShare(2_048, 0), id="no compute"),
+    ],
+)
+def test_a_share_without_memory_or_compute_is_refused_rather_than_guessed(gpu, share):
+    override = choose_override(gpu, 1.0)
 
-    assert override == MpsShare(0, 30)
+    assert override == share
     assert check_override(override)

@@ -82,6 +82,7 @@ def with_overrides_of(length: int) -> LaunchRequest:
         pytest.param(make_launch_request(placement_constraints=()), id="no-constraint"),
         pytest.param(make_launch_request(placement_constraints=(GUARD,) * 10), id="ten-constraints"),
         pytest.param(make_launch_request(own_constraint_count=9), id="nine-of-the-definition"),
+        pytest.param(make_launch_request(placement_constraints=("x",)), id="expression-of-1"),
         pytest.param(make_launch_request(placement_constraints=("x" * 2000,)), id="expression-of-2000"),
         pytest.param(with_overrides_of(MAX_OVERRIDES_LENGTH), id="overrides-of-8192"),
         pytest.param(make_launch_request(started_by="aZ0-_/" + "x" * 122), id="started-by-of-128"),

@@ -2,9 +2,17 @@ from dataclasses import replace
 
 import pytest
 
-from fakes.builders import make_attempt, make_container, make_definition, make_job, make_placement, make_revision
+from fakes.builders import (
+    container_instance_arn,
+    make_attempt,
+    make_container,
+    make_definition,
+    make_job,
+    make_placement,
+    make_revision,
+)
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement
-from relaunch.core.jobs.job import TriggerFacts
+from relaunch.core.jobs.job import FailedStart, TriggerFacts
 from relaunch.core.launches.gpu_override import GpuPartition, MpsShare, WholeGpus
 from relaunch.core.launches.launch import check_limits
 from relaunch.core.launches.launch_plan import job_checkpoint_uri, plan_launch, training_environment
@@ -28,6 +36,16 @@ def test_the_request_is_made_of_the_frozen_job_alone():
     assert request.gpu == WholeGpus(1)
     assert request.network_mode == "bridge"
     assert check_limits(request) == ()
+
+
+def test_machines_on_which_it_did_not_start_are_avoided_once_each():
+    # One that is not known to EC2 is named by its ARN, which no expression can exclude.
+    instances = ("i-0bbb", "i-0aaa", container_instance_arn(), "", "i-0bbb")
+    job = launching(failed_starts=tuple(FailedStart(each, "CannotStartContainerError") for each in instances))
+
+    assert plan_launch(job).placement_constraints == (
+        "attribute:ecs.instance-type == g5.xlarge and ec2InstanceId !in [i-0bbb, i-0aaa]",
+    )
 
 
 def test_the_same_try_gives_the_same_request_and_every_other_another_token():

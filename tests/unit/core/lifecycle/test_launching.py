@@ -126,6 +126,7 @@ def test_the_same_try_is_sent_again_later_and_the_job_says_why(outcome, delays):
     (launch,) = job.pending
     delay_seconds = launch.delay_seconds
     assert launch == RequestLaunch(delay_seconds)
+    assert isinstance(delay_seconds, int), "SQS takes whole seconds only"
     assert delay_seconds in delays
     assert job.reason == outcome.reason
     assert job.wake_at is not None
@@ -157,6 +158,13 @@ def test_a_job_that_is_refused_again_and_again_does_not_keep_its_place_in_the_ro
 def test_a_launch_that_goes_unanswered_is_asked_for_ever_more_seldom(age_seconds, delay_seconds):
     # Else every message that SQS delivers twice would leave one more chain of launch requests behind.
     job = after(SITUATIONS["fz"], answered(LaunchUncertain("-")), now=NOW + timedelta(seconds=age_seconds))
+
+    assert job.pending == (RequestLaunch(delay_seconds),)
+
+
+@pytest.mark.parametrize(("age_seconds", "delay_seconds"), [(0, 30), (59, 30), (400, 200), (2_900, 300)])
+def test_a_launch_that_ecs_defers_is_not_asked_for_again_at_once(age_seconds, delay_seconds):
+    job = after(SITUATIONS["fz"], answered(LaunchDeferred("-")), now=NOW + timedelta(seconds=age_seconds))
 
     assert job.pending == (RequestLaunch(delay_seconds),)
 
@@ -220,8 +228,7 @@ def test_a_task_that_does_not_start_is_withdrawn_after_its_deadline_and_not_befo
 
     assert (early.job.state, early.job.wake_at, early.timeline) == (JobState.LAUNCHING, deadline, ())
     assert late.job.state is JobState.STOPPING
-    assert late.job.current_attempt.intent is not None
-    assert late.job.current_attempt.intent.kind is kind
+    assert late.job.current_attempt.intent == StopIntent(kind, deadline, late.job.reason)
     assert late.timeline[0].event == "start deadline"
     assert [type(effect) for effect in late.job.pending] == [StopTask]
 

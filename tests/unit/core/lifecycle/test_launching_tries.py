@@ -30,6 +30,7 @@ def test_the_first_launch_freezes_everything_the_request_is_made_of():
     assert attempt.placement.resume_uri == "s3://c/resnet/x/attempt-1/"
     assert attempt.task_arn is None
     assert decision.selection is not None
+    assert decision.selected_at == SOON
     assert decision.job.pending == ()
     assert decision.timeline[0].detail == (
         "g5.xlarge spot by g5-xlarge-spot at $0.4000/h, resuming from s3://c/resnet/x/attempt-1/"
@@ -134,6 +135,7 @@ def test_only_the_latest_tries_are_kept_and_their_numbers_go_on():
     [
         pytest.param((1, 2), [1, 2, 5, 6, 7, 8, 9, 10], id="old-tries-that-had-a-task"),
         pytest.param(range(1, 10), range(3, 11), id="all-but-the-last-had-a-task"),
+        pytest.param((*range(1, 9), 10), [*range(2, 9), 10], id="all-but-the-last-but-one-had-a-task"),
         pytest.param(range(1, 11), range(3, 11), id="all-had-a-task"),
     ],
 )

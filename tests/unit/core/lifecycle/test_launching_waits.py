@@ -64,7 +64,7 @@ def test_nothing_that_ever_satisfies_it_fails_the_job_with_the_reason():
     decision = decided(SITUATIONS["w0"], event)
 
     assert decision.job.reason == "price-cap removed the last offering"
-    assert decision.selection is event.selection
+    assert (decision.selection, decision.selected_at) == (event.selection, SOON)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_nothing_for_now_is_waited_for(is_price, retry_in, reason, wakes_in):
 
     assert decision.job.waiting == Waiting(reason, SOON, "none", SOON + wakes_in)
     assert decision.job.wake_at == SOON + wakes_in
-    assert decision.selection is event.selection
+    assert (decision.selection, decision.selected_at) == (event.selection, SOON)
 
 
 def test_a_wait_for_capacity_ends_with_the_deadline_at_the_latest():
@@ -109,6 +109,13 @@ def test_checkpoints_that_cannot_be_read_are_waited_for_with_growing_pauses_and_
     assert pauses == [5, 5, 10, 20, 30, 30]
     assert [(entry.event, entry.detail) for entry in entries] == [("waiting for checkpoint", "AccessDenied")]
     assert job.reason == "AccessDenied"
+
+
+def test_a_wait_for_something_else_makes_the_first_pause_no_longer():
+    waited = replace(SITUATIONS["wc"], waiting=Waiting(WaitReason.CAPACITY, NOW, "nothing is available right now"))
+    hour = NOW + timedelta(hours=1)
+
+    assert after(waited, CheckpointsUnreadable("AccessDenied"), now=hour).wake_at == hour + timedelta(minutes=5)
 
 
 def test_the_latest_refusal_is_the_one_that_is_told():

@@ -9,14 +9,18 @@ from fakes.builders import (
     container_instance_arn,
     make_container_instance,
     make_definition,
+    make_offering_key,
     make_running_attempt,
     make_running_job,
     task_arn,
 )
+from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import (
+    CountRun,
     Effect,
     IntentKind,
     JobState,
+    LookForWarning,
     PlacementState,
     Stop,
     StopIntent,
@@ -25,6 +29,7 @@ from relaunch.core.jobs.job import (
 )
 from relaunch.core.lifecycle.events import CancelAsked, HostEnded, HostWarned, TaskMissing, TaskSeen, TimePassed
 from relaunch.core.lifecycle.running import MISSING_GRACE
+from relaunch.core.offerings.spot_runs import Observed, SpotRun
 from unit.core.lifecycle.steps import SOON, after, decided
 from unit.core.lifecycle.table_matrix import SITUATIONS, intent, seen, seen_stopped, with_attempt
 
@@ -66,6 +71,35 @@ def test_the_machine_is_saved_with_the_observation_that_has_it():
     assert attempt.container_instance_arn == container_instance_arn()
     assert decision.timeline[0].detail == "i-0aaa us-east-1b"
     assert not decided(SITUATIONS["fz"], pending).link_instance
+
+
+def test_a_warning_that_came_before_it_was_known_whose_machine_it_is_is_looked_for_once():
+    machine = make_container_instance(instance_id="i-0aaa")
+    stopping = seen("RUNNING", desired_status="STOPPED")
+
+    first = decided(SITUATIONS["fz"], TaskSeen(seen("PENDING").observation, machine))
+    again = decided(first.job, seen("PENDING", version=7))
+    stops = decided(SITUATIONS["fx"], TaskSeen(stopping.observation, machine))
+
+    assert first.job.pending == (LookForWarning("i-0aaa"),)
+    assert (again.job.current_attempt.instance_id, again.job.pending, again.link_instance) == ("i-0aaa", (), False)
+    assert stops.job.pending == (stop_because("cancel"), LookForWarning("i-0aaa"))
+
+
+def test_a_start_on_spot_is_counted_once_since_when_the_task_runs():
+    run = SpotRun(make_offering_key(), "resnet-1f2e3d4c/1/1", Observed.START, NOW + timedelta(seconds=30))
+    first = decided(SITUATIONS["pl"], seen("RUNNING", started_at=run.at))
+    again = decided(first.job, seen("RUNNING", version=7))
+
+    assert first.job.pending == (CountRun(run),)
+    assert again.job.pending == ()
+
+
+def test_a_start_on_demand_says_nothing_of_spot():
+    offering = make_offering_key(purchase=PurchaseOption.ON_DEMAND)
+    placement = replace(SITUATIONS["pl"].current_attempt.placement, offering=offering)
+
+    assert after(with_attempt("pl", placement=placement), seen("RUNNING")).pending == ()
 
 
 def test_an_observation_before_the_response_of_run_task_places_the_task():
@@ -184,7 +218,7 @@ def test_a_missing_task_is_lost_only_when_it_is_missing_twice_a_grace_apart():
     late = after(first, missing, now=SOON + MISSING_GRACE)
 
     assert first.wake_at == SOON + MISSING_GRACE
-    assert (early.is_ignored, early.note) == (True, "missing for less than the grace")
+    assert (early.is_ignored, early.note, early.job) == (True, "missing for less than the grace", first)
     assert late.state is JobState.WAITING
     assert late.current_attempt.stop == Stop(StopKind.HOST_LOST, SOON, stopped_reason=UNKNOWN_TO_ECS)
     assert late.current_attempt.placement.is_lost is True

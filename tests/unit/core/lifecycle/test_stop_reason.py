@@ -323,6 +323,8 @@ def test_stop_by_somebody_else_says_so() -> None:
     reason = classify(CASES["stopped-by-somebody-else"]).stopped_reason
 
     assert reason == "stopped by somebody outside Relaunch: Task stopped by user"
+    named = classify(Case(K.CANCELLED, "UserInitiated", "maintenance of rack X")).stopped_reason
+    assert named == "stopped by somebody outside Relaunch: maintenance of rack X"
 
 
 def test_stop_by_somebody_else_says_so_beside_a_later_time_out() -> None:

@@ -85,6 +85,16 @@ def test_something_that_starts_in_any_zone_ends_the_doubt_of_the_offering_withou
 
     assert find_doubts([interrupted], NOON) == {HERE: 2, make_offering_key(): 2}
     assert find_doubts([interrupted, started], NOON + MINUTE).keys() == {HERE}
+    assert find_doubts([started, interrupted], NOON + MINUTE).keys() == {HERE}
+
+
+def test_an_offering_in_any_zone_has_the_doubts_of_all_zones_together():
+    runs = [
+        SpotRuns(zone, TODAY, interrupted_at=NOON, interrupted_in_a_row=times)
+        for zone, times in ((HERE, 2), (THERE, 3))
+    ]
+
+    assert find_doubts(runs, NOON) == {HERE: 2, THERE: 3, make_offering_key(): 5}
 
 
 @pytest.mark.parametrize(
@@ -97,3 +107,10 @@ def test_what_counts_as_an_interruption(what, interruptions):
 
 def test_the_first_day_is_that_of_the_oldest_run_that_counts():
     assert first_day(NOON) == (NOON - KEPT_FOR).date()
+
+
+def test_days_are_those_of_utc_where_it_is_tomorrow_already():
+    evening = NOON + timedelta(hours=8)
+    assert evening.astimezone().date() > evening.date()
+
+    assert first_day(evening) == (evening - KEPT_FOR).date()

@@ -4,7 +4,7 @@ import pytest
 
 from fakes.builders import make_container, make_definition
 from relaunch.core.selection.containers import container_problem
-from unit.core.selection.offered import needing_gpu, revision_of
+from unit.core.selection.offered import needing, needing_gpu, revision_of
 
 MAIN, SIDECAR = make_container(), make_container(name="sidecar")
 
@@ -45,6 +45,13 @@ def test_another_container_must_ask_for_gpus_the_same_way():
         assert container_problem(definition, revision_of(*containers)) == (
             "trainer:7: container `sidecar` asks for whole GPUs, the job for a share: ECS takes one kind in a task"
         )
+
+
+def test_a_definition_without_gpu_leaves_it_to_the_revision_how_containers_ask_for_gpus():
+    definition = needing(instance_types=("g5.xlarge",))
+    sharing = make_container(name="sidecar", gpu_count=0, gpu_share_mib=2_048)
+
+    assert container_problem(definition, revision_of(MAIN, sharing)) is None
 
 
 def test_a_container_that_is_not_there_is_told_which_there_are():

@@ -11,7 +11,9 @@ from relaunch.core.selection.expected_cost import WorkAhead
 
 CHEAP = make_offering("g5.xlarge", price_usd_per_hour=0.40)
 NEAR = make_offering("g6.xlarge", price_usd_per_hour=0.48)
+A_QUARTER_MORE = make_offering("g4dn.xlarge", price_usd_per_hour=0.50)
 FAR = make_offering("g4dn.xlarge", price_usd_per_hour=0.52)
+FREE = make_offering("g5.xlarge", price_usd_per_hour=0.0)
 DOUBTED, NEAR_KEY = make_offering_key("g5.xlarge"), make_offering_key("g6.xlarge")
 
 
@@ -27,6 +29,27 @@ def test_an_offering_that_costs_about_the_same_comes_before_a_doubted_one(work):
 def test_a_doubted_offering_stays_first_where_nothing_else_costs_about_the_same():
     assert order({DOUBTED: 9}, CHEAP, FAR) == (CHEAP, FAR)
     assert order({DOUBTED: 9}, CHEAP) == (CHEAP,)
+    assert order({DOUBTED: 9}, FREE, NEAR) == (FREE, NEAR)
+
+
+def test_a_quarter_more_is_about_the_same():
+    assert order({DOUBTED: 1}, CHEAP, A_QUARTER_MORE) == (A_QUARTER_MORE, CHEAP)
+
+
+def test_a_price_that_is_about_the_same_counts_for_nothing_where_interruptions_make_the_work_cost_more():
+    unsteady = replace(NEAR, interruptions_per_hour=1.0)
+    work = WorkAhead(timedelta(hours=2), has_checkpoint=False)
+
+    assert order({DOUBTED: 1}, CHEAP, unsteady) == (unsteady, CHEAP)
+    assert order({DOUBTED: 1}, CHEAP, unsteady, work=work) == (CHEAP, unsteady)
+
+
+def test_the_rest_of_the_selection_stays_as_it_is():
+    work = WorkAhead(timedelta(hours=2), has_checkpoint=True)
+    selection = make_selection(kept=(CHEAP, NEAR), work=work)
+    assert selection.rejected
+
+    assert prefer_undoubted(selection, {DOUBTED: 1}) == replace(selection, kept=(NEAR, CHEAP))
 
 
 def test_of_doubted_offerings_the_least_doubted_comes_first_and_the_cheapest_of_equals():

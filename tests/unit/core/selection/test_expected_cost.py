@@ -43,6 +43,10 @@ def test_without_interruptions_start_work_and_idle_tail_are_paid_for_once():
     assert cost_of(work(10))(on_demand(2.0)) == pytest.approx(2 * (START + 10 + TAIL))
 
 
+def test_work_that_takes_no_time_costs_a_start_and_the_idle_tail_even_on_spot():
+    assert work(0).paid_hours(0.1) == pytest.approx(START + TAIL)
+
+
 def test_the_disk_is_paid_for_as_long_as_the_machine():
     cost = cost_of(replace(work(10, disk_gib=500), gp3_usd_per_gib_month=0.146))(on_demand(2.0))
 

@@ -266,6 +266,19 @@ def test_what_is_needed_of_a_card_is_read_from_definition_and_containers():
     assert derive_share(GpuRequirement(), (SHARING,)) == ShareRequirement(0, conflict=conflict)
 
 
+@pytest.mark.parametrize(
+    ("gpu", "required"),
+    [
+        pytest.param(share(memory_mib=None), (0, 25), id="no memory"),
+        pytest.param(share(compute_percent=0), (2_048, 0), id="no compute"),
+    ],
+)
+def test_what_a_share_is_not_said_to_have_is_not_guessed(gpu, required):
+    (problem,) = check_requirement(gpu)
+
+    assert derive_share(gpu, ()) == ShareRequirement(*required, conflict=problem)
+
+
 def test_what_has_no_gpu_shares_none():
     assert not supports_mps(make_instance_type("inf2.xlarge", gpu_count=0))
 

@@ -1,5 +1,6 @@
 import pytest
 
+from fakes.builders import make_instance_type
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.selection.neuron_devices import (
     FIRST_PORT,
@@ -103,6 +104,12 @@ def test_a_device_that_is_free_on_a_running_machine_is_claimed_or_else_that_of_t
 
 def test_a_job_that_names_no_number_takes_one_device():
     assert required_devices(Requirements(), INF2) == 1
+
+
+def test_a_device_whose_cores_are_not_known_counts_as_one_core():
+    unknown = make_instance_type("inf9.xlarge", neuron_devices=4, neuron_cores_per_device=0)
+
+    assert required_devices(Requirements(neuron_cores=3), unknown) == 3
 
 
 def test_who_lists_devices_or_asks_for_them_wants_them():

@@ -87,6 +87,7 @@ def test_where_only_bottlerocket_has_an_image_the_plan_of_a_region_says_so():
         pytest.param(TYPES_ALONE, make_revision(), A10G, id="by the revision"),
         pytest.param(make_definition(), NO_GPU_REVISION, A10G, id="by the definition"),
         pytest.param(needing_neuron(devices=1), NO_GPU_REVISION, INFERENTIA, id="Neuron by the definition"),
+        pytest.param(needing_neuron(cores=2), NO_GPU_REVISION, INFERENTIA, id="Neuron cores by the definition"),
         pytest.param(
             TYPES_ALONE,
             revision_of(make_container(gpu_count=0, neuron_devices=("/dev/neuron0",))),
@@ -124,6 +125,14 @@ def test_work_that_spot_will_likely_lose_is_warned_of(fields, count):
         "g5.xlarge spot is expected to be interrupted 1.2 times in the time the work takes, "
         "which starts over each time: give a `checkpoint`"
     }
+
+
+@pytest.mark.parametrize(("interruptions_per_hour", "count"), [(0.7, 1), (0.69, 0)])
+def test_work_is_likely_lost_once_an_interruption_is_as_likely_as_none(interruptions_per_hour, count):
+    definition = make_definition(estimated_duration=timedelta(hours=1), checkpoint_uri=None)
+    offering = make_offering(interruptions_per_hour=interruptions_per_hour)
+
+    assert len(notices_of(definition, make_revision(), offering)) == count
 
 
 UNBOUNDED = (

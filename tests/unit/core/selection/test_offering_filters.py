@@ -114,6 +114,12 @@ def kept(name, filter_name, offering=SPOT, **terms):
             make_offering(BLOCKS_ONLY, capacity_provider=None),
         ),
         rejected(
+            "spot of a type that is sold otherwise",
+            "usage-class",
+            Rejection("EC2 sells it as on-demand and capacity-block only"),
+            make_offering(make_instance_type(usage_classes=("on-demand", "capacity-block")), capacity_provider=None),
+        ),
+        rejected(
             "a type that no image is published for",
             "ami",
             Rejection(ami_rejection(OLD)),

@@ -34,6 +34,7 @@ SIDECAR = make_container(name="metrics", gpu_count=2)
         pytest.param(ONE_GPU, None, 1, id="no revision yet"),
         pytest.param(NO_COUNT, None, 0, id="no revision and no count"),
         pytest.param(FOUR_GPUS, (MAIN,), 4, id="the definition's count replaces the container's"),
+        pytest.param(replace(FOUR_GPUS, container=None), (MAIN,), 4, id="the only container need not be named"),
         pytest.param(FOUR_GPUS, (MAIN, SIDECAR), 6, id="other containers keep theirs"),
         pytest.param(NO_COUNT, (MAIN, SIDECAR), 3, id="the revision's own counts hold"),
     ],
@@ -92,6 +93,10 @@ def test_without_a_revision_only_the_definition_is_known():
         instance_types=("g6.12xlarge",),
         architecture="X86_64",
     )
+
+
+def test_a_gpu_of_any_memory_will_do_where_none_is_named():
+    assert derive_requirements(ONE_GPU, None) == Requirements(is_gpu=True, gpu_count=1, architecture="X86_64")
 
 
 def test_everything_that_definition_and_revision_ask_for_is_needed():

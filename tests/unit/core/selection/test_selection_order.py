@@ -5,7 +5,7 @@ import pytest
 
 from fakes.builders import make_instance_type
 from relaunch.core.selection.rows import explain_rows
-from unit.core.selection.offered import A10G, FOUR_A10G, ON_DEMAND, ONE_GPU, SPOT, T4, offered, selected
+from unit.core.selection.offered import A10G, FOUR_A10G, ON_DEMAND, ONE_GPU, SPOT, T4, needing_gpu, offered, selected
 
 
 def test_equal_prices_are_ordered_by_zones_then_by_name() -> None:
@@ -29,6 +29,15 @@ def test_of_equal_prices_a_type_that_is_offered_in_more_zones_is_first() -> None
     once = offered(make_instance_type("g5.xlarge"), zone="us-east-1a")
 
     assert selected(ONE_GPU, once, *twice).kept == (*twice, once)
+
+
+def test_of_equal_prices_a_rejected_offering_with_known_zones_is_first() -> None:
+    anywhere = offered(make_instance_type("g5.xlarge"))
+    known = offered(make_instance_type("g6.xlarge"), zones=("us-east-1a",))
+
+    rejected = selected(needing_gpu(count=8), anywhere, known).rejected
+
+    assert [each.offering for each in rejected] == [known, anywhere]
 
 
 def test_of_equal_offerings_the_one_without_a_zone_then_the_first_provider_by_name_comes_first() -> None:

@@ -72,9 +72,9 @@ def test_an_event_starts_the_job_whose_trigger_it_fits(event, filters):
         pytest.param(replace(PUSH, has_commits=False), {}, "brought no commits", id="empty-push"),
         pytest.param(TAG, {}, "names no tags", id="tag-unasked"),
         pytest.param(TAG, {"branches": ("main",)}, "names no tags", id="tag-beside-branches"),
-        pytest.param(TAG, {"tags": ("x*",)}, "the tag v1.0 does not match x*", id="other-tag"),
+        pytest.param(TAG, {"tags": ("x*", "y*")}, "the tag v1.0 does not match x* or y*", id="other-tag"),
         pytest.param(PUSH, {"tags": ("v*",)}, "only tags are watched", id="branch-unasked"),
-        pytest.param(PUSH, {"branches": ("dev",)}, "branch main does not match dev", id="other-branch"),
+        pytest.param(PUSH, {"branches": ("dev", "x*")}, "branch main does not match dev or x*", id="other-branch"),
         pytest.param(
             PUSH, {"paths": ("docs/**", "*.txt")}, "no changed path matches docs/** or *.txt", id="other-paths"
         ),
@@ -83,7 +83,9 @@ def test_an_event_starts_the_job_whose_trigger_it_fits(event, filters):
         pytest.param(replace(RUN, action="requested"), {}, "was requested", id="run-not-over"),
         pytest.param(replace(RUN, conclusion="failure"), {}, "ended with failure", id="run-failed"),
         pytest.param(replace(RUN, conclusion=""), {}, "with no conclusion", id="run-without-conclusion"),
-        pytest.param(RUN, {"branches": ("dev",)}, "branch main", id="run-of-other-branch"),
+        pytest.param(
+            RUN, {"branches": ("dev", "x*")}, "branch main does not match dev or x*", id="run-of-other-branch"
+        ),
         pytest.param(RUN, {"workflows": ("Test",)}, "the workflow Build image is not Test", id="other-workflow"),
         pytest.param(WORKFLOW, {"workflows": ("x.yml",)}, "is not x.yml", id="other-file"),
         pytest.param(DISPATCH, {"types": ("x", "y")}, "the type train is not x or y", id="other-type"),

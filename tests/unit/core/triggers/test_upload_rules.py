@@ -145,12 +145,43 @@ def test_too_many_triggers_for_a_pattern_get_several_rules() -> None:
     assert len({rule.name for rule in rules}) == len(rules)
     assert all(len(rule.pattern) <= MAX_PATTERN_LENGTH for rule in rules)
     assert all(selects(rules, "acme", f"{trigger.prefix}1.csv") for trigger in triggers)
+    assert not selects(rules, "acme", "folder-100/1.csv")
     assert rules == rules_for(*reversed(triggers))
+
+
+def filling(length: int, *others: S3Trigger) -> tuple[UploadRule, ...]:
+    """Return the rules for these triggers and one as long as makes a single pattern of them so long."""
+    (rule,) = rules_for(*others, S3Trigger("acme", "p", ".csv"))
+    return rules_for(*others, S3Trigger("acme", "p" * (1 + length - len(rule.pattern)), ".csv"))
+
+
+def test_a_trigger_that_just_fits_into_a_pattern_selects_no_more_than_it_watches() -> None:
+    (fitting,) = filling(MAX_PATTERN_LENGTH)
+    (shortened,) = filling(MAX_PATTERN_LENGTH + 1)
+
+    assert len(fitting.pattern) == MAX_PATTERN_LENGTH
+    assert fitting.pattern.count(" ") == "Object Created".count(" "), "spaces count as characters too"
+    assert not selects((fitting,), "acme", "p" * 1024)
+    assert len(shortened.pattern) <= MAX_PATTERN_LENGTH
+    assert selects((shortened,), "acme", "p" * 1024)
+
+
+def test_triggers_that_just_fit_into_a_pattern_together_get_one_rule() -> None:
+    other = S3Trigger("acme", "x" * 1024, ".csv")
+
+    assert [len(rule.pattern) for rule in filling(MAX_PATTERN_LENGTH, other)] == [MAX_PATTERN_LENGTH]
+    assert len(filling(MAX_PATTERN_LENGTH + 1, other)) == 2
+
+
+def test_a_letter_counts_as_one_character_in_any_language() -> None:
+    (rule,) = rules_for(S3Trigger("acme", "é" * 1024))
+
+    assert keys_of(rule) == {"key": [{"prefix": "é" * 1024}]}
 
 
 @pytest.mark.parametrize(
     "trigger",
-    [S3Trigger("acme", "p" * 1024, "s" * 1024), S3Trigger("acme", "\x01" * 1024), S3Trigger("acme", "é" * 512)],
+    [S3Trigger("acme", "p" * 1024, "s" * 1024), S3Trigger("acme", "\x01" * 1024)],
 )
 def test_a_trigger_too_long_for_a_pattern_selects_more_rather_than_less(trigger: S3Trigger) -> None:
     (rule,) = rules_for(trigger)
