@@ -154,7 +154,10 @@ class CapacityStore(Protocol):
         ...
 
     def reopen(self, failure: CapacityFailure, at: datetime) -> None:
-        """End the avoidance of an offering at `at`, unless another failure was added since this one was loaded."""
+        """End the avoidance of an offering at `at`, unless another failure was added since this one was loaded.
+
+        Its failures still count (core.offerings.capacity_memory).
+        """
         ...
 
     def count_run(self, run: SpotRun) -> None:
