@@ -68,7 +68,7 @@ def test_offerings_differ_by_type_zone_and_purchase_option(store: CapacityStore)
     assert set(store.load_capacity_memory(NOW)) == keys
 
 
-def test_a_reopened_offering_is_avoided_no_more_and_fails_for_the_first_time_again(store: CapacityStore) -> None:
+def test_a_reopened_offering_is_avoided_no_more_but_its_failures_still_count(store: CapacityStore) -> None:
     failure = make_capacity_failure(until=NOW + 30 * MINUTE, consecutive_failures=3)
     store.remember(failure)
     store.reopen(failure, NOW + MINUTE)
@@ -78,7 +78,7 @@ def test_a_reopened_offering_is_avoided_no_more_and_fails_for_the_first_time_aga
     again_at = NOW + 10 * MINUTE
     store.remember(replace(failure, at=again_at, until=again_at + 15 * MINUTE, consecutive_failures=1))
     (remembered,) = store.load_capacity_memory(again_at).values()
-    assert (remembered.consecutive_failures, remembered.until) == (1, again_at + 15 * MINUTE)
+    assert (remembered.consecutive_failures, remembered.until) == (4, again_at + 8 * 15 * MINUTE)
 
 
 def test_a_repeated_effect_does_not_remember_again_what_was_refuted(store: CapacityStore) -> None:

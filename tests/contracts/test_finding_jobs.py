@@ -87,6 +87,20 @@ class TestFindingJobs:
         assert store.load_waiting(CAPACITY, 10) == ["b", "a"]
         assert store.load_waiting("resnet", 10) == []
 
+    def test_a_job_that_keeps_its_slot_is_found_while_it_waits_for_capacity(self, store: JobStore) -> None:
+        job = create(store, make_job())
+        launching = replace(job, state=JobState.LAUNCHING, attempt=make_attempt(), has_slot=True)
+        job = store.save_job(Decision(launching, take_slot_limits=(5, 5)))
+        assert store.load_waiting(CAPACITY, 10) == []
+        assert store.load_slot_holders(10) == [job.job_id]
+        waiting = Waiting(WaitReason.CAPACITY, since=NOW, detail="nothing to be had")
+        job = store.save_job(Decision(replace(job, state=JobState.WAITING, waiting=waiting)))
+        assert store.load_waiting(CAPACITY, 10) == [job.job_id]
+        assert store.load_slot_holders(10) == []
+        store.save_job(Decision(replace(job, state=JobState.LAUNCHING, waiting=None)))
+        assert store.load_waiting(CAPACITY, 10) == []
+        assert store.load_slot_holders(10) == [job.job_id]
+
     def test_an_image_finds_the_jobs_that_wait_for_it(self, store: JobStore) -> None:
         for job_id, tag in (("a", "5e07"), ("b", "5e07"), ("c", "77aa")):
             create(store, make_job(job_id, image=("team/trainer", tag)))

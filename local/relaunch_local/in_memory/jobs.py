@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from relaunch.core.jobs.job import Attempt, Job, JobSummary, TimelineEntry
-from relaunch.core.jobs.lookup import due_at, selected_placement, waited_slot
+from relaunch.core.jobs.lookup import due_at, may_have_instance, selected_placement, waited_slot
 from relaunch.core.jobs.summary import summarize_job
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.selection.rows import explain_rows
@@ -144,7 +144,7 @@ class InMemoryJobs:
         return list(self._image_waits[repository, tag])
 
     def load_slot_holders(self, limit: int) -> list[str]:
-        held = [job for job in self._jobs() if job.has_slot]
+        held = [job for job in self._jobs() if may_have_instance(job)]
         return [job.job_id for job in sorted(held, key=lambda job: job.accepted_at)][:limit]
 
     def save_warning(self, instance_id: str, at: datetime) -> None:

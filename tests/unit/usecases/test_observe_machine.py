@@ -24,17 +24,19 @@ def arrive(story: Story) -> ContainerInstanceObservation:
     return seen
 
 
-def withdraw(story: Story, capacity_provider: str = "g5-xlarge-spot") -> None:
+def withdraw(story: Story, capacity_provider: str = "g5-xlarge-spot", gpu_count: int = 0) -> None:
     """Let a launch by the capacity provider be withdrawn now."""
     until = story.now + timedelta(hours=1)
-    failure = make_capacity_failure(at=story.now, until=until, capacity_provider=capacity_provider)
+    failure = make_capacity_failure(at=story.now, until=until, capacity_provider=capacity_provider, gpu_count=gpu_count)
     story.deps.capacity.remember(failure)
 
 
 def test_a_machine_that_arrives_late_opens_its_offering_and_wakes_jobs_that_wait_for_capacity(story):
     waiting = Waiting(WaitReason.CAPACITY, story.now, "avoided", story.now + 5 * MINUTE)
     for number in range(12):
-        story.jobs.create_job(make_job(f"resnet-{number:08x}", waiting=waiting), ())
+        # Every other one was placed before and keeps its slot.
+        job = make_job(f"resnet-{number:08x}", waiting=waiting, has_slot=number % 2 == 0)
+        story.jobs.create_job(job, ())
     withdraw(story)
     story.clock.advance(MINUTE)
 
@@ -88,6 +90,16 @@ def test_a_machine_of_another_provider_or_one_that_is_gone_opens_nothing(story):
     observe_machine(seen, story.deps)
     story.tasks.find_container_instance = Mock(return_value=None)
     observe_machine(seen, story.deps)
+
+    assert len(story.deps.capacity.load_capacity_memory(story.now)) == 1
+    assert story.launches.requested == []
+
+
+def test_a_machine_that_registered_without_its_gpus_opens_nothing(story):
+    withdraw(story, gpu_count=1)
+    story.clock.advance(MINUTE)
+
+    observe_machine(arrive(story), story.deps)
 
     assert len(story.deps.capacity.load_capacity_memory(story.now)) == 1
     assert story.launches.requested == []

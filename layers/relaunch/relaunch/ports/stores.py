@@ -76,13 +76,17 @@ class JobStore(Protocol):
         """Return ids of open jobs whose `wake_at` is not after `now`, most overdue first."""
 
     def load_waiting(self, slot: str, limit: int) -> list[str]:
-        """Return ids of jobs that wait for this slot (core.jobs.lookup.waited_slot), oldest first."""
+        """Return ids of jobs that wait for this slot (core.jobs.lookup.waited_slot), oldest first.
+
+        A job that waits for capacity is found whether or not it kept the slot of an earlier placement.
+        """
+        ...
 
     def load_waiting_for_image(self, repository: str, tag: str) -> list[str]:
         """Return ids of jobs that wait or waited for this image."""
 
     def load_slot_holders(self, limit: int) -> list[str]:
-        """Return ids of the jobs that count against the limit of the stack, oldest first."""
+        """Return ids of jobs that have a slot and may use an instance (core.jobs.lookup), oldest first."""
 
     def load_on_instance(self, instance_id: str) -> list[str]:
         """Return ids of jobs with an attempt linked to this EC2 instance."""
@@ -150,7 +154,10 @@ class CapacityStore(Protocol):
         ...
 
     def reopen(self, failure: CapacityFailure, at: datetime) -> None:
-        """End the avoidance of an offering at `at`, unless another failure was added since this one was loaded."""
+        """End the avoidance of an offering at `at`, unless another failure was added since this one was loaded.
+
+        Its failures still count (core.offerings.capacity_memory).
+        """
         ...
 
     def count_run(self, run: SpotRun) -> None:

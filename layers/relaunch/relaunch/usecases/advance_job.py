@@ -103,7 +103,12 @@ def _perform(job: Job, effect: Effect, deps: JobDependencies) -> None:
             deps.launches.request_launch(job.job_id, effect.delay_seconds)
         case RememberCapacity():
             failure = CapacityFailure(
-                effect.offering, effect.reason, effect.at, effect.until, capacity_provider=effect.capacity_provider
+                effect.offering,
+                effect.reason,
+                effect.at,
+                effect.until,
+                capacity_provider=effect.capacity_provider,
+                gpu_count=effect.gpu_count,
             )
             deps.capacity.remember(failure)
         case CountRun():

@@ -17,7 +17,7 @@ from fakes.builders import (
 )
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, ImageWait, S3Trigger, TriggerSource
 from relaunch.core.jobs.job import CAPACITY, AdmitWaiting, JobState, PlacementState, Waiting, WaitReason
-from relaunch.core.jobs.lookup import due_at, selected_placement, waited_slot
+from relaunch.core.jobs.lookup import due_at, may_have_instance, selected_placement, waited_slot
 from relaunch.core.jobs.summary import summarize_job
 from relaunch.core.triggers.origins import image_repositories, trigger_origins
 
@@ -66,6 +66,23 @@ def test_a_job_waits_for_the_slot_it_names(waiting: Waiting | None, slot: str | 
 
 def test_a_job_that_is_over_waits_for_no_slot() -> None:
     assert waited_slot(make_job(**OVER, waiting=slot_wait("*"))) is None
+
+
+@pytest.mark.parametrize(
+    ("reason", "has_slot", "may"),
+    [
+        (None, True, True),
+        (None, False, False),
+        (WaitReason.LAUNCH, True, True),
+        (WaitReason.CAPACITY, True, False),
+        (WaitReason.CAPACITY, False, False),
+    ],
+)
+def test_a_job_that_waits_for_capacity_has_no_instance_though_it_keeps_its_slot(
+    reason: WaitReason | None, has_slot: bool, may: bool
+) -> None:
+    waiting = Waiting(reason, since=NOW, detail="why") if reason else None
+    assert may_have_instance(make_job(waiting=waiting, has_slot=has_slot)) is may
 
 
 @pytest.mark.parametrize(

@@ -165,6 +165,14 @@ def test_a_machine_that_arrives_late_refutes_that_there_is_no_capacity(seen, pro
     assert refutes(seen, failure) == is_refuted
 
 
+@pytest.mark.parametrize(("registered", "is_refuted"), [(0, False), (3, False), (4, True), (8, True)])
+def test_a_machine_without_the_gpus_that_the_launch_needed_refutes_nothing(registered, is_refuted):
+    failure = make_capacity_failure(at=NOW, capacity_provider="g5-spot", gpu_count=4)
+
+    assert refutes(replace(LATE, gpu_count=registered), failure) == is_refuted
+    assert may_refute(LATE, failure)
+
+
 @pytest.mark.parametrize(
     ("seen", "is_left_open"),
     [

@@ -147,9 +147,19 @@ def test_an_offering_without_capacity_is_remembered_before_the_next_launch_is_as
 
     remember, launch = job.pending
     provider = job.current_attempt.placement.capacity_provider
-    assert remember == RememberCapacity(make_offering_key(), job.reason, SOON, SOON + timedelta(minutes=30), provider)
+    until = SOON + timedelta(minutes=30)
+    assert remember == RememberCapacity(make_offering_key(), job.reason, SOON, until, provider, gpu_count=1)
     assert launch == LAUNCH
     assert job.waiting == Waiting(WaitReason.LAUNCH, SOON, job.reason)
+
+
+def test_gpus_are_not_asked_of_an_instance_with_part_of_one():
+    job = SITUATIONS["pl"]
+    part = replace(job.current_attempt.placement, gpu_partition_size=0.5)
+
+    remember, _ = stopped(replace(job, attempt=replace(job.current_attempt, placement=part)), **NO_CAPACITY).pending
+
+    assert remember.gpu_count == 0
 
 
 def test_an_interruption_counts_for_the_rate_in_its_zone_and_shuts_nothing():

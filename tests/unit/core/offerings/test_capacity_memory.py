@@ -132,9 +132,38 @@ def test_what_failed_before_the_instance_registered_is_not_remembered_once_refut
     assert (remember(refuted, again) != refuted) == is_remembered
 
 
-def test_an_offering_that_is_reopened_fails_for_the_first_time_again():
-    again_at = NOW + timedelta(minutes=10)
-    open_again = reopened(fail_in_a_row(3), NOW + timedelta(minutes=9))
+@pytest.mark.parametrize("minutes", [1, 4, 10])
+def test_an_offering_that_fails_again_once_it_was_reopened_is_avoided_twice_as_long(minutes):
+    memory = fail_in_a_row(2)
+    reopened_at = memory.at + timedelta(minutes=1)
+    open_again = reopened(memory, reopened_at)
+    again = failed(memory.at + timedelta(minutes=minutes))
 
-    assert open_again.until == NOW + timedelta(minutes=9)
-    assert remember(replace(open_again, at=NOW), failed(again_at)) == failed(again_at)
+    assert (open_again.until, open_again.consecutive_failures) == (reopened_at, 2)
+    assert remember(open_again, again) == replace(again, consecutive_failures=3, until=again.at + 4 * HALF_HOUR)
+
+
+def test_launches_that_are_withdrawn_together_after_a_reopening_are_one_event():
+    again = failed(NOW + timedelta(minutes=10))
+    memory = remember(reopened(failed(NOW), NOW + timedelta(minutes=9)), again)
+
+    assert remember(memory, failed(again.at + timedelta(minutes=1))).consecutive_failures == 2
+
+
+def test_an_instance_that_arrives_late_after_each_failure_does_not_keep_the_avoidance_short():
+    memory, avoided = None, []
+    for turn in range(6):
+        failure = failed(NOW + turn * timedelta(minutes=30))
+        memory = remember(memory, failure)
+        avoided.append(memory.until - failure.at)
+        memory = reopened(memory, failure.at + timedelta(minutes=1))
+
+    assert avoided == [HALF_HOUR, 2 * HALF_HOUR, 4 * HALF_HOUR, LONGEST, LONGEST, LONGEST]
+
+
+def test_failures_before_a_reopening_are_forgotten_in_time():
+    open_again = reopened(fail_in_a_row(3), NOW + timedelta(hours=9))
+    later = forgotten_at(open_again)
+
+    assert later == open_again.until + 3 * FORGOTTEN_AFTER
+    assert remember(open_again, failed(later)) == failed(later)

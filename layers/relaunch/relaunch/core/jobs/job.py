@@ -242,13 +242,17 @@ class RequestLaunch:
 
 @dataclass(frozen=True, slots=True)
 class RememberCapacity:
-    """Let all jobs avoid an offering until `until`: at `at` a launch by `capacity_provider` found no capacity."""
+    """Let all jobs avoid an offering until `until`: at `at` a launch by `capacity_provider` found no capacity.
+
+    `gpu_count` is the number of whole GPUs that the launch needed.
+    """
 
     offering: OfferingKey
     reason: str
     at: datetime
     until: datetime
     capacity_provider: str = ""
+    gpu_count: int = 0
     kind: Literal["remember-capacity"] = "remember-capacity"
 
 

@@ -29,6 +29,11 @@ def waited_slot(job: Job) -> str | None:
     return job.waiting.slot or job.definition.name if job.waiting.reason is WaitReason.SLOT else None
 
 
+def may_have_instance(job: Job) -> bool:
+    """Return whether the job has a slot and may use an instance: while it waits for capacity it has only the slot."""
+    return job.has_slot and waited_slot(job) is None
+
+
 def selected_placement(job: Job, *, is_placed: bool) -> tuple[int, int]:
     """Return the (attempt, placement) of a selection saved with the job.
 

@@ -152,6 +152,7 @@ class ContainerInstanceObservation:
     """The state of a container instance; `status` is ACTIVE, DRAINING or another.
 
     `task_count` is the number of running and pending tasks. `capacity_provider` is empty for an instance of none.
+    `gpu_count` is the number of GPUs that its ECS agent registered.
     """
 
     instance: ContainerInstance
@@ -159,13 +160,19 @@ class ContainerInstanceObservation:
     task_count: int = 0
     registered_at: datetime | None = None
     capacity_provider: str = ""
+    gpu_count: int = 0
 
 
 def refutes(seen: ContainerInstanceObservation, failure: CapacityFailure) -> bool:
-    """Return whether a container instance shows that there is capacity again: it registered after the failure."""
+    """Return whether a container instance shows that there is capacity again: it registered after the failure.
+
+    An instance without the GPUs that the launch needed, as of an image without their driver, shows nothing: its tasks
+    would wait and be withdrawn again.
+    """
     is_same = seen.capacity_provider == failure.capacity_provider != ""
     is_same = is_same and seen.instance.instance_type == failure.offering.instance_type
-    return is_same and seen.status == "ACTIVE" and seen.registered_at is not None and seen.registered_at > failure.at
+    is_usable = seen.status == "ACTIVE" and seen.gpu_count >= failure.gpu_count
+    return is_same and is_usable and seen.registered_at is not None and seen.registered_at > failure.at
 
 
 def may_refute(seen: ContainerInstanceObservation, failure: CapacityFailure) -> bool:

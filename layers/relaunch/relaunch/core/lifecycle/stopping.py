@@ -22,6 +22,7 @@ from relaunch.core.lifecycle.decision import Decision, end, move, stop_effect, w
 from relaunch.core.lifecycle.restart_policy import GiveUp, decide_restart, is_failure, is_interruption
 from relaunch.core.lifecycle.stop_reason import classify_stop, error_name
 from relaunch.core.offerings.spot_runs import Observed, SpotRun
+from relaunch.core.selection.requirements import required_gpus
 
 # How long all jobs avoid an offering: between the three minutes of Karpenter, which returns to a pool that just failed,
 # and an hour, which misses one that is available again.
@@ -34,7 +35,9 @@ def avoid(job: Job, reason: str, at: datetime) -> Effect:
     """Return the effect that lets all jobs avoid the current offering, which had no capacity at `at`."""
     placement = job.current_attempt.placement
     until = at + AVOID_AFTER_NO_CAPACITY
-    return RememberCapacity(placement.offering, reason, at, until, placement.capacity_provider)
+    # Whether an instance with part of a GPU (g6f) registers it as one is not documented.
+    gpu_count = required_gpus(job.definition, job.revision) if placement.gpu_partition_size == 1 else 0
+    return RememberCapacity(placement.offering, reason, at, until, placement.capacity_provider, gpu_count)
 
 
 def count_run(job: Job, what: Observed, at: datetime, hours: float = 0.0) -> tuple[Effect, ...]:

@@ -6,6 +6,9 @@ many jobs there is always a recent one. It counts for the interruption rate inst
 Each consecutive failure doubles the time, up to `LONGEST`; each `FORGOTTEN_AFTER` without one reduces their number by
 one. For comparison: Karpenter retries a pool three minutes after each failure; a circuit breaker of one hour would not
 use a pool whose capacity is back at once.
+
+An instance that arrives late ends the avoidance, but the failures still count: a registration does not show that a task
+can run there.
 """
 
 from dataclasses import replace
@@ -25,15 +28,15 @@ def remember(before: CapacityFailure | None, failure: CapacityFailure) -> Capaci
     """Return the failure to store for an offering, given the stored one (`before`) and a new one.
 
     `failure.until` is the end of the avoidance for a first failure. Failures within SAME_EVENT of each other, in any
-    order, count as one. The end of the avoidance never becomes earlier. A failure that is refuted already (`reopened`)
-    is not remembered again.
+    order, count as one, unless the offering was reopened in between. The end of the avoidance never becomes earlier. A
+    failure that is refuted already (`reopened`) is not remembered again.
     """
     if before is None:
         return failure
-    if before.consecutive_failures == 0 and failure.at < before.until:
+    if before.is_refuted and failure.at < before.until:
         return before
     later = max(before, failure, key=lambda each: each.at)
-    if abs(failure.at - before.at) < SAME_EVENT:
+    if abs(failure.at - before.at) < SAME_EVENT and not before.is_refuted:
         return replace(later, consecutive_failures=before.consecutive_failures, until=max(before.until, failure.until))
     consecutive_failures = min(remaining_failures(before, failure.at) + 1, _MAX_CONSECUTIVE_FAILURES)
     avoided_for = min((failure.until - failure.at) * 2 ** (consecutive_failures - 1), LONGEST)
@@ -42,8 +45,8 @@ def remember(before: CapacityFailure | None, failure: CapacityFailure) -> Capaci
 
 
 def reopened(failure: CapacityFailure, at: datetime) -> CapacityFailure:
-    """Return the failure as refuted at `at`: no job avoids the offering, and the next failure is a first one."""
-    return replace(failure, consecutive_failures=0, until=at)
+    """Return the failure as refuted at `at`: no job avoids the offering, but a next failure still counts from there."""
+    return replace(failure, until=at, is_refuted=True)
 
 
 def remaining_failures(failure: CapacityFailure, now: datetime) -> int:

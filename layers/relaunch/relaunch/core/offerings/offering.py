@@ -95,7 +95,7 @@ class CapacityFailure:
     """A recent launch that found no capacity for an offering, which all jobs avoid until `until`.
 
     Each of `consecutive_failures` extends the time (core.offerings.capacity_memory). An instance of `capacity_provider`
-    that registers later ends it.
+    that registers later, with the `gpu_count` whole GPUs that the launch needed, ends it: `is_refuted`.
     """
 
     offering: OfferingKey
@@ -104,6 +104,8 @@ class CapacityFailure:
     until: datetime
     consecutive_failures: int = 1
     capacity_provider: str = ""
+    gpu_count: int = 0
+    is_refuted: bool = False
 
 
 CapacityMemory = Mapping[OfferingKey, CapacityFailure]

@@ -144,6 +144,11 @@ def test_container_instance_is_read() -> None:
             "registeredAt": "2026-11-03T11:01:53.512Z",
             "runningTasksCount": 2,
             "pendingTasksCount": 1,
+            "registeredResources": [
+                {"name": "CPU", "type": "INTEGER", "integerValue": 4096},
+                {"name": "PORTS", "type": "STRINGSET", "stringSetValue": ["22", "2375"]},
+                {"name": "GPU", "type": "STRINGSET", "stringSetValue": ["GPU-1", "GPU-2", "GPU-3"]},
+            ],
             "attributes": [
                 {"name": "com.amazonaws.ecs.capability.docker-remote-api.1.44"},
                 {"name": "ecs.availability-zone", "value": "us-east-1a"},
@@ -157,6 +162,7 @@ def test_container_instance_is_read() -> None:
         "ACTIVE",
         task_count=3,
         registered_at=datetime(2026, 11, 3, 11, 1, 53, 512_000, tzinfo=UTC),
+        gpu_count=3,
     )
 
 
@@ -198,6 +204,7 @@ def test_an_event_of_a_container_instance_is_read() -> None:
         ContainerInstance(MACHINE, "i-0a1b2c3d4e5f60718", "g5.xlarge", "us-east-1a"),
         "ACTIVE",
         registered_at=datetime(2026, 11, 3, 11, 1, 53, 512_000, tzinfo=UTC),
+        gpu_count=1,
     )
 
 

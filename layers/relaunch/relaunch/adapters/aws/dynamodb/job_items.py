@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from relaunch.adapters.aws.dynamodb.table import Item, epoch, key, number, stamp, text
 from relaunch.adapters.validation import permanent_if_invalid
 from relaunch.core.jobs.job import Attempt, Job, JobSummary, TimelineEntry
-from relaunch.core.jobs.lookup import due_at, selected_placement, waited_slot
+from relaunch.core.jobs.lookup import due_at, may_have_instance, selected_placement, waited_slot
 from relaunch.core.jobs.summary import summarize_job
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.selection.rows import explain_rows
@@ -28,7 +28,7 @@ LISTING = "JOBS"
 WARNING = "WARNING"
 WARNING_KEPT = timedelta(days=1)
 HELD = "#HELD"
-"""The key in the index `slots` of jobs that have a slot; other keys are names of definitions."""
+"""The key in the index `slots` of jobs that have a slot and may use an instance; other keys are what jobs wait for."""
 OPEN = "OPEN"
 
 _JOB = TypeAdapter(Job)
@@ -77,7 +77,7 @@ def job_item(job: Job, write_id: str) -> Item:
         item["attempt_number"] = number(job.attempt.number)
     if wake_at := due_at(job):
         item |= {"due": text(OPEN), "wake_at": text(stamp(wake_at))}
-    if slot := HELD if job.has_slot else waited_slot(job):
+    if slot := HELD if may_have_instance(job) else waited_slot(job):
         item["slot"] = text(slot)
     return _expiring(item, job)
 

@@ -60,6 +60,11 @@ class _Attribute(_Payload):
     value: str | None = None
 
 
+class _Resource(_Payload):
+    name: str = ""
+    string_set_value: tuple[str, ...] = ()
+
+
 class _Gpu(_Payload):
     gpu_id: str = ""
     sharing_mode: str = ""
@@ -78,6 +83,7 @@ class _ContainerInstance(_Payload):
     capacity_provider_name: str | None = None
     registered_at: Timestamp | None = None
     attributes: tuple[_Attribute, ...] = ()
+    registered_resources: tuple[_Resource, ...] = ()
     gpu_devices: tuple[_Gpu, ...] = ()
 
 
@@ -145,6 +151,7 @@ def observe_container_instance(description: Mapping[str, object]) -> ContainerIn
         task_count=parsed.running_tasks_count + parsed.pending_tasks_count,
         registered_at=parsed.registered_at,
         capacity_provider=parsed.capacity_provider_name or "",
+        gpu_count=sum(len(each.string_set_value) for each in parsed.registered_resources if each.name == "GPU"),
     )
 
 
