@@ -110,7 +110,14 @@ def relaunch_on_warning(job: Job, event: HostWarned, now: datetime, _limits: Sta
 def avoid_when_interrupted(job: Job, stop: Stop) -> tuple[Effect, ...]:
     if stop.kind is not StopKind.INTERRUPTION:
         return ()
-    return (stopping.avoid(job, "interrupted", stop.at),)
+    return stopping.avoid(job, "interrupted", stop.at)[1]
+
+
+def avoid_for_all(original: Callable[..., Any]) -> Callable[..., Any]:
+    def avoid(job: Job, reason: str, at: datetime) -> tuple[Job, tuple[Effect, ...]]:
+        return job, original(replace(job, failed_starts=()), reason, at)[1]
+
+    return avoid
 
 
 def lost_when_missing(job: Job, _event: TaskMissing, now: datetime, _limits: StackLimits) -> Decision:

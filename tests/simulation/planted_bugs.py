@@ -257,6 +257,13 @@ BUGS = (
         "an interruption shuts no offering for others",
     ),
     PlantedBug(
+        "kept-off-one-machine-shuts-offering",
+        "a launch that is kept from a machine and finds no other lets all jobs avoid the offering",
+        lambda: patched_in((launching, stopping), avoid=broken.avoid_for_all(stopping.avoid)),
+        "a job kept from machines shuts no offering for others",
+        30,
+    ),
+    PlantedBug(
         "runs-not-counted",
         "runs on spot are not counted",
         without_effect(CountRun),

@@ -9,9 +9,11 @@ import pytest
 from fakes.builders import make_definition
 from fakes.jobs import make_unreadable
 from fakes.story import MINUTE, WAITS_FOR_IMAGE, Story, image, machine, push
+from relaunch.core.definitions.accelerator import PurchasePolicy
 from relaunch.core.definitions.definition import ImageTrigger
 from relaunch.core.jobs.job import JobState, StopKind, WaitReason
 from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.launches.launch import PlacementFailed
 from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.submit_job import submit_event
@@ -233,6 +235,30 @@ def test_a_task_that_one_machine_cannot_start_runs_on_another():
     story.tell(story.tasks.run(story.arn(job_id), machine(2)))
     assert story.job(job_id).state is JobState.RUNNING
     assert story.job(job_id).failed_starts == ()
+
+
+def test_a_job_that_keeps_off_the_only_machine_of_a_group_waits_and_shuts_the_offering_for_nobody_else():
+    story = Story(make_definition(purchase=PurchasePolicy.SPOT))
+    job_id = story.submit()
+    story.settle()
+    story.tell(story.tasks.run(story.arn(job_id), machine(1), last_status="PENDING", started_at=None))
+    story.end(job_id, None, stop_code="TaskFailedToStart", stopped_reason="DockerTimeoutError: created")
+    story.tasks.outcomes.extend([PlacementFailed(("MemberOf placement constraint unsatisfied.",))] * 2)
+    story.settle()
+
+    job = story.job(job_id)
+    assert [request.capacity_provider for request in story.tasks.requests[-2:]] == ["g5-xlarge-spot", "g6-xlarge-spot"]
+    assert job.waiting is not None
+    assert job.waiting.reason is WaitReason.CAPACITY
+    assert story.deps.capacity.load_capacity_memory(story.now) == {}
+
+    other = story.submit(push("b" * 40))
+    story.settle()
+    assert story.attempt(other).placement.capacity_provider == "g5-xlarge-spot"
+
+    story.reconcile(after=11 * MINUTE)
+    story.settle()
+    assert story.arn(job_id)
 
 
 def test_the_interruption_budget_does_not_end_a_job_that_has_a_deadline():

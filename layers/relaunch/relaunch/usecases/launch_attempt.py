@@ -17,6 +17,7 @@ from relaunch.core.lifecycle.events import (
     SlotDenied,
     TaskSeen,
 )
+from relaunch.core.offerings.capacity_memory import with_own
 from relaunch.core.revisions.revision import parse_revision_arn
 from relaunch.core.selection.doubts import prefer_undoubted
 from relaunch.core.selection.selection import Selection, explain_rejection, select
@@ -87,9 +88,8 @@ def _may_choose(job: Job, deps: LaunchDependencies) -> bool:
 
 def _choose(job: Job, deps: LaunchDependencies) -> Job:
     available = load_offerings(deps, job.job_id)
-    selection = select(
-        job.definition, job.revision, available.offerings, available.memory, available.at, available.limits
-    )
+    memory = with_own(available.memory, job.own_failures)
+    selection = select(job.definition, job.revision, available.offerings, memory, available.at, available.limits)
     selection = prefer_undoubted(selection, available.doubts)
     if not selection.kept:
         return apply_event(job, _nothing_kept(selection), deps)

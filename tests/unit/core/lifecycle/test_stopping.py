@@ -21,6 +21,7 @@ from relaunch.core.jobs.job import (
 )
 from relaunch.core.launches.launch import TaskPlaced
 from relaunch.core.lifecycle.stopping import follow_stop
+from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.offerings.spot_runs import Observed, SpotRun
 from unit.core.lifecycle.steps import ADMIT, LAUNCH, SOON, after, chosen, decided
 from unit.core.lifecycle.table_matrix import (
@@ -100,9 +101,11 @@ def test_a_task_that_its_instance_does_not_start_is_no_failure_and_the_instance_
 
 
 def test_instances_that_did_not_start_a_job_are_forgotten_once_it_runs():
-    job = replace(SITUATIONS["pl"], failed_starts=(FailedStart("i-1", "DockerTimeoutError"),))
+    failure = CapacityFailure(make_offering_key(), "no capacity", NOW, NOW)
+    kept_off = (FailedStart("i-1", "DockerTimeoutError"),)
+    job = after(replace(SITUATIONS["pl"], failed_starts=kept_off, own_failures=(failure,)), seen("RUNNING"))
 
-    assert after(job, seen("RUNNING")).failed_starts == ()
+    assert (job.failed_starts, job.own_failures) == ((), ())
 
 
 def test_a_task_that_never_started_costs_nothing_and_counts_as_nothing():
@@ -131,6 +134,30 @@ def test_an_offering_without_capacity_is_remembered_before_the_next_launch_is_as
     assert remember == RememberCapacity(make_offering_key(), job.reason, SOON, SOON + timedelta(minutes=30), provider)
     assert launch == LAUNCH
     assert job.waiting == Waiting(WaitReason.LAUNCH, SOON, job.reason)
+
+
+def test_an_offering_without_capacity_for_a_job_that_is_kept_from_an_instance_is_avoided_by_that_job_only():
+    kept_off = (FailedStart("i-1", "DockerTimeoutError"),)
+    earlier = CapacityFailure(make_offering_key(), "earlier", NOW, NOW)
+    other = CapacityFailure(make_offering_key("g6.xlarge"), "other", NOW, NOW)
+    job = replace(SITUATIONS["pl"], failed_starts=kept_off, own_failures=(earlier, other))
+
+    job = stopped(job, **NO_CAPACITY)
+
+    provider = job.current_attempt.placement.capacity_provider
+    until = SOON + timedelta(minutes=10)
+    own = CapacityFailure(make_offering_key(), job.reason, SOON, until, capacity_provider=provider)
+    assert job.pending == (LAUNCH,)
+    assert job.own_failures == (other, own)
+
+
+def test_an_instance_that_is_known_by_its_container_instance_only_keeps_no_launch_from_it():
+    kept_off = (FailedStart(container_instance_arn(), "DockerTimeoutError"),)
+
+    job = stopped(replace(SITUATIONS["pl"], failed_starts=kept_off), **NO_CAPACITY)
+
+    assert [type(effect) for effect in job.pending] == [RememberCapacity, RequestLaunch]
+    assert job.own_failures == ()
 
 
 def test_an_interruption_counts_for_the_rate_in_its_zone_and_shuts_nothing():

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Literal
 
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.offerings.offering import OfferingKey
+from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
 from relaunch.core.offerings.spot_runs import SpotRun
 from relaunch.core.revisions.revision import Revision
 
@@ -269,8 +269,10 @@ class Job:
     that replace those of the revision. `version` is the version of the item, on which every write is conditional.
     `wake_at` is set for every open job. `run_seconds` is the running time of the tasks of ended attempts. `has_slot`:
     the job counts against `max_running_jobs`. `interrupted_at` is the start of the current interruption: the time of
-    the warning if there was one. `failed_starts` are those since a task of the job last ran. `unreadable_seconds` is
-    how long it has waited for unreadable checkpoints since it first ran, in waits that are over.
+    the warning if there was one. `failed_starts` are those since a task of the job last ran. `own_failures` are the
+    launches since then that found no capacity while the job was kept from instances; no other job avoids their
+    offerings. `unreadable_seconds` is how long it has waited for unreadable checkpoints since it first ran, in waits
+    that are over.
     """
 
     job_id: str
@@ -298,6 +300,7 @@ class Job:
     ended_at: datetime | None = None
     interrupted_at: datetime | None = None
     failed_starts: tuple[FailedStart, ...] = ()
+    own_failures: tuple[CapacityFailure, ...] = ()
     unreadable_seconds: float = 0.0
     version: int = 0
 
@@ -316,6 +319,11 @@ class Job:
     def started_by(self) -> str:
         """Return the `startedBy` of the current attempt's tasks: `<job>/<attempt>`."""
         return f"{self.job_id}/{self.attempt.number if self.attempt else 1}"
+
+    @property
+    def avoided_instances(self) -> tuple[str, ...]:
+        """Return the EC2 instances on which it did not start, which its launches exclude."""
+        return tuple(dict.fromkeys(each.instance for each in self.failed_starts if each.instance.startswith("i-")))
 
     def run_time(self, now: datetime) -> timedelta:
         """Return the running time of the tasks, including the current one."""

@@ -11,6 +11,7 @@ from relaunch.core.jobs.job import (
     STACK_SLOT,
     AdmitWaiting,
     Attempt,
+    Effect,
     IntentKind,
     Job,
     JobState,
@@ -284,7 +285,9 @@ def _next_placement(job: Job, outcome: str, now: datetime, *, event: str, is_ful
         return _cancelled(job, now)
     closed = replace(job.current_attempt.placement, state=PlacementState.CLOSED, outcome=outcome)
     job = replace(job, attempt=replace(job.current_attempt, placement=closed))
-    before = (avoid(job, outcome, now),) if is_full else ()
+    before: tuple[Effect, ...] = ()
+    if is_full:
+        job, before = avoid(job, outcome, now)
     detail = f"{outcome}; {found}" if found else outcome
     return wait_for_launch(job, now, event=event, detail=detail, before=before)
 

@@ -21,20 +21,32 @@ from relaunch.core.launches.launch import TaskObservation
 from relaunch.core.lifecycle.decision import Decision, end, move, stop_effect, wait_for_launch
 from relaunch.core.lifecycle.restart_policy import GiveUp, decide_restart, is_failure, is_interruption
 from relaunch.core.lifecycle.stop_reason import classify_stop, error_name
+from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.offerings.spot_runs import Observed, SpotRun
 
 # How long all jobs avoid an offering: between the three minutes of Karpenter, which returns to a pool that just failed,
 # and an hour, which misses one that is available again.
 AVOID_AFTER_NO_CAPACITY = timedelta(minutes=30)
+# How long a job alone avoids an offering that had none but the instances it is kept from: a machine that starts for it
+# too late is idle for 15 minutes before managed scaling ends it.
+_AVOID_BY_ITSELF = timedelta(minutes=10)
 # StopTask is repeated if the task is not STOPPED after this time; stopTimeout is at most two minutes on EC2.
 STOP_TIMEOUT = timedelta(minutes=3)
 
 
-def avoid(job: Job, reason: str, at: datetime) -> Effect:
-    """Return the effect that lets all jobs avoid the current offering, which had no capacity at `at`."""
+def avoid(job: Job, reason: str, at: datetime) -> tuple[Job, tuple[Effect, ...]]:
+    """Let the job avoid the current offering, which had no capacity for it at `at`, and all jobs if that is theirs too.
+
+    Returns the job, and the effect that lets all jobs avoid the offering. A launch that was kept from instances says
+    nothing of launches that are not: only the job itself avoids the offering after that.
+    """
     placement = job.current_attempt.placement
-    until = at + AVOID_AFTER_NO_CAPACITY
-    return RememberCapacity(placement.offering, reason, at, until, placement.capacity_provider)
+    offering, provider = placement.offering, placement.capacity_provider
+    if not job.avoided_instances:
+        return job, (RememberCapacity(offering, reason, at, at + AVOID_AFTER_NO_CAPACITY, provider),)
+    failure = CapacityFailure(offering, reason, at, at + _AVOID_BY_ITSELF, capacity_provider=provider)
+    others = (each for each in job.own_failures if each.offering != offering)
+    return replace(job, own_failures=(*others, failure)), ()
 
 
 def count_run(job: Job, what: Observed, at: datetime, hours: float = 0.0) -> tuple[Effect, ...]:
@@ -69,7 +81,8 @@ def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:
         event = verdict.state.value.lower().replace("_", " ")
         return end(job, verdict.state, now, event=event, detail=verdict.reason, before=before)
     if stop.kind is StopKind.NO_CAPACITY:
-        before = (*before, avoid(job, verdict.reason, stop.at))
+        job, remembered = avoid(job, verdict.reason, stop.at)
+        before = (*before, *remembered)
     return wait_for_launch(
         job,
         now,

@@ -8,10 +8,11 @@ one. For comparison: Karpenter retries a pool three minutes after each failure; 
 use a pool whose capacity is back at once.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from relaunch.core.offerings.offering import CapacityFailure
+from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory
 
 LONGEST = timedelta(hours=4)
 FORGOTTEN_AFTER = timedelta(hours=2)
@@ -44,6 +45,16 @@ def remember(before: CapacityFailure | None, failure: CapacityFailure) -> Capaci
 def reopened(failure: CapacityFailure, at: datetime) -> CapacityFailure:
     """Return the failure as refuted at `at`: no job avoids the offering, and the next failure is a first one."""
     return replace(failure, consecutive_failures=0, until=at)
+
+
+def with_own(memory: CapacityMemory, own: Iterable[CapacityFailure]) -> CapacityMemory:
+    """Return the memory for one job, with the failures of its own; of two for an offering the longer avoidance."""
+    merged = dict(memory)
+    for failure in own:
+        known = merged.get(failure.offering)
+        if known is None or known.until < failure.until:
+            merged[failure.offering] = failure
+    return merged
 
 
 def remaining_failures(failure: CapacityFailure, now: datetime) -> int:
