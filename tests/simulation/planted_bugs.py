@@ -20,7 +20,7 @@ from relaunch.core.launches import derived_revision, launch_plan
 from relaunch.core.launches.launch import LaunchRefused, PlacementFailed
 from relaunch.core.lifecycle import decision as deciding
 from relaunch.core.lifecycle import launching, restart_policy, running, stop_reason, stopping
-from relaunch.core.lifecycle.restart_policy import is_failure, is_interruption, out_of_time
+from relaunch.core.lifecycle.restart_policy import RestartAfter, is_failure, is_interruption, out_of_time
 from relaunch.core.selection import selection
 from relaunch.core.triggers import upload_rules
 from relaunch.entrypoints import task_changes
@@ -448,6 +448,20 @@ BUGS = (
         "a task that its machine did not start counts as a failure of the program",
         changed(stopping, is_failure=lambda kind: is_failure(kind) or kind is StopKind.NOT_STARTED),
         "failures are those of the stops",
+        8,
+    ),
+    PlantedBug(
+        "first-machine-proves-that-a-task-starts-nowhere",
+        "a start that failed on one machine counts as a failure of the job",
+        changed(stopping, FAILED_INSTANCES=1),
+        "three machines show that a task starts nowhere",
+        8,
+    ),
+    PlantedBug(
+        "failed-start-again-at-once",
+        "a task that its machine did not start is launched again at once",
+        changed(restart_policy, _after_stop=lambda _job, _stop, detail: RestartAfter(0, detail)),
+        "after a start that failed there is a pause",
         8,
     ),
     PlantedBug(

@@ -197,9 +197,10 @@ def test_a_definition_that_cannot_be_started_does_not_keep_the_event_from_the_ot
 
 
 def test_a_task_that_never_starts_on_three_machines_is_a_failure_of_the_job_and_not_of_the_offering():
-    story = Story(make_definition(max_failures=1))
+    story = Story(make_definition(max_failures=0))
     job_id = story.submit()
     for number in range(1, 4):
+        assert not story.job(job_id).state.is_final
         story.settle()
         story.tell(story.tasks.run(story.arn(job_id), machine(number), last_status="PENDING", started_at=None))
         story.reconcile(after=31 * MINUTE)
@@ -208,7 +209,7 @@ def test_a_task_that_never_starts_on_three_machines_is_a_failure_of_the_job_and_
     job = story.job(job_id)
     assert job.state is JobState.FAILED
     assert job.current_attempt.stop is not None
-    assert job.current_attempt.stop.kind is StopKind.NOT_STARTED
+    assert job.current_attempt.stop.kind is StopKind.STARTS_NOWHERE
     assert story.deps.capacity.load_capacity_memory(story.now) == {}
 
 

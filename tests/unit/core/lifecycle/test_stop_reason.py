@@ -305,7 +305,8 @@ def test_stop_is_classified(case: Case) -> None:
 
 
 def test_every_kind_of_stop_has_a_golden_case() -> None:
-    assert {case.expected for case in CASES.values()} == set(StopKind)
+    # What one stop cannot tell: it takes those of several instances.
+    assert {case.expected for case in CASES.values()} == set(StopKind) - {StopKind.STARTS_NOWHERE}
 
 
 def test_stop_keeps_the_words_of_ecs() -> None:

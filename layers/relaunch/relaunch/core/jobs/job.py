@@ -134,6 +134,7 @@ class StopKind(StrEnum):
     TIME_OUT = "time-out"
     NO_CAPACITY = "no-capacity"
     NOT_STARTED = "not-started"
+    STARTS_NOWHERE = "starts-nowhere"  # one more instance did not start it, with the same error as others
     UNKNOWN = "unknown"
 
 

@@ -30,6 +30,8 @@ AVOID_AFTER_NO_CAPACITY = timedelta(minutes=30)
 # How long a job alone avoids an offering that had none but the instances it is kept from: a machine that starts for it
 # too late is idle for 15 minutes before managed scaling ends it.
 _AVOID_BY_ITSELF = timedelta(minutes=10)
+# So many instances do not fail alike: the image or the task definition does.
+FAILED_INSTANCES = 3
 # StopTask is repeated if the task is not STOPPED after this time; stopTimeout is at most two minutes on EC2.
 STOP_TIMEOUT = timedelta(minutes=3)
 
@@ -74,7 +76,9 @@ def task_stopped(job: Job, seen: TaskObservation, now: datetime) -> Decision:
 
 def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:
     """Account for a stop, then end the job or launch it again."""
-    job = _account(job, stop)
+    stop, failed_starts = _judge_start(job, stop)
+    own_failures = job.own_failures if failed_starts else ()
+    job = replace(_account(job, stop), failed_starts=failed_starts, own_failures=own_failures)
     before = _count_run(job, stop)
     verdict = decide_restart(job, stop, now)
     if isinstance(verdict, GiveUp):
@@ -123,14 +127,30 @@ def _account(job: Job, stop: Stop) -> Job:
         failures=job.failures + is_failure(stop.kind),
         interruptions=job.interruptions + is_interruption(stop.kind),
         interrupted_at=job.interrupted_at or _interrupted_at(attempt, stop),
-        failed_starts=(*job.failed_starts, *_failed_start(attempt, stop)),
     )
 
 
-def _failed_start(attempt: Attempt, stop: Stop) -> tuple[FailedStart, ...]:
+def _judge_start(job: Job, stop: Stop) -> tuple[Stop, tuple[FailedStart, ...]]:
+    """Return the stop, and the failed starts after it.
+
+    The same error on several instances is not theirs: it counts as a failure of the job, and the counting starts anew,
+    so that the job is kept from none of them.
+    """
+    attempt = job.current_attempt
+    starts = () if attempt.started_at is not None else job.failed_starts
     if stop.kind is not StopKind.NOT_STARTED:
-        return ()
-    return (FailedStart(attempt.instance_id or attempt.container_instance_arn or "", error_name(stop)),)
+        return stop, starts
+    failed = FailedStart(attempt.instance_id or attempt.container_instance_arn or "", error_name(stop))
+    starts = (*starts, failed)
+    alike = dict.fromkeys(each.instance for each in starts if each.error == failed.error)
+    if len(alike) < FAILED_INSTANCES:
+        return stop, starts
+    nowhere = (
+        f"it did not start on {len(alike)} machines: {', '.join(alike)}; the cause is the image, the task definition "
+        "or what they need of the account"
+    )
+    reason = f"{stop.stopped_reason}; {nowhere}" if stop.stopped_reason else nowhere
+    return replace(stop, kind=StopKind.STARTS_NOWHERE, stopped_reason=reason), ()
 
 
 def _interrupted_at(attempt: Attempt, stop: Stop) -> datetime | None:
