@@ -170,6 +170,12 @@ def release_while_relaunching(before: Job, decision: Decision) -> Decision:
     return replace(decision, release_slot=decision.release_slot or is_relaunching)
 
 
+def slot_kept_while_waiting(before: Job, decision: Decision) -> Decision:
+    if decision.job.state.is_final or not decision.release_slot:
+        return decision
+    return replace(decision, job=replace(decision.job, has_slot=before.has_slot), release_slot=False)
+
+
 def no_stack_cap(_before: Job, decision: Decision) -> Decision:
     limits = decision.take_slot_limits
     return replace(decision, take_slot_limits=(limits[0], 1_000) if limits else None)

@@ -213,6 +213,13 @@ BUGS = (
         "max_running_jobs is kept",
     ),
     PlantedBug(
+        "slot-kept-while-unreadable",
+        "a job keeps its slot while its checkpoints cannot be read",
+        lambda: writes(broken.slot_kept_while_waiting),
+        "a job that waits for its checkpoints holds no slot",
+        60,
+    ),
+    PlantedBug(
         "slot-not-taken",
         "jobs are launched without a slot",
         written(take_slot_limits=None),

@@ -397,6 +397,8 @@ class Invariants:
             starts.clear()
 
     def _check_slots(self, job: Job) -> None:
+        if job.waiting is not None and job.waiting.reason is WaitReason.CHECKPOINT:
+            self.check("a job that waits for its checkpoints holds no slot", not job.has_slot, job.job_id)
         if not job.has_slot:
             self._holders.forget(job.job_id)
             return

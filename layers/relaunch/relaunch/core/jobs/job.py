@@ -45,6 +45,9 @@ class WaitReason(StrEnum):
     CHECKPOINT = "checkpoint"  # its checkpoints cannot be read
 
 
+# What a job that has run waits for without a slot.
+_WAITS_WITHOUT_SLOT = frozenset({WaitReason.CHECKPOINT, WaitReason.SLOT})
+
 STACK_SLOT = "*"
 """The slot name of the limit of the stack; other slots have the name of a definition."""
 CAPACITY = "#CAPACITY"
@@ -272,8 +275,8 @@ class Job:
     the job counts against `max_running_jobs`. `interrupted_at` is the start of the current interruption: the time of
     the warning if there was one. `failed_starts` are those since a task of the job last ran. `own_failures` are the
     launches since then that found no capacity while the job was kept from instances; no other job avoids their
-    offerings. `unreadable_seconds` is how long it has waited for unreadable checkpoints since it first ran, in waits
-    that are over.
+    offerings. `unreadable_seconds` is how long it has waited for unreadable checkpoints since it first ran, and for
+    the slot that it released meanwhile, in waits that are over.
     """
 
     job_id: str
@@ -335,10 +338,13 @@ class Job:
         return ended + (now - attempt.started_at)
 
     def unreadable_time(self, now: datetime) -> timedelta:
-        """Return how long the job has waited, since it first ran, because its checkpoints could not be read."""
+        """Return how long the job has waited, since it first ran, because its checkpoints could not be read.
+
+        A wait for a slot counts too: the job had one until it waited for its checkpoints.
+        """
         ended = timedelta(seconds=self.unreadable_seconds)
         waiting = self.waiting
-        if self.first_started_at is None or waiting is None or waiting.reason is not WaitReason.CHECKPOINT:
+        if self.first_started_at is None or waiting is None or waiting.reason not in _WAITS_WITHOUT_SLOT:
             return ended
         return ended + max(now - waiting.since, timedelta(0))
 

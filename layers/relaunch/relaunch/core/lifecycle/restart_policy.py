@@ -111,7 +111,10 @@ def out_of_time(job: Job, now: datetime) -> GiveUp | None:
 
 
 def idle_time(job: Job, now: datetime) -> timedelta:
-    """Return how long the job has not been running since it first ran, without waits for unreadable checkpoints."""
+    """Return how long the job has not been running since it first ran.
+
+    Waits for unreadable checkpoints do not count, nor do those for the slot that was released meanwhile.
+    """
     if job.first_started_at is None:
         return timedelta(0)
     return max(now - job.first_started_at - job.run_time(now) - job.unreadable_time(now), timedelta(0))
