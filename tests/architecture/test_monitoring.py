@@ -60,7 +60,7 @@ def labels_of(metric: Metric) -> set[str]:
     """Return every value of a metric's dimension that the template may name."""
     return {
         "state": {state.value for state in JobState if state.is_final},
-        "kind": {kind.value for kind in StopKind},
+        "kind": {kind.value for kind in StopKind if kind is not StopKind.STARTS_NOWHERE},
         "queue": QUEUES,
     }.get(METRICS[metric].dimension, {""})
 

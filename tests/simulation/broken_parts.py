@@ -110,7 +110,14 @@ def relaunch_on_warning(job: Job, event: HostWarned, now: datetime, _limits: Sta
 def avoid_when_interrupted(job: Job, stop: Stop) -> tuple[Effect, ...]:
     if stop.kind is not StopKind.INTERRUPTION:
         return ()
-    return (stopping.avoid(job, "interrupted", stop.at),)
+    return stopping.avoid(job, "interrupted", stop.at)[1]
+
+
+def avoid_for_all(original: Callable[..., Any]) -> Callable[..., Any]:
+    def avoid(job: Job, reason: str, at: datetime) -> tuple[Job, tuple[Effect, ...]]:
+        return job, original(replace(job, failed_starts=()), reason, at)[1]
+
+    return avoid
 
 
 def lost_when_missing(job: Job, _event: TaskMissing, now: datetime, _limits: StackLimits) -> Decision:
@@ -161,6 +168,12 @@ def oldest_step(original: Callable[..., Any]) -> Callable[..., Any]:
 def release_while_relaunching(before: Job, decision: Decision) -> Decision:
     is_relaunching = before.has_slot and decision.job.state is JobState.WAITING
     return replace(decision, release_slot=decision.release_slot or is_relaunching)
+
+
+def slot_kept_while_waiting(before: Job, decision: Decision) -> Decision:
+    if decision.job.state.is_final or not decision.release_slot:
+        return decision
+    return replace(decision, job=replace(decision.job, has_slot=before.has_slot), release_slot=False)
 
 
 def no_stack_cap(_before: Job, decision: Decision) -> Decision:

@@ -20,7 +20,7 @@ from relaunch.core.launches import derived_revision, launch_plan
 from relaunch.core.launches.launch import LaunchRefused, PlacementFailed
 from relaunch.core.lifecycle import decision as deciding
 from relaunch.core.lifecycle import launching, restart_policy, running, stop_reason, stopping
-from relaunch.core.lifecycle.restart_policy import is_failure, is_interruption, out_of_time
+from relaunch.core.lifecycle.restart_policy import RestartAfter, is_failure, is_interruption, out_of_time
 from relaunch.core.selection import selection
 from relaunch.core.triggers import upload_rules
 from relaunch.entrypoints import task_changes
@@ -213,6 +213,13 @@ BUGS = (
         "max_running_jobs is kept",
     ),
     PlantedBug(
+        "slot-kept-while-unreadable",
+        "a job keeps its slot while its checkpoints cannot be read",
+        lambda: writes(broken.slot_kept_while_waiting),
+        "a job that waits for its checkpoints holds no slot",
+        60,
+    ),
+    PlantedBug(
         "slot-not-taken",
         "jobs are launched without a slot",
         written(take_slot_limits=None),
@@ -255,6 +262,13 @@ BUGS = (
         "an interruption lets all jobs avoid its offering",
         changed(stopping, _count_run=broken.avoid_when_interrupted),
         "an interruption shuts no offering for others",
+    ),
+    PlantedBug(
+        "kept-off-one-machine-shuts-offering",
+        "a launch that is kept from a machine and finds no other lets all jobs avoid the offering",
+        lambda: patched_in((launching, stopping), avoid=broken.avoid_for_all(stopping.avoid)),
+        "a job kept from machines shuts no offering for others",
+        30,
     ),
     PlantedBug(
         "runs-not-counted",
@@ -441,6 +455,20 @@ BUGS = (
         "a task that its machine did not start counts as a failure of the program",
         changed(stopping, is_failure=lambda kind: is_failure(kind) or kind is StopKind.NOT_STARTED),
         "failures are those of the stops",
+        8,
+    ),
+    PlantedBug(
+        "first-machine-proves-that-a-task-starts-nowhere",
+        "a start that failed on one machine counts as a failure of the job",
+        changed(stopping, FAILED_INSTANCES=1),
+        "three machines show that a task starts nowhere",
+        8,
+    ),
+    PlantedBug(
+        "failed-start-again-at-once",
+        "a task that its machine did not start is launched again at once",
+        changed(restart_policy, _after_stop=lambda _job, _stop, detail: RestartAfter(0, detail)),
+        "after a start that failed there is a pause",
         8,
     ),
     PlantedBug(

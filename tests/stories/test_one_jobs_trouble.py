@@ -9,9 +9,11 @@ import pytest
 from fakes.builders import make_definition
 from fakes.jobs import make_unreadable
 from fakes.story import MINUTE, WAITS_FOR_IMAGE, Story, image, machine, push
+from relaunch.core.definitions.accelerator import PurchasePolicy
 from relaunch.core.definitions.definition import ImageTrigger
 from relaunch.core.jobs.job import JobState, StopKind, WaitReason
 from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.launches.launch import PlacementFailed
 from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.submit_job import submit_event
@@ -195,9 +197,10 @@ def test_a_definition_that_cannot_be_started_does_not_keep_the_event_from_the_ot
 
 
 def test_a_task_that_never_starts_on_three_machines_is_a_failure_of_the_job_and_not_of_the_offering():
-    story = Story(make_definition(max_failures=1))
+    story = Story(make_definition(max_failures=0))
     job_id = story.submit()
     for number in range(1, 4):
+        assert not story.job(job_id).state.is_final
         story.settle()
         story.tell(story.tasks.run(story.arn(job_id), machine(number), last_status="PENDING", started_at=None))
         story.reconcile(after=31 * MINUTE)
@@ -206,7 +209,7 @@ def test_a_task_that_never_starts_on_three_machines_is_a_failure_of_the_job_and_
     job = story.job(job_id)
     assert job.state is JobState.FAILED
     assert job.current_attempt.stop is not None
-    assert job.current_attempt.stop.kind is StopKind.NOT_STARTED
+    assert job.current_attempt.stop.kind is StopKind.STARTS_NOWHERE
     assert story.deps.capacity.load_capacity_memory(story.now) == {}
 
 
@@ -233,6 +236,30 @@ def test_a_task_that_one_machine_cannot_start_runs_on_another():
     story.tell(story.tasks.run(story.arn(job_id), machine(2)))
     assert story.job(job_id).state is JobState.RUNNING
     assert story.job(job_id).failed_starts == ()
+
+
+def test_a_job_that_keeps_off_the_only_machine_of_a_group_waits_and_shuts_the_offering_for_nobody_else():
+    story = Story(make_definition(purchase=PurchasePolicy.SPOT))
+    job_id = story.submit()
+    story.settle()
+    story.tell(story.tasks.run(story.arn(job_id), machine(1), last_status="PENDING", started_at=None))
+    story.end(job_id, None, stop_code="TaskFailedToStart", stopped_reason="DockerTimeoutError: created")
+    story.tasks.outcomes.extend([PlacementFailed(("MemberOf placement constraint unsatisfied.",))] * 2)
+    story.settle()
+
+    job = story.job(job_id)
+    assert [request.capacity_provider for request in story.tasks.requests[-2:]] == ["g5-xlarge-spot", "g6-xlarge-spot"]
+    assert job.waiting is not None
+    assert job.waiting.reason is WaitReason.CAPACITY
+    assert story.deps.capacity.load_capacity_memory(story.now) == {}
+
+    other = story.submit(push("b" * 40))
+    story.settle()
+    assert story.attempt(other).placement.capacity_provider == "g5-xlarge-spot"
+
+    story.reconcile(after=11 * MINUTE)
+    story.settle()
+    assert story.arn(job_id)
 
 
 def test_the_interruption_budget_does_not_end_a_job_that_has_a_deadline():

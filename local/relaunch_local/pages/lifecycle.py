@@ -77,7 +77,8 @@ _ALWAYS = """\
 - A placement is created only when the previous one has no task that may run: a job has at most one running task.
 - The intent to stop a task is saved before StopTask is called.
 - Only a task that started, or that ECS no longer knows, uses up the number of its attempt.
-- A slot is taken with the first launch, kept across interruptions, and released at the end.
+- A slot is taken with the first launch, kept across interruptions, and released at the end. A job whose
+  checkpoints cannot be read has none while it waits: that may be without end.
 - The effects of a decision are saved with it, and each of them is idempotent:
 """
 

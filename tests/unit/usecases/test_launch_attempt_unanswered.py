@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from fakes.story import MINUTE, machine
-from relaunch.core.jobs.job import JobState, PlacementState
+from relaunch.core.jobs.job import FailedStart, JobState, PlacementState
 from relaunch.core.launches.launch import LaunchRefused, LaunchUncertain
 from relaunch.usecases.launch_attempt import launch_attempt
 
@@ -102,6 +102,20 @@ def test_an_expired_placement_whose_task_exists_gets_it(story):
 
     assert story.arn(job_id) == arn
     assert len(story.tasks.requests) == 1
+
+
+def test_a_task_that_had_failed_to_start_when_its_expired_placement_was_looked_for_is_kept_with_its_machine(story):
+    job_id = story.launch_unanswered(takes_effect=True)
+    (arn,) = story.tasks.tasks
+    story.tasks.run(arn, machine(), last_status="STOPPED", started_at=None)
+    story.tasks.change(
+        arn, desired_status="STOPPED", stop_code="TaskFailedToStart", stopped_reason="DockerTimeoutError"
+    )
+
+    story.clock.advance(51 * MINUTE)
+    story.deliver()
+
+    assert story.job(job_id).failed_starts == (FailedStart(machine().instance_id, "DockerTimeoutError"),)
 
 
 def test_a_task_made_by_an_answer_that_came_too_late_is_stopped(story):

@@ -204,9 +204,9 @@ def test_an_outage_of_one_job_is_retried_though_another_can_never_be_loaded(stor
 
 def test_a_warned_machine_takes_no_new_task_once_every_stop_was_sent(story):
     story.launch()
-    story.tasks.drain_failure = PermanentError("AccessDeniedException: draining")
+    story.tasks.drain_failure = TransientError("ThrottlingException: draining")
 
-    with pytest.raises(PermanentError, match="draining"):
+    with pytest.raises(TransientError, match="draining"):
         story.warn(HERE)
     assert len(story.tasks.stops) == 1
     assert story.tasks.drained == []
@@ -214,6 +214,15 @@ def test_a_warned_machine_takes_no_new_task_once_every_stop_was_sent(story):
     story.warn(HERE)
     assert story.tasks.drained == [HERE]
     assert len(story.tasks.stops) == 1
+
+
+def test_a_warning_is_handled_though_its_machine_may_not_be_drained(story):
+    job_id = story.launch()
+    story.tasks.drain_failure = PermanentError("AccessDeniedException: draining")
+
+    assert [job.job_id for job in story.warn(HERE)] == [job_id]
+    assert len(story.tasks.stops) == 1
+    assert "not drained" in story.log.decisions
 
 
 def test_a_warning_that_cannot_be_stored_is_heeded_all_the_same(story):

@@ -1,12 +1,13 @@
 """What ECS says of a task reaches its job, and nobody else's does."""
 
+from dataclasses import replace
 from unittest.mock import DEFAULT, Mock, call
 
 import pytest
 
 from fakes.builders import make_observation
 from fakes.story import machine
-from relaunch.core.jobs.job import JobState
+from relaunch.core.jobs.job import FailedStart, JobState
 from relaunch.ports import TransientError
 from relaunch.usecases.observe_task import observe_task
 
@@ -55,6 +56,25 @@ def test_a_machine_that_cannot_be_looked_up_delays_no_observation_and_the_next_e
 
     story.tell(story.tasks.change(story.arn(placed_id), last_status="RUNNING"))
     assert story.attempt(placed_id).instance_id == machine().instance_id
+
+
+def test_a_task_that_never_ran_is_told_again_until_its_machine_is_known(story, placed_id):
+    arn = story.arn(placed_id)
+    stopped = replace(
+        story.tasks.run(arn, machine(), last_status="STOPPED", started_at=None),
+        desired_status="STOPPED",
+        stop_code="TaskFailedToStart",
+        stopped_reason="CannotPullContainerError: toomanyrequests",
+    )
+    answers = [TransientError("ThrottlingException: Rate exceeded"), DEFAULT]
+    story.tasks.find_container_instance = Mock(wraps=story.tasks.find_container_instance, side_effect=answers)
+
+    with pytest.raises(TransientError, match="Rate exceeded"):
+        story.tell(stopped)
+    assert story.job(placed_id).failed_starts == ()
+
+    story.tell(stopped)
+    assert story.job(placed_id).failed_starts == (FailedStart(machine().instance_id, "CannotPullContainerError"),)
 
 
 def test_no_machine_is_looked_up_for_a_task_that_has_stopped(story, placed_id):

@@ -15,8 +15,8 @@ from relaunch.core.lifecycle.events import (
     OfferingChosen,
     PlacementExpired,
     SlotDenied,
-    TaskSeen,
 )
+from relaunch.core.offerings.capacity_memory import with_own
 from relaunch.core.revisions.revision import parse_revision_arn
 from relaunch.core.selection.doubts import prefer_undoubted
 from relaunch.core.selection.selection import Selection, explain_rejection, select
@@ -24,6 +24,7 @@ from relaunch.ports import LaunchDependencies, PermanentError, PortError, SlotsF
 from relaunch.usecases.advance_job import act, advance_job, apply_event
 from relaunch.usecases.explain_placement import explain_placement
 from relaunch.usecases.load_offerings import load_offerings
+from relaunch.usecases.observe_task import task_seen
 from relaunch.usecases.prepare_revision import prepare_revision
 
 # A client token is valid for at least an hour after its task ended; an older placement is never sent (Amazon ECS API
@@ -87,9 +88,8 @@ def _may_choose(job: Job, deps: LaunchDependencies) -> bool:
 
 def _choose(job: Job, deps: LaunchDependencies) -> Job:
     available = load_offerings(deps, job.job_id)
-    selection = select(
-        job.definition, job.revision, available.offerings, available.memory, available.at, available.limits
-    )
+    memory = with_own(available.memory, job.own_failures)
+    selection = select(job.definition, job.revision, available.offerings, memory, available.at, available.limits)
     selection = prefer_undoubted(selection, available.doubts)
     if not selection.kept:
         return apply_event(job, _nothing_kept(selection), deps)
@@ -188,7 +188,7 @@ def _look_for_task(job: Job, is_certain: bool, deps: LaunchDependencies) -> Job:
     found = [task for task in deps.tasks.find_started_by(job.started_by) if task.task_arn not in closed]
     if found:
         newest = max(found, key=lambda task: (task.created_at is not None, task.created_at, task.task_arn))
-        return apply_event(job, TaskSeen(newest), deps)
+        return apply_event(job, task_seen(newest, job, deps), deps)
     if is_certain:
         return apply_event(job, PlacementExpired(attempt.number, attempt.placement.number), deps)
     deps.launches.request_launch(job.job_id, _LOOK_SECONDS)

@@ -87,8 +87,16 @@ def _warn(instance_id: str, at: datetime, calls: _Calls, deps: JobDependencies) 
             machine = ContainerInstance(task.container_instance_arn or "", instance_id, zone=task.zone)
             calls.attempt(warn, owner, TaskSeen(task, machine), HostWarned(instance_id, at, task.task_arn))
     # Only now: it must not delay a stop. A task that is placed until then is warned when it is known.
-    calls.attempt(deps.tasks.drain, instance_id)
+    calls.attempt(_drain, instance_id, deps)
     return list(warned.values())
+
+
+def _drain(instance_id: str, deps: JobDependencies) -> None:
+    """Drain the instance, unless ECS refuses it for good: every task was stopped, and those that follow are warned."""
+    try:
+        deps.tasks.drain(instance_id)
+    except PermanentError as error:
+        deps.log.decided("not drained", instance_id=instance_id, reason=str(error))
 
 
 def _count_rebalance(job_id: str, instance_id: str, at: datetime, deps: JobDependencies) -> Job | None:

@@ -32,16 +32,21 @@ def task_seen(observation: TaskObservation, job: Job, deps: JobDependencies) -> 
 
     A spot warning finds the job by it. If ECS throttles the call (20 per second), the next event of the task or the
     next sweep repeats it; a warning queries ECS too.
+
+    Raises:
+        TransientError: the task stopped without having run, and ECS does not tell now on which instance; retry.
     """
     arn = observation.container_instance_arn
     is_known = job.attempt is not None and job.attempt.instance_id is not None
-    # The instance of a task that never ran is avoided.
-    has_run = observation.last_status == "STOPPED" and observation.started_at is not None
-    if arn is None or is_known or has_run:
+    has_stopped = observation.last_status == "STOPPED"
+    if arn is None or is_known or (has_stopped and observation.started_at is not None):
         return TaskSeen(observation)
     try:
         found = deps.tasks.find_container_instance(arn)
     except TransientError as error:
+        # Launches avoid the instance of a task that never ran, for which they need its EC2 instance ID.
+        if has_stopped:
+            raise
         deps.log.decided("machine unknown", job_id=job.job_id, reason=str(error))
         return TaskSeen(observation)
     return TaskSeen(observation, found.instance if found else None)

@@ -19,10 +19,11 @@ from relaunch.core.jobs.job import (
     StopKind,
     StopTask,
     TimelineEntry,
+    WaitReason,
 )
 from relaunch.core.lifecycle.explanation import explain
 from relaunch.core.lifecycle.orphans import ORPHANED
-from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD
+from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD, error_name
 from relaunch.core.offerings.capacity_memory import LONGEST
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch_local.ecs import Clock, Event, ProcessSpec
@@ -84,6 +85,8 @@ class Invariants:
     """Tasks that ECS hid for longer than it documents; most checks do not apply to them."""
     lost: dict[str, tuple[str, datetime]] = field(default_factory=dict)
     """Denied tasks that were given up: their job, and when."""
+    failed_starts: dict[str, list[tuple[str, str]]] = field(default_factory=lambda: defaultdict(list))
+    """By job: the machine and the error of each start that failed since it last ran or was said to start nowhere."""
     orphans: dict[str, datetime] = field(default_factory=dict)
     """Since when each task is known to be orphaned."""
     live_orphans: int = 0
@@ -319,6 +322,8 @@ class Invariants:
         is_for_launch = attempt.placement.state is PlacementState.CLOSED
         is_for_launch = is_for_launch and (attempt.stop is None or attempt.stop.kind is StopKind.NO_CAPACITY)
         self.check("an interruption shuts no offering for others", is_for_launch, f"{job.job_id}: {effect.reason}")
+        kept_from = ", ".join(each.instance for each in job.failed_starts if each.instance.startswith("i-"))
+        self.check("a job kept from machines shuts no offering for others", not kept_from, f"{job.job_id}: {kept_from}")
         is_short = effect.until - self._clock.now() <= LONGEST
         self.check("no offering is avoided for longer than four hours", is_short, f"{job.job_id}: {effect.until}")
 
@@ -367,6 +372,8 @@ class Invariants:
         attempt = job.attempt
         if attempt is None or attempt.task_arn is None:
             return
+        if attempt.started_at is not None:
+            self.failed_starts.pop(job.job_id, None)
         if attempt.placement.placed_at is not None:
             self.placed.setdefault(attempt.task_arn, attempt.placement.placed_at)
         self.prices[attempt.task_arn] = attempt.placement.price_usd_per_hour
@@ -380,9 +387,27 @@ class Invariants:
         # A training that left earlier than this saw an earlier warning, whose event was lost.
         if attempt.warned_at is not None and attempt.stop.at >= attempt.warned_at - NOTICE_LEAD:
             self.warned.add(attempt.task_arn)
+        self._check_failed_start(job, attempt.task_arn, attempt.stop)
         self.check("a stop has one reason", is_first, f"{job.job_id}: {attempt.task_arn[-6:]} stopped twice")
 
+    def _check_failed_start(self, job: Job, task_arn: str, stop: Stop) -> None:
+        """Check that a start that failed is blamed on its machine, until three machines had the same error."""
+        if stop.kind not in (StopKind.NOT_STARTED, StopKind.STARTS_NOWHERE):
+            return
+        starts, error = self.failed_starts[job.job_id], error_name(stop)
+        starts.append((str(self.tasks[job.job_id].get(task_arn, {}).get("containerInstanceArn", task_arn)), error))
+        machines = {machine for machine, other in starts if other == error}
+        is_judged = stop.kind is StopKind.STARTS_NOWHERE
+        message = f"{job.job_id}: {stop.kind} after {len(machines)} machines"
+        self.check("three machines show that a task starts nowhere", is_judged == (len(machines) >= 3), message)
+        is_paused = job.state.is_final or (job.waiting is not None and job.waiting.reason is WaitReason.BACKOFF)
+        self.check("after a start that failed there is a pause", is_paused, f"{job.job_id} is {job.state}")
+        if is_judged:
+            starts.clear()
+
     def _check_slots(self, job: Job) -> None:
+        if job.waiting is not None and job.waiting.reason is WaitReason.CHECKPOINT:
+            self.check("a job that waits for its checkpoints holds no slot", not job.has_slot, job.job_id)
         if not job.has_slot:
             self._holders.forget(job.job_id)
             return

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import Job, JobState, Stop, StopKind
-from relaunch.core.lifecycle.restart_policy import FAILED_INSTANCES, is_failure
+from relaunch.core.lifecycle.restart_policy import is_failure
 from relaunch.ports import CapacityProviderOffer
 from relaunch_local.simulation.aws.account import SimulatedAccount
 from relaunch_local.simulation.faults.rare import RareFaults
@@ -143,12 +143,10 @@ class Verdict:
         log = self._account.trainings.logs[job.job_id]
         if job.failures > job.definition.max_failures:
             failed = log.failed + sum(
-                stop.kind is StopKind.IMAGE for stop in self._invariants.stops[job.job_id].values()
+                stop.kind in {StopKind.IMAGE, StopKind.STARTS_NOWHERE}
+                for stop in self._invariants.stops[job.job_id].values()
             )
             return "" if failed >= job.failures else f"it failed {failed} times, not {job.failures}"
-        if "it did not start on" in job.reason:
-            machines = {each.instance for each in job.failed_starts}
-            return "" if len(machines) >= FAILED_INSTANCES else f"only {len(machines)} machines did not start it"
         if _FORBIDDEN.match(job.reason):
             return "" if self._account.delayed_ecs.forbidden_until else "nobody forbade it"
         if job.attempt is None and job.reason.startswith("waiting for image"):
@@ -221,7 +219,7 @@ class Verdict:
                 is_right = ending == "finished" or (ending == "left" and arn not in self._invariants.warned)
             case StopKind.CANCELLED if arn in self._rare_faults.stopped_by_others:
                 is_right = True
-            case StopKind.NOT_STARTED:
+            case StopKind.NOT_STARTED | StopKind.STARTS_NOWHERE:
                 is_right = (not has_started or arn in self._invariants.intents) and not _is_unpullable(stop)
             case StopKind.USER_ERROR:
                 is_right = ending == "failed"

@@ -246,7 +246,7 @@ def test_a_training_on_spot_without_checkpoints_is_told_what_that_means(purchase
 ENDS = {
     IntentKind.INTERRUPTION: "it is launched again on another offering, and resumes from its newest checkpoint",
     IntentKind.PLACEMENT_WITHDRAWN: "another offering is tried",
-    IntentKind.START_WITHDRAWN: "it counts as a failure; within max_failures the job is launched again",
+    IntentKind.START_WITHDRAWN: "after a pause another machine is tried",
     IntentKind.CANCEL: "the job ends CANCELLED",
     IntentKind.TIME_OUT: "the job ends TIMED_OUT",
 }

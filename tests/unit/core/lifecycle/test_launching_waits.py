@@ -136,6 +136,19 @@ def test_who_was_let_in_and_cannot_read_its_checkpoints_passes_its_slot_on():
     assert after(SITUATIONS["ws"], CheckpointsUnreadable("AccessDenied")).pending == (ADMIT,)
 
 
+def test_who_waits_for_its_checkpoints_leaves_its_slot_to_the_next_and_takes_one_again_before_its_launch():
+    assert SITUATIONS["wr"].has_slot
+    decision = decided(SITUATIONS["wr"], CheckpointsUnreadable("AccessDenied"))
+    waiting = replace(decision.job, pending=())
+
+    assert (decision.release_slot, decision.job.has_slot, decision.job.pending) == (True, False, (ADMIT,))
+    again = decided(waiting, CheckpointsUnreadable("AccessDenied"))
+    assert (again.release_slot, again.job.has_slot, again.job.pending) == (False, False, ())
+    launched = decided(waiting, chosen())
+    assert launched.job.has_slot
+    assert launched.take_slot_limits is not None
+
+
 def test_the_budget_of_interruptions_does_not_pass_while_checkpoints_cannot_be_read():
     days = timedelta(days=9)
     job = replace(SITUATIONS["wr"], definition=make_definition(deadline=None), interruptions=1)
@@ -149,10 +162,11 @@ def test_the_budget_of_interruptions_does_not_pass_while_checkpoints_cannot_be_r
     assert idle_time(launched, NOW + days) == timedelta(hours=1)
 
 
-def test_several_waits_for_checkpoints_add_up_and_other_waits_between_them_count_as_idle():
+def test_waits_for_checkpoints_and_for_the_slot_add_up_and_other_waits_between_them_count_as_idle():
     hours = [NOW + timedelta(hours=hour) for hour in range(6)]
     job, unreadable = SITUATIONS["wr"], CheckpointsUnreadable("AccessDenied")
-    for at, event in zip(hours, (unreadable, unreadable, SlotDenied("resnet", 5), unreadable, chosen()), strict=False):
+    full = NothingKept(make_selection(kept=()), "none", False, False, None)
+    for at, event in zip(hours, (unreadable, SlotDenied("resnet", 5), full, unreadable, chosen()), strict=False):
         job = after(job, event, now=at)
 
     assert job.unreadable_time(hours[5]) == timedelta(hours=3)

@@ -96,6 +96,15 @@ def test_a_stop_counts_by_its_kind_and_an_end_by_its_state() -> None:
     assert found[Metric.JOBS_ENDED].label == "SUCCEEDED"
 
 
+def test_a_stop_that_shows_that_a_task_starts_nowhere_counts_as_one_that_did_not_start() -> None:
+    attempt = make_attempt(stop=Stop(StopKind.STARTS_NOWHERE, NOW))
+    stopped = Decision(make_job(state=JobState.WAITING, attempt=attempt))
+
+    (datum,) = decision_metrics(make_running_job(), stopped, NOW)
+
+    assert (datum.metric, datum.label) == (Metric.STOPS, "not-started")
+
+
 def test_a_job_that_ends_without_a_task_counts_no_stop() -> None:
     job = make_job(state=JobState.WAITING, attempt=make_attempt(3, stop=Stop(StopKind.NO_CAPACITY, NOW)))
 

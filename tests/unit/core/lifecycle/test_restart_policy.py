@@ -29,7 +29,8 @@ def after_stop(kind: StopKind, **job):
 
 
 def test_every_kind_of_stop_is_one_of_end_failure_interruption_or_want_of_capacity():
-    ends = {kind for kind in StopKind if isinstance(after_stop(kind, failures=1), GiveUp)}
+    started = (FailedStart("i-1", ""),)
+    ends = {k for k in StopKind if isinstance(after_stop(k, failures=1, failed_starts=started), GiveUp)}
     failures = {kind for kind in StopKind if is_failure(kind)}
     interruptions = {kind for kind in StopKind if is_interruption(kind)}
 
@@ -38,6 +39,7 @@ def test_every_kind_of_stop_is_one_of_end_failure_interruption_or_want_of_capaci
         StopKind.USER_ERROR,
         StopKind.OUT_OF_MEMORY,
         StopKind.IMAGE,
+        StopKind.STARTS_NOWHERE,
         StopKind.UNKNOWN,
     }
     assert interruptions == {StopKind.INTERRUPTION, StopKind.HOST_LOST}
@@ -59,36 +61,21 @@ def test_an_end_is_an_end(kind, state):
     assert verdict.state is state
 
 
-DRIVER = "CannotStartContainerError: nvml error: driver not loaded"
-ON_THREE = tuple(FailedStart(f"i-{number}", "CannotStartContainerError") for number in range(3))
+@pytest.mark.parametrize(("failed", "delay"), [(1, 30), (2, 60), (3, 120), (6, 900), (20, 900)])
+def test_a_task_that_an_instance_did_not_start_is_launched_again_after_a_growing_pause(failed, delay):
+    starts = tuple(FailedStart(f"i-{number}", f"{number}Error") for number in range(failed))
 
-
-def after_failed_start(failed_starts: tuple[FailedStart, ...]):
-    stop = Stop(StopKind.NOT_STARTED, NOW, "TaskFailedToStart", DRIVER)
-    job = make_running_job(attempt=make_running_attempt(stop=stop), failed_starts=failed_starts)
-    return decide_restart(job, stop, NOW)
-
-
-@pytest.mark.parametrize(
-    "failed_starts",
-    [
-        pytest.param(ON_THREE[:1], id="on one instance"),
-        pytest.param(ON_THREE[:2], id="on two"),
-        pytest.param((*ON_THREE[:2], FailedStart("i-2", "DockerTimeoutError")), id="on a third with another error"),
-    ],
-)
-def test_a_task_that_an_instance_did_not_start_is_launched_again_at_once(failed_starts):
-    assert after_failed_start(failed_starts) == RestartAfter(
-        0, f"the task had a machine and did not start on it ({DRIVER})"
+    assert after_stop(StopKind.NOT_STARTED, failed_starts=starts) == RestartAfter(
+        delay, f"the task had a machine and did not start on it; again on another machine in {delay} s"
     )
 
 
-def test_a_task_that_three_instances_did_not_start_is_not_the_instances_fault():
-    assert after_failed_start(ON_THREE) == GiveUp(
-        JobState.FAILED,
-        f"the task had a machine and did not start on it ({DRIVER}); it did not start on i-0, i-1, i-2: the cause is "
-        "the image, the task definition or what they need of the account",
-    )
+def test_a_job_out_of_time_is_not_launched_again_though_its_instance_did_not_start_it():
+    definition = make_definition(deadline=timedelta(0))
+    verdict = after_stop(StopKind.NOT_STARTED, failed_starts=(FailedStart("i-1", ""),), definition=definition)
+
+    assert isinstance(verdict, GiveUp)
+    assert verdict.state is JobState.TIMED_OUT
 
 
 @pytest.mark.parametrize("kind", [StopKind.USER_ERROR, StopKind.INTERRUPTION, StopKind.NO_CAPACITY])
@@ -223,6 +210,7 @@ WORDS = {
     StopKind.TIME_OUT: "out of time",
     StopKind.NO_CAPACITY: "no capacity",
     StopKind.NOT_STARTED: "the task had a machine and did not start on it",
+    StopKind.STARTS_NOWHERE: "the task does not start on any machine",
     StopKind.UNKNOWN: "the task stopped for a reason ECS does not tell",
 }
 

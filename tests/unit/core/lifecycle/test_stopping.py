@@ -22,6 +22,7 @@ from relaunch.core.jobs.job import (
 )
 from relaunch.core.launches.launch import TaskPlaced
 from relaunch.core.lifecycle.stopping import follow_stop
+from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.offerings.spot_runs import Observed, SpotRun
 from unit.core.lifecycle.steps import ADMIT, LAUNCH, SOON, after, chosen, decided
 from unit.core.lifecycle.table_matrix import (
@@ -114,14 +115,16 @@ def test_a_task_that_its_instance_does_not_start_is_no_failure_and_the_instance_
     )
 
     assert kept.failed_starts == (FailedStart(instance, "DockerTimeoutError"),)
-    assert (kept.state, kept.failures, kept.pending) == (JobState.WAITING, 0, (LAUNCH,))
+    assert (kept.state, kept.failures, kept.pending) == (JobState.WAITING, 0, (RequestLaunch(30),))
     assert after(kept, chosen(), answered(TaskPlaced(task_arn(2)))).failed_starts == kept.failed_starts
 
 
 def test_instances_that_did_not_start_a_job_are_forgotten_once_it_runs():
-    job = replace(SITUATIONS["pl"], failed_starts=(FailedStart("i-1", "DockerTimeoutError"),))
+    failure = CapacityFailure(make_offering_key(), "no capacity", NOW, NOW)
+    kept_off = (FailedStart("i-1", "DockerTimeoutError"),)
+    job = after(replace(SITUATIONS["pl"], failed_starts=kept_off, own_failures=(failure,)), seen("RUNNING"))
 
-    assert after(job, seen("RUNNING")).failed_starts == ()
+    assert (job.failed_starts, job.own_failures) == ((), ())
 
 
 def test_a_task_that_never_started_costs_nothing_and_counts_as_nothing():
@@ -160,6 +163,30 @@ def test_gpus_are_not_asked_of_an_instance_with_part_of_one():
     remember, _ = stopped(replace(job, attempt=replace(job.current_attempt, placement=part)), **NO_CAPACITY).pending
 
     assert remember.gpu_count == 0
+
+
+def test_an_offering_without_capacity_for_a_job_that_is_kept_from_an_instance_is_avoided_by_that_job_only():
+    kept_off = (FailedStart("i-1", "DockerTimeoutError"),)
+    earlier = CapacityFailure(make_offering_key(), "earlier", NOW, NOW)
+    other = CapacityFailure(make_offering_key("g6.xlarge"), "other", NOW, NOW)
+    job = replace(SITUATIONS["pl"], failed_starts=kept_off, own_failures=(earlier, other))
+
+    job = stopped(job, **NO_CAPACITY)
+
+    provider = job.current_attempt.placement.capacity_provider
+    until = SOON + timedelta(minutes=10)
+    own = CapacityFailure(make_offering_key(), job.reason, SOON, until, capacity_provider=provider)
+    assert job.pending == (LAUNCH,)
+    assert job.own_failures == (other, own)
+
+
+def test_an_instance_that_is_known_by_its_container_instance_only_keeps_no_launch_from_it():
+    kept_off = (FailedStart(container_instance_arn(), "DockerTimeoutError"),)
+
+    job = stopped(replace(SITUATIONS["pl"], failed_starts=kept_off), **NO_CAPACITY)
+
+    assert [type(effect) for effect in job.pending] == [RememberCapacity, RequestLaunch]
+    assert job.own_failures == ()
 
 
 def test_an_interruption_counts_for_the_rate_in_its_zone_and_shuts_nothing():
@@ -238,4 +265,64 @@ def test_a_start_that_fails_on_its_machine_is_kept_with_the_machine_and_the_erro
     job = follow_stop(with_attempt("pl", instance_id="i-0aaa"), stop, SOON).job
 
     assert job.failed_starts == (FailedStart("i-0aaa", "DockerTimeoutError"),)
-    assert job.pending == (LAUNCH,)
+    assert job.pending == (RequestLaunch(30),)
+
+
+DRIVER = "CannotStartContainerError: nvml error: driver not loaded"
+EARLIER = tuple(FailedStart(f"i-{number}", "CannotStartContainerError") for number in range(2))
+
+
+def after_failed_start(
+    instance_id: str, reason: str = DRIVER, *, starts=EARLIER, max_failures: int = 2, **attempt
+) -> Job:
+    job = with_attempt("pl", instance_id=instance_id, **attempt)
+    failure = CapacityFailure(make_offering_key(), "no capacity", NOW, NOW)
+    definition = replace(job.definition, max_failures=max_failures)
+    job = replace(job, failed_starts=starts, own_failures=(failure,), definition=definition)
+    return follow_stop(job, Stop(StopKind.NOT_STARTED, SOON, stopped_reason=reason), SOON).job
+
+
+@pytest.mark.parametrize(
+    ("instance_id", "reason"),
+    [
+        pytest.param("i-1", DRIVER, id="the same instance again"),
+        pytest.param("i-2", "DockerTimeoutError", id="another error"),
+        pytest.param("i-2", "", id="no error"),
+    ],
+)
+def test_a_start_that_failed_is_no_failure_of_the_job_until_three_instances_had_the_same_error(instance_id, reason):
+    job = after_failed_start(instance_id, reason)
+
+    assert job.current_attempt.stop.kind is StopKind.NOT_STARTED
+    assert (job.failures, len(job.failed_starts), len(job.own_failures)) == (0, 3, 1)
+    assert job.pending == (RequestLaunch(120),)
+
+
+@pytest.mark.parametrize(("reason", "told"), [(DRIVER, f"{DRIVER}; "), ("", "")])
+def test_a_task_that_three_instances_did_not_start_is_one_failure_of_the_job_and_the_counting_starts_anew(reason, told):
+    earlier = tuple(replace(each, error="CannotStartContainerError" if reason else "") for each in EARLIER)
+
+    job = after_failed_start("i-2", reason, starts=earlier)
+
+    assert job.current_attempt.stop == Stop(
+        StopKind.STARTS_NOWHERE,
+        SOON,
+        stopped_reason=f"{told}it did not start on 3 machines: i-0, i-1, i-2; the cause is the image, the task "
+        "definition or what they need of the account",
+    )
+    assert (job.state, job.failures, job.failed_starts, job.own_failures) == (JobState.WAITING, 1, (), ())
+    assert job.pending == (RequestLaunch(30),)
+
+
+def test_a_task_that_starts_nowhere_ends_a_job_that_may_not_fail():
+    job = after_failed_start("i-2", max_failures=0)
+
+    assert job.state is JobState.FAILED
+    assert "it did not start on 3 machines: i-0, i-1, i-2" in job.reason
+
+
+def test_a_task_that_started_after_all_ends_the_count_of_failed_starts():
+    job = after_failed_start("i-2", started_at=SOON)
+
+    assert job.failed_starts == (FailedStart("i-2", "CannotStartContainerError"),)
+    assert stopped(replace(SITUATIONS["ru"], failed_starts=EARLIER), 1).failed_starts == ()

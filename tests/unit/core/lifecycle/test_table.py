@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from fakes.builders import NOW, make_definition, task_arn
-from relaunch.core.jobs.job import FINAL_STATES, IntentKind, Job, JobState
+from relaunch.core.jobs.job import FINAL_STATES, IntentKind, Job, JobState, WaitReason
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.lifecycle.events import JobEvent, TaskMissing, TimePassed
 from relaunch.core.lifecycle.running import MISSING_GRACE
@@ -76,7 +76,7 @@ def test_an_open_job_always_has_something_that_wakes_it(cell):
 
 
 @pytest.mark.parametrize("cell", HAPPENING, ids=str)
-def test_a_job_has_a_slot_from_its_first_launch_to_its_end(cell):
+def test_a_job_has_a_slot_from_its_first_launch_to_its_end_but_not_while_its_checkpoints_cannot_be_read(cell):
     before = cell.job
     decision = cell.decision
     after = decision.job
@@ -85,7 +85,8 @@ def test_a_job_has_a_slot_from_its_first_launch_to_its_end(cell):
     limits = (before.definition.max_running_jobs, LIMITS.max_running_jobs)
     assert decision.take_slot_limits == (limits if is_launched and not before.has_slot else None)
     assert decision.release_slot is (before.has_slot and not after.has_slot)
-    assert after.has_slot is ((before.has_slot or is_launched) and not after.state.is_final)
+    has_none = after.state.is_final or (after.waiting is not None and after.waiting.reason is WaitReason.CHECKPOINT)
+    assert after.has_slot is ((before.has_slot or is_launched) and not has_none)
 
 
 @pytest.mark.parametrize("cell", HAPPENING, ids=str)

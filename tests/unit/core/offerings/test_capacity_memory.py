@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakes.builders import NOW, make_capacity_failure
+from fakes.builders import NOW, make_capacity_failure, make_offering_key
 from relaunch.core.offerings.capacity_memory import (
     FORGOTTEN_AFTER,
     LONGEST,
@@ -14,6 +14,7 @@ from relaunch.core.offerings.capacity_memory import (
     remaining_failures,
     remember,
     reopened,
+    with_own,
 )
 from relaunch.core.offerings.offering import CapacityFailure
 
@@ -167,3 +168,14 @@ def test_failures_before_a_reopening_are_forgotten_in_time():
 
     assert later == open_again.until + 3 * FORGOTTEN_AFTER
     assert remember(open_again, failed(later)) == failed(later)
+
+
+@pytest.mark.parametrize("minutes", [-1, 0, 1])
+def test_of_two_failures_for_an_offering_a_job_heeds_the_longer_avoidance(minutes):
+    known, other = failed(NOW), replace(failed(NOW), offering=make_offering_key("g6.xlarge"))
+    own = replace(known, reason="own", until=known.until + timedelta(minutes=minutes))
+
+    assert with_own({known.offering: known}, (own, other)) == {
+        known.offering: own if minutes > 0 else known,
+        other.offering: other,
+    }

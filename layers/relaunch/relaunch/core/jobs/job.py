@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Literal
 
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.offerings.offering import OfferingKey
+from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
 from relaunch.core.offerings.spot_runs import SpotRun
 from relaunch.core.revisions.revision import Revision
 
@@ -44,6 +44,9 @@ class WaitReason(StrEnum):
     BACKOFF = "backoff"  # a delay after a failure of the program
     CHECKPOINT = "checkpoint"  # its checkpoints cannot be read
 
+
+# What a job that has run waits for without a slot.
+_WAITS_WITHOUT_SLOT = frozenset({WaitReason.CHECKPOINT, WaitReason.SLOT})
 
 STACK_SLOT = "*"
 """The slot name of the limit of the stack; other slots have the name of a definition."""
@@ -162,6 +165,7 @@ class StopKind(StrEnum):
     TIME_OUT = "time-out"
     NO_CAPACITY = "no-capacity"
     NOT_STARTED = "not-started"
+    STARTS_NOWHERE = "starts-nowhere"  # one more instance did not start it, with the same error as others
     UNKNOWN = "unknown"
 
 
@@ -302,8 +306,10 @@ class Job:
     `wake_at` is set for every open job. `run_seconds` is the running time of the tasks of ended attempts, `cost_usd`
     their cost, in which an unknown price counts as 0 and an upper limit as the price (`cost_basis`). `has_slot`: the
     job counts against `max_running_jobs`. `interrupted_at` is the start of the current interruption: the time of the
-    warning if there was one. `failed_starts` are those since a task of the job last ran. `unreadable_seconds` is how
-    long it has waited for unreadable checkpoints since it first ran, in waits that are over.
+    warning if there was one. `failed_starts` are those since a task of the job last ran. `own_failures` are the
+    launches since then that found no capacity while the job was kept from instances; no other job avoids their
+    offerings. `unreadable_seconds` is how long it has waited for unreadable checkpoints since it first ran, and for
+    the slot that it released meanwhile, in waits that are over.
     """
 
     job_id: str
@@ -332,6 +338,7 @@ class Job:
     ended_at: datetime | None = None
     interrupted_at: datetime | None = None
     failed_starts: tuple[FailedStart, ...] = ()
+    own_failures: tuple[CapacityFailure, ...] = ()
     unreadable_seconds: float = 0.0
     version: int = 0
 
@@ -351,6 +358,11 @@ class Job:
         """Return the `startedBy` of the current attempt's tasks: `<job>/<attempt>`."""
         return f"{self.job_id}/{self.attempt.number if self.attempt else 1}"
 
+    @property
+    def avoided_instances(self) -> tuple[str, ...]:
+        """Return the EC2 instances on which it did not start, which its launches exclude."""
+        return tuple(dict.fromkeys(each.instance for each in self.failed_starts if each.instance.startswith("i-")))
+
     def run_time(self, now: datetime) -> timedelta:
         """Return the running time of the tasks, including the current one."""
         ended = timedelta(seconds=self.run_seconds)
@@ -360,10 +372,13 @@ class Job:
         return ended + (now - attempt.started_at)
 
     def unreadable_time(self, now: datetime) -> timedelta:
-        """Return how long the job has waited, since it first ran, because its checkpoints could not be read."""
+        """Return how long the job has waited, since it first ran, because its checkpoints could not be read.
+
+        A wait for a slot counts too: the job had one until it waited for its checkpoints.
+        """
         ended = timedelta(seconds=self.unreadable_seconds)
         waiting = self.waiting
-        if self.first_started_at is None or waiting is None or waiting.reason is not WaitReason.CHECKPOINT:
+        if self.first_started_at is None or waiting is None or waiting.reason not in _WAITS_WITHOUT_SLOT:
             return ended
         return ended + max(now - waiting.since, timedelta(0))
 

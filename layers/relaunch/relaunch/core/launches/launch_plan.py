@@ -17,11 +17,10 @@ def plan_launch(job: Job) -> LaunchRequest:
     """
     attempt, definition = job.current_attempt, job.definition
     placement = attempt.placement
-    avoided = dict.fromkeys(each.instance for each in job.failed_starts if each.instance.startswith("i-"))
     return LaunchRequest(
         revision_arn=placement.revision_arn or job.revision.arn,
         capacity_provider=placement.capacity_provider,
-        placement_constraints=(is_none_of(instance_type_is(placement.offering.instance_type), avoided),),
+        placement_constraints=(is_none_of(instance_type_is(placement.offering.instance_type), job.avoided_instances),),
         container=main_container(definition, job.revision) or "",
         command=definition.command,
         environment=training_environment(job),

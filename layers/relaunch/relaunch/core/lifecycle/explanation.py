@@ -215,7 +215,7 @@ def _explain_stopping(job: Job) -> Explanation:
         None: "how it ended decides: the job ends, or is launched again",
         IntentKind.INTERRUPTION: f"it is launched again on another offering, and {_resumption(job)}",
         IntentKind.PLACEMENT_WITHDRAWN: "another offering is tried",
-        IntentKind.START_WITHDRAWN: "it counts as a failure; within max_failures the job is launched again",
+        IntentKind.START_WITHDRAWN: "after a pause another machine is tried",
         IntentKind.CANCEL: "the job ends CANCELLED",
         IntentKind.TIME_OUT: "the job ends TIMED_OUT",
     }[kind]
@@ -248,6 +248,8 @@ def _explain_end(job: Job) -> Explanation:
 _END_ADVICE: Mapping[StopKind | None, str] = {
     None: "nothing was started: the timeline says why",
     StopKind.OUT_OF_MEMORY: "give the container more memory in the task definition, or the training smaller batches",
+    StopKind.STARTS_NOWHERE: "see that the registry, and the secrets, volumes and logs of the task definition can be "
+    "reached",
     StopKind.IMAGE: "see that the image exists and that the task's execution role may pull it",
     StopKind.INTERRUPTION: "allow on-demand or more instance types, or set a deadline",
     StopKind.HOST_LOST: "allow on-demand or more instance types, or set a deadline",

@@ -11,6 +11,7 @@ from relaunch.core.jobs.job import (
     STACK_SLOT,
     AdmitWaiting,
     Attempt,
+    Effect,
     IntentKind,
     Job,
     JobState,
@@ -162,11 +163,18 @@ def nothing_kept(job: Job, event: NothingKept, now: datetime, _limits: StackLimi
 
 
 def checkpoints_unreadable(job: Job, event: CheckpointsUnreadable, now: datetime, _limits: StackLimits) -> Decision:
-    """Wait until they can be read: what was trained is kept, and a permission is granted without a new job."""
+    """Wait until they can be read: what was trained is kept, and a permission is granted without a new job.
+
+    The wait may be without end, so it leaves the slot to others.
+    """
     is_again = job.waiting is not None and job.waiting.reason is WaitReason.CHECKPOINT
     waited = now - job.waiting.since if job.waiting is not None and is_again else timedelta(0)
     delay = min(max(waited, _FIRST_CHECKPOINT_POLL), _LAST_CHECKPOINT_POLL)
-    return _try_again_at(job, WaitReason.CHECKPOINT, event.reason, now, now + delay)
+    decision = _try_again_at(replace(job, has_slot=False), WaitReason.CHECKPOINT, event.reason, now, now + delay)
+    if not job.has_slot:
+        return decision
+    released = replace(decision.job, pending=(*decision.job.pending, AdmitWaiting()))
+    return replace(decision, job=released, release_slot=True)
 
 
 def _try_again_at(job: Job, reason: WaitReason, detail: str, now: datetime, retry_at: datetime) -> Decision:
@@ -284,7 +292,9 @@ def _next_placement(job: Job, outcome: str, now: datetime, *, event: str, is_ful
         return _cancelled(job, now)
     closed = replace(job.current_attempt.placement, state=PlacementState.CLOSED, outcome=outcome)
     job = replace(job, attempt=replace(job.current_attempt, placement=closed))
-    before = (avoid(job, outcome, now),) if is_full else ()
+    before: tuple[Effect, ...] = ()
+    if is_full:
+        job, before = avoid(job, outcome, now)
     detail = f"{outcome}; {found}" if found else outcome
     return wait_for_launch(job, now, event=event, detail=detail, before=before)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from relaunch.core.jobs.job import IntentKind, Job, JobState, StopTask
+from relaunch.core.jobs.job import IntentKind, Job, JobState, StopKind, StopTask
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.orphans import ORPHANED
 from relaunch.core.lifecycle.stopping import STOP_TIMEOUT
@@ -137,7 +137,11 @@ def _launch(before: Job, after: Job, now: datetime) -> list[MetricDatum]:
 def _stop(before: Job, after: Job) -> list[MetricDatum]:
     stop = after.attempt.stop if after.attempt else None
     was_stopped = before.attempt is not None and before.attempt.stop is not None
-    return [] if stop is None or was_stopped else [MetricDatum(Metric.STOPS, label=stop.kind.value)]
+    if stop is None or was_stopped:
+        return []
+    # What several instances together tell of the job is no other stop of a task; each label is a metric to pay for.
+    kind = StopKind.NOT_STARTED if stop.kind is StopKind.STARTS_NOWHERE else stop.kind
+    return [MetricDatum(Metric.STOPS, label=kind.value)]
 
 
 def _running_again(before: Job, after: Job) -> list[MetricDatum]:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from relaunch.core.jobs.job import Job, JobState, Stop, StopKind
-from relaunch.core.lifecycle.stop_reason import error_name
 
 # A job without a deadline fails when it has not run for this time in all since it first ran. Interruptions are limited
 # by time, not by number: on the traces of "Can't Be Late" (NSDI 2024) a limit of three interruptions loses most of the
@@ -15,10 +14,9 @@ _FAILURE_BACKOFF_SECONDS = 30
 # The maximum delay of an SQS message.
 _LONGEST_DELAY_SECONDS = 900
 
-# So many instances do not fail alike: the image or the task definition does.
-FAILED_INSTANCES = 3
-
-_FAILURES = frozenset({StopKind.USER_ERROR, StopKind.OUT_OF_MEMORY, StopKind.IMAGE, StopKind.UNKNOWN})
+_FAILURES = frozenset(
+    {StopKind.USER_ERROR, StopKind.OUT_OF_MEMORY, StopKind.IMAGE, StopKind.STARTS_NOWHERE, StopKind.UNKNOWN}
+)
 _INTERRUPTIONS = frozenset({StopKind.INTERRUPTION, StopKind.HOST_LOST})
 _ENDS = {
     StopKind.SUCCESS: JobState.SUCCEEDED,
@@ -60,10 +58,9 @@ def decide_restart(job: Job, stop: Stop, now: datetime) -> GiveUp | RestartAfter
       ├─ success, cancellation or time-out ──▶ the matching final state
       ├─ cancellation requested ──▶ CANCELLED
       ├─ failure ──▶ FAILED if there are more than max_failures; else again after 30 s, 60 s, 120 s…
-      ├─ not started, with the same error on three instances ──▶ FAILED
       ├─ out of time ──▶ FAILED or TIMED_OUT
       ├─ interruption ──▶ again at once
-      ├─ not started ──▶ again at once, on another instance
+      ├─ not started ──▶ again on another instance, after 30 s, 60 s, 120 s…
       └─ no capacity ──▶ again at once, on another offering
     """
     detail = describe_stop(stop)
@@ -73,28 +70,28 @@ def decide_restart(job: Job, stop: Stop, now: datetime) -> GiveUp | RestartAfter
         return GiveUp(JobState.CANCELLED, f"{job.cancel_requested} ({detail})")
     if is_failure(stop.kind):
         return _after_failure(job, detail)
-    if stop.kind is StopKind.NOT_STARTED and (verdict := _starts_nowhere(job, stop, detail)):
-        return verdict
-    return out_of_time(job, now) or RestartAfter(0, detail)
+    return out_of_time(job, now) or _after_stop(job, stop, detail)
 
 
-def _starts_nowhere(job: Job, stop: Stop, detail: str) -> GiveUp | None:
-    alike = [each.instance for each in job.failed_starts if each.error == error_name(stop)]
-    if len(alike) < FAILED_INSTANCES:
-        return None
-    return GiveUp(
-        JobState.FAILED,
-        f"{detail}; it did not start on {', '.join(dict.fromkeys(alike))}: the cause is the image, the task definition "
-        "or what they need of the account",
-    )
+def _after_stop(job: Job, stop: Stop, detail: str) -> RestartAfter:
+    if stop.kind is not StopKind.NOT_STARTED:
+        return RestartAfter(0, detail)
+    # A registry or a secret store that is out of reach fails every instance alike: it gets time to recover.
+    delay = _back_off_seconds(len(job.failed_starts))
+    return RestartAfter(delay, f"{detail}; again on another machine in {delay} s")
 
 
 def _after_failure(job: Job, detail: str) -> GiveUp | RestartAfter:
     allowed = job.definition.max_failures
     if job.failures > allowed:
         return GiveUp(JobState.FAILED, f"{detail}; failure {job.failures}, and max_failures is {allowed}")
-    delay = min(_FAILURE_BACKOFF_SECONDS * 2 ** (job.failures - 1), _LONGEST_DELAY_SECONDS)
+    delay = _back_off_seconds(job.failures)
     return RestartAfter(delay, f"{detail}; failure {job.failures} of {allowed} allowed, again in {delay} s")
+
+
+def _back_off_seconds(number: int) -> int:
+    """Return the delay after the failure of this number, counted from 1."""
+    return min(_FAILURE_BACKOFF_SECONDS << (number - 1), _LONGEST_DELAY_SECONDS)
 
 
 def out_of_time(job: Job, now: datetime) -> GiveUp | None:
@@ -114,7 +111,10 @@ def out_of_time(job: Job, now: datetime) -> GiveUp | None:
 
 
 def idle_time(job: Job, now: datetime) -> timedelta:
-    """Return how long the job has not been running since it first ran, without waits for unreadable checkpoints."""
+    """Return how long the job has not been running since it first ran.
+
+    Waits for unreadable checkpoints do not count, nor do those for the slot that was released meanwhile.
+    """
     if job.first_started_at is None:
         return timedelta(0)
     return max(now - job.first_started_at - job.run_time(now) - job.unreadable_time(now), timedelta(0))
@@ -141,6 +141,7 @@ def describe_stop(stop: Stop) -> str:
         StopKind.TIME_OUT: "out of time",
         StopKind.NO_CAPACITY: "no capacity",
         StopKind.NOT_STARTED: "the task had a machine and did not start on it",
+        StopKind.STARTS_NOWHERE: "the task does not start on any machine",
         StopKind.UNKNOWN: "the task stopped for a reason ECS does not tell",
     }[stop.kind]
     facts = [

@@ -91,7 +91,9 @@ def _running(job: Job, now: datetime) -> Decision:
     attempt = replace(job.current_attempt, started_at=job.current_attempt.started_at or now)
     event = "still running" if job.state is JobState.RUNNING else "running"
     first_started_at = job.first_started_at or attempt.started_at
-    job = replace(job, attempt=attempt, first_started_at=first_started_at, interrupted_at=None, failed_starts=())
+    job = replace(
+        job, attempt=attempt, first_started_at=first_started_at, interrupted_at=None, failed_starts=(), own_failures=()
+    )
     is_start = job.state is not JobState.RUNNING
     effects = count_run(job, Observed.START, attempt.started_at or now) if is_start else ()
     wake_at = _next_look(job, now)

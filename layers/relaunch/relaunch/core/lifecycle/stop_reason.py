@@ -40,6 +40,7 @@ class StopCode(StrEnum):
     INFRASTRUCTURE_HEALTH = "InfrastructureHealth"
 
 
+_STOPPED_BY_SOMEBODY = frozenset({StopCode.USER_INITIATED, StopCode.SERVICE_SCHEDULER_INITIATED})
 _NO_CAPACITY = re.compile(
     r"RESOURCE:|\bAGENT\b|\bATTRIBUTE\b|\bLOCATION\b"
     r"|(?i:MemberOf placement constraint|NO ACTIVE INSTANCES|EMPTY CAPACITY PROVIDER"
@@ -57,10 +58,16 @@ _IMAGE = re.compile(
     r"|pull access denied|repository does not exist"
 )
 _OUT_OF_MEMORY = re.compile(r"(?i)OutOfMemory|out of memory")
-# No other instance could pull the image, read the secret or execute the command either.
+# No other instance could pull the image, read the secret or execute the command either. The executables of the
+# container runtime and of its hooks are the instance's.
 _FAILS_EVERYWHERE = re.compile(
     r"(?i)manifest unknown|no matching manifest|(image|manifest|CannotPull\w*)\b.* not found|pull access denied"
-    r"|repository does not exist|AccessDenied|\bexec: "
+    r"|repository does not exist|AccessDenied"
+    r"|\bexec: (?!\"?[^\"\s:]*(nvidia-container|oci[-_]neuron|containerd-shim|runc\b))"
+)
+# The errors of a task that does not start, of which ECS may tell with another stop code than TaskFailedToStart.
+_START_ERROR = re.compile(
+    r"\b(Cannot(Start|Create|Pull|Inspect)\w*|ResourceInitialization|DockerTimeout|ContainerRuntime\w*)Error\b"
 )
 _FAILED_TO_START = re.compile(r"^TaskFailedToStart\b")
 # "CannotStartContainerError", "ResourceInitializationError", "ContainerRuntimeTimeoutError"…
@@ -91,6 +98,14 @@ class _Facts:
         return self.stop_code == StopCode.TASK_FAILED_TO_START or _FAILED_TO_START.search(self.reasons) is not None
 
     @property
+    def did_not_start(self) -> bool:
+        """Return whether the instance may be why the task never ran; a start that somebody stops fails too."""
+        is_told = self.failed_to_start or (
+            self.stop_code not in _STOPPED_BY_SOMEBODY and _START_ERROR.search(self.reasons) is not None
+        )
+        return self.was_starting and is_told and not _FAILS_EVERYWHERE.search(self.reasons)
+
+    @property
     def follows_warning(self) -> bool:
         return _follows(self.at, self.warned_at)
 
@@ -119,15 +134,12 @@ _RULES: tuple[_Rule, ...] = (
         ),
         lambda f: f.loss,
     ),
-    (
-        lambda f: f.was_starting and f.failed_to_start and not _FAILS_EVERYWHERE.search(f.reasons),
-        lambda _: StopKind.NOT_STARTED,
-    ),
+    (lambda f: f.did_not_start, lambda _: StopKind.NOT_STARTED),
     (lambda f: f.exit_code is None and bool(_IMAGE.search(f.reasons)), lambda _: StopKind.IMAGE),
     # A child process killed by the kernel marks the container too, even if its main process exits with 0.
     (lambda f: f.exit_code != 0 and bool(_OUT_OF_MEMORY.search(f.reasons)), lambda _: StopKind.OUT_OF_MEMORY),
     (
-        lambda f: f.stop_code in {StopCode.USER_INITIATED, StopCode.SERVICE_SCHEDULER_INITIATED},
+        lambda f: f.stop_code in _STOPPED_BY_SOMEBODY,
         lambda _: StopKind.CANCELLED,
     ),
     # On shutdown Docker ends containers with SIGTERM, then SIGKILL; a program may exit with any code.

@@ -21,23 +21,38 @@ from relaunch.core.launches.launch import TaskObservation
 from relaunch.core.lifecycle.decision import Decision, end, move, stop_effect, wait_for_launch
 from relaunch.core.lifecycle.restart_policy import GiveUp, decide_restart, is_failure, is_interruption
 from relaunch.core.lifecycle.stop_reason import classify_stop, error_name
+from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.offerings.spot_runs import Observed, SpotRun
 from relaunch.core.selection.requirements import required_gpus
 
 # How long all jobs avoid an offering: between the three minutes of Karpenter, which returns to a pool that just failed,
 # and an hour, which misses one that is available again.
 AVOID_AFTER_NO_CAPACITY = timedelta(minutes=30)
+# How long a job alone avoids an offering that had none but the instances it is kept from: a machine that starts for it
+# too late is idle for 15 minutes before managed scaling ends it.
+_AVOID_BY_ITSELF = timedelta(minutes=10)
+# So many instances do not fail alike: the image or the task definition does.
+FAILED_INSTANCES = 3
 # StopTask is repeated if the task is not STOPPED after this time; stopTimeout is at most two minutes on EC2.
 STOP_TIMEOUT = timedelta(minutes=3)
 
 
-def avoid(job: Job, reason: str, at: datetime) -> Effect:
-    """Return the effect that lets all jobs avoid the current offering, which had no capacity at `at`."""
+def avoid(job: Job, reason: str, at: datetime) -> tuple[Job, tuple[Effect, ...]]:
+    """Let the job avoid the current offering, which had no capacity for it at `at`, and all jobs if that is theirs too.
+
+    Returns the job, and the effect that lets all jobs avoid the offering. A launch that was kept from instances says
+    nothing of launches that are not: only the job itself avoids the offering after that.
+    """
     placement = job.current_attempt.placement
-    until = at + AVOID_AFTER_NO_CAPACITY
+    offering, provider = placement.offering, placement.capacity_provider
     # Whether an instance with part of a GPU (g6f) registers it as one is not documented.
     gpu_count = required_gpus(job.definition, job.revision) if placement.gpu_partition_size == 1 else 0
-    return RememberCapacity(placement.offering, reason, at, until, placement.capacity_provider, gpu_count)
+    if not job.avoided_instances:
+        until = at + AVOID_AFTER_NO_CAPACITY
+        return job, (RememberCapacity(offering, reason, at, until, provider, gpu_count),)
+    failure = CapacityFailure(offering, reason, at, at + _AVOID_BY_ITSELF, capacity_provider=provider)
+    others = (each for each in job.own_failures if each.offering != offering)
+    return replace(job, own_failures=(*others, failure)), ()
 
 
 def count_run(job: Job, what: Observed, at: datetime, hours: float = 0.0) -> tuple[Effect, ...]:
@@ -65,14 +80,17 @@ def task_stopped(job: Job, seen: TaskObservation, now: datetime) -> Decision:
 
 def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:
     """Account for a stop, then end the job or launch it again."""
-    job = _account(job, stop)
+    stop, failed_starts = _judge_start(job, stop)
+    own_failures = job.own_failures if failed_starts else ()
+    job = replace(_account(job, stop), failed_starts=failed_starts, own_failures=own_failures)
     before = _count_run(job, stop)
     verdict = decide_restart(job, stop, now)
     if isinstance(verdict, GiveUp):
         event = verdict.state.value.lower().replace("_", " ")
         return end(job, verdict.state, now, event=event, detail=verdict.reason, before=before)
     if stop.kind is StopKind.NO_CAPACITY:
-        before = (*before, avoid(job, verdict.reason, stop.at))
+        job, remembered = avoid(job, verdict.reason, stop.at)
+        before = (*before, *remembered)
     return wait_for_launch(
         job,
         now,
@@ -114,14 +132,30 @@ def _account(job: Job, stop: Stop) -> Job:
         failures=job.failures + is_failure(stop.kind),
         interruptions=job.interruptions + is_interruption(stop.kind),
         interrupted_at=job.interrupted_at or _interrupted_at(attempt, stop),
-        failed_starts=(*job.failed_starts, *_failed_start(attempt, stop)),
     )
 
 
-def _failed_start(attempt: Attempt, stop: Stop) -> tuple[FailedStart, ...]:
+def _judge_start(job: Job, stop: Stop) -> tuple[Stop, tuple[FailedStart, ...]]:
+    """Return the stop, and the failed starts after it.
+
+    The same error on several instances is not theirs: it counts as a failure of the job, and the counting starts anew,
+    so that the job is kept from none of them.
+    """
+    attempt = job.current_attempt
+    starts = () if attempt.started_at is not None else job.failed_starts
     if stop.kind is not StopKind.NOT_STARTED:
-        return ()
-    return (FailedStart(attempt.instance_id or attempt.container_instance_arn or "", error_name(stop)),)
+        return stop, starts
+    failed = FailedStart(attempt.instance_id or attempt.container_instance_arn or "", error_name(stop))
+    starts = (*starts, failed)
+    alike = dict.fromkeys(each.instance for each in starts if each.error == failed.error)
+    if len(alike) < FAILED_INSTANCES:
+        return stop, starts
+    nowhere = (
+        f"it did not start on {len(alike)} machines: {', '.join(alike)}; the cause is the image, the task definition "
+        "or what they need of the account"
+    )
+    reason = f"{stop.stopped_reason}; {nowhere}" if stop.stopped_reason else nowhere
+    return replace(stop, kind=StopKind.STARTS_NOWHERE, stopped_reason=reason), ()
 
 
 def _interrupted_at(attempt: Attempt, stop: Stop) -> datetime | None:

@@ -11,10 +11,11 @@ An instance that arrives late ends the avoidance, but the failures still count: 
 can run there.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from relaunch.core.offerings.offering import CapacityFailure
+from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory
 
 LONGEST = timedelta(hours=4)
 FORGOTTEN_AFTER = timedelta(hours=2)
@@ -47,6 +48,16 @@ def remember(before: CapacityFailure | None, failure: CapacityFailure) -> Capaci
 def reopened(failure: CapacityFailure, at: datetime) -> CapacityFailure:
     """Return the failure as refuted at `at`: no job avoids the offering, but a next failure still counts from there."""
     return replace(failure, until=at, is_refuted=True)
+
+
+def with_own(memory: CapacityMemory, own: Iterable[CapacityFailure]) -> CapacityMemory:
+    """Return the memory for one job, with the failures of its own; of two for an offering the longer avoidance."""
+    merged = dict(memory)
+    for failure in own:
+        known = merged.get(failure.offering)
+        if known is None or known.until < failure.until:
+            merged[failure.offering] = failure
+    return merged
 
 
 def remaining_failures(failure: CapacityFailure, now: datetime) -> int:

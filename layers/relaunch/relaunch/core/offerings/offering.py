@@ -92,7 +92,9 @@ class OfferingKey:
 
 @dataclass(frozen=True, slots=True)
 class CapacityFailure:
-    """A recent launch that found no capacity for an offering, which all jobs avoid until `until`.
+    """A recent launch that found no capacity for an offering, which is avoided until `until`.
+
+    All jobs avoid it, or only the job that keeps the failure as its own.
 
     Each of `consecutive_failures` extends the time (core.offerings.capacity_memory). An instance of `capacity_provider`
     that registers later, with the `gpu_count` whole GPUs that the launch needed, ends it: `is_refuted`.
