@@ -168,12 +168,13 @@ class Invariants:
             self._check_running(job_id)
 
     def task_change_handled(self, detail: Mapping[str, Any]) -> None:
-        """Check that the job of a task knows what the event said that was handled without an error."""
+        """Check that the job of a task that was not given up knows what the event said, handled without an error."""
+        arn = detail["taskArn"]
         job = self.jobs.get(str(detail.get("startedBy", "")).rpartition("/")[0])
-        attempt = job.attempt if job and not job.state.is_final else None
-        if attempt is not None and attempt.task_arn == detail["taskArn"]:
+        attempt = job.attempt if job and not job.state.is_final and arn not in self.denied else None
+        if attempt is not None and attempt.task_arn == arn and not (attempt.stop or attempt.placement.is_lost):
             is_known = attempt.task_version >= detail["version"]
-            self.check("what ECS told is known", is_known, f"{detail['taskArn'][-6:]} {detail['lastStatus']}")
+            self.check("what ECS told is known", is_known, f"{arn[-6:]} {detail['lastStatus']}")
 
     def container_started(self, spec: ProcessSpec) -> None:
         """Check that a training starts with the parameters of its placement, under its own prefix."""
