@@ -16,6 +16,7 @@ from replaced_modules import VARIABLE
 
 # Seeds that mutants are run with together before those that were found are left out.
 _TOGETHER = 40
+_TESTS_OF_CALLERS = ("tests/unit/cli", "tests/unit/adapters", "tests/contracts")
 
 
 @dataclass
@@ -131,21 +132,26 @@ class Trials:
         return found
 
     def run_unit_tests(self, trials: Sequence[Trial]) -> None:
-        """Run, with each mutant, the unit tests of its package, until one fails."""
+        """Run, with each mutant, the unit tests of its package, then those of its callers, until one fails."""
 
         def run(trial: Trial) -> None:
-            mutant = trial.mutant
-            tests = f"tests/unit/{mutant.file.rpartition('/')[0]}"
-            options = ["-m", "pytest", "-x", "-q", "-p", "replaced_modules", "-p", "no:cacheprovider"]
-            process = self._start([*options, tests], {mutant.module: mutant.mutated}, mutant.name)
-            failed = [line for line in process.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-            trial.test = failed[0].split(" - ")[0].split(" ", 1)[1] if failed else None
-            if process.returncode and not failed:
-                trial.test = tests
-            self._say(f"{mutant.file}: {mutant.change[1][:60]}: {trial.test or 'no unit test fails'}")
+            folders = (f"tests/unit/{trial.mutant.file.rpartition('/')[0]}", *_TESTS_OF_CALLERS)
+            failures = (self._run_tests(trial.mutant, folder) for folder in folders)
+            trial.test = trial.test or next((failure for failure in failures if failure), None)
+            self._keep(trial)
+            self._say(f"{trial.mutant.file}: {trial.mutant.change[1][:60]}: {trial.test or 'no unit test fails'}")
 
         with ThreadPoolExecutor(self._processes) as pool:
             list(pool.map(run, trials))
+
+    def _run_tests(self, mutant: Mutant, folder: str) -> str | None:
+        """Return the first test that fails, None if all pass."""
+        options = ["-m", "pytest", "-x", "-q", "-p", "replaced_modules", "-p", "no:cacheprovider"]
+        process = self._start([*options, folder], {mutant.module: mutant.mutated}, mutant.name)
+        failed = [line for line in process.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+        if failed:
+            return failed[0].split(" - ")[0].split(" ", 1)[1]
+        return folder if process.returncode else None
 
     def _run(
         self, sources: Mapping[str, str], name: str, runs: Mapping[int, str], *, is_first_enough: bool = False

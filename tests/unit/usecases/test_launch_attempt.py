@@ -1,5 +1,6 @@
 """What comes of RunTask, and when it is not called."""
 
+from dataclasses import replace
 from datetime import timedelta
 from unittest.mock import DEFAULT, Mock
 
@@ -7,7 +8,7 @@ import pytest
 
 from fakes.builders import make_definition, make_offering_key
 from fakes.story import MINUTE, WAITS_FOR_IMAGE, Story, push
-from relaunch.core.jobs.job import CountRun, JobState, PlacementState, RequestLaunch, WaitReason
+from relaunch.core.jobs.job import STACK_SLOT, CountRun, JobState, PlacementState, RequestLaunch, WaitReason
 from relaunch.core.launches.launch import LaunchConflict, LaunchDeferred, LaunchRefused, PlacementFailed
 from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.cancel_job import cancel_job
@@ -137,16 +138,17 @@ def test_a_conflict_names_the_task_that_is_there(launching):
     assert story.arn(job_id) == "arn:task/7"
 
 
-def test_a_job_without_a_slot_waits_and_says_so():
-    story = Story(make_definition(max_running_jobs=1))
+@pytest.mark.parametrize(("of_definition", "of_stack", "slot"), [(1, 2, "resnet"), (2, 1, STACK_SLOT)])
+def test_a_job_without_a_slot_waits_for_that_which_is_taken(of_definition, of_stack, slot):
+    story = Story(make_definition(max_running_jobs=of_definition))
+    story.deps = replace(story.deps, limits=replace(story.deps.limits, max_running_jobs=of_stack))
     story.launch()
     job_id = story.submit(push("b" * 40))
 
     story.settle()
 
     job = story.job(job_id)
-    assert job.waiting is not None
-    assert job.waiting.reason is WaitReason.SLOT
+    assert (job.waiting.reason, job.waiting.slot) == (WaitReason.SLOT, slot)
     assert not job.has_slot
     assert len(story.tasks.requests) == 1
 
