@@ -354,9 +354,11 @@ class Invariants:
         newest = self._objects.newest.get(job.job_id) if job.definition.checkpoint_uri else None
         expected = newest.uri if newest else None
         self._pending_resumes[job.job_id, attempt.number].add(chosen.resume_uri)
+        # A live task that ECS denies may complete another one between the read and the save.
+        is_newest = chosen.resume_uri == expected or bool(self._live[job.job_id] & self.denied)
         self.check(
             "an attempt resumes from the newest complete checkpoint",
-            chosen.resume_uri == expected,
+            is_newest,
             f"{job.job_id}/{attempt.number}: {chosen.resume_uri}, and the newest is {expected}",
         )
         if job.definition.checkpoint_uri:
