@@ -21,6 +21,8 @@ class ObjectStore:
 
     newest: dict[str, Checkpoint] = field(default_factory=dict)
     """The newest complete checkpoint of each job."""
+    overtaken: dict[str, tuple[str | None, datetime]] = field(default_factory=dict)
+    """Of each job, the checkpoint that was the newest before, and until when."""
     closed_since: datetime | None = None
     """Since when the role may not list or read; None if it may."""
     is_locked: bool = False
@@ -31,10 +33,11 @@ class ObjectStore:
         """Put an object; keys are `<prefix>/<job>/attempt-N/…`."""
         self._by_job[bucket, _job_prefix(key)][key] = body
 
-    def complete(self, job_id: str, checkpoint: Checkpoint) -> None:
+    def complete(self, job_id: str, checkpoint: Checkpoint, now: datetime) -> None:
         """Record a checkpoint as complete: its manifest was written."""
         known = self.newest.get(job_id)
         if known is None or known < checkpoint:
+            self.overtaken[job_id] = (known.uri if known else None, now)
             self.newest[job_id] = checkpoint
 
     def listed(self, bucket: str, prefix: str) -> list[tuple[str, bytes]]:

@@ -148,7 +148,7 @@ class _Training:
                 self._after(self.recipe.save_seconds / len(pieces), lambda: write(index + 1))
             else:
                 saved = Checkpoint(step, self.attempt, f"s3://{match[1]}/{folder}")
-                self.trainings.objects.complete(self.job_id, saved)
+                self.trainings.objects.complete(self.job_id, saved, self.trainings.clock.now())
                 self._saved()
 
         self._after(self.recipe.save_seconds / len(pieces), lambda: write(0))
