@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -16,6 +17,7 @@ from replaced_modules import VARIABLE
 
 # Seeds that mutants are run with together before those that were found are left out.
 _TOGETHER = 40
+_GROUPS = "together.json"
 _TESTS_OF_CALLERS = ("tests/unit/cli", "tests/unit/adapters", "tests/contracts")
 
 
@@ -87,25 +89,56 @@ class Trials:
         """Run all mutants at once; where a seed finds something, halve them until it is found which it finds.
 
         A mutant that would be seen only without the others is missed: what several change may make up for each other.
-        Mutants of which a seed finds none alone, but something together, are run apart from then on.
+        Of mutants that a seed finds together, but none of them alone, one is run with another group from then on.
         """
-        groups: list[Sequence[Trial]] = [trials]
-        for first in range(seeds.start, seeds.stop, _TOGETHER):
-            part = range(first, min(first + _TOGETHER, seeds.stop))
-            groups = [kept for group in groups for kept in self._run_group(group, part)]
+        first, groups = self._load_groups(trials) or (seeds.start, [list(trials)])
+        for start in range(first, seeds.stop, _TOGETHER):
+            part = range(start, min(start + _TOGETHER, seeds.stop))
+            groups = self._run_groups(groups, part)
+            names = [[trial.mutant.name for trial in group] for group in groups]
+            write(self._folder / _GROUPS, json.dumps({"stop": part.stop, "groups": names}).encode())
             self._say(f"seeds to {part.stop:,}: {sum(map(len, groups))} mutants are left, in {len(groups)} groups")
 
-    def _run_group(self, group: Sequence[Trial], seeds: range) -> list[Sequence[Trial]]:
+    def _load_groups(self, trials: Sequence[Trial]) -> tuple[int, list[list[Trial]]] | None:
+        """Return the first seed that an interrupted run has not come to and its groups; None if there is none."""
+        kept = self._folder / _GROUPS
+        if not kept.exists():
+            return None
+        by_name, stored = {trial.mutant.name: trial for trial in trials}, json.loads(kept.read_bytes())
+        groups = [[by_name[name] for name in group if name in by_name] for group in stored["groups"]]
+        return (stored["stop"], groups) if sum(map(len, groups)) == len(by_name) else None
+
+    def _run_groups(self, groups: Sequence[list[Trial]], seeds: range) -> list[list[Trial]]:
         """Return the mutants that none of the seeds finds, in groups of which it finds nothing together either."""
-        found = self._find_together(group, seeds) if group else {}
-        if not found:
-            return [group] if group else []
-        seed = min(found)
-        culprits = self._find_culprits(group, seed, found[seed])
-        rest, left = [trial for trial in group if trial.is_open()], range(seed, seeds.stop)
-        if culprits:
-            return self._run_group(rest, left)
-        return [kept for half in _halves(rest) for kept in self._run_group(half, left)]
+        waiting, kept = deque(groups), list[list[Trial]]()
+        while waiting:
+            group, aside = self._run_group(waiting.popleft(), seeds)
+            kept += [group] if group else []
+            if aside:
+                waiting.appendleft([*waiting.popleft(), *aside] if waiting else aside)
+        return kept
+
+    def _run_group(self, group: list[Trial], seeds: range) -> tuple[list[Trial], list[Trial]]:
+        """Return what is left of a group, and those that do not go with it."""
+        aside: list[Trial] = []
+        while group and (found := self._find_together(group, seeds)):
+            seed = min(found)
+            if not self._find_culprits(group, seed, found[seed]):
+                aside.append(self._find_conflicting(group, seed))
+            group = [trial for trial in group if trial.is_open() and trial not in aside]
+            seeds = range(seed, seeds.stop)
+        return group, aside
+
+    def _find_conflicting(self, group: Sequence[Trial], seed: int) -> Trial:
+        """Return the last of the shortest beginning of a group of which a seed finds something."""
+        shortest, longest = 1, len(group)
+        while shortest < longest:
+            middle = (shortest + longest) // 2
+            if self._find_together(group[:middle], range(seed, seed + 1)):
+                longest = middle
+            else:
+                shortest = middle + 1
+        return group[longest - 1]
 
     def _find_culprits(self, group: Sequence[Trial], seed: int, finding: str) -> list[Trial]:
         """Record and return those of a group, of which the seed finds something, that it finds in ever smaller ones."""
