@@ -7,10 +7,10 @@ import pytest
 
 from fakes.webhook import make_request, post, sign
 from relaunch_local.ecs import EcsError
+from relaunch_local.request_guard.credentials import function_access_key
 from relaunch_local.stack.account import CHECKPOINTS, DATASETS
 from relaunch_local.stack.forwarder import EmulatorTargets
 from relaunch_local.stack.local_world import LocalWorld
-from relaunch_local.stack.policies import function_access_key
 
 
 def invoke(world: LocalWorld, function: str, event: object) -> tuple[str | None, Any]:
