@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import sys
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -26,7 +27,10 @@ from relaunch_local.stack.emulator import (
 from relaunch_local.stack.process_guard import start_guarded
 
 KNOWN_TO_EVERYBODY: Final = Credentials("test", "test")
-ROLE = f"arn:aws:iam::{ACCOUNT}:role/attacker"
+ROLE = "attacker"
+TRUST = json.dumps(
+    {"Statement": [{"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}]}
+)
 FUNCTIONS = "/2015-03-31/functions"
 
 
@@ -47,16 +51,13 @@ def unguarded_emulator(folder: Path) -> Iterator[Emulator]:
 
 
 def create_role(emulator: Emulator) -> None:
-    """Create the role of the functions, which may do nothing."""
-    service = {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
+    """Create the role of the functions, which may do nothing, unless there is one."""
     client = emulator.client("iam")
     with suppress(client.exceptions.EntityAlreadyExistsException):
-        client.create_role(
-            RoleName=ROLE.rsplit("/", 1)[1], AssumeRolePolicyDocument=json.dumps({"Statement": [service]})
-        )
+        client.create_role(RoleName=ROLE, AssumeRolePolicyDocument=TRUST)
 
 
-def function_with(name: str, marker: Path) -> dict[str, object]:
+def function_with(name: str, marker: Path, role: str = ROLE) -> dict[str, object]:
     """Return the request that creates a function, which creates the file `marker` when it is invoked."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
@@ -66,16 +67,16 @@ def function_with(name: str, marker: Path) -> dict[str, object]:
         archive.writestr("code.py", code)
     return {
         "FunctionName": name,
-        "Runtime": "python3.11",
-        "Role": ROLE,
+        "Runtime": f"python{sys.version_info.major}.{sys.version_info.minor}",
+        "Role": f"arn:aws:iam::{ACCOUNT}:role/{role}",
         "Handler": "code.handler",
         "Code": {"ZipFile": base64.b64encode(packed.getvalue()).decode()},
     }
 
 
-def creating(emulator: Emulator, name: str, marker: Path) -> Call:
+def creating(emulator: Emulator, name: str, marker: Path, role: str = ROLE) -> Call:
     """Return the call that creates such a function."""
-    return Call(f"{emulator.endpoint_url}{FUNCTIONS}", body=json.dumps(function_with(name, marker)).encode())
+    return Call(f"{emulator.endpoint_url}{FUNCTIONS}", body=json.dumps(function_with(name, marker, role)).encode())
 
 
 def invoking(emulator: Emulator, name: str) -> Call:

@@ -248,11 +248,12 @@ class TestFunctions:
 
     def test_its_secret_does_not_follow_from_its_arns(self, guarded: Emulator, environment: dict[str, str]) -> None:
         arn = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:environment"
-        digest = hashlib.sha256(f"{arn}:{ROLE}".encode()).hexdigest()
+        role = f"arn:aws:iam::{ACCOUNT}:role/{ROLE}"
+        digest = hashlib.sha256(f"{arn}:{role}".encode()).hexdigest()
         derived = hashlib.sha256(f"secret:{digest}".encode()).hexdigest()
         call = Call(f"{guarded.endpoint_url}/", body=b"Action=GetCallerIdentity&Version=2011-06-15")
 
-        assert environment["AWS_ACCESS_KEY_ID"] == function_access_key(arn, ROLE)
+        assert environment["AWS_ACCESS_KEY_ID"] == function_access_key(arn, role)
         own = [
             Credentials(environment["AWS_ACCESS_KEY_ID"], secret)
             for secret in (environment["AWS_SECRET_ACCESS_KEY"], derived)

@@ -13,6 +13,7 @@ from botocore.exceptions import ClientError, ConnectionClosedError
 
 from fakes.signing import Call
 from fakes.simulated_region import INSTANCE_TYPES, container
+from fakes.unguarded import UnguardedRequests
 from relaunch_local.ecs import (
     AutoScalingGroup,
     Clock,
@@ -28,7 +29,6 @@ from relaunch_local.ecs import (
 )
 from relaunch_local.request_guard.credentials import Credentials
 from relaunch_local.request_guard.guard import RequestGuard
-from relaunch_local.request_guard.signature import RequestHead, Signature, parse_signature
 
 ROOT = Credentials("AKIALAUNCHER", "secret")
 GUARD = RequestGuard(dict.fromkeys(["AKIALAUNCHER", "AKIASTRANGER"], "secret").get)
@@ -282,19 +282,6 @@ def test_events_are_delivered_in_order_outside_the_lock_though_one_subscriber_fa
 
     assert statuses == ["PROVISIONING", "PENDING", "RUNNING", "DEPROVISIONING", "STOPPED"]
     assert capsys.readouterr().err.count("a subscriber's own trouble") >= 5
-
-
-class UnguardedRequests(RequestGuard):
-    """Takes everything, as a server without a guard does."""
-
-    def check_sender(self, head: RequestHead) -> None:
-        pass
-
-    def check_caller(self, head: RequestHead) -> Signature:
-        return parse_signature(head) or Signature("AKIALAUNCHER", "", "", "", frozenset(), "")
-
-    def check_signature(self, signature: Signature, head: RequestHead, body: bytes) -> None:
-        pass
 
 
 LIST_TASKS = {"X-Amz-Target": "AmazonEC2ContainerServiceV20141113.ListTasks"}
