@@ -78,7 +78,12 @@ check: lint ## The lint and the unit tests (about a minute)
 # Only they are measured: it would double the time of the rest.
 test: setup build ## All tests, also those that deploy into the emulator (four to five minutes on two processors)
 	@$(ENVIRONMENT)/pytest -q $(SIDE_BY_SIDE) tests/unit/core --cov
-	@$(ENVIRONMENT)/pytest -q $(SIDE_BY_SIDE) --ignore=tests/unit/core -m "not benchmark"
+	@$(ENVIRONMENT)/pytest -q $(SIDE_BY_SIDE) --ignore=tests/unit/core -m "not benchmark and not browser"
+
+# Nothing installs Chromium here: it needs root, and is the command `chromium` of Debian's package of that name.
+.PHONY: test-browser
+test-browser: environment environment-emulator ## A page in Chromium, which must be installed, attacks the local world (half a minute)
+	@$(ENVIRONMENT)/pytest -q -m browser tests/browser
 
 # ── Everything fails ─────────────────────────────────────────────────────────────────────────────────────────────────
 SEEDS ?= 2000

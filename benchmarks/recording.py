@@ -31,6 +31,8 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.lifecycle.decision import Decision
 from relaunch_local.ecs import Clock, EcsServer, EcsSimulator, Script, ScriptedProcesses
 from relaunch_local.repository import REPOSITORY
+from relaunch_local.request_guard.credentials import Credentials
+from relaunch_local.request_guard.guard import RequestGuard
 from relaunch_local.stack.account import CHECKPOINTS, push_image
 from relaunch_local.stack.emulator import REGION, Emulator
 from relaunch_local.stack.training_cluster import Training, provision_cluster, simulator_settings
@@ -98,8 +100,11 @@ def _upstreams(recorder: "_Recorder") -> Iterator[None]:
     clock = Clock(datetime.now(UTC), speed=SPEED)
     processes = ScriptedProcesses(clock, lambda _spec: Script(runtime_seconds=None))
     simulator = EcsSimulator(clock, processes, simulator_settings(), on_event=recorder.events.append)
-    server, moto = EcsServer(simulator), ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    provision_cluster(simulator, Training())
+    server, moto = (
+        EcsServer(simulator, RequestGuard({"AKIDEXAMPLE": "secret"}.get)),
+        ThreadedMotoServer("127.0.0.1", 0, verbose=False),
+    )
+    provision_cluster(simulator, Training(), "AKIDEXAMPLE")
     server.start()
     moto.start()
     try:
@@ -175,7 +180,7 @@ class _Recorder:
             self._client("sqs").create_queue(QueueName=queue)
         self._client("secretsmanager").create_secret(Name=SECRET, SecretString=webhook.SECRET)
         self._client("s3").create_bucket(Bucket=CHECKPOINTS, CreateBucketConfiguration={"LocationConstraint": REGION})
-        push_image(Emulator(self.upstreams["*"]))
+        push_image(Emulator(self.upstreams["*"], Credentials("testing", "testing")))
         for definition in example_definitions():
             self._stores.definitions.save_definition(definition)
 

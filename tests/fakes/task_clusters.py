@@ -37,6 +37,7 @@ from relaunch_local.ecs import (
     Purchase,
     SimulatorSettings,
 )
+from relaunch_local.request_guard.guard import RequestGuard
 
 PROVIDER = "g5-xlarge-spot"
 FULL_PROVIDER = "g5-xlarge-full"
@@ -189,7 +190,7 @@ def client_of(simulator: EcsSimulator, *, over_http: bool) -> Iterator[Any]:
     if not over_http:
         yield InProcessClient(simulator)
         return
-    with closing(EcsServer(simulator)) as server:
+    with closing(EcsServer(simulator, RequestGuard({"testing": "testing"}.get))) as server:
         server.start()
         yield boto3.client(
             "ecs",

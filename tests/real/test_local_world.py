@@ -1,16 +1,19 @@
 """In the local world functions respond, permissions are enforced, and events are delivered."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fakes.signing import Call
 from fakes.webhook import make_request, post, sign
 from relaunch_local.ecs import EcsError
+from relaunch_local.request_guard.credentials import function_access_key
 from relaunch_local.stack.account import CHECKPOINTS, DATASETS
+from relaunch_local.stack.emulator import RUNNER
 from relaunch_local.stack.forwarder import EmulatorTargets
 from relaunch_local.stack.local_world import LocalWorld
-from relaunch_local.stack.policies import function_access_key
 
 
 def invoke(world: LocalWorld, function: str, event: object) -> tuple[str | None, Any]:
@@ -19,6 +22,14 @@ def invoke(world: LocalWorld, function: str, event: object) -> tuple[str | None,
         FunctionName=world.deployment.resources[function], Payload=json.dumps(event).encode()
     )
     return answer.get("FunctionError"), json.loads(answer["Payload"].read())
+
+
+def content_of(path: Path) -> bytes:
+    """Return what is in a file; nothing if it is none, or its process has ended."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
 
 
 def access_key(world: LocalWorld, function: str) -> str:
@@ -151,3 +162,29 @@ class TestAccount:
         assert ecs.describe_task_definition(taskDefinition="trainer")["taskDefinition"]["revision"] == 11
         assert ecs.describe_task_definition(taskDefinition="trainer:12")["taskDefinition"]["status"] == "INACTIVE"
         assert ecs.describe_task_definition(taskDefinition="trainer-nightly")["taskDefinition"]["revision"] == 1
+
+
+class TestGuard:
+    def test_the_simulator_takes_signed_requests_only(self, world: LocalWorld) -> None:
+        call = Call(f"{world.simulator_url}/_relaunch/state", "GET")
+
+        assert call.send().status == 403
+        assert call.sign(world.emulator.root, "ecs").send().status == 200
+        assert call.sign(world.emulator.root, "ecs").add(Origin="null").send().status == 403
+
+    def test_functions_get_through_to_ecs_with_their_own_credentials(self, world: LocalWorld) -> None:
+        assert invoke(world, "ReconcileFunction", {"source": "aws.events", "detail-type": "Scheduled Event"})[0] is None
+
+        with world.simulator.clock.lock:
+            callers = {each.access_key for each in world.simulator.requests if each.outcome[0] == "ok"}
+        assert access_key(world, "ReconcileFunction") in callers
+
+    def test_the_secret_is_on_no_command_line_and_in_no_file(self, world: LocalWorld) -> None:
+        secret = world.emulator.root.secret_access_key.encode()
+        files = {path: content_of(path) for path in world.emulator_log.parent.rglob("*")}
+        commands = [content_of(path) for path in Path("/proc").glob("[0-9]*/cmdline")]
+
+        assert any(RUNNER.encode() in each for each in commands)
+        assert not any(secret in each for each in commands)
+        assert world.emulator.endpoint_url.encode() in files[world.emulator_log]
+        assert [path for path, content in files.items() if secret in content] == []

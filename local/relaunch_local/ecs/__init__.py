@@ -21,7 +21,8 @@ Over HTTP, with real processes and delays divided by 20::
     clock = WallClock(speed=20)
     processes = LocalProcesses(log_sink)                 # log_sink(LogTarget | None, timestamp_ms, line)
     simulator = EcsSimulator(clock, processes, settings, authorize=PolicyAuthorizer(policies))
-    server = EcsServer(simulator, on_event=forward)      # called in order, on a separate thread
+    guard = RequestGuard(secrets.get)                    # secret access keys by access key: requests must be signed
+    server = EcsServer(simulator, guard, on_event=forward)  # called in order, on a separate thread
     clock.start(); server.start()                        # server.url is AWS_ENDPOINT_URL_ECS and AWS_ENDPOINT_URL_EC2
     ...
     server.close(); clock.stop()                         # ends every container
@@ -31,7 +32,8 @@ timestamps, retention periods or token buckets. `simulator.requests` records eve
 the cost of the instances; `simulator.faults.fail_next(action, times, Fault(...))` makes calls fail before or after they
 take effect. Requests above ECS's rates are throttled unless `throttling=False`.
 
-HTTP control endpoints, JSON in and out, under `/_relaunch/`; GET `requests`, `state`, `bill`; POST:
+HTTP control endpoints, JSON in and out, under `/_relaunch/`, signed like every request (`curl --aws-sigv4
+aws:amz:eu-central-1:ecs --user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY"`); GET `requests`, `state`, `bill`; POST:
 
 - `interrupt` {instance_id, lead_seconds?, rebalance_first?}, `rebalance` {instance_id}, `terminate` {instance_id};
 - `agent` {instance_id, connected}, `unpullable` {image}, `throttling` {enabled}, `shutdown` {};

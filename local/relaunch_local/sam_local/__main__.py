@@ -22,7 +22,7 @@ from relaunch_local.sam_local.samples import FUNCTIONS, is_handled, samples
 from relaunch_local.stack.build import BUILD, NotBuiltError
 from relaunch_local.stack.deployment import SAM, DeploymentError
 from relaunch_local.stack.emulator import LOOPBACK, REGION, EmulatorError, free_port
-from relaunch_local.stack.local_world import LocalWorld, local_world
+from relaunch_local.stack.local_world import LocalWorld, LocalWorldSettings, local_world
 from relaunch_local.stack.process_guard import start_guarded
 
 # The secret of the webhook's sample is that of GitHub's example ("Validating webhook deliveries", GitHub Docs).
@@ -51,7 +51,7 @@ def run() -> int:
         docker = stack.enter_context(running_docker())
         report("building the base image unless it exists")
         ensure_image(docker)
-        world = stack.enter_context(local_world(report=report))
+        world = stack.enter_context(local_world(LocalWorldSettings(hosts=[docker.gateway()]), report=report))
         world.client("secretsmanager").put_secret_value(
             SecretId=world.deployment.outputs["WebhookSecretArn"], SecretString=SAMPLES_SECRET
         )

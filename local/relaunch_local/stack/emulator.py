@@ -1,9 +1,9 @@
-"""Runs MiniStack, the emulator of all services but ECS and EC2, on a free loopback port."""
+"""Runs MiniStack, the emulator of all services but ECS and EC2, behind the guard on a free loopback port."""
 
 import os
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,8 @@ from typing import Any, Final
 import boto3
 
 from relaunch_local.repository import REPOSITORY
+from relaunch_local.request_guard.credentials import Credentials
+from relaunch_local.request_guard.guard import HOSTS_VARIABLE
 from relaunch_local.stack.process_guard import GuardedProcess, start_guarded
 
 ACCOUNT: Final = "111122223333"
@@ -20,9 +22,7 @@ LOOPBACK = "127.0.0.1"
 
 INTERPRETER = REPOSITORY / ".venv-emulator" / "bin" / "python"
 
-ROOT_KEY: Final = "test"
-"""The emulator's access key of the root user, whose signatures it does not verify."""
-ROOT_SECRET: Final = "test"  # noqa: S105 - not a secret
+RUNNER = "relaunch_local.stack.guarded_emulator"
 
 EMULATOR_LOG = "emulator.log"
 
@@ -40,13 +40,14 @@ class Emulator:
     """A running emulator."""
 
     endpoint_url: str
+    root: Credentials
 
     def environment(self) -> dict[str, str]:
         """Return the environment variables with which boto3 and SAM use this emulator only."""
         return {
             "AWS_ENDPOINT_URL": self.endpoint_url,
-            "AWS_ACCESS_KEY_ID": ROOT_KEY,
-            "AWS_SECRET_ACCESS_KEY": ROOT_SECRET,
+            "AWS_ACCESS_KEY_ID": self.root.access_key_id,
+            "AWS_SECRET_ACCESS_KEY": self.root.secret_access_key,
             "AWS_DEFAULT_REGION": REGION,
             "AWS_REGION": REGION,
             "AWS_CONFIG_FILE": os.devnull,
@@ -59,15 +60,19 @@ class Emulator:
         return boto3.client(
             service,  # type: ignore[call-overload]  # the service's name is not a literal here
             endpoint_url=self.endpoint_url,
-            aws_access_key_id=ROOT_KEY,
-            aws_secret_access_key=ROOT_SECRET,
+            aws_access_key_id=self.root.access_key_id,
+            aws_secret_access_key=self.root.secret_access_key,
             region_name=REGION,
         )
 
 
 @contextmanager
-def running_emulator(folder: Path, function_environment: Mapping[str, str]) -> Iterator[Emulator]:
+def running_emulator(
+    folder: Path, function_environment: Mapping[str, str], root: Credentials, hosts: Collection[str] = ()
+) -> Iterator[Emulator]:
     """Run an emulator in `folder`, which is removed at the end; functions get `function_environment`.
+
+    It has these credentials of the root user, and can be called by these hosts beside those of loopback.
 
     Raises:
         EmulatorError: it is not installed or did not start.
@@ -76,12 +81,17 @@ def running_emulator(folder: Path, function_environment: Mapping[str, str]) -> I
         raise EmulatorError(f"{INTERPRETER} is missing: run `make setup`")
     log = folder / EMULATOR_LOG
     for _ in range(PORT_ATTEMPTS):
-        emulator = Emulator(f"http://{LOOPBACK}:{free_port()}")
+        emulator = Emulator(f"http://{LOOPBACK}:{free_port()}", root)
         work = folder / "emulator"
         work.mkdir(exist_ok=True)
         process = start_guarded(
-            [INTERPRETER, "-m", "ministack"],
-            environment=emulator_environment(emulator, work, function_environment),
+            # Without -P the current folder would be on the path.
+            [INTERPRETER, "-P", "-m", RUNNER],
+            environment={
+                **emulator_environment(emulator, work, function_environment),
+                "PYTHONPATH": str(REPOSITORY / "local"),
+                HOSTS_VARIABLE: ",".join(hosts),
+            },
             folder=folder,
             log=log,
         )
@@ -104,8 +114,9 @@ def emulator_environment(emulator: Emulator, work: Path, function_environment: M
         "TMPDIR": str(work),
         "LANG": "C.UTF-8",
         "PYTHONUNBUFFERED": "1",
-        "AWS_ACCESS_KEY_ID": ROOT_KEY,
-        "AWS_SECRET_ACCESS_KEY": ROOT_SECRET,
+        # Only this user and root can read the environment of a process.
+        "AWS_ACCESS_KEY_ID": emulator.root.access_key_id,
+        "AWS_SECRET_ACCESS_KEY": emulator.root.secret_access_key,
         "MINISTACK_ACCOUNT_ID": ACCOUNT,
         "MINISTACK_REGION": REGION,
         # The host name of queue URLs.

@@ -2,13 +2,15 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from relaunch_local.ecs import EcsServer, EcsSimulator, PolicyAuthorizer, Timing, WallClock
+from relaunch_local.request_guard.credentials import random_root_credentials
+from relaunch_local.request_guard.guard import LOOPBACK_HOSTS, RequestGuard
 from relaunch_local.stack.account import CHECKPOINTS, DATASETS, provision_account
 from relaunch_local.stack.container_logs import ContainerLogs
 from relaunch_local.stack.containers import Containers
@@ -43,6 +45,8 @@ class LocalWorldSettings:
     """As the template's parameter: functions start no faster than on AWS."""
     parameters: Mapping[str, str] = field(default_factory=dict)
     """Additional or overriding template parameters."""
+    hosts: Collection[str] = ()
+    """The hosts beside those of loopback that requests may name, for containers that have a loopback of their own."""
 
 
 @dataclass(frozen=True)
@@ -86,14 +90,15 @@ def local_world(settings: LocalWorldSettings | None = None, report: Report = lam
     settings = settings or LocalWorldSettings()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(temporary_folder()))
-        policies, containers = RolePolicies(), Containers()
+        root = random_root_credentials()
+        policies, containers = RolePolicies(root), Containers()
         server = stack.enter_context(running_simulator(settings, policies, containers))
         report(f"ECS simulator at {server.url}")
-        emulator = stack.enter_context(running_emulator(folder, simulated_endpoints(server.url)))
+        emulator = stack.enter_context(running_emulator(folder, simulated_endpoints(server.url), root, settings.hosts))
         report(f"emulator of the other services at {emulator.endpoint_url}")
         logs = stack.enter_context(closing(ContainerLogs(emulator)))
         containers.connect(emulator, provision_account(emulator), logs)
-        provision_cluster(server.simulator, settings.training)
+        provision_cluster(server.simulator, settings.training, root.access_key_id)
         # Only requests of the application are recorded.
         server.simulator.requests.clear()
         report("deploying template.yaml with sam deploy")
@@ -135,7 +140,8 @@ def running_simulator(
     clock = WallClock(speed=settings.speed)
     authorize = PolicyAuthorizer(policies.policies_of)
     simulated = replace(simulator_settings(), timing=real_timing(settings.speed))
-    server = EcsServer(EcsSimulator(clock, containers, simulated, authorize=authorize))
+    guard = RequestGuard(policies.secret_of, LOOPBACK_HOSTS.union(settings.hosts))
+    server = EcsServer(EcsSimulator(clock, containers, simulated, authorize=authorize), guard)
     clock.start()
     server.start()
     try:

@@ -1,16 +1,16 @@
-"""The IAM policies of those who call the simulator.
+"""The credentials and IAM policies of those who call the simulator.
 
 The emulator gives every function the credentials of its role, and enforces the policies for the services it emulates.
 The simulator does the same for ECS and EC2: it reads the policies of the roles from the emulator.
 """
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
-from relaunch_local.stack.emulator import ROOT_KEY, Emulator
+from relaunch_local.request_guard.credentials import Credentials, function_access_key, function_secret
+from relaunch_local.stack.emulator import Emulator
 
 PolicyDocument = Mapping[str, Any]
 
@@ -20,9 +20,16 @@ EVERYTHING: PolicyDocument = {"Statement": [{"Effect": "Allow", "Action": "*", "
 class RolePolicies:
     """Policies by access key: the root user's, and those of the functions once they are deployed."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: Credentials) -> None:
         """Start with the root user's policy."""
-        self._policies: dict[str, Sequence[PolicyDocument]] = {ROOT_KEY: [EVERYTHING]}
+        self._root = root
+        self._policies: dict[str, Sequence[PolicyDocument]] = {root.access_key_id: [EVERYTHING]}
+
+    def secret_of(self, access_key: str) -> str | None:
+        """Return the secret access key of an access key, or None if it is unknown."""
+        if access_key == self._root.access_key_id:
+            return self._root.secret_access_key
+        return function_secret(self._root, access_key) if access_key in self._policies else None
 
     def policies_of(self, access_key: str) -> Sequence[PolicyDocument] | None:
         """Return the policies of an access key, or None if it is unknown."""
@@ -38,11 +45,6 @@ class RolePolicies:
                 answers = [iam.get_role_policy(RoleName=role, PolicyName=name) for name in names]
                 key = function_access_key(function["FunctionArn"], function["Role"])
                 self._policies[key] = [parse_document(answer["PolicyDocument"]) for answer in answers]
-
-
-def function_access_key(function_arn: str, role_arn: str) -> str:
-    """Return the access key that MiniStack 1.5 derives from a function and its role."""
-    return f"ASIA{hashlib.sha256(f'{function_arn}:{role_arn}'.encode()).hexdigest()[:16].upper()}"
 
 
 def parse_document(document: str | PolicyDocument) -> PolicyDocument:

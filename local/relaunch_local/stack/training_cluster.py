@@ -16,7 +16,7 @@ from relaunch_local.ecs import (
     SpotPrice,
 )
 from relaunch_local.repository import REPOSITORY
-from relaunch_local.stack.emulator import ACCOUNT, REGION, ROOT_KEY
+from relaunch_local.stack.emulator import ACCOUNT, REGION
 
 CLUSTER = "relaunch"
 ZONES = ("eu-central-1a", "eu-central-1b", "eu-central-1c")
@@ -98,30 +98,30 @@ def simulator_settings() -> SimulatorSettings:
     )
 
 
-def provision_cluster(simulator: EcsSimulator, training: Training) -> None:
-    """Create the cluster, its capacity providers and the task definitions."""
+def provision_cluster(simulator: EcsSimulator, training: Training, root_key: str) -> None:
+    """Create the cluster, its capacity providers and the task definitions, as the root user with this access key."""
     with simulator.clock.lock:
-        simulator.call("CreateCluster", {"clusterName": CLUSTER}, access_key=ROOT_KEY)
+        simulator.call("CreateCluster", {"clusterName": CLUSTER}, access_key=root_key)
         for instance_type, purchase in offered():
             name = provider_name(instance_type, purchase)
             # The first scale-out from zero launches two instances.
             group = AutoScalingGroup(name, instance_type, purchase, ZONES, max_size=2, replaces_lost_instances=False)
             simulator.add_capacity_provider(name, group, cluster=CLUSTER)
-        register_task_definitions(simulator, training)
+        register_task_definitions(simulator, training, root_key)
 
 
-def register_task_definitions(simulator: EcsSimulator, training: Training) -> None:
+def register_task_definitions(simulator: EcsSimulator, training: Training, root_key: str) -> None:
     """Register many revisions, of which the last is INACTIVE, and a family with the same prefix."""
     definition = task_definition(training)
     for revision in range(1, REVISIONS + 1):
         stale = (
             definition if revision == REVISIONS - 1 else with_command(definition, ["python", "-c", "print('stale')"])
         )
-        simulator.call("RegisterTaskDefinition", stale, access_key=ROOT_KEY)
+        simulator.call("RegisterTaskDefinition", stale, access_key=root_key)
     head = f"{definition['family']}:{REVISIONS}"
-    simulator.call("DeregisterTaskDefinition", {"taskDefinition": head}, access_key=ROOT_KEY)
+    simulator.call("DeregisterTaskDefinition", {"taskDefinition": head}, access_key=root_key)
     sibling = {**definition, "family": f"{definition['family']}-nightly"}
-    simulator.call("RegisterTaskDefinition", sibling, access_key=ROOT_KEY)
+    simulator.call("RegisterTaskDefinition", sibling, access_key=root_key)
 
 
 def task_definition(training: Training) -> dict[str, Any]:

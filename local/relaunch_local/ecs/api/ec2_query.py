@@ -34,7 +34,7 @@ def answer_ec2(simulator: EcsSimulator, form: str, access_key: str) -> tuple[int
         result = simulator.call_ec2(action, parse_form(pairs), access_key=access_key)
     except EcsError as error:
         status = 403 if error.code == "UnauthorizedOperation" else error.http_status
-        return status, _error_xml(error)
+        return status, error_xml(error)
     shape = service_model("ec2").operation_model(action).output_shape
     body = "" if shape is None else _structure_xml(shape, result)
     name = f"{action}Response"
@@ -86,6 +86,7 @@ def _structure_xml(shape: StructureShape, value: JsonObject) -> str:
     return "".join(parts)
 
 
-def _error_xml(error: EcsError) -> bytes:
+def error_xml(error: EcsError) -> bytes:
+    """Return an error response."""
     inner = f"<Error><Code>{escape(error.code)}</Code><Message>{escape(error.message)}</Message></Error>"
     return f"<Response><Errors>{inner}</Errors><RequestID>{REQUEST_ID}</RequestID></Response>".encode()

@@ -6,16 +6,19 @@ import threading
 import traceback
 from collections.abc import Callable
 from datetime import datetime
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import unquote
 
 from relaunch_local.ecs.api.controls import Controls
-from relaunch_local.ecs.api.ec2_query import REQUEST_ID, answer_ec2
+from relaunch_local.ecs.api.ec2_query import REQUEST_ID, answer_ec2, error_xml
 from relaunch_local.ecs.api.in_process import parameter_errors
 from relaunch_local.ecs.engine.region import Event
 from relaunch_local.ecs.engine.simulator import EcsSimulator
 from relaunch_local.ecs.errors import DroppedConnectionError, EcsError
+from relaunch_local.request_guard.guard import RefusedRequestError, RequestGuard
+from relaunch_local.request_guard.signature import RequestHead
 
 TARGET_PREFIX = "AmazonEC2ContainerServiceV20141113."
 CONTROL_PREFIX = "/_relaunch/"
@@ -24,14 +27,19 @@ CONTROL_PREFIX = "/_relaunch/"
 class EcsServer:
     """Serves a simulator on an ephemeral port of 127.0.0.1 until it is closed."""
 
-    def __init__(self, simulator: EcsSimulator, *, on_event: Callable[[Event], None] | None = None) -> None:
-        """Bind the port; `on_event` is called in order on a separate thread, outside the simulator's lock."""
+    def __init__(
+        self, simulator: EcsSimulator, guard: RequestGuard, *, on_event: Callable[[Event], None] | None = None
+    ) -> None:
+        """Bind the port and take the requests that the guard takes.
+
+        `on_event` is called in order on a separate thread, outside the simulator's lock.
+        """
         self.simulator = simulator
         self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         self._on_event = on_event
         if on_event is not None:
             simulator.subscribe(self._events.put)
-        self._server = _Server(simulator, Controls(simulator, self._close_later))
+        self._server = _Server(simulator, guard, Controls(simulator, self._close_later))
         self._threads = [
             threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True),
             threading.Thread(target=self._deliver, name="ecs-simulator-events", daemon=True),
@@ -81,9 +89,10 @@ class _Server(ThreadingHTTPServer):
     # All Lambda functions of a test run may connect at once.
     request_queue_size = 128
 
-    def __init__(self, simulator: EcsSimulator, controls: Controls) -> None:
+    def __init__(self, simulator: EcsSimulator, guard: RequestGuard, controls: Controls) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.simulator = simulator
+        self.guard = guard
         self.controls = controls
 
 
@@ -96,25 +105,49 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Handle a control call without arguments."""
-        self._control({})
+        self.do_POST()
 
     def do_POST(self) -> None:
-        """Handle an AWS action or a control call."""
-        body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
-        if self.path.startswith(CONTROL_PREFIX):
-            self._control(json.loads(body or b"{}"))
-            return
+        """Handle an AWS action or a control call, if the guard takes the request."""
         try:
-            self._act(body)
+            body = self._admitted_body()
+            if self.path.startswith(CONTROL_PREFIX):
+                self._control(json.loads(body or b"{}"))
+            else:
+                self._act(body)
+        except RefusedRequestError as refusal:
+            self._refuse(refusal)
         except DroppedConnectionError:
             self.close_connection = True
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # The base class names it so.
         """Log nothing: the engine records requests."""
 
+    def _admitted_body(self) -> bytes:
+        headers = [(name.lower(), value) for name, value in self.headers.items()]
+        head, guard = RequestHead(self.command, self.path, headers), self.server.guard
+        guard.check_sender(head)
+        signature = guard.check_caller(head)
+        length = head.value("content-length") or "0"
+        if head.values("transfer-encoding") or not length.isdecimal():
+            raise RefusedRequestError("AccessDenied", "Send the body with a Content-Length, and not in chunks.")
+        body = self.rfile.read(int(length))
+        guard.check_signature(signature, head, body)
+        self._access_key = signature.access_key_id
+        return body
+
+    def _refuse(self, refusal: RefusedRequestError) -> None:
+        # A body that was not read would be taken for the next request.
+        self.close_connection = True
+        if self.headers.get("X-Amz-Target") or self.path.startswith(CONTROL_PREFIX):
+            content = json.dumps({"__type": refusal.code, "message": refusal.message}).encode()
+            self._reply(HTTPStatus.FORBIDDEN, content, "application/x-amz-json-1.1")
+        else:
+            content = error_xml(EcsError(refusal.code, refusal.message))
+            self._reply(HTTPStatus.FORBIDDEN, content, "text/xml;charset=UTF-8")
+
     def _act(self, body: bytes) -> None:
-        target = self.headers.get("X-Amz-Target", "")
-        access_key = access_key_of(self.headers.get("Authorization", ""))
+        target, access_key = self.headers.get("X-Amz-Target", ""), self._access_key
         if target:
             status, answer = self._ecs(target, body, access_key)
             self._reply(status, json.dumps(answer, default=_epoch).encode(), "application/x-amz-json-1.1")
@@ -159,12 +192,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("x-amzn-RequestId", REQUEST_ID)
         self.end_headers()
         self.wfile.write(body)
-
-
-def access_key_of(authorization: str) -> str:
-    """Return the access key of a SigV4 Authorization header, or an empty string."""
-    _, _, rest = authorization.partition("Credential=")
-    return rest.partition("/")[0]
 
 
 def _epoch(value: object) -> float:

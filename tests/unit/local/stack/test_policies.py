@@ -2,16 +2,20 @@ import json
 from urllib.parse import quote
 
 from relaunch_local.ecs import Permission, PolicyAuthorizer
-from relaunch_local.stack.emulator import ROOT_KEY
-from relaunch_local.stack.policies import RolePolicies, function_access_key, parse_document
+from relaunch_local.request_guard.credentials import random_root_credentials
+from relaunch_local.stack.policies import RolePolicies, parse_document
 
 STATEMENT = {"Effect": "Allow", "Action": "ecs:RunTask", "Resource": "*"}
 
 
 def test_the_root_user_is_allowed_everything_and_an_unknown_caller_nothing() -> None:
-    authorize = PolicyAuthorizer(RolePolicies().policies_of)
+    root = random_root_credentials()
+    policies = RolePolicies(root)
+    authorize = PolicyAuthorizer(policies.policies_of)
 
-    assert authorize(Permission(ROOT_KEY, "ecs:RunTask", "*"))
+    assert policies.secret_of(root.access_key_id) == root.secret_access_key
+    assert policies.secret_of("AKIASTRANGER") is None
+    assert authorize(Permission(root.access_key_id, "ecs:RunTask", "*"))
     assert not authorize(Permission("AKIASTRANGER", "ecs:RunTask", "*"))
 
 
@@ -20,14 +24,3 @@ def test_a_policy_is_read_as_iam_answers_it() -> None:
 
     assert parse_document(quote(json.dumps(document))) == document
     assert parse_document(document) == document
-
-
-def test_a_functions_key_is_made_of_the_function_and_its_role() -> None:
-    one = function_access_key("arn:aws:lambda:eu-central-1:111122223333:function:a", "arn:aws:iam::111122223333:role/a")
-    other = function_access_key(
-        "arn:aws:lambda:eu-central-1:111122223333:function:b", "arn:aws:iam::111122223333:role/a"
-    )
-
-    assert one != other
-    assert one.startswith("ASIA")
-    assert len(one) == 20

@@ -26,6 +26,7 @@ from relaunch_local.ecs import (
     Timing,
     WallClock,
 )
+from relaunch_local.request_guard.guard import RequestGuard
 
 TIMEOUT_SECONDS = 300.0
 WAITING = "import time; print('ready', flush=True); time.sleep(60)"
@@ -199,7 +200,7 @@ def test_a_real_training_is_stopped_saves_and_reports_over_the_wall_clock() -> N
 
     clock = WallClock(speed=100.0)
     simulator = EcsSimulator(clock, LocalProcesses(lambda _target, _at, line: lines.put(line)), WALL_CLOCK_SETTINGS)
-    server = EcsServer(simulator, on_event=take_event)
+    server = EcsServer(simulator, RequestGuard({}.get), on_event=take_event)
     clock.start()
     server.start()
     try:

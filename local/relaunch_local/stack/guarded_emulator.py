@@ -1,0 +1,78 @@
+"""Serves MiniStack behind the guard: `python -m relaunch_local.stack.guarded_emulator` in the emulator's environment.
+
+MiniStack does not verify the root user's signatures, takes `test` and any twelve digits for a root key, resets and
+reconfigures itself for anybody, and allows every origin; nothing in its configuration changes that.
+"""
+
+import asyncio
+import os
+import re
+from collections.abc import Mapping
+
+from hypercorn.asyncio import serve
+from hypercorn.config import Config
+from ministack.core import lambda_runtime
+from ministack.core.iam_evaluator import ResolvedCredential, is_root_access_key, resolve_credential
+from ministack.services import sts
+
+from relaunch_local.request_guard.asgi import GuardedApplication
+from relaunch_local.request_guard.credentials import Credentials, function_access_key, function_secret
+from relaunch_local.request_guard.guard import HOSTS_VARIABLE, LOOPBACK_HOSTS, RequestGuard, SecretOf
+
+# GitHub has no AWS credentials. Without an id MiniStack takes the path for one of another service.
+FUNCTION_URL = re.compile(r"/_aws/lambda-url/[a-z0-9]+(/|$)")
+
+
+def main() -> None:
+    """Serve at BIND_HOST:GATEWAY_PORT, with the root user's credentials in AWS's variables."""
+    root = Credentials(os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"])
+    hosts = [host for host in os.environ.pop(HOSTS_VARIABLE, "").split(",") if host]
+    # Functions inherit the environment, and are to import their own packages only.
+    del os.environ["PYTHONPATH"]
+    replace_function_credentials(root)
+    # Its modules take what has been replaced when they are imported.
+    from ministack.app import app  # noqa: PLC0415
+
+    guard = RequestGuard(secrets_of(root, os.environ["MINISTACK_ACCOUNT_ID"]), LOOPBACK_HOSTS.union(hosts))
+    config = Config()
+    config.bind = [f"{os.environ['BIND_HOST']}:{os.environ['GATEWAY_PORT']}"]
+    # As MiniStack serves itself.
+    config.keep_alive_timeout = 75
+    asyncio.run(serve(GuardedApplication(app, guard, FUNCTION_URL), config))
+
+
+def secrets_of(root: Credentials, account: str) -> SecretOf:
+    """Return the function that finds the secrets of the root user, of sessions and of IAM users of the account."""
+
+    def secret_of(access_key_id: str) -> str | None:
+        if is_root_access_key(access_key_id):
+            return root.secret_access_key if access_key_id == root.access_key_id else None
+        found = resolve_credential(access_key_id, account)
+        return found.secret_access_key if isinstance(found, ResolvedCredential) else None
+
+    return secret_of
+
+
+def replace_function_credentials(root: Credentials) -> None:
+    """Give functions secrets that nobody can know: MiniStack's are hashes of the ARNs of function and role."""
+
+    def execution_credentials(config: Mapping[str, str]) -> dict[str, str]:
+        function, role = config["FunctionArn"], config["Role"]
+        account, role_name, session_name = role.split(":")[4], role.rsplit("/", 1)[-1], config["FunctionName"][:64]
+        key = function_access_key(function, role)
+        # All execution environments of a function have one session, which each registers when it starts.
+        secret, token = function_secret(root, key), function_secret(root, f"token of {key}")
+        session = {
+            "Arn": f"arn:aws:sts::{account}:assumed-role/{role_name}/{session_name}",
+            "UserId": f"{role_name}:{session_name}",
+            "SecretAccessKey": secret,
+            "SessionToken": token,
+        }
+        sts.register_session(key, session)
+        return {"AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": secret, "AWS_SESSION_TOKEN": token}
+
+    lambda_runtime.execution_credentials = execution_credentials
+
+
+if __name__ == "__main__":
+    main()
