@@ -80,6 +80,7 @@ EXPECTED = {
         action="completed",
         conclusion="success",
         workflow="Build image",
+        run_event="push",
         **ACME,
     ),
     "release": Release(

@@ -129,6 +129,7 @@ def _parse_workflow_run(delivery: Delivery) -> WorkflowRun:
         action=event.action,
         is_fork=head.lower() != event.repository.full_name.lower(),
         conclusion=run.conclusion or "",
+        run_event=run.event or "",
         workflow=run.name or run.path or "",
         sender=event.sender_login,
     )

@@ -83,12 +83,13 @@ class RepositoryDispatchPayload(EventPayload):
 
 
 class WorkflowRunBody(Payload):
-    """A workflow run; `head_repository` differs from the event's repository for a fork."""
+    """A workflow run; `head_repository` differs from the event's repository for a fork, `event` caused the run."""
 
     id: str
     run_attempt: int = 1
     name: str | None = None
     path: str | None = None
+    event: str | None = None
     head_branch: str | None = None
     head_sha: str | None = None
     conclusion: str | None = None

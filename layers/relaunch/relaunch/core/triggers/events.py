@@ -61,12 +61,13 @@ class RepositoryDispatch(_GithubDelivery):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowRun(_GithubDelivery):
-    """A workflow run was requested, started or completed."""
+    """A workflow run was requested, started or completed; `run_event` is the event that caused it, empty if unknown."""
 
     name: ClassVar = "workflow_run"
     action: str
     workflow: str = ""
     conclusion: str = ""
+    run_event: str = ""
     is_fork: bool = False
 
 
