@@ -32,7 +32,10 @@ RUN_EVENTS = dict.fromkeys(("push", "schedule", "workflow_dispatch", "release"),
     False,
 )
 DISPATCH = RepositoryDispatch(
-    identity="github:repository_dispatch:acme/vision:guid", repository="acme/vision", event_type="train"
+    identity="github:repository_dispatch:acme/vision:guid",
+    repository="acme/vision",
+    event_type="train",
+    body_sha256="ab",
 )
 RELEASE = Release(
     identity="github:release:acme/vision:9:published", repository="acme/vision", ref="refs/tags/v2", action="published"
