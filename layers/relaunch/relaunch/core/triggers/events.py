@@ -48,7 +48,7 @@ class WorkflowDispatch(_GithubDelivery):
     name: ClassVar = "workflow_dispatch"
     workflow: str
     inputs: Mapping[str, str] = field(default_factory=dict)
-    body_sha256: str
+    body_sha256: str = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class RepositoryDispatch(_GithubDelivery):
     name: ClassVar = "repository_dispatch"
     event_type: str
     inputs: Mapping[str, str] = field(default_factory=dict)
-    body_sha256: str
+    body_sha256: str = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
