@@ -8,12 +8,12 @@ Imports are kept to a minimum for the cold start of github_webhook.
 """
 
 import json
-import re
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
 DEFAULT_SCOPE = "/"
-_SCOPE = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,99}(/[A-Za-z0-9._-]{1,100})?")  # managed users have a `_`
+_OWNER = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")  # the logins of managed users have a `_`
+_NAME = _OWNER | {"."}
 _REPLACED = frozenset(("secret", "previous", "replaced_at"))
 
 
@@ -41,10 +41,12 @@ class ScopeSecret:
 
 def read_scope(path: str) -> str | None:
     """Return the scope that the path of a URL names, None if it names none."""
-    scope = path.strip("/")
+    scope = path.strip("/").lower() if path.isascii() else path
     if not scope:
         return DEFAULT_SCOPE
-    return scope.lower() if _SCOPE.fullmatch(scope) else None
+    owner, slash, name = scope.partition("/")
+    is_scope = owner and _OWNER.issuperset(owner) and (not slash or (name and _NAME.issuperset(name)))
+    return scope if is_scope else None
 
 
 def find_signing_scope(scopes: Collection[str], payload: Mapping[str, object]) -> str | None:
