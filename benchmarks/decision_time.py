@@ -93,7 +93,7 @@ class Decisions:
         self.milliseconds: dict[str, list[float]] = {stage: [] for stage in STAGES}
         self._ecs, self._sqs = ScriptedAws("ecs"), ScriptedAws("sqs")
         self._deps = _make_dependencies(self._ecs, self._sqs)
-        self._secrets = SecretRing(lambda _stage: SECRET, time.time)
+        self._secrets = SecretRing(lambda _stage: (SECRET, 0.0), time.time, 0.0)
         self._queued: list[str] = []
         self._run_task_at = 0.0
         self._ecs.client.meta.events.register_first("before-send.ecs.RunTask", self._note_run_task)
@@ -102,7 +102,7 @@ class Decisions:
         """Process a push from the webhook to its task."""
         self._script_answers()
         started = time.perf_counter()
-        receive(Request(push), self._secrets.has_signed, self._enqueue, "2026-11-03T12:30:42Z")
+        receive(Request(push), self._secrets, self._enqueue, "2026-11-03T12:30:42Z")
         queued = time.perf_counter()
         for event in parse_intake_message(self._queued.pop()):
             if not isinstance(event, IgnoredEvent):

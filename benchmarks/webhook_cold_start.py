@@ -49,18 +49,18 @@ _secrets_manager = boto3.client("secretsmanager")
 
 def _read_secret(stage):
     answer = _secrets_manager.get_secret_value(SecretId=os.environ["RELAUNCH_WEBHOOK_SECRET_ARN"], VersionStage=stage)
-    return answer["SecretString"]
+    return answer["SecretString"], answer["CreatedDate"].timestamp()
 
 
 def _enqueue(message):
     return _sqs.send_message(QueueUrl=os.environ["RELAUNCH_INTAKE_QUEUE_URL"], MessageBody=message)
 
 
-_secrets = SecretRing(_read_secret, time.time)
+_secrets = SecretRing(_read_secret, time.time, 43_200)
 
 
 def handle(event, _context):
-    return receive(Request(event), _secrets.has_signed, _enqueue, "2026-11-03T12:30:42Z").to_response()
+    return receive(Request(event), _secrets, _enqueue, "2026-11-03T12:30:42Z").to_response()
 '''
 
 

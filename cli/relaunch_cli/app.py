@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from relaunch_cli.commands import dead_letters
+from relaunch_cli.commands import dead_letters, webhook
 from relaunch_cli.commands.amis import amis
 from relaunch_cli.commands.apply import apply
 from relaunch_cli.commands.cancel import cancel
@@ -35,6 +35,13 @@ _dead_letters.command()(reports_errors(dead_letters.show))
 _dead_letters.command()(reports_errors(dead_letters.redrive))
 _dead_letters.command()(reports_errors(dead_letters.drop))
 app.add_typer(_dead_letters, name="dead-letters")
+
+_webhook = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Manage the secrets of the GitHub webhook.")
+_webhook.command("list")(reports_errors(webhook.list_))
+_webhook.command()(reports_errors(webhook.add))
+_webhook.command()(reports_errors(webhook.rotate))
+_webhook.command()(reports_errors(webhook.remove))
+app.add_typer(_webhook, name="webhook")
 
 
 def _show_version(is_wanted: bool) -> None:

@@ -4,26 +4,30 @@ import os
 import sys
 import time
 
-from relaunch.adapters.aws.sigv4 import AwsClient
-from relaunch.adapters.github.signature import SecretRing
+from relaunch.adapters.aws.sigv4 import AwsCallError, AwsClient
+from relaunch.adapters.github.signature import SecretRing, SecretUnavailableError
 from relaunch.entrypoints.webhook import handle_request
 
 _aws = AwsClient(os.environ)
 
 
-def _read_secret(stage: str) -> str | None:
+def _read_secret(stage: str) -> tuple[str, float] | None:
     secret_id = os.environ.get("RELAUNCH_WEBHOOK_SECRET_ARN")
-    return _aws.read_secret(secret_id, stage) if secret_id else None
+    try:
+        return _aws.read_secret(secret_id, stage) if secret_id else None
+    except AwsCallError as error:
+        raise SecretUnavailableError(str(error)) from error
 
 
 def _enqueue(message: str) -> str:
     return _aws.send_message(os.environ.get("RELAUNCH_INTAKE_QUEUE_URL", ""), message)
 
 
-_secrets = SecretRing(_read_secret, time.time)
+_previous_hours = float(os.environ.get("RELAUNCH_WEBHOOK_PREVIOUS_SECRET_HOURS", "12"))
+_secrets = SecretRing(_read_secret, time.time, _previous_hours * 3600)
 
 
 def handle(event: dict[str, object], _context: object) -> dict[str, object]:
     """Handle one request."""
     received_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    return handle_request(event, _secrets.has_signed, _enqueue, sys.stdout.write, received_at)
+    return handle_request(event, _secrets, _enqueue, sys.stdout.write, received_at)

@@ -57,6 +57,13 @@ class TestFunctions:
             template.dead_letter_queue_of(queue) if queue else function.replace("Function", "DeadLetterQueue")
         )
 
+    def test_the_webhook_is_told_how_long_a_replaced_secret_holds(self, template: Template) -> None:
+        variables = template.functions["GithubWebhookFunction"]["Environment"]["Variables"]
+
+        assert referred(variables["RELAUNCH_WEBHOOK_SECRET_ARN"]) == "WebhookSecret"
+        assert str(template.parameters["WebhookPreviousSecretHours"]["Default"]) == "12"
+        assert "RELAUNCH_WEBHOOK_PREVIOUS_SECRET_HOURS" in variables
+
     def test_the_webhook_starts_without_third_party_packages(self, template: Template) -> None:
         layers = {
             name: [referred(layer) for layer in function["Layers"]] for name, function in template.functions.items()

@@ -6,6 +6,7 @@ import pytest
 
 from contracts.conftest import HOUR, Stores
 from fakes.builders import NOW
+from relaunch.core.triggers.dispatch_rate import DispatchStarts
 from relaunch.ports import EventRecord, EventStore
 
 
@@ -40,3 +41,26 @@ class TestEvents:
         store.record_event("old", "s3", "started", [], NOW - timedelta(days=8))
         store.record_event("recent", "s3", "started", [], NOW - timedelta(days=7, hours=23))
         assert [record.identity for record in store.list_events(NOW, 10)] == ["recent"]
+
+
+class TestDispatchStarts:
+    def test_nothing_is_known_of_a_body_that_was_never_saved(self, store: EventStore) -> None:
+        assert store.load_dispatch_starts("ab") == DispatchStarts("ab")
+
+    def test_the_dispatches_of_a_body_are_loaded_as_they_were_saved(self, store: EventStore) -> None:
+        first = DispatchStarts("ab", {"guid-1": NOW})
+        assert store.save_dispatch_starts(first)
+        assert store.save_dispatch_starts(DispatchStarts("ab", {"guid-1": NOW, "guid-2": NOW + HOUR}, 1))
+        assert store.load_dispatch_starts("ab") == DispatchStarts("ab", {"guid-1": NOW, "guid-2": NOW + HOUR}, 2)
+        assert store.load_dispatch_starts("cd") == DispatchStarts("cd")
+
+    def test_of_two_that_read_the_same_version_one_saves(self, store: EventStore) -> None:
+        for version in (0, 1):
+            assert store.load_dispatch_starts("ab").version == version
+            assert store.save_dispatch_starts(DispatchStarts("ab", {"guid-1": NOW}, version))
+            assert not store.save_dispatch_starts(DispatchStarts("ab", {"guid-2": NOW}, version))
+        assert list(store.load_dispatch_starts("ab").started_at) == ["guid-1"]
+
+    def test_they_are_no_events(self, store: EventStore) -> None:
+        store.save_dispatch_starts(DispatchStarts("ab", {"guid-1": NOW}))
+        assert store.list_events(NOW, 9) == []

@@ -12,18 +12,21 @@ from fakes.loopback import LoopbackHandler, serve_on_loopback
 class FakeAwsEndpoint:
     """The secrets, messages and requests of the fake; each of `failures` is the response to one request.
 
+    `stored_at` is when the secrets were stored.
+
     A failure is (status, error code), or None to close the connection without a response.
     """
 
     def __init__(self) -> None:
         self.secrets: dict[str, str] = {}
+        self.stored_at = 0.0
         self.messages: list[dict[str, Any]] = []
         self.requests: list[tuple[str, dict[str, str], bytes]] = []
         self.failures: dict[str, list[tuple[int, str] | None]] = {}
         self.url = ""
         self.closes_connections = False
 
-    def answer(self, target: str, parameters: dict[str, str]) -> tuple[int, dict[str, str]]:
+    def answer(self, target: str, parameters: dict[str, str]) -> tuple[int, dict[str, Any]]:
         """Return the response to a request."""
         if target == "AmazonSQS.SendMessage":
             self.messages.append(json.loads(parameters["MessageBody"]))
@@ -32,7 +35,7 @@ class FakeAwsEndpoint:
         if secret is None:
             code = "com.amazonaws.secretsmanager#ResourceNotFoundException"
             return 400, {"__type": code, "Message": "Secrets Manager can't find the specified secret value."}
-        return 200, {"SecretString": secret}
+        return 200, {"SecretString": secret, "CreatedDate": self.stored_at}
 
     def targets(self) -> list[str]:
         """Return the requested operations, in order."""
@@ -55,7 +58,7 @@ def serve_aws(tls: ssl.SSLContext | None = None) -> Iterator[FakeAwsEndpoint]:
             if failure is None:
                 return
             status, code = failure
-            answer: dict[str, str] = {"__type": code, "message": "as planned"}
+            answer: dict[str, Any] = {"__type": code, "message": "as planned"}
             if not status:
                 status, answer = endpoint.answer(target, json.loads(body))
             self.respond(status, json.dumps(answer).encode())

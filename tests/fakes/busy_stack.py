@@ -17,7 +17,7 @@ from fakes.dependencies import make_dependencies
 from fakes.functions import Functions
 from fakes.jobs import InMemoryJobs
 from fakes.tasks import FakeTasks
-from fakes.webhook import EVENTS, load_event
+from fakes.webhook import EVENTS, load_event, make_delivery
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, InputRule, S3Trigger, Trigger
 from relaunch.core.jobs.job import PlacementState
 from relaunch.core.launches.launch import TaskObservation
@@ -27,7 +27,7 @@ from relaunch.core.lifecycle.decision import Decision
 ACCEPTED_AT = datetime(2026, 11, 3, 11, 0, tzinfo=UTC)
 STARTED_AT = ACCEPTED_AT + timedelta(minutes=3)
 NOW = ACCEPTED_AT + timedelta(hours=1, minutes=45)
-GITHUB_EVENTS = ("push", "workflow_dispatch", "repository_dispatch", "workflow_run", "release", "package")
+GITHUB_EVENTS = ("push", "workflow_dispatch", "repository_dispatch", "release", "package")
 JOB_ID = "resnet-1f2e3d4c"
 TASK_ARN = "arn:aws:ecs:us-east-1:111122223333:task/relaunch/5f1c0e9a7b3d4c21a8e6f0d2b4c69713"
 MACHINE = make_container_instance(
@@ -45,6 +45,7 @@ class BusyStack:
         triggers: tuple[Trigger, ...] = (
             *(GithubTrigger("acme/vision", event) for event in GITHUB_EVENTS),
             GithubTrigger("acme/vision", "push", tags=("*",)),
+            GithubTrigger("acme/vision", "workflow_run", workflows=("Build image",)),
             S3Trigger("acme-datasets"),
             ImageTrigger("trainer"),
         )
@@ -85,7 +86,7 @@ def sample_messages(function: str) -> list[Any]:
     """Return the messages that the samples have for a function's queue, as JSON."""
     if function == "submit_job":
         deliveries = [
-            {"source": "github", "event": name.split(".")[1], "delivery": name, "payload": load_event(name)}
+            make_delivery(name.split(".")[1], load_event(name), name)
             for name in sorted(path.stem for path in EVENTS.glob("github.*.json"))
         ]
         return [*deliveries, *map(load_event, ("aws.s3.object-created", "s3.notification", "aws.ecr.image-action"))]

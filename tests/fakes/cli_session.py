@@ -25,6 +25,7 @@ from fakes.jobs import InMemoryJobs
 from fakes.sources import FakeOfferings
 from fakes.tasks import FakeTasks
 from fakes.upload_rules import FakeUploadRules
+from fakes.webhook_secret import FakeWebhookSecret
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind
 from relaunch.core.offerings.amis import Ami, AmiKind, AmiSystem, ami_parameter
@@ -190,6 +191,7 @@ class CliSession:
         self.recommended_amis = FakeAmis()
         self.dead_letters = FakeDeadLetters()
         self.upload_rules = FakeUploadRules()
+        self.webhook = FakeWebhookSecret()
         self.on_pause: list[Callable[[], object]] = []
         self.deps = make_dependencies(jobs=self.jobs, tasks=self.tasks, clock=self.clock, offerings=self.offerings)
         self.deps.definitions.save_definition(make_definition(max_price_usd_per_hour=4.0))

@@ -1,6 +1,7 @@
 """Requests as GitHub and a Lambda function URL make them."""
 
 import base64
+import hashlib
 import hmac
 import json
 import urllib.error
@@ -46,6 +47,19 @@ def make_request(
         "headers": {name: value for name, value in sent.items() if value is not None},
         "body": base64.b64encode(body).decode() if is_base64 else body.decode(),
         "isBase64Encoded": is_base64,
+    }
+
+
+def make_delivery(event: str, payload: Any, delivery: str = "guid-1") -> dict[str, Any]:
+    """Make the message that github_webhook queues for a body."""
+    body_sha256 = hashlib.sha256(json.dumps(payload).encode()).hexdigest()
+    return {
+        "source": "github",
+        "event": event,
+        "delivery": delivery,
+        "hook_id": "7",
+        "body_sha256": body_sha256,
+        "payload": payload,
     }
 
 

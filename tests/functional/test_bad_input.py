@@ -14,7 +14,7 @@ from fakes.dependencies import make_dependencies
 from fakes.functions import QUEUE_FUNCTIONS, FakeContext, Functions, make_batch
 from fakes.jobs import InMemoryJobs
 from fakes.sources import FakeLaunchQueue, FakeOfferings
-from fakes.webhook import load_event
+from fakes.webhook import load_event, make_delivery
 from relaunch import bootstrap
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement
 from relaunch.core.definitions.definition import GithubTrigger, S3Trigger
@@ -56,7 +56,7 @@ def upload(key: str) -> dict[str, Any]:
 
 def push(repository: str) -> dict[str, Any]:
     payload = {**load_event("github.push"), "repository": {"full_name": repository}}
-    return {"source": "github", "event": "push", "delivery": "guid-1", "payload": payload}
+    return make_delivery("push", payload)
 
 
 @pytest.mark.parametrize(

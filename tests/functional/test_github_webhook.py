@@ -7,6 +7,7 @@ import json
 import ssl
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
@@ -205,9 +206,9 @@ def test_any_event_is_answered_and_only_what_is_signed_is_queued(
 
     status = handle(event)
 
-    assert status in {200, 202, 401, 413, 415}
+    assert status in {200, 202, 401, 404, 413, 415}
     if not is_signed(event):
-        assert (status in {401, 413}, aws.messages) == (True, [])
+        assert (status in {401, 404, 413}, aws.messages) == (True, [])
 
 
 @pytest.mark.parametrize("depth", [100, *range(960, 1000), 1_495, 1_496, 1_497, 9_996, 9_997, 9_998, 100_000])
@@ -222,11 +223,47 @@ def test_both_secrets_open_the_door_during_a_rotation(handle: Handle, aws: FakeA
     assert handle(make_request(PUSH)) == 202
 
     aws.secrets = {"AWSCURRENT": "new", "AWSPREVIOUS": SECRET}
+    aws.stored_at = time.time()
 
     assert handle(make_request(PUSH, secret="new")) == 202
     assert handle(make_request(PUSH)) == 202
     assert handle(make_request(PUSH, secret="neither")) == 401
     assert len(aws.messages) == 3
+
+
+@pytest.mark.parametrize(("hours", "status"), [(None, 401), ("13", 202), ("0", 401)])
+def test_the_previous_secret_ends_after_the_hours_of_the_stack(
+    aws: FakeAwsEndpoint, monkeypatch: pytest.MonkeyPatch, hours: str | None, status: int
+) -> None:
+    if hours is not None:
+        monkeypatch.setenv("RELAUNCH_WEBHOOK_PREVIOUS_SECRET_HOURS", hours)
+    handler = importlib.reload(importlib.import_module("github_webhook.handler"))
+    aws.secrets = {"AWSCURRENT": "new", "AWSPREVIOUS": SECRET}
+    aws.stored_at = time.time() - 12.5 * 3600
+
+    assert handler.handle(make_request(PUSH), None)["statusCode"] == status
+    handler._aws.close()
+
+
+def test_the_secret_of_a_repository_is_read_from_the_same_document(handle: Handle, aws: FakeAwsEndpoint) -> None:
+    aws.secrets = {"AWSCURRENT": json.dumps({"scopes": {"/": {"secret": SECRET}, "acme/vision": {"secret": "own"}}})}
+
+    assert handle({**make_request(PUSH, secret="own"), "rawPath": "/acme/vision"}) == 202
+    assert handle(make_request(PUSH)) == 403
+    assert aws.targets() == ["GetSecretValue", "SendMessage"]
+
+
+def test_a_malformed_secret_is_an_error_in_the_log_without_the_secret(
+    handle: Handle, aws: FakeAwsEndpoint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    aws.secrets = {"AWSCURRENT": json.dumps({"scopes": {"acme/vision": {"secret": SECRET, "previous": SECRET}}})}
+
+    assert handle({**make_request(PUSH), "rawPath": "/acme/vision"}) == 503
+    output = capsys.readouterr().out
+    line = json.loads(output)
+    assert (line["level"], line["scope"]) == ("ERROR", "acme/vision")
+    assert line["reason"].startswith("scope acme/vision of the webhook's secrets must be an object with `secret`")
+    assert SECRET not in output
 
 
 def test_a_ping_and_an_unwanted_event_are_answered_without_a_message(handle: Handle, aws: FakeAwsEndpoint) -> None:

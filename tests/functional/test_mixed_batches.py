@@ -16,7 +16,7 @@ from fakes.functions import Functions
 from fakes.jobs import InMemoryJobs
 from fakes.sources import FakeLaunchQueue
 from fakes.tasks import FakeTasks
-from fakes.webhook import load_event
+from fakes.webhook import load_event, make_delivery
 from relaunch.core.definitions.definition import GithubTrigger, S3Trigger
 from relaunch.core.jobs.job import JobState
 from relaunch.core.launches.launch import LaunchUncertain
@@ -133,7 +133,7 @@ def intake_message(number: int) -> str:
         upload["detail"]["object"].update({"key": f"images/{number}", "sequencer": f"0{number}"})
         return json.dumps(upload)
     payload = {**load_event("github.push"), "after": f"{number + 1:040x}"}
-    return json.dumps({"source": "github", "event": "push", "delivery": f"guid-{number}", "payload": payload})
+    return json.dumps(make_delivery("push", payload, f"guid-{number}"))
 
 
 def launch_request(job_id: str) -> str:

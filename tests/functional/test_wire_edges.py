@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fakes.busy_stack import BusyStack, sample_messages
 from fakes.functions import QUEUE_FUNCTIONS, can_be_sent, make_batch
 from fakes.json_values import JSON, mutated, write
-from fakes.webhook import load_event
+from fakes.webhook import load_event, make_delivery
 from relaunch.ports import PermanentError
 
 REQUESTS = [load_event(f"job_api.{action}") for action in ("submit", "show", "cancel")]
@@ -42,7 +42,7 @@ def test_any_message_at_all_is_handled_or_buried(function: str, body: str) -> No
 
 TASK = load_event("aws.ecs.task-state-change.running")
 WARNING = load_event("aws.ec2.spot-interruption-warning")
-DELIVERY = {"source": "github", "event": "push", "payload": load_event("github.push")}
+DELIVERY = make_delivery("push", load_event("github.push"))
 
 
 def change(event: dict[str, Any], **detail: Any) -> dict[str, Any]:

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from relaunch.core.offerings.amis import Ami, AmiKind, AmiSystem
     from relaunch.ports import DeadLetters, Dependencies, UploadRules
     from relaunch.settings import Settings
+    from relaunch_cli.aws.webhook_secret import WebhookSecretStore
 
 _OTHER_STACK_HINT = "is it a stack of Relaunch, completely deployed, and not older than this command?"
+_WEBHOOK_OUTPUTS = ("WebhookUrl", "WebhookSecretArn", "WebhookPreviousSecretHours")
 _UPLOAD_OUTPUTS = ("UploadRulePrefix", "UploadsQueueArn", "IntakeDeadLetterQueueArn")
 
 
@@ -80,6 +82,15 @@ class Connection(Protocol):
     @property
     def upload_rules(self) -> "UploadRules":
         """Return the rules of EventBridge that send uploads to the stack.
+
+        Raises:
+            CommandError: as `deps`.
+        """
+        ...
+
+    @property
+    def webhook(self) -> "WebhookSecretStore":
+        """Return where the secrets of the webhook are stored.
 
         Raises:
             CommandError: as `deps`.
@@ -168,6 +179,18 @@ class AwsConnection:
         from relaunch.adapters.aws.upload_rules import EventBridgeUploadRules
 
         return EventBridgeUploadRules(self._session.client("events"), *(outputs[name] for name in _UPLOAD_OUTPUTS))
+
+    @cached_property
+    def webhook(self) -> "WebhookSecretStore":
+        outputs = self._outputs()
+        missing = [name for name in _WEBHOOK_OUTPUTS if name not in outputs]
+        if missing:
+            raise self._other_stack(f"output {missing[0]} is missing")
+        url, secret_id, hours = (outputs[name] for name in _WEBHOOK_OUTPUTS)
+        from relaunch_cli.aws.webhook_secret import SecretsManagerStore
+
+        client = self._session.client("secretsmanager")
+        return SecretsManagerStore(client, secret_id, url.rstrip("/") + "/", float(hours) * 3600)
 
     def pause(self, seconds: float) -> None:
         time.sleep(seconds)

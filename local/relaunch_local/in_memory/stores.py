@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from relaunch.core.offerings.capacity_memory import remember, reopened
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, OfferingKey
 from relaunch.core.offerings.spot_runs import Observed, SpotRun, SpotRuns, first_day
+from relaunch.core.triggers.dispatch_rate import DispatchStarts
 from relaunch.ports import EventRecord, FoundRevision, RevisionMaintenance
 from relaunch_local.in_memory.definitions import InMemoryDefinitions
 from relaunch_local.in_memory.jobs import InMemoryJobs
@@ -80,6 +81,7 @@ class InMemoryEvents:
 
     def __init__(self) -> None:
         self.records: list[EventRecord] = []
+        self._starts: dict[str, DispatchStarts] = {}
 
     def record_event(self, identity: str, source: str, outcome: str, job_ids: Sequence[str], at: datetime) -> None:
         self.records.append(EventRecord(identity, source, outcome, tuple(job_ids), at))
@@ -87,6 +89,16 @@ class InMemoryEvents:
     def list_events(self, now: datetime, limit: int) -> list[EventRecord]:
         recent = [record for record in self.records if record.at > now - timedelta(days=8)]
         return sorted(recent, key=lambda record: record.at, reverse=True)[:limit]
+
+    def load_dispatch_starts(self, body_sha256: str) -> DispatchStarts:
+        return self._starts.get(body_sha256, DispatchStarts(body_sha256))
+
+    def save_dispatch_starts(self, starts: DispatchStarts) -> bool:
+        stored = self._starts.get(starts.body_sha256)
+        if (stored.version if stored else 0) != starts.version:
+            return False
+        self._starts[starts.body_sha256] = replace(starts, version=starts.version + 1)
+        return True
 
 
 @dataclass

@@ -1,12 +1,14 @@
 """The workload of a run: pushes, uploads, images, requests and cancellations."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from relaunch.adapters.aws.errors import AwsError
+from relaunch.adapters.github.signature import SecretRing
+from relaunch.adapters.github.webhook_secrets import DEFAULT_SCOPE
 from relaunch.core.jobs.job import JobState
 from relaunch.entrypoints.job_api import answer_request
 from relaunch.entrypoints.webhook import handle_request
@@ -32,6 +34,18 @@ class DeliveryError(Exception):
     """GitHub was answered 503."""
 
 
+class _UncheckedSignatures(SecretRing):
+    """Accepts every signature and reads no secret."""
+
+    def has_signed(self, scope: str, body: bytes, digest: bytes) -> bool:
+        del scope, body, digest
+        return True
+
+    def find_signing_scope(self, payload: Mapping[str, object]) -> str:
+        del payload
+        return DEFAULT_SCOPE
+
+
 class Workload:
     """Sends the events of a scenario."""
 
@@ -48,6 +62,7 @@ class Workload:
         """When the cancellation of each open job was acknowledged."""
         self.dead_letters = 0
         self._dice = account.chance.stream("outside")
+        self._secrets = self._make_secrets()
         self._plan()
 
     def _plan(self) -> None:
@@ -113,7 +128,7 @@ class Workload:
             sqs.send_message(QueueUrl="IntakeQueue", MessageBody=message)
 
         def handle() -> None:
-            answer = handle_request(request, self._has_signed, enqueue, lambda _line: None, iso(account.clock.now()))
+            answer = handle_request(request, self._secrets, enqueue, lambda _line: None, iso(account.clock.now()))
             if answer["statusCode"] != 202:
                 raise DeliveryError(delivery)
 
@@ -131,8 +146,8 @@ class Workload:
         """Return a placeholder: a seed's run does not check signatures."""
         return "0" * 64
 
-    def _has_signed(self, _body: bytes, _digest: bytes) -> bool:
-        return True
+    def _make_secrets(self) -> SecretRing:
+        return _UncheckedSignatures(lambda _stage: ("unchecked", 0.0), lambda: 0.0, 0.0)
 
     def _upload(self, event: PlannedEvent) -> None:
         folder = f"{event.definition}/" if event.definition else SHARED

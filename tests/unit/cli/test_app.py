@@ -14,7 +14,7 @@ COMMANDS = ("apply", "submit", "plan", "ps", "show", "explain", "logs", "cancel"
 def test_help_lists_every_command_and_the_exit_codes():
     text = CliRunner().invoke(app, ["--help"]).stdout
 
-    for name in (*COMMANDS, "dead-letters"):
+    for name in (*COMMANDS, "dead-letters", "webhook"):
         assert f"\n  {name} " in text
     assert "130 cancelled" in text
 

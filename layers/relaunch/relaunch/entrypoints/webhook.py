@@ -4,13 +4,14 @@ import json
 from collections.abc import Callable
 
 from relaunch.adapters.aws.sigv4 import AwsCallError
-from relaunch.adapters.github.signature import NoSecretError
+from relaunch.adapters.github.signature import NoSecretError, SecretRing, SecretUnavailableError
 from relaunch.adapters.github.webhook_request import Answer, Request, receive
+from relaunch.adapters.github.webhook_secrets import MalformedSecretError
 
 
 def handle_request(
     event: dict[str, object],
-    has_signed: Callable[[bytes, bytes], bool],
+    secrets: SecretRing,
     enqueue: Callable[[str], object],
     write_line: Callable[[str], object],
     received_at: str,
@@ -18,10 +19,11 @@ def handle_request(
     """Return the response to a request; 503 if it cannot be verified or queued, which GitHub records as failed."""
     request = Request(event)
     try:
-        answer = receive(request, has_signed, enqueue, received_at)
-    except (AwsCallError, NoSecretError) as error:
+        answer = receive(request, secrets, enqueue, received_at)
+    except (AwsCallError, NoSecretError, SecretUnavailableError, MalformedSecretError) as error:
         answer = Answer(503, "not accepted, deliver again later", str(error))
     line = {"level": "ERROR" if answer.status == 503 else "INFO", "service": "github_webhook", "timestamp": received_at}
     facts = {"decision": answer.text, "reason": answer.detail, "status": answer.status, "github_event": request.event}
-    write_line(json.dumps({**line, **facts, "delivery": request.delivery}) + "\n")
+    origin = {"scope": request.scope, "delivery": request.delivery}
+    write_line(json.dumps({**line, **facts, **origin}) + "\n")
     return answer.to_response()

@@ -11,6 +11,7 @@ from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory
 from relaunch.core.offerings.snapshot import OfferingsSnapshot
 from relaunch.core.offerings.spot_runs import SpotRun, SpotRuns
+from relaunch.core.triggers.dispatch_rate import DispatchStarts
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +109,21 @@ class JobStore(Protocol):
 
 
 class EventStore(Protocol):
-    """Outcomes of events."""
+    """Outcomes of events, and the dispatches that started jobs."""
 
     def record_event(self, identity: str, source: str, outcome: str, job_ids: Sequence[str], at: datetime) -> None:
         """Store the outcome of an event for eight days."""
 
     def list_events(self, now: datetime, limit: int) -> list[EventRecord]:
         """Return the outcomes of the events of the last eight days, newest first."""
+
+    def load_dispatch_starts(self, body_sha256: str) -> DispatchStarts:
+        """Return the dispatches with this body that were last saved; none, with version 0, if none were."""
+        ...
+
+    def save_dispatch_starts(self, starts: DispatchStarts) -> bool:
+        """Save them until they do not count any more, if the stored version is `starts.version`; return whether."""
+        ...
 
 
 class DefinitionStore(Protocol):

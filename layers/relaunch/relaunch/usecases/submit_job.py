@@ -23,6 +23,7 @@ from relaunch.core.triggers.events import (
 )
 from relaunch.core.triggers.matching import InvalidInputs, Match, NoMatch, derive_job_id, is_watched, match
 from relaunch.ports import NoActiveRevisionError, PermanentError, PortError, SubmitDependencies, TransientError
+from relaunch.usecases.admit_dispatch import find_dispatch_obstacle
 from relaunch.usecases.advance_job import act, advance_job
 from relaunch.usecases.pin_images import WantedImage, pin_images
 
@@ -148,6 +149,9 @@ def _submit(definition: JobDefinition, event: TriggerEvent, deps: SubmitDependen
     existing = deps.jobs.load_job(job_id)
     if existing is not None:
         return Submission(definition.name, act(existing, deps), False, f"job {job_id} is there already")
+    obstacle = find_dispatch_obstacle(event, deps)
+    if obstacle:
+        return Submission(definition.name, None, False, obstacle)
     job, entries = _accept(job_id, definition, matched, event, deps)
     if not deps.jobs.create_job(job, entries):
         return Submission(definition.name, deps.jobs.load_job(job_id), False, f"job {job_id} is there already")

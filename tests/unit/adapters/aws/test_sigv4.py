@@ -102,9 +102,16 @@ def test_a_message_is_sent_as_sqs_expects_it(aws, make_client):
 
 
 def test_a_secret_is_read_by_its_stage(aws, client):
-    assert client.read_secret(SECRET_ARN, "AWSCURRENT") == "new"
+    aws.stored_at = 1793709042.5
+    assert client.read_secret(SECRET_ARN, "AWSCURRENT") == ("new", 1793709042.5)
     assert client.read_secret(SECRET_ARN, "AWSPREVIOUS") is None
     assert json.loads(aws.requests[0][2]) == {"SecretId": SECRET_ARN, "VersionStage": "AWSCURRENT"}
+
+
+def test_a_secret_whose_time_is_missing_counts_as_stored_long_ago(aws, client):
+    aws.stored_at = None
+
+    assert client.read_secret(SECRET_ARN, "AWSCURRENT") == ("new", 0.0)
 
 
 def test_a_refusal_is_an_error_with_the_code_of_aws(aws, client):

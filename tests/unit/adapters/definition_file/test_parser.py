@@ -145,8 +145,8 @@ def test_what_is_asked_of_gpus_is_read(written, expected):
         ("workflow_dispatch", ["workflows: [train.yml]"], {"workflows": ("train.yml",)}),
         (
             "workflow_run",
-            ["workflows: [build]", "branches: ['**', '!old']"],
-            {"workflows": ("build",), "branches": ("**", "!old")},
+            ["workflows: [build]", "branches: ['**', '!old']", "run_events: [pull_request]"],
+            {"workflows": ("build",), "branches": ("**", "!old"), "run_events": ("pull_request",)},
         ),
         ("release", [], {}),
         ("package", ["packages: [trainer]"], {"packages": ("trainer",)}),

@@ -64,6 +64,7 @@ EXPECTED = {
         ref="refs/heads/main",
         workflow=".github/workflows/train.yml",
         inputs={"learning_rate": "0.05", "epochs": "90"},
+        body_sha256="ab",
         **ACME,
     ),
     "repository_dispatch": RepositoryDispatch(
@@ -71,6 +72,7 @@ EXPECTED = {
         ref="refs/heads/main",
         event_type="train",
         inputs={"learning_rate": "0.05", "epochs": "90"},
+        body_sha256="ab",
         **ACME,
     ),
     "workflow_run": WorkflowRun(
@@ -80,6 +82,7 @@ EXPECTED = {
         action="completed",
         conclusion="success",
         workflow="Build image",
+        run_event="push",
         **ACME,
     ),
     "release": Release(
@@ -163,7 +166,13 @@ def test_other_events_start_nothing(event: str) -> None:
 
 def test_a_message_without_a_payload_is_poison() -> None:
     with pytest.raises(PermanentError, match="payload: Field required"):
-        parse_intake_message({"source": "github", "event": "push"})
+        parse_intake_message({"source": "github", "event": "push", "body_sha256": "ab"})
+
+
+@pytest.mark.parametrize("given", [{}, {"body_sha256": ""}])
+def test_a_message_without_the_hash_of_its_body_is_poison(given: dict[str, str]) -> None:
+    with pytest.raises(PermanentError, match="body_sha256"):
+        parse_intake_message({"source": "github", "event": "workflow_dispatch", "payload": WORKFLOW_DISPATCH, **given})
 
 
 # --- push
@@ -191,9 +200,18 @@ def test_a_push_its_revert_and_the_same_push_again_are_three_events(ref: str, be
     assert pushed(before, SHA, 1_793_709_161, "guid-4", ref) == again
 
 
-def test_a_push_without_a_time_is_told_by_its_delivery_id() -> None:
-    assert pushed(BEFORE, SHA, None, "guid-1") == pushed(BEFORE, SHA, None, "guid-1")
-    assert pushed(BEFORE, SHA, None, "guid-1") != pushed(BEFORE, SHA, None, "guid-2")
+@pytest.mark.parametrize(
+    ("event", "payload"),
+    [
+        ("push", {**PUSH, "repository": {"full_name": "acme/vision"}}),
+        ("release", {**SAMPLES["release"], "release": {**SAMPLES["release"]["release"], "published_at": None}}),
+    ],
+)
+def test_an_event_without_a_time_is_told_by_the_hash_of_its_body(event: str, payload: Any) -> None:
+    first, second = (parse_event(event, payload, guid) for guid in ("guid-1", "guid-2"))
+
+    assert first.identity == second.identity
+    assert first.identity.endswith(":sha256:ab")
 
 
 def test_a_deleted_branch_is_seen() -> None:

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -5,31 +7,45 @@ from hypothesis import strategies as st
 from fakes.webhook import sign
 from relaunch.adapters.github.signature import (
     MAX_AGE_SECONDS,
-    REREAD_SECONDS,
+    REFRESH_SECONDS,
     NoSecretError,
     SecretRing,
+    SecretUnavailableError,
     is_signed_by,
     read_digest,
 )
+from relaunch.adapters.github.webhook_secrets import MalformedSecretError
+
+HOURS = 12 * 3600.0
 
 
 class Stages:
-    """Secrets Manager's stages, and how often each was read."""
+    """Secrets Manager's stages, how often each was read, and whether it answers."""
 
     def __init__(self, **secrets: str) -> None:
         self.secrets = secrets
+        self.stored_at = 1_000.0
         self.reads: list[str] = []
+        self.is_down = False
         self.at = 1_000.0
-        self.ring = SecretRing(self.read, lambda: self.at)
+        self.ring = SecretRing(self.read, lambda: self.at, HOURS)
 
-    def read(self, stage: str) -> str | None:
+    def read(self, stage: str) -> tuple[str, float] | None:
         self.reads.append(stage)
-        return self.secrets.get(stage)
+        if self.is_down:
+            raise SecretUnavailableError("no answer")
+        return (self.secrets[stage], self.stored_at) if stage in self.secrets else None
 
-    def has_signed(self, secret: str, body: bytes = b"{}") -> bool:
+    def store(self, **scopes: tuple[str, ...]) -> None:
+        """Store JSON: for each scope, where `_` stands for `/`, the secret, or with the previous one and when."""
+        names = ("secret", "previous", "replaced_at")
+        entries = {(name.replace("_", "/")): dict(zip(names, entry, strict=False)) for name, entry in scopes.items()}
+        self.secrets["AWSCURRENT"] = json.dumps({"scopes": entries})
+
+    def has_signed(self, secret: str, body: bytes = b"{}", scope: str = "/") -> bool:
         digest = read_digest(sign(body, secret))
         assert digest is not None
-        return self.ring.has_signed(body, digest)
+        return self.ring.has_signed(scope, body, digest)
 
 
 def test_githubs_own_example_is_verified() -> None:
@@ -98,19 +114,156 @@ def test_wrong_signatures_make_us_read_the_secrets_once_a_minute_only() -> None:
     for _ in range(20):
         assert not stages.has_signed("forged")
     assert stages.reads == ["AWSCURRENT", "AWSCURRENT", "AWSPREVIOUS"]
-    stages.at += REREAD_SECONDS
+    stages.at += REFRESH_SECONDS
     assert not stages.has_signed("forged")
-    assert len(stages.reads) == 5
+    assert len(stages.reads) == 6
 
 
-def test_a_secret_that_was_taken_back_opens_nothing_after_ten_minutes() -> None:
+def test_a_secret_that_was_taken_back_opens_nothing_after_a_minute() -> None:
     stages = Stages(AWSCURRENT="leaked")
     assert stages.has_signed("leaked")
 
     stages.secrets = {"AWSCURRENT": "new", "AWSPREVIOUS": "other"}
-    stages.at += MAX_AGE_SECONDS
+    stages.at += REFRESH_SECONDS - 1
+    assert stages.has_signed("leaked")
+    stages.at += 1
 
     assert not stages.has_signed("leaked")
+
+
+def test_while_secrets_manager_does_not_answer_known_secrets_are_good_for_ten_minutes() -> None:
+    stages = Stages(AWSCURRENT="secret")
+    assert stages.has_signed("secret")
+    stages.is_down = True
+
+    for _ in range(9):
+        stages.at += REFRESH_SECONDS
+        assert stages.has_signed("secret")
+        assert stages.has_signed("secret")
+    assert len(stages.reads) == 10
+    stages.at += REFRESH_SECONDS
+    assert stages.at - 1_000.0 == MAX_AGE_SECONDS
+    with pytest.raises(SecretUnavailableError):
+        stages.has_signed("secret")
+
+    stages.is_down = False
+    assert stages.has_signed("secret")
+
+
+def test_nothing_is_called_forged_that_could_be_signed_with_a_secret_that_cannot_be_read() -> None:
+    stages = Stages(AWSCURRENT="old")
+    assert stages.has_signed("old")
+    stages.is_down = True
+
+    with pytest.raises(SecretUnavailableError):
+        stages.has_signed("new")
+
+
+def test_the_previous_secret_ends_hours_after_its_successor_was_stored() -> None:
+    stages = Stages(AWSCURRENT="new", AWSPREVIOUS="old")
+
+    for at, is_accepted in ((0.0, True), (HOURS - 1, True), (HOURS, False), (1e9, False)):
+        stages.at = stages.stored_at + at
+        assert stages.has_signed("old") is is_accepted
+        assert stages.has_signed("new")
+
+
+def test_the_previous_secret_ends_on_time_though_it_was_read_before() -> None:
+    stages = Stages(AWSCURRENT="new", AWSPREVIOUS="old")
+    stages.at = stages.stored_at + HOURS - 1
+    assert stages.has_signed("old")
+
+    stages.at += 1
+
+    assert not stages.has_signed("old")
+
+
+def test_a_previous_secret_that_has_ended_is_not_read() -> None:
+    stages = Stages(AWSCURRENT="new", AWSPREVIOUS="old")
+    stages.at = stages.stored_at + HOURS
+
+    assert not stages.has_signed("old")
+    assert "AWSPREVIOUS" not in stages.reads
+
+
+def test_without_the_time_of_its_storage_the_previous_secret_opens_nothing() -> None:
+    stages = Stages(AWSCURRENT="new", AWSPREVIOUS="old")
+    stages.stored_at, stages.at = 0.0, 1e9
+
+    assert not stages.has_signed("old")
+
+
+# --- scopes
+
+
+def test_a_scope_is_signed_for_with_its_own_secret_only() -> None:
+    stages = Stages()
+    stages.store(_=("default",), acme=("owner",), acme_vision=("repository",))
+
+    secrets = {"/": "default", "acme": "owner", "acme/vision": "repository"}
+    for scope, own in secrets.items():
+        for secret in secrets.values():
+            assert stages.has_signed(secret, scope=scope) is (secret == own)
+    assert not any(stages.has_signed(secret, scope="acme/other") for secret in secrets.values())
+
+
+def test_the_secret_of_a_scope_and_its_previous_one_say_themselves_how_long_they_hold() -> None:
+    stages = Stages(AWSPREVIOUS="of-the-stage")
+    stages.store(_=("default", "old-default", "1970-01-01T02:00:00+02:00"), acme=("new", "old", "1970-01-01T00:15:00Z"))
+
+    assert stages.has_signed("old", scope="acme")
+    assert stages.has_signed("old-default")
+    assert not stages.has_signed("of-the-stage")
+    stages.at = HOURS
+    assert not stages.has_signed("old-default")
+    assert stages.has_signed("old", scope="acme")
+    stages.at = 15 * 60 + HOURS
+    assert not stages.has_signed("old", scope="acme")
+    assert stages.has_signed("new", scope="acme")
+    assert set(stages.reads) == {"AWSCURRENT"}
+
+
+def test_a_scope_that_was_added_after_the_start_is_found_by_its_first_delivery() -> None:
+    stages = Stages(AWSCURRENT="default")
+    assert stages.has_signed("default")
+    assert not stages.has_signed("repository", scope="acme/vision")
+
+    stages.store(_=("default",), acme_vision=("repository",))
+    stages.at += REFRESH_SECONDS
+
+    assert stages.has_signed("repository", scope="acme/vision")
+
+
+def test_the_json_from_which_somebody_went_back_to_a_text_opens_nothing() -> None:
+    stages = Stages()
+    stages.store(_=("default",))
+    document = stages.secrets["AWSCURRENT"]
+    stages.secrets = {"AWSCURRENT": "text", "AWSPREVIOUS": document}
+
+    assert stages.has_signed("text")
+    assert not stages.has_signed(document)
+    assert not stages.has_signed("default")
+
+
+def test_what_cannot_be_parsed_ends_what_was_known_before() -> None:
+    stages = Stages(AWSCURRENT="secret")
+    assert stages.has_signed("secret")
+    stages.secrets["AWSCURRENT"] = '{"scopes": '
+    stages.at += REFRESH_SECONDS
+
+    for _ in range(2):
+        with pytest.raises(MalformedSecretError):
+            stages.has_signed("secret")
+    stages.secrets["AWSCURRENT"] = "secret"
+    assert stages.has_signed("secret")
+
+
+def test_json_without_a_scope_is_no_secret() -> None:
+    stages = Stages()
+    stages.store()
+
+    with pytest.raises(NoSecretError):
+        stages.has_signed("")
 
 
 @pytest.mark.parametrize(

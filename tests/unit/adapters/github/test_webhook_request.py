@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from fakes.webhook import SECRET, load_event, make_request, sign
 from relaunch.adapters.github.signature import SecretRing
 from relaunch.adapters.github.webhook_request import MAX_BODY_BYTES, MAX_MESSAGE_BYTES, Answer, Request, receive
+from relaunch.adapters.github.webhook_secrets import read_scope
 from relaunch.adapters.messages.intake import parse_intake_message
 from relaunch.core.triggers.events import GithubEvent
 
@@ -22,8 +23,8 @@ BODY = json.dumps(PUSH).encode()
 
 def answer(event: dict[str, Any], secret: str | None = SECRET) -> tuple[Answer, list[dict[str, Any]]]:
     queue: list[str] = []
-    ring = SecretRing(lambda stage: secret if stage == "AWSCURRENT" else None, lambda: 0.0)
-    answered = receive(Request(event), ring.has_signed, queue.append, AT)
+    ring = SecretRing(lambda stage: (secret, 0.0) if secret and stage == "AWSCURRENT" else None, lambda: 0.0, 0.0)
+    answered = receive(Request(event), ring, queue.append, AT)
     assert all(len(message) <= MAX_MESSAGE_BYTES for message in queue)
     return answered, [json.loads(message) for message in queue]
 
@@ -161,12 +162,12 @@ def test_an_unwanted_event_is_no_failure(event: str) -> None:
 
 @pytest.mark.parametrize("is_base64", [False, True])
 def test_a_huge_body_is_refused_before_anything_is_computed(is_base64: bool) -> None:
-    def has_signed(_body: bytes, _digest: bytes) -> bool:
+    def read(_stage: str) -> tuple[str, float]:
         raise AssertionError("the body was read")
 
     request = {**make_request(b"{}"), "body": "x" * (MAX_BODY_BYTES + 1), "isBase64Encoded": is_base64}
 
-    assert receive(Request(request), has_signed, print, AT).status == 413
+    assert receive(Request(request), SecretRing(read, float, 0.0), print, AT).status == 413
 
 
 def big_push(commit_count: int, path_length: int = 60, letter: str = "a") -> dict[str, Any]:
@@ -288,3 +289,79 @@ def test_no_change_of_a_single_bit_is_accepted(body: bytes, bit: int) -> None:
     changed[bit // 8 % len(body)] ^= 1 << bit % 8
 
     assert status_of(make_request(bytes(changed), {"x-hub-signature-256": sign(body)}, is_base64=True)) == 401
+
+
+# --- scopes
+
+SCOPES = json.dumps({"scopes": {"/": {"secret": "d"}, "acme": {"secret": "a"}, "acme/vision": {"secret": "v"}}})
+SECRETS = {"/": "d", "/acme": "a", "/acme/vision": "v", "/ACME/Vision/": "v"}
+
+
+@pytest.mark.parametrize("path", SECRETS)
+@pytest.mark.parametrize(
+    ("repository", "signers"),
+    [
+        ("acme/vision", {"/acme/vision", "/ACME/Vision/"}),
+        ("Acme/Vision", {"/acme/vision", "/ACME/Vision/"}),
+        ("acme/speech", {"/acme"}),
+        ("other/vision", {"/"}),
+    ],
+)
+def test_a_repository_is_signed_for_by_its_most_specific_secret_only(
+    path: str, repository: str, signers: set[str]
+) -> None:
+    body = json.dumps({**PUSH, "repository": {"full_name": repository}}).encode()
+
+    answered, queue = answer({**make_request(body, secret=SECRETS[path]), "rawPath": path}, SCOPES)
+
+    assert (answered.status, len(queue)) == ((202, 1) if path in signers else (403, 0))
+    if path not in signers:
+        (signer,) = {read_scope(each) for each in signers}
+        assert answered.detail.endswith(f"does not sign for {repository.lower()}, the secret of {signer} does")
+        assert str(signer) not in answered.text
+
+
+@pytest.mark.parametrize("path", ["/", "/acme", "/acme/vision", "/acme/unknown", "/unknown"])
+def test_the_path_alone_opens_nothing(path: str) -> None:
+    for secret in {"d", "a", "v", SECRET} - {SECRETS.get(path, "")}:
+        assert answer({**make_request(BODY, secret=secret), "rawPath": path}, SCOPES)[0].status == 401
+
+
+@pytest.mark.parametrize("path", ["/a/b/c", "/favicon.ico", "/acme/%76ision", 7])
+def test_a_path_that_names_no_scope_is_not_found(path: Any) -> None:
+    assert answer({**make_request(BODY), "rawPath": path})[0].status == (202 if path == 7 else 404)
+
+
+def test_a_plain_secret_is_that_of_the_default_scope() -> None:
+    assert answer({**make_request(BODY), "rawPath": "/"})[0].status == 202
+    assert answer({**make_request(BODY), "rawPath": "/acme/vision"})[0].status == 401
+
+
+def test_a_repository_that_no_secret_signs_for_is_refused() -> None:
+    scopes = json.dumps({"scopes": {"acme/speech": {"secret": "s"}}})
+
+    answered, queue = answer({**make_request(BODY, secret="s"), "rawPath": "/acme/speech"}, scopes)
+
+    assert (answered.status, queue) == (403, [])
+    assert answered.detail == "the secret of acme/speech does not sign for acme/vision, no secret does: add one"
+
+
+@pytest.mark.parametrize(
+    ("payload", "status"),
+    [
+        pytest.param({"zen": "Keep it logically awesome."}, 200, id="app"),
+        pytest.param({"organization": {"login": "acme"}}, 200, id="organization"),
+        pytest.param({"repository": {"full_name": "acme/vision"}}, 403, id="repository-with-a-secret-of-its-own"),
+        pytest.param({"repository": {"full_name": "mallory/x"}}, 403, id="other-owner"),
+    ],
+)
+def test_a_ping_tells_at_once_whether_the_secret_fits(payload: Any, status: int) -> None:
+    request = make_request(json.dumps(payload).encode(), event="ping", secret="a")
+
+    assert answer({**request, "rawPath": "/acme"}, SCOPES)[0].status == status
+
+
+def test_a_payload_that_names_nothing_is_signed_with_the_default_secret() -> None:
+    for path, secret, status in (("/", "d", 202), ("/acme", "a", 403)):
+        request = make_request(b"{}", event="package", secret=secret)
+        assert answer({**request, "rawPath": path}, SCOPES)[0].status == status

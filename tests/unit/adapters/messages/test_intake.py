@@ -203,7 +203,7 @@ def test_poison_is_named(body: str, reason: str) -> None:
 
 def test_text_that_is_no_unicode_is_poison_where_it_is_used_and_nowhere_else() -> None:
     push = load_event("github.push")
-    message = {"source": "github", "event": "push", "delivery": "guid-1"}
+    message = {"source": "github", "event": "push", "delivery": "guid-1", "body_sha256": "ab"}
 
     assert parse_intake_message(json.dumps({**message, "payload": {**push, "compare": "\ud800"}}))
     with pytest.raises(PermanentError, match="text that is no Unicode"):

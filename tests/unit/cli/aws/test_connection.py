@@ -91,3 +91,17 @@ def test_a_stack_names_its_dead_letter_queues_in_its_outputs(monkeypatch):
         assert (queue.name, queue.source_url) == ("intake", None)
         with pytest.raises(CommandError, match="has no dead-letter queues"):
             _ = AwsConnection("other").dead_letters
+
+
+@pytest.mark.usefixtures("_credentials")
+def test_the_webhook_needs_the_outputs_of_this_version():
+    with mock_aws():
+        create_stack("relaunch", STACK_OUTPUTS)
+        result = invoke("webhook", "list")
+        assert result.exit_code == 3
+        assert "output WebhookUrl is missing" in result.stderr
+
+        outputs = {"WebhookUrl": "https://hook", "WebhookSecretArn": "arn", "WebhookPreviousSecretHours": "2"}
+        create_stack("newer", {**STACK_OUTPUTS, **outputs})
+        store = AwsConnection("newer").webhook
+    assert (store.url, store.previous_seconds) == ("https://hook/", 7200.0)

@@ -19,6 +19,7 @@ WORKFLOW = WorkflowDispatch(
     repository="acme/vision",
     ref="refs/heads/main",
     workflow=".github/workflows/train.yml",
+    body_sha256="ab",
 )
 UPLOAD = ObjectCreated("s3:acme-datasets:sequencer=1:images/a b.manifest", "acme-datasets", "images/a b.manifest")
 IMAGE = ImagePushed(f"ecr:trainer:{SHA}:sha256:aa", "trainer", SHA, "sha256:aa")

@@ -16,9 +16,26 @@ RUN = WorkflowRun(
     action="completed",
     conclusion="success",
     workflow="Build image",
+    run_event="push",
+)
+RUNS = {"workflows": ("Build image",)}
+# "Events that trigger workflows", GitHub Docs, and those of runs without such a trigger.
+RUN_EVENTS = dict.fromkeys(("push", "schedule", "workflow_dispatch", "release"), True) | dict.fromkeys(
+    (
+        *("branch_protection_rule", "check_run", "check_suite", "create", "delete", "deployment", "deployment_status"),
+        *("discussion", "discussion_comment", "fork", "gollum", "image_version", "issue_comment", "issues", "label"),
+        *("merge_group", "milestone", "page_build", "public", "pull_request", "pull_request_comment"),
+        *("pull_request_review", "pull_request_review_comment", "pull_request_target", "registry_package"),
+        *("repository_dispatch", "status", "watch", "workflow_call", "workflow_run"),
+        *("dynamic", "PUSH", ""),
+    ),
+    False,
 )
 DISPATCH = RepositoryDispatch(
-    identity="github:repository_dispatch:acme/vision:guid", repository="acme/vision", event_type="train"
+    identity="github:repository_dispatch:acme/vision:guid",
+    repository="acme/vision",
+    event_type="train",
+    body_sha256="ab",
 )
 RELEASE = Release(
     identity="github:release:acme/vision:9:published", repository="acme/vision", ref="refs/tags/v2", action="published"
@@ -45,9 +62,8 @@ PACKAGE = Package(
         pytest.param(TAG, {"tags": ("v*",)}, id="tag"),
         pytest.param(TAG, {"tags": ("v*",), "paths": ("train/**",)}, id="paths-say-nothing-about-tags"),
         pytest.param(replace(PUSH, repository="Acme/Vision"), {}, id="repository-in-another-case"),
-        pytest.param(RUN, {}, id="any-workflow-run"),
         pytest.param(RUN, {"workflows": ("Build image",)}, id="workflow-run-by-name"),
-        pytest.param(RUN, {"branches": ("main",)}, id="workflow-run-of-branch"),
+        pytest.param(RUN, {"branches": ("main",), **RUNS}, id="workflow-run-of-branch"),
         pytest.param(WORKFLOW, {}, id="any-workflow-dispatch"),
         pytest.param(WORKFLOW, {"workflows": ("train.yml",)}, id="workflow-by-file"),
         pytest.param(WORKFLOW, {"workflows": (".github/workflows/train.yml",)}, id="workflow-by-path"),
@@ -79,13 +95,14 @@ def test_an_event_starts_the_job_whose_trigger_it_fits(event, filters):
             PUSH, {"paths": ("docs/**", "*.txt")}, "no changed path matches docs/** or *.txt", id="other-paths"
         ),
         pytest.param(replace(PUSH, ref="refs/notes/x"), {}, "neither a branch nor a tag", id="neither-branch-nor-tag"),
-        pytest.param(replace(RUN, is_fork=True), {}, "from a fork", id="workflow-run-of-fork"),
-        pytest.param(replace(RUN, action="requested"), {}, "was requested", id="run-not-over"),
-        pytest.param(replace(RUN, conclusion="failure"), {}, "ended with failure", id="run-failed"),
-        pytest.param(replace(RUN, conclusion=""), {}, "with no conclusion", id="run-without-conclusion"),
+        pytest.param(replace(RUN, is_fork=True), RUNS, "from a fork", id="workflow-run-of-fork"),
+        pytest.param(replace(RUN, action="requested"), RUNS, "was requested", id="run-not-over"),
+        pytest.param(replace(RUN, conclusion="failure"), RUNS, "ended with failure", id="run-failed"),
+        pytest.param(replace(RUN, conclusion=""), RUNS, "with no conclusion", id="run-without-conclusion"),
         pytest.param(
-            RUN, {"branches": ("dev", "x*")}, "branch main does not match dev or x*", id="run-of-other-branch"
+            RUN, {"branches": ("dev", "x*"), **RUNS}, "branch main does not match dev or x*", id="run-of-other-branch"
         ),
+        pytest.param(RUN, {}, "the trigger names no workflows: add `workflows` to it", id="run-of-any-workflow"),
         pytest.param(RUN, {"workflows": ("Test",)}, "the workflow Build image is not Test", id="other-workflow"),
         pytest.param(WORKFLOW, {"workflows": ("x.yml",)}, "is not x.yml", id="other-file"),
         pytest.param(DISPATCH, {"types": ("x", "y")}, "the type train is not x or y", id="other-type"),
@@ -103,6 +120,33 @@ def test_an_event_starts_the_job_whose_trigger_it_fits(event, filters):
 )
 def test_an_event_that_does_not_fit_starts_nothing_and_says_why(event, filters, reason):
     assert reason in reason_against(event, github(event.name, **filters))
+
+
+@pytest.mark.parametrize(("run_event", "starts"), RUN_EVENTS.items())
+def test_a_workflow_run_starts_a_job_only_if_no_stranger_can_cause_it(run_event, starts):
+    run = replace(RUN, run_event=run_event)
+
+    if starts:
+        assert matched(run, github("workflow_run", **RUNS))
+    else:
+        shown = run_event or "an unknown event"
+        assert reason_against(run, github("workflow_run", **RUNS)).startswith(f"the workflow ran because of {shown}, ")
+
+
+def test_a_trigger_may_name_further_events_whose_runs_start_a_job():
+    trigger = github("workflow_run", run_events=("pull_request", "issue_comment"), **RUNS)
+
+    assert all(matched(replace(RUN, run_event=each), trigger) for each in ("pull_request", "issue_comment", "push"))
+    assert "only runs because of push, schedule, workflow_dispatch, release, pull_request, issue_comment" in (
+        reason_against(replace(RUN, run_event="watch"), trigger)
+    )
+    assert "from a fork" in reason_against(replace(RUN, run_event="pull_request", is_fork=True), trigger)
+
+
+def test_a_run_without_its_event_starts_nothing_whatever_the_trigger_names():
+    trigger = github("workflow_run", run_events=("workflow_run",), **RUNS)
+
+    assert "an unknown event" in reason_against(replace(RUN, run_event=""), trigger)
 
 
 def test_another_event_than_the_trigger_names_starts_nothing():
@@ -136,7 +180,7 @@ COMMIT = {**BRANCH, "RELAUNCH_GIT_SHA": SHA}
             {**COMMIT, "RELAUNCH_GIT_REF": "refs/tags/v1.0"},
             id="tag",
         ),
-        pytest.param(RUN, {}, "workflow Build image completed on main in acme/vision", COMMIT, id="workflow-run"),
+        pytest.param(RUN, RUNS, "workflow Build image completed on main in acme/vision", COMMIT, id="workflow-run"),
         pytest.param(
             WORKFLOW,
             {},

@@ -70,8 +70,10 @@ class AwsClient:
         answer = self._call("SendMessage", {"QueueUrl": queue_url, "MessageBody": body})
         return str(answer.get("MessageId", ""))
 
-    def read_secret(self, secret_id: str, stage: str) -> str | None:
+    def read_secret(self, secret_id: str, stage: str) -> tuple[str, float] | None:
         """Return the value of a secret with a staging label (AWSCURRENT, AWSPREVIOUS); None if there is none.
+
+        The second value is when it was stored, in seconds since 1970 (CreatedDate of the version), 0 if unknown.
 
         Raises:
             AwsCallError: the secret could not be read.
@@ -82,8 +84,10 @@ class AwsClient:
             if error.code == "ResourceNotFoundException":
                 return None
             raise
-        secret = answer.get("SecretString")
-        return secret if isinstance(secret, str) else None
+        secret, stored_at = answer.get("SecretString"), answer.get("CreatedDate")
+        if not isinstance(secret, str):
+            return None
+        return secret, float(stored_at) if isinstance(stored_at, (int, float)) else 0.0
 
     def close(self) -> None:
         """Close all connections; the next call opens new ones."""

@@ -14,6 +14,7 @@ from relaunch.adapters.definition_file.values import (
     GithubRepository,
     ImageTag,
     ObjectKeyPart,
+    WorkflowEvent,
 )
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, ImageWait, S3Trigger, Trigger
 
@@ -81,7 +82,7 @@ class GithubModel(StrictModel):
     def to_core(self) -> GithubTrigger:
         """Return the core type; filters that the event does not have are empty."""
         wait = getattr(self, "wait_for_image", None)
-        names = ("branches", "tags", "paths", "workflows", "types", "packages")
+        names = ("branches", "tags", "paths", "workflows", "types", "packages", "run_events")
         filters = {name: tuple(getattr(self, name, ())) for name in names}
         return GithubTrigger(
             repository=self.repository,
@@ -131,10 +132,12 @@ class WorkflowRunModel(GithubModel):
 
     event: Literal["workflow_run"]
     """The GitHub event."""
-    workflows: Patterns = []
-    """Workflow names; all when left out."""
+    workflows: Patterns
+    """Workflow names."""
     branches: Patterns = []
     """Branches the workflow ran for, as GitHub filter patterns."""
+    run_events: Annotated[list[WorkflowEvent], Field(min_length=1)] = []
+    """Events whose runs start a job besides push, schedule, workflow_dispatch and release; strangers cause many."""
 
     _check_patterns = field_validator("branches")(check_patterns)
 

@@ -214,6 +214,12 @@ def _check_model(value: str, models: frozenset[str], kind: str) -> str:
     raise ValueError(f"unknown {kind} model `{value}`{hint}")
 
 
+def _check_workflow_event(value: str) -> str:
+    if value not in WORKFLOW_EVENTS:
+        raise ValueError(f"`{value}` is no event that triggers workflows{suggest(value, WORKFLOW_EVENTS)}")
+    return value
+
+
 def _check_regular_expression(value: str) -> str:
     try:
         re.compile(value)
@@ -224,6 +230,15 @@ def _check_regular_expression(value: str) -> str:
 
 BF16 = (8, 0)
 """The lowest compute capability with bfloat16."""
+
+WORKFLOW_EVENTS = (
+    *("branch_protection_rule", "check_run", "check_suite", "create", "delete", "deployment", "deployment_status"),
+    *("discussion", "discussion_comment", "fork", "gollum", "image_version", "issue_comment", "issues", "label"),
+    *("merge_group", "milestone", "page_build", "public", "pull_request", "pull_request_review"),
+    *("pull_request_review_comment", "pull_request_target", "push", "registry_package", "release"),
+    *("repository_dispatch", "schedule", "status", "watch", "workflow_dispatch", "workflow_run"),
+)
+"""The events that start workflow runs: "Events that trigger workflows", GitHub Docs; `workflow_call` starts none."""
 
 _SIZE_PATTERN = r"^[0-9]+(\.[0-9]+)? ?(MiB|GiB|TiB)$"
 _DURATION_PATTERN = r"^(?=.)([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
@@ -295,5 +310,10 @@ RegularExpression = Annotated[
 ]
 InputName = Annotated[
     str, _check(_INPUT_NAME, "an input's name (lower-case letters, digits and _, a letter first)"), _text(_INPUT_NAME)
+]
+WorkflowEvent = Annotated[
+    str,
+    AfterValidator(_check_workflow_event),
+    WithJsonSchema({"type": "string", "enum": list(WORKFLOW_EVENTS)}),
 ]
 EnvironmentName = Annotated[str, AfterValidator(_check_variable_name), _text(_ENVIRONMENT_NAME)]

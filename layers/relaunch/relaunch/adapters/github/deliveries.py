@@ -1,9 +1,10 @@
 """Parses GitHub deliveries queued by github_webhook into trigger events.
 
 The identity of an event consists of its content and its time if the signed body has both, so that every delivery of it
-is the same event, and the same push made again is another one. Other events, such as dispatches, are identified by
-their delivery id, which GitHub repeats for every webhook and every redelivery (GitHub Docs, "REST API endpoints for
-repository webhooks", `guid`). docs/decisions/0010-event-identity.md has the reasons.
+is the same event, and the same push made again is another one. Where the time is missing, the hash of the body tells.
+Dispatches may repeat, and are identified by their delivery id, which GitHub repeats for every webhook and every
+redelivery (GitHub Docs, "REST API endpoints for repository webhooks", `guid`), but does not sign: core.triggers.
+dispatch_rate limits them. docs/decisions/0010-event-identity.md has the reasons.
 """
 
 import json
@@ -57,7 +58,7 @@ def parse_delivery(message: Mapping[str, object]) -> GithubEvent | IgnoredEvent:
 def _parse_push(delivery: Delivery) -> Push:
     push = PushPayload.model_validate(delivery.payload)
     head = push.head_commit.id if push.head_commit else None
-    pushed_at = push.repository.pushed_at or delivery.own_identity
+    pushed_at = push.repository.pushed_at or delivery.body_identity
     return Push(
         identity=_identify("push", push.repository, push.ref, push.before, push.after, pushed_at),
         repository=push.repository.full_name,
@@ -91,11 +92,12 @@ def _parse_workflow_dispatch(delivery: Delivery) -> WorkflowDispatch | IgnoredEv
     if OWN_DISPATCH_KEY in inputs:
         return IgnoredEvent(f"Relaunch sent this dispatch itself, for job {inputs[OWN_DISPATCH_KEY]}")
     return WorkflowDispatch(
-        identity=_identify("workflow_dispatch", dispatch.repository, delivery.own_identity),
+        identity=_identify("workflow_dispatch", dispatch.repository, delivery.delivery or delivery.body_identity),
         repository=dispatch.repository.full_name,
         ref=dispatch.ref,
         workflow=dispatch.workflow,
         inputs=_to_text(inputs),
+        body_sha256=delivery.body_sha256,
         sender=dispatch.sender_login,
     )
 
@@ -107,11 +109,12 @@ def _parse_repository_dispatch(delivery: Delivery) -> RepositoryDispatch | Ignor
         return IgnoredEvent(f"Relaunch sent this dispatch itself, for job {payload[OWN_DISPATCH_KEY]}")
     inputs = payload.get("inputs")
     return RepositoryDispatch(
-        identity=_identify("repository_dispatch", dispatch.repository, delivery.own_identity),
+        identity=_identify("repository_dispatch", dispatch.repository, delivery.delivery or delivery.body_identity),
         repository=dispatch.repository.full_name,
         ref=f"refs/heads/{dispatch.branch}" if dispatch.branch else "",
         event_type=dispatch.action,
         inputs=_to_text(inputs) if isinstance(inputs, dict) else _to_text(payload),
+        body_sha256=delivery.body_sha256,
         sender=dispatch.sender_login,
     )
 
@@ -129,6 +132,7 @@ def _parse_workflow_run(delivery: Delivery) -> WorkflowRun:
         action=event.action,
         is_fork=head.lower() != event.repository.full_name.lower(),
         conclusion=run.conclusion or "",
+        run_event=run.event or "",
         workflow=run.name or run.path or "",
         sender=event.sender_login,
     )
@@ -137,7 +141,7 @@ def _parse_workflow_run(delivery: Delivery) -> WorkflowRun:
 def _parse_release(delivery: Delivery) -> Release:
     event = ReleasePayload.model_validate(delivery.payload)
     target = event.release.target_commitish or ""
-    published_at = event.release.published_at or delivery.own_identity
+    published_at = event.release.published_at or delivery.body_identity
     return Release(
         identity=_identify("release", event.repository, event.release.id, event.action, published_at),
         repository=event.repository.full_name,

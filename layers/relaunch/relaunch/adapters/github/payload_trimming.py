@@ -28,7 +28,8 @@ _USED_FIELDS: Mapping[str, object] = {
     "sender": {"login": True},
     "head_commit": {"id": True},
     "workflow_run": {
-        **dict.fromkeys(("id", "run_attempt", "name", "path", "head_branch", "head_sha", "conclusion"), True),
+        **dict.fromkeys(("id", "run_attempt", "name", "path", "event", "head_branch", "head_sha"), True),
+        "conclusion": True,
         "head_repository": _REPOSITORY,
     },
     "release": dict.fromkeys(("id", "tag_name", "target_commitish", "published_at"), True),

@@ -4,7 +4,7 @@ Few fields are required, because GitHub adds fields, its Enterprise Server leave
 be parsed is lost. Source: GitHub Docs, "Webhook events and payloads"; samples: events/github.*.json.
 """
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 
 class Payload(BaseModel):
@@ -83,12 +83,13 @@ class RepositoryDispatchPayload(EventPayload):
 
 
 class WorkflowRunBody(Payload):
-    """A workflow run; `head_repository` differs from the event's repository for a fork."""
+    """A workflow run; `head_repository` differs from the event's repository for a fork, `event` caused the run."""
 
     id: str
     run_attempt: int = 1
     name: str | None = None
     path: str | None = None
+    event: str | None = None
     head_branch: str | None = None
     head_sha: str | None = None
     conclusion: str | None = None
@@ -159,14 +160,17 @@ class PackagePayload(Payload):
 
 
 class Delivery(Payload):
-    """The message that github_webhook sends to the intake queue; `event` and `delivery` are unsigned headers."""
+    """The message that github_webhook sends to the intake queue; `event` and `delivery` are unsigned headers.
+
+    `body_sha256` is the hash of the signed body, before it was reduced.
+    """
 
     event: str
     delivery: str = ""
-    body_sha256: str = ""
+    body_sha256: str = Field(min_length=1)
     payload: dict[str, JsonValue]
 
     @property
-    def own_identity(self) -> str:
-        """Return what GitHub gives every delivery of the event, for events whose content does not tell them apart."""
-        return self.delivery or f"sha256:{self.body_sha256}"
+    def body_identity(self) -> str:
+        """Return what tells the body from others, for events whose content has no time."""
+        return f"sha256:{self.body_sha256}"

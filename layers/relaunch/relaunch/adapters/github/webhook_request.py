@@ -14,7 +14,8 @@ from collections.abc import Callable, Mapping
 from urllib.parse import parse_qs
 
 from relaunch.adapters.github.payload_trimming import trim_payload
-from relaunch.adapters.github.signature import read_digest
+from relaunch.adapters.github.signature import SecretRing, read_digest
+from relaunch.adapters.github.webhook_secrets import find_repository, read_scope
 
 MAX_BODY_BYTES = 6 * 1024 * 1024  # the limit of Lambda; GitHub sends up to 25 MB
 MAX_MESSAGE_BYTES = 900_000  # the limit of SQS is 1,048,576
@@ -22,6 +23,7 @@ WANTED_EVENTS = frozenset(
     ("push", "workflow_dispatch", "repository_dispatch", "workflow_run", "release", "package", "registry_package")
 )
 _MAX_HEADER_LENGTH = 100
+_MAX_NAME_LENGTH = 140
 
 
 class Answer:
@@ -49,17 +51,24 @@ class Request:
     `length` is the length of the body in Lambda's event. The headers, including the event name, are not signed.
     """
 
-    __slots__ = ("body", "headers", "length")
+    __slots__ = ("body", "headers", "length", "path")
 
     def __init__(self, event: object) -> None:
         members = event if isinstance(event, Mapping) else {}
         headers = members.get("headers")
         pairs = headers.items() if isinstance(headers, Mapping) else ()
         self.headers = {str(name).lower(): str(value) for name, value in pairs}
+        path = members.get("rawPath")
+        self.path = path if isinstance(path, str) else "/"
         body = members.get("body")
         text = body if isinstance(body, str) else ""
         self.length = len(text)
         self.body = b"" if self.length > MAX_BODY_BYTES else _read_body(text, bool(members.get("isBase64Encoded")))
+
+    @property
+    def scope(self) -> str | None:
+        """Return the scope that the path names, None if it names none."""
+        return read_scope(self.path)
 
     @property
     def event(self) -> str:
@@ -72,31 +81,51 @@ class Request:
         return self.headers.get("x-github-delivery", "")[:_MAX_HEADER_LENGTH]
 
 
-def receive(
-    request: Request,
-    has_signed: Callable[[bytes, bytes], bool],
-    enqueue: Callable[[str], object],
-    received_at: str,
-) -> Answer:
-    """Verify and queue a request; exceptions of `has_signed(body, digest)` and `enqueue(message)` are propagated."""
+def receive(request: Request, secrets: SecretRing, enqueue: Callable[[str], object], received_at: str) -> Answer:
+    """Verify and queue a request; exceptions of `secrets.has_signed` and `enqueue(message)` are propagated."""
     if max(request.length, len(request.body)) > MAX_BODY_BYTES:
         return Answer(413, "the body is too large")
     digest = read_digest(request.headers.get("x-hub-signature-256"))
     if digest is None:
         return Answer(401, "X-Hub-Signature-256 is missing or malformed")
-    if not has_signed(request.body, digest):
+    scope = request.scope
+    if scope is None:
+        return Answer(404, "the path is neither /, nor /OWNER, nor /OWNER/REPOSITORY")
+    if not secrets.has_signed(scope, request.body, digest):
+        # A scope without a secret is answered alike: who uses Relaunch is nobody's business.
         return Answer(401, "X-Hub-Signature-256 does not match")
-    return _answer_signed(request, enqueue, received_at)
+    return _answer_signed(request, secrets, enqueue, received_at)
 
 
-def _answer_signed(request: Request, enqueue: Callable[[str], object], received_at: str) -> Answer:
+def _answer_signed(request: Request, secrets: SecretRing, enqueue: Callable[[str], object], received_at: str) -> Answer:
     payload = _read_payload(request)
     if payload is None:
         return Answer(415, "the body is neither JSON nor a form with JSON in its field payload")
+    refusal = _find_scope_refusal(request, payload, secrets)
+    if refusal:
+        return Answer(403, "another secret signs for this repository", refusal)
     if request.event == "ping":
         return Answer(200, "pong")
     if request.event not in WANTED_EVENTS:
         return Answer(202, "ignored", f"{request.event or 'unnamed'} events start nothing")
+    return _enqueue_message(request, payload, enqueue, received_at)
+
+
+def _find_scope_refusal(request: Request, payload: Mapping[str, object], secrets: SecretRing) -> str:
+    """Return why the secret that signed a payload must not, empty if it may: it may be that of another repository."""
+    repository = find_repository(payload)
+    signing_scope = secrets.find_signing_scope(payload)
+    is_ping_of_app = request.event == "ping" and not repository
+    if is_ping_of_app or signing_scope == request.scope:
+        return ""
+    named = repository[:_MAX_NAME_LENGTH] or "what names neither a repository nor an organization"
+    needed = f"the secret of {signing_scope} does" if signing_scope else "no secret does: add one"
+    return f"the secret of {request.scope} does not sign for {named}, {needed}"
+
+
+def _enqueue_message(
+    request: Request, payload: Mapping[str, object], enqueue: Callable[[str], object], received_at: str
+) -> Answer:
     try:
         message = build_message(request, payload, received_at)
     except RecursionError:

@@ -34,7 +34,8 @@ class GithubTrigger:
 
     `branches`, `tags` and `paths` are GitHub Actions filter patterns (`*`, `**`, `?`, leading `!`) for push events;
     `branches` applies to workflow_run too. `workflows` are workflow names (workflow_run, workflow_dispatch), `types`
-    are event types of repository_dispatch, `packages` are package names.
+    are event types of repository_dispatch, `packages` are package names. `run_events` are events whose workflow runs
+    start jobs besides those of core.triggers.github.RUN_EVENTS.
     """
 
     repository: str
@@ -45,6 +46,7 @@ class GithubTrigger:
     workflows: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
+    run_events: tuple[str, ...] = ()
     wait_for_image: ImageWait | None = None
 
 

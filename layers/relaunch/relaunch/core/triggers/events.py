@@ -17,7 +17,7 @@ class _GithubDelivery:
     """Fields of all GitHub events; `ref` and `sha` are empty for an event without them.
 
     Deliveries with the same `identity` are the same event. It consists of the content and its time if the body has both
-    (push: ref, before, after, pushed_at), else of the delivery id (dispatches).
+    (push: ref, before, after, pushed_at), of the delivery id if it is a dispatch, else of the hash of the body.
     """
 
     identity: str
@@ -43,30 +43,33 @@ class Push(_GithubDelivery):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowDispatch(_GithubDelivery):
-    """A workflow was run manually; `workflow` is its path."""
+    """A workflow was run manually; `workflow` is its path, `body_sha256` the hash of the signed body."""
 
     name: ClassVar = "workflow_dispatch"
     workflow: str
     inputs: Mapping[str, str] = field(default_factory=dict)
+    body_sha256: str = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepositoryDispatch(_GithubDelivery):
-    """A call of the GitHub API; `event_type` is set by the caller."""
+    """A call of the GitHub API; `event_type` is set by the caller, `body_sha256` is the hash of the signed body."""
 
     name: ClassVar = "repository_dispatch"
     event_type: str
     inputs: Mapping[str, str] = field(default_factory=dict)
+    body_sha256: str = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowRun(_GithubDelivery):
-    """A workflow run was requested, started or completed."""
+    """A workflow run was requested, started or completed; `run_event` is the event that caused it, empty if unknown."""
 
     name: ClassVar = "workflow_run"
     action: str
     workflow: str = ""
     conclusion: str = ""
+    run_event: str = ""
     is_fork: bool = False
 
 

@@ -14,6 +14,13 @@ from relaunch.core.triggers.events import (
     WorkflowRun,
 )
 
+RUN_EVENTS = ("push", "schedule", "workflow_dispatch", "release")
+"""The events whose workflow runs start jobs: those that need write access to the repository.
+
+Runs that anybody can cause (issue_comment, watch, fork, pull_request_target) have their head in the repository itself
+("Events that trigger workflows", GitHub Docs), as has a workflow_run that follows one of them.
+"""
+
 
 def list_github_obstacles(trigger: GithubTrigger, event: GithubEvent) -> Iterator[str]:
     """Yield every reason why an event of the repository and kind of the trigger does not match."""
@@ -72,12 +79,20 @@ def _list_branch_obstacles(trigger: GithubTrigger, event: Push, branch: str) -> 
 def _list_workflow_run_obstacles(trigger: GithubTrigger, event: WorkflowRun) -> Iterator[str]:
     if event.is_fork:
         yield f"the {event.name} comes from a fork of {event.repository}"
+    if event.run_event not in (*RUN_EVENTS, *trigger.run_events):
+        yield (
+            f"the workflow ran because of {event.run_event or 'an unknown event'}, and only runs because of "
+            f"{', '.join((*RUN_EVENTS, *trigger.run_events))} start a job"
+        )
     yield from _list_action_obstacles(event, "completed")
     if event.conclusion != "success":
         yield f"the workflow run ended with {event.conclusion or 'no conclusion'}"
     branch = event.ref.removeprefix("refs/heads/")
     if trigger.branches and not matches_filters(branch, trigger.branches):
         yield f"the branch {branch} does not match {' or '.join(trigger.branches)}"
+    if not trigger.workflows:
+        # Definitions of the time before `workflows` was required.
+        yield "the trigger names no workflows: add `workflows` to it and apply the definition again"
     yield from _list_workflow_obstacles(trigger, event.workflow)
 
 

@@ -1,4 +1,4 @@
-"""Outcomes of events in the jobs table, with one partition per day."""
+"""Outcomes of events in the jobs table, with one partition per day, and dispatches by their body."""
 
 import hashlib
 from collections.abc import Sequence
@@ -6,12 +6,15 @@ from datetime import UTC, datetime, timedelta
 
 from pydantic import TypeAdapter
 
-from relaunch.adapters.aws.dynamodb.table import JobsTable, epoch, key, stamp, text
+from relaunch.adapters.aws.dynamodb.table import JobsTable, epoch, key, number, stamp, text
+from relaunch.core.triggers.dispatch_rate import PERIOD, DispatchStarts
 from relaunch.ports import EventRecord
 
 KEPT_DAYS = 8
 
 _RECORD = TypeAdapter(EventRecord)
+_STARTED_AT = TypeAdapter(dict[str, datetime])
+_STARTS = "STARTS"
 
 
 class DynamoDbEvents:
@@ -37,6 +40,27 @@ class DynamoDbEvents:
             items = self._table.query("pk = :pk", {":pk": pk}, limit=limit - len(found), newest_first=True)
             found.extend(_RECORD.validate_json(item["body"]["S"]) for item in items)
         return [record for record in found if record.at > now - timedelta(days=KEPT_DAYS)]
+
+    def load_dispatch_starts(self, body_sha256: str) -> DispatchStarts:
+        item = self._table.get(_dispatch_pk(body_sha256), _STARTS)
+        if item is None:
+            return DispatchStarts(body_sha256)
+        started_at = _STARTED_AT.validate_json(item["body"]["S"])
+        return DispatchStarts(body_sha256, started_at, int(item["version"]["N"]))
+
+    def save_dispatch_starts(self, starts: DispatchStarts) -> bool:
+        item = key(_dispatch_pk(starts.body_sha256), _STARTS) | {
+            "version": number(starts.version + 1),
+            "expires_at": epoch(max(starts.started_at.values()) + PERIOD),
+            "body": text(_STARTED_AT.dump_json(dict(starts.started_at)).decode()),
+        }
+        if not starts.version:
+            return self._table.put(item, "attribute_not_exists(pk)")
+        return self._table.put(item, "version = :version", {":version": number(starts.version)})
+
+
+def _dispatch_pk(body_sha256: str) -> str:
+    return f"DISPATCH#{body_sha256}"
 
 
 def _pk(at: datetime) -> str:
