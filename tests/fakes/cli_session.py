@@ -46,6 +46,7 @@ STACK_OUTPUTS = {
     "ClusterName": "relaunch",
     "CapacityProviders": "g5-spot=g5.xlarge/spot,g5=g5.xlarge/on-demand",
     "MaxRunningJobs": "20",
+    "MaxWaitingJobs": "5000",
     "MaxPricePerHour": "40",
     "MaxSpotRatio": "0.9",
     "ProvisioningDeadlineSeconds": "480",

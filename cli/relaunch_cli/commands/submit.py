@@ -66,7 +66,7 @@ def _submit(deps: "Dependencies", name: str, inputs: "Mapping[str, str]", key: s
     import uuid
 
     from relaunch.core.triggers.events import DirectRequest
-    from relaunch.usecases.submit_job import InvalidInputsError, submit_request
+    from relaunch.usecases.submit_job import InvalidInputsError, WaitingLimitReachedError, submit_request
     from relaunch_cli.views.screen import progress
 
     with progress("submitting"):
@@ -78,6 +78,9 @@ def _submit(deps: "Dependencies", name: str, inputs: "Mapping[str, str]", key: s
             submission = submit_request(request, deps)
         except InvalidInputsError as error:
             raise CommandError(str(error)) from error
+        except WaitingLimitReachedError as error:
+            hint = "`relaunch ps` lists them; `relaunch cancel` makes room"
+            raise CommandError(str(error), hint, exit_codes.UNAVAILABLE) from error
     if submission.job is None:
         raise CommandError(submission.note)
     return submission, submission.job
