@@ -28,7 +28,8 @@ class TestFunctions:
         urls = template.of_type("Lambda::Url").values()
         public = [each for each in template.of_type("Lambda::Permission").values() if each["Principal"] == "*"]
 
-        assert [referred(url["TargetFunctionArn"]) for url in urls] == ["GithubWebhookFunction"]
+        kinds = {referred(url["TargetFunctionArn"]): url["AuthType"] for url in urls}
+        assert kinds == {"GithubWebhookFunction": "NONE", "JobApiFunction": "AWS_IAM"}
         assert {referred(each["FunctionName"]) for each in public} == {"GithubWebhookFunction"}
 
     def test_none_is_in_a_network_of_ours(self, template: Template) -> None:

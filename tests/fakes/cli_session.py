@@ -191,6 +191,7 @@ class CliSession:
         self.recommended_amis = FakeAmis()
         self.dead_letters = FakeDeadLetters()
         self.upload_rules = FakeUploadRules()
+        self.caller = "arn:aws:sts::111122223333:assumed-role/Developer"
         self.on_pause: list[Callable[[], object]] = []
         self.deps = make_dependencies(jobs=self.jobs, tasks=self.tasks, clock=self.clock, offerings=self.offerings)
         self.deps.definitions.save_definition(make_definition(max_price_usd_per_hour=4.0))

@@ -86,6 +86,14 @@ class Connection(Protocol):
         """
         ...
 
+    @property
+    def caller(self) -> str:
+        """Return who uses the command, as `job_api` knows callers of its URL: an ARN, of a role without the session.
+
+        Errors of the call to STS are propagated.
+        """
+        ...
+
     def pause(self, seconds: float) -> None:
         """Sleep between two polls."""
 
@@ -168,6 +176,12 @@ class AwsConnection:
         from relaunch.adapters.aws.upload_rules import EventBridgeUploadRules
 
         return EventBridgeUploadRules(self._session.client("events"), *(outputs[name] for name in _UPLOAD_OUTPUTS))
+
+    @cached_property
+    def caller(self) -> str:
+        from relaunch.core.jobs.callers import caller_of_arn
+
+        return caller_of_arn(self._session.client("sts").get_caller_identity()["Arn"])
 
     def pause(self, seconds: float) -> None:
         time.sleep(seconds)

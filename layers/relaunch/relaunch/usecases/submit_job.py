@@ -140,15 +140,11 @@ def submit_request(request: DirectRequest, deps: SubmitDependencies) -> Submissi
 
 
 def _compare_inputs(request: DirectRequest, job: Job) -> None:
-    """Compare the inputs of the caller, without defaults, which may have changed since."""
-    other = [
-        f"{name} is {job.inputs[name]!r} there, not {value!r}"
-        for name, value in request.inputs.items()
-        if name in job.inputs and job.inputs[name] != value
-    ]
+    """Compare the inputs of the caller, without defaults, which may have changed since; values are not repeated."""
+    other = [name for name, value in request.inputs.items() if name in job.inputs and job.inputs[name] != value]
     if other:
         raise IdempotentParameterMismatchError(
-            f"this idempotency key started job {job.job_id} with other inputs: {'; '.join(other)}; use another key"
+            f"this idempotency key started job {job.job_id} with other values of {', '.join(other)}; use another key"
         )
 
 
