@@ -58,7 +58,8 @@ validate: environment-sam ## Check the template with SAM and cfn-lint
 	@$(SAM) validate --lint --template template.yaml
 
 deploy: build ## Deploy to AWS; PARAMETERS="CapacityProviders=... MaxRunningJobs=..."
-	@$(SAM) deploy --parameter-overrides Runtime=$(RUNTIME) Architecture=$(ARCHITECTURE) $(PARAMETERS)
+	@PYTHONPATH=local .venv-sam/bin/python -m relaunch_local.stack.deploy --sam $(SAM) \
+		Runtime=$(RUNTIME) Architecture=$(ARCHITECTURE) $(PARAMETERS)
 
 # ── Checks ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 .PHONY: lint check test
