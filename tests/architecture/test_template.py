@@ -33,9 +33,7 @@ class TestFunctions:
         assert kinds == {"GithubWebhookFunction": "NONE", "JobApiFunction": "AWS_IAM"}
         assert {referred(each["FunctionName"]) for each in public} == {"GithubWebhookFunction"}
 
-    def test_what_a_deployment_reserves_is_a_parameter_and_enough_for_the_event_source(
-        self, template: Template
-    ) -> None:
+    def test_what_a_deployment_reserves_is_a_parameter_and_enough_for_the_queue(self, template: Template) -> None:
         mappings = template.of_type("Lambda::EventSourceMapping").values()
         at_once = {
             referred(each["FunctionName"]): each["ScalingConfig"]["MaximumConcurrency"]
