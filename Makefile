@@ -54,11 +54,13 @@ build: environment-sam ## Build the application for the Runtime of the interpret
 	@PYTHONPATH=local $(PYTHON) -m relaunch_local.stack.build --sam $(SAM) \
 		--interpreter $(INTERPRETER) --runtime $(RUNTIME) --architecture $(ARCHITECTURE)
 
-validate: environment-sam ## Check the template with SAM and cfn-lint
+validate: environment-sam ## Check the templates with SAM and cfn-lint
 	@$(SAM) validate --lint --template template.yaml
+	@$(SAM) validate --lint --template examples/edge/template.yaml
 
 deploy: build ## Deploy to AWS; PARAMETERS="CapacityProviders=... MaxRunningJobs=..."
-	@$(SAM) deploy --parameter-overrides Runtime=$(RUNTIME) Architecture=$(ARCHITECTURE) $(PARAMETERS)
+	@PYTHONPATH=local .venv-sam/bin/python -m relaunch_local.stack.deploy --sam $(SAM) \
+		Runtime=$(RUNTIME) Architecture=$(ARCHITECTURE) $(PARAMETERS)
 
 # ── Checks ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 .PHONY: lint check test

@@ -74,6 +74,7 @@ def environment(package: str, url: str, bundle: Path) -> dict[str, str]:
         "RELAUNCH_DEAD_LETTER_QUEUE_URL": f"{queues}/dead-letters",
         "RELAUNCH_CLUSTER": CLUSTER,
         "RELAUNCH_CAPACITY_PROVIDERS": capacity_providers(),
+        "RELAUNCH_MAX_WAITING_JOBS": "5000",
         "RELAUNCH_MAX_RUNNING_JOBS": "20",
         "RELAUNCH_MAX_PRICE_USD_PER_HOUR": "40",
         "RELAUNCH_MAX_SPOT_RATIO": "0.9",

@@ -174,13 +174,13 @@ def _make_dependencies(ecs: ScriptedAws, sqs: ScriptedAws) -> Dependencies:
     }
     definitions = InMemoryDefinitions()
     for definition in example_definitions():
-        definitions.save_definition(replace(definition, max_running_jobs=UNLIMITED))
+        definitions.save_definition(replace(definition, max_running_jobs=UNLIMITED, max_waiting_jobs=UNLIMITED))
     log = ListLog()
     return make_dependencies(
         jobs=EncodedJobs(),
         definitions=definitions,
         clock=SystemClock(),
-        limits=StackLimits(max_running_jobs=UNLIMITED),
+        limits=StackLimits(max_running_jobs=UNLIMITED, max_waiting_jobs=UNLIMITED),
         log=log,
         tasks=EcsTarget(ecs.client, CLUSTER),
         revisions=EcsRevisions(ecs.client),

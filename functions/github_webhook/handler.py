@@ -5,10 +5,12 @@ import sys
 import time
 
 from relaunch.adapters.aws.sigv4 import AwsCallError, AwsClient
+from relaunch.adapters.github.origin_header import read_secrets
 from relaunch.adapters.github.signature import SecretRing, SecretUnavailableError
 from relaunch.entrypoints.webhook import handle_request
 
 _aws = AwsClient(os.environ)
+_origin_secrets = read_secrets(os.environ.get("RELAUNCH_ORIGIN_SECRETS", ""))
 
 
 def _read_secret(stage: str) -> tuple[str, float] | None:
@@ -30,4 +32,4 @@ _secrets = SecretRing(_read_secret, time.time, _previous_hours * 3600)
 def handle(event: dict[str, object], _context: object) -> dict[str, object]:
     """Handle one request."""
     received_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    return handle_request(event, _secrets, _enqueue, sys.stdout.write, received_at)
+    return handle_request(event, _secrets, _enqueue, sys.stdout.write, received_at, _origin_secrets)

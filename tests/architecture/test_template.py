@@ -9,6 +9,7 @@ from architecture.conftest import Template, as_list, referred
 from fakes.repository import FUNCTIONS
 from relaunch.core.selection.offering_filters import DEFAULT_MAX_PRICE_USD_PER_HOUR
 from relaunch.settings import parse_capacity_providers
+from relaunch_local.stack.concurrency import RESERVATIONS
 
 
 def actions_of(statements: list[dict[str, Any]]) -> set[str]:
@@ -28,8 +29,22 @@ class TestFunctions:
         urls = template.of_type("Lambda::Url").values()
         public = [each for each in template.of_type("Lambda::Permission").values() if each["Principal"] == "*"]
 
-        assert [referred(url["TargetFunctionArn"]) for url in urls] == ["GithubWebhookFunction"]
+        kinds = {referred(url["TargetFunctionArn"]): url["AuthType"] for url in urls}
+        assert kinds == {"GithubWebhookFunction": "NONE", "JobApiFunction": "AWS_IAM"}
         assert {referred(each["FunctionName"]) for each in public} == {"GithubWebhookFunction"}
+
+    def test_what_a_deployment_reserves_is_a_parameter_and_enough_for_the_queue(self, template: Template) -> None:
+        mappings = template.of_type("Lambda::EventSourceMapping").values()
+        at_once = {
+            referred(each["FunctionName"]): each["ScalingConfig"]["MaximumConcurrency"]
+            for each in mappings
+            if "ScalingConfig" in each
+        }
+        for each in RESERVATIONS:
+            reserved = template.functions[each.function]["ReservedConcurrentExecutions"]
+            assert {"Ref": each.parameter} in reserved["Fn::If"]
+            assert template.parameters[each.parameter]["Default"] == 0
+            assert each.least >= at_once.get(each.function, 0)
 
     def test_none_is_in_a_network_of_ours(self, template: Template) -> None:
         assert [name for name, function in template.functions.items() if "VpcConfig" in function] == []

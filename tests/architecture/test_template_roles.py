@@ -132,6 +132,14 @@ def test_whoever_may_load_a_job_may_finish_what_its_last_writer_left_undone(temp
     assert {"Fn::Sub": "${JobsTable.Arn}/index/slots"} in template.resources_for("dynamodb:Query", function)
 
 
+@pytest.mark.parametrize("function", ["SubmitJobFunction", "JobApiFunction"])
+def test_whoever_may_start_a_job_may_count_those_that_wait(template: Template, function: str) -> None:
+    # Open jobs less those that have a slot.
+    indexes = template.resources_for("dynamodb:Query", function)
+    assert {"Fn::Sub": "${JobsTable.Arn}/index/due"} in indexes
+    assert {"Fn::Sub": "${JobsTable.Arn}/index/slots"} in indexes
+
+
 def test_refreshing_offerings_touches_no_item_of_the_table_but_its_own(template: Template) -> None:
     (statement,) = template.allowing("dynamodb:PutItem")["RefreshOfferingsFunction"]
 

@@ -58,6 +58,17 @@ class TestFindingJobs:
         store.save_job(Decision(replace(job, pending=())))
         assert store.load_due(NOW + 2 * HOUR, 10) == []
 
+    def test_jobs_are_found_while_they_are_open_or_effects_are_pending(self, store: JobStore) -> None:
+        jobs = [create(store, make_job(job_id)) for job_id in ("a", "b", "c")]
+        assert sorted(store.load_open(10)) == ["a", "b", "c"]
+        assert len(store.load_open(2)) == 2
+        assert store.load_open(0) == []
+        store.save_job(Decision(replace(jobs[0], **OVER)))
+        pending = store.save_job(Decision(replace(jobs[1], **OVER, pending=(AdmitWaiting(),))))
+        assert sorted(store.load_open(10)) == ["b", "c"]
+        store.save_job(Decision(replace(pending, pending=())))
+        assert store.load_open(10) == ["c"]
+
     def test_jobs_wait_for_a_slot_the_oldest_first(self, store: JobStore) -> None:
         for job_id, minutes, slot in (("a", 3, "resnet"), ("b", 1, "resnet"), ("c", 2, "*"), ("d", 4, "resnet")):
             accepted_at = NOW + timedelta(minutes=minutes)

@@ -47,6 +47,7 @@ STACK_OUTPUTS = {
     "ClusterName": "relaunch",
     "CapacityProviders": "g5-spot=g5.xlarge/spot,g5=g5.xlarge/on-demand",
     "MaxRunningJobs": "20",
+    "MaxWaitingJobs": "5000",
     "MaxPricePerHour": "40",
     "MaxSpotRatio": "0.9",
     "ProvisioningDeadlineSeconds": "480",
@@ -192,6 +193,7 @@ class CliSession:
         self.dead_letters = FakeDeadLetters()
         self.upload_rules = FakeUploadRules()
         self.webhook = FakeWebhookSecret()
+        self.caller = "arn:aws:sts::111122223333:assumed-role/Developer"
         self.on_pause: list[Callable[[], object]] = []
         self.deps = make_dependencies(jobs=self.jobs, tasks=self.tasks, clock=self.clock, offerings=self.offerings)
         self.deps.definitions.save_definition(make_definition(max_price_usd_per_hour=4.0))

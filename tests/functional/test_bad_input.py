@@ -121,6 +121,7 @@ def unreachable_aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             "RELAUNCH_DEAD_LETTER_QUEUE_URL": "https://sqs/dead-letters",
             "RELAUNCH_CLUSTER": "relaunch",
             "RELAUNCH_CAPACITY_PROVIDERS": "g5-spot=g5.xlarge/spot",
+            "RELAUNCH_MAX_WAITING_JOBS": "5000",
             "RELAUNCH_MAX_RUNNING_JOBS": "20",
             "RELAUNCH_MAX_PRICE_USD_PER_HOUR": "40",
             "RELAUNCH_MAX_SPOT_RATIO": "0.9",

@@ -110,6 +110,21 @@ def test_the_secret_is_read_once_per_container(handle: Handle, aws: FakeAwsEndpo
     assert aws.targets() == ["GetSecretValue"] + ["SendMessage"] * 3
 
 
+def test_behind_a_distribution_a_request_without_its_header_is_refused_before_all_else(
+    aws: FakeAwsEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RELAUNCH_ORIGIN_SECRETS", f"{'n' * 32},{'o' * 32}")
+    handler = importlib.reload(importlib.import_module("github_webhook.handler"))
+
+    for headers in ({}, {"x-relaunch-origin": ""}, {"x-relaunch-origin": "n" * 31}):
+        assert handler.handle(make_request(PUSH, headers), None)["statusCode"] == 403
+    assert aws.requests == []
+    for secret in ("n" * 32, "o" * 32):
+        assert handler.handle(make_request(PUSH, {"X-Relaunch-Origin": secret}), None)["statusCode"] == 202
+    assert handler.handle(make_request(PUSH, {"x-relaunch-origin": "n" * 32}, secret="no"), None)["statusCode"] == 401
+    handler._aws.close()
+
+
 def test_what_is_not_signed_costs_no_call(handle: Handle, aws: FakeAwsEndpoint) -> None:
     assert handle(make_request(PUSH, {"x-hub-signature-256": None})) == 401
     assert handle(make_request(PUSH, {"x-hub-signature-256": "sha256=zz"})) == 401

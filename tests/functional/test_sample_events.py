@@ -12,7 +12,7 @@ from relaunch.core.jobs.job import JobState
 
 # What the names of the files begin with, by function; github_webhook speaks HTTP, and has its own tests.
 SAMPLES = {
-    "github_webhook": "function-url.",
+    "github_webhook": "function-url.github-",
     "submit_job": "sqs.intake.",
     "launch_attempt": "sqs.attempts.",
     "observe_capacity": "sqs.warnings.",
@@ -21,6 +21,9 @@ SAMPLES = {
     "reconcile": "schedule.reconcile",
     "refresh_offerings": "schedule.refresh-offerings",
 }
+
+# job_api's URL has its own tests too.
+BY_URL = "function-url.job-api"
 
 
 def samples_of(function: str) -> list[str]:
@@ -42,7 +45,7 @@ def test_every_function_has_a_sample() -> None:
 
 
 def test_every_sample_of_an_invocation_is_of_some_function() -> None:
-    of_functions = {sample for function in SAMPLES for sample in samples_of(function)}
+    of_functions = {sample for function in SAMPLES for sample in samples_of(function)} | {BY_URL}
     invocations = {
         path.stem for kind in ("function-url", "sqs", "job_api", "schedule") for path in EVENTS.glob(f"{kind}.*")
     }

@@ -97,6 +97,14 @@ class Connection(Protocol):
         """
         ...
 
+    @property
+    def caller(self) -> str:
+        """Return who uses the command, as `job_api` knows callers of its URL: an ARN, of a role without the session.
+
+        Errors of the call to STS are propagated.
+        """
+        ...
+
     def pause(self, seconds: float) -> None:
         """Sleep between two polls."""
 
@@ -191,6 +199,12 @@ class AwsConnection:
 
         client = self._session.client("secretsmanager")
         return SecretsManagerStore(client, secret_id, url.rstrip("/") + "/", float(hours) * 3600)
+
+    @cached_property
+    def caller(self) -> str:
+        from relaunch.core.jobs.callers import caller_of_arn
+
+        return caller_of_arn(self._session.client("sts").get_caller_identity()["Arn"])
 
     def pause(self, seconds: float) -> None:
         time.sleep(seconds)

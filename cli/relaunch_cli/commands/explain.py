@@ -1,11 +1,16 @@
 """`relaunch explain`."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from relaunch_cli.lookup import connect, load_history
 from relaunch_cli.options import DEFAULT_STACK, JobId, Json, Stack
+
+if TYPE_CHECKING:
+    from relaunch.core.jobs.job import Job
+    from relaunch.core.triggers.waiting_jobs import WaitingJobs
+    from relaunch.ports import Dependencies
 
 
 def explain(
@@ -27,10 +32,21 @@ def explain(
     deps = connect(context, stack).deps
     with progress("reading the job"):
         history = load_history(deps, job)
+        waiting = _count_waiting(history.job, deps)
     now = deps.clock.now()
     explanation = explain_job(history.job, now)
     if as_json:
-        print_json(explanation_json(history, explanation, now))
+        print_json(explanation_json(history, explanation, now, waiting))
     else:
         width = stdout_console().width
-        print_result(render_full_explanation(history, explanation, now, width, is_full=is_full))
+        print_result(render_full_explanation(history, explanation, now, width, waiting, is_full=is_full))
+
+
+def _count_waiting(job: "Job", deps: "Dependencies") -> "WaitingJobs | None":
+    """Count the jobs that wait beside a waiting job, by the limit of its definition as it is now."""
+    from relaunch.core.jobs.job import JobState
+    from relaunch.usecases.count_waiting_jobs import count_waiting_jobs
+
+    if job.state is not JobState.WAITING:
+        return None
+    return count_waiting_jobs(deps.definitions.load_definition(job.definition.name) or job.definition, deps)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from relaunch.core.jobs.job import Job
     from relaunch.ports import Dependencies
     from relaunch.usecases.submit_job import Submission
+    from relaunch_cli.aws.connection import Connection
 
 
 def submit(  # noqa: PLR0913, PLR0917 - a command has the options it has
@@ -44,7 +45,7 @@ def submit(  # noqa: PLR0913, PLR0917 - a command has the options it has
 
     connection = connect(context, stack)
     deps = connection.deps
-    submission, job = _submit(deps, definition, _parse_inputs(inputs or []), key)
+    submission, job = _submit(connection, definition, _parse_inputs(inputs or []), key)
     if not as_json:
         print_text(job.job_id)
         if not submission.is_new:
@@ -61,23 +62,29 @@ def submit(  # noqa: PLR0913, PLR0917 - a command has the options it has
         raise typer.Exit(_exit_code(job))
 
 
-def _submit(deps: "Dependencies", name: str, inputs: "Mapping[str, str]", key: str | None) -> "tuple[Submission, Job]":
-    import getpass
+def _submit(
+    connection: "Connection", name: str, inputs: "Mapping[str, str]", key: str | None
+) -> "tuple[Submission, Job]":
     import uuid
 
+    from relaunch.core.jobs.callers import keyed_identity
     from relaunch.core.triggers.events import DirectRequest
-    from relaunch.usecases.submit_job import InvalidInputsError, submit_request
+    from relaunch.usecases.submit_job import InvalidInputsError, WaitingLimitReachedError, submit_request
     from relaunch_cli.views.screen import progress
 
+    deps = connection.deps
     with progress("submitting"):
         _check_declared(load_definition(deps, name), inputs)
-        # job_api derives the same identity from the same key.
-        identity = f"api:key:{key}" if key else f"cli:{uuid.uuid4()}"
-        request = DirectRequest(identity, name, inputs, getpass.getuser(), deps.clock.now())
+        # The URL of job_api derives the same identity from the same key of the same caller.
+        identity = keyed_identity(connection.caller, key) if key else f"cli:{uuid.uuid4()}"
+        request = DirectRequest(identity, name, inputs, connection.caller, deps.clock.now())
         try:
             submission = submit_request(request, deps)
         except InvalidInputsError as error:
             raise CommandError(str(error)) from error
+        except WaitingLimitReachedError as error:
+            hint = "`relaunch ps` lists them; `relaunch cancel` makes room"
+            raise CommandError(str(error), hint, exit_codes.UNAVAILABLE) from error
     if submission.job is None:
         raise CommandError(submission.note)
     return submission, submission.job

@@ -10,6 +10,7 @@ from rich.text import Text
 from relaunch.core.jobs.job import Attempt, CostBasis, Job, JobSummary, TimelineEntry
 from relaunch.core.lifecycle.explanation import Explanation
 from relaunch.core.revisions.stop_timeout import find_stop_timeout
+from relaunch.core.triggers.waiting_jobs import WaitingJobs
 from relaunch.ports import EventRecord, JobHistory
 from relaunch_cli.views.formatting import (
     cost_so_far,
@@ -121,14 +122,20 @@ def _ending(attempt: Attempt) -> str:
 
 
 def render_full_explanation(
-    history: JobHistory, explanation: Explanation, now: datetime, width: int, *, is_full: bool
+    history: JobHistory,
+    explanation: Explanation,
+    now: datetime,
+    width: int,
+    waiting: WaitingJobs | None = None,
+    *,
+    is_full: bool,
 ) -> RenderableType:
-    """Return what `explain` prints; `is_full` names every rejected offering."""
+    """Return what `explain` prints; `waiting` are the jobs that wait, if it does; `is_full` names every rejection."""
     job = history.job
     parts: list[RenderableType] = [
         Text(job.job_id, style="bold").append("  ").append(state_text(job.state.value)),
         Text(),
-        _render_explanation(job, explanation, now),
+        _render_explanation(job, explanation, now, waiting),
         Text(),
         render_timeline(history.timeline, now),
     ]
@@ -141,7 +148,9 @@ def render_full_explanation(
     return Group(*parts)
 
 
-def _render_explanation(job: Job, explanation: Explanation, now: datetime) -> RenderableType:
+def _render_explanation(
+    job: Job, explanation: Explanation, now: datetime, waiting: WaitingJobs | None
+) -> RenderableType:
     table = key_value_table()
     if explanation.waiting_for:
         table.add_row("Waits for", Text(explanation.waiting_for))
@@ -150,6 +159,8 @@ def _render_explanation(job: Job, explanation: Explanation, now: datetime) -> Re
     table.add_row("Next", Text(explanation.next_step))
     if explanation.next_at:
         table.add_row("At the latest", format_timestamp(explanation.next_at, now))
+    if waiting is not None:
+        table.add_row("Jobs waiting", Text(str(waiting)))
     if not job.state.is_final and (stop_timeout := find_stop_timeout(job.definition, job.revision)):
         table.add_row("When stopped", Text(str(stop_timeout)))
     for index, advice in enumerate(explanation.advice):

@@ -60,6 +60,7 @@ class Settings:
             "cluster": "RELAUNCH_CLUSTER",
             "capacity_providers": "RELAUNCH_CAPACITY_PROVIDERS",
             "max_running_jobs": "RELAUNCH_MAX_RUNNING_JOBS",
+            "max_waiting_jobs": "RELAUNCH_MAX_WAITING_JOBS",
             "max_price": "RELAUNCH_MAX_PRICE_USD_PER_HOUR",
             "max_spot_ratio": "RELAUNCH_MAX_SPOT_RATIO",
             "provisioning_deadline": "RELAUNCH_PROVISIONING_DEADLINE_SECONDS",
@@ -84,6 +85,7 @@ class Settings:
             "cluster": "ClusterName",
             "capacity_providers": "CapacityProviders",
             "max_running_jobs": "MaxRunningJobs",
+            "max_waiting_jobs": "MaxWaitingJobs",
             "max_price": "MaxPricePerHour",
             "max_spot_ratio": "MaxSpotRatio",
             "provisioning_deadline": "ProvisioningDeadlineSeconds",
@@ -105,6 +107,7 @@ class Settings:
         )
         limits = StackLimits(
             max_running_jobs=int(_number(values, names["max_running_jobs"])),
+            max_waiting_jobs=int(_number(values, names["max_waiting_jobs"])),
             provisioning_deadline_seconds=int(_number(values, names["provisioning_deadline"])),
             selection=selection,
         )

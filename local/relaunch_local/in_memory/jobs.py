@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import MutableSequence, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 
 from relaunch.core.jobs.job import Attempt, Job, JobSummary, TimelineEntry
 from relaunch.core.jobs.lookup import due_at, may_have_instance, selected_placement, waited_slot
@@ -39,6 +40,7 @@ class InMemoryJobs:
         self.slots: Counter[str] = Counter()
         self.decisions: MutableSequence[Decision] = []
         self._records: dict[str, _Record] = {}
+        self._open: dict[str, None] = {}
         self._warnings: dict[str, datetime] = {}
         self._links: dict[str, list[str]] = defaultdict(list)
         self._image_waits: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -109,6 +111,10 @@ class InMemoryJobs:
         if job.attempt:
             record.attempts[job.attempt.number] = job.attempt
         record.timeline.extend(timeline)
+        if due_at(job) is None:
+            self._open.pop(job.job_id, None)
+        else:
+            self._open[job.job_id] = None
 
     def _move_slots(self, decision: Decision) -> None:
         definition = decision.job.definition.name
@@ -135,6 +141,9 @@ class InMemoryJobs:
     def load_due(self, now: datetime, limit: int) -> list[str]:
         due = [(wake_at, job.job_id) for job in self._jobs() if (wake_at := due_at(job)) and wake_at <= now]
         return [job_id for _, job_id in sorted(due)][:limit]
+
+    def load_open(self, limit: int) -> list[str]:
+        return list(islice(self._open, limit))
 
     def load_waiting(self, slot: str, limit: int) -> list[str]:
         waiting = [job for job in self._jobs() if waited_slot(job) == slot]

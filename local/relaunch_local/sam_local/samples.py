@@ -7,7 +7,8 @@ from relaunch_local.repository import REPOSITORY
 
 # Functions by the prefix of their samples' file names.
 FUNCTIONS = {
-    "function-url.": "GithubWebhookFunction",
+    "function-url.github-": "GithubWebhookFunction",
+    "function-url.job-api": "JobApiFunction",
     "sqs.intake.": "SubmitJobFunction",
     "sqs.attempts.": "LaunchAttemptFunction",
     "sqs.warnings.": "ObserveCapacityFunction",

@@ -56,6 +56,7 @@ def definition_json(definition: JobDefinition) -> JsonObject:
         "deadline_seconds": json_seconds(definition.deadline),
         "max_runtime_seconds": json_seconds(definition.max_runtime),
         "max_running_jobs": definition.max_running_jobs,
+        "max_waiting_jobs": definition.max_waiting_jobs,
         "max_failures": definition.max_failures,
         "max_price_per_hour": definition.max_price_usd_per_hour,
         "target": definition.target,

@@ -6,6 +6,7 @@ from datetime import datetime
 from relaunch.core.jobs.job import Attempt, CostBasis, Job, JobSummary, TimelineEntry, Waiting
 from relaunch.core.lifecycle.explanation import Explanation
 from relaunch.core.revisions.stop_timeout import find_stop_timeout
+from relaunch.core.triggers.waiting_jobs import WaitingJobs
 from relaunch.ports import EventRecord, JobHistory, StoredSelection
 from relaunch_cli.job_logs import LogLine
 from relaunch_cli.views.formatting import cost_so_far
@@ -62,7 +63,9 @@ def history_json(history: JobHistory, now: datetime) -> JsonObject:
     return {**job_json(history.job, now), "attempts": attempts}
 
 
-def explanation_json(history: JobHistory, explanation: Explanation, now: datetime) -> JsonObject:
+def explanation_json(
+    history: JobHistory, explanation: Explanation, now: datetime, waiting: WaitingJobs | None = None
+) -> JsonObject:
     """Return the document of `explain`."""
     return {
         **history_json(history, now),
@@ -72,6 +75,7 @@ def explanation_json(history: JobHistory, explanation: Explanation, now: datetim
             "next_step": explanation.next_step,
             "next_at": json_time(explanation.next_at),
             "advice": list(explanation.advice),
+            "jobs_waiting": _jobs_waiting_json(waiting),
             "stop_timeout": stop_timeout_json(find_stop_timeout(history.job.definition, history.job.revision)),
         },
         "timeline": [_timeline_entry_json(entry) for entry in history.timeline],
@@ -103,6 +107,17 @@ def _waiting_json(waiting: Waiting | None) -> JsonObject | None:
         "since": json_time(waiting.since),
         "until": json_time(waiting.until),
         "detail": waiting.detail,
+    }
+
+
+def _jobs_waiting_json(waiting: WaitingJobs | None) -> JsonObject | None:
+    if waiting is None:
+        return None
+    return {
+        "of_definition": waiting.of_definition,
+        "limit_of_definition": waiting.limit_of_definition,
+        "of_stack": waiting.of_stack,
+        "limit_of_stack": waiting.limit_of_stack,
     }
 
 

@@ -1,48 +1,101 @@
-"""The requests of `job_api`: submit, show, cancel (docs/job_api.schema.json)."""
+"""The requests of `job_api`: submit, show, cancel (docs/job_api.schema.json), by Invoke or by its function URL."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from relaunch.adapters.messages.function_url import is_http_request, make_response, read_caller, read_json
 from relaunch.adapters.messages.job_api import CancelRequest, ShowRequest, SubmitRequest, describe_job, parse_request
+from relaunch.core.jobs.callers import INVOKE, is_own, keyed_identity
 from relaunch.core.jobs.job import Job
 from relaunch.core.triggers.events import DirectRequest
-from relaunch.ports import PermanentError, SubmitDependencies
+from relaunch.ports import PermanentError, SubmitDependencies, TransientError
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.submit_job import submit_request
 
+_OK, _CREATED, _UNPROCESSABLE, _UNAVAILABLE = 200, 201, 422, 503
+_STATUSES: Mapping[str, int] = {
+    "InvalidRequest": 400,
+    "MalformedBody": 400,
+    "InvalidInputs": 400,
+    "UnknownCaller": 401,
+    "UnknownDefinition": 404,
+    "UnknownJob": 404,
+    "MethodNotAllowed": 405,
+    "IdempotentParameterMismatch": 409,
+    "WaitingLimitReached": 429,
+}
+
 
 class UnknownJobError(PermanentError):
-    """No job has this id."""
+    """The caller has no job of this id; whether another one has is not told."""
 
 
 def answer_request(event: object, request_id: str, deps: SubmitDependencies) -> dict[str, Any]:
     """Return the response to a request: `{"job": …}`, or `{"error": {"code", "message"}}` for a permanent error.
 
+    A request to the function URL gets an HTTP response with this body, of status 503 for a temporary error.
     `request_id` is the request id of Lambda: a retry of an asynchronous call has the same id and returns the same job.
 
     Raises:
-        TransientError: a temporary error; the call may be retried.
+        TransientError: a temporary error of an Invoke; the call may be retried.
     """
+    if not isinstance(event, Mapping) or not is_http_request(event):
+        return _answer(event, INVOKE, request_id, deps)
+    try:
+        answer = _answer(read_json(event), read_caller(event), request_id, deps)
+    except PermanentError as error:
+        answer = _refusal(error)
+    except TransientError as error:
+        deps.log.decided("failed", reason=str(error))
+        return make_response(_UNAVAILABLE, {"error": {"code": "Unavailable", "message": "try again later"}})
+    return make_response(_status(answer), answer)
+
+
+def _answer(event: object, caller: str, request_id: str, deps: SubmitDependencies) -> dict[str, Any]:
     try:
         request = parse_request(event)
         match request:
             case SubmitRequest():
-                return _submit(request, request_id, deps)
+                return _submit(request, caller, request_id, deps)
             case ShowRequest():
-                return _found(deps.jobs.load_job(request.job_id), request.job_id)
+                return _found(_load_own(request.job_id, caller, deps), request.job_id)
             case CancelRequest():
+                _load_own(request.job_id, caller, deps)
                 return _found(cancel_job(request.job_id, request.reason, deps), request.job_id)
     except PermanentError as error:
-        return {"error": {"code": type(error).__name__.removesuffix("Error"), "message": str(error)}}
+        return _refusal(error)
 
 
-def _submit(request: SubmitRequest, request_id: str, deps: SubmitDependencies) -> dict[str, Any]:
-    identity = f"api:key:{request.idempotency_key}" if request.idempotency_key else f"api:call:{request_id}"
-    direct = DirectRequest(identity, request.definition, request.inputs, "job_api", deps.clock.now())
+def _submit(request: SubmitRequest, caller: str, request_id: str, deps: SubmitDependencies) -> dict[str, Any]:
+    key = request.idempotency_key
+    identity = keyed_identity(caller, key) if key else f"api:call:{request_id}"
+    direct = DirectRequest(identity, request.definition, request.inputs, caller, deps.clock.now())
     submission = submit_request(direct, deps)
     return {**_found(submission.job, ""), "is_new": submission.is_new, "note": submission.note}
 
 
+def _load_own(job_id: str, caller: str, deps: SubmitDependencies) -> Job:
+    job = deps.jobs.load_job(job_id)
+    if job is None or not is_own(job, caller):
+        raise _unknown(job_id)
+    return job
+
+
 def _found(job: Job | None, job_id: str) -> dict[str, Any]:
     if job is None:
-        raise UnknownJobError(f"there is no job {job_id!r}")
+        raise _unknown(job_id)
     return {"job": describe_job(job)}
+
+
+def _unknown(job_id: str) -> UnknownJobError:
+    return UnknownJobError(f"there is no job {job_id!r}")
+
+
+def _refusal(error: PermanentError) -> dict[str, Any]:
+    return {"error": {"code": type(error).__name__.removesuffix("Error"), "message": str(error)}}
+
+
+def _status(answer: Mapping[str, Any]) -> int:
+    if "error" in answer:
+        return _STATUSES.get(answer["error"]["code"], _UNPROCESSABLE)
+    return _CREATED if answer.get("is_new") else _OK

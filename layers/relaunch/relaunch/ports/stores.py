@@ -52,8 +52,8 @@ class EventRecord:
 class JobStore(Protocol):
     """The jobs table. Reads are strongly consistent, except those of indexes.
 
-    load_due, load_waiting, load_slot_holders and list_jobs read indexes. An open job must have a `wake_at`; a finished
-    job is due while effects are pending.
+    load_due, load_open, load_waiting, load_slot_holders and list_jobs read indexes. An open job must have a `wake_at`;
+    a finished job is due while effects are pending.
     """
 
     def create_job(self, job: Job, timeline: Sequence[TimelineEntry]) -> bool:
@@ -75,6 +75,10 @@ class JobStore(Protocol):
 
     def load_due(self, now: datetime, limit: int) -> list[str]:
         """Return ids of open jobs whose `wake_at` is not after `now`, most overdue first."""
+
+    def load_open(self, limit: int) -> list[str]:
+        """Return ids of open jobs, and of finished ones while effects are pending."""
+        ...
 
     def load_waiting(self, slot: str, limit: int) -> list[str]:
         """Return ids of jobs that wait for this slot (core.jobs.lookup.waited_slot), oldest first.

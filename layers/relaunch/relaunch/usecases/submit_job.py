@@ -25,6 +25,7 @@ from relaunch.core.triggers.matching import InvalidInputs, Match, NoMatch, deriv
 from relaunch.ports import NoActiveRevisionError, PermanentError, PortError, SubmitDependencies, TransientError
 from relaunch.usecases.admit_dispatch import find_dispatch_obstacle
 from relaunch.usecases.advance_job import act, advance_job
+from relaunch.usecases.count_waiting_jobs import find_reached_limit
 from relaunch.usecases.pin_images import WantedImage, pin_images
 
 
@@ -36,18 +37,26 @@ class InvalidInputsError(PermanentError):
     """The inputs do not match the definition."""
 
 
+class WaitingLimitReachedError(PermanentError):
+    """So many jobs wait that no further one is accepted."""
+
+
 class IdempotentParameterMismatchError(PermanentError):
     """The idempotency key was used with other inputs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """The result of an event for one definition: a job, or in `note` why there is none."""
+    """The result of an event for one definition: a job, or in `note` why there is none.
+
+    `is_over_limit`: there is none because too many jobs wait.
+    """
 
     definition: str
     job: Job | None
     is_new: bool
     note: str
+    is_over_limit: bool = False
 
 
 def submit_event(event: TriggerEvent, deps: SubmitDependencies) -> tuple[Submission, ...]:
@@ -105,7 +114,8 @@ def submit_direct(request: DirectRequest, deps: SubmitDependencies) -> Job:
     Raises:
         UnknownDefinitionError: no definition has this name; the message has similar names.
         InvalidInputsError: the inputs do not match the definition; the message lists all errors.
-        IdempotentParameterMismatchError: the key was used with other inputs; the message lists all differences.
+        WaitingLimitReachedError: so many jobs wait that no further one is accepted; nothing was stored.
+        IdempotentParameterMismatchError: the key was used with other inputs; the message names these inputs.
     """
     job = submit_request(request, deps).job
     if job is None:
@@ -122,6 +132,8 @@ def submit_request(request: DirectRequest, deps: SubmitDependencies) -> Submissi
         hint = f"; did you mean {' or '.join(near)}?" if near else "; register it with `relaunch apply`"
         raise UnknownDefinitionError(f"there is no job definition {request.definition!r}{hint}")
     submission = _submit(definition, request, deps)
+    if submission.is_over_limit:
+        raise WaitingLimitReachedError(submission.note)
     if submission.job is None:
         raise InvalidInputsError(submission.note)
     _compare_inputs(request, submission.job)
@@ -129,15 +141,11 @@ def submit_request(request: DirectRequest, deps: SubmitDependencies) -> Submissi
 
 
 def _compare_inputs(request: DirectRequest, job: Job) -> None:
-    """Compare the inputs of the caller, without defaults, which may have changed since."""
-    other = [
-        f"{name} is {job.inputs[name]!r} there, not {value!r}"
-        for name, value in request.inputs.items()
-        if name in job.inputs and job.inputs[name] != value
-    ]
+    """Compare the inputs of the caller, without defaults, which may have changed since; values are not repeated."""
+    other = [name for name, value in request.inputs.items() if name in job.inputs and job.inputs[name] != value]
     if other:
         raise IdempotentParameterMismatchError(
-            f"this idempotency key started job {job.job_id} with other inputs: {'; '.join(other)}; use another key"
+            f"this idempotency key started job {job.job_id} with other values of {', '.join(other)}; use another key"
         )
 
 
@@ -149,6 +157,10 @@ def _submit(definition: JobDefinition, event: TriggerEvent, deps: SubmitDependen
     existing = deps.jobs.load_job(job_id)
     if existing is not None:
         return Submission(definition.name, act(existing, deps), False, f"job {job_id} is there already")
+    reached = find_reached_limit(definition, deps)
+    if reached:
+        deps.metrics.record(MetricDatum(Metric.JOBS_REJECTED))
+        return Submission(definition.name, None, False, reached, is_over_limit=True)
     obstacle = find_dispatch_obstacle(event, deps)
     if obstacle:
         return Submission(definition.name, None, False, obstacle)

@@ -149,6 +149,14 @@ class CalledJobs(CalledStore):
         found: list[str] = self._call("load_due", effect)
         return found
 
+    def load_open(self, limit: int) -> list[str]:
+        """Query the index `due`, at once and without a fault.
+
+        No company comes near the limits of waiting jobs, and a call of each submission would change every draw.
+        """
+        found: list[str] = self._store.load_open(limit)
+        return found
+
     def load_warning(self, instance_id: str) -> datetime | None:
         """Look for a warning."""
 

@@ -69,7 +69,7 @@ class LoadScenario(Scenario):
             definitions=definitions,
             recipes={each.name: Recipe(work_seconds=work_seconds, checkpoint_seconds=None) for each in definitions},
             events=tuple(_event(number, f"{dice.getrandbits(160):040x}") for number in range(jobs)),
-            limits=StackLimits(max_running_jobs=jobs),
+            limits=StackLimits(max_running_jobs=jobs, max_waiting_jobs=jobs),
             timing=Timing(),
             provisioning_quota=quota,
             on_demand_usd_per_hour=USD_PER_HOUR,
@@ -104,6 +104,7 @@ def _definition(name: str, jobs: int) -> JobDefinition:
         environment={"RECIPE": name},
         purchase=PurchasePolicy.ON_DEMAND,
         max_running_jobs=jobs,
+        max_waiting_jobs=jobs,
     )
 
 

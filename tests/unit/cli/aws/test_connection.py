@@ -1,5 +1,6 @@
 """Connecting to a stack: regions, credentials, outputs."""
 
+import boto3
 import pytest
 from moto import mock_aws
 
@@ -105,3 +106,14 @@ def test_the_webhook_needs_the_outputs_of_this_version():
         create_stack("newer", {**STACK_OUTPUTS, **outputs})
         store = AwsConnection("newer").webhook
     assert (store.url, store.previous_seconds) == ("https://hook/", 7200.0)
+
+
+def test_the_caller_is_the_one_that_sts_names_without_its_session(monkeypatch):
+    with aws_in_process():
+        role = {"RoleArn": "arn:aws:iam::123456789012:role/ci/vision", "RoleSessionName": "run-1"}
+        credentials = boto3.client("sts", "us-east-1").assume_role(**role)["Credentials"]
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", credentials["AccessKeyId"])
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", credentials["SecretAccessKey"])
+        monkeypatch.setenv("AWS_SESSION_TOKEN", credentials["SessionToken"])
+
+        assert AwsConnection("relaunch", "us-east-1").caller.endswith(":assumed-role/vision")

@@ -40,6 +40,15 @@ def test_explain_lists_what_the_owner_of_a_waiting_job_can_change(relaunch, sess
     launch_attempt(waiting, session.deps)
 
     text = flat(relaunch("explain", waiting).stdout)
+    document = relaunch("explain", waiting, "--json").document
 
     assert "Waits for a free slot: definition resnet has no free slot of its 1" in text
     assert "You could cancel a job that is not needed" in text
+    assert "1 of resnet (max_waiting_jobs is 1000), 1 in the stack (MaxWaitingJobs is 5000)" in text
+    assert document["explanation"]["jobs_waiting"] == {
+        "of_definition": 1,
+        "limit_of_definition": 1000,
+        "of_stack": 1,
+        "limit_of_stack": 5000,
+    }
+    assert relaunch("explain", running, "--json").document["explanation"]["jobs_waiting"] is None

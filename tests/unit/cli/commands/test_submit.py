@@ -62,6 +62,26 @@ def test_a_value_may_contain_an_equals_sign(relaunch, session):
     assert only_job(session).inputs == {"extra": "a=b"}
 
 
+def test_a_key_is_the_callers_own(relaunch, session):
+    mine = relaunch("submit", "resnet", "--key", "a").stdout
+    session.caller = "arn:aws:iam::111122223333:user/ada"
+    theirs = relaunch("submit", "resnet", "--key", "a").stdout
+
+    assert mine != theirs
+    assert session.jobs.job(theirs.strip()).trigger.caller == session.caller
+
+
+def test_beyond_the_limit_of_waiting_jobs_none_is_submitted(relaunch, session):
+    session.deps.definitions.save_definition(make_definition(max_waiting_jobs=1))
+    relaunch("submit", "resnet")
+
+    refused = relaunch("submit", "resnet")
+
+    assert refused.exit_code == 4
+    assert "too many jobs wait: 1 of resnet (max_waiting_jobs is 1)" in refused.stderr
+    assert "`relaunch cancel` makes room" in refused.stderr
+
+
 def job_steps(session, exit_code: int = 0):
     """Let the job that is watched be launched, run and end, a step per look."""
     task = []

@@ -195,6 +195,8 @@ class JobModel(StrictModel):
     """Within which time after it was accepted the job should be done."""
     max_running_jobs: int = Field(default=5, ge=1)
     """How many jobs of this definition may run at a time; others wait."""
+    max_waiting_jobs: int = Field(default=1000, ge=1)
+    """How many jobs of this definition may wait at a time; a further event starts none."""
     max_failures: int = Field(default=2, ge=0)
     """How many times the program may fail and be started again; interruptions do not count."""
     max_price_per_hour: float | None = Field(default=None, gt=0, allow_inf_nan=False)
@@ -241,6 +243,7 @@ class JobModel(StrictModel):
             deadline=self.deadline,
             max_runtime=self.max_runtime,
             max_running_jobs=self.max_running_jobs,
+            max_waiting_jobs=self.max_waiting_jobs,
             max_failures=self.max_failures,
             max_price_usd_per_hour=self.max_price_per_hour,
             target=self.target,

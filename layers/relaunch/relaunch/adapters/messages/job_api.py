@@ -1,4 +1,4 @@
-"""The requests and responses of `job_api`, for callers that may only invoke the function.
+"""The requests and responses of `job_api`, for callers that may only invoke the function or its URL.
 
 `python -m relaunch.adapters.messages.job_api` writes the published schema, docs/job_api.schema.json.
 """
@@ -39,20 +39,20 @@ class SubmitRequest(_Request):
         None,
         min_length=1,
         max_length=200,
-        description="A request with the same key returns the same job, and is rejected if its inputs differ. Without a "
-        "key, each call that is not a retry creates a job.",
+        description="A request of the same caller with the same key returns the same job, and is rejected if its "
+        "inputs differ. Without a key, each call that is not a retry creates a job.",
     )
 
 
 class ShowRequest(_Request):
-    """Return the state of a job."""
+    """Return the state of a job of the caller."""
 
     action: Literal["show"]
     job_id: _JobId
 
 
 class CancelRequest(_Request):
-    """Cancel a job; a finished job does not change."""
+    """Cancel a job of the caller; a finished job does not change."""
 
     action: Literal["cancel"]
     job_id: _JobId
@@ -104,14 +104,18 @@ class Refusal(BaseModel):
 
     code: str = Field(
         pattern="^[A-Z][A-Za-z]+$",
-        description="InvalidRequest, InvalidInputs, IdempotentParameterMismatch, UnknownDefinition, UnknownJob, "
-        "or the name of another error.",
+        description="InvalidRequest, InvalidInputs, IdempotentParameterMismatch, UnknownDefinition, UnknownJob (also "
+        "if it is another caller's), WaitingLimitReached (too many jobs wait), of the function URL also MalformedBody, "
+        "MethodNotAllowed, UnknownCaller and Unavailable, or the name of another error.",
     )
     message: str = Field(min_length=1, description="A description of the error.")
 
 
 class RefusalAnswer(BaseModel):
-    """The request is rejected, and would be again. Any other failure of a call may be temporary."""
+    """The request is rejected, and would be again; WaitingLimitReached and Unavailable may pass.
+
+    Any other failure of a call may be temporary.
+    """
 
     error: Refusal
 

@@ -102,6 +102,7 @@ class JobDefinition:
     deadline: timedelta | None = None
     max_runtime: timedelta = timedelta(hours=48)
     max_running_jobs: int = 5
+    max_waiting_jobs: int = 1000
     max_failures: int = 2
     max_price_usd_per_hour: float | None = None
     target: str = "ecs"

@@ -289,12 +289,16 @@ Effect = StopTask | RequestLaunch | RememberCapacity | CountRun | AdmitWaiting |
 
 @dataclass(frozen=True, slots=True)
 class TriggerFacts:
-    """What started the job, as a summary and as environment variables of the training."""
+    """What started the job, as a summary and as environment variables of the training.
+
+    `caller` is who asked for it directly (core.jobs.callers); empty if an event started it, or an earlier version.
+    """
 
     source: str
     identity: str
     summary: str
     environment: Mapping[str, str] = field(default_factory=dict)
+    caller: str = ""
 
 
 @dataclass(frozen=True, slots=True)

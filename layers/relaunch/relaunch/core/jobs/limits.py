@@ -21,6 +21,7 @@ class StackLimits:
     """
 
     max_running_jobs: int = 20
+    max_waiting_jobs: int = 5000
     provisioning_deadline_seconds: int = 0
     selection: SelectionLimits = field(default_factory=SelectionLimits)
 

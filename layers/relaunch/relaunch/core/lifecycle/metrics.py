@@ -29,6 +29,7 @@ class Metric(StrEnum):
     """The name of a metric."""
 
     JOBS_ACCEPTED = "JobsAccepted"
+    JOBS_REJECTED = "JobsRejected"
     EVENTS_IGNORED = "EventsIgnored"
     TASKS_LAUNCHED = "TasksLaunched"
     EVENT_TO_RUN_TASK = "EventToRunTask"
@@ -55,6 +56,7 @@ class MetricKind:
 
 METRICS: Mapping[Metric, MetricKind] = {
     Metric.JOBS_ACCEPTED: MetricKind(),
+    Metric.JOBS_REJECTED: MetricKind(),
     Metric.EVENTS_IGNORED: MetricKind(),
     Metric.TASKS_LAUNCHED: MetricKind(),
     Metric.EVENT_TO_RUN_TASK: MetricKind(Unit.SECONDS),

@@ -120,7 +120,7 @@ class ImagePushed:
 
 @dataclass(frozen=True, slots=True)
 class DirectRequest:
-    """A request for a job by the name of its definition, with an idempotency key."""
+    """A request for a job by the name of its definition; `caller` is who sent it (core.jobs.callers)."""
 
     identity: str
     definition: str

@@ -23,7 +23,8 @@ def collect_facts(event: TriggerEvent, sha: str = "") -> TriggerFacts:
         return _collect_object_facts(event)
     if isinstance(event, ImagePushed):
         return _collect_image_facts(event, sha)
-    return TriggerFacts("direct", event.identity, f"asked for by {event.caller}" if event.caller else "asked for")
+    summary = f"asked for by {event.caller}" if event.caller else "asked for"
+    return TriggerFacts("direct", event.identity, summary, caller=event.caller)
 
 
 def _collect_github_facts(event: GithubEvent) -> TriggerFacts:

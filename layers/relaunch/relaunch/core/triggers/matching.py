@@ -74,8 +74,16 @@ def derive_job_id(identity: str, definition: str) -> str:
     """
     digest = hashlib.sha256(f"{definition}\0{identity}".encode("utf-8", "surrogatepass")).digest()
     suffix = base64.b32encode(digest)[:_HASH_LENGTH].decode("ascii").lower()
+    return f"{job_id_prefix(definition)}-{suffix}"
+
+
+def job_id_prefix(definition: str) -> str:
+    """Return what the ids of a definition's jobs have before their last hyphen: its name.
+
+    The prefix is the same for names that differ only in repeated or trailing hyphens.
+    """
     name = re.sub(r"[^a-z0-9]+", "-", definition.lower())[: MAX_JOB_ID_LENGTH - _HASH_LENGTH - 1].strip("-")
-    return f"{name or 'job'}-{suffix}"
+    return name or "job"
 
 
 def match(definition: JobDefinition, event: TriggerEvent) -> Match | NoMatch | InvalidInputs:

@@ -126,6 +126,9 @@ class DynamoDbJobs:
         values = {":due": text(items.OPEN), ":now": text(stamp(now))}
         return _job_ids(self._table.query("due = :due AND wake_at <= :now", values, index="due", limit=limit))
 
+    def load_open(self, limit: int) -> list[str]:
+        return _job_ids(self._table.query("due = :due", {":due": text(items.OPEN)}, index="due", limit=limit))
+
     def load_waiting(self, slot: str, limit: int) -> list[str]:
         return self._in_slot(slot, limit)
 
