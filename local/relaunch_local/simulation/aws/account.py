@@ -18,6 +18,7 @@ from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
 from relaunch.adapters.aws.sqs.dead_letters import SqsDeadLetters
 from relaunch.adapters.aws.sqs.launch_queue import SqsLaunchQueue
+from relaunch.adapters.input_patterns import Re2Patterns
 from relaunch.adapters.messages.intake import parse_intake_message
 from relaunch.core.jobs.job import Job, StopTask, TimelineEntry
 from relaunch.core.messages.dead_letter import DeadLetterQueue
@@ -172,6 +173,7 @@ class SimulatedAccount:
             "revisions": self.per_container(lambda: EcsRevisions(ecs, clock)),
             "offerings": SimulatedOfferings(self.scenario.providers, spot_prices, self.scenario.on_demand_usd_per_hour),
             "images": EcrImages(ecr),
+            "patterns": Re2Patterns(),
             "checkpoints": S3Checkpoints(s3),
             "launches": SqsLaunchQueue(self._sqs(), "AttemptsQueue"),
             "clock": clock,

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, JobDefinition, S3Trigger, Trigger
 from relaunch.core.definitions.filter_patterns import CompiledPattern, parse_pattern
-from relaunch.core.definitions.inputs import check_inputs
+from relaunch.core.definitions.inputs import MatchPattern, check_inputs
 from relaunch.core.jobs.job import TriggerFacts
 from relaunch.core.triggers.events import (
     DirectRequest,
@@ -80,17 +80,22 @@ def derive_job_id(identity: str, definition: str) -> str:
     return f"{name or 'job'}-{suffix}"
 
 
-def match(definition: JobDefinition, event: TriggerEvent) -> Match | NoMatch | InvalidInputs:
-    """Decide whether an event starts a job of a definition."""
+def match(
+    definition: JobDefinition, event: TriggerEvent, match_pattern: MatchPattern
+) -> Match | NoMatch | InvalidInputs:
+    """Decide whether an event starts a job of a definition.
+
+    `match_pattern` matches the inputs; what it raises for a pattern that it does not support is raised.
+    """
     if isinstance(event, DirectRequest):
         if event.definition != definition.name:
             return NoMatch(f"the request is for {event.definition}")
-        return _accept(definition, None, event)
+        return _accept(definition, None, event, match_pattern)
     reasons: list[str] = []
     for trigger in definition.triggers:
         reason = _find_obstacle(trigger, event)
         if reason is None:
-            return _accept(definition, trigger, event)
+            return _accept(definition, trigger, event, match_pattern)
         if reason and reason not in reasons:
             reasons.append(reason)
     return NoMatch("; ".join(reasons) or f"no trigger of {definition.name} watches where the event comes from")
@@ -108,9 +113,11 @@ def is_watched(upload: ObjectCreated, definitions: Iterable[JobDefinition]) -> b
     )
 
 
-def _accept(definition: JobDefinition, trigger: Trigger | None, event: TriggerEvent) -> Match | InvalidInputs:
+def _accept(
+    definition: JobDefinition, trigger: Trigger | None, event: TriggerEvent, match_pattern: MatchPattern
+) -> Match | InvalidInputs:
     given = event.inputs if isinstance(event, WorkflowDispatch | RepositoryDispatch | DirectRequest) else {}
-    checked = check_inputs(definition.inputs, given)
+    checked = check_inputs(definition.inputs, given, match_pattern)
     if checked.errors:
         return InvalidInputs("; ".join(checked.errors), checked.errors)
     sha = _find_commit_in_tag(trigger, event)
