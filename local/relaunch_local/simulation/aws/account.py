@@ -18,6 +18,7 @@ from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
 from relaunch.adapters.aws.sqs.dead_letters import SqsDeadLetters
 from relaunch.adapters.aws.sqs.launch_queue import SqsLaunchQueue
+from relaunch.adapters.aws.sqs.source_queue import SourceQueue
 from relaunch.adapters.input_patterns import Re2Patterns
 from relaunch.adapters.messages.intake import parse_intake_message
 from relaunch.core.jobs.job import Job, StopTask, TimelineEntry
@@ -148,7 +149,7 @@ class SimulatedAccount:
             DeadLetterQueue(each, each) for each in self.stack.queues if self.stack.queues[each].is_dead_letter_queue
         ]
         return FunctionDependencies(
-            self.deps, DeadLetterSender(sqs, queue, self.deps.log), SqsDeadLetters(sqs, counted)
+            self.deps, SourceQueue(sqs), DeadLetterSender(sqs, queue, self.deps.log), SqsDeadLetters(sqs, counted)
         )
 
     def _sqs(self) -> Any:
