@@ -103,9 +103,8 @@ def deliver(poison: frozenset[str], neighbours: int, draw: random.Random) -> tup
 
 
 @pytest.mark.parametrize("neighbours", [10, 100])
-@pytest.mark.parametrize("poison", [("050-",), ("000-", "050-", "100-")], ids=["one", "three"])
-def test_messages_that_functions_die_of_are_the_only_dead_letters(neighbours: int, poison: tuple[str, ...]) -> None:
-    outcomes = [deliver(frozenset(poison), neighbours, random.Random(seed)) for seed in range(300)]  # noqa: S311
+def test_the_message_that_functions_die_of_is_the_only_dead_letter(neighbours: int) -> None:
+    outcomes = [deliver(frozenset({"050-"}), neighbours, random.Random(seed)) for seed in range(300)]  # noqa: S311
 
-    assert all(dead_letters == set(poison) for dead_letters, _ in outcomes)
-    assert max(most for _, most in outcomes) <= (4 if len(poison) == 1 else LAST_TRY)
+    assert all(dead_letters == {"050-"} for dead_letters, _ in outcomes)
+    assert max(most for _, most in outcomes) <= 4
