@@ -57,6 +57,18 @@ def test_the_layer_has_the_versions_that_the_tests_ran_with() -> None:
     assert {"boto3", "aws-lambda-powertools", "pydantic"} <= set(layer)
 
 
+def test_each_system_has_the_release_of_re2_that_its_pythons_are_tested_with() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["dependencies"]
+    tested = {line.partition("; ")[2]: line.partition("; ")[0] for line in project if line.startswith("google-re2")}
+    layers = {
+        system: (REPOSITORY / "layers" / "dependencies" / f"requirements-amazon-linux-{system}.txt").read_text()
+        for system in ("2", "2023")
+    }
+
+    assert pins([tested["python_version < '3.12'"]]) == pins(layers["2"].splitlines())
+    assert pins([tested["python_version >= '3.12'"]]) == pins(layers["2023"].splitlines())
+
+
 def test_the_layer_keeps_the_models_of_the_services_that_are_called_and_no_others() -> None:
     makefile = (REPOSITORY / "layers" / "dependencies" / "Makefile").read_text()
     (kept,) = re.findall(r"^SERVICES = (.*)$", makefile, re.MULTILINE)

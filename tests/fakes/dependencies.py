@@ -7,6 +7,7 @@ from fakes.clock import FakeClock
 from fakes.registry import FakeRegistry
 from fakes.sources import FakeCheckpoints, FakeImages, FakeLaunchQueue, FakeOfferings, FakeRevisions, ListLog
 from fakes.tasks import FakeTasks
+from relaunch.adapters.input_patterns import Re2Patterns
 from relaunch.ports import Dependencies
 from relaunch_local.in_memory.stores import InMemoryStores
 
@@ -25,6 +26,7 @@ def make_dependencies(**overrides: Any) -> Dependencies:
         "registry": FakeRegistry(),
         "offerings": FakeOfferings(),
         "images": FakeImages(),
+        "patterns": Re2Patterns(),
         "checkpoints": FakeCheckpoints(),
         "launches": FakeLaunchQueue(),
         "clock": FakeClock(),

@@ -21,6 +21,7 @@ from fakes.dead_letters import FakeDeadLetters
 from fakes.dependencies import make_dependencies
 from fakes.sources import FakeSnapshots, FakeSpotPrices, ListLog
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
+from relaunch.adapters.aws.sqs.source_queue import SourceQueue
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.ports import Dependencies, RefreshDependencies
@@ -47,6 +48,12 @@ class FakeDeadLetterQueue:
 
     def change_message_visibility(self, **_: Any) -> None:
         """Accept any time-out: `Functions.deliver` says what comes again."""
+
+    def change_message_visibility_batch(self, **_: Any) -> None:
+        """Accept any time-outs."""
+
+    def delete_message(self, **_: Any) -> None:
+        """Accept it: what is not delivered again is deleted."""
 
     def send_message(self, *, QueueUrl: str, MessageBody: str, MessageAttributes: Mapping[str, Any]) -> None:  # noqa: N803
         """Keep a message."""
@@ -145,10 +152,12 @@ class Functions:
     def invoke(self, name: str, event: Any, context: FakeContext | None = None) -> Any:
         """Call a function; the answer is what the caller reads, so it must be JSON that can be sent."""
         handler: ModuleType = importlib.import_module(f"{name}.handler")
-        dead_letters = DeadLetterSender(cast("Any", self.dead_letters), "https://sqs/dead-letters", self.log)
+        sqs = cast("Any", self.dead_letters)
+        dead_letters = DeadLetterSender(sqs, "https://sqs/dead-letters", self.log)
+        function = FunctionDependencies(self.deps, SourceQueue(sqs), dead_letters, self.watched)
         with pytest.MonkeyPatch.context() as seam:
             if hasattr(handler, "function"):
-                seam.setattr(handler, "function", lambda: FunctionDependencies(self.deps, dead_letters, self.watched))
+                seam.setattr(handler, "function", lambda: function)
             if hasattr(handler, "refresh_dependencies"):
                 seam.setattr(handler, "refresh_dependencies", lambda: self.refresh_dependencies)
             answer = handler.handle(event, context or FakeContext())

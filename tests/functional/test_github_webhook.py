@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from types import ModuleType
 from typing import Any
 from urllib.parse import urlencode
@@ -238,7 +239,7 @@ def test_both_secrets_open_the_door_during_a_rotation(handle: Handle, aws: FakeA
     assert handle(make_request(PUSH)) == 202
 
     aws.secrets = {"AWSCURRENT": "new", "AWSPREVIOUS": SECRET}
-    aws.stored_at = time.time()
+    aws.stored_at = datetime(2100, 1, 1, tzinfo=UTC).timestamp()
 
     assert handle(make_request(PUSH, secret="new")) == 202
     assert handle(make_request(PUSH)) == 202
@@ -252,9 +253,10 @@ def test_the_previous_secret_ends_after_the_hours_of_the_stack(
 ) -> None:
     if hours is not None:
         monkeypatch.setenv("RELAUNCH_WEBHOOK_PREVIOUS_SECRET_HOURS", hours)
-    handler = importlib.reload(importlib.import_module("github_webhook.handler"))
     aws.secrets = {"AWSCURRENT": "new", "AWSPREVIOUS": SECRET}
-    aws.stored_at = time.time() - 12.5 * 3600
+    aws.stored_at = datetime(2026, 11, 3, tzinfo=UTC).timestamp()
+    monkeypatch.setattr(time, "time", lambda: aws.stored_at + 12.5 * 3600)
+    handler = importlib.reload(importlib.import_module("github_webhook.handler"))
 
     assert handler.handle(make_request(PUSH), None)["statusCode"] == status
     handler._aws.close()

@@ -205,7 +205,7 @@ def end_as_due(original: Callable[..., Decision]) -> Callable[..., Decision]:
 
 
 def submit_anew(definition: JobDefinition, event: TriggerEvent, deps: Dependencies) -> Submission:
-    matched = match(definition, event)
+    matched = match(definition, event, deps.patterns.matches)
     if not isinstance(matched, Match):
         return Submission(definition.name, None, False, matched.reason)
     job_id = derive_job_id(event.identity, definition.name)

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from relaunch.core.jobs.job import CostBasis, Job, Placement
 
-_TASK_ARN = re.compile(r"arn:aws[a-z-]*:ecs:[^\s:]*:\d*:task/\S*?([0-9a-f]{32})")
+_TASK_ARN = re.compile(r"arn:aws[a-z-]*:ecs:[^\s:]*:\d*:task/[^\s:]*?([0-9a-f]{32})")
 
 
 def format_duration(duration: timedelta) -> str:

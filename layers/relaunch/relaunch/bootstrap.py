@@ -22,6 +22,8 @@ from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
 from relaunch.adapters.aws.sqs.dead_letters import SqsDeadLetters
 from relaunch.adapters.aws.sqs.launch_queue import SqsLaunchQueue
+from relaunch.adapters.aws.sqs.source_queue import SourceQueue
+from relaunch.adapters.input_patterns import Re2Patterns
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.adapters.offerings.capacity_providers import CapacityProviderOfferings
 from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
@@ -89,7 +91,8 @@ def function() -> FunctionDependencies:
     )
     counted = [DeadLetterQueue(url.rpartition("/")[2], url) for url in settings.watched_queue_urls]
     deps = replace(_make_dependencies(settings, clients, log), metrics=emf_metrics())
-    return FunctionDependencies(deps, dead_letters, SqsDeadLetters(clients.lazy("sqs"), counted))
+    source = SourceQueue(clients.lazy("sqs"))
+    return FunctionDependencies(deps, source, dead_letters, SqsDeadLetters(clients.lazy("sqs"), counted))
 
 
 @cache
@@ -195,6 +198,7 @@ def _make_dependencies(settings: Settings, clients: _Clients, log: DecisionLog) 
         maintenance=stores.maintenance,
         offerings=CapacityProviderOfferings(settings.capacity_providers, spot_prices, snapshot, log),
         images=EcrImages(clients.lazy("ecr")),
+        patterns=Re2Patterns(),
         checkpoints=S3Checkpoints(clients.lazy("s3")),
         launches=SqsLaunchQueue(clients.lazy("sqs"), settings.attempts_queue_url),
         clock=clock,

@@ -14,7 +14,7 @@ from relaunch.core.definitions.definition import ImageTrigger, InputRule, S3Trig
 from relaunch.core.jobs.job import JobState, WaitReason
 from relaunch.core.launches.derived_revision import DERIVED_FROM
 from relaunch.core.triggers.events import DirectRequest
-from relaunch.ports import TransientError
+from relaunch.ports import TransientError, UnsupportedPatternError
 from relaunch.usecases.launch_attempt import launch_attempt
 from relaunch.usecases.submit_job import (
     IdempotentParameterMismatchError,
@@ -356,6 +356,36 @@ def test_inputs_that_are_not_allowed_are_all_told():
     assert "epochs" in str(error.value)
     assert "seed" in str(error.value)
     assert story.jobs.list_jobs(9) == ([], None)
+
+
+def test_a_stored_pattern_that_is_not_supported_keeps_its_own_job_alone_from_starting():
+    inputs = {"run": InputRule(r"(a)\1", "aa")}
+    story = Story(make_definition(inputs=inputs), make_definition(name="bert"))
+
+    with pytest.raises(UnsupportedPatternError, match=r"inputs of resnet .*back references.*relaunch apply"):
+        submit_event(push(), story.deps)
+
+    ((started, _),) = story.launches.requested
+    assert story.job(started).definition.name == "bert"
+    (event,) = story.deps.events.list_events(story.now, 10)
+    assert "resnet: cannot be started: inputs of resnet cannot be checked" in event.outcome
+
+    story.deps.definitions.save_definition(make_definition(inputs={"run": InputRule("aa", "aa")}))
+    assert [each.is_new for each in submit_event(push(), story.deps)] == [False, True]
+
+
+def test_a_direct_request_with_an_unsupported_pattern_is_refused():
+    story = Story(make_definition(inputs={"run": InputRule("(?=a)a")}))
+
+    with pytest.raises(UnsupportedPatternError, match="look-around"):
+        submit_direct(request(run="a"), story.deps)
+
+
+def test_a_pattern_that_could_match_in_countless_ways_takes_no_time():
+    story = Story(make_definition(inputs={"run": InputRule("(a+)+")}))
+
+    with pytest.raises(InvalidInputsError, match="does not match"):
+        submit_direct(request(run="a" * 1000 + "b"), story.deps)
 
 
 def test_revisions_of_a_sibling_family_are_not_taken():

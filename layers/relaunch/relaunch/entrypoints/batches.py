@@ -29,6 +29,5 @@ def handle_batch(
     def count_failure() -> None:
         deps.metrics.record(MetricDatum(Metric.MESSAGES_FAILED, label=queue))
 
-    return batch.handle_batch(
-        event, context, lambda body: handle_message(body, deps), function.dead_letters, count_failure
-    )
+    queues = batch.Queues(function.source, function.dead_letters)
+    return batch.handle_batch(event, context, lambda body: handle_message(body, deps), queues, count_failure)

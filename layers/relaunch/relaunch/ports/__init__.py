@@ -27,6 +27,7 @@ from relaunch.ports.errors import PortError as PortError
 from relaunch.ports.errors import SlotsFullError as SlotsFullError
 from relaunch.ports.errors import StaleWriteError as StaleWriteError
 from relaunch.ports.errors import TransientError as TransientError
+from relaunch.ports.errors import UnsupportedPatternError as UnsupportedPatternError
 from relaunch.ports.images import ImageSource as ImageSource
 from relaunch.ports.observability import Clock as Clock
 from relaunch.ports.observability import DecisionLog as DecisionLog
@@ -34,6 +35,7 @@ from relaunch.ports.observability import Metrics as Metrics
 from relaunch.ports.observability import NullMetrics as NullMetrics
 from relaunch.ports.offerings import CapacityProviderOffer as CapacityProviderOffer
 from relaunch.ports.offerings import OfferingSource as OfferingSource
+from relaunch.ports.patterns import InputPatterns as InputPatterns
 from relaunch.ports.queues import DeadLetters as DeadLetters
 from relaunch.ports.queues import LaunchQueue as LaunchQueue
 from relaunch.ports.stores import CapacityStore as CapacityStore

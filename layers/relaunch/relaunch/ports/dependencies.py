@@ -19,6 +19,7 @@ from relaunch.ports.ec2 import (
 from relaunch.ports.images import ImageSource
 from relaunch.ports.observability import Clock, DecisionLog, Metrics, NullMetrics
 from relaunch.ports.offerings import OfferingSource
+from relaunch.ports.patterns import InputPatterns
 from relaunch.ports.queues import LaunchQueue
 from relaunch.ports.stores import CapacityStore, DefinitionStore, EventStore, JobStore, MaintenanceStore, SnapshotStore
 from relaunch.ports.target import TaskTarget
@@ -84,6 +85,7 @@ class SubmitDependencies(JobDependencies):
     events: EventStore
     revisions: RevisionSource
     images: ImageSource
+    patterns: InputPatterns
 
 
 @dataclass(frozen=True, kw_only=True)

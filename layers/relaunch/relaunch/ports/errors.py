@@ -26,5 +26,9 @@ class SlotsFullError(Exception):
         self.limit = limit
 
 
+class UnsupportedPatternError(PermanentError):
+    """A pattern of a job definition is not supported; the message says why."""
+
+
 class NoActiveRevisionError(PermanentError):
     """The task definition family has no ACTIVE revision."""

@@ -22,7 +22,14 @@ from relaunch.core.triggers.events import (
     trigger_keys,
 )
 from relaunch.core.triggers.matching import InvalidInputs, Match, NoMatch, derive_job_id, is_watched, match
-from relaunch.ports import NoActiveRevisionError, PermanentError, PortError, SubmitDependencies, TransientError
+from relaunch.ports import (
+    NoActiveRevisionError,
+    PermanentError,
+    PortError,
+    SubmitDependencies,
+    TransientError,
+    UnsupportedPatternError,
+)
 from relaunch.usecases.admit_dispatch import find_dispatch_obstacle
 from relaunch.usecases.advance_job import act, advance_job
 from relaunch.usecases.count_waiting_jobs import find_reached_limit
@@ -150,7 +157,11 @@ def _compare_inputs(request: DirectRequest, job: Job) -> None:
 
 
 def _submit(definition: JobDefinition, event: TriggerEvent, deps: SubmitDependencies) -> Submission:
-    matched = match(definition, event)
+    try:
+        matched = match(definition, event, deps.patterns.matches)
+    except UnsupportedPatternError as error:
+        advice = "change the pattern and register the definition with `relaunch apply`"
+        raise UnsupportedPatternError(f"inputs of {definition.name} cannot be checked: {error}; {advice}") from error
     if isinstance(matched, NoMatch | InvalidInputs):
         return Submission(definition.name, None, False, matched.reason)
     job_id = derive_job_id(event.identity, definition.name)

@@ -18,6 +18,8 @@ from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
 from relaunch.adapters.aws.sqs.dead_letters import SqsDeadLetters
 from relaunch.adapters.aws.sqs.launch_queue import SqsLaunchQueue
+from relaunch.adapters.aws.sqs.source_queue import SourceQueue
+from relaunch.adapters.input_patterns import Re2Patterns
 from relaunch.adapters.messages.intake import parse_intake_message
 from relaunch.core.jobs.job import Job, StopTask, TimelineEntry
 from relaunch.core.messages.dead_letter import DeadLetterQueue
@@ -147,7 +149,7 @@ class SimulatedAccount:
             DeadLetterQueue(each, each) for each in self.stack.queues if self.stack.queues[each].is_dead_letter_queue
         ]
         return FunctionDependencies(
-            self.deps, DeadLetterSender(sqs, queue, self.deps.log), SqsDeadLetters(sqs, counted)
+            self.deps, SourceQueue(sqs), DeadLetterSender(sqs, queue, self.deps.log), SqsDeadLetters(sqs, counted)
         )
 
     def _sqs(self) -> Any:
@@ -172,6 +174,7 @@ class SimulatedAccount:
             "revisions": self.per_container(lambda: EcsRevisions(ecs, clock)),
             "offerings": SimulatedOfferings(self.scenario.providers, spot_prices, self.scenario.on_demand_usd_per_hour),
             "images": EcrImages(ecr),
+            "patterns": Re2Patterns(),
             "checkpoints": S3Checkpoints(s3),
             "launches": SqsLaunchQueue(self._sqs(), "AttemptsQueue"),
             "clock": clock,

@@ -266,6 +266,23 @@ class ModelSqs:
         queue.change_visibility(number, receive, parameters["VisibilityTimeout"])
         return {}
 
+    def change_message_visibility_batch(self, **parameters: Any) -> Any:
+        """ChangeMessageVisibilityBatch."""
+        for entry in parameters["Entries"]:
+            self.change_message_visibility(
+                QueueUrl=parameters["QueueUrl"],
+                ReceiptHandle=entry["ReceiptHandle"],
+                VisibilityTimeout=entry["VisibilityTimeout"],
+            )
+        return {"Successful": [{"Id": entry["Id"]} for entry in parameters["Entries"]], "Failed": []}
+
+    def delete_message(self, **parameters: Any) -> Any:
+        """DeleteMessage; a receipt handle that was superseded may delete nothing."""
+        number, receive = map(int, parameters["ReceiptHandle"].split("/"))
+        queue = self._queues.queues[parameters["QueueUrl"].rpartition("/")[2]]
+        queue.delete_received(number, receive)
+        return {}
+
     def get_queue_attributes(self, **parameters: Any) -> Any:
         """GetQueueAttributes: the number of visible and of delayed (or in-flight) messages."""
         queue = self._queues.queues[parameters["QueueUrl"]]

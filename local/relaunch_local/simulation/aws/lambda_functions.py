@@ -13,6 +13,7 @@ from relaunch.entrypoints.batches import handle_batch
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.entrypoints.reconcile import reconcile
 from relaunch.ports import Dependencies, PermanentError, PortError, TransientError
+from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.runtime import Invocation, KilledError, Runtime
 from relaunch_local.simulation.aws.sqs import Message, Queues
 from relaunch_local.simulation.aws.template import ACCOUNT, REGION, FunctionSettings, Stack
@@ -27,6 +28,18 @@ CONSUMERS: Mapping[str, tuple[str, Callable[[str, Dependencies], object]]] = {
     "observe_task": ("task-changes", task_changes.handle_message),
 }
 _ASYNCHRONOUS_RETRY_SECONDS = (60.0, 120.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What Lambda tells a function of its invocation."""
+
+    _clock: Clock
+    _ends_at: datetime
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Return what is left of the time-out."""
+        return int((self._ends_at - self._clock.now()).total_seconds() * 1000)
 
 
 @dataclass
@@ -71,13 +84,12 @@ class Lambdas:
     def reconcile(self) -> None:
         """Invoke reconcile once by the schedule; the next invocation is its retry."""
         settings = self._stack.functions["reconcile"]
-        ends_at = self._runtime.clock.now() + timedelta(seconds=settings.timeout_seconds)
-
-        def remaining_milliseconds() -> int:
-            return int((ends_at - self._runtime.clock.now()).total_seconds() * 1000)
+        context = Context(self._runtime.clock, self._runtime.clock.now() + timedelta(seconds=settings.timeout_seconds))
 
         self.call_asynchronously(
-            "reconcile", lambda: reconcile(self._dependencies_of("reconcile"), remaining_milliseconds), "a pass"
+            "reconcile",
+            lambda: reconcile(self._dependencies_of("reconcile"), context.get_remaining_time_in_millis),
+            "a pass",
         )
 
     def handle(self, name: str, batch: list[Message], on_handled: Callable[[set[int] | None], None]) -> None:
@@ -101,10 +113,12 @@ class Lambdas:
         self._invoke(settings, lambda: self._handle(name, invocation), on_end, invocation)
 
     def _handle(self, name: str, invocation: Invocation) -> Any:
-        (queue, handler), indexes = CONSUMERS[name], itertools.count()
+        queue, handler = CONSUMERS[name]
+        ends_at = self._runtime.clock.now() + timedelta(seconds=self._stack.functions[name].timeout_seconds)
+        context = cast("LambdaContext", Context(self._runtime.clock, ends_at))
 
         def handle_message(body: str, deps: Dependencies) -> Any:
-            invocation.current = next(indexes)
+            invocation.begin(body)
             began_at = self._runtime.clock.now()
             try:
                 answer = handler(body, deps)
@@ -117,7 +131,7 @@ class Lambdas:
             return answer
 
         event = {"Records": [_record(message) for message in invocation.messages]}
-        return handle_batch(queue, handle_message, event, cast("LambdaContext", None), self._dependencies_of(name))
+        return handle_batch(queue, handle_message, event, context, self._dependencies_of(name))
 
     def _invoke(
         self,

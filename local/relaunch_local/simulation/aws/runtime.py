@@ -25,7 +25,8 @@ class KilledError(BaseException):
 class Invocation:
     """One invocation of a function.
 
-    `messages` is its batch, `current` the index of the message being handled. `clock_offset` is the skew of its clock.
+    `messages` is its batch, those that were begun first; `current` is the index of the message being handled, `begun`
+    how many were begun. `clock_offset` is the skew of its clock.
     `container` is its execution environment, where those are distinguished.
     """
 
@@ -33,6 +34,7 @@ class Invocation:
     function: str
     messages: list[Message] = field(default_factory=list)
     current: int = 0
+    begun: int = 0
     lineage: dict[str, int] = field(default_factory=dict)
     clock_offset: timedelta = timedelta(0)
     container: int = 0
@@ -42,6 +44,12 @@ class Invocation:
     thread: greenlet | None = None
     timer: Timer | None = None
     deadline_timer: Timer | None = None
+
+    def begin(self, body: str) -> None:
+        """Note that the message with this body is handled next: functions choose the order."""
+        place = next(place for place in range(self.begun, len(self.messages)) if self.messages[place].body == body)
+        self.messages[self.begun], self.messages[place] = self.messages[place], self.messages[self.begun]
+        self.current, self.begun = self.begun, self.begun + 1
 
     def may_be_disturbed(self, *, wholly: bool) -> bool:
         """Return whether its messages have enough receives left for another fault."""

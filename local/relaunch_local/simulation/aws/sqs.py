@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 from relaunch_local.ecs import Clock
@@ -30,6 +30,7 @@ class Message:
     first_received_at: datetime | None = None
     visible_after: int = 0
     """The receive after which it became visible again."""
+    invisible_until: datetime | None = None
     is_deleted: bool = False
     disturbed_receives: set[int] = field(default_factory=set)
 
@@ -141,11 +142,23 @@ class Queue:
     def change_visibility(self, number: int, receive: int, seconds: float) -> None:
         """Make a message visible again after `seconds`, unless it is received again or deleted before."""
         message = self.in_flight.get(number)
-        if message is not None:
-            self._clock.call_later(seconds, lambda: self._time_out(message, receive))
+        if message is not None and message.receives == receive:
+            self._hide(message, seconds)
+
+    def delete_received(self, number: int, receive: int) -> None:
+        """Delete a message by the receipt handle of its last receive."""
+        message = self.in_flight.get(number)
+        if message is not None and message.receives == receive:
+            self.delete(message)
+
+    def _hide(self, message: Message, seconds: float) -> None:
+        receive, message.invisible_until = message.receives, self._clock.now() + timedelta(seconds=seconds)
+        self._clock.call_later(seconds, lambda: self._time_out(message, receive))
 
     def acknowledge(self, message: Message) -> None:
         """Delete a handled message; if that fails, the message is received again."""
+        if message.is_deleted:
+            return
         if message.may_be_disturbed and self._chance.strikes(
             "message-delete-lost", 0.004, site=self.settings.name, note=f"message {message.number}"
         ):
@@ -156,9 +169,8 @@ class Queue:
     def _deliver(self, message: Message) -> None:
         message.receives += 1
         message.first_received_at = message.first_received_at or self._clock.now()
-        receive = message.receives
         self.in_flight[message.number] = message
-        self._clock.call_later(self.settings.visibility_seconds, lambda: self._time_out(message, receive))
+        self._hide(message, self.settings.visibility_seconds)
         if message.may_be_disturbed and self._chance.strikes(
             "message-duplicated", 0.012, site=self.settings.name, note=f"message {message.number}"
         ):
@@ -167,7 +179,8 @@ class Queue:
             self._clock.call_later(delay, lambda: self._show(message, is_copy=True))
 
     def _time_out(self, message: Message, receive: int) -> None:
-        if not message.is_deleted and message.receives == receive > message.visible_after:
+        is_due = message.invisible_until is None or self._clock.now() >= message.invisible_until
+        if is_due and not message.is_deleted and message.receives == receive > message.visible_after:
             message.visible_after = receive
             self._trace(f"{self.settings.name}: message {message.number} is visible again")
             self._show(message)

@@ -1,4 +1,4 @@
-import re
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -91,8 +91,92 @@ def test_patterns_are_read_in_order(value: str, patterns: tuple[str, ...], expec
 
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_every_text_is_a_pattern(pattern: str, value: str) -> None:
-    assert isinstance(compile_pattern(pattern), re.Pattern)
-    matches_filters(value, [pattern])
+    assert matches_filters(value, [pattern]) in {True, False}
+
+
+class CountedText(str):
+    """Counts how many of its characters are read one by one."""
+
+    reads = 0
+
+    def __iter__(self) -> Iterator[str]:
+        for character in super().__iter__():
+            self.reads += 1
+            yield character
+
+
+@pytest.mark.parametrize(
+    ("pattern", "value"),
+    [
+        pytest.param("**/*_*_*_*_*_*.py", "_" * 2_000 + ".py", id="stars"),
+        pytest.param("[a+]+" * 40 + "b", "a" * 2_000 + "b", id="repetitions"),
+        pytest.param("a?" * 400 + "a" * 400, "a" * 700, id="options"),
+        pytest.param("**/" * 100 + "a", "/" * 2_000 + "a", id="directories"),
+        pytest.param("**a" * 50, "a" * 2_000, id="any-text"),
+    ],
+)
+def test_each_character_is_read_once_whatever_the_pattern(pattern: str, value: str) -> None:
+    counted = CountedText(value)
+
+    assert matches_filters(counted, [pattern])
+    assert counted.reads == len(value)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "value"),
+    [
+        pytest.param("**/*_*_*_*_*_*.py", "_" * 2_000 + "/.py", id="stars"),
+        pytest.param("[a+]+" * 40 + "[b]+c", "a" * 2_000 + "c", id="repetitions"),
+        pytest.param("a?" * 400 + "a" * 400, "a" * 399, id="options"),
+    ],
+)
+def test_what_does_not_match_is_read_once_too(pattern: str, value: str) -> None:
+    counted = CountedText(value)
+
+    assert not matches_filters(counted, [pattern])
+    assert counted.reads <= len(value)
+
+
+@pytest.mark.parametrize("value", ["x", "docs/x.py", "src/x.md"])
+def test_a_value_that_begins_or_ends_with_something_else_is_not_read(value: str) -> None:
+    counted = CountedText(value)
+
+    assert not matches_filters(counted, ["src/**.py"])
+    assert counted.reads == 0
+
+
+# What parts of patterns match alone; none begins with a star, which would go on with a star before it.
+PARTS = {
+    "a": lambda text: text == "a",
+    "/": lambda text: text == "/",
+    "a?": lambda text: text in {"", "a"},
+    "[ab]+": lambda text: text != "" and set(text) <= {"a", "b"},
+    "b*": lambda text: text[:1] == "b" and "/" not in text,
+    "/*": lambda text: text[:1] == "/" and "/" not in text[1:],
+    "a**": lambda text: text[:1] == "a",
+    "/**/": lambda text: text == "/" or (len(text) > 1 and text[0] == text[-1] == "/"),
+    "**/": lambda text: text == "" or text[-1] == "/",
+    "*": lambda text: "/" not in text,
+}
+
+
+def matches_parts(parts: list[str], value: str) -> bool:
+    """Try every length for every part."""
+    if not parts:
+        return not value
+    lengths = (length for length in range(len(value) + 1) if PARTS[parts[0]](value[:length]))
+    return any(matches_parts(parts[1:], value[length:]) for length in lengths)
+
+
+@given(
+    st.sampled_from([[], ["**/"], ["*"]]),
+    st.lists(st.sampled_from(list(PARTS)[:-2]), max_size=6),
+    st.text("ab/", max_size=8),
+)
+def test_patterns_match_what_trying_every_length_matches(first: list[str], others: list[str], value: str) -> None:
+    parts = first + others
+
+    assert matches_filters(value, ["".join(parts)]) is matches_parts(parts, value)
 
 
 @given(st.text(alphabet=st.characters(blacklist_characters="*?+[]!\\"), max_size=30))

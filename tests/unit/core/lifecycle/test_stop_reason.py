@@ -428,3 +428,15 @@ def test_other_containers_explain_only_an_end_that_was_not_its_own(
 )
 def test_error_of_a_stop_has_a_name(case: str, name: str) -> None:
     assert error_name(classify(CASES[case])) == name
+
+
+@pytest.mark.parametrize(
+    ("word", "kind"),
+    [
+        pytest.param("image ", K.NOT_STARTED, id="of-every-machine"),
+        pytest.param("CannotPull", K.NOT_STARTED, id="names-of-errors"),
+        pytest.param("Insufficient", K.NOT_STARTED, id="no-capacity"),
+    ],
+)
+def test_a_reason_that_repeats_itself_is_read_in_time_proportional_to_its_length(word: str, kind: K) -> None:
+    assert classify(Case(kind, "TaskFailedToStart", word * 50_000, {"main": None}, was_starting=True)).kind is kind

@@ -1,9 +1,11 @@
 """Events that the tests of matching have in common, and what their jobs get of them."""
 
+import re
+
 from fakes.builders import make_definition
-from relaunch.core.definitions.definition import GithubTrigger, Trigger
+from relaunch.core.definitions.definition import GithubTrigger, JobDefinition, Trigger
 from relaunch.core.triggers.events import ImagePushed, ObjectCreated, Push, TriggerEvent, WorkflowDispatch, trigger_keys
-from relaunch.core.triggers.matching import Match, NoMatch, match
+from relaunch.core.triggers.matching import InvalidInputs, Match, NoMatch, match
 
 SHA = "4b1d8e6f02a97c35e8d0714b6a2f93c5d8e07b1a"
 PUSH = Push(
@@ -29,14 +31,18 @@ def github(event: str, **filters) -> GithubTrigger:
     return GithubTrigger(repository="acme/vision", event=event, **filters)
 
 
+def match_event(definition: JobDefinition, event: TriggerEvent) -> Match | NoMatch | InvalidInputs:
+    return match(definition, event, lambda pattern, value: re.fullmatch(pattern, value) is not None)
+
+
 def matched(event: TriggerEvent, *triggers: Trigger, **definition) -> Match:
-    decision = match(make_definition(triggers=triggers, **definition), event)
+    decision = match_event(make_definition(triggers=triggers, **definition), event)
     assert isinstance(decision, Match)
     return decision
 
 
 def reason_against(event: TriggerEvent, *triggers: Trigger) -> str:
-    decision = match(make_definition(triggers=triggers), event)
+    decision = match_event(make_definition(triggers=triggers), event)
     assert isinstance(decision, NoMatch)
     return decision.reason
 

@@ -46,6 +46,9 @@ def test_an_image_that_does_not_fit_starts_nothing_and_says_why(trigger, event, 
             {"RELAUNCH_GIT_SHA": SHA},
             id="image-of-several-commits-is-of-the-first",
         ),
+        pytest.param("*-{sha}*", f"x-{OTHER}-{SHA}", {"RELAUNCH_GIT_SHA": SHA}, id="the-last-of-several-places"),
+        pytest.param("*{sha}", f"0{SHA}", {"RELAUNCH_GIT_SHA": SHA}, id="the-last-digits-of-many"),
+        pytest.param("{sha}-v?", f"{SHA}-v", {"RELAUNCH_GIT_SHA": SHA}, id="a-pattern-after-the-commit"),
         pytest.param("v*", "v7", {}, id="image-of-no-commit"),
     ],
 )
@@ -56,3 +59,11 @@ def test_the_training_and_people_are_told_of_the_image(pattern, tag, commit):
         f"image trainer:{tag} pushed",
         {**image, **commit},
     )
+
+
+def test_a_pattern_that_could_match_in_countless_ways_takes_no_time():
+    pattern = "[0-9a-f]+" * 14 + "{sha}" + "*_" * 6
+    tag = "a" * 121 + "_" * 7
+
+    assert "does not match" in reason_against(replace(IMAGE, tag=tag + "x"), ImageTrigger("trainer", pattern))
+    assert facts_of(replace(IMAGE, tag=tag), ImageTrigger("trainer", pattern))[1]["RELAUNCH_GIT_SHA"] == "a" * 40

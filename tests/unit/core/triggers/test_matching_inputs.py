@@ -9,8 +9,8 @@ from relaunch.core.definitions.definition import InputRule
 from relaunch.core.definitions.inputs import MAX_INPUT_LENGTH
 from relaunch.core.jobs.job import TriggerFacts
 from relaunch.core.triggers.events import DirectRequest
-from relaunch.core.triggers.matching import InvalidInputs, NoMatch, match
-from unit.core.triggers.matched import PUSH, WORKFLOW, github, matched
+from relaunch.core.triggers.matching import InvalidInputs, NoMatch
+from unit.core.triggers.matched import PUSH, WORKFLOW, github, match_event, matched
 
 
 def test_a_direct_request_starts_the_definition_it_names_without_any_trigger():
@@ -20,7 +20,7 @@ def test_a_direct_request_starts_the_definition_it_names_without_any_trigger():
 
     assert decision.trigger is None
     assert (decision.facts.source, decision.facts.summary) == ("direct", "asked for by ci")
-    assert match(make_definition(name="other", triggers=()), request) == NoMatch("the request is for resnet")
+    assert match_event(make_definition(name="other", triggers=()), request) == NoMatch("the request is for resnet")
 
 
 def test_a_direct_request_may_come_from_nobody_known():
@@ -53,7 +53,7 @@ def test_only_declared_inputs_pass_and_the_others_are_told():
     ],
 )
 def test_a_value_outside_its_pattern_starts_nothing(rule, given_inputs, error):
-    decision = match(make_definition(inputs={"n": rule}), DirectRequest("api:1", "resnet", given_inputs))
+    decision = match_event(make_definition(inputs={"n": rule}), DirectRequest("api:1", "resnet", given_inputs))
 
     assert isinstance(decision, InvalidInputs)
     assert error in decision.reason
@@ -63,7 +63,7 @@ def test_a_value_outside_its_pattern_starts_nothing(rule, given_inputs, error):
 def test_everything_wrong_with_the_inputs_is_told_in_one_sentence():
     rules = {"n": InputRule("[0-9]+"), "m": InputRule("[0-9]+")}
 
-    decision = match(make_definition(inputs=rules), DirectRequest("api:1", "resnet"))
+    decision = match_event(make_definition(inputs=rules), DirectRequest("api:1", "resnet"))
 
     assert isinstance(decision, InvalidInputs)
     assert len(decision.errors) == 2

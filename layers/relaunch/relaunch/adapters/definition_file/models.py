@@ -1,6 +1,5 @@
 """Pydantic models of a definition file (`relaunch.yaml`), and their conversion to core types."""
 
-import re
 from datetime import timedelta
 from typing import Literal, Self
 
@@ -23,6 +22,7 @@ from relaunch.adapters.definition_file.values import (
     RegularExpression,
     write_duration,
 )
+from relaunch.adapters.input_patterns import Re2Patterns
 from relaunch.core.definitions.accelerator import (
     AcceleratorRequirement,
     GpuRequirement,
@@ -146,7 +146,7 @@ class InputModel(StrictModel):
     """One input a trigger or a caller may give; reaches the training as `RELAUNCH_INPUT_<NAME>`."""
 
     pattern: RegularExpression
-    """Regular expression that the whole value must match."""
+    """Regular expression that the whole value must match (RE2: without back references and look-around)."""
     default: str | None = None
     """Value when none is given; without it the input is required."""
 
@@ -155,7 +155,7 @@ class InputModel(StrictModel):
     def check_default(cls, default: str | None, info: ValidationInfo) -> str | None:
         """Reject a default that does not match the pattern."""
         pattern = info.data.get("pattern")
-        if default is not None and pattern is not None and re.fullmatch(pattern, default) is None:
+        if default is not None and pattern is not None and not Re2Patterns().matches(pattern, default):
             raise ValueError(f"`{default}` does not match its own pattern `{pattern}`")
         return default
 

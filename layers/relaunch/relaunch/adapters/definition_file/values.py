@@ -9,7 +9,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, StringConstraints, ValidationInfo, WithJsonSchema
 
+from relaunch.adapters.input_patterns import compile_pattern
 from relaunch.core.offerings.instance_types import nearest_names
+from relaunch.ports import UnsupportedPatternError
 
 MAX_RUNTIME = timedelta(days=30)
 _RESERVED_PREFIXES = ("RELAUNCH_", "ECS_")
@@ -222,9 +224,9 @@ def _check_workflow_event(value: str) -> str:
 
 def _check_regular_expression(value: str) -> str:
     try:
-        re.compile(value)
-    except re.error as error:
-        raise ValueError(f"`{value}` is not a regular expression: {error}") from error
+        compile_pattern(value)
+    except UnsupportedPatternError as error:
+        raise ValueError(str(error)) from error
     return value
 
 
@@ -301,7 +303,7 @@ ImageTag = Annotated[str, StringConstraints(min_length=1, max_length=128), _chec
 AwaitedTag = Annotated[
     str, StringConstraints(min_length=1, max_length=128), _check_placeholders(("{sha}", "{short_sha}"))
 ]
-FilterPattern = Annotated[str, StringConstraints(min_length=1)]
+FilterPattern = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 InstanceTypeName = Annotated[str, AfterValidator(_check_instance_type), _text(r"[a-z0-9-]+\.[a-z0-9-]+")]
 GpuModel = Annotated[str, StringConstraints(min_length=1), AfterValidator(_check_gpu_model)]
 NeuronModel = Annotated[str, StringConstraints(min_length=1), AfterValidator(_check_neuron_model)]

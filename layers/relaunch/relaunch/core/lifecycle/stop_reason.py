@@ -44,7 +44,7 @@ _STOPPED_BY_SOMEBODY = frozenset({StopCode.USER_INITIATED, StopCode.SERVICE_SCHE
 _NO_CAPACITY = re.compile(
     r"RESOURCE:|\bAGENT\b|\bATTRIBUTE\b|\bLOCATION\b"
     r"|(?i:MemberOf placement constraint|NO ACTIVE INSTANCES|EMPTY CAPACITY PROVIDER"
-    r"|no container instances? |capacity is unavailable|Insufficient\w*Capacity|MaxSpotInstanceCountExceeded"
+    r"|no container instances? |capacity is unavailable|Insufficient\w{0,40}Capacity|MaxSpotInstanceCountExceeded"
     r"|VcpuLimitExceeded)"
 )
 # ECS Managed Instances are drained after 14 days at most, whatever runs on them ("Instance draining").
@@ -59,9 +59,11 @@ _IMAGE = re.compile(
 )
 _OUT_OF_MEMORY = re.compile(r"(?i)OutOfMemory|out of memory")
 # No other instance could pull the image, read the secret or execute the command either. The executables of the
-# container runtime and of its hooks are the instance's.
+# container runtime and of its hooks are the instance's. Only the first image of a line is looked at, so that a reason
+# that names it again and again is read once.
 _FAILS_EVERYWHERE = re.compile(
-    r"(?i)manifest unknown|no matching manifest|(image|manifest|CannotPull\w*)\b.* not found|pull access denied"
+    r"(?im)manifest unknown|no matching manifest|^(?>.*?(image|manifest|CannotPull\w*)\b).* not found"
+    r"|pull access denied"
     r"|repository does not exist|AccessDenied"
     r"|\bexec: (?!\"?[^\"\s:]*(nvidia-container|oci[-_]neuron|containerd-shim|runc\b))"
 )

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import lru_cache
 
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, JobDefinition, S3Trigger, Trigger
-from relaunch.core.definitions.filter_patterns import translate_pattern
-from relaunch.core.definitions.inputs import check_inputs
+from relaunch.core.definitions.filter_patterns import CompiledPattern, parse_pattern
+from relaunch.core.definitions.inputs import MatchPattern, check_inputs
 from relaunch.core.jobs.job import TriggerFacts
 from relaunch.core.triggers.events import (
     DirectRequest,
@@ -25,7 +26,8 @@ from relaunch.core.triggers.github import list_github_obstacles
 
 MAX_JOB_ID_LENGTH = 100  # startedBy is `<job>/<attempt>`, and ECS takes 128 characters
 _HASH_LENGTH = 12  # 60 bits: a collision among a million jobs of a definition has a probability of 1 in 2 million
-_SHA_PLACEHOLDERS = {"{sha}": "(?P<sha>[0-9a-f]{40})", "{short_sha}": "[0-9a-f]{7}"}
+_SHA_LENGTH = 40
+_SHA_PLACEHOLDERS = {"{sha}": "[0-9a-f]" * _SHA_LENGTH, "{short_sha}": "[0-9a-f]" * 7}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +88,22 @@ def job_id_prefix(definition: str) -> str:
     return name or "job"
 
 
-def match(definition: JobDefinition, event: TriggerEvent) -> Match | NoMatch | InvalidInputs:
-    """Decide whether an event starts a job of a definition."""
+def match(
+    definition: JobDefinition, event: TriggerEvent, match_pattern: MatchPattern
+) -> Match | NoMatch | InvalidInputs:
+    """Decide whether an event starts a job of a definition.
+
+    `match_pattern` matches the inputs; what it raises for a pattern that it does not support is raised.
+    """
     if isinstance(event, DirectRequest):
         if event.definition != definition.name:
             return NoMatch(f"the request is for {event.definition}")
-        return _accept(definition, None, event)
+        return _accept(definition, None, event, match_pattern)
     reasons: list[str] = []
     for trigger in definition.triggers:
         reason = _find_obstacle(trigger, event)
         if reason is None:
-            return _accept(definition, trigger, event)
+            return _accept(definition, trigger, event, match_pattern)
         if reason and reason not in reasons:
             reasons.append(reason)
     return NoMatch("; ".join(reasons) or f"no trigger of {definition.name} watches where the event comes from")
@@ -114,9 +121,11 @@ def is_watched(upload: ObjectCreated, definitions: Iterable[JobDefinition]) -> b
     )
 
 
-def _accept(definition: JobDefinition, trigger: Trigger | None, event: TriggerEvent) -> Match | InvalidInputs:
+def _accept(
+    definition: JobDefinition, trigger: Trigger | None, event: TriggerEvent, match_pattern: MatchPattern
+) -> Match | InvalidInputs:
     given = event.inputs if isinstance(event, WorkflowDispatch | RepositoryDispatch | DirectRequest) else {}
-    checked = check_inputs(definition.inputs, given)
+    checked = check_inputs(definition.inputs, given, match_pattern)
     if checked.errors:
         return InvalidInputs("; ".join(checked.errors), checked.errors)
     sha = _find_commit_in_tag(trigger, event)
@@ -161,23 +170,28 @@ def _find_image_obstacle(trigger: ImageTrigger, event: ImagePushed) -> str | Non
     if not event.tag:
         # The images of a multi-architecture image are pushed without a tag, before their tagged index.
         return f"an image without a tag was pushed to {event.repository}"
-    if _compile_tag(trigger.tag).fullmatch(event.tag) is None:
+    if not _compile_tag(trigger.tag).matches(event.tag):
         return f"the tag {event.tag} does not match {trigger.tag}"
     return None
 
 
-def _compile_tag(pattern: str) -> re.Pattern[str]:
-    """Compile a tag pattern: a filter pattern in which `{sha}` matches a commit id; the first one is captured."""
-    parts = [
-        _SHA_PLACEHOLDERS.get(part) or translate_pattern(part) for part in re.split(r"(\{sha\}|\{short_sha\})", pattern)
-    ]
-    expression = "".join(parts)
-    first, found, rest = expression.partition("(?P<sha>")
-    return re.compile(first + found + rest.replace("(?P<sha>", "(?:"))
+@lru_cache(maxsize=256)
+def _compile_tag(pattern: str) -> CompiledPattern:
+    """Compile a tag pattern: a filter pattern in which `{sha}` matches a commit id."""
+    parts = re.split(r"(\{sha\}|\{short_sha\})", pattern)
+    return CompiledPattern([item for part in parts for item in parse_pattern(_SHA_PLACEHOLDERS.get(part, part))])
 
 
 def _find_commit_in_tag(trigger: Trigger | None, event: TriggerEvent) -> str:
+    """Return what the first `{sha}` matches; where it can match at several places, the last of them counts.
+
+    A tag has at most 128 characters ("PutImage", Amazon ECR API Reference), so there are at most 89 places.
+    """
     if not isinstance(trigger, ImageTrigger) or not isinstance(event, ImagePushed) or "{sha}" not in trigger.tag:
         return ""
-    found = _compile_tag(trigger.tag).fullmatch(event.tag)
-    return found["sha"] if found else ""
+    before, _, after = trigger.tag.partition("{sha}")
+    for start in reversed(tuple(_compile_tag(before).matching_prefixes(event.tag))):
+        end = start + _SHA_LENGTH
+        if _compile_tag("{sha}").matches(event.tag[start:end]) and _compile_tag(after).matches(event.tag[end:]):
+            return event.tag[start:end]
+    return ""

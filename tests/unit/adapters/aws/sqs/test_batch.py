@@ -1,34 +1,48 @@
 """Batches from SQS: messages that succeed, are retried, or are sent to the dead-letter queue."""
 
+import ast
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, cast
 
 import pytest
 from aws_lambda_powertools.utilities.typing import LambdaContext
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, ReadTimeoutError
 
 from fakes.builders import NOW
+from fakes.functions import FakeContext
 from fakes.sources import ListLog
-from relaunch.adapters.aws.sqs.batch import handle_batch
+from relaunch.adapters.aws.sqs.batch import Queues, handle_batch
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
+from relaunch.adapters.aws.sqs.source_queue import SourceQueue
 from relaunch.ports import PermanentError, TransientError
 
 LAST_TRY = 5
 
 
 class SentMessages:
-    """SQS, as far as SendMessage and ChangeMessageVisibility go."""
+    """SQS, as far as SendMessage, ChangeMessageVisibility and DeleteMessage go."""
 
     def __init__(self) -> None:
         self.sent: list[dict[str, Any]] = []
         self.visible_after: list[int] = []
         self.queue_urls: set[str] = set()
+        self.calls: list[str] = []
 
     def change_message_visibility(self, **parameters: Any) -> None:
-        assert parameters["ReceiptHandle"] == "r"
+        assert parameters["ReceiptHandle"].startswith("r")
         self.queue_urls.add(parameters["QueueUrl"])
         self.visible_after.append(parameters["VisibilityTimeout"])
+
+    def change_message_visibility_batch(self, **parameters: Any) -> None:
+        self.queue_urls.add(parameters["QueueUrl"])
+        assert [each["Id"] for each in parameters["Entries"]] == [str(n) for n in range(len(parameters["Entries"]))]
+        seconds = {each["ReceiptHandle"].removeprefix("r"): each["VisibilityTimeout"] for each in parameters["Entries"]}
+        self.calls.append(f"apart {seconds}")
+
+    def delete_message(self, **parameters: Any) -> None:
+        self.queue_urls.add(parameters["QueueUrl"])
+        self.calls.append(f"delete {parameters['ReceiptHandle'].removeprefix('r')}")
 
     def send_message(self, **parameters: Any) -> dict[str, str]:
         given = {name: each["StringValue"] for name, each in parameters["MessageAttributes"].items()}
@@ -41,12 +55,14 @@ class Consumer:
 
     def __init__(self, last_try: int = LAST_TRY) -> None:
         self.sqs, self.log, self.failures = SentMessages(), ListLog(), 0
-        self.dead_letters = DeadLetterSender(self.sqs, "dead", self.log, last_try)  # type: ignore[arg-type]
+        sqs = cast("Any", self.sqs)
+        self.queues = Queues(SourceQueue(sqs), DeadLetterSender(sqs, "dead", self.log, last_try))
+        self.context = FakeContext(milliseconds=29_900)
 
     def handle(self, handle_body: Callable[[str], object], *records: dict[str, Any]) -> list[str]:
         """Return the ids of the messages that are to come again."""
-        context = cast("LambdaContext", None)
-        answer = handle_batch({"Records": list(records)}, context, handle_body, self.dead_letters, self._count_failure)
+        context = cast("LambdaContext", self.context)
+        answer = handle_batch({"Records": list(records)}, context, handle_body, self.queues, self._count_failure)
         return [str(each["itemIdentifier"]) for each in answer["batchItemFailures"]]
 
     def _count_failure(self) -> None:
@@ -61,7 +77,7 @@ def consumer() -> Consumer:
 def record(message_id: str = "1", receive_count: int = 1, **fields: Any) -> dict[str, Any]:
     return {
         "messageId": message_id,
-        "receiptHandle": "r",
+        "receiptHandle": f"r{message_id}",
         "body": f"body {message_id}",
         "attributes": {
             "ApproximateReceiveCount": str(receive_count),
@@ -197,3 +213,86 @@ def test_a_message_whose_time_out_cannot_be_changed_comes_again_all_the_same(con
     consumer.sqs.change_message_visibility = refuse  # type: ignore[method-assign]
 
     assert consumer.handle(raising(TransientError("throttled")), record()) == ["1"]
+
+
+def handled_by(consumer: Consumer, *records: dict[str, Any], seconds_each: int = 0) -> tuple[list[str], list[str]]:
+    """Return the messages in the order in which they were tried, and those that come again."""
+    tried: list[str] = []
+
+    def handle_body(body: str) -> None:
+        tried.append(body.removeprefix("body "))
+        consumer.context.milliseconds -= seconds_each * 1000
+
+    return tried, consumer.handle(handle_body, *records)
+
+
+def test_a_batch_of_new_messages_is_handled_as_it_came_and_deleted_by_lambda(consumer: Consumer) -> None:
+    assert handled_by(consumer, record("b"), record("a")) == (["b", "a"], [])
+    assert consumer.sqs.calls == []
+
+
+def test_each_message_beside_a_suspect_is_deleted_at_once_and_the_suspect_comes_last(consumer: Consumer) -> None:
+    tried, again = handled_by(consumer, record("a", 2), record("b"), record("c"))
+
+    assert (tried, again) == (["b", "c", "a"], [])
+    assert consumer.sqs.calls == ["delete b", "delete c", "delete a"]
+    assert consumer.sqs.queue_urls == {"https://sqs.us-east-1.amazonaws.com/111122223333/relaunch-intake"}
+
+
+def test_suspects_are_set_apart_before_any_message_is_tried(consumer: Consumer) -> None:
+    handled_by(consumer, record("a", 3), record("b", 2), record("c", 2), record("d"))
+
+    apart, *deleted = consumer.sqs.calls
+    assert deleted == ["delete d", "delete c", "delete b", "delete a"]
+    times = ast.literal_eval(apart.removeprefix("apart "))
+    assert list(times) == ["c", "b", "a"]
+    # Six times the half minute of the function, and ten seconds for each, with jitter.
+    assert [(seconds - 180) // 10 for seconds in times.values()] == [0, 1, 2]
+
+
+def test_a_message_on_its_last_try_is_handled_first(consumer: Consumer) -> None:
+    assert handled_by(consumer, record("a"), record("b", LAST_TRY)) == (["b", "a"], [])
+
+
+def test_messages_that_there_may_be_no_time_for_come_back_soon_untried(consumer: Consumer) -> None:
+    tried, again = handled_by(consumer, *(record(each) for each in "abcde"), seconds_each=9)
+
+    assert (tried, again) == (["a", "b"], ["c", "d", "e"])
+    assert consumer.sqs.calls == ["apart {'c': 5, 'd': 6, 'e': 7}"]
+    assert (consumer.failures, consumer.log.decisions) == (0, [])
+
+
+def test_a_function_with_little_time_tries_one_message_and_each_that_has_no_other_try(consumer: Consumer) -> None:
+    consumer.context.milliseconds = 5_000
+    tried, again = handled_by(consumer, record("a"), record("b", LAST_TRY), record("c", LAST_TRY), record("d", 2))
+
+    assert (tried, again) == (["b", "c"], ["a", "d"])
+
+
+def test_a_message_that_is_given_up_is_deleted_too(consumer: Consumer) -> None:
+    consumer.handle(raising(PermanentError("no JSON"), None), record("a", 2), record("b"))
+
+    assert consumer.sqs.calls == ["delete b", "delete a"]
+
+
+def test_a_permanent_error_without_words_gives_its_message_up(consumer: Consumer) -> None:
+    assert consumer.handle(raising(PermanentError()), record()) == []
+    assert consumer.sqs.sent[0]["reason"] == "PermanentError"
+
+
+def test_a_message_that_failed_is_not_deleted(consumer: Consumer) -> None:
+    assert consumer.handle(raising(TransientError("throttled")), record("a", 2)) == ["a"]
+    assert consumer.sqs.calls == []
+
+
+@pytest.mark.parametrize("action", ["delete_message", "change_message_visibility_batch"])
+def test_a_call_that_sqs_does_not_answer_changes_nothing_of_the_outcome(consumer: Consumer, action: str) -> None:
+    def time_out(**_: Any) -> None:
+        raise ReadTimeoutError(endpoint_url="sqs")
+
+    setattr(consumer.sqs, action, time_out)
+    consumer.context.milliseconds = 20_000
+
+    tried, again = handled_by(consumer, record("a", 2), record("b", 2), record("c"), seconds_each=9)
+
+    assert (tried, again) == (["c"], ["b", "a"])

@@ -1,18 +1,14 @@
-"""Retries failed messages soon, or sends them to a function's dead-letter queue.
-
-The actions are ChangeMessageVisibility and SendMessage (Amazon SQS API Reference).
+"""Sends failed messages to a function's dead-letter queue (SendMessage, Amazon SQS API Reference).
 
 Separate from batch.py so that functions without a source queue do not import it.
 """
 
 import re
 import traceback
-import zlib
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from relaunch.adapters.aws.errors import AwsError, aws_errors
+from relaunch.adapters.aws.errors import aws_errors
 from relaunch.core.messages.dead_letter import FIRST_SEEN, REASON
 from relaunch.ports import DecisionLog, TransientError
 
@@ -22,15 +18,12 @@ if TYPE_CHECKING:
 
 # Characters; SQS only limits the size of the whole message.
 _MAX_REASON_LENGTH = 1_000
-# The range of seconds after which a message is tried again, by its receive; later ones wait for the visibility time-out
-# of the queue, six times a function's time-out. A throttled bucket of AWS has room again within seconds.
-_SOON_SECONDS = {1: (5, 30), 2: (30, 60)}
 # Characters that SQS does not allow: control characters and unpaired surrogates.
 _INVALID_CHARACTERS = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class DeadLetterSender:
-    """Sends messages to the dead-letter queue of a function, with the reason; others are retried soon.
+    """Sends messages to the dead-letter queue of a function, with the reason.
 
     A message with a permanent error is sent at once, instead of after maxReceiveCount receives, and one with a
     transient error after its last receive if `last_try` (maxReceiveCount) is known. SQS itself only moves messages
@@ -41,7 +34,7 @@ class DeadLetterSender:
         self._client = client
         self._queue_url = queue_url
         self._log = log
-        self._last_try = last_try
+        self.last_try = last_try
 
     def note_failure(self, record: "SQSRecord", error: Exception) -> str:
         """Log a failure; return the reason to send the message with if it was the last receive, else an empty one."""
@@ -50,23 +43,7 @@ class DeadLetterSender:
         # Any other error is a bug, whose traceback is logged.
         trace = None if isinstance(error, TransientError) else "".join(traceback.format_exception(error, limit=-8))
         self._log.decided("failed", message_id=record.message_id, reason=text, receive_count=number, traceback=trace)
-        return f"given up after {number} tries: {text}" if 0 < self._last_try <= number else ""
-
-    def retry_soon(self, record: "SQSRecord") -> None:
-        """Shorten the visibility time-out of a message after its first and second failure, with jitter.
-
-        If the call fails, the message is received after the visibility time-out of the queue. ("Amazon SQS visibility
-        timeout", Amazon SQS Developer Guide: the new value applies to this receive, from the time of the call.)
-        """
-        soon = _SOON_SECONDS.get(int(record.attributes.approximate_receive_count or 0))
-        if soon is None:
-            return
-        least, most = soon
-        seconds = least + zlib.crc32(record.message_id.encode()) % (most - least)
-        with suppress(*AwsError):
-            self._client.change_message_visibility(
-                QueueUrl=record.queue_url, ReceiptHandle=record.receipt_handle, VisibilityTimeout=seconds
-            )
+        return f"given up after {number} tries: {text}" if 0 < self.last_try <= number else ""
 
     def send(self, record: "SQSRecord", reason: str) -> None:
         """Send a message with the reason and the time of its first failure.
