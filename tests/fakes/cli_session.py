@@ -48,6 +48,8 @@ STACK_OUTPUTS = {
     "MaxRunningJobs": "20",
     "MaxPricePerHour": "40",
     "MaxSpotRatio": "0.9",
+    "TaskDefinitionFamilies": "relaunch-*",
+    "TaskRolePath": "relaunch/",
     "ProvisioningDeadlineSeconds": "480",
 }
 DEFINITIONS = """jobs:

@@ -148,6 +148,10 @@ class TestAccount:
     ) -> None:
         ecs = world.client("ecs")
 
-        assert ecs.describe_task_definition(taskDefinition="trainer")["taskDefinition"]["revision"] == 11
-        assert ecs.describe_task_definition(taskDefinition="trainer:12")["taskDefinition"]["status"] == "INACTIVE"
-        assert ecs.describe_task_definition(taskDefinition="trainer-nightly")["taskDefinition"]["revision"] == 1
+        assert ecs.describe_task_definition(taskDefinition="relaunch-trainer")["taskDefinition"]["revision"] == 11
+        assert (
+            ecs.describe_task_definition(taskDefinition="relaunch-trainer:12")["taskDefinition"]["status"] == "INACTIVE"
+        )
+        assert (
+            ecs.describe_task_definition(taskDefinition="relaunch-trainer-nightly")["taskDefinition"]["revision"] == 1
+        )

@@ -197,7 +197,7 @@ def test_the_newest_active_revision_is_pinned_and_the_task_lands_where_it_was_me
     instance_type = attempt.placement.offering.instance_type
     assert request["cluster"] == CLUSTER
     derived = relaunch.registry.load_definition(request["taskDefinition"])
-    assert derived.tags[DERIVED_FROM].endswith(":task-definition/trainer:11")
+    assert derived.tags[DERIVED_FROM].endswith(":task-definition/relaunch-trainer:11")
     (container,) = derived.content["containerDefinitions"]
     assert re.fullmatch(r"\S+/trainer@sha256:[0-9a-f]{64}", container["image"])
     expression = f"attribute:ecs.instance-type == {instance_type}"

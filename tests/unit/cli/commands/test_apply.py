@@ -1,12 +1,16 @@
 """apply."""
 
+from dataclasses import replace
+
 import pytest
 
 from fakes.builders import make_container, make_definition, make_revision
-from fakes.cli_session import DEFINITIONS, rewrite
+from fakes.cli_session import DEFINITIONS, flat, rewrite
 from fakes.dependencies import make_dependencies
 from fakes.sources import FakeRevisions
 from relaunch.core.definitions.definition import S3Trigger
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
 from relaunch.ports import PermanentError
 
 OWN_STOP_TIMEOUT = {"seconds": 90, "set_by": "task definition"}
@@ -208,6 +212,31 @@ def test_a_family_without_an_active_revision_is_refused(relaunch, file):
 
     assert result.exit_code == 2
     assert result.stderr.startswith(f"{file}:7:3: jobs.bert: the family missing has no ACTIVE revision")
+
+
+@pytest.mark.parametrize("command", ["apply", "plan"])
+def test_a_family_that_the_stack_may_not_run_is_refused_with_what_to_do(relaunch, session, file, command):
+    session.deps = replace(session.deps, limits=StackLimits(task_definitions=TaskDefinitionGrants(("relaunch-*",))))
+
+    result = relaunch(command, str(file))
+    shown = flat(result.stdout + result.stderr)
+
+    assert result.exit_code == (2 if command == "apply" else 3)
+    assert "the stack may not run task definitions of the family trainer: its parameter TaskDefinitionFam" in shown
+    assert "has relaunch-*; register the task definition in such a family, or change the parameter" in shown
+    assert session.deps.definitions.load_definition("bert") is None
+
+
+def test_a_role_that_the_stack_may_not_pass_is_refused_with_what_to_do(relaunch, session, file):
+    role = "arn:aws:iam::111122223333:role/admin"
+    session.deps.revisions.active[:] = [make_revision(task_role_arn=role)]
+    session.deps = replace(session.deps, limits=StackLimits(task_definitions=TaskDefinitionGrants(None, "relaunch/")))
+
+    result = relaunch("apply", str(file))
+
+    assert result.exit_code == 2
+    assert f"jobs.bert: the stack may not pass the task role {role}: its parameter TaskRolePath has" in result.stderr
+    assert session.deps.definitions.load_definition("bert") is None
 
 
 def test_a_container_must_be_named_when_there_are_several(relaunch, session, file):
