@@ -78,6 +78,13 @@ class Connection(Protocol):
         """
 
     @property
+    def caller(self) -> str:
+        """Return the ARN of whose credentials these are, as core.definitions.ownership.caller_of has it.
+
+        GetCallerIdentity needs no permission (API reference of AWS STS).
+        """
+
+    @property
     def upload_rules(self) -> "UploadRules":
         """Return the rules of EventBridge that send uploads to the stack.
 
@@ -158,6 +165,12 @@ class AwsConnection:
             message = f"stack {self._stack!r} has no dead-letter queues"
             raise CommandError(message, _OTHER_STACK_HINT, exit_codes.NOT_FOUND)
         return found
+
+    @cached_property
+    def caller(self) -> str:
+        from relaunch.core.definitions.ownership import caller_of
+
+        return caller_of(self._session.client("sts").get_caller_identity()["Arn"])
 
     @cached_property
     def upload_rules(self) -> "UploadRules":
