@@ -8,6 +8,7 @@ import pytest
 from fakes.webhook import make_request, post, sign
 from relaunch_local.ecs import EcsError
 from relaunch_local.stack.account import CHECKPOINTS, DATASETS
+from relaunch_local.stack.emulator import ROOT_KEY
 from relaunch_local.stack.forwarder import EmulatorTargets
 from relaunch_local.stack.local_world import LocalWorld
 from relaunch_local.stack.policies import function_access_key
@@ -89,6 +90,27 @@ class TestPermissions:
                 world.simulator.call("ListTasks", listing, access_key="AKIANOBODY")
 
         assert allowed["taskArns"] == []
+
+    def test_the_deployed_role_runs_no_family_and_passes_no_role_but_those_of_the_parameters(
+        self, world: LocalWorld
+    ) -> None:
+        key = access_key(world, "LaunchAttemptFunction")
+        container = {"name": "main", "image": "i", "memory": 64}
+        payroll = {"family": "payroll", "containerDefinitions": [container]}
+        derived = {"family": "payroll--0123456789abcdef", "containerDefinitions": [container]}
+        admin = {
+            "family": "relaunch-admin--0123456789abcdef",
+            "containerDefinitions": [container],
+            "taskRoleArn": "arn:aws:iam::111122223333:role/admin",
+        }
+        with world.simulator.clock.lock:
+            world.simulator.call("RegisterTaskDefinition", payroll, access_key=ROOT_KEY)
+            with pytest.raises(EcsError, match=r"not authorized to perform: ecs:RunTask .*task-definition/payroll:1"):
+                world.simulator.call("RunTask", {"cluster": "relaunch", "taskDefinition": "payroll"}, access_key=key)
+            with pytest.raises(EcsError, match="not authorized to perform: ecs:RegisterTaskDefinition"):
+                world.simulator.call("RegisterTaskDefinition", derived, access_key=key)
+            with pytest.raises(EcsError, match=r"not authorized to perform: iam:PassRole .*role/admin"):
+                world.simulator.call("RegisterTaskDefinition", admin, access_key=key)
 
 
 class TestEvents:

@@ -1,5 +1,6 @@
 """Connecting to a stack: regions, credentials, outputs."""
 
+import boto3
 import pytest
 from moto import mock_aws
 
@@ -91,3 +92,19 @@ def test_a_stack_names_its_dead_letter_queues_in_its_outputs(monkeypatch):
         assert (queue.name, queue.source_url) == ("intake", None)
         with pytest.raises(CommandError, match="has no dead-letter queues"):
             _ = AwsConnection("other").dead_letters
+
+
+@pytest.mark.usefixtures("_credentials")
+def test_the_caller_is_the_role_without_the_session():
+    with mock_aws():
+        user = AwsConnection("relaunch").caller
+        assumed = boto3.client("sts").assume_role(
+            RoleArn="arn:aws:iam::123456789012:role/Deploy", RoleSessionName="run-4711"
+        )["Credentials"]
+        session = boto3.Session(assumed["AccessKeyId"], assumed["SecretAccessKey"], assumed["SessionToken"])
+        connection = AwsConnection("relaunch")
+        connection._session = session
+        role = connection.caller
+
+    assert user == "arn:aws:sts::123456789012:user/moto"
+    assert role == "arn:aws:sts::123456789012:assumed-role/Deploy"
