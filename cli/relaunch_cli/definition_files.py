@@ -56,14 +56,14 @@ def find_owner(file: Path, caller: str) -> "Owner":
     """Return the owner of a file's definitions.
 
     The repository is that of git's remote `origin`; without git, a repository or a remote of that name it is empty.
+    A pipe has the name that it was given by, like `stdin`.
     """
     from relaunch.core.definitions.ownership import Owner, repository_of
 
     path = file.resolve()
-    root = _git(path.parent, "rev-parse", "--show-toplevel")
-    repository = repository_of(_git(path.parent, "config", "--get", "remote.origin.url")) if root else ""
-    name = path.relative_to(Path(root).resolve()).as_posix() if repository else path.name
-    return Owner(repository, name, caller)
+    if repository := repository_of(_git(path.parent, "config", "--local", "--get", "remote.origin.url")):
+        return Owner(repository, _git(path.parent, "rev-parse", "--show-prefix") + path.name, caller)
+    return Owner("", path.name if path.is_file() else file.name, caller)
 
 
 def _git(folder: Path, *arguments: str) -> str:

@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -40,7 +41,7 @@ def test_a_file_in_a_repository_is_known_by_the_remote_and_its_path(git, file, m
 
     assert find_owner(file, ADA) == owner
     monkeypatch.chdir(file.parent)
-    assert find_owner(type(file)("relaunch.yaml"), ADA) == owner
+    assert find_owner(Path("relaunch.yaml"), ADA) == owner
 
 
 def test_a_link_is_the_file_it_leads_to(git, file, tmp_path):
@@ -65,3 +66,13 @@ def test_outside_of_a_repository_and_without_git_a_file_is_known_by_its_name(fil
     assert find_owner(tmp_path / "relaunch.yaml", ADA) == Owner("", "relaunch.yaml", ADA)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert find_owner(file, ADA) == Owner("", "relaunch.yaml", ADA)
+
+
+def test_a_pipe_is_known_by_the_name_that_it_was_given_by():
+    assert find_owner(Path("/dev/stdin"), ADA) == Owner("", "stdin", ADA)
+
+
+def test_a_file_at_the_top_of_a_repository_is_known_by_its_name_there(git, file):
+    git("remote", "add", "origin", "ssh://git@git.acme.example:2222/ml/vision.git")
+
+    assert find_owner(file.parent.parent / "a.yaml", ADA) == Owner("git.acme.example/ml/vision", "a.yaml", ADA)
