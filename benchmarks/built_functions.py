@@ -78,6 +78,8 @@ def environment(package: str, url: str, bundle: Path) -> dict[str, str]:
         "RELAUNCH_MAX_RUNNING_JOBS": "20",
         "RELAUNCH_MAX_PRICE_USD_PER_HOUR": "40",
         "RELAUNCH_MAX_SPOT_RATIO": "0.9",
+        "RELAUNCH_TASK_DEFINITION_FAMILIES": "relaunch-*",
+        "RELAUNCH_TASK_ROLE_PATH": "relaunch/",
         "RELAUNCH_PROVISIONING_DEADLINE_SECONDS": "480",
         "RELAUNCH_SUBNETS": "",
         "RELAUNCH_SECURITY_GROUPS": "",

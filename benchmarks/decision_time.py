@@ -129,7 +129,7 @@ class Decisions:
             measured.clear()
 
     def _script_answers(self) -> None:
-        revision = {**task_definition(Training()), "taskDefinitionArn": _arn("task-definition/trainer:11")}
+        revision = {**task_definition(Training()), "taskDefinitionArn": _arn("task-definition/relaunch-trainer:11")}
         self._ecs.answer("DescribeTaskDefinition", taskDefinition={**revision, "revision": 11, "status": "ACTIVE"})
         self._ecs.answer("RunTask", tasks=[{"taskArn": _arn(f"task/{CLUSTER}/5f1c0e9a7b3d4c21a8e6f0d2b4c69713")}])
         self._sqs.answer("SendMessage", MessageId="0f6c2a30")

@@ -1,5 +1,6 @@
 """Reading definition files: whatever can be checked without AWS is checked before AWS is called."""
 
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from relaunch.core.definitions.definition import JobDefinition
+    from relaunch.core.definitions.ownership import Owner
+
+# git only reads its own files here; a network file system may hang.
+_GIT_SECONDS = 10
 
 
 def read_file(file: Path) -> str:
@@ -45,3 +50,29 @@ def parse_file(
             typer.echo(str(problem), err=True)
         count = len(error.problems)
         raise CommandError(f"{file} has {count} problem{'s' if count > 1 else ''}: {consequence}") from error
+
+
+def find_owner(file: Path, caller: str) -> "Owner":
+    """Return the owner of a file's definitions.
+
+    The repository is that of git's remote `origin`; without git, a repository or a remote of that name it is empty.
+    A pipe has the name that it was given by, like `stdin`.
+    """
+    from relaunch.core.definitions.ownership import Owner, repository_of
+
+    path = file.resolve()
+    if repository := repository_of(_git(path.parent, "config", "--local", "--get", "remote.origin.url")):
+        return Owner(repository, _git(path.parent, "rev-parse", "--show-prefix") + path.name, caller)
+    return Owner("", path.name if path.is_file() else file.name, caller)
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    """Return the output of a git command, empty if it fails."""
+    command = ["git", "-C", str(folder), *arguments]
+    try:
+        result = subprocess.run(  # noqa: S603 - no shell, and the arguments are ours
+            command, capture_output=True, text=True, timeout=_GIT_SECONDS, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return result.stdout.strip()

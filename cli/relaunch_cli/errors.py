@@ -123,7 +123,7 @@ def _explain_port_error(error: BaseException) -> CommandError | None:
     if isinstance(error, ports.NoActiveRevisionError):
         return CommandError(str(error), "register one: aws ecs register-task-definition", exit_codes.NOT_FOUND)
     if isinstance(error, ports.StaleWriteError):
-        return CommandError(str(error), "the job was changed at the same time: try again", exit_codes.UNAVAILABLE)
+        return CommandError(str(error), "it was changed at the same time: try again", exit_codes.UNAVAILABLE)
     if isinstance(error, ports.TransientError):
         return CommandError(str(error), "this is temporary: try again", exit_codes.UNAVAILABLE)
     if isinstance(error, ports.PermanentError):

@@ -24,6 +24,7 @@ class Template:
     """The translated template, by the kind of its resources."""
 
     parameters: Mapping[str, Any]
+    conditions: Mapping[str, Any]
     outputs: Mapping[str, Any]
     resources: Mapping[str, Any]
 
@@ -119,4 +120,4 @@ def template() -> Template:
     )
     assert result.returncode == 0, result.stderr
     document = json.loads(result.stdout)
-    return Template(document["Parameters"], document["Outputs"], document["Resources"])
+    return Template(document["Parameters"], document["Conditions"], document["Outputs"], document["Resources"])

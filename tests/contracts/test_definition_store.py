@@ -12,11 +12,14 @@ from relaunch.core.definitions.definition import (
     S3Trigger,
     TriggerSource,
 )
-from relaunch.ports import DefinitionStore
+from relaunch.core.definitions.ownership import Owner
+from relaunch.ports import DefinitionStore, StaleWriteError
 
 PUSH = GithubTrigger("acme/vision", "push", branches=("main", "release/**"), wait_for_image=ImageWait("trainer"))
 UPLOAD = S3Trigger("acme-datasets", prefix="images/", suffix=".manifest")
 IMAGE = ImageTrigger("trainer", tag="{sha}")
+ADA = Owner("github.com/acme/vision", "relaunch.yaml", "arn:aws:iam::111122223333:user/ada")
+BOB = Owner("", "other.yaml", "arn:aws:iam::111122223333:user/bob")
 
 
 @pytest.fixture
@@ -94,3 +97,71 @@ def test_a_definition_without_triggers_can_be_saved_and_deleted(store: Definitio
     store.save_definition(make_definition(triggers=()))
     assert store.load_definition("resnet") == make_definition(triggers=())
     assert store.delete_definition("resnet") is True
+
+
+def version_of(store: DefinitionStore, name: str = "resnet") -> int:
+    registered = store.load_registered(name)
+    return registered.version if registered else 0
+
+
+def test_a_definition_is_registered_with_its_owner(store: DefinitionStore) -> None:
+    store.save_definition(make_definition(name="b"), BOB)
+    store.save_definition(make_definition(name="a"), ADA)
+    store.save_definition(make_definition(name="c"))
+    registered = store.list_registered()
+    assert [(each.definition.name, each.owner) for each in registered] == [("a", ADA), ("b", BOB), ("c", None)]
+    assert [store.load_registered(each.definition.name) for each in registered] == registered
+    assert store.load_registered("d") is None
+
+
+def test_a_replaced_definition_has_the_owner_of_the_last_registration(store: DefinitionStore) -> None:
+    for owner in (ADA, BOB, None):
+        store.save_definition(make_definition(), owner)
+        (registered,) = store.list_registered()
+        assert registered.owner == owner
+
+
+def test_what_was_replaced_since_it_was_read_is_left_as_it_is(store: DefinitionStore) -> None:
+    store.save_definition(make_definition(triggers=(PUSH,)), ADA)
+    read = version_of(store)
+    newer = make_definition(triggers=(UPLOAD,), max_failures=7)
+    store.save_definition(newer, BOB, version=read)
+
+    with pytest.raises(StaleWriteError, match="resnet was changed by others"):
+        store.save_definition(make_definition(triggers=(IMAGE,)), ADA, version=read)
+    with pytest.raises(StaleWriteError, match="resnet was changed by others"):
+        store.delete_definition("resnet", version=read)
+
+    (registered,) = store.list_registered()
+    assert (registered.definition, registered.owner) == (newer, BOB)
+    assert found(store, TriggerSource.S3, "acme-datasets") == ["resnet"]
+    assert found(store, TriggerSource.IMAGE, "trainer") == []
+
+
+def test_what_was_created_since_it_was_looked_for_is_left_as_it_is(store: DefinitionStore) -> None:
+    store.save_definition(make_definition(), ADA, version=0)
+    with pytest.raises(StaleWriteError):
+        store.save_definition(make_definition(max_failures=7), BOB, version=0)
+    assert store.list_definitions() == [make_definition()]
+
+
+def test_what_was_removed_since_it_was_read_is_not_registered_again_by_a_replacement(store: DefinitionStore) -> None:
+    store.save_definition(make_definition(), ADA)
+    read = version_of(store)
+    assert store.delete_definition("resnet", version=read) is True
+    assert store.delete_definition("resnet", version=read) is False
+    with pytest.raises(StaleWriteError):
+        store.save_definition(make_definition(), ADA, version=read)
+    assert store.list_definitions() == []
+
+
+def test_what_was_removed_and_registered_anew_is_another_version(store: DefinitionStore) -> None:
+    store.save_definition(make_definition(), ADA)
+    read = version_of(store)
+    store.delete_definition("resnet")
+    store.save_definition(make_definition(max_failures=7), BOB)
+
+    assert version_of(store) != read
+    with pytest.raises(StaleWriteError):
+        store.delete_definition("resnet", version=read)
+    assert store.list_definitions() == [make_definition(max_failures=7)]

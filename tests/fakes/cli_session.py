@@ -27,6 +27,8 @@ from fakes.tasks import FakeTasks
 from fakes.upload_rules import FakeUploadRules
 from fakes.webhook_secret import FakeWebhookSecret
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.definitions.ownership import Owner
 from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind
 from relaunch.core.offerings.amis import Ami, AmiKind, AmiSystem, ami_parameter
 from relaunch.core.offerings.instance_types import InstanceType
@@ -50,6 +52,8 @@ STACK_OUTPUTS = {
     "MaxWaitingJobs": "5000",
     "MaxPricePerHour": "40",
     "MaxSpotRatio": "0.9",
+    "TaskDefinitionFamilies": "relaunch-*",
+    "TaskRolePath": "relaunch/",
     "ProvisioningDeadlineSeconds": "480",
 }
 DEFINITIONS = """jobs:
@@ -193,10 +197,11 @@ class CliSession:
         self.dead_letters = FakeDeadLetters()
         self.upload_rules = FakeUploadRules()
         self.webhook = FakeWebhookSecret()
-        self.caller = "arn:aws:sts::111122223333:assumed-role/Developer"
+        self.caller = "arn:aws:iam::111122223333:user/ada"
         self.on_pause: list[Callable[[], object]] = []
         self.deps = make_dependencies(jobs=self.jobs, tasks=self.tasks, clock=self.clock, offerings=self.offerings)
-        self.deps.definitions.save_definition(make_definition(max_price_usd_per_hour=4.0))
+        self.owner = Owner("", "relaunch.yaml", self.caller)
+        self.register(make_definition(max_price_usd_per_hour=4.0))
 
     @property
     def all_types(self) -> Dependencies:
@@ -205,6 +210,10 @@ class CliSession:
     def amis(self, region: str) -> AmiSource:
         self.recommended_amis.region = region or "us-east-1"
         return self.recommended_amis
+
+    def register(self, definition: JobDefinition) -> None:
+        """Register a definition from the file `relaunch.yaml`, which is in no repository."""
+        self.deps.definitions.save_definition(definition, self.owner)
 
     def pause(self, seconds: float) -> None:
         self.clock.advance(seconds)

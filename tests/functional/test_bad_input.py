@@ -125,6 +125,8 @@ def unreachable_aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             "RELAUNCH_MAX_RUNNING_JOBS": "20",
             "RELAUNCH_MAX_PRICE_USD_PER_HOUR": "40",
             "RELAUNCH_MAX_SPOT_RATIO": "0.9",
+            "RELAUNCH_TASK_DEFINITION_FAMILIES": "relaunch-*",
+            "RELAUNCH_TASK_ROLE_PATH": "relaunch/",
             "RELAUNCH_PROVISIONING_DEADLINE_SECONDS": "480",
             "RELAUNCH_MAX_RECEIVE_COUNT": "5",
         }

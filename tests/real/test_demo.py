@@ -179,14 +179,20 @@ class TestTheEvents:
 class TestTheLaunch:
     def test_the_newest_active_revision_runs_in_every_attempt(self, evidence: Json, job: Json) -> None:
         (seen,) = (each for each in evidence["actions"] if each["action"] == "revisions")
-        own = {name.split(":")[1]: status for name, status in seen["revisions"].items() if name.startswith("trainer:")}
+        own = {
+            name.split(":")[1]: status
+            for name, status in seen["revisions"].items()
+            if name.startswith("relaunch-trainer:")
+        }
         newest = max(int(number) for number, status in own.items() if status == "ACTIVE")
 
         assert own[str(newest + 1)] == "INACTIVE"
         assert str(newest) != max(number for number, status in own.items() if status == "ACTIVE")
-        assert "trainer-nightly:1" in seen["revisions"]
+        assert "relaunch-trainer-nightly:1" in seen["revisions"]
         definitions = [each["parameters"]["taskDefinition"] for each in run_tasks(evidence, job)]
-        assert [origin_of(evidence, each).rpartition("/")[2] for each in definitions] == [f"trainer:{newest}"] * 2
+        assert [origin_of(evidence, each).rpartition("/")[2] for each in definitions] == [
+            f"relaunch-trainer:{newest}"
+        ] * 2
 
     def test_both_attempts_run_the_same_image(self, evidence: Json, job: Json) -> None:
         digests = [each["containers"][0]["imageDigest"] for each in tasks_of(evidence, job)]

@@ -101,6 +101,27 @@ class TestPermissions:
 
         assert allowed["taskArns"] == []
 
+    def test_the_deployed_role_runs_no_family_and_passes_no_role_but_those_of_the_parameters(
+        self, world: LocalWorld
+    ) -> None:
+        key = access_key(world, "LaunchAttemptFunction")
+        container = {"name": "main", "image": "i", "memory": 64}
+        payroll = {"family": "payroll", "containerDefinitions": [container]}
+        derived = {"family": "payroll--0123456789abcdef", "containerDefinitions": [container]}
+        admin = {
+            "family": "relaunch-admin--0123456789abcdef",
+            "containerDefinitions": [container],
+            "taskRoleArn": "arn:aws:iam::111122223333:role/admin",
+        }
+        with world.simulator.clock.lock:
+            world.simulator.call("RegisterTaskDefinition", payroll, access_key=world.emulator.root.access_key_id)
+            with pytest.raises(EcsError, match=r"not authorized to perform: ecs:RunTask .*task-definition/payroll:1"):
+                world.simulator.call("RunTask", {"cluster": "relaunch", "taskDefinition": "payroll"}, access_key=key)
+            with pytest.raises(EcsError, match="not authorized to perform: ecs:RegisterTaskDefinition"):
+                world.simulator.call("RegisterTaskDefinition", derived, access_key=key)
+            with pytest.raises(EcsError, match=r"not authorized to perform: iam:PassRole .*role/admin"):
+                world.simulator.call("RegisterTaskDefinition", admin, access_key=key)
+
 
 class TestEvents:
     @pytest.mark.parametrize(
@@ -159,9 +180,13 @@ class TestAccount:
     ) -> None:
         ecs = world.client("ecs")
 
-        assert ecs.describe_task_definition(taskDefinition="trainer")["taskDefinition"]["revision"] == 11
-        assert ecs.describe_task_definition(taskDefinition="trainer:12")["taskDefinition"]["status"] == "INACTIVE"
-        assert ecs.describe_task_definition(taskDefinition="trainer-nightly")["taskDefinition"]["revision"] == 1
+        assert ecs.describe_task_definition(taskDefinition="relaunch-trainer")["taskDefinition"]["revision"] == 11
+        assert (
+            ecs.describe_task_definition(taskDefinition="relaunch-trainer:12")["taskDefinition"]["status"] == "INACTIVE"
+        )
+        assert (
+            ecs.describe_task_definition(taskDefinition="relaunch-trainer-nightly")["taskDefinition"]["revision"] == 1
+        )
 
 
 class TestGuard:

@@ -15,6 +15,7 @@ from fakes.webhook import load_event, make_request, post
 from relaunch.adapters.definition_file.parser import parse_definitions
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.bootstrap import make_dependencies
+from relaunch.core.definitions.ownership import Owner
 from relaunch.core.jobs.job import JobState
 from relaunch.core.launches.derived_revision import DERIVED_FROM
 from relaunch.ports import Dependencies, JobHistory
@@ -53,9 +54,10 @@ def relaunch(world: LocalWorld, monkeypatch: pytest.MonkeyPatch) -> Dependencies
     rules = AwsConnection(STACK).upload_rules
     text = (REPOSITORY / "examples" / "relaunch.yaml").read_text()
     definitions = parse_definitions(text, "relaunch.yaml", load_catalogue())
-    changes = compare_definitions(definitions, opened.definitions.list_definitions(), prune=False)
+    owner = Owner("", "relaunch.yaml", AwsConnection(STACK).caller)
+    changes = compare_definitions(definitions, opened.definitions.list_registered(), owner)
     widen_upload_rules(definitions, rules, time.sleep)
-    register_definitions(definitions, changes, opened)
+    register_definitions(changes, owner, opened)
     settle_upload_rules(opened.definitions, rules, time.sleep)
     return opened
 
@@ -197,7 +199,7 @@ def test_the_newest_active_revision_is_pinned_and_the_task_lands_where_it_was_me
     instance_type = attempt.placement.offering.instance_type
     assert request["cluster"] == CLUSTER
     derived = relaunch.registry.load_definition(request["taskDefinition"])
-    assert derived.tags[DERIVED_FROM].endswith(":task-definition/trainer:11")
+    assert derived.tags[DERIVED_FROM].endswith(":task-definition/relaunch-trainer:11")
     (container,) = derived.content["containerDefinitions"]
     assert re.fullmatch(r"\S+/trainer@sha256:[0-9a-f]{64}", container["image"])
     expression = f"attribute:ecs.instance-type == {instance_type}"

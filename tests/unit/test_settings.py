@@ -2,6 +2,7 @@ import pytest
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.checkpoint_bucket import CheckpointGrants
+from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
 from relaunch.ports import CapacityProviderOffer
 from relaunch.settings import InvalidSettingsError, Settings, parse_capacity_providers
 
@@ -44,6 +45,8 @@ OUTPUTS = {
     "MaxWaitingJobs": "5000",
     "MaxPricePerHour": "40",
     "MaxSpotRatio": "0.75",
+    "TaskDefinitionFamilies": "relaunch-*",
+    "TaskRolePath": "relaunch/",
     "ProvisioningDeadlineSeconds": "480",
 }
 
@@ -72,6 +75,8 @@ def test_reconcile_is_told_the_queues_it_watches_and_nobody_else_is():
         "RELAUNCH_MAX_RUNNING_JOBS": "20",
         "RELAUNCH_MAX_PRICE_USD_PER_HOUR": "40",
         "RELAUNCH_MAX_SPOT_RATIO": "0.9",
+        "RELAUNCH_TASK_DEFINITION_FAMILIES": "relaunch-*",
+        "RELAUNCH_TASK_ROLE_PATH": "relaunch/",
         "RELAUNCH_PROVISIONING_DEADLINE_SECONDS": "480",
     }
     watching = Settings.from_environment({**environment, "RELAUNCH_WATCHED_QUEUE_URLS": "https://sqs/a,https://sqs/b"})
@@ -95,3 +100,33 @@ def test_the_stack_says_which_buckets_and_keys_its_role_may_use():
         ("a", "b"), ("arn:aws:kms:us-east-1:1:key/k",)
     )
     assert Settings.from_stack_outputs(OUTPUTS).checkpoint_grants == CheckpointGrants()
+
+
+@pytest.mark.parametrize(
+    ("written", "families"),
+    [("relaunch-*", ("relaunch-*",)), ("bert, vision-*", ("bert", "vision-*")), ("any", None), ("any,b", ("any", "b"))],
+)
+def test_the_stack_says_which_task_definitions_it_may_run(written, families):
+    outputs = {**OUTPUTS, "TaskDefinitionFamilies": written, "TaskRolePath": "relaunch/vision/"}
+
+    assert Settings.from_stack_outputs(outputs).limits.task_definitions == TaskDefinitionGrants(
+        families, "relaunch/vision/"
+    )
+
+
+@pytest.mark.parametrize("written", ["*", "relaunch-*,*", "rel*unch", "relaunch-**", "a b", "f" * 238])
+def test_families_that_cannot_be_read_are_refused_with_the_form_they_must_have(written):
+    with pytest.raises(InvalidSettingsError, match=r"TaskDefinitionFamilies: .* for example relaunch-\*; 'any' alone"):
+        Settings.from_stack_outputs({**OUTPUTS, "TaskDefinitionFamilies": written})
+
+
+@pytest.mark.parametrize("written", ["relaunch", "/relaunch/", "relaunch//", "/", "relaunch/*"])
+def test_a_role_path_that_cannot_be_read_is_refused_with_the_form_it_must_have(written):
+    with pytest.raises(InvalidSettingsError, match=r"TaskRolePath: .* for example relaunch/"):
+        Settings.from_stack_outputs({**OUTPUTS, "TaskRolePath": written})
+
+
+@pytest.mark.parametrize("name", ["TaskDefinitionFamilies", "TaskRolePath"])
+def test_a_stack_that_does_not_say_what_may_be_run_allows_nothing(name):
+    with pytest.raises(InvalidSettingsError, match=f"{name} is missing"):
+        Settings.from_stack_outputs({**OUTPUTS, name: ""})

@@ -80,6 +80,13 @@ class Connection(Protocol):
         """
 
     @property
+    def caller(self) -> str:
+        """Return the ARN of whose credentials these are, as core.definitions.ownership.caller_of has it.
+
+        GetCallerIdentity needs no permission (API reference of AWS STS).
+        """
+
+    @property
     def upload_rules(self) -> "UploadRules":
         """Return the rules of EventBridge that send uploads to the stack.
 
@@ -94,14 +101,6 @@ class Connection(Protocol):
 
         Raises:
             CommandError: as `deps`.
-        """
-        ...
-
-    @property
-    def caller(self) -> str:
-        """Return who uses the command, as `job_api` knows callers of its URL: an ARN, of a role without the session.
-
-        Errors of the call to STS are propagated.
         """
         ...
 
@@ -179,6 +178,12 @@ class AwsConnection:
         return found
 
     @cached_property
+    def caller(self) -> str:
+        from relaunch.core.definitions.ownership import caller_of
+
+        return caller_of(self._session.client("sts").get_caller_identity()["Arn"])
+
+    @cached_property
     def upload_rules(self) -> "UploadRules":
         outputs = self._outputs()
         missing = [name for name in _UPLOAD_OUTPUTS if name not in outputs]
@@ -199,12 +204,6 @@ class AwsConnection:
 
         client = self._session.client("secretsmanager")
         return SecretsManagerStore(client, secret_id, url.rstrip("/") + "/", float(hours) * 3600)
-
-    @cached_property
-    def caller(self) -> str:
-        from relaunch.core.jobs.callers import caller_of_arn
-
-        return caller_of_arn(self._session.client("sts").get_caller_identity()["Arn"])
 
     def pause(self, seconds: float) -> None:
         time.sleep(seconds)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from relaunch_cli import exit_codes
-from relaunch_cli.definition_files import parse_file, read_file
+from relaunch_cli.definition_files import find_owner, parse_file, read_file
 from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
@@ -15,19 +15,29 @@ from relaunch_cli.options import DEFAULT_STACK, Json, Stack
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from relaunch.core.definitions.definition import JobDefinition
+    from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
     from relaunch.core.triggers.upload_rules import ChangedRule
     from relaunch.usecases.plan_jobs import Plan
-    from relaunch.usecases.register_definitions import Change
+    from relaunch.usecases.register_definitions import DefinitionChange
+    from relaunch_cli.aws.connection import Connection
 
 _CONSEQUENCE = "nothing was registered"
+_INCOMPLETE = "perhaps not all definitions are registered: apply again"
 _UNSETTLED = "the definitions are registered, but not all rules for uploads are up to date: apply again"
 
 
-def apply(
+def apply(  # noqa: PLR0913, PLR0917 - a command has the options it has
     context: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Definition file, for example relaunch.yaml.")],
     is_dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and register nothing.")] = False,
-    prune: Annotated[bool, typer.Option("--prune", help="Remove registered definitions that are not in FILE.")] = False,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Remove definitions registered from FILE that are not in it any more.")
+    ] = False,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Replace, and with --prune remove, definitions of other owners, too.")
+    ] = False,
+    is_sure: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before definitions are removed.")] = False,
     as_json: Json = False,
     stack: Stack = DEFAULT_STACK,
 ) -> None:
@@ -35,40 +45,59 @@ def apply(
 
     Nothing is registered unless all checks pass: keys and values, overlaps between triggers and checkpoints, ACTIVE
     revisions and containers of the task definitions, and that some offering satisfies every job. Jobs that were
-    accepted before keep the definition they were accepted with. The EventBridge rules that send uploads to the stack
-    become those of all registered definitions.
+    accepted before keep the definition they were accepted with. A definition belongs to the file that it was registered
+    from. The EventBridge rules that send uploads to the stack become those of all registered definitions.
     """
-    from relaunch.usecases.arrange_upload_rules import plan_upload_rules, settle_upload_rules, widen_upload_rules
+    from relaunch.usecases.arrange_upload_rules import plan_upload_rules
     from relaunch.usecases.plan_jobs import plan_jobs
-    from relaunch.usecases.register_definitions import compare_definitions, register_definitions
+    from relaunch.usecases.register_definitions import Change
     from relaunch_cli.views.screen import print_note, progress
 
     text = read_file(file)
     parse_file(text, file, consequence=_CONSEQUENCE)
     connection = connect(context, stack)
-    deps, rules = connection.deps, connection.upload_rules
+    deps = connection.deps
     with progress("reading the registered definitions"):
-        registered = deps.definitions.list_definitions()
-    definitions = parse_file(text, file, registered, consequence=_CONSEQUENCE)
+        owner = find_owner(file, connection.caller)
+        registered = deps.definitions.list_registered()
+    definitions = parse_file(text, file, [each.definition for each in registered], consequence=_CONSEQUENCE)
+    changes = _compare(definitions, registered, owner, prune=prune, take_over=take_over)
     with progress("checking revisions and offerings"):
         plans = plan_jobs(definitions, deps)
     _check_plans(plans, text, file)
-    changes = compare_definitions(definitions, registered, prune=prune)
-    given = {each.name for each in definitions}
-    kept = [each for each in registered if each.name not in given and not prune]
+    changed = {each.name for each in changes}
+    unlisted = [each.definition for each in registered if each.definition.name not in changed]
+    removed = [each.before for each in changes if each.change is Change.REMOVED and each.before]
     with progress("reading the rules for uploads"):
-        changed_rules = plan_upload_rules([*definitions, *kept], rules)
+        changed_rules = plan_upload_rules([*definitions, *unlisted], connection.upload_rules)
     for plan in plans:
         for notice in plan.notices:
             print_note(f"{plan.definition.name}: {notice}")
+    _note_owners(changes, unlisted if prune else ())
     if not is_dry_run:
-        with progress("putting the rules for uploads"), _noting_consequence(_CONSEQUENCE):
-            widen_upload_rules([*definitions, *kept], rules, connection.pause)
-        with progress("registering"):
-            register_definitions(definitions, changes, deps)
-        with progress("settling the rules for uploads (a minute if one is removed)"), _noting_consequence(_UNSETTLED):
-            settle_upload_rules(deps.definitions, rules, connection.pause)
+        _confirm_removal(removed, is_sure=is_sure)
+        _register(changes, owner, [*definitions, *unlisted], connection)
     _print_changes(changes, changed_rules, plans, is_dry_run=is_dry_run, as_json=as_json)
+
+
+def _register(
+    changes: "Sequence[DefinitionChange]",
+    owner: "Owner",
+    definitions: "Sequence[JobDefinition]",
+    connection: "Connection",
+) -> None:
+    """Register the changes, after which these are the definitions, and arrange the rules for uploads around that."""
+    from relaunch.usecases.arrange_upload_rules import settle_upload_rules, widen_upload_rules
+    from relaunch.usecases.register_definitions import register_definitions
+    from relaunch_cli.views.screen import progress
+
+    deps, rules = connection.deps, connection.upload_rules
+    with progress("putting the rules for uploads"), _noting_consequence(_CONSEQUENCE):
+        widen_upload_rules(definitions, rules, connection.pause)
+    with progress("registering"), _noting_consequence(_INCOMPLETE):
+        register_definitions(changes, owner, deps)
+    with progress("settling the rules for uploads (a minute if one is removed)"), _noting_consequence(_UNSETTLED):
+        settle_upload_rules(deps.definitions, rules, connection.pause)
 
 
 @contextmanager
@@ -81,6 +110,64 @@ def _noting_consequence(consequence: str) -> "Iterator[None]":
     except BaseException:
         print_note(consequence)
         raise
+
+
+def _compare(
+    definitions: "Sequence[JobDefinition]",
+    registered: "Sequence[RegisteredDefinition]",
+    owner: "Owner",
+    *,
+    prune: bool,
+    take_over: bool,
+) -> "list[DefinitionChange]":
+    from relaunch.usecases.register_definitions import OtherOwnerError, compare_definitions
+
+    try:
+        return compare_definitions(definitions, registered, owner, prune=prune, take_over=take_over)
+    except OtherOwnerError as error:
+        for each in error.registered:
+            by = each.owner.caller if each.owner else ""
+            typer.echo(f"{each.definition.name} is registered from {each.owner}, which {by} applied", err=True)
+        hint = "give it another name, apply the file it belongs to, or take it over: --take-over"
+        message = f"{owner}, applied by {owner.caller}, has definitions of other owners: {_CONSEQUENCE}"
+        raise CommandError(message, hint) from error
+
+
+def _note_owners(changes: "Sequence[DefinitionChange]", left: "Sequence[JobDefinition]") -> None:
+    """Print whose definitions are taken over, and which ones --prune leaves to their owners."""
+    from relaunch_cli.views.definitions import describe_take_over
+    from relaunch_cli.views.screen import print_note
+
+    for each in changes:
+        if each.is_taken_over:
+            print_note(describe_take_over(each))
+    if left:
+        names = ", ".join(each.name for each in left)
+        print_note(f"not removed, as they were not registered from this file: {names}; --take-over removes them, too")
+
+
+def _confirm_removal(removed: "Sequence[RegisteredDefinition]", *, is_sure: bool) -> None:
+    """Show what is to be removed and ask for confirmation.
+
+    Raises:
+        CommandError: nobody confirmed, or nobody is there to ask.
+    """
+    from relaunch_cli.views.definitions import render_definitions
+    from relaunch_cli.views.screen import can_ask, stderr_console
+
+    if not removed or is_sure:
+        return
+    names = ", ".join(each.definition.name for each in removed)
+    if not can_ask():
+        hint = "--yes removes without asking, --dry-run shows all changes"
+        raise CommandError(f"--prune would remove {names}, and there is no terminal to ask: {_CONSEQUENCE}", hint)
+    stderr_console().print(render_definitions(removed))
+    try:
+        is_confirmed = typer.confirm(f"Remove {names}?", err=True)
+    except typer.Abort:
+        raise CommandError(f"not confirmed: {_CONSEQUENCE}", exit_code=exit_codes.CANCELLED) from None
+    if not is_confirmed:
+        raise CommandError(f"{_CONSEQUENCE}, and nothing removed", exit_code=exit_codes.CANCELLED)
 
 
 def _check_plans(plans: "Sequence[Plan]", text: str, file: Path) -> None:
@@ -99,7 +186,7 @@ def _check_plans(plans: "Sequence[Plan]", text: str, file: Path) -> None:
 
 
 def _print_changes(
-    changes: "Sequence[tuple[str, Change]]",
+    changes: "Sequence[DefinitionChange]",
     changed_rules: "Sequence[ChangedRule]",
     plans: "Sequence[Plan]",
     *,

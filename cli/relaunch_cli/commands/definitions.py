@@ -14,7 +14,7 @@ def definitions(context: typer.Context, as_json: Json = False, stack: Stack = DE
 
     deps = connect(context, stack).deps
     with progress("reading the registered definitions"):
-        registered = deps.definitions.list_definitions()
+        registered = deps.definitions.list_registered()
     if as_json:
         print_json({"definitions": [definition_json(each) for each in registered]})
     elif registered:

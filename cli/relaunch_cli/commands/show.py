@@ -7,17 +7,19 @@ from relaunch_cli.options import DEFAULT_STACK, JobId, Json, Stack
 
 
 def show(context: typer.Context, job: JobId, as_json: Json = False, stack: Stack = DEFAULT_STACK) -> None:
-    """Show a job and its attempts."""
+    """Show a job, its attempts, and who owns its definition now."""
     from relaunch.core.lifecycle.explanation import explain
     from relaunch_cli.views.jobs import render_job
+    from relaunch_cli.views.json_output.definitions import owner_json
     from relaunch_cli.views.json_output.jobs import history_json
     from relaunch_cli.views.screen import print_json, print_result, progress
 
     deps = connect(context, stack).deps
     with progress("reading the job"):
         history = load_history(deps, job)
-    now = deps.clock.now()
+        registered = deps.definitions.load_registered(history.job.definition.name)
+    now, owner = deps.clock.now(), registered.owner if registered else None
     if as_json:
-        print_json(history_json(history, now))
+        print_json({**history_json(history, now), "definition_owner": owner_json(owner)})
     else:
-        print_result(render_job(history, explain(history.job, now), now))
+        print_result(render_job(history, explain(history.job, now), now, owner))

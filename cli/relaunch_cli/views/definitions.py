@@ -6,35 +6,50 @@ from rich.table import Table
 from rich.text import Text
 
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, Isolation, NeuronPurpose
-from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, JobDefinition, Trigger
+from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, Trigger
+from relaunch.core.definitions.ownership import RegisteredDefinition
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.triggers.upload_rules import ChangedRule
 from relaunch.usecases.plan_jobs import Plan
-from relaunch.usecases.register_definitions import Change
+from relaunch.usecases.register_definitions import Change, DefinitionChange
 from relaunch_cli.views.formatting import format_price
 from relaunch_cli.views.screen import plain_table
 
 
-def render_definitions(definitions: Iterable[JobDefinition]) -> Table:
+def render_definitions(registered: Iterable[RegisteredDefinition]) -> Table:
     """Return the table of `definitions`, with a line per trigger."""
-    table = plain_table("DEFINITION", "TASK DEFINITION", "ACCELERATOR", "STARTED BY")
-    for definition in definitions:
+    table = plain_table("DEFINITION", "TASK DEFINITION", "ACCELERATOR", "STARTED BY", "OWNER")
+    for each in registered:
+        definition = each.definition
         triggers = "\n".join(describe_trigger(trigger) for trigger in definition.triggers) or "direct calls only"
         table.add_row(
-            definition.name, definition.task_definition, describe_accelerator(definition.accelerator), Text(triggers)
+            definition.name,
+            definition.task_definition,
+            describe_accelerator(definition.accelerator),
+            Text(triggers),
+            Text(str(each.owner) if each.owner else "-"),
         )
     return table
 
 
-def render_changes(changes: Iterable[tuple[str, Change]], plans: Iterable[Plan]) -> Table:
+def describe_take_over(change: DefinitionChange) -> str:
+    """Describe whose a definition was that another owner replaces or removes."""
+    if change.owner_before is None:
+        verb = "removed" if change.change is Change.REMOVED else "taken over by this file"
+        return f"{change.name}: {verb}; an earlier release registered it, without an owner"
+    verb = "removed" if change.change is Change.REMOVED else "taken over"
+    return f"{change.name}: {verb} from {change.owner_before}, which {change.owner_before.caller} applied"
+
+
+def render_changes(changes: Iterable[DefinitionChange], plans: Iterable[Plan]) -> Table:
     """Return the table of `apply`: what changes, where each would run now, and when SIGKILL follows SIGTERM."""
     by_name = {plan.definition.name: plan for plan in plans}
     table = plain_table("DEFINITION", "CHANGE", "WOULD RUN NOW ON", "SIGKILL AFTER SIGTERM")
-    for name, change in changes:
-        plan = by_name.get(name)
+    for each in changes:
+        plan = by_name.get(each.name)
         offering = plan.selection.chosen if plan and plan.selection else None
         where = _describe_offering(offering) if offering else "nothing right now"
-        table.add_row(name, change.value, where, _stop_timeout(plan))
+        table.add_row(each.name, each.change.value, where, _stop_timeout(plan))
     return table
 
 

@@ -7,6 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from relaunch.core.definitions.ownership import Owner
 from relaunch.core.jobs.job import Attempt, CostBasis, Job, JobSummary, TimelineEntry
 from relaunch.core.lifecycle.explanation import Explanation
 from relaunch.core.revisions.stop_timeout import find_stop_timeout
@@ -51,15 +52,19 @@ def render_jobs(jobs: Iterable[JobSummary], now: datetime, width: int) -> Table:
     return table
 
 
-def render_job(history: JobHistory, explanation: Explanation, now: datetime) -> RenderableType:
-    """Return what `show` prints: the job and its attempts."""
+def render_job(
+    history: JobHistory, explanation: Explanation, now: datetime, owner: Owner | None = None
+) -> RenderableType:
+    """Return what `show` prints: the job, its attempts, and the owner of its definition."""
     table = key_value_table()
-    for name, value in _job_rows(history.job, explanation, now):
+    for name, value in _job_rows(history.job, explanation, now, owner):
         table.add_row(name, value)
     return Group(table, *_attempts(history.attempts, now))
 
 
-def _job_rows(job: Job, explanation: Explanation, now: datetime) -> list[tuple[str, RenderableType]]:
+def _job_rows(
+    job: Job, explanation: Explanation, now: datetime, owner: Owner | None
+) -> list[tuple[str, RenderableType]]:
     revision = f"{job.revision.family}:{job.revision.revision}"
     rows: list[tuple[str, RenderableType]] = [
         ("Job", job.job_id),
@@ -69,6 +74,8 @@ def _job_rows(job: Job, explanation: Explanation, now: datetime) -> list[tuple[s
         ("Accepted", format_timestamp(job.accepted_at, now)),
         ("Ran", _ran(job, now)),
     ]
+    if owner:
+        rows.insert(3, ("Owner", Text(f"{owner}, applied by {owner.caller}")))
     if job.inputs:
         rows.append(("Inputs", Text("\n".join(f"{name}={value}" for name, value in job.inputs.items()))))
     if job.ended_at:

@@ -1,6 +1,7 @@
 """Output to the terminal: results on standard output, progress and notes on standard error."""
 
 import json
+import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
@@ -49,6 +50,11 @@ def print_json(document: object, *, indent: int | None = 2) -> None:
 def print_note(text: str) -> None:
     """Print a note to standard error."""
     stderr_console().print(Text(text, style="dim"), soft_wrap=True)
+
+
+def can_ask() -> bool:
+    """Return whether somebody at a terminal can answer a question."""
+    return sys.stdin.isatty()
 
 
 @contextmanager

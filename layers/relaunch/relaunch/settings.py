@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.checkpoint_bucket import CheckpointGrants
 from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.ports import CapacityProviderOffer
 
@@ -14,6 +15,10 @@ _CAPACITY_PROVIDER = re.compile(
     r"(?P<name>[A-Za-z0-9_-]+)=(?P<instance_type>[a-z0-9.-]+)/(?P<purchase>spot|on-demand)"
     r"(?P<managed>/managed-instances)?(?:/(?P<disk>[1-9][0-9]{0,5})GiB)?"
 )
+# A derived family begins with 237 characters of its source at most: a longer name could not be told from others.
+_FAMILY_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,237}\*?")
+_ANY_FAMILY = "any"
+_ROLE_PATH = re.compile(r"([A-Za-z0-9_+=,.@-]+/)+")
 
 
 class InvalidSettingsError(ValueError):
@@ -63,6 +68,8 @@ class Settings:
             "max_waiting_jobs": "RELAUNCH_MAX_WAITING_JOBS",
             "max_price": "RELAUNCH_MAX_PRICE_USD_PER_HOUR",
             "max_spot_ratio": "RELAUNCH_MAX_SPOT_RATIO",
+            "families": "RELAUNCH_TASK_DEFINITION_FAMILIES",
+            "role_path": "RELAUNCH_TASK_ROLE_PATH",
             "provisioning_deadline": "RELAUNCH_PROVISIONING_DEADLINE_SECONDS",
             "subnets": "RELAUNCH_SUBNETS",
             "security_groups": "RELAUNCH_SECURITY_GROUPS",
@@ -88,6 +95,8 @@ class Settings:
             "max_waiting_jobs": "MaxWaitingJobs",
             "max_price": "MaxPricePerHour",
             "max_spot_ratio": "MaxSpotRatio",
+            "families": "TaskDefinitionFamilies",
+            "role_path": "TaskRolePath",
             "provisioning_deadline": "ProvisioningDeadlineSeconds",
             "subnets": "SubnetIds",
             "security_groups": "SecurityGroupIds",
@@ -110,6 +119,9 @@ class Settings:
             max_waiting_jobs=int(_number(values, names["max_waiting_jobs"])),
             provisioning_deadline_seconds=int(_number(values, names["provisioning_deadline"])),
             selection=selection,
+            task_definitions=TaskDefinitionGrants(
+                _families(values, names["families"]), _role_path(values, names["role_path"])
+            ),
         )
         return cls(
             table=_required(values, names["table"]),
@@ -163,6 +175,29 @@ def _required(values: Mapping[str, str], name: str) -> str:
     if not value:
         raise InvalidSettingsError(f"setting {name} is missing")
     return value
+
+
+def _families(values: Mapping[str, str], name: str) -> tuple[str, ...] | None:
+    text = _required(values, name)
+    if text == _ANY_FAMILY:
+        return None
+    patterns = _split(text)
+    for pattern in patterns:
+        if _FAMILY_PATTERN.fullmatch(pattern) is None:
+            raise InvalidSettingsError(
+                f"setting {name}: {pattern!r} is neither a family of task definitions nor the beginning of one with * "
+                f"behind it, for example relaunch-*; {_ANY_FAMILY!r} alone stands for every family"
+            )
+    return patterns
+
+
+def _role_path(values: Mapping[str, str], name: str) -> str:
+    path = _required(values, name)
+    if _ROLE_PATH.fullmatch(path) is None:
+        raise InvalidSettingsError(
+            f"setting {name}: {path!r} is not an IAM path without the slash in front, for example relaunch/"
+        )
+    return path
 
 
 def _price_cap(values: Mapping[str, str], name: str) -> float | None:

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from relaunch.adapters.definition_file.parser import parse_definitions
 from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.core.definitions.ownership import Owner
 from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.arrange_upload_rules import settle_upload_rules, widen_upload_rules
 from relaunch.usecases.register_definitions import compare_definitions, register_definitions
@@ -95,12 +96,15 @@ def open_session(local: LocalWorld, screen: Screen, speed: float) -> Session:
     session = Session(local, AwsConnection(STACK), screen, recorder, timeout_seconds)
     deps, text = session.deps, DEFINITIONS.read_text()
     definitions = parse_definitions(text, DEFINITIONS.name, load_catalogue())
-    changes = compare_definitions(definitions, deps.definitions.list_definitions(), prune=False)
+    owner = Owner("", f"examples/{DEFINITIONS.name}", session.connection.caller)
+    changes = compare_definitions(definitions, deps.definitions.list_registered(), owner)
     rules = session.connection.upload_rules
     widen_upload_rules(definitions, rules, session.connection.pause)
-    register_definitions(definitions, changes, deps)
+    register_definitions(changes, owner, deps)
     settle_upload_rules(deps.definitions, rules, session.connection.pause)
-    screen.line(f"relaunch apply examples/{DEFINITIONS.name}: {', '.join(' '.join(each) for each in changes)}")
+    screen.line(
+        f"relaunch apply examples/{DEFINITIONS.name}: {', '.join(f'{each.name} {each.change}' for each in changes)}"
+    )
     return session
 
 

@@ -1,5 +1,6 @@
 """Derived revisions that nothing needs any more are deregistered, once an hour, after a day, and never in haste."""
 
+from dataclasses import replace
 from datetime import timedelta
 from unittest.mock import DEFAULT, Mock
 
@@ -7,7 +8,9 @@ import pytest
 
 from fakes.builders import make_revision
 from fakes.story import Story, push
+from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.launches.derived_revision import DERIVED_FROM, TaskDefinition
+from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
 from relaunch.ports import TransientError
 from relaunch.usecases.clean_revisions import clean_revisions
 
@@ -145,3 +148,14 @@ def test_nothing_is_deregistered_where_there_is_no_time_to_look_at_every_job():
 
     assert story.registry.list_families() == [STALE.family]
     assert clean(story, HOUR) == 1
+
+
+def test_the_derived_revisions_of_another_stack_in_the_account_are_left_to_it():
+    story = with_stale("vision-bert--0123456789abcdef", "speech-asr--0123456789abcdef", "vision--0123456789abcdef")
+    own = replace(story.deps, limits=StackLimits(task_definitions=TaskDefinitionGrants(("vision-*",))))
+
+    for _ in range(3):
+        clean_revisions(own)
+        story.clock.advance(DAY)
+
+    assert story.registry.list_families() == ["speech-asr--0123456789abcdef", "vision--0123456789abcdef"]

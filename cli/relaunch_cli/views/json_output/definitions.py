@@ -3,16 +3,17 @@
 from collections.abc import Iterable
 
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement
-from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, JobDefinition, Trigger
+from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, Trigger
+from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
 from relaunch.core.triggers.upload_rules import ChangedRule
 from relaunch.usecases.plan_jobs import Plan
-from relaunch.usecases.register_definitions import Change
+from relaunch.usecases.register_definitions import DefinitionChange
 from relaunch_cli.views.definitions import github_filters
 from relaunch_cli.views.json_output.values import JsonObject, json_seconds, stop_timeout_json
 
 
 def changes_json(
-    changes: Iterable[tuple[str, Change]],
+    changes: Iterable[DefinitionChange],
     changed_rules: Iterable[ChangedRule],
     plans: Iterable[Plan],
     *,
@@ -20,24 +21,34 @@ def changes_json(
 ) -> JsonObject:
     """Return the document of `apply`."""
     by_name = {plan.definition.name: plan for plan in plans}
-    documents = [_change_json(name, change, by_name.get(name)) for name, change in changes]
+    documents = [_change_json(each, by_name.get(each.name)) for each in changes]
     rules = [
         {"name": each.rule.name, "change": each.change.value, "bucket": each.rule.bucket} for each in changed_rules
     ]
     return {"is_dry_run": is_dry_run, "definitions": documents, "rules": rules}
 
 
-def _change_json(name: str, change: Change, plan: Plan | None) -> JsonObject:
+def _change_json(change: DefinitionChange, plan: Plan | None) -> JsonObject:
     return {
-        "name": name,
-        "change": change.value,
+        "name": change.name,
+        "change": change.change.value,
+        "is_taken_over": change.is_taken_over,
+        "owner_before": owner_json(change.owner_before),
         "notices": list(plan.notices) if plan else [],
         "stop_timeout": stop_timeout_json(plan.stop_timeout if plan else None),
     }
 
 
-def definition_json(definition: JobDefinition) -> JsonObject:
+def owner_json(owner: Owner | None) -> JsonObject | None:
+    """Return the owner of a definition."""
+    if owner is None:
+        return None
+    return {"repository": owner.repository or None, "file": owner.file, "caller": owner.caller}
+
+
+def definition_json(registered: RegisteredDefinition) -> JsonObject:
     """Return a definition of `definitions`."""
+    definition = registered.definition
     return {
         "name": definition.name,
         "task_definition": definition.task_definition,
@@ -60,6 +71,7 @@ def definition_json(definition: JobDefinition) -> JsonObject:
         "max_failures": definition.max_failures,
         "max_price_per_hour": definition.max_price_usd_per_hour,
         "target": definition.target,
+        "owner": owner_json(registered.owner),
     }
 
 

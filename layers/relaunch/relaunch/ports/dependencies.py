@@ -58,6 +58,7 @@ class MaintenanceDependencies(_Observed):
     jobs: JobStore
     registry: RevisionRegistry
     maintenance: MaintenanceStore
+    limits: StackLimits = field(default_factory=StackLimits)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 from relaunch.core.definitions.definition import JobDefinition, TriggerSource
+from relaunch.core.definitions.ownership import Owner, RegisteredDefinition
 from relaunch.core.jobs.job import Attempt, Job, JobSummary, TimelineEntry
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory
@@ -131,19 +132,38 @@ class EventStore(Protocol):
 
 
 class DefinitionStore(Protocol):
-    """Registered job definitions."""
+    """Registered job definitions.
 
-    def save_definition(self, definition: JobDefinition) -> None:
-        """Register or replace a definition with its trigger entries, atomically."""
+    With a `version` a definition is only written if that is the registered one, or if there is none for 0.
+    """
+
+    def save_definition(
+        self, definition: JobDefinition, owner: Owner | None = None, *, version: int | None = None
+    ) -> None:
+        """Register or replace a definition with its owner and its trigger entries, atomically.
+
+        Raises:
+            StaleWriteError: another version is registered, or others replaced it several times in a row.
+        """
 
     def load_definition(self, name: str) -> JobDefinition | None:
         """Load a definition by name."""
 
+    def load_registered(self, name: str) -> RegisteredDefinition | None:
+        """Load a definition by name, with its owner."""
+
     def list_definitions(self) -> list[JobDefinition]:
         """Return all definitions by name."""
 
-    def delete_definition(self, name: str) -> bool:
-        """Remove a definition and its trigger entries; False when there is none."""
+    def list_registered(self) -> list[RegisteredDefinition]:
+        """Return all definitions by name, with their owners."""
+
+    def delete_definition(self, name: str, *, version: int | None = None) -> bool:
+        """Remove a definition and its trigger entries; False when there is none, whatever the version.
+
+        Raises:
+            StaleWriteError: another version is registered, or others replaced it several times in a row.
+        """
 
     def find_definitions(self, source: TriggerSource, name: str) -> list[JobDefinition]:
         """Return the definitions with a trigger on this origin."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from relaunch.core.launches.derived_revision import source_family
 from relaunch.core.revisions.revision import parse_revision_arn
 from relaunch.ports import MaintenanceDependencies, PortError, RevisionMaintenance
 
@@ -18,8 +19,9 @@ _FAR_AHEAD = timedelta(days=3650)
 def clean_revisions(deps: MaintenanceDependencies, has_time: Callable[[], bool] = lambda: True) -> int:
     """Once an hour, deregister derived families that no open job has used for a day; return their number.
 
-    Nothing is deregistered if there is no time to load all open jobs. A job whose revision was deregistered registers
-    it again. Of concurrent calls one does the work. A failed call is repeated an hour later.
+    Families of other stacks in the account are left to these. Nothing is deregistered if there is no time to load all
+    open jobs. A job whose revision was deregistered registers it again. Of concurrent calls one does the work. A failed
+    call is repeated an hour later.
     """
     now = deps.clock.now()
     maintenance = deps.maintenance.load_maintenance() or RevisionMaintenance(now)
@@ -38,7 +40,8 @@ def clean_revisions(deps: MaintenanceDependencies, has_time: Callable[[], bool] 
 def _clean(
     maintenance: RevisionMaintenance, now: datetime, has_time: Callable[[], bool], deps: MaintenanceDependencies
 ) -> int:
-    families = deps.registry.list_families()
+    grants = deps.limits.task_definitions
+    families = [each for each in deps.registry.list_families() if grants.has_family(source_family(each))]
     used = _families_in_use(now, has_time, deps) if families else frozenset()
     if used is None:
         deps.log.decided("postponed", reason="cleaning derived revisions: no time to look at every open job")

@@ -18,6 +18,7 @@ from relaunch.core.lifecycle.events import (
 )
 from relaunch.core.offerings.capacity_memory import with_own
 from relaunch.core.revisions.revision import parse_revision_arn
+from relaunch.core.revisions.task_definition_grants import revision_problem
 from relaunch.core.selection.doubts import prefer_undoubted
 from relaunch.core.selection.selection import Selection, explain_rejection, select
 from relaunch.ports import LaunchDependencies, PermanentError, PortError, SlotsFullError, StaleWriteError
@@ -87,6 +88,8 @@ def _may_choose(job: Job, deps: LaunchDependencies) -> bool:
 
 
 def _choose(job: Job, deps: LaunchDependencies) -> Job:
+    if problem := revision_problem(job.revision, deps.limits.task_definitions):
+        return apply_event(job, LaunchImpossible(problem), deps)
     available = load_offerings(deps, job.job_id)
     memory = with_own(available.memory, job.own_failures)
     selection = select(job.definition, job.revision, available.offerings, memory, available.at, available.limits)

@@ -9,6 +9,7 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.revisions.images import parse_ecr_image, with_platforms
 from relaunch.core.revisions.revision import Revision
 from relaunch.core.revisions.stop_timeout import StopTimeout, find_stop_timeout
+from relaunch.core.revisions.task_definition_grants import family_problem, revision_problem
 from relaunch.core.selection.containers import container_problem
 from relaunch.core.selection.notices import find_notices
 from relaunch.core.selection.selection import Selection, explain_rejection, select
@@ -57,6 +58,9 @@ def plan_jobs(definitions: Iterable[JobDefinition], deps: PlanDependencies, zone
     available = in_zones(load_offerings(deps), zones)
     plans = []
     for definition in definitions:
+        if problem := family_problem(definition.task_definition, deps.limits.task_definitions):
+            plans.append(Plan(definition, available.at, None, None, problem))
+            continue
         try:
             revision = deps.revisions.newest_active(definition.task_definition)
         except NoActiveRevisionError as error:
@@ -64,8 +68,9 @@ def plan_jobs(definitions: Iterable[JobDefinition], deps: PlanDependencies, zone
             continue
         revision, doubts = _look_up_images(definition, revision, deps.images)
         plan = plan_on(available, definition, revision, deps.zone_scores)
-        problem, notices = check_bucket(definition, deps)
-        plans.append(replace(plan, problem=plan.problem or problem, image_doubts=doubts, bucket_notices=notices))
+        bucket_problem, notices = check_bucket(definition, deps)
+        problem = plan.problem or revision_problem(revision, deps.limits.task_definitions) or bucket_problem
+        plans.append(replace(plan, problem=problem, image_doubts=doubts, bucket_notices=notices))
     return plans
 
 

@@ -12,6 +12,7 @@ from relaunch.core.lifecycle.metrics import Metric, MetricDatum, acceptance_metr
 from relaunch.core.offerings.instance_types import nearest_names
 from relaunch.core.revisions.images import FoundImage, with_platforms
 from relaunch.core.revisions.revision import Revision
+from relaunch.core.revisions.task_definition_grants import family_problem, revision_problem
 from relaunch.core.selection.containers import container_problem
 from relaunch.core.triggers.events import (
     DirectRequest,
@@ -187,14 +188,16 @@ def _submit(definition: JobDefinition, event: TriggerEvent, deps: SubmitDependen
 def _accept(
     job_id: str, definition: JobDefinition, matched: Match, event: TriggerEvent, deps: SubmitDependencies
 ) -> tuple[Job, tuple[TimelineEntry, ...]]:
-    now = deps.clock.now()
+    now, grants = deps.clock.now(), deps.limits.task_definitions
+    if refused := family_problem(definition.task_definition, grants):
+        return _refuse(_new_job(job_id, definition, matched, _no_revision(definition), now), refused)
     try:
         revision = deps.revisions.newest_active(definition.task_definition, happened_at(event))
     except NoActiveRevisionError as error:
         return _refuse(_new_job(job_id, definition, matched, _no_revision(definition), now), str(error))
     job = _new_job(job_id, definition, matched, revision, now)
-    problem = container_problem(definition, revision)
-    if problem is not None:
+    problem = revision_problem(revision, grants) or container_problem(definition, revision)
+    if problem:
         return _refuse(job, problem)
     wanted = _wanted_image(matched, event, deps)
     pinned = pin_images(revision, wanted, deps.images)

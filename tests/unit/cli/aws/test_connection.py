@@ -108,12 +108,17 @@ def test_the_webhook_needs_the_outputs_of_this_version():
     assert (store.url, store.previous_seconds) == ("https://hook/", 7200.0)
 
 
-def test_the_caller_is_the_one_that_sts_names_without_its_session(monkeypatch):
-    with aws_in_process():
-        role = {"RoleArn": "arn:aws:iam::123456789012:role/ci/vision", "RoleSessionName": "run-1"}
-        credentials = boto3.client("sts", "us-east-1").assume_role(**role)["Credentials"]
-        monkeypatch.setenv("AWS_ACCESS_KEY_ID", credentials["AccessKeyId"])
-        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", credentials["SecretAccessKey"])
-        monkeypatch.setenv("AWS_SESSION_TOKEN", credentials["SessionToken"])
+@pytest.mark.usefixtures("_credentials")
+def test_the_caller_is_the_role_without_the_session():
+    with mock_aws():
+        user = AwsConnection("relaunch").caller
+        assumed = boto3.client("sts").assume_role(
+            RoleArn="arn:aws:iam::123456789012:role/Deploy", RoleSessionName="run-4711"
+        )["Credentials"]
+        session = boto3.Session(assumed["AccessKeyId"], assumed["SecretAccessKey"], assumed["SessionToken"])
+        connection = AwsConnection("relaunch")
+        connection._session = session
+        role = connection.caller
 
-        assert AwsConnection("relaunch", "us-east-1").caller.endswith(":assumed-role/vision")
+    assert user == "arn:aws:sts::123456789012:user/moto"
+    assert role == "arn:aws:sts::123456789012:assumed-role/Deploy"

@@ -1,15 +1,28 @@
 """apply."""
 
+from dataclasses import replace
+
 import pytest
 
 from fakes.builders import make_container, make_definition, make_revision
-from fakes.cli_session import DEFINITIONS, rewrite
+from fakes.cli_session import DEFINITIONS, flat, rewrite
 from fakes.dependencies import make_dependencies
 from fakes.sources import FakeRevisions
 from relaunch.core.definitions.definition import S3Trigger
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
 from relaunch.ports import PermanentError
 
-OWN_STOP_TIMEOUT = {"seconds": 90, "set_by": "task definition"}
+OWN_STOP_TIMEOUT = {"stop_timeout": {"seconds": 90, "set_by": "task definition"}}
+OF_NOBODY = {"is_taken_over": False, "owner_before": None}
+OF_THE_SAME_OWNER = {
+    "is_taken_over": False,
+    "owner_before": {
+        "repository": None,
+        "file": "relaunch.yaml",
+        "caller": "arn:aws:iam::111122223333:user/ada",
+    },
+}
 
 
 def changes(table: str) -> list[list[str]]:
@@ -32,8 +45,8 @@ def test_a_dry_run_registers_nothing(relaunch, session, file):
     assert result.document == {
         "is_dry_run": True,
         "definitions": [
-            {"name": "resnet", "change": "replaced", "notices": [], "stop_timeout": OWN_STOP_TIMEOUT},
-            {"name": "bert", "change": "created", "notices": [], "stop_timeout": OWN_STOP_TIMEOUT},
+            {"name": "resnet", "change": "replaced", **OF_THE_SAME_OWNER, "notices": [], **OWN_STOP_TIMEOUT},
+            {"name": "bert", "change": "created", **OF_NOBODY, "notices": [], **OWN_STOP_TIMEOUT},
         ],
         "rules": [{"name": "relaunch-relaunch-iv6x4gppdng4", "change": "created", "bucket": "acme"}],
     }
@@ -59,18 +72,24 @@ def test_apply_says_when_sigkill_follows_sigterm(relaunch, session, file, own, s
 
 
 def test_a_removed_definition_has_no_stop_timeout(relaunch, session, file):
-    session.deps.definitions.save_definition(make_definition(name="old"))
+    session.register(make_definition(name="old"))
 
     *_, removed = relaunch("apply", str(file), "--prune", "--dry-run", "--json").document["definitions"]
 
-    assert removed == {"name": "old", "change": "removed", "notices": [], "stop_timeout": None}
+    assert removed == {
+        "name": "old",
+        "change": "removed",
+        **OF_THE_SAME_OWNER,
+        "notices": [],
+        "stop_timeout": None,
+    }
 
 
 def test_prune_removes_what_the_file_does_not_have(relaunch, session, file):
-    session.deps.definitions.save_definition(make_definition(name="old"))
+    session.register(make_definition(name="old"))
 
     kept = relaunch("apply", str(file))
-    pruned = relaunch("apply", str(file), "--prune")
+    pruned = relaunch("apply", str(file), "--prune", "--yes")
 
     assert "old" not in kept.stdout
     assert "removed" in pruned.stdout
@@ -83,7 +102,7 @@ def test_rules_for_uploads_come_and_go_with_their_last_definition(relaunch, sess
     file.write_text(DEFINITIONS.partition("  bert:")[0], encoding="utf-8")
     kept = relaunch("apply", str(file))
     session.on_pause = [lambda: None]
-    pruned = relaunch("apply", str(file), "--prune")
+    pruned = relaunch("apply", str(file), "--prune", "--yes")
 
     assert added.stderr == "rule relaunch-relaunch-iv6x4gppdng4 for uploads to acme: created\n"
     assert again.stderr == kept.stderr == ""
@@ -121,7 +140,7 @@ def test_rules_that_cannot_be_settled_leave_the_definitions_registered_and_say_s
 
     session.upload_rules.on_change = [refuse]
     session.on_pause = [lambda: None] * 2
-    failed = relaunch("apply", str(file), "--prune")
+    failed = relaunch("apply", str(file), "--prune", "--yes")
     repeated = relaunch("apply", str(file))
 
     assert failed.exit_code == 5
@@ -208,6 +227,31 @@ def test_a_family_without_an_active_revision_is_refused(relaunch, file):
 
     assert result.exit_code == 2
     assert result.stderr.startswith(f"{file}:7:3: jobs.bert: the family missing has no ACTIVE revision")
+
+
+@pytest.mark.parametrize("command", ["apply", "plan"])
+def test_a_family_that_the_stack_may_not_run_is_refused_with_what_to_do(relaunch, session, file, command):
+    session.deps = replace(session.deps, limits=StackLimits(task_definitions=TaskDefinitionGrants(("relaunch-*",))))
+
+    result = relaunch(command, str(file))
+    shown = flat(result.stdout + result.stderr)
+
+    assert result.exit_code == (2 if command == "apply" else 3)
+    assert "the stack may not run task definitions of the family trainer: its parameter TaskDefinitionFam" in shown
+    assert "has relaunch-*; register the task definition in such a family, or change the parameter" in shown
+    assert session.deps.definitions.load_definition("bert") is None
+
+
+def test_a_role_that_the_stack_may_not_pass_is_refused_with_what_to_do(relaunch, session, file):
+    role = "arn:aws:iam::111122223333:role/admin"
+    session.deps.revisions.active[:] = [make_revision(task_role_arn=role)]
+    session.deps = replace(session.deps, limits=StackLimits(task_definitions=TaskDefinitionGrants(None, "relaunch/")))
+
+    result = relaunch("apply", str(file))
+
+    assert result.exit_code == 2
+    assert f"jobs.bert: the stack may not pass the task role {role}: its parameter TaskRolePath has" in result.stderr
+    assert session.deps.definitions.load_definition("bert") is None
 
 
 def test_a_container_must_be_named_when_there_are_several(relaunch, session, file):

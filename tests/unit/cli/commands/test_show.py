@@ -64,3 +64,19 @@ def test_inputs_of_a_job_are_shown(relaunch, session):
     session.deps.definitions.save_definition(make_definition(inputs={"rate": InputRule("[0-9.]+", "0.1")}))
 
     assert "rate=0.1" in relaunch("show", session.submit()).stdout
+
+
+def test_the_owner_of_the_definition_is_shown_as_it_is_now(relaunch, session):
+    job_id = session.submit()
+    owned, document = relaunch("show", job_id).stdout, relaunch("show", job_id, "--json").document
+    session.deps.definitions.delete_definition("resnet")
+    removed = relaunch("show", job_id).stdout
+
+    assert "Owner       relaunch.yaml, applied by arn:aws:iam::111122223333:user/ada" in owned
+    assert document["definition_owner"] == {
+        "repository": None,
+        "file": "relaunch.yaml",
+        "caller": "arn:aws:iam::111122223333:user/ada",
+    }
+    assert "Owner" not in removed
+    assert relaunch("show", job_id, "--json").document["definition_owner"] is None

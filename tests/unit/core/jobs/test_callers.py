@@ -5,28 +5,10 @@ from dataclasses import replace
 import pytest
 
 from fakes.builders import make_job
-from relaunch.core.jobs.callers import INVOKE, caller_of_arn, is_own, keyed_identity
+from relaunch.core.jobs.callers import INVOKE, is_own, keyed_identity
 
 CI = "arn:aws:sts::111122223333:assumed-role/ci-vision"
 USER = "arn:aws:iam::111122223333:user/vision/ada"
-
-
-@pytest.mark.parametrize(
-    ("arn", "caller"),
-    [
-        (f"{CI}/run-8123", CI),
-        (f"{CI}/ada@acme.example", CI),
-        ("arn:aws-cn:sts::111122223333:assumed-role/ci/1", "arn:aws-cn:sts::111122223333:assumed-role/ci"),
-        (CI, CI),
-        (USER, USER),
-        ("arn:aws:iam::111122223333:root", "arn:aws:iam::111122223333:root"),
-        ("arn:aws:sts::111122223333:federated-user/ada", "arn:aws:sts::111122223333:federated-user/ada"),
-        # The path of a user may contain almost anything.
-        ("arn:aws:iam::111122223333:user/a:assumed-role/b/c", "arn:aws:iam::111122223333:user/a:assumed-role/b/c"),
-    ],
-)
-def test_the_sessions_of_a_role_are_one_caller(arn, caller):
-    assert caller_of_arn(arn) == caller
 
 
 def test_every_caller_has_keys_of_its_own():

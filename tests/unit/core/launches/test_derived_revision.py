@@ -11,6 +11,7 @@ from relaunch.core.launches.derived_revision import (
     derive,
     derives_nothing,
     is_derived_family,
+    source_family,
 )
 from relaunch.core.revisions.revision import RevisionRow, rank_revisions
 from relaunch.core.selection.neuron_devices import FIRST_PORT, NeuronClaim
@@ -261,3 +262,16 @@ def test_an_id_of_a_derivation_tells_every_source_and_change_apart() -> None:
     assert derivation_id(ARN, RevisionChanges({"a": "1", "b": "2"})) == derivation_id(
         ARN, RevisionChanges({"b": "2", "a": "1"})
     )
+
+
+@pytest.mark.parametrize(
+    ("family", "source"),
+    [
+        ("trainer--0123456789abcdef", "trainer"),
+        ("trainer--v2--0123456789abcdef", "trainer--v2"),
+        ("trainer", "trainer"),
+        ("trainer--v2", "trainer--v2"),
+    ],
+)
+def test_a_derived_family_names_its_source(family, source):
+    assert source_family(family) == source

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from relaunch.core.jobs.callers import caller_of_arn
+from relaunch.core.definitions.ownership import caller_of
 from relaunch.ports import PermanentError
 
 
@@ -41,7 +41,7 @@ def read_caller(event: Mapping[str, Any]) -> str:
     arn = _member(_member(_member(event, "requestContext"), "authorizer"), "iam").get("userArn")
     if not isinstance(arn, str) or not arn:
         raise UnknownCallerError("the request does not name its caller: the function URL needs AuthType AWS_IAM")
-    return caller_of_arn(arn)
+    return caller_of(arn)
 
 
 def read_json(event: Mapping[str, Any]) -> object:

@@ -1,20 +1,9 @@
 """Who asks for a job directly, and which jobs are the caller's own."""
 
-import re
-
 from relaunch.core.jobs.job import Job
 
 INVOKE = "invoke"
 """The caller of every direct Invoke of `job_api`: Lambda does not tell a function who invokes it."""
-
-# "Requesting temporary security credentials", IAM User Guide: the last part is the name of the session.
-_ASSUMED_ROLE = re.compile(r"(arn:[^:]*:sts::[0-9]*:assumed-role/[^/]+)/.*")
-
-
-def caller_of_arn(arn: str) -> str:
-    """Return the caller with this ARN: of an assumed role without its session, which is another one in each CI run."""
-    match = _ASSUMED_ROLE.fullmatch(arn)
-    return match[1] if match else arn
 
 
 def keyed_identity(caller: str, key: str) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
 from relaunch.core.selection.offering_filters import SelectionLimits
 
 # Managed scaling waits for the instance warm-up (300 s by default) before it requests more, and a GPU instance takes
@@ -24,6 +25,7 @@ class StackLimits:
     max_waiting_jobs: int = 5000
     provisioning_deadline_seconds: int = 0
     selection: SelectionLimits = field(default_factory=SelectionLimits)
+    task_definitions: TaskDefinitionGrants = field(default_factory=TaskDefinitionGrants)
 
     def provisioning_deadline(self, *, is_managed: bool) -> timedelta:
         """Return how long a task may wait for its instance; `is_managed`: it is one of ECS Managed Instances."""

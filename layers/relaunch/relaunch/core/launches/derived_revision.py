@@ -76,6 +76,12 @@ def is_derived_family(family: str) -> bool:
     return _DERIVED_FAMILY.fullmatch(family) is not None
 
 
+def source_family(family: str) -> str:
+    """Return the family that a derived family comes from, at most its first 237 characters; others are their own."""
+    match = _DERIVED_FAMILY.fullmatch(family)
+    return match["source"] if match else family
+
+
 def derive(source_arn: str, source: TaskDefinition, changes: RevisionChanges) -> TaskDefinition:
     """Return the derived task definition, which is the same for the same source and changes.
 

@@ -41,7 +41,7 @@ class Revision:
     """A revision of an ECS task definition and its requirements for placement.
 
     `placement_constraint_count` is the number of its own constraints, which count towards RunTask's limit of ten.
-    `architecture` is ECS's `X86_64` or `ARM64`.
+    `architecture` is ECS's `X86_64` or `ARM64`. The roles are empty if the task definition names none.
     """
 
     arn: str
@@ -53,6 +53,8 @@ class Revision:
     memory_mib: int = 0
     architecture: str = DEFAULT_ARCHITECTURE
     placement_constraint_count: int = 0
+    task_role_arn: str = ""
+    execution_role_arn: str = ""
 
     @property
     def gpu_count(self) -> int:

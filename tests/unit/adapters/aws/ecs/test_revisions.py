@@ -150,6 +150,8 @@ def test_everything_that_placement_needs_is_parsed():
             networkMode="host",
             cpu="4096",
             memory="15360",
+            taskRoleArn="arn:aws:iam::111122223333:role/relaunch/task",
+            executionRoleArn="arn:aws:iam::111122223333:role/relaunch/execution",
             runtimePlatform={"cpuArchitecture": "ARM64", "operatingSystemFamily": "LINUX"},
             placementConstraints=[
                 {"type": "distinctInstance"},
@@ -161,6 +163,8 @@ def test_everything_that_placement_needs_is_parsed():
     assert (revision.arn, revision.family, revision.revision) == (arn(7), "trainer", 7)
     assert (revision.network_mode, revision.architecture) == ("host", "ARM64")
     assert (revision.vcpus, revision.memory_mib, revision.placement_constraint_count) == (4.0, 15360, 2)
+    assert revision.task_role_arn == "arn:aws:iam::111122223333:role/relaunch/task"
+    assert revision.execution_role_arn == "arn:aws:iam::111122223333:role/relaunch/execution"
     assert revision.containers == (
         ContainerRequirement(
             name="main",
@@ -180,6 +184,7 @@ def test_defaults_of_ecs_hold_for_what_is_not_said():
 
     assert (revision.network_mode, revision.architecture) == ("bridge", "X86_64")
     assert (revision.vcpus, revision.memory_mib, revision.placement_constraint_count) == (0.0, 0, 0)
+    assert (revision.task_role_arn, revision.execution_role_arn) == ("", "")
     assert revision.containers == (ContainerRequirement("main", "trainer:latest"),)
 
 

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from fakes.builders import make_definition
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, NeuronRequirement
+from relaunch.core.definitions.ownership import RegisteredDefinition
 from relaunch_cli.views.json_output.definitions import accelerator_json, definition_json
 
 
@@ -16,7 +17,7 @@ def test_an_accelerator_has_every_key():
 
 
 def test_durations_of_a_definition_are_seconds():
-    document = definition_json(make_definition(deadline=timedelta(hours=36)))
+    document = definition_json(RegisteredDefinition(make_definition(deadline=timedelta(hours=36)), None, 1))
 
     assert (document["deadline_seconds"], document["estimated_duration_seconds"]) == (129600, None)
     assert document["max_runtime_seconds"] == 172800

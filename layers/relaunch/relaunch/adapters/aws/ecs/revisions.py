@@ -122,6 +122,8 @@ def read_revision(definition: _Definition) -> Revision:
         memory_mib=memory_mib or sum(container.memory_mib for container in containers),
         architecture=(definition.get("runtimePlatform") or {}).get("cpuArchitecture") or DEFAULT_ARCHITECTURE,
         placement_constraint_count=len(definition.get("placementConstraints") or ()),
+        task_role_arn=definition.get("taskRoleArn") or "",
+        execution_role_arn=definition.get("executionRoleArn") or "",
     )
 
 

@@ -1,0 +1,186 @@
+"""What the role of launch_attempt may run, register and pass: the template's policy, as IAM would evaluate it."""
+
+import re
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from architecture.conftest import Template
+from fakes.simulated_region import SimulatedRegion
+from relaunch_local.ecs import Permission, PolicyAuthorizer
+
+PSEUDO = {"AWS::Partition": "aws", "AWS::Region": "us-east-1", "AWS::AccountId": "111122223333"}
+DEFINITION = "arn:aws:ecs:us-east-1:111122223333:task-definition"
+ROLE = "arn:aws:iam::111122223333:role"
+HASH = "0123456789abcdef"
+
+
+class Resolved:
+    """The policy of LaunchAttemptRole with these parameters, its intrinsic functions replaced by their values."""
+
+    def __init__(self, template: Template, **parameters: str) -> None:
+        defaults = {name: str(each["Default"]) for name, each in template.parameters.items() if "Default" in each}
+        self._values = PSEUDO | defaults | {"CapacityProviders": "p=g5.xlarge/spot"} | parameters
+        self._conditions = template.conditions
+        role = template.of_type("IAM::Role")["LaunchAttemptRole"]
+        statements = role["Policies"][0]["PolicyDocument"]["Statement"]
+        own = [each for each in statements if "Fn::If" not in each and self._is_about_tasks(each)]
+        self.policy = {"Statement": [self.resolve(each) for each in own]}
+
+    def allows(self, action: str, resource: str, **context: str) -> bool:
+        authorize = PolicyAuthorizer({"k": [self.policy]})
+        return authorize(Permission("k", action, resource, {k.replace("__", ":"): v for k, v in context.items()}))
+
+    def runs(self, family: str) -> bool:
+        cluster = "arn:aws:ecs:us-east-1:111122223333:cluster/relaunch"
+        return self.allows("ecs:RunTask", f"{DEFINITION}/{family}:3", ecs__cluster=cluster)
+
+    def registers(self, family: str) -> bool:
+        may_tag = self.allows("ecs:TagResource", f"{DEFINITION}/{family}:*", ecs__CreateAction="RegisterTaskDefinition")
+        may_register = self.allows("ecs:RegisterTaskDefinition", f"{DEFINITION}/{family}:*")
+        assert may_tag == may_register
+        return may_register
+
+    def passes(self, role: str) -> bool:
+        return self.allows("iam:PassRole", f"{ROLE}/{role}", iam__PassedToService="ecs-tasks.amazonaws.com")
+
+    @staticmethod
+    def _is_about_tasks(statement: Any) -> bool:
+        actions = statement["Action"] if isinstance(statement["Action"], list) else [statement["Action"]]
+        return all(action.startswith(("ecs:", "iam:")) for action in actions)
+
+    def resolve(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self.resolve(each) for each in value]
+        if not isinstance(value, dict):
+            return value
+        if len(value) == 1:
+            ((name, argument),) = value.items()
+            if name == "Ref" or name.startswith("Fn::"):
+                return self._call(name, argument)
+        return {name: self.resolve(each) for name, each in value.items()}
+
+    def _call(self, name: str, argument: Any) -> Any:
+        match name:
+            case "Ref":
+                return self._values[argument]
+            case "Fn::If":
+                return self.resolve(argument[1 if self.resolve(self._conditions[argument[0]]) else 2])
+            case "Fn::Equals":
+                return self.resolve(argument[0]) == self.resolve(argument[1])
+            case "Fn::Join":
+                return argument[0].join(self.resolve(argument[1]))
+            case "Fn::Split":
+                return self.resolve(argument[1]).split(argument[0])
+            case "Fn::Sub":
+                text, more = argument if isinstance(argument, list) else (argument, {})
+                values = self._values | self.resolve(more)
+                return re.sub(r"\$\{([^}]+)\}", lambda found: values[found[1]], text)
+        raise AssertionError(f"{name} is not resolved here")
+
+
+@pytest.mark.parametrize(
+    ("families", "runs", "not_runs", "registers", "not_registers"),
+    [
+        pytest.param(
+            "relaunch-*",
+            ["relaunch-a", f"relaunch-a--{HASH}"],
+            ["payroll", f"payroll--{HASH}", "relaunch"],
+            [f"relaunch-a--{HASH}"],
+            ["relaunch-a", "relaunch-a--b", f"payroll--{HASH}"],
+            id="the default",
+        ),
+        pytest.param(
+            "bert,vision-*,gpt",
+            ["bert", f"bert--{HASH}", "vision-a", f"vision-a--{HASH}", "gpt", f"gpt--{HASH}"],
+            ["bert-large", "bert--large", f"bert-large--{HASH}", "vision", "gpt2", "*"],
+            [f"bert--{HASH}", f"vision-a--{HASH}", f"gpt--{HASH}"],
+            ["bert", "vision-a", "gpt", f"bert-large--{HASH}", f"gpt2--{HASH}"],
+            id="several",
+        ),
+        pytest.param("any", ["payroll", f"payroll--{HASH}"], [], [f"payroll--{HASH}"], ["payroll"], id="any"),
+    ],
+)
+def test_only_the_allowed_families_and_their_derived_ones(
+    template: Template,
+    families: str,
+    runs: list[str],
+    not_runs: list[str],
+    registers: list[str],
+    not_registers: list[str],
+) -> None:
+    role = Resolved(template, ClusterName="relaunch", TaskDefinitionFamilies=families)
+
+    assert [each for each in runs if not role.runs(each)] == []
+    assert [each for each in not_runs if role.runs(each)] == []
+    assert [each for each in registers if not role.registers(each)] == []
+    assert [each for each in not_registers if role.registers(each)] == []
+
+
+def test_only_roles_under_the_path(template: Template) -> None:
+    usual, team = Resolved(template), Resolved(template, TaskRolePath="relaunch/vision/")
+
+    assert [usual.passes(each) for each in ("relaunch/a", "relaunch/vision/a", "admin", "relaunchx/a")] == [
+        *(True, True),
+        *(False, False),
+    ]
+    assert [team.passes(each) for each in ("relaunch/vision/a", "relaunch/a", "relaunch/speech/a")] == [
+        True,
+        *(False, False),
+    ]
+
+
+def test_ecs_denies_the_role_another_family(template: Template) -> None:
+    policy = Resolved(template, ClusterName="c").policy
+    root = {"Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
+    region = SimulatedRegion(authorize=PolicyAuthorizer({"AKIATEST": [policy], "ROOT": [root]}))
+    region.provider()
+    container = {"name": "m", "image": "i", "memory": 64}
+    for family in ("relaunch-train", "payroll"):
+        region.simulator.definitions.register(
+            {"family": family, "containerDefinitions": [container]}, registered_by="somebody"
+        )
+
+    assert region.run("g5-spot", taskDefinition="relaunch-train")["tasks"]
+    with pytest.raises(ClientError, match=r"AccessDenied.*ecs:RunTask.*payroll:1"):
+        region.run("g5-spot", taskDefinition="payroll")
+    with pytest.raises(ClientError, match=r"AccessDenied.*ecs:RegisterTaskDefinition"):
+        region.register(f"payroll--{HASH}")
+
+
+@pytest.mark.parametrize(
+    ("families", "is_taken"),
+    [
+        *(("relaunch-*", True), ("any", True), ("bert", True), ("bert,vision-*", True), ("f" * 237, True)),
+        *(("*", False), ("bert,*", False), ("", False), ("a*b", False), ("a,,b", False), ("a, b", False)),
+        *(("a**", False), ("f" * 238, False), ("a/b", False), ("arn:aws:ecs:*", False)),
+    ],
+)
+def test_a_bare_asterisk_is_not_taken(template: Template, families: str, *, is_taken: bool) -> None:
+    parameter = template.parameters["TaskDefinitionFamilies"]
+
+    assert parameter["Default"] == "relaunch-*"
+    assert (re.fullmatch(parameter["AllowedPattern"], families) is not None) is is_taken
+
+
+@pytest.mark.parametrize(
+    ("path", "is_taken"),
+    [
+        *(("relaunch/", True), ("relaunch/vision/", True), ("a.b_c/", True)),
+        *(("relaunch", False), ("/relaunch/", False), ("", False), ("/", False), ("*/", False), ("a//", False)),
+    ],
+)
+def test_a_role_path_ends_with_a_slash(template: Template, path: str, *, is_taken: bool) -> None:
+    parameter = template.parameters["TaskRolePath"]
+
+    assert parameter["Default"] == "relaunch/"
+    assert (re.fullmatch(parameter["AllowedPattern"], path) is not None) is is_taken
+
+
+def test_functions_and_the_command_are_told(template: Template) -> None:
+    told = template.functions["SubmitJobFunction"]["Environment"]["Variables"]
+
+    for name, variable in {"TaskDefinitionFamilies": "FAMILIES", "TaskRolePath": "PATH"}.items():
+        assert template.outputs[name]["Value"] == {"Ref": name}
+        assert {"Ref": name} in [value for key, value in told.items() if key.endswith(variable)]
