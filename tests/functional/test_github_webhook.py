@@ -7,7 +7,6 @@ import json
 import ssl
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
@@ -223,7 +222,7 @@ def test_both_secrets_open_the_door_during_a_rotation(handle: Handle, aws: FakeA
     assert handle(make_request(PUSH)) == 202
 
     aws.secrets = {"AWSCURRENT": "new", "AWSPREVIOUS": SECRET}
-    aws.stored_at = time.time()
+    aws.stored_at = importlib.import_module("github_webhook.handler")._secrets._now()
 
     assert handle(make_request(PUSH, secret="new")) == 202
     assert handle(make_request(PUSH)) == 202
@@ -239,7 +238,7 @@ def test_the_previous_secret_ends_after_the_hours_of_the_stack(
         monkeypatch.setenv("RELAUNCH_WEBHOOK_PREVIOUS_SECRET_HOURS", hours)
     handler = importlib.reload(importlib.import_module("github_webhook.handler"))
     aws.secrets = {"AWSCURRENT": "new", "AWSPREVIOUS": SECRET}
-    aws.stored_at = time.time() - 12.5 * 3600
+    monkeypatch.setattr(handler._secrets, "_now", lambda: 12.5 * 3600)
 
     assert handler.handle(make_request(PUSH), None)["statusCode"] == status
     handler._aws.close()
