@@ -7,9 +7,7 @@ import json
 import ssl
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from types import ModuleType
 from typing import Any
 from urllib.parse import urlencode
@@ -239,7 +237,7 @@ def test_both_secrets_open_the_door_during_a_rotation(handle: Handle, aws: FakeA
     assert handle(make_request(PUSH)) == 202
 
     aws.secrets = {"AWSCURRENT": "new", "AWSPREVIOUS": SECRET}
-    aws.stored_at = datetime(2100, 1, 1, tzinfo=UTC).timestamp()
+    aws.stored_at = importlib.import_module("github_webhook.handler")._secrets._now()
 
     assert handle(make_request(PUSH, secret="new")) == 202
     assert handle(make_request(PUSH)) == 202
@@ -254,9 +252,8 @@ def test_the_previous_secret_ends_after_the_hours_of_the_stack(
     if hours is not None:
         monkeypatch.setenv("RELAUNCH_WEBHOOK_PREVIOUS_SECRET_HOURS", hours)
     aws.secrets = {"AWSCURRENT": "new", "AWSPREVIOUS": SECRET}
-    aws.stored_at = datetime(2026, 11, 3, tzinfo=UTC).timestamp()
-    monkeypatch.setattr(time, "time", lambda: aws.stored_at + 12.5 * 3600)
     handler = importlib.reload(importlib.import_module("github_webhook.handler"))
+    monkeypatch.setattr(handler._secrets, "_now", lambda: 12.5 * 3600)
 
     assert handler.handle(make_request(PUSH), None)["statusCode"] == status
     handler._aws.close()
