@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from architecture.conftest import CONSUMERS, REPOSITORY, Template, as_list, referred
+from relaunch.core.messages.handling_order import LEAST_TRIES
 
 COMMON_TIMEOUT_FACTOR = 6
 
@@ -24,6 +25,9 @@ class TestQueues:
         for queue, function in CONSUMERS.items():
             visibility = template.queues[queue]["VisibilityTimeout"]
             assert visibility >= COMMON_TIMEOUT_FACTOR * template.functions[function]["Timeout"], queue
+
+    def test_a_message_that_functions_die_of_leaves_the_others_a_try(self, template: Template) -> None:
+        assert template.parameters["MaxReceiveCount"]["MinValue"] == LEAST_TRIES
 
     def test_a_warning_is_tried_again_within_its_two_minutes(self, template: Template) -> None:
         queue, source = template.queues["WarningsQueue"], template.sources["ObserveCapacityFunctionWarnings"]

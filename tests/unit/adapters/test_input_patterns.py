@@ -23,6 +23,8 @@ from relaunch.ports import PermanentError, UnsupportedPatternError
         pytest.param(r"\w+", "ä", False, id="words-are-ascii"),
         pytest.param(r"\pL+", "ä", True, id="letters-of-unicode"),
         pytest.param("(?i)main", "MAIN", True, id="case"),
+        pytest.param("(?i)zürich", "ZÜRICH", True, id="case-of-unicode"),
+        pytest.param(r"z\x{fc}rich", "zürich", True, id="a-character-by-its-number"),
         pytest.param("", "", True, id="nothing"),
         pytest.param(".*", "\ud800", False, id="half-of-a-surrogate-pair"),
         pytest.param("(a+)+", "a" * 1023 + "b", False, id="exponential-elsewhere"),

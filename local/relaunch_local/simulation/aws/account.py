@@ -33,7 +33,7 @@ from relaunch_local.ecs import Clock, EcsSimulator, Event, InProcessClient, Proc
 from relaunch_local.ecs.engine.model import ContainerInstanceStatus, Instance
 from relaunch_local.in_memory.stores import InMemoryStores
 from relaunch_local.simulation.aws.calls import Calls
-from relaunch_local.simulation.aws.clients import CallingClient, DelayedEcs, ModelEcr, ModelS3, ModelSqs
+from relaunch_local.simulation.aws.clients import CallingClient, DelayedEcs, ModelEcr, ModelS3, ModelSqs, SourceSqs
 from relaunch_local.simulation.aws.eventbridge import EventBus
 from relaunch_local.simulation.aws.lambda_functions import Lambdas
 from relaunch_local.simulation.aws.offerings import SimulatedOfferings
@@ -144,21 +144,27 @@ class SimulatedAccount:
         return tuple(Rule(each.name, json.loads(each.pattern), "UploadsQueue", 86_400.0) for each in wanted)
 
     def _function(self, name: str) -> FunctionDependencies:
-        sqs, queue = self._sqs(), self.stack.functions[name].dead_letter_queue
+        queues, queue = self._model_sqs(), self.stack.functions[name].dead_letter_queue
+        sqs: Any = CallingClient("sqs", queues, self.calls)
+        # Deleting and setting apart take no time and never fail, so that seeds keep what they draw for other calls.
+        source: Any = SourceSqs(sqs, queues)
         counted = [
             DeadLetterQueue(each, each) for each in self.stack.queues if self.stack.queues[each].is_dead_letter_queue
         ]
         return FunctionDependencies(
-            self.deps, SourceQueue(sqs), DeadLetterSender(sqs, queue, self.deps.log), SqsDeadLetters(sqs, counted)
+            self.deps, SourceQueue(source), DeadLetterSender(sqs, queue, self.deps.log), SqsDeadLetters(sqs, counted)
         )
 
     def _sqs(self) -> Any:
+        return CallingClient("sqs", self._model_sqs(), self.calls)
+
+    def _model_sqs(self) -> ModelSqs:
         runtime = self.runtime
 
         def lineage() -> Mapping[str, int]:
             return runtime.current.lineage if runtime.current else {}
 
-        return CallingClient("sqs", ModelSqs(self.queues, lineage), self.calls)
+        return ModelSqs(self.queues, lineage)
 
     def _deps(self) -> Dependencies:
         clock = FunctionClock(self.runtime)

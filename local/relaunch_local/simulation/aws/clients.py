@@ -298,6 +298,26 @@ class ModelSqs:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceSqs:
+    """SQS as a function calls it for its own messages; only ChangeMessageVisibility of a failed one may fail."""
+
+    _calling: CallingClient
+    _model: ModelSqs
+
+    def change_message_visibility(self, **parameters: Any) -> Any:
+        """ChangeMessageVisibility."""
+        return self._calling.change_message_visibility(**parameters)
+
+    def change_message_visibility_batch(self, **parameters: Any) -> Any:
+        """ChangeMessageVisibilityBatch."""
+        return self._model.change_message_visibility_batch(**parameters)
+
+    def delete_message(self, **parameters: Any) -> Any:
+        """DeleteMessage."""
+        return self._model.delete_message(**parameters)
+
+
+@dataclass(frozen=True, slots=True)
 class ModelS3:
     """S3's reading actions over the objects of the simulated trainings."""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import pytest
+from botocore.exceptions import ReadTimeoutError
 
 from fakes.functions import FakeContext
 from fakes.sources import ListLog
@@ -39,11 +40,14 @@ class Queue:
 
     messages: dict[str, Message]
     draw: random.Random
+    sets_apart: bool = True
     now: int = 0
     dead_letters: list[str] = field(default_factory=list)
     handled: list[tuple[str, int]] = field(default_factory=list)
 
     def change_message_visibility_batch(self, *, Entries: list[dict[str, Any]], **_: Any) -> None:  # noqa: N803
+        if not self.sets_apart:
+            raise ReadTimeoutError(endpoint_url="sqs")
         for entry in Entries:
             self.messages[entry["ReceiptHandle"]].visible_at = self.now + entry["VisibilityTimeout"]
 
@@ -143,3 +147,16 @@ def test_only_what_kills_functions_becomes_a_dead_letter(
         assert {name for name, _ in queue.handled} == set(others)
         worst = max(worst, *(receives for _, receives in queue.handled))
     assert worst <= most
+
+
+@pytest.mark.parametrize("neighbours", [10, 100])
+def test_one_that_kills_functions_is_alone_even_if_sqs_sets_nothing_apart(neighbours: int) -> None:
+    others = [f"{number:03}" for number in range(neighbours)]
+    for seed in range(30):
+        draw = random.Random(seed)  # noqa: S311
+        queue = Queue({name: Message(name) for name in (*others, "005#")}, draw, sets_apart=False)
+
+        queue.run(crash)
+
+        assert queue.dead_letters == ["005#"]
+        assert max(receives for _, receives in queue.handled) <= 3
