@@ -1,5 +1,7 @@
 """Caps on running jobs: they hold, who waits is said to wait, and each end lets the next one in."""
 
+from dataclasses import replace
+
 import pytest
 
 from fakes.builders import make_definition
@@ -20,7 +22,7 @@ def in_state(story: Story, ids: list[str], state: JobState) -> list[str]:
 
 
 def test_of_5000_uploads_at_once_the_cap_lets_five_run_and_the_rest_is_said_to_wait():
-    story = Story(UPLOADS)
+    story = Story(replace(UPLOADS, max_waiting_jobs=5000))
     ids = [story.submit(upload(f"images/{number}.manifest")) for number in range(5000)]
     story.settle()
 
