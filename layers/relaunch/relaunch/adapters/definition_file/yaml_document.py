@@ -6,7 +6,7 @@ PyYAML implements YAML 1.1, in which `on` is true and `1:30` is 90; this module 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import yaml
 from yaml.composer import ComposerError
@@ -118,12 +118,16 @@ class _CoreSchemaLoader(yaml.SafeLoader):
         self._depth += 1
         self._count += 1
         if self._depth > MAX_DEPTH:
-            raise ComposerError(None, None, f"nested deeper than {MAX_DEPTH} levels", self.peek_event().start_mark)
+            self._refuse(f"nested deeper than {MAX_DEPTH} levels")
         if self._count > MAX_NODES:
-            raise ComposerError(None, None, f"more than {MAX_NODES:,} values", self.peek_event().start_mark)
+            self._refuse(f"more than {MAX_NODES:,} values")
         node = super().compose_node(parent, index)
         self._depth -= 1
         return node
+
+    def _refuse(self, problem: str) -> NoReturn:
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        raise ComposerError(None, None, problem, event.start_mark)
 
 
 for _kind, _pattern, _first in (
