@@ -30,11 +30,11 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # ── What is installed ────────────────────────────────────────────────────────────────────────────────────────────────
-.PHONY: setup environment environment-sam environment-emulator environment-bench environment-mutate
+.PHONY: setup environment environment-sam environment-emulator environment-bench environment-mutate requirements
 setup: environment environment-sam environment-emulator ## Install everything (the other targets do it when needed)
 
 environment:
-	@$(INSTALL) .venv --project dev
+	@$(INSTALL) .venv --requirement requirements/dev.txt --project
 
 environment-sam:
 	@$(INSTALL) .venv-sam --requirement requirements/sam.txt
@@ -46,7 +46,17 @@ environment-bench:
 	@$(INSTALL) .venv-bench --requirement requirements/bench.txt
 
 environment-mutate:
-	@$(INSTALL) .venv-mutate --project dev --requirement requirements/mutate.txt
+	@$(INSTALL) .venv-mutate --requirement requirements/dev.txt --requirement requirements/mutate.txt --project
+
+requirements: ## Compile the lists of packages to versions and hashes; UPGRADE=--upgrade takes the newest that fit
+	@$(INSTALL) .venv-requirements --requirement requirements/compile.txt
+	@.venv-requirements/bin/python requirements/compile_lists.py $(UPGRADE)
+
+# ── Known vulnerabilities ────────────────────────────────────────────────────────────────────────────────────────────
+.PHONY: audit
+audit: ## Look all packages up in the advisories of PyPI; says so where they cannot be reached
+	@$(INSTALL) .venv-audit --requirement requirements/audit.txt
+	@.venv-audit/bin/python requirements/audit.py
 
 # ── The application ──────────────────────────────────────────────────────────────────────────────────────────────────
 .PHONY: build validate deploy
@@ -134,6 +144,6 @@ catalogue: environment ## Make the bundled catalogue again from pinned releases,
 	@$(ENVIRONMENT)/python catalogue/generate.py
 
 clean: ## Remove everything that was installed or built
-	rm -rf .venv .venv-sam .venv-emulator .venv-bench .venv-peers .venv-mutate .venv*.lock .aws-sam .cache .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-sam .venv-emulator .venv-bench .venv-peers .venv-mutate .venv-requirements .venv-audit .venv*.lock .aws-sam .cache .mypy_cache .ruff_cache .pytest_cache
 	rm -rf .import_linter_cache .hypothesis .coverage dist demo.json demo-failure.log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,7 +1,7 @@
 """Build a virtual environment if it is missing, incomplete or out of date.
 
 The Makefile calls this before anything is installed, so only the standard library is used:
-`python requirements/build_environment.py FOLDER [--requirement FILE]... [--project EXTRA]`
+`python requirements/build_environment.py FOLDER [--requirement FILE]... [--project]`
 """
 
 import argparse
@@ -39,8 +39,8 @@ def parse_arguments() -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--requirement", type=Path, action="append", default=[], help="a file of pinned packages")
-    parser.add_argument("--project", metavar="EXTRA", help="install this project, editable, with one of its extras")
+    parser.add_argument("--requirement", type=Path, action="append", default=[], help="a file of versions and hashes")
+    parser.add_argument("--project", action="store_true", help="install this project too, editable")
     return parser.parse_args()
 
 
@@ -51,7 +51,7 @@ def environment_key(arguments: argparse.Namespace) -> str:
         digest.update(file.read_bytes())
     if arguments.project:
         project = tomllib.loads(PROJECT_FILE.read_text())
-        digest.update(repr((arguments.project, project["project"], project["build-system"])).encode())
+        digest.update(repr((project["project"], project["build-system"])).encode())
     return digest.hexdigest()
 
 
@@ -69,15 +69,24 @@ def build(arguments: argparse.Namespace) -> None:
     folder: Path = arguments.folder
     if folder.exists():
         shutil.rmtree(folder)
-    packages = bool(arguments.requirement or arguments.project)
-    venv.create(folder, with_pip=packages, symlinks=True)
-    if not packages:
-        return
-    command = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    for file in arguments.requirement:
-        command += ["--requirement", file]
+    venv.create(folder, with_pip=bool(arguments.requirement or arguments.project), symlinks=True)
+    if arguments.requirement:
+        # The files list all dependencies (pip would resolve extras anew, without hashes), and what has to be built is
+        # refused: build tools would be installed without hashes.
+        files = [part for file in arguments.requirement for part in ("--requirement", file)]
+        install(folder, "--require-hashes", "--no-deps", "--only-binary=:all:", *files)
     if arguments.project:
-        command += ["--editable", f"{PROJECT_FILE.parent}[{arguments.project}]"]
+        # Its dependencies and the build tool that pyproject.toml names are among the requirements.
+        install(folder, "--no-deps", "--no-build-isolation", "--editable", PROJECT_FILE.parent)
+
+
+def install(folder: Path, *arguments: str | Path) -> None:
+    """Run `pip install` in an environment.
+
+    Raises:
+        SystemExit: pip failed; it has printed its error.
+    """
+    command = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments]
     try:
         subprocess.run(command, check=True)  # noqa: S603 - arguments of our own Makefile
     except subprocess.CalledProcessError as error:

@@ -17,6 +17,7 @@ from relaunch_cli.commands.ps import ps
 from relaunch_cli.commands.show import show
 from relaunch_cli.commands.submit import submit
 from relaunch_cli.errors import reports_errors
+from relaunch_cli.terminal import echo
 
 app = typer.Typer(
     name="relaunch",
@@ -48,7 +49,7 @@ def _show_version(is_wanted: bool) -> None:
     if is_wanted:
         from importlib.metadata import version
 
-        typer.echo(f"relaunch {version('relaunch')}")
+        echo(f"relaunch {version('relaunch')}")
         raise typer.Exit
 
 

@@ -4,9 +4,8 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from relaunch_cli.errors import CommandError
+from relaunch_cli.terminal import echo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +46,7 @@ def parse_file(
         return parse_definitions(text, str(file), load_catalogue(), registered)
     except DefinitionFileError as error:
         for problem in error.problems:
-            typer.echo(str(problem), err=True)
+            echo(str(problem), err=True)
         count = len(error.problems)
         raise CommandError(f"{file} has {count} problem{'s' if count > 1 else ''}: {consequence}") from error
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from relaunch_cli import exit_codes
+from relaunch_cli.terminal import echo
 
 if TYPE_CHECKING:
     from botocore.exceptions import ClientError
@@ -144,9 +145,9 @@ def reports_errors(command: Callable[..., None]) -> Callable[..., None]:
             failure = explain_error(error)
             if failure is None:
                 raise
-            typer.secho(f"relaunch: {failure.message}", err=True, fg="red")
+            echo(f"relaunch: {failure.message}", err=True, fg="red")
             if failure.hint:
-                typer.echo(f"          {failure.hint}", err=True)
+                echo(f"          {failure.hint}", err=True)
             raise typer.Exit(failure.exit_code) from error
 
     return run

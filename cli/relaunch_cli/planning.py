@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-import typer
-
 from relaunch.adapters.definition_file.ad_hoc_request import AdHocRequest, AdHocRequestError, Value, parse_request
 from relaunch.adapters.offerings.bundled import UnknownRegionError, bundled_snapshot, check_region, load_catalogue
 from relaunch.adapters.offerings.regional import RegionalOfferings
@@ -25,6 +23,7 @@ from relaunch_cli.aws.connection import Connection
 from relaunch_cli.definition_files import parse_file, read_file
 from relaunch_cli.errors import CommandError, NotConnectedError, did_you_mean
 from relaunch_cli.lookup import load_definition
+from relaunch_cli.terminal import echo
 from relaunch_cli.views.plan import PlanBasis
 from relaunch_cli.views.screen import progress
 
@@ -141,7 +140,7 @@ def plan_options(options: Mapping[str, Value], find: Callable[[], Planner]) -> t
         request = parse_request(options, load_catalogue())
     except AdHocRequestError as error:
         for problem in error.problems[:-1]:
-            typer.secho(f"relaunch: {problem}", err=True, fg="red")
+            echo(f"relaunch: {problem}", err=True, fg="red")
         raise CommandError(error.problems[-1]) from error
     planner = find()
     with progress("reading prices"):

@@ -11,7 +11,7 @@ MAKEFILES = ("functions/Makefile", "layers/relaunch/Makefile", "layers/dependenc
 
 def pins(requirements: list[str]) -> dict[str, str]:
     """Versions by normalised name."""
-    pinned = (line.split("==") for line in requirements if re.match(r"[A-Za-z0-9_-]+==", line))
+    pinned = (line.split()[0].split("==") for line in requirements if re.match(r"[A-Za-z0-9_-]+==", line))
     return {name.lower().replace("_", "-"): version for name, version in pinned}
 
 

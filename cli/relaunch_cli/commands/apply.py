@@ -11,6 +11,7 @@ from relaunch_cli.definition_files import find_owner, parse_file, read_file
 from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
+from relaunch_cli.terminal import echo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -177,7 +178,7 @@ def _check_plans(plans: "Sequence[Plan]", text: str, file: Path) -> None:
     bad = [plan for plan in plans if plan.problem]
     for plan in bad:
         name = plan.definition.name
-        typer.echo(f"{file}:{definition_line(text, name)}:3: jobs.{name}: {plan.problem}", err=True)
+        echo(f"{file}:{definition_line(text, name)}:3: jobs.{name}: {plan.problem}", err=True)
     if bad:
         code = exit_codes.UNAVAILABLE if all(plan.is_unsatisfiable for plan in bad) else exit_codes.USAGE
         hint = f"`relaunch plan {file}` shows every offering and why it was rejected"

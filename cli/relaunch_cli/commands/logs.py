@@ -7,6 +7,7 @@ import typer
 from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect, load_history
 from relaunch_cli.options import DEFAULT_STACK, JobId, Json, Stack
+from relaunch_cli.terminal import echo, log_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -66,6 +67,7 @@ def _print_lines(lines: "Iterable[LogLine]", history: "JobHistory", *, as_json: 
         if line.attempt_number != current:
             current = line.attempt_number
             print_note(f"attempt {current}")
-        typer.echo(line.message.rstrip("\n"))
+        for text in log_lines(line.message):
+            echo(text)
     if not current and not as_json:
         print_note(f"no logs yet; the job is {history.job.state}")

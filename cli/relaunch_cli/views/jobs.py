@@ -13,6 +13,7 @@ from relaunch.core.lifecycle.explanation import Explanation
 from relaunch.core.revisions.stop_timeout import find_stop_timeout
 from relaunch.core.triggers.waiting_jobs import WaitingJobs
 from relaunch.ports import EventRecord, JobHistory
+from relaunch_cli.terminal import one_line
 from relaunch_cli.views.formatting import (
     cost_so_far,
     format_cost,
@@ -48,7 +49,7 @@ def render_jobs(jobs: Iterable[JobSummary], now: datetime, width: int) -> Table:
             format_duration(now - job.accepted_at),
             format_cost(job.cost_usd, job.cost_basis),
         ]
-        table.add_row(*cells, *((Text(job.reason or job.trigger),) if is_wide else ()))
+        table.add_row(*cells, *((Text(one_line(job.reason or job.trigger)),) if is_wide else ()))
     return table
 
 
@@ -70,18 +71,18 @@ def _job_rows(
         ("Job", job.job_id),
         ("State", state_text(job.state.value, job.waiting.reason.value if job.waiting else "")),
         ("Definition", f"{job.definition.name}, task definition {revision}"),
-        ("Started by", Text(job.trigger.summary)),
+        ("Started by", Text(one_line(job.trigger.summary))),
         ("Accepted", format_timestamp(job.accepted_at, now)),
         ("Ran", _ran(job, now)),
     ]
     if owner:
         rows.insert(3, ("Owner", Text(f"{owner}, applied by {owner.caller}")))
     if job.inputs:
-        rows.append(("Inputs", Text("\n".join(f"{name}={value}" for name, value in job.inputs.items()))))
+        rows.append(("Inputs", Text("\n".join(f"{name}={one_line(value)}" for name, value in job.inputs.items()))))
     if job.ended_at:
         rows.append(("Ended", format_timestamp(job.ended_at, now)))
     if job.reason:
-        rows.append(("Reason", Text(job.reason)))
+        rows.append(("Reason", Text(one_line(job.reason))))
     if explanation.waiting_for:
         rows.append(("Waits for", Text(explanation.waiting_for)))
     return rows
@@ -191,13 +192,15 @@ def render_timeline(timeline: Iterable[TimelineEntry], now: datetime) -> Table:
 
 def describe_entry(entry: TimelineEntry) -> Text:
     """Return the event of a timeline entry with its detail."""
-    return Text(entry.event).append(f": {shorten_task_arns(entry.detail)}" if entry.detail else "", style="dim")
+    return Text(entry.event).append(
+        f": {one_line(shorten_task_arns(entry.detail))}" if entry.detail else "", style="dim"
+    )
 
 
 def render_events(events: Iterable[EventRecord], now: datetime) -> Table:
     """Return the table of `events`: each with its outcome."""
     table = plain_table("WHEN (UTC)", "SOURCE", "OUTCOME", no_wrap=("WHEN (UTC)",))
     for event in events:
-        outcome = Text(event.outcome).append(f"\n{event.identity}", style="dim")
+        outcome = Text(one_line(event.outcome)).append(f"\n{one_line(event.identity)}", style="dim")
         table.add_row(format_time(event.at, now), event.source, outcome)
     return table

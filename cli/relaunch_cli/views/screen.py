@@ -2,13 +2,16 @@
 
 import json
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 
 import typer
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
+
+from relaunch_cli.terminal import escape_json, harmless
 
 _STATE_STYLES = {
     "WAITING": "yellow",
@@ -22,14 +25,30 @@ _STATE_STYLES = {
 }
 
 
+class TerminalConsole(Console):
+    """A console that writes no control characters but its own, and in which `[bold]` is text like any other."""
+
+    def __init__(self, *, stderr: bool = False, quiet: bool = False) -> None:
+        super().__init__(stderr=stderr, quiet=quiet, highlight=False, emoji=False, markup=False)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Render something; the control characters of its text are replaced."""
+        if isinstance(renderable, Text) and harmless(renderable.plain) != renderable.plain:
+            # Before it is laid out: rich takes control characters for zero cells wide, and their signs are one.
+            renderable = renderable.copy()
+            renderable.plain = harmless(renderable.plain)
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=harmless(segment.text))
+
+
 def stdout_console() -> Console:
     """Return the console for results."""
-    return Console(highlight=False, emoji=False)
+    return TerminalConsole()
 
 
 def stderr_console() -> Console:
     """Return the console for progress and notes."""
-    return Console(stderr=True, highlight=False, emoji=False)
+    return TerminalConsole(stderr=True)
 
 
 def print_result(*parts: RenderableType) -> None:
@@ -44,7 +63,7 @@ def print_text(text: str) -> None:
 
 def print_json(document: object, *, indent: int | None = 2) -> None:
     """Print a result as JSON."""
-    typer.echo(json.dumps(document, indent=indent, ensure_ascii=False))
+    typer.echo(escape_json(json.dumps(document, indent=indent, ensure_ascii=False)))
 
 
 def print_note(text: str) -> None:

@@ -6,8 +6,8 @@ import logging
 import sys
 from collections.abc import Sequence
 
-from rich.console import Console
-
+from relaunch_cli.terminal import harmless
+from relaunch_cli.views.screen import TerminalConsole
 from relaunch_local.demo.evidence import FILE
 from relaunch_local.demo.outcome import Outcome
 from relaunch_local.demo.runner import FAILURE_LOG, TRAINING, run_demo
@@ -31,7 +31,7 @@ def run(arguments: Sequence[str]) -> int:
     # Errors of the local world's threads are visible in demo.json; the terminal belongs to the demo.
     logging.basicConfig(level=logging.CRITICAL)
     outcome = Outcome(options.speed, TRAINING)
-    code = run_and_report(outcome, Screen(Console(highlight=False, emoji=False, quiet=options.as_json)))
+    code = run_and_report(outcome, Screen(TerminalConsole(quiet=options.as_json)))
     if options.as_json:
         print(json.dumps(outcome.summary(), indent=2))
     return code
@@ -71,5 +71,5 @@ def summarize(error: Exception) -> str:
 
 def print_error(message: str, code: int) -> int:
     """Print an error to standard error; return the exit status."""
-    print(f"demo: {message}", file=sys.stderr)
+    print(f"demo: {harmless(message)}", file=sys.stderr)
     return code

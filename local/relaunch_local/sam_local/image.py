@@ -13,11 +13,12 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from relaunch_local.repository import REPOSITORY
 from relaunch_local.sam_local.docker import Docker
 
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 IMAGE = f"public.ecr.aws/lambda/python:{VERSION}-x86_64"
-RUNTIME_CLIENT = "awslambdaric==4.2.2"
+RUNTIME_CLIENT = REPOSITORY / "requirements" / "bench.txt"
 LEFT_OUT = shutil.ignore_patterns(
     "site-packages", "test", "tests", "idlelib", "tkinter", "ensurepip", "turtledemo", "lib2to3", "config-*", "*.a"
 )
@@ -73,7 +74,8 @@ def _fill(root: Path) -> None:
     _add_interpreter(root / "var" / "lang")
     runtime = root / "var" / "runtime"
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", str(runtime)]
-    subprocess.run([*pip, RUNTIME_CLIENT], check=True)
+    hashed = ["--require-hashes", "--no-deps", "--only-binary=:all:", "--requirement", str(RUNTIME_CLIENT)]
+    subprocess.run([*pip, *hashed], check=True)
     _write_script(runtime / "bootstrap", BOOTSTRAP)
     _write_script(root / "lambda-entrypoint.sh", ENTRYPOINT)
     shutil.copy(str(shutil.which("busybox")), root / "bin" / "busybox")

@@ -1,8 +1,13 @@
 """Environments are built once, whoever asks for them, and count only when they are complete."""
 
+import hashlib
+import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
+
+import pytest
 
 from fakes.repository import REPOSITORY
 
@@ -45,3 +50,34 @@ def test_one_that_was_made_of_something_else_is_built_again(tmp_path: Path) -> N
 
     assert "installing" in build(folder).communicate()[0]
     assert build(folder).communicate()[0] == ""
+
+
+def make_wheel(folder: Path, name: str) -> str:
+    """Write a wheel with one module and return its hash."""
+    wheel = folder / f"{name}-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr(f"{name}.py", "")
+        archive.writestr(f"{name}-1.0.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        archive.writestr(
+            f"{name}-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        archive.writestr(f"{name}-1.0.dist-info/RECORD", "")
+    return hashlib.sha256(wheel.read_bytes()).hexdigest()
+
+
+def test_what_is_not_listed_with_its_hash_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    digest = make_wheel(tmp_path, "genuine")
+    requirements = tmp_path / "requirements.txt"
+    folder = tmp_path / "environment"
+
+    said = []
+    for text in ("genuine==1.0", f"genuine==1.0 --hash=sha256:{digest}"):
+        requirements.write_text(text)
+        command = [sys.executable, SCRIPT, folder, "--requirement", requirements]
+        process = subprocess.run(command, check=False, capture_output=True, text=True)
+        said.append((process.returncode, (folder / "complete").exists(), "Hashes are required" in process.stderr))
+
+    assert said == [(1, False, True), (0, True, False)]

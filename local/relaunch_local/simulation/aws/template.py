@@ -175,6 +175,8 @@ def _rule(name: str, properties: Mapping[str, Any], defaults: Mapping[str, Any])
 
 
 def _substituted(value: Any, defaults: Mapping[str, Any]) -> Any:
+    if value == {"Ref": "AWS::AccountId"}:
+        return ACCOUNT
     if isinstance(value, dict) and set(value) == {"Sub"}:
         text = str(value["Sub"])
         known = {"AWS::Partition": "aws", "AWS::Region": REGION, "AWS::AccountId": ACCOUNT, **defaults}

@@ -178,7 +178,7 @@ def test_a_bad_accelerator_is_told_what_there_is(accelerator, problem):
         pytest.param("a: [", ["f:1:5: not valid YAML: while parsing a flow node, expected the node content, but found '<stream end>'"], id="unclosed"),
         pytest.param("jobs:\n\ta: 1", ["f:2:1: not valid YAML: while scanning for the next token, found character '\\t' that cannot start any token (YAML is indented with spaces, not tabs)"], id="tab"),
         pytest.param("a: 1\n---\nb: 1", ["f:2:1: not valid YAML: expected a single document in the stream, but found another document"], id="two-documents"),
-        pytest.param("a: \x00", ["f:1:1: not valid YAML: unacceptable character #x0000: special characters are not allowed"], id="control-character"),
+        pytest.param("a: \x00", ["f:1:4: not valid YAML: it may not contain U+0000"], id="control-character"),
         pytest.param("jobs: !job {}", ["f:1:7: jobs: the tag !job is not supported: write the plain value"], id="tag"),
         pytest.param("jobs: !!int x", ["f:1:7: jobs: is not a number"], id="wrong-tag"),
         pytest.param("jobs: &a {x: *a}", ["f:1:7: jobs.x: anchors and aliases here expand without end"], id="cycle"),
@@ -192,19 +192,11 @@ def test_a_file_of_another_form_is_refused_in_words(text, problems):
     assert [problem for problem in problems if problem not in found] == []
 
 
-def test_deep_nesting_is_refused_without_a_crash():
-    assert problems_of("[" * 5000)[0].startswith("f:1:1: not valid YAML: maximum recursion depth")
-
-
 def test_aliases_that_multiply_are_refused():
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 7)]
 
     assert any("expand without end" in problem for problem in problems_of("\n".join(lines)))
-
-
-def test_a_file_that_is_far_too_long_is_refused():
-    assert problems_of("#" * 1_000_001) == ["f:1:1: the file is longer than 1,000,000 characters"]
 
 
 @pytest.mark.parametrize("name", ["Resnet", "1a", "a_b", "a" * 49, ""])

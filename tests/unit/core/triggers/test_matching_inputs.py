@@ -43,13 +43,12 @@ def test_only_declared_inputs_pass_and_the_others_are_told():
     ("rule", "given_inputs", "error"),
     [
         pytest.param(InputRule("[0-9]+"), {}, "has no default and was not given", id="required"),
-        pytest.param(InputRule("b+"), {"n": "a" * 60}, f"input n is '{'a' * 60}', which", id="sixty-are-shown"),
-        pytest.param(InputRule("b+"), {"n": "a" * 61}, f"input n is '{'a' * 57}...', which", id="longer-is-cut"),
-        pytest.param(InputRule("[0-9]+"), {"n": "12x"}, "is '12x', which does not match [0-9]+", id="whole-value"),
+        pytest.param(
+            InputRule("[0-9]+"), {"n": "12x"}, "n has 3 characters and does not match [0-9]+", id="whole-value"
+        ),
         pytest.param(InputRule("[0-9]+"), {"n": "12\n"}, "does not match", id="no-newline-at-the-end"),
         pytest.param(InputRule("[0-9]+", "1"), {"n": ""}, "does not match", id="empty-is-given"),
         pytest.param(InputRule("x*"), {"n": "x" * (MAX_INPUT_LENGTH + 1)}, "has 1025 characters", id="too-long"),
-        pytest.param(InputRule("a"), {"n": "b" * 100}, "b...'", id="long-values-are-cut"),
     ],
 )
 def test_a_value_outside_its_pattern_starts_nothing(rule, given_inputs, error):
@@ -58,6 +57,16 @@ def test_a_value_outside_its_pattern_starts_nothing(rule, given_inputs, error):
     assert isinstance(decision, InvalidInputs)
     assert error in decision.reason
     assert len(decision.errors) == 1
+
+
+@pytest.mark.parametrize("secret", ["hunter2", "hunter2" * 10, "hunter2" * 200])
+def test_a_value_that_is_refused_is_not_in_what_is_stored_and_logged(secret):
+    decision = match(
+        make_definition(inputs={"n": InputRule("[0-9]+")}), DirectRequest("api:1", "resnet", {"n": secret})
+    )
+
+    assert isinstance(decision, InvalidInputs)
+    assert "hunter2" not in decision.reason
 
 
 def test_everything_wrong_with_the_inputs_is_told_in_one_sentence():

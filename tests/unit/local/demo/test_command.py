@@ -67,3 +67,16 @@ def test_a_speed_that_makes_no_sense_is_refused(text: str, capsys: pytest.Captur
 
     assert ended.value.code == 2
     assert "--speed" in capsys.readouterr().err
+
+
+def test_what_containers_and_aws_say_does_not_control_the_terminal(
+    fail: Failing, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "run_demo", lambda _outcome, screen: screen.line("loss\x1b[2J \x9b2J0.5"))
+    monkeypatch.setattr(command.logging, "basicConfig", Mock())
+
+    assert command.run([]) == 0
+    assert "loss\ufffd[2J \ufffd2J0.5" in " ".join(capsys.readouterr().out.split())
+
+    _, _, said = fail(UnmetExpectationError("no \x1b]0;title\x07task"))
+    assert said.startswith("demo: no \ufffd]0;title\ufffdtask\n")

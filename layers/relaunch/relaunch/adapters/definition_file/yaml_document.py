@@ -6,17 +6,29 @@ PyYAML implements YAML 1.1, in which `on` is true and `1:30` is 90; this module 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import yaml
+from yaml.composer import ComposerError
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from yaml.reader import ReaderError
 
 KeyPath = tuple[str | int, ...]
 Plain = str | int | float | bool | None | list["Plain"] | dict[str, "Plain"]
 
 _STANDARD_TAG = "tag:yaml.org,2002:"
-MAX_CHARACTERS = 1_000_000
-MAX_NODES = 20_000  # limits the expansion of aliases
+_SCALAR_TAGS = {f"{_STANDARD_TAG}{kind}" for kind in ("str", "int", "float", "bool", "null")}
+_TAGS: dict[type[Node], set[str]] = {
+    MappingNode: {f"{_STANDARD_TAG}map"},
+    SequenceNode: {f"{_STANDARD_TAG}seq"},
+    ScalarNode: _SCALAR_TAGS,
+}
+# PyYAML takes about a second for as much text, and for as many values.
+MAX_CHARACTERS = 250_000
+MAX_NODES = 20_000  # in the file, and again with every alias expanded
+MAX_DEPTH = 50
+# No encoding writes an unpaired surrogate, and no environment variable holds NUL; YAML's escapes make both.
+_UNUSABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 class Mark(NamedTuple):
@@ -59,20 +71,23 @@ class Document:
     value: Plain = None
     places: dict[KeyPath, Place] = field(default_factory=dict)
     problems: list[DefinitionProblem] = field(default_factory=list)
+    _reported: set[str] = field(default_factory=set)
 
     def report(self, path: KeyPath, message: str, *, at_key: bool = False) -> None:
         """Add a problem at a path or its nearest enclosing path in the file, unless the path already has one."""
         shown = write_path(path)
-        if any(problem.key_path == shown for problem in self.problems):
+        if shown in self._reported:
             return
         place = self._nearest_place(path)
         is_there = path in self.places
         mark = place.key if at_key or not is_there else place.value
-        self.problems.append(DefinitionProblem(self.file, mark.line, mark.column, shown, message))
+        self.report_at(mark, path, message)
 
     def report_at(self, mark: Mark, path: KeyPath, message: str) -> None:
         """Add a problem at a position."""
-        self.problems.append(DefinitionProblem(self.file, mark.line, mark.column, write_path(path), message))
+        shown = write_path(path)
+        self._reported.add(shown)
+        self.problems.append(DefinitionProblem(self.file, mark.line, mark.column, shown, message))
 
     def _nearest_place(self, path: KeyPath) -> Place:
         for length in range(len(path), -1, -1):
@@ -94,6 +109,26 @@ class _CoreSchemaLoader(yaml.SafeLoader):
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - PyYAML's own class attribute
 
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._depth = self._count = 0
+
+    def compose_node(self, parent: Node | None, index: Any) -> Node | None:
+        """Compose a node while depth and number are within the limits; the text is scanned no further than needed."""
+        self._depth += 1
+        self._count += 1
+        if self._depth > MAX_DEPTH:
+            self._refuse(f"nested deeper than {MAX_DEPTH} levels")
+        if self._count > MAX_NODES:
+            self._refuse(f"more than {MAX_NODES:,} values")
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+    def _refuse(self, problem: str) -> NoReturn:
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        raise ComposerError(None, None, problem, event.start_mark)
+
 
 for _kind, _pattern, _first in (
     ("bool", r"(?:true|True|TRUE|false|False|FALSE)\Z", "tTfF"),
@@ -111,10 +146,20 @@ def read_document(text: str, file: str) -> Document:
         document.report((), f"the file is longer than {MAX_CHARACTERS:,} characters")
         return document
     try:
-        loader = _CoreSchemaLoader(text.removeprefix("\ufeff"))
+        loader = _CoreSchemaLoader(text := text.removeprefix("\ufeff"))
+    except ReaderError as error:  # it reads all of a text at once
+        document.report_at(
+            _mark_at(text, error.position), (), f"not valid YAML: it may not contain U+{error.character:04X}"
+        )
+        return document
+    try:
         node = loader.get_single_node()
-    except (yaml.YAMLError, RecursionError) as error:
+    except yaml.MarkedYAMLError as error:
         _report_syntax(document, error)
+        return document
+    except (ValueError, OverflowError):  # PyYAML converts escapes (`\U00110000`) and versions unchecked
+        mark = loader.get_mark()
+        document.report_at(Mark(mark.line + 1, mark.column + 1), (), "not valid YAML: a number is too large here")
         return document
     if node is None:
         document.report((), "the file is empty: it needs the key `jobs`")
@@ -123,10 +168,12 @@ def read_document(text: str, file: str) -> Document:
     return document
 
 
-def _report_syntax(document: Document, error: yaml.YAMLError | RecursionError) -> None:
-    if not isinstance(error, yaml.MarkedYAMLError):
-        document.report((), f"not valid YAML: {str(error).splitlines()[0]}")
-        return
+def _mark_at(text: str, position: int) -> Mark:
+    before = text[:position]
+    return Mark(before.count("\n") + 1, position - before.rfind("\n"))
+
+
+def _report_syntax(document: Document, error: yaml.MarkedYAMLError) -> None:
     mark = error.problem_mark or error.context_mark
     words = [part for part in (error.context, error.problem) if part]
     hint = " (YAML is indented with spaces, not tabs)" if "\\t" in str(error.problem) else ""
@@ -160,8 +207,8 @@ class _Reader:
         return value
 
     def _read_by_kind(self, node: Node, path: KeyPath) -> Plain:
-        if not node.tag.startswith(_STANDARD_TAG):
-            self._document.report(path, f"the tag {node.tag} is not supported: write the plain value")
+        if node.tag not in _TAGS[type(node)]:
+            self._report_tag(node, path)
             return None
         match node:
             case MappingNode():
@@ -170,6 +217,10 @@ class _Reader:
                 return [self._read_item(item, (*path, index)) for index, item in enumerate(node.value)]
             case _:
                 return self._read_scalar(node, path)
+
+    def _report_tag(self, node: Node, path: KeyPath) -> None:
+        tag = node.tag.replace(_STANDARD_TAG, "!!")
+        self._document.report_at(_start(node), path, f"the tag {tag} is not supported: write the plain value")
 
     def _read_item(self, node: Node, path: KeyPath) -> Plain:
         mark = _start(node)
@@ -184,6 +235,12 @@ class _Reader:
                 self._document.report_at(key_mark, path, "a key must be a single word")
                 continue
             key = str(key_node.value)
+            if key_node.tag not in _SCALAR_TAGS:
+                self._report_tag(key_node, path)
+                continue
+            if _UNUSABLE.search(key):
+                self._document.report_at(key_mark, path, "a key has NUL or half a surrogate pair: remove its escape")
+                continue
             if key == "<<":
                 self._document.report_at(key_mark, path, "merge keys (`<<`) are not supported: repeat the keys")
                 continue
@@ -202,11 +259,20 @@ class _Reader:
                 self._document.report(path, "has no value: give it one or leave the key out", at_key=True)
                 return None
             case "bool":
-                return raw.lower() == "true"
+                return self._read_boolean(raw, path)
             case "int" | "float" as kind:
                 return self._read_number(raw, kind, path)
+            case _ if _UNUSABLE.search(raw):
+                self._document.report(path, "has NUL or half a surrogate pair: remove its escape")
+                return None
             case _:
                 return raw
+
+    def _read_boolean(self, raw: str, path: KeyPath) -> bool | None:
+        if raw.lower() not in {"true", "false"}:  # with an explicit tag
+            self._document.report(path, "is neither true nor false")
+            return None
+        return raw.lower() == "true"
 
     def _read_number(self, raw: str, kind: str, path: KeyPath) -> Plain:
         try:

@@ -44,7 +44,8 @@ def _input_errors(name: str, rule: InputRule, value: str, match_pattern: MatchPa
     if len(value) > MAX_INPUT_LENGTH:
         yield f"input {name} has {len(value)} characters, {MAX_INPUT_LENGTH} are allowed"
     elif not match_pattern(rule.pattern, value):
-        yield f"input {name} is {_shorten(value)}, which does not match {rule.pattern}"
+        # Whoever sent it may have sent a secret, and the message is stored and logged.
+        yield f"input {name} has {len(value)} characters and does not match {rule.pattern}"
 
 
 def _shorten(text: str) -> str:

@@ -2,14 +2,16 @@
 
 EventBridge filters, so that an upload nobody watches costs no message. A rule watches one bucket; its pattern selects
 exactly the keys of the bucket's triggers. `apply` rejects triggers that overlap a checkpoint prefix, so nothing below
-one passes, not even /manifest.json.
+one passes, not even /manifest.json. It names no account, unlike the rules of template.yaml: a bucket's name is that of
+one bucket in all accounts, whose owner may well be another account that sends its events to this one's event bus.
 
 A rule is named after its pattern, so that a bucket's new rules stand beside its old ones until these are removed: a
 trigger that moves from one rule of its bucket to another is in a rule throughout. What two rules select is delivered
 twice, as EventBridge delivers any event at times; the event has the same identity and becomes one job.
 
 Sources: "Amazon EventBridge event patterns" and "Comparison operators" (prefix, suffix, wildcard; the elements of an
-array are alternatives), "Amazon EventBridge quotas", and PutRule in the API reference.
+array are alternatives), "Amazon EventBridge quotas", and PutRule in the API reference; "General purpose bucket naming
+rules" (Amazon S3 User Guide).
 """
 
 import base64
