@@ -190,8 +190,10 @@ def _find_commit_in_tag(trigger: Trigger | None, event: TriggerEvent) -> str:
     if not isinstance(trigger, ImageTrigger) or not isinstance(event, ImagePushed) or "{sha}" not in trigger.tag:
         return ""
     before, _, after = trigger.tag.partition("{sha}")
-    for start in reversed(tuple(_compile_tag(before).matching_prefixes(event.tag))):
-        end = start + _SHA_LENGTH
-        if _compile_tag("{sha}").matches(event.tag[start:end]) and _compile_tag(after).matches(event.tag[end:]):
-            return event.tag[start:end]
-    return ""
+    # The whole tag matches, so one of the places does.
+    return next(
+        event.tag[start : start + _SHA_LENGTH]
+        for start in reversed(tuple(_compile_tag(before).matching_prefixes(event.tag)))
+        if _compile_tag("{sha}").matches(event.tag[start : start + _SHA_LENGTH])
+        and _compile_tag(after).matches(event.tag[start + _SHA_LENGTH :])
+    )
