@@ -61,7 +61,7 @@ def test_a_value_outside_its_pattern_starts_nothing(rule, given_inputs, error):
 
 @pytest.mark.parametrize("secret", ["hunter2", "hunter2" * 10, "hunter2" * 200])
 def test_a_value_that_is_refused_is_not_in_what_is_stored_and_logged(secret):
-    decision = match(
+    decision = match_event(
         make_definition(inputs={"n": InputRule("[0-9]+")}), DirectRequest("api:1", "resnet", {"n": secret})
     )
 
