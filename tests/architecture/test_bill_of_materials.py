@@ -62,7 +62,8 @@ def test_the_folder_decides_what_is_listed_and_the_report_adds_hashes(tmp_path: 
 def test_the_built_layer_has_a_bill_of_exactly_what_it_holds() -> None:
     layer = REPOSITORY / ".aws-sam" / "build" / "DependenciesLayer"
     bill = json.loads((layer / "sbom.cdx.json").read_text())
-    listed = (REPOSITORY / "layers" / "dependencies" / "requirements.txt").read_text()
+    lists = (REPOSITORY / "layers" / "dependencies").glob("requirements*.txt")
+    listed = "".join(file.read_text() for file in lists)
 
     held = {(BILL["normalized"](each.name), each.version) for each in distributions(path=[str(layer / "python")])}
     assert {(each["name"], each["version"]) for each in bill["components"]} == held

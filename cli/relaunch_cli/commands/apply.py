@@ -11,7 +11,7 @@ from relaunch_cli.definition_files import find_owner, parse_file, read_file
 from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
-from relaunch_cli.terminal import echo
+from relaunch_cli.terminal import echo, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -128,7 +128,7 @@ def _compare(
     except OtherOwnerError as error:
         for each in error.registered:
             by = each.owner.caller if each.owner else ""
-            typer.echo(f"{each.definition.name} is registered from {each.owner}, which {by} applied", err=True)
+            echo(f"{each.definition.name} is registered from {each.owner}, which {by} applied", err=True)
         hint = "give it another name, apply the file it belongs to, or take it over: --take-over"
         message = f"{owner}, applied by {owner.caller}, has definitions of other owners: {_CONSEQUENCE}"
         raise CommandError(message, hint) from error
@@ -164,7 +164,7 @@ def _confirm_removal(removed: "Sequence[RegisteredDefinition]", *, is_sure: bool
         raise CommandError(f"--prune would remove {names}, and there is no terminal to ask: {_CONSEQUENCE}", hint)
     stderr_console().print(render_definitions(removed))
     try:
-        is_confirmed = typer.confirm(f"Remove {names}?", err=True)
+        is_confirmed = typer.confirm(one_line(f"Remove {names}?"), err=True)
     except typer.Abort:
         raise CommandError(f"not confirmed: {_CONSEQUENCE}", exit_code=exit_codes.CANCELLED) from None
     if not is_confirmed:

@@ -10,6 +10,7 @@ from relaunch_cli import exit_codes
 from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
+from relaunch_cli.terminal import harmless
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -154,7 +155,7 @@ def drop(
 
 def _confirm(question: str) -> None:
     try:
-        is_confirmed = typer.confirm(question, err=True)
+        is_confirmed = typer.confirm(harmless(question), err=True)
     except typer.Abort:
         raise CommandError("not confirmed: nothing was deleted", "--yes deletes without asking") from None
     if not is_confirmed:

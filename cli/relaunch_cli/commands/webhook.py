@@ -10,6 +10,7 @@ from relaunch_cli import exit_codes
 from relaunch_cli.errors import CommandError
 from relaunch_cli.lookup import connect
 from relaunch_cli.options import DEFAULT_STACK, Json, Stack
+from relaunch_cli.terminal import harmless
 
 if TYPE_CHECKING:
     from relaunch.adapters.github.webhook_secrets import ScopeSecret
@@ -185,7 +186,7 @@ def _print_secret(row: "ScopeRow", secret: str, as_json: bool, next_step: str) -
 
 def _confirm(question: str) -> None:
     try:
-        is_confirmed = typer.confirm(question, err=True)
+        is_confirmed = typer.confirm(harmless(question), err=True)
     except typer.Abort:
         raise CommandError("not confirmed: nothing was removed", "--yes removes without asking") from None
     if not is_confirmed:

@@ -64,7 +64,7 @@ def test_a_value_may_contain_an_equals_sign(relaunch, session):
 
 def test_a_key_is_the_callers_own(relaunch, session):
     mine = relaunch("submit", "resnet", "--key", "a").stdout
-    session.caller = "arn:aws:iam::111122223333:user/ada"
+    session.caller = "arn:aws:iam::111122223333:user/bob"
     theirs = relaunch("submit", "resnet", "--key", "a").stdout
 
     assert mine != theirs
