@@ -108,6 +108,11 @@ EVENTS ?= 10000
 load: environment ## EVENTS=10000 at once against AWS's limits; LOAD="--warm" or "--machine g4dn.xlarge" for another load
 	@$(ENVIRONMENT)/python -m relaunch_local.simulation.load --events $(EVENTS) $(LOAD)
 
+ATTEMPTS ?= 5000
+.PHONY: attack
+attack: environment environment-emulator ## What strangers, other teams and web pages may try, and what misbehaved; CORPUS=folder adds its files
+	@$(ENVIRONMENT)/python -m relaunch_local.attack --attempts $(ATTEMPTS) $(if $(CORPUS),--corpus "$(CORPUS)")
+
 # ── Errors are planted ───────────────────────────────────────────────────────────────────────────────────────────────
 .PHONY: mutate
 mutate: environment-mutate ## Plant errors in the core, count what the tests find; MODULES="selection launches" narrows

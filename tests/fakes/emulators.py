@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
 
-from fakes.signing import REGION, Call
+from relaunch_local.attack.requests import REGION, Call
 from relaunch_local.request_guard.credentials import Credentials
 from relaunch_local.stack.emulator import (
     ACCOUNT,

@@ -24,7 +24,7 @@ from fakes.emulators import (
     presigned,
     unguarded_emulator,
 )
-from fakes.signing import REGION, Call
+from relaunch_local.attack.requests import REGION, Call
 from relaunch_local.request_guard.credentials import Credentials, function_access_key, random_root_credentials
 from relaunch_local.stack.emulator import ACCOUNT, Emulator, running_emulator
 

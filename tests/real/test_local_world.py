@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from fakes.signing import Call
 from fakes.webhook import make_request, post, sign
+from relaunch_local.attack.requests import Call
 from relaunch_local.ecs import EcsError
 from relaunch_local.request_guard.credentials import function_access_key
 from relaunch_local.stack.account import CHECKPOINTS, DATASETS

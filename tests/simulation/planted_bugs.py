@@ -156,7 +156,7 @@ BUGS = (
         "an attempt resumes from the newest folder, manifest or not",
         broken.any_step,
         "an attempt resumes from the newest complete checkpoint",
-        60,
+        90,
     ),
     PlantedBug(
         "oldest-checkpoint",

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fakes.signing import Call
+from relaunch_local.attack.requests import Call
 from relaunch_local.request_guard.asgi import GuardedApplication
 from relaunch_local.request_guard.credentials import Credentials
 from relaunch_local.request_guard.guard import RequestGuard

@@ -1,6 +1,6 @@
 import pytest
 
-from fakes.signing import Call
+from relaunch_local.attack.requests import Call
 from relaunch_local.request_guard.credentials import Credentials
 from relaunch_local.request_guard.guard import LOOPBACK_HOSTS, RefusedRequestError, RequestGuard
 from relaunch_local.request_guard.signature import RequestHead

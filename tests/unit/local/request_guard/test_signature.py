@@ -4,7 +4,7 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from fakes.signing import REGION, Call
+from relaunch_local.attack.requests import REGION, Call
 from relaunch_local.request_guard.credentials import Credentials
 from relaunch_local.request_guard.signature import RequestHead, parse_signature
 

@@ -11,9 +11,9 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError, ConnectionClosedError
 
-from fakes.signing import Call
 from fakes.simulated_region import INSTANCE_TYPES, container
 from fakes.unguarded import UnguardedRequests
+from relaunch_local.attack.requests import Call
 from relaunch_local.ecs import (
     AutoScalingGroup,
     Clock,

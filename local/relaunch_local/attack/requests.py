@@ -1,4 +1,4 @@
-"""Requests to the servers of the local world, signed by botocore or not at all."""
+"""Requests to servers on loopback, signed by botocore or not at all."""
 
 import http.client
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ class Call:
             target = url.path + (f"?{url.query}" if url.query else "")
             connection.request(self.method, target or "/", self.body or None, dict(self.headers))
             response = connection.getresponse()
-            return Answer(response.status, response.read().decode(), response.headers)
+            return Answer(response.status, response.read().decode(), dict(response.headers))
         finally:
             connection.close()
 

@@ -1,0 +1,49 @@
+"""Attacks by messages that are almost those of AWS: each queue's function handles or refuses them."""
+
+import json
+import random
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from relaunch.entrypoints import attempts, intake, task_changes, warnings
+from relaunch.ports import Dependencies, PermanentError
+from relaunch_local.attack.attempts import Attempt, attempt
+from relaunch_local.attack.bodies import mutate
+from relaunch_local.attack.stack import AttackedStack
+from relaunch_local.repository import REPOSITORY
+
+HANDLERS: Mapping[str, Callable[[str, Dependencies], object]] = {
+    "intake": intake.handle_message,
+    "attempts": attempts.handle_message,
+    "warnings": warnings.handle_message,
+    "task-changes": task_changes.handle_message,
+}
+
+
+def queue_messages(dice: random.Random, count: int) -> Iterator[Attempt]:
+    """Send changed samples to each queue, those of other queues too: no error but a refusal comes of them."""
+    stack, samples = AttackedStack(), _samples()
+    for number in range(count):
+        sample = dice.choice(sorted(samples))
+        queue = dice.choice((sample.split(".")[1], dice.choice(sorted(HANDLERS))))
+        body = json.dumps(mutate(samples[sample], dice))
+        yield attempt(f"{number}: {sample} to {queue}: {body[:300]}", partial(handle_by, stack, queue, body))
+
+
+def _samples() -> dict[str, Any]:
+    """Return the body of the message in each sample of events/, by the file's name."""
+    samples = {}
+    for file in sorted((REPOSITORY / "events").glob("sqs.*.json")):
+        (record,) = json.loads(file.read_text(encoding="utf-8"))["Records"]
+        samples[file.name] = json.loads(record["body"])
+    return samples
+
+
+def handle_by(stack: AttackedStack, queue: str, body: str) -> None:
+    """Let the function of a queue handle a message; only refusals are caught."""
+    stack.account.clock.advance(10.0)
+    try:
+        HANDLERS[queue](body, stack.deps)
+    except PermanentError:
+        return

@@ -1,0 +1,103 @@
+"""`make attack`: nothing misbehaves, and what does is found."""
+
+import json
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from relaunch.adapters.github import signature, webhook_request
+from relaunch.adapters.input_patterns import Re2Patterns
+from relaunch.core.revisions import task_definition_grants
+from relaunch.core.triggers import github
+from relaunch.entrypoints import job_api
+from relaunch.usecases import submit_job
+from relaunch_local.attack import attempts, patterns, terminal
+from relaunch_local.attack.__main__ import SURFACES
+from relaunch_local.attack.attempts import attempt
+
+# It opens the emulator: tests/real and tests/browser attack that.
+IN_PROCESS = sorted(set(SURFACES) - {"web pages and the local world"})
+
+
+def misbehaving(surface: str, count: int) -> list[str]:
+    found = list(SURFACES[surface](random.Random("test"), count))  # noqa: S311 - not a secret
+
+    assert len(found) > 20
+    return [f"{each.what}: {each.misbehaviour}" for each in found if each.misbehaviour is not None]
+
+
+@pytest.mark.parametrize("surface", IN_PROCESS)
+def test_nothing_misbehaves(surface: str) -> None:
+    assert misbehaving(surface, 60) == []
+
+
+def always(value: object) -> Callable[..., object]:
+    return lambda *_arguments, **_options: value
+
+
+def match_by_backtracking(_self: object, pattern: str, value: str) -> bool:
+    return re.fullmatch(pattern, value) is not None
+
+
+@pytest.mark.parametrize(
+    ("surface", "place", "name", "weakness"),
+    [
+        ("forged signatures", signature, "is_signed_by", always(True)),
+        ("forged signatures", signature.SecretRing, "has_signed", always(True)),
+        ("changed bodies", signature.SecretRing, "has_signed", always(True)),
+        ("JSON bombs", webhook_request, "_read_payload", lambda request: json.loads(request.body)),
+        ("secrets of other repositories", webhook_request, "_find_scope_refusal", always("")),
+        ("replayed deliveries", submit_job, "find_dispatch_obstacle", always("")),
+        ("origins of workflow_run", github, "_list_workflow_run_obstacles", always(())),
+        ("patterns", Re2Patterns, "matches", match_by_backtracking),
+        ("patterns", patterns, "matches_filters", lambda value, _filters: re.fullmatch("(_|_)+x", value)),
+        ("foreign task definitions", task_definition_grants, "_role_problem", always("")),
+        ("keys and jobs of other callers", job_api, "is_own", always(True)),
+        ("keys and jobs of other callers", job_api, "keyed_identity", lambda _caller, key: f"api:key:{key}"),
+        ("control sequences", terminal, "escape_json", lambda text: text),
+    ],
+)
+def test_a_weakness_is_found(
+    monkeypatch: pytest.MonkeyPatch, surface: str, place: object, name: str, weakness: object
+) -> None:
+    monkeypatch.setattr(attempts, "SECONDS", 0.1)
+    monkeypatch.setattr(place, name, weakness)
+
+    assert misbehaving(surface, 60)
+
+
+def test_what_takes_too_long_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempts, "SECONDS", 0.05)
+
+    found = attempt("a pattern", lambda: str(re.fullmatch("(a+)+", "a" * 60 + "!")))
+
+    assert found.misbehaviour == "took more than 0.05 s of processor time"
+
+
+def test_the_command_sends_the_files_of_a_folder_and_fails_where_something_misbehaves(tmp_path: Path) -> None:
+    (tmp_path / "payloads").mkdir()
+    (tmp_path / "payloads" / "push.json").write_bytes(b'{"ref": "\\ud800", "repository": {"full_name": []}}')
+    (tmp_path / "payloads" / "noise").write_bytes(bytes(range(256)))
+    command = [
+        sys.executable,
+        "-m",
+        "relaunch_local.attack",
+        "--attempts",
+        "9",
+        "--only",
+        "forged signatures",
+        "--json",
+    ]
+
+    result = subprocess.run([*command, "--corpus", tmp_path], check=True, capture_output=True, text=True)
+
+    signatures, corpus = json.loads(result.stdout)["surfaces"]
+    assert (signatures["tried"], signatures["misbehaved"]) == (9, [])
+    assert (corpus["surface"], corpus["misbehaved"]) == ("corpus", [])
+    assert corpus["tried"] > 30
+    assert subprocess.run([*command, "--corpus", tmp_path / "none"], check=False, capture_output=True).returncode == 2
