@@ -35,7 +35,8 @@ def limited_time(seconds: float) -> Iterator[None]:
         raise TookTooLongError
 
     before = signal.signal(signal.SIGVTALRM, interrupt)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    # Again and again: what is raised within a callback, such as a finalizer, is lost.
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, seconds)
     try:
         yield
     finally:
