@@ -60,6 +60,7 @@ def test_jobs_that_want_one_device_before_there_is_a_machine_want_different_ones
     # Five of a definition run at once.
     assert [devices_of(each) for each in runs] == [[f"/dev/neuron{number}"] for number in range(5)]
     assert [ports_of(each) for each in runs] == [[FIRST_PORT + number] for number in range(5)]
+    assert story.deps.maintenance.take_turn(INF2.name) == 6
 
 
 def test_a_device_that_is_free_on_a_running_machine_is_taken():

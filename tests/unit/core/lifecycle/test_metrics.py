@@ -40,6 +40,7 @@ def pending(**fields: Any) -> Job:
 
 def test_every_metric_has_a_unit_and_at_most_one_dimension() -> None:
     assert set(METRICS) == set(Metric)
+    assert all(isinstance(kind.unit, Unit) for kind in METRICS.values())
     assert MetricDatum(Metric.STOPS, label="unknown").dimensions == {"kind": "unknown"}
     assert MetricDatum(Metric.JOBS_ACCEPTED).dimensions == {}
     assert MetricDatum(Metric.WARNING_TO_STOP).unit is Unit.SECONDS
