@@ -136,7 +136,8 @@ BUGS = (
         "a task that ECS does not know once is taken for lost",
         action("task_missing", broken.lost_when_missing),
         "no job ends before its task",
-        200,
+        180,
+        first=20,
     ),
     PlantedBug(
         "host-end-is-stop",
@@ -156,7 +157,8 @@ BUGS = (
         "an attempt resumes from the newest folder, manifest or not",
         broken.any_step,
         "an attempt resumes from the newest complete checkpoint",
-        90,
+        30,
+        first=60,
     ),
     PlantedBug(
         "oldest-checkpoint",
@@ -448,7 +450,8 @@ BUGS = (
         "a task that becomes known after its machine was warned is not warned",
         changed(advancing, _warning=lambda _job, _deps: None),
         "a task that lands on a warned machine is warned",
-        90,
+        70,
+        first=20,
     ),
     PlantedBug(
         "bad-machine-is-the-programs-fault",
@@ -488,7 +491,8 @@ BUGS = (
         "StopTask is sent once, whether it took effect or not",
         action("wake_stopping", broken.go_on_waiting),
         "what is meant to stop does stop",
-        150,
+        130,
+        first=20,
     ),
     PlantedBug(
         "start-not-awaited",
