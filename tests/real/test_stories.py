@@ -149,7 +149,7 @@ def run_task_of(world: LocalWorld, job_id: str) -> dict[str, Any]:
     (request,) = [
         each.parameters
         for each in world.simulator.requests
-        if each.action == "RunTask" and each.parameters["startedBy"].startswith(job_id)
+        if each.action == "RunTask" and each.parameters.get("startedBy", "").startswith(job_id)
     ]
     return request
 
