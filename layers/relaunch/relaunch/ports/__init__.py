@@ -21,6 +21,7 @@ from relaunch.ports.ec2 import RegionScoreSource as RegionScoreSource
 from relaunch.ports.ec2 import SpotPriceSource as SpotPriceSource
 from relaunch.ports.ec2 import ZoneScoreSource as ZoneScoreSource
 from relaunch.ports.ec2 import ZoneSource as ZoneSource
+from relaunch.ports.errors import MachineLimitError as MachineLimitError
 from relaunch.ports.errors import NoActiveRevisionError as NoActiveRevisionError
 from relaunch.ports.errors import PermanentError as PermanentError
 from relaunch.ports.errors import PortError as PortError
@@ -29,6 +30,10 @@ from relaunch.ports.errors import StaleWriteError as StaleWriteError
 from relaunch.ports.errors import TransientError as TransientError
 from relaunch.ports.errors import UnsupportedPatternError as UnsupportedPatternError
 from relaunch.ports.images import ImageSource as ImageSource
+from relaunch.ports.machines import MachineQueue as MachineQueue
+from relaunch.ports.machines import MachineSource as MachineSource
+from relaunch.ports.machines import MachineStore as MachineStore
+from relaunch.ports.machines import Termination as Termination
 from relaunch.ports.observability import Clock as Clock
 from relaunch.ports.observability import DecisionLog as DecisionLog
 from relaunch.ports.observability import Metrics as Metrics

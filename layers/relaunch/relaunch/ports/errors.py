@@ -26,6 +26,14 @@ class SlotsFullError(Exception):
         self.limit = limit
 
 
+class MachineLimitError(Exception):
+    """A limit on machines of our own is reached; `limit` is `machines` or `usd_per_hour`."""
+
+    def __init__(self, limit: str) -> None:
+        super().__init__(f"the limit of the stack on {limit} of its own machines is reached")
+        self.limit = limit
+
+
 class UnsupportedPatternError(PermanentError):
     """A pattern of a job definition is not supported; the message says why."""
 

@@ -1,0 +1,1 @@
+"""Machines of our own: EC2 instances that Relaunch requests, uses and ends. Imports definitions and offerings only."""

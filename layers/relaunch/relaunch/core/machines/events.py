@@ -1,0 +1,157 @@
+"""The events of the transition table of machines."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from relaunch.core.machines.machine import Claim
+from relaunch.core.machines.resources import Resources
+from relaunch.core.offerings.offering import OfferingKey
+
+
+class RefusalKind(StrEnum):
+    """What an error of CreateFleet means; the adapter maps EC2's codes to it."""
+
+    NO_CAPACITY = "no-capacity"  # none of the type in the zone now, with this purchase option
+    UNSUPPORTED = "unsupported"  # the type is not offered in the zone now
+    PRICE = "price"  # a price limit, or a full reservation
+    SUBNET_FULL = "subnet-full"  # the subnet has no free address
+    QUOTA = "quota"  # the vCPU quota of the family and purchase option
+    ACCOUNT_LIMIT = "account-limit"  # another limit, or an account that is blocked or not verified
+    CONFIGURATION = "configuration"  # the request, the launch template, or the image is wrong
+    NOT_PERMITTED = "not-permitted"  # an IAM permission is missing
+    NO_SPOT_ROLE = "no-spot-role"  # the service-linked role of EC2 Spot is missing
+    THROTTLED = "throttled"  # too many requests
+    UNKNOWN = "unknown"  # a code that is not documented
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One error of CreateFleet; `offering` is the override it is about, None if EC2 did not echo it."""
+
+    kind: RefusalKind
+    code: str
+    message: str = ""
+    offering: OfferingKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceLaunched:
+    """EC2 launched the instance; other overrides may have been refused on the way."""
+
+    instance_id: str
+    offering: OfferingKey
+    refusals: tuple[Refusal, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FleetRefused:
+    """EC2 launched nothing, and will not for this client token."""
+
+    refusals: tuple[Refusal, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FleetDeferred:
+    """EC2 throttled the request as a whole: nothing was launched, and the same request is sent again later."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FleetUncertain:
+    """A time-out, a server error, an answer without content, or another request with the same client token.
+
+    An instance may have been launched: it is looked for by its tags, and the same request is sent again.
+    """
+
+    reason: str
+
+
+FleetAnswer = InstanceLaunched | FleetRefused | FleetDeferred | FleetUncertain
+
+
+@dataclass(frozen=True, slots=True)
+class FleetAnswered:
+    """CreateFleet was sent for the machine, or its instance was found by its tags; `answer` is the result."""
+
+    answer: FleetAnswer
+
+
+class InstanceState(StrEnum):
+    """EC2's states of an instance ("Amazon EC2 instance state changes", EC2 User Guide)."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+    SHUTTING_DOWN = "shutting-down"
+    TERMINATED = "terminated"
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceObservation:
+    """An instance as EC2 describes it; `machine_id` is that of its tag, empty without one."""
+
+    instance_id: str
+    state: InstanceState
+    machine_id: str = ""
+    offering: OfferingKey | None = None
+    launched_at: datetime | None = None
+    state_reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceSeen:
+    """EC2 described the instance, or sent its state change; `at` is when."""
+
+    observation: InstanceObservation
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceMissing:
+    """EC2 does not know the instance: it ended over an hour ago, or is not visible yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSeen:
+    """The cluster shows the machine as a node that takes tasks, with these registered resources."""
+
+    node: str
+    registered: Resources
+    is_active: bool
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class MachineWarned:
+    """EC2 will interrupt the machine in about two minutes."""
+
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimAsked:
+    """A job asks for room on the machine."""
+
+    claim: Claim
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimReleased:
+    """A job does not need the machine any more; `is_unusable`: its task could not start there."""
+
+    job_id: str
+    is_unusable: bool = False
+    detail: str = field(default="")
+
+
+@dataclass(frozen=True, slots=True)
+class MachineDue:
+    """The `wake_at` of the machine is reached."""
+
+
+MachineEvent = (
+    FleetAnswered | InstanceSeen | InstanceMissing | NodeSeen | MachineWarned | ClaimAsked | ClaimReleased | MachineDue
+)

@@ -1,0 +1,23 @@
+"""The limits of machines of our own."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class MachineLimits:
+    """The limits of the stack on machines of our own.
+
+    `max_machines` and `max_usd_per_hour` hold for all that live, those that are ending included; 0 stands for none.
+    `handover_reserve` is the fraction of both that only the replacements of interrupted machines may use.
+    `registration_deadline` is how long an instance may take from its launch until it is READY. `warm_time` is how long
+    a machine without a claim is kept. `price_tolerance` is how much more than the cheapest offering the others in one
+    request may be expected to cost, as a fraction.
+    """
+
+    max_machines: int = 20
+    max_usd_per_hour: float = 0.0
+    handover_reserve: float = 0.1
+    registration_deadline: timedelta = timedelta(minutes=5)
+    warm_time: timedelta = timedelta(0)
+    price_tolerance: float = 0.15

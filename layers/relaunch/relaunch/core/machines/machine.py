@@ -1,0 +1,200 @@
+"""A machine of our own, as stored in the jobs table: an EC2 instance from its request until it is gone."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal
+
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.machines.resources import NOTHING, Resources
+from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
+
+
+class MachineState(StrEnum):
+    """The state of a machine; GONE is final."""
+
+    REQUESTED = "REQUESTED"  # saved; EC2 may or may not have been asked, and may or may not have launched it
+    STARTING = "STARTING"  # EC2 launched the instance; it has not registered with all its accelerators
+    READY = "READY"  # registered with all its accelerators: tasks can be placed on it
+    ENDING = "ENDING"  # its termination was requested, or EC2 ends it; it still counts
+    GONE = "GONE"  # EC2 confirmed that there is no instance
+
+    @property
+    def is_usable(self) -> bool:
+        """Return whether a job can still claim it."""
+        return self in (MachineState.REQUESTED, MachineState.STARTING, MachineState.READY)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The claim of a job on a machine: while there is one, Relaunch does not end the machine.
+
+    A job has at most one claim on a machine; `attempt_number` is the attempt that is to run there.
+    """
+
+    job_id: str
+    attempt_number: int
+    resources: Resources
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class FleetOverride:
+    """One instance type in one zone that CreateFleet may launch; EC2 takes each pair only once in a request.
+
+    `usd_per_hour` is the price as far as known, else the upper limit. `capacity` is what the ECS agent registers.
+    """
+
+    offering: OfferingKey
+    subnet_id: str
+    usd_per_hour: float
+    capacity: Resources
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FleetRequest:
+    """The parameters of CreateFleet (type instant, one instance), which are never changed once they are saved.
+
+    `launch_template_version` is a number: a stack update does not change the default version. `tags` are those of the
+    instance and its volumes; they contain the ID of the machine, by which it is found after an unknown outcome.
+    """
+
+    client_token: str
+    purchase: PurchaseOption
+    launch_template_id: str
+    launch_template_version: str
+    overrides: tuple[FleetOverride, ...]
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def usd_per_hour(self) -> float:
+        """Return the price of the most expensive override, which counts until EC2 has chosen one."""
+        return max(each.usd_per_hour for each in self.overrides)
+
+    def override_of(self, offering: OfferingKey) -> FleetOverride | None:
+        """Return the override of an offering, None if the request does not have it."""
+        return next((each for each in self.overrides if each.offering == offering), None)
+
+
+@dataclass(frozen=True, slots=True)
+class AskFleet:
+    """Send the ID of the machine to the `machines` queue, delayed by 0 to 900 seconds: CreateFleet follows."""
+
+    delay_seconds: int = 0
+    kind: Literal["ask-fleet"] = "ask-fleet"
+
+
+@dataclass(frozen=True, slots=True)
+class TellJobs:
+    """Request the launch of these jobs, which wait for the machine: it is ready, or will not be."""
+
+    job_ids: tuple[str, ...]
+    kind: Literal["tell-jobs"] = "tell-jobs"
+
+
+@dataclass(frozen=True, slots=True)
+class TerminateInstance:
+    """Call TerminateInstances."""
+
+    instance_id: str
+    kind: Literal["terminate-instance"] = "terminate-instance"
+
+
+@dataclass(frozen=True, slots=True)
+class DeregisterNode:
+    """Deregister the container instance of a machine that is gone.
+
+    ECS keeps the registration of an instance that was stopped or disconnected before its end
+    ("DeregisterContainerInstance", Amazon ECS API Reference).
+    """
+
+    node: str
+    kind: Literal["deregister-node"] = "deregister-node"
+
+
+@dataclass(frozen=True, slots=True)
+class RememberFailures:
+    """Let all jobs avoid the offerings of these failures (core.offerings.capacity_memory)."""
+
+    failures: tuple[CapacityFailure, ...]
+    kind: Literal["remember-failures"] = "remember-failures"
+
+
+MachineEffect = AskFleet | TellJobs | TerminateInstance | DeregisterNode | RememberFailures
+"""What to do after a save; all may be repeated. `kind` is the discriminator in stored machines."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineTimelineEntry:
+    """One entry of the timeline of a machine."""
+
+    at: datetime
+    state: MachineState
+    event: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One machine of our own: one request to EC2 Fleet, and the instance that came of it.
+
+    `offering` is the one that EC2 chose. `usd_per_hour` counts against the cap of the stack: until EC2 has chosen, the
+    price of the most expensive override. `node` is the name of the machine in the cluster (the ARN of its container
+    instance). `warned_at` is when EC2 announced its interruption. `idle_since` is when its last claim was released.
+    `unseen_since` is when EC2 first did not know the instance, `ended_at` when EC2 said that it shuts down.
+    `timeline` has the latest entries. `version` is the version of the item, on which every write is conditional;
+    `wake_at` is set until the machine is gone.
+    """
+
+    machine_id: str
+    request: FleetRequest
+    created_at: datetime
+    state: MachineState = MachineState.REQUESTED
+    state_since: datetime | None = None
+    wake_at: datetime | None = None
+    claims: tuple[Claim, ...] = ()
+    offering: OfferingKey | None = None
+    usd_per_hour: float = 0.0
+    instance_id: str | None = None
+    launched_at: datetime | None = None
+    node: str | None = None
+    registered_at: datetime | None = None
+    warned_at: datetime | None = None
+    idle_since: datetime | None = None
+    unseen_since: datetime | None = None
+    ended_at: datetime | None = None
+    asked_at: datetime | None = None
+    reason: str = ""
+    timeline: tuple[MachineTimelineEntry, ...] = ()
+    pending: tuple[MachineEffect, ...] = ()
+    version: int = 0
+
+    @property
+    def capacity(self) -> Resources:
+        """Return what the machine offers to tasks; until EC2 has chosen, the least that it may offer."""
+        chosen = self.request.override_of(self.offering) if self.offering else None
+        if chosen is not None:
+            return chosen.capacity
+        return Resources.least(each.capacity for each in self.request.overrides)
+
+    @property
+    def free(self) -> Resources:
+        """Return what no claim takes."""
+        return self.capacity.less(sum((each.resources for each in self.claims), NOTHING))
+
+    def claim_of(self, job_id: str) -> Claim | None:
+        """Return the claim of a job, None if it has none."""
+        return next((each for each in self.claims if each.job_id == job_id), None)
+
+
+def machine_id_of(job_id: str, attempt_number: int, request_number: int) -> str:
+    """Return the ID of the machine of a job's request: always the same one, so that a repeated decision finds it."""
+    return f"m-{hashlib.sha256(f'{job_id}/{attempt_number}/{request_number}'.encode()).hexdigest()[:24]}"
+
+
+def client_token_of(machine_id: str) -> str:
+    """Return the client token of the request of a machine; EC2 takes up to 64 ASCII characters."""
+    return f"relaunch-{machine_id}"
