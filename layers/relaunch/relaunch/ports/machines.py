@@ -82,8 +82,8 @@ class MachineStore(Protocol):
 
 
 class MachineQueue(Protocol):
-    """The `machines` queue."""
+    """The `machines` queue, whose consumer calls EC2 for machines."""
 
-    def ask_fleet(self, machine_id: str, delay_seconds: int = 0) -> None:
-        """Request the call of CreateFleet for a machine after a delay of at most 900 seconds."""
+    def attend(self, machine_id: str, delay_seconds: int = 0) -> None:
+        """Let the consumer do what EC2 is to be called for, after a delay of at most 900 seconds."""
         ...

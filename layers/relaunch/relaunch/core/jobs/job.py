@@ -50,6 +50,8 @@ _WAITS_WITHOUT_SLOT = frozenset({WaitReason.CHECKPOINT, WaitReason.SLOT})
 
 STACK_SLOT = "*"
 """The slot name of the limit of the stack; other slots have the name of a definition."""
+MACHINES_SLOT = "#MACHINES"
+"""The slot name of the stack's limits on machines of its own."""
 CAPACITY = "#CAPACITY"
 """The name under which jobs that wait for capacity are found, like those that wait for a slot."""
 

@@ -72,10 +72,22 @@ FleetAnswer = InstanceLaunched | FleetRefused | FleetDeferred | FleetUncertain
 
 
 @dataclass(frozen=True, slots=True)
+class FleetAsked:
+    """CreateFleet is about to be called."""
+
+
+@dataclass(frozen=True, slots=True)
 class FleetAnswered:
     """CreateFleet was sent for the machine, or its instance was found by its tags; `answer` is the result."""
 
     answer: FleetAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class RequestExpired:
+    """The request is not sent any more, and no instance has the tag of the machine; `reason` says why."""
+
+    reason: str
 
 
 class InstanceState(StrEnum):
@@ -87,6 +99,11 @@ class InstanceState(StrEnum):
     STOPPED = "stopped"
     SHUTTING_DOWN = "shutting-down"
     TERMINATED = "terminated"
+
+    @property
+    def is_alive(self) -> bool:
+        """Return whether the instance may run tasks."""
+        return self in (InstanceState.PENDING, InstanceState.RUNNING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,5 +170,14 @@ class MachineDue:
 
 
 MachineEvent = (
-    FleetAnswered | InstanceSeen | InstanceMissing | NodeSeen | MachineWarned | ClaimAsked | ClaimReleased | MachineDue
+    FleetAsked
+    | FleetAnswered
+    | RequestExpired
+    | InstanceSeen
+    | InstanceMissing
+    | NodeSeen
+    | MachineWarned
+    | ClaimAsked
+    | ClaimReleased
+    | MachineDue
 )

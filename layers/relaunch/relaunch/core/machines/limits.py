@@ -1,7 +1,10 @@
 """The limits of machines of our own."""
 
+import math
 from dataclasses import dataclass
 from datetime import timedelta
+
+from relaunch.core.machines.decision import MachineTotals, micro_usd
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +24,13 @@ class MachineLimits:
     registration_deadline: timedelta = timedelta(minutes=5)
     warm_time: timedelta = timedelta(0)
     price_tolerance: float = 0.15
+
+    def totals(self, *, is_handover: bool) -> MachineTotals:
+        """Return the limits of a new machine; `is_handover`: it replaces one that EC2 takes away."""
+        if is_handover:
+            return MachineTotals(self.max_machines, micro_usd(self.max_usd_per_hour))
+        # With one machine there is nothing to reserve.
+        reserved = math.ceil(self.max_machines * self.handover_reserve) if self.max_machines > 1 else 0
+        return MachineTotals(
+            self.max_machines - reserved, micro_usd(self.max_usd_per_hour * (1 - self.handover_reserve))
+        )

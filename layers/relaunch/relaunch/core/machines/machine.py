@@ -27,6 +27,14 @@ class MachineState(StrEnum):
         return self in (MachineState.REQUESTED, MachineState.STARTING, MachineState.READY)
 
 
+class Verdict(StrEnum):
+    """What follows from a request that EC2 refused, for the job that asked."""
+
+    NEXT = "next"  # select again at once: the offerings that were refused are remembered
+    AGAIN = "again"  # EC2 throttled the launch: select again after some seconds
+    PAUSE = "pause"  # a permission, a limit or the configuration: somebody has to act; select again after minutes
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """The claim of a job on a machine: while there is one, Relaunch does not end the machine.
@@ -81,7 +89,7 @@ class FleetRequest:
 
 @dataclass(frozen=True, slots=True)
 class AskFleet:
-    """Send the ID of the machine to the `machines` queue, delayed by 0 to 900 seconds: CreateFleet follows."""
+    """Call CreateFleet, after a delay of 0 to 900 seconds."""
 
     delay_seconds: int = 0
     kind: Literal["ask-fleet"] = "ask-fleet"
@@ -93,6 +101,13 @@ class TellJobs:
 
     job_ids: tuple[str, ...]
     kind: Literal["tell-jobs"] = "tell-jobs"
+
+
+@dataclass(frozen=True, slots=True)
+class AdmitJobs:
+    """Request the launch of the jobs that have waited longest for a place in the counters of machines."""
+
+    kind: Literal["admit-jobs"] = "admit-jobs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +138,9 @@ class RememberFailures:
     kind: Literal["remember-failures"] = "remember-failures"
 
 
-MachineEffect = AskFleet | TellJobs | TerminateInstance | DeregisterNode | RememberFailures
+Ec2Effect = AskFleet | TerminateInstance | DeregisterNode
+"""Effects that need the permissions of the consumer of the `machines` queue."""
+MachineEffect = Ec2Effect | TellJobs | AdmitJobs | RememberFailures
 """What to do after a save; all may be repeated. `kind` is the discriminator in stored machines."""
 
 
@@ -144,7 +161,9 @@ class Machine:
     `offering` is the one that EC2 chose. `usd_per_hour` counts against the cap of the stack: until EC2 has chosen, the
     price of the most expensive override. `node` is the name of the machine in the cluster (the ARN of its container
     instance). `warned_at` is when EC2 announced its interruption. `idle_since` is when its last claim was released.
-    `unseen_since` is when EC2 first did not know the instance, `ended_at` when EC2 said that it shuts down.
+    `asked_at` is when CreateFleet was last called, `uncertain_since` since when it is unknown whether it had an effect.
+    `unseen_since` is when EC2 first did not know the instance, `ended_at` when EC2 said that it shuts down. `is_unusable`:
+    a task could not start on it. `refusal` is what follows from a request that EC2 refused.
     `timeline` has the latest entries. `version` is the version of the item, on which every write is conditional;
     `wake_at` is set until the machine is gone.
     """
@@ -167,10 +186,18 @@ class Machine:
     unseen_since: datetime | None = None
     ended_at: datetime | None = None
     asked_at: datetime | None = None
+    uncertain_since: datetime | None = None
+    is_unusable: bool = False
+    refusal: Verdict | None = None
     reason: str = ""
     timeline: tuple[MachineTimelineEntry, ...] = ()
     pending: tuple[MachineEffect, ...] = ()
     version: int = 0
+
+    def accepts(self, resources: Resources) -> bool:
+        """Return whether a job that needs these resources may claim the machine."""
+        is_good = self.state.is_usable and self.warned_at is None and not self.is_unusable
+        return is_good and self.free.holds(resources)
 
     @property
     def capacity(self) -> Resources:

@@ -1,0 +1,114 @@
+"""Actions of the transition table by which machines end.
+
+Each is a pure function of (machine, event, now, limits) and returns the decision to save.
+"""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from relaunch.core.machines.decision import MachineDecision, MachineTotals, micro_usd
+from relaunch.core.machines.events import InstanceMissing, InstanceSeen, InstanceState, MachineDue
+from relaunch.core.machines.limits import MachineLimits
+from relaunch.core.machines.machine import (
+    AdmitJobs,
+    DeregisterNode,
+    Machine,
+    MachineEffect,
+    MachineState,
+    TellJobs,
+    TerminateInstance,
+)
+from relaunch.core.machines.moves import ignore, look_again, move
+
+ENDING_LOOK = timedelta(minutes=1)
+# What EC2 describes is eventually consistent and up to a minute behind a launch.
+MISSING_GRACE = timedelta(minutes=5)
+
+
+def terminate(
+    machine: Machine, now: datetime, *, event: str, detail: str = "", before: tuple[MachineEffect, ...] = ()
+) -> MachineDecision:
+    """End a machine: its jobs choose another one, and its instance is terminated; `before` are effects that come first.
+
+    It counts until EC2 confirms that it is gone: accelerated instances take up to six minutes.
+    """
+    instance = (TerminateInstance(machine.instance_id),) if machine.instance_id else ()
+    return _end(machine, now, event=event, detail=detail, effects=(*before, *instance))
+
+
+def _end(
+    machine: Machine, now: datetime, *, event: str, detail: str, effects: tuple[MachineEffect, ...]
+) -> MachineDecision:
+    ended, told = _without_claims(machine)
+    return move(
+        replace(ended, reason=detail),
+        MachineState.ENDING,
+        now,
+        event=event,
+        detail=detail,
+        wake_at=now + ENDING_LOOK,
+        effects=(*effects, *told),
+    )
+
+
+def _without_claims(machine: Machine) -> tuple[Machine, tuple[MachineEffect, ...]]:
+    """Return the machine without claims, and the effect that tells the jobs."""
+    job_ids = tuple(each.job_id for each in machine.claims)
+    return replace(machine, claims=()), (TellJobs(job_ids),) if job_ids else ()
+
+
+def gone(
+    machine: Machine, now: datetime, *, event: str, detail: str = "", before: tuple[MachineEffect, ...] = ()
+) -> MachineDecision:
+    """Let a machine be gone, which gives back its place in the counters."""
+    ended, told = _without_claims(machine)
+    node = (DeregisterNode(machine.node),) if machine.node else ()
+    effects = (*before, *told, *node, AdmitJobs())
+    reason = detail or machine.reason
+    decision = move(
+        replace(ended, reason=reason),
+        MachineState.GONE,
+        now,
+        event=event,
+        detail=detail,
+        # It is due only until its effects are done.
+        wake_at=now + ENDING_LOOK,
+        effects=effects,
+    )
+    return replace(decision, added=MachineTotals(-1, -micro_usd(machine.usd_per_hour)))
+
+
+def instance_ending(machine: Machine, event: InstanceSeen, now: datetime, _limits: MachineLimits) -> MachineDecision:
+    """Follow an instance that ends: by EC2, by its watchdog, or by somebody else."""
+    seen = event.observation
+    detail = ", ".join(part for part in (f"{seen.instance_id} is {seen.state}", seen.state_reason) if part)
+    ended = replace(machine, ended_at=machine.ended_at or event.at)
+    if seen.state is InstanceState.TERMINATED:
+        return gone(ended, now, event="terminated", detail=detail)
+    if machine.state is MachineState.ENDING:
+        return look_again(ended, now + ENDING_LOOK)
+    # Stopped instances keep their volumes, which cost: ours are never stopped, only terminated.
+    is_stopping = seen.state in (InstanceState.STOPPING, InstanceState.STOPPED)
+    effects = (TerminateInstance(seen.instance_id),) if is_stopping else ()
+    return _end(ended, now, event="instance ends", detail=detail, effects=effects)
+
+
+def terminate_again(machine: Machine, event: InstanceSeen, now: datetime, _limits: MachineLimits) -> MachineDecision:
+    """Terminate an instance again that goes on running although it was to end."""
+    return look_again(machine, now + ENDING_LOOK, (TerminateInstance(event.observation.instance_id),))
+
+
+def instance_missing(
+    machine: Machine, _event: InstanceMissing, now: datetime, _limits: MachineLimits
+) -> MachineDecision:
+    """Consider the instance gone if EC2 does not know it after the grace period either."""
+    if machine.unseen_since is None:
+        return look_again(replace(machine, unseen_since=now), now + MISSING_GRACE)
+    if now - machine.unseen_since < MISSING_GRACE:
+        return ignore(machine, "not known to EC2 for less than the grace period")
+    return gone(machine, now, event="terminated", detail="EC2 does not know the instance any more")
+
+
+def wake_ending(machine: Machine, _event: MachineDue, now: datetime, _limits: MachineLimits) -> MachineDecision:
+    """Look again later: EC2 did not answer."""
+    return look_again(machine, now + ENDING_LOOK)

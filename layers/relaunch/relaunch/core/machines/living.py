@@ -1,0 +1,139 @@
+"""Actions of the transition table for machines whose instance lives.
+
+Each is a pure function of (machine, event, now, limits) and returns the decision to save.
+"""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from relaunch.core.machines.decision import MachineDecision
+from relaunch.core.machines.ending import terminate
+from relaunch.core.machines.events import (
+    ClaimAsked,
+    ClaimReleased,
+    InstanceSeen,
+    MachineDue,
+    MachineWarned,
+    NodeSeen,
+)
+from relaunch.core.machines.limits import MachineLimits
+from relaunch.core.machines.machine import Claim, Machine, MachineState, TellJobs
+from relaunch.core.machines.moves import look_again, move
+from relaunch.core.machines.requesting import NEXT_LOOK
+
+# The interval at which a machine that is ready is described, in case its events were lost.
+HEARTBEAT = timedelta(minutes=10)
+
+
+def node_seen(machine: Machine, event: NodeSeen, now: datetime, limits: MachineLimits) -> MachineDecision:
+    """Let the jobs launch once the machine has registered with all its accelerators; wait for those that it lacks."""
+    registered, needed = event.registered, machine.capacity
+    seen = replace(machine, node=event.node)
+    if registered.gpus >= needed.gpus and registered.neuron_devices >= needed.neuron_devices:
+        ready = replace(seen, registered_at=event.at, reason="")
+        job_ids = tuple(each.job_id for each in machine.claims)
+        return move(
+            ready,
+            MachineState.READY,
+            now,
+            event="ready",
+            detail=event.node,
+            wake_at=now + HEARTBEAT,
+            effects=(TellJobs(job_ids),),
+        )
+    lacks = _lacking(event, machine)
+    wake_at = min(now + NEXT_LOOK, _registration_deadline(machine, limits))
+    if seen.node == machine.node and machine.reason == lacks:
+        return look_again(seen, wake_at)
+    return move(replace(seen, reason=lacks), machine.state, now, event="registered", detail=lacks, wake_at=wake_at)
+
+
+def _lacking(event: NodeSeen, machine: Machine) -> str:
+    registered, needed = event.registered, machine.capacity
+    if registered.gpus < needed.gpus:
+        return f"registered with {registered.gpus:g} of its {needed.gpus:g} GPUs"
+    return f"registered with {registered.neuron_devices} of its {needed.neuron_devices} Neuron devices"
+
+
+def _registration_deadline(machine: Machine, limits: MachineLimits) -> datetime:
+    return (machine.launched_at or machine.created_at) + limits.registration_deadline
+
+
+def wake_starting(machine: Machine, _event: MachineDue, now: datetime, limits: MachineLimits) -> MachineDecision:
+    """End a machine that did not become ready in time, else look again."""
+    deadline = _registration_deadline(machine, limits)
+    if now < deadline:
+        return look_again(machine, min(now + NEXT_LOOK, deadline))
+    found = machine.reason or "it never registered with the cluster"
+    detail = f"not ready within {limits.registration_deadline}: {found}"
+    return terminate(replace(machine, is_unusable=True), now, event="start deadline", detail=detail)
+
+
+def wake_ready(machine: Machine, _event: MachineDue, now: datetime, limits: MachineLimits) -> MachineDecision:
+    """End a machine without claims when it was kept for long enough, else look again."""
+    if machine.claims or machine.idle_since is None:
+        return look_again(machine, now + HEARTBEAT)
+    until = machine.idle_since + limits.warm_time
+    if now < until:
+        return look_again(machine, min(until, now + HEARTBEAT))
+    return terminate(machine, now, event="idle", detail=f"without a job for {limits.warm_time}")
+
+
+def instance_alive(machine: Machine, _event: InstanceSeen, now: datetime, _limits: MachineLimits) -> MachineDecision:
+    """Forget that EC2 did not know the instance."""
+    return look_again(replace(machine, unseen_since=None), machine.wake_at or now + HEARTBEAT)
+
+
+def machine_warned(machine: Machine, event: MachineWarned, now: datetime, _limits: MachineLimits) -> MachineDecision:
+    """Give the machine no more jobs; end it at once if no task can be on it yet."""
+    warned = replace(machine, warned_at=event.at)
+    detail = "EC2 will interrupt it"
+    if machine.state is not MachineState.READY or not machine.claims:
+        return terminate(warned, now, event="warned", detail=detail)
+    # The jobs whose task is not placed yet choose another machine.
+    job_ids = tuple(each.job_id for each in machine.claims)
+    return move(
+        replace(warned, reason=detail),
+        machine.state,
+        now,
+        event="warned",
+        detail=detail,
+        wake_at=now + NEXT_LOOK,
+        effects=(TellJobs(job_ids),),
+    )
+
+
+def add_claim(machine: Machine, event: ClaimAsked, now: datetime, _limits: MachineLimits) -> MachineDecision:
+    """Add the claim of a job."""
+    claimed = replace(machine, claims=(*machine.claims, event.claim), idle_since=None)
+    return move(claimed, machine.state, now, event="claimed", detail=event.claim.job_id, wake_at=machine.wake_at or now)
+
+
+def release_claim(machine: Machine, event: ClaimReleased, now: datetime, limits: MachineLimits) -> MachineDecision:
+    """Remove the claim of a job; a machine without claims is kept for the warm time, or ended."""
+    is_unusable = machine.is_unusable or event.is_unusable
+    released = replace(machine, claims=_others(machine, event.job_id), is_unusable=is_unusable)
+    wake_at = machine.wake_at or now
+    detail = "; ".join(part for part in (event.job_id, event.detail) if part)
+    if released.claims:
+        return move(released, machine.state, now, event="released", detail=detail, wake_at=wake_at)
+    if machine.state is MachineState.REQUESTED:
+        # EC2 was asked: its answer, or the search for the instance, decides what follows.
+        return move(released, machine.state, now, event="released", detail=detail, wake_at=wake_at)
+    is_kept = machine.state is MachineState.READY and bool(limits.warm_time)
+    if is_unusable or machine.warned_at is not None or not is_kept:
+        return terminate(released, now, event="released", detail=detail)
+    wake_at = now + limits.warm_time
+    idle = replace(released, idle_since=now)
+    return move(
+        idle,
+        machine.state,
+        now,
+        event="released",
+        detail=f"{detail}; kept until {wake_at:%H:%M:%S} UTC",
+        wake_at=wake_at,
+    )
+
+
+def _others(machine: Machine, job_id: str) -> tuple[Claim, ...]:
+    return tuple(each for each in machine.claims if each.job_id != job_id)

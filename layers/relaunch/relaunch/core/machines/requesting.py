@@ -1,0 +1,175 @@
+"""Actions of the transition table for machines that EC2 has not launched yet.
+
+Each is a pure function of (machine, event, now, limits) and returns the decision to save.
+"""
+
+import zlib
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from relaunch.core.machines.decision import MachineDecision, MachineTotals, micro_usd
+from relaunch.core.machines.ending import gone, terminate
+from relaunch.core.machines.events import (
+    ClaimReleased,
+    FleetAnswered,
+    FleetAsked,
+    FleetDeferred,
+    FleetRefused,
+    FleetUncertain,
+    InstanceLaunched,
+    MachineDue,
+    RequestExpired,
+)
+from relaunch.core.machines.limits import MachineLimits
+from relaunch.core.machines.machine import (
+    AskFleet,
+    Claim,
+    FleetRequest,
+    Machine,
+    MachineEffect,
+    MachineState,
+    RememberFailures,
+)
+from relaunch.core.machines.moves import look_again, move
+from relaunch.core.machines.refusals import describe_refusals, failures_of, verdict_of
+
+# A machine whose message was lost is asked for again after this time: longer than a message usually takes, and than the
+# function that calls EC2 may run.
+ASK_TIMEOUT = timedelta(seconds=90)
+# Registration is an event; the cluster is only asked in case it was lost.
+FIRST_LOOK, NEXT_LOOK = timedelta(minutes=2), timedelta(minutes=1)
+# RunInstances, which CreateFleet calls, refills two requests per second ("Request throttling", EC2 API Reference).
+_DEFERRED_SECONDS, _LONGEST_DEFERRED_SECONDS = 5, 120
+_UNCERTAIN_SECONDS = 5
+SENT_AGAIN_FOR = timedelta(minutes=2)
+"""How long a request of unknown outcome is sent again with its client token; afterwards its instance is only looked for.
+
+How long EC2 keeps the token of CreateFleet is not published.
+"""
+LOOKED_FOR = timedelta(minutes=6)
+"""How long after the last call an instance is looked for by its tags.
+
+A function that was calling has ended after a minute, and what EC2 describes is up to a minute behind; the documentation
+of the EC2 API tells callers to wait for up to five ("Eventual consistency in the Amazon EC2 API").
+"""
+
+
+def request_machine(
+    machine_id: str, request: FleetRequest, claim: Claim, now: datetime, limits: MachineTotals
+) -> MachineDecision:
+    """Return the decision that creates a machine with the claim of the job that needs it."""
+    machine = Machine(
+        machine_id, request, now, claims=(claim,), usd_per_hour=request.usd_per_hour, state_since=now, version=0
+    )
+    names = sorted({each.offering.instance_type for each in request.overrides})
+    zones = sorted({each.offering.zone or "" for each in request.overrides})
+    detail = f"{request.purchase} {', '.join(names)} in {', '.join(zones)}"
+    decision = move(
+        machine,
+        MachineState.REQUESTED,
+        now,
+        event="requested",
+        detail=detail,
+        wake_at=now + ASK_TIMEOUT,
+        effects=(AskFleet(),),
+    )
+    return replace(decision, added=MachineTotals(1, micro_usd(request.usd_per_hour)), limits=limits)
+
+
+def ask_fleet(machine: Machine, _event: FleetAsked, now: datetime, _limits: MachineLimits) -> MachineDecision:
+    """Store that EC2 is being asked: from now on an instance may exist."""
+    return look_again(replace(machine, asked_at=now), now + ASK_TIMEOUT)
+
+
+def fleet_answered(machine: Machine, event: FleetAnswered, now: datetime, limits: MachineLimits) -> MachineDecision:
+    """Handle the answer of EC2 to the request."""
+    match event.answer:
+        case InstanceLaunched():
+            return _launched(machine, event.answer, now, limits)
+        case FleetRefused(refusals):
+            failures = failures_of(machine.request, refusals, now)
+            effects: tuple[MachineEffect, ...] = (RememberFailures(failures),) if failures else ()
+            refused = replace(machine, refusal=verdict_of(refusals))
+            return gone(refused, now, event="refused", detail=describe_refusals(refusals), before=effects)
+        case FleetDeferred(reason):
+            return _again(machine, reason, now, _deferred_seconds(machine, now))
+        case FleetUncertain(reason):
+            uncertain = replace(machine, uncertain_since=machine.uncertain_since or now)
+            return _again(uncertain, reason, now, _UNCERTAIN_SECONDS)
+
+
+def _launched(machine: Machine, answer: InstanceLaunched, now: datetime, limits: MachineLimits) -> MachineDecision:
+    override = machine.request.override_of(answer.offering)
+    usd_per_hour = override.usd_per_hour if override else machine.usd_per_hour
+    cheaper = MachineTotals(0, micro_usd(usd_per_hour) - micro_usd(machine.usd_per_hour))
+    launched = replace(
+        machine,
+        instance_id=answer.instance_id,
+        offering=answer.offering,
+        launched_at=now,
+        usd_per_hour=usd_per_hour,
+        uncertain_since=None,
+    )
+    failures = failures_of(machine.request, answer.refusals, now)
+    effects: tuple[MachineEffect, ...] = (RememberFailures(failures),) if failures else ()
+    detail = f"{answer.instance_id}: {answer.offering}"
+    if not machine.claims:
+        decision = terminate(launched, now, event="launched", detail=f"{detail}; nobody needs it", before=effects)
+    else:
+        wake_at = now + min(FIRST_LOOK, limits.registration_deadline)
+        decision = move(
+            launched, MachineState.STARTING, now, event="launched", detail=detail, wake_at=wake_at, effects=effects
+        )
+    return replace(decision, added=cheaper)
+
+
+def launched_after_all(
+    machine: Machine, event: FleetAnswered, now: datetime, _limits: MachineLimits
+) -> MachineDecision:
+    """Count and terminate an instance that was launched for a machine that had been given up."""
+    answer = event.answer
+    if not isinstance(answer, InstanceLaunched):
+        raise TypeError(f"no instance was launched: {answer}")
+    found = replace(machine, instance_id=answer.instance_id, offering=answer.offering, launched_at=now)
+    decision = terminate(found, now, event="launched late", detail=answer.instance_id)
+    return replace(decision, added=MachineTotals(1, micro_usd(found.usd_per_hour)))
+
+
+def _again(machine: Machine, reason: str, now: datetime, delay_seconds: int) -> MachineDecision:
+    wake_at = now + timedelta(seconds=delay_seconds) + ASK_TIMEOUT
+    effects = (AskFleet(delay_seconds),)
+    noted = replace(machine, reason=reason)
+    return move(noted, machine.state, now, event="asked again", detail=reason, wake_at=wake_at, effects=effects)
+
+
+def _deferred_seconds(machine: Machine, now: datetime) -> int:
+    """Return the delay before a throttled request is sent again: it grows with its age and has jitter."""
+    age = int((now - machine.created_at).total_seconds())
+    mean = min(max(age // 2, _DEFERRED_SECONDS), _LONGEST_DEFERRED_SECONDS)
+    return mean // 2 + zlib.crc32(f"{machine.machine_id}/{machine.version}".encode()) % (mean + 1)
+
+
+def request_expired(machine: Machine, event: RequestExpired, now: datetime, _limits: MachineLimits) -> MachineDecision:
+    """Give up a request of which no instance came."""
+    return gone(machine, now, event="expired", detail=event.reason)
+
+
+def wake_requested(machine: Machine, _event: MachineDue, now: datetime, _limits: MachineLimits) -> MachineDecision:
+    """Ask EC2 again: the message may be lost."""
+    return look_again(machine, now + ASK_TIMEOUT, (AskFleet(),))
+
+
+def withdraw(machine: Machine, _event: ClaimReleased, now: datetime, _limits: MachineLimits) -> MachineDecision:
+    """Give up a request that EC2 was never asked for."""
+    unclaimed = replace(machine, claims=())
+    return gone(unclaimed, now, event="withdrawn", detail="nobody needs it any more; EC2 was not asked")
+
+
+def may_send(machine: Machine, now: datetime) -> bool:
+    """Return whether the request may be sent (again): it was never sent, or its outcome is unknown for a short time."""
+    return machine.uncertain_since is None or now - machine.uncertain_since < SENT_AGAIN_FOR
+
+
+def is_surely_absent(machine: Machine, now: datetime) -> bool:
+    """Return whether an instance that cannot be found by its tags does not exist."""
+    return machine.asked_at is None or now - machine.asked_at >= LOOKED_FOR

@@ -1,0 +1,123 @@
+"""Apply an event to a machine: load, decide, save, act."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from relaunch.core.jobs.job import MACHINES_SLOT
+from relaunch.core.machines.decision import MachineDecision
+from relaunch.core.machines.events import MachineEvent
+from relaunch.core.machines.machine import (
+    AdmitJobs,
+    AskFleet,
+    DeregisterNode,
+    Ec2Effect,
+    Machine,
+    MachineEffect,
+    MachineState,
+    RememberFailures,
+    TellJobs,
+    TerminateInstance,
+)
+from relaunch.core.machines.table import decide
+from relaunch.ports import MachineDependencies, StaleWriteError
+
+# Each conflict means that another write succeeded; this many in a row are a fault.
+_ATTEMPTS = 6
+# One place is free; a job that needs several machines' worth of money, or is over by now, must not block the others.
+_ADMITTED_JOBS = 3
+
+
+def advance_machine(
+    machine_id: str, event_for: Callable[[Machine], MachineEvent | None], deps: MachineDependencies
+) -> Machine | None:
+    """Load a machine, finish its pending effects, and apply the event that `event_for` returns for it.
+
+    Returns the machine after that, None if it does not exist.
+
+    Raises:
+        StaleWriteError: other writers saved the machine several times in a row; retry.
+    """
+    for _ in range(_ATTEMPTS):
+        machine = deps.machines.load_machine(machine_id)
+        if machine is None:
+            deps.log.decided("ignored", machine_id=machine_id, reason="no such machine")
+            return None
+        try:
+            machine = finish_effects(machine, deps)
+            event = event_for(machine)
+            return machine if event is None else apply_machine_event(machine, event, deps)
+        except StaleWriteError:
+            continue
+    raise StaleWriteError(f"machine {machine_id} was saved by others {_ATTEMPTS} times while it was being decided on")
+
+
+def apply_machine_event(machine: Machine, event: MachineEvent, deps: MachineDependencies) -> Machine:
+    """Decide on a loaded machine, save the decision, and do its effects; return the saved machine.
+
+    Raises:
+        StaleWriteError: the machine was changed since it was loaded.
+    """
+    decision = decide(machine, event, deps.clock.now(), deps.limits.machines)
+    _log(machine, event, decision, deps)
+    if decision.is_ignored:
+        return machine
+    return finish_effects(deps.machines.save_machine(decision), deps)
+
+
+def finish_effects(machine: Machine, deps: MachineDependencies) -> Machine:
+    """Do the pending effects, then save that they are done.
+
+    Those that call EC2 stay pending: only the consumer of the `machines` queue may call it, and is asked to.
+
+    Raises:
+        TransientError: an effect failed; it stays pending and is repeated when the machine is loaded next.
+    """
+    if not machine.pending:
+        return machine
+    for effect in machine.pending:
+        _perform(machine, effect, deps)
+    return save_done(machine, tuple(effect for effect in machine.pending if isinstance(effect, Ec2Effect)), deps)
+
+
+def save_done(machine: Machine, left: tuple[MachineEffect, ...], deps: MachineDependencies) -> Machine:
+    """Save which effects of a machine are left; return the machine."""
+    if left == machine.pending:
+        return machine
+    wake_at = None if machine.state is MachineState.GONE and not left else machine.wake_at
+    try:
+        return deps.machines.save_machine(MachineDecision(replace(machine, pending=left, wake_at=wake_at)))
+    except StaleWriteError:
+        # Another writer has repeated these effects already.
+        return machine
+
+
+def _perform(machine: Machine, effect: MachineEffect, deps: MachineDependencies) -> None:
+    match effect:
+        case AskFleet(delay_seconds):
+            deps.machine_queue.attend(machine.machine_id, delay_seconds)
+        case TerminateInstance() | DeregisterNode():
+            deps.machine_queue.attend(machine.machine_id)
+        case TellJobs(job_ids):
+            for job_id in job_ids:
+                deps.launches.request_launch(job_id)
+        case AdmitJobs():
+            for job_id in deps.jobs.load_waiting(MACHINES_SLOT, _ADMITTED_JOBS):
+                deps.launches.request_launch(job_id)
+        case RememberFailures(failures):
+            for failure in failures:
+                deps.capacity.remember(failure)
+
+
+def _log(machine: Machine, event: MachineEvent, decision: MachineDecision, deps: MachineDependencies) -> None:
+    after = decision.machine
+    is_told = after.timeline[-1:] != machine.timeline[-1:]
+    deps.log.decided(
+        "ignored" if decision.is_ignored else "advanced",
+        machine_id=machine.machine_id,
+        event_name=type(event).__name__,
+        action=decision.action or None,
+        state=str(machine.state),
+        next_state=str(after.state),
+        instance_id=after.instance_id,
+        reason=decision.note or (after.timeline[-1].detail if is_told else None),
+    )

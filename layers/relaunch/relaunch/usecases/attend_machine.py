@@ -1,0 +1,84 @@
+"""Do what EC2 is to be called for: request a machine, terminate its instance, deregister its node."""
+
+from relaunch.core.machines.events import (
+    FleetAnswered,
+    FleetAsked,
+    InstanceLaunched,
+    InstanceObservation,
+    RequestExpired,
+)
+from relaunch.core.machines.machine import AskFleet, DeregisterNode, Machine, MachineState, TerminateInstance
+from relaunch.core.machines.requesting import SENT_AGAIN_FOR, is_surely_absent, may_send
+from relaunch.ports import FleetDependencies, StaleWriteError, Termination
+from relaunch.usecases.advance_machine import advance_machine, apply_machine_event, finish_effects, save_done
+
+_LOOK_SECONDS = 30
+
+
+def attend_machine(machine_id: str, deps: FleetDependencies) -> Machine | None:
+    """Do the pending calls of EC2 for a machine, as far as possible now; may be called repeatedly.
+
+    Returns the machine after that, None if it does not exist.
+
+    Raises:
+        TransientError: a temporary error; retry.
+    """
+    machine = deps.machines.load_machine(machine_id)
+    if machine is None:
+        deps.log.decided("ignored", machine_id=machine_id, reason="no such machine")
+        return None
+    machine = _end(machine, deps)
+    return _request(machine, deps) if machine.state is MachineState.REQUESTED else machine
+
+
+def _end(machine: Machine, deps: FleetDependencies) -> Machine:
+    for effect in machine.pending:
+        match effect:
+            case TerminateInstance(instance_id):
+                if deps.fleet.terminate([instance_id])[instance_id] is Termination.REFUSED:
+                    # It has aged out, or is not of this stack: what EC2 describes decides what follows.
+                    deps.log.decided("not terminated", machine_id=machine.machine_id, instance_id=instance_id)
+            case DeregisterNode(node):
+                deps.tasks.deregister(node)
+    left = tuple(each for each in machine.pending if not isinstance(each, TerminateInstance | DeregisterNode))
+    machine = save_done(machine, left, deps)
+    return machine if all(isinstance(each, AskFleet) for each in machine.pending) else finish_effects(machine, deps)
+
+
+def _request(machine: Machine, deps: FleetDependencies) -> Machine | None:
+    """Call CreateFleet.
+
+    A request of unknown outcome is looked for by the tags of its instance, and sent again with its client token; after
+    a while it is only looked for, until it is certain that there is no instance.
+    """
+    now = deps.clock.now()
+    if machine.uncertain_since is not None and (found := _find(machine, deps)):
+        return apply_machine_event(machine, FleetAnswered(found), deps)
+    if may_send(machine, now):
+        return _send(machine, deps)
+    if is_surely_absent(machine, now):
+        reason = f"its outcome was unknown for {SENT_AGAIN_FOR}, and no instance has its tag"
+        return apply_machine_event(machine, RequestExpired(reason), deps)
+    deps.machine_queue.attend(machine.machine_id, _LOOK_SECONDS)
+    return machine
+
+
+def _send(machine: Machine, deps: FleetDependencies) -> Machine | None:
+    # Saved first: who gives the machine up meanwhile must know that an instance may exist. A function that loses this
+    # race does not call EC2.
+    asked = apply_machine_event(machine, FleetAsked(), deps)
+    answered = FleetAnswered(deps.fleet.request(asked.request))
+    try:
+        return apply_machine_event(asked, answered, deps)
+    except StaleWriteError:
+        return advance_machine(machine.machine_id, lambda _machine: answered, deps)
+
+
+def _find(machine: Machine, deps: FleetDependencies) -> InstanceLaunched | None:
+    """Return the instance with the tag of the machine as EC2's answer; None if there is none."""
+    found = max(deps.fleet.find(machine.machine_id), key=_newest, default=None)
+    return InstanceLaunched(found.instance_id, found.offering) if found and found.offering else None
+
+
+def _newest(seen: InstanceObservation) -> tuple[bool, str]:
+    return seen.state.is_alive, str(seen.launched_at or "")

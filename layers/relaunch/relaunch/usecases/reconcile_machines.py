@@ -1,0 +1,127 @@
+"""Reconcile due machines with EC2 and the cluster, in case events were lost, and find instances without a machine."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from relaunch.core.jobs.claims import claims_machine
+from relaunch.core.machines.events import (
+    ClaimReleased,
+    FleetAnswered,
+    InstanceLaunched,
+    InstanceMissing,
+    InstanceObservation,
+    InstanceSeen,
+    MachineDue,
+    NodeSeen,
+)
+from relaunch.core.machines.machine import Machine, MachineState
+from relaunch.ports import FleetDependencies, PortError
+from relaunch.usecases.advance_machine import advance_machine
+
+# More than one invocation has time for.
+_MAX_MACHINES = 1_000
+_MAX_DESCRIBED = 100
+
+
+def reconcile_machines(deps: FleetDependencies, has_time: Callable[[], bool] = lambda: True) -> int:
+    """Reconcile due machines, most overdue first, while there is time; return their number.
+
+    A machine with an error stays due for the next call and does not delay the others.
+    """
+    due = deps.machines.load_due(deps.clock.now(), _MAX_MACHINES)
+    looked_at = 0
+    for start in range(0, len(due), _MAX_DESCRIBED):
+        machines = [
+            machine for machine in (_load(each, deps) for each in due[start : start + _MAX_DESCRIBED]) if machine
+        ]
+        seen = _describe(machines, deps)
+        for machine in machines:
+            if not has_time():
+                return looked_at
+            looked_at += 1
+            _attempt(machine.machine_id, lambda machine=machine: _look(machine, seen, deps), deps)
+    return looked_at
+
+
+def _load(machine_id: str, deps: FleetDependencies) -> Machine | None:
+    try:
+        return deps.machines.load_machine(machine_id)
+    except PortError as error:
+        deps.log.decided("postponed", machine_id=machine_id, reason=str(error))
+        return None
+
+
+def _attempt(machine_id: str, call: Callable[[], object], deps: FleetDependencies) -> None:
+    try:
+        call()
+    except PortError as error:
+        deps.log.decided("postponed", machine_id=machine_id, reason=str(error))
+
+
+def _describe(machines: Sequence[Machine], deps: FleetDependencies) -> Mapping[str, InstanceObservation | None]:
+    """Describe the instances of machines; empty on an error, so that only `wake_at` of the machines is handled."""
+    try:
+        return deps.fleet.describe([machine.instance_id for machine in machines if machine.instance_id])
+    except PortError as error:
+        deps.log.decided("instances not described", reason=str(error))
+        return {}
+
+
+def _look(machine: Machine, seen: Mapping[str, InstanceObservation | None], deps: FleetDependencies) -> None:
+    machine_id = machine.machine_id
+    if machine.instance_id in seen:
+        observation = seen[machine.instance_id]
+        event = InstanceMissing() if observation is None else InstanceSeen(observation, deps.clock.now())
+        advance_machine(machine_id, lambda _machine: event, deps)
+    if machine.state is MachineState.STARTING and machine.instance_id:
+        node = deps.tasks.find_node_of(machine.instance_id)
+        if node is not None:
+            at = node.registered_at or deps.clock.now()
+            registered = NodeSeen(node.node.name, node.registered, node.is_active, at)
+            advance_machine(machine_id, lambda _machine: registered, deps)
+    for claim in machine.claims:
+        job = deps.jobs.load_job(claim.job_id)
+        if job is None or not claims_machine(job, machine_id):
+            released = ClaimReleased(claim.job_id, detail="its job does not claim it")
+            advance_machine(machine_id, lambda _machine, released=released: released, deps)
+    advance_machine(machine_id, lambda now_saved: _due(now_saved, deps), deps)
+
+
+def _due(machine: Machine, deps: FleetDependencies) -> MachineDue | None:
+    return MachineDue() if machine.wake_at is not None and machine.wake_at <= deps.clock.now() else None
+
+
+def sweep_instances(deps: FleetDependencies, has_time: Callable[[], bool] = lambda: True) -> int:
+    """Compare the instances with the tag of this stack with the machines; return how many no machine accounts for.
+
+    A machine is saved before EC2 is asked for its instance, and EC2 is not asked any more once it is gone: an instance
+    without a machine is a leak. It is looked at twice, the second time strongly consistent, before it is terminated.
+    """
+    suspects: list[InstanceObservation] = []
+    try:
+        for page in deps.fleet.list_instances():
+            suspects += [seen for seen in page if has_time() and not _is_accounted_for(seen, deps)]
+    except PortError as error:
+        deps.log.decided("postponed", reason=f"sweeping the instances: {error}")
+    leaked = [seen for seen in suspects if seen.state.is_alive and not _is_accounted_for(seen, deps)]
+    for seen in leaked:
+        deps.log.decided("leaked", instance_id=seen.instance_id, machine_id=seen.machine_id or None)
+        _attempt(seen.machine_id, lambda seen=seen: deps.fleet.terminate([seen.instance_id]), deps)
+    return len(leaked)
+
+
+def _is_accounted_for(seen: InstanceObservation, deps: FleetDependencies) -> bool:
+    """Return whether a machine has the instance, which is told of it.
+
+    Raises:
+        PortError: it could not be found out.
+    """
+    machine = deps.machines.load_machine(seen.machine_id) if seen.machine_id else None
+    if machine is None:
+        return False
+    if machine.instance_id == seen.instance_id and machine.state is not MachineState.GONE:
+        return True
+    if seen.offering is None or machine.instance_id not in (None, seen.instance_id):
+        return False
+    # EC2's answer was lost, or came after the machine was given up.
+    launched = FleetAnswered(InstanceLaunched(seen.instance_id, seen.offering))
+    return advance_machine(machine.machine_id, lambda _machine: launched, deps) is not None
