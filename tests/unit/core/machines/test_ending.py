@@ -1,0 +1,74 @@
+"""Machines that end."""
+
+from datetime import timedelta
+
+import pytest
+
+from fakes.builders import NOW
+from fakes.machines import INSTANCE, NODE, machine
+from relaunch.core.machines.decision import MachineTotals
+from relaunch.core.machines.ending import ENDING_LOOK, MISSING_GRACE
+from relaunch.core.machines.events import InstanceMissing, InstanceObservation, InstanceSeen, InstanceState, MachineDue
+from relaunch.core.machines.limits import MachineLimits
+from relaunch.core.machines.machine import AdmitJobs, DeregisterNode, MachineState, TellJobs, TerminateInstance
+from relaunch.core.machines.table import decide
+
+LIMITS = MachineLimits()
+
+
+def seen(state: InstanceState, reason: str = "") -> InstanceSeen:
+    return InstanceSeen(InstanceObservation(INSTANCE, state, "m-1", state_reason=reason), NOW)
+
+
+def test_the_place_of_a_machine_is_given_back_only_when_ec2_confirms_its_end():
+    ending = decide(
+        machine(MachineState.READY), seen(InstanceState.SHUTTING_DOWN, "Server.SpotInstanceTermination"), NOW, LIMITS
+    )
+    gone = decide(ending.machine, seen(InstanceState.TERMINATED), NOW + timedelta(minutes=5), LIMITS)
+
+    assert ending.added == MachineTotals()
+    assert ending.machine.ended_at == NOW
+    assert "Server.SpotInstanceTermination" in ending.machine.reason
+    assert gone.added == MachineTotals(-1, -500_000)
+    assert gone.machine.ended_at == NOW
+
+
+def test_an_instance_that_ends_by_itself_is_not_terminated_but_its_jobs_are_told():
+    after = decide(machine(MachineState.STARTING), seen(InstanceState.SHUTTING_DOWN), NOW, LIMITS).machine
+
+    assert after.pending == (TellJobs(("resnet-1",)),)
+
+
+@pytest.mark.parametrize("state", [InstanceState.STOPPING, InstanceState.STOPPED])
+def test_an_instance_that_somebody_stopped_is_terminated_because_its_volumes_cost(state: InstanceState):
+    after = decide(machine(MachineState.READY), seen(state), NOW, LIMITS).machine
+
+    assert TerminateInstance(INSTANCE) in after.pending
+
+
+def test_an_instance_that_goes_on_running_is_terminated_again():
+    after = decide(machine(MachineState.ENDING), seen(InstanceState.RUNNING), NOW, LIMITS).machine
+
+    assert after.pending == (TerminateInstance(INSTANCE),)
+    assert after.wake_at == NOW + ENDING_LOOK
+
+
+def test_a_node_whose_machine_is_gone_is_deregistered():
+    gone = decide(machine(MachineState.READY), seen(InstanceState.TERMINATED), NOW, LIMITS).machine
+
+    assert gone.pending == (TellJobs(("resnet-1",)), DeregisterNode(NODE), AdmitJobs())
+
+
+def test_an_instance_that_ec2_does_not_know_is_gone_when_it_was_unknown_twice_with_time_between():
+    first = decide(machine(MachineState.ENDING), InstanceMissing(), NOW, LIMITS)
+    soon = decide(first.machine, InstanceMissing(), NOW + timedelta(minutes=1), LIMITS)
+    late = decide(first.machine, InstanceMissing(), NOW + MISSING_GRACE, LIMITS)
+
+    assert (first.machine.unseen_since, first.added) == (NOW, MachineTotals())
+    assert soon.is_ignored
+    assert late.machine.state is MachineState.GONE
+    assert late.added == MachineTotals(-1, -500_000)
+
+
+def test_a_machine_that_ends_is_looked_at_until_it_is_gone():
+    assert decide(machine(MachineState.ENDING), MachineDue(), NOW, LIMITS).machine.wake_at == NOW + ENDING_LOOK

@@ -1,0 +1,154 @@
+"""Machines whose instance lives."""
+
+from datetime import timedelta
+
+import pytest
+
+from fakes.builders import NOW
+from fakes.machines import CAPACITY, INSTANCE, NODE, claim, fleet_request, machine, override
+from relaunch.core.machines.events import (
+    ClaimAsked,
+    ClaimReleased,
+    InstanceMissing,
+    InstanceObservation,
+    InstanceSeen,
+    InstanceState,
+    MachineDue,
+    MachineWarned,
+    NodeSeen,
+)
+from relaunch.core.machines.limits import MachineLimits
+from relaunch.core.machines.living import HEARTBEAT
+from relaunch.core.machines.machine import MachineState, TellJobs, TerminateInstance
+from relaunch.core.machines.requesting import NEXT_LOOK
+from relaunch.core.machines.resources import Resources
+from relaunch.core.machines.table import decide
+
+LIMITS = MachineLimits()
+WARM = MachineLimits(warm_time=timedelta(minutes=15))
+WITHOUT_GPU = NodeSeen(NODE, Resources(4096, 15_000), is_active=True, at=NOW)
+
+
+def test_a_machine_is_ready_once_it_shows_all_its_accelerators():
+    after = decide(machine(MachineState.STARTING), NodeSeen(NODE, CAPACITY, True, NOW), NOW, LIMITS).machine
+
+    assert (after.state, after.node, after.registered_at) == (MachineState.READY, NODE, NOW)
+    assert after.pending == (TellJobs(("resnet-1",)),)
+
+
+def test_gpus_that_the_agent_does_not_see_yet_are_waited_for():
+    waiting = decide(machine(MachineState.STARTING), WITHOUT_GPU, NOW, LIMITS).machine
+    again = decide(waiting, WITHOUT_GPU, NOW, LIMITS).machine
+    ready = decide(again, NodeSeen(NODE, CAPACITY, True, NOW), NOW, LIMITS).machine
+
+    assert (waiting.state, waiting.reason) == (MachineState.STARTING, "registered with 0 of its 1 GPUs")
+    assert waiting.wake_at == NOW + NEXT_LOOK
+    assert again.timeline == waiting.timeline
+    assert (ready.state, ready.reason) == (MachineState.READY, "")
+
+
+def test_neuron_devices_are_waited_for_too():
+    request = fleet_request(override("trn1.32xlarge", capacity=Resources(131_072, 490_000, 0, 16)))
+    before = machine(MachineState.STARTING, request=request)
+    seen = NodeSeen(NODE, Resources(131_072, 490_000, 0, 8), is_active=True, at=NOW)
+
+    assert decide(before, seen, NOW, LIMITS).machine.reason == "registered with 8 of its 16 Neuron devices"
+
+
+@pytest.mark.parametrize(
+    ("event", "reason"), [(WITHOUT_GPU, "registered with 0 of its 1 GPUs"), (None, "never registered")]
+)
+def test_a_machine_that_does_not_become_ready_in_time_is_ended_and_its_job_told(event, reason: str):
+    before = machine(MachineState.STARTING)
+    if event is not None:
+        before = decide(before, event, NOW, LIMITS).machine
+
+    early = decide(before, MachineDue(), NOW + LIMITS.registration_deadline - timedelta(seconds=10), LIMITS).machine
+    late = decide(before, MachineDue(), NOW + LIMITS.registration_deadline, LIMITS).machine
+
+    assert (early.state, early.wake_at) == (MachineState.STARTING, NOW + LIMITS.registration_deadline)
+    assert (late.state, late.is_unusable) == (MachineState.ENDING, True)
+    assert reason in late.reason
+    assert late.pending == (TerminateInstance(INSTANCE), TellJobs(("resnet-1",)))
+
+
+def test_a_machine_with_claims_is_looked_at_now_and_then():
+    assert decide(machine(MachineState.READY), MachineDue(), NOW, LIMITS).machine.wake_at == NOW + HEARTBEAT
+
+
+def test_a_machine_ends_with_its_last_claim():
+    both = machine(MachineState.READY, claims=(claim(), claim("bert-1")))
+
+    one = decide(both, ClaimReleased("resnet-1"), NOW, LIMITS).machine
+    none = decide(one, ClaimReleased("bert-1", detail="done"), NOW, LIMITS).machine
+
+    assert (one.state, one.pending) == (MachineState.READY, ())
+    assert (none.state, none.pending) == (MachineState.ENDING, (TerminateInstance(INSTANCE),))
+    assert none.reason == "bert-1; done"
+
+
+def test_a_machine_is_kept_warm_for_as_long_as_the_stack_says():
+    kept = decide(machine(MachineState.READY), ClaimReleased("resnet-1"), NOW, WARM).machine
+    early = decide(kept, MachineDue(), NOW + timedelta(minutes=14), WARM).machine
+    late = decide(kept, MachineDue(), NOW + timedelta(minutes=15), WARM).machine
+
+    assert (kept.state, kept.idle_since, kept.pending) == (MachineState.READY, NOW, ())
+    assert "kept until" in kept.timeline[-1].detail
+    assert (early.state, early.wake_at) == (MachineState.READY, NOW + timedelta(minutes=15))
+    assert (late.state, late.pending) == (MachineState.ENDING, (TerminateInstance(INSTANCE),))
+
+
+def test_a_warm_machine_that_is_claimed_again_is_not_idle():
+    kept = decide(machine(MachineState.READY), ClaimReleased("resnet-1"), NOW, WARM).machine
+    claimed = decide(kept, ClaimAsked(claim("bert-1")), NOW, WARM).machine
+
+    assert claimed.idle_since is None
+    assert decide(claimed, MachineDue(), NOW + timedelta(hours=1), WARM).machine.state is MachineState.READY
+
+
+@pytest.mark.parametrize(
+    ("fields", "event"),
+    [
+        ({}, ClaimReleased("resnet-1", is_unusable=True)),
+        ({"is_unusable": True}, ClaimReleased("resnet-1")),
+        ({"warned_at": NOW}, ClaimReleased("resnet-1")),
+    ],
+)
+def test_a_machine_that_is_no_good_is_not_kept_warm(fields, event):
+    assert decide(machine(MachineState.READY, **fields), event, NOW, WARM).machine.state is MachineState.ENDING
+
+
+def test_a_machine_that_never_became_ready_is_not_kept_warm():
+    starting = machine(MachineState.STARTING)
+
+    assert decide(starting, ClaimReleased("resnet-1"), NOW, WARM).machine.state is MachineState.ENDING
+
+
+@pytest.mark.parametrize("fields", [{"is_unusable": True}, {"warned_at": NOW}])
+def test_a_machine_that_is_no_good_takes_no_more_jobs(fields):
+    before = machine(MachineState.READY, claims=(), **fields)
+
+    assert decide(before, ClaimAsked(claim()), NOW, LIMITS).is_ignored
+
+
+def test_a_warned_machine_goes_on_for_its_tasks_and_tells_jobs_that_are_not_on_it_yet():
+    after = decide(machine(MachineState.READY), MachineWarned(NOW), NOW, LIMITS).machine
+
+    assert (after.state, after.warned_at) == (MachineState.READY, NOW)
+    assert after.pending == (TellJobs(("resnet-1",)),)
+
+
+def test_a_warned_machine_without_claims_ends_at_once():
+    after = decide(machine(MachineState.READY, claims=()), MachineWarned(NOW), NOW, LIMITS).machine
+
+    assert (after.state, after.pending) == (MachineState.ENDING, (TerminateInstance(INSTANCE),))
+
+
+def test_an_instance_that_was_unknown_for_a_moment_is_not_lost():
+    before = decide(machine(MachineState.READY), InstanceMissing(), NOW, LIMITS).machine
+    seen = InstanceSeen(InstanceObservation(INSTANCE, InstanceState.RUNNING), NOW)
+
+    again = decide(before, seen, NOW, LIMITS).machine
+
+    assert (before.unseen_since, again.unseen_since) == (NOW, None)
+    assert again.wake_at is not None
