@@ -11,7 +11,7 @@ from relaunch.core.machines.decision import MachineDecision, MachineTotals, micr
 from relaunch.core.machines.machine import Claim, FleetOverride, FleetRequest, Machine, MachineState, client_token_of
 from relaunch.core.machines.resources import Resources
 
-CAPACITY = Resources(cpu_units=4096, memory_mib=15_000, gpus=1)
+CAPACITY = Resources(cpu_units=4096, memory_mib=15_000, gpus=1.0)
 
 
 def make_override(zone: str = "us-east-1a", **fields: Any) -> FleetOverride:
