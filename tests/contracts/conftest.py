@@ -1,5 +1,5 @@
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -24,15 +24,25 @@ def dynamodb() -> Iterator[Any]:
         yield make_client("dynamodb")
 
 
-@pytest.fixture(params=["in memory", "DynamoDB"])
-def stores(request: pytest.FixtureRequest) -> Stores:
-    """The stores of an empty jobs table: the fakes and the real adapters must behave the same."""
+@pytest.fixture(scope="module", params=["in memory", "DynamoDB"])
+def make_stores(request: pytest.FixtureRequest) -> Callable[[], Stores]:
+    """Return what makes the stores of an empty jobs table."""
     if request.param == "in memory":
-        return InMemoryStores()
+        return InMemoryStores
     client = request.getfixturevalue("dynamodb")
-    table_name = f"jobs-{uuid.uuid4()}"
-    create_jobs_table(client, table_name)
-    return DynamoDbStores(client, table_name)
+
+    def make() -> Stores:
+        table_name = f"jobs-{uuid.uuid4()}"
+        create_jobs_table(client, table_name)
+        return DynamoDbStores(client, table_name)
+
+    return make
+
+
+@pytest.fixture
+def stores(make_stores: Callable[[], Stores]) -> Stores:
+    """The stores of an empty jobs table: the fakes and the real adapters must behave the same."""
+    return make_stores()
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from fakes.sources import FakeCheckpoints, FakeImages, FakeLaunchQueue, FakeOffe
 from fakes.tasks import FakeTasks
 from relaunch.adapters.input_patterns import Re2Patterns
 from relaunch.ports import Dependencies
+from relaunch_local.in_memory.jobs import InMemoryJobs
 from relaunch_local.in_memory.stores import InMemoryStores
 
 
@@ -18,7 +19,8 @@ def make_dependencies(**overrides: Any) -> Dependencies:
     A test that scripts a fake makes it first, which also gives it its own type:
     `tasks = FakeTasks(); deps = make_dependencies(tasks=tasks)`.
     """
-    stores = InMemoryStores()
+    jobs = overrides.get("jobs")
+    stores = InMemoryStores(jobs) if isinstance(jobs, InMemoryJobs) else InMemoryStores()
     ports: dict[str, Any] = {
         **{each.name: getattr(stores, each.name) for each in fields(stores)},
         "tasks": FakeTasks(),

@@ -187,6 +187,7 @@ def _make_dependencies(settings: Settings, clients: _Clients, log: DecisionLog) 
     snapshot = CurrentSnapshot(DynamoDbSnapshots(clients.lazy("dynamodb"), settings.table), clients.region, log)
     return Dependencies(
         jobs=stores.jobs,
+        machines=stores.machines,
         definitions=stores.definitions,
         capacity=stores.capacity,
         events=stores.events,

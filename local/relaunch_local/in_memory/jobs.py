@@ -18,6 +18,8 @@ from relaunch.ports import (
     StaleWriteError,
     StoredSelection,
 )
+from relaunch_local.in_memory.machines import InMemoryMachines
+from relaunch_local.in_memory.write_faults import WriteFaults
 
 STACK_SLOT = "*"
 
@@ -30,13 +32,15 @@ class _Record:
     selections: dict[tuple[int, int], StoredSelection] = field(default_factory=dict)
 
 
-class InMemoryJobs:
-    """Implements JobStore.
+class InMemoryJobs(WriteFaults):
+    """Implements JobStore; `machines` are those that are saved with jobs.
 
     `fail_next` makes the next writes fail before or after they take effect.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, machines: InMemoryMachines | None = None) -> None:
+        super().__init__()
+        self.machines = machines or InMemoryMachines()
         self.slots: Counter[str] = Counter()
         self.decisions: MutableSequence[Decision] = []
         self._records: dict[str, _Record] = {}
@@ -44,11 +48,6 @@ class InMemoryJobs:
         self._warnings: dict[str, datetime] = {}
         self._links: dict[str, list[str]] = defaultdict(list)
         self._image_waits: dict[tuple[str, str], list[str]] = defaultdict(list)
-        self._faults: list[tuple[Exception, bool]] = []
-
-    def fail_next(self, error: Exception, *, after_effect: bool = False) -> None:
-        """Let the next create_job or save_job raise this; with `after_effect` once it has written."""
-        self._faults.append((error, after_effect))
 
     def job(self, job_id: str) -> Job:
         """Return a job that must be there."""
@@ -81,7 +80,10 @@ class InMemoryJobs:
         record = self._records.get(job.job_id)
         if record is None or record.job.version != job.version:
             raise StaleWriteError(f"job {job.job_id} is no longer at version {job.version}")
+        self._check_slots(decision)
+        self.machines.check(decision.machines)
         self._move_slots(decision)
+        self.machines.write(decision.machines)
         saved = replace(job, version=job.version + 1)
         self._store(saved, decision.timeline)
         if decision.selection is not None and decision.selected_at is not None:
@@ -97,14 +99,6 @@ class InMemoryJobs:
             raise late_error
         return saved
 
-    def _fault(self) -> Exception | None:
-        if not self._faults:
-            return None
-        error, is_after_effect = self._faults.pop(0)
-        if not is_after_effect:
-            raise error
-        return error
-
     def _store(self, job: Job, timeline: Sequence[TimelineEntry]) -> None:
         record = self._records.setdefault(job.job_id, _Record(job))
         record.job = job
@@ -116,16 +110,18 @@ class InMemoryJobs:
         else:
             self._open[job.job_id] = None
 
+    def _check_slots(self, decision: Decision) -> None:
+        caps = (("definition", decision.job.definition.name), ("stack", STACK_SLOT))
+        for (cap, name), limit in zip(caps, decision.take_slot_limits or (), strict=False):
+            if self.slots[name] >= limit:
+                raise SlotsFullError(cap, limit)
+
     def _move_slots(self, decision: Decision) -> None:
-        definition = decision.job.definition.name
+        names = (decision.job.definition.name, STACK_SLOT)
         if decision.take_slot_limits:
-            caps = (("definition", definition), ("stack", STACK_SLOT))
-            for (cap, name), limit in zip(caps, decision.take_slot_limits, strict=True):
-                if self.slots[name] >= limit:
-                    raise SlotsFullError(cap, limit)
-            self.slots.update(name for _, name in caps)
+            self.slots.update(names)
         if decision.release_slot:
-            self.slots.subtract((definition, STACK_SLOT))
+            self.slots.subtract(names)
 
     def load_history(self, job_id: str) -> JobHistory | None:
         record = self._records.get(job_id)

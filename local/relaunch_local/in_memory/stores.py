@@ -11,6 +11,7 @@ from relaunch.core.triggers.dispatch_rate import DispatchStarts
 from relaunch.ports import EventRecord, FoundRevision, RevisionMaintenance
 from relaunch_local.in_memory.definitions import InMemoryDefinitions
 from relaunch_local.in_memory.jobs import InMemoryJobs
+from relaunch_local.in_memory.machines import InMemoryMachines
 
 
 class InMemoryCapacity:
@@ -103,10 +104,15 @@ class InMemoryEvents:
 
 @dataclass
 class InMemoryStores:
-    """One store per port."""
+    """One store per port; `machines` are those that are saved with `jobs`."""
 
     jobs: InMemoryJobs = field(default_factory=InMemoryJobs)
+    machines: InMemoryMachines = field(init=False)
     definitions: InMemoryDefinitions = field(default_factory=InMemoryDefinitions)
     capacity: InMemoryCapacity = field(default_factory=InMemoryCapacity)
     events: InMemoryEvents = field(default_factory=InMemoryEvents)
     maintenance: InMemoryMaintenance = field(default_factory=InMemoryMaintenance)
+
+    def __post_init__(self) -> None:
+        """Share the machines with the jobs."""
+        self.machines = self.jobs.machines

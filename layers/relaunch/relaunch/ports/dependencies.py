@@ -17,6 +17,7 @@ from relaunch.ports.ec2 import (
     ZoneSource,
 )
 from relaunch.ports.images import ImageSource
+from relaunch.ports.machines import MachineStore
 from relaunch.ports.observability import Clock, DecisionLog, Metrics, NullMetrics
 from relaunch.ports.offerings import OfferingSource
 from relaunch.ports.patterns import InputPatterns
@@ -38,6 +39,7 @@ class JobDependencies(_Observed):
     """Dependencies of advancing a job."""
 
     jobs: JobStore
+    machines: MachineStore
     tasks: TaskTarget
     launches: LaunchQueue
     capacity: CapacityStore

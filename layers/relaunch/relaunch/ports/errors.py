@@ -34,6 +34,14 @@ class MachineLimitError(Exception):
         self.limit = limit
 
 
+class MachineTakenError(Exception):
+    """A machine that a job's decision changes was changed since it was loaded, or exists already: choose again."""
+
+    def __init__(self, machine_id: str) -> None:
+        super().__init__(f"machine {machine_id} was changed since it was loaded")
+        self.machine_id = machine_id
+
+
 class UnsupportedPatternError(PermanentError):
     """A pattern of a job definition is not supported; the message says why."""
 

@@ -43,7 +43,10 @@ class MachineSource(Protocol):
 
 
 class MachineStore(Protocol):
-    """Machines in the jobs table. Reads are strongly consistent, except load_due and load_with_room, of indexes."""
+    """Machines in the jobs table, saved here or with a job (JobStore.save_job).
+
+    Reads are strongly consistent, except load_due, load_living and load_with_room, which read indexes.
+    """
 
     def load_machine(self, machine_id: str) -> Machine | None:
         """Load a machine; None if there is none, or it was gone long ago."""
@@ -57,6 +60,7 @@ class MachineStore(Protocol):
         Raises:
             StaleWriteError: the machine was changed since it was loaded, or exists already.
             MachineLimitError: a limit of `decision.limits` would be exceeded; nothing was written.
+            ValueError: the machine is not GONE and would never be due again.
         """
         ...
 

@@ -66,9 +66,15 @@ class JobStore(Protocol):
     def save_job(self, decision: Decision) -> Job:
         """Save a decision if the stored version is `decision.job.version`; return the job with its new version.
 
+        The decisions about machines are saved with it, on the condition of their versions and limits. If several
+        conditions fail, the error is the first of these; nothing was written.
+
         Raises:
             StaleWriteError: the job was changed since it was loaded.
-            SlotsFullError: the decision takes a slot and none is free; nothing was written.
+            SlotsFullError: the decision takes a slot and none is free.
+            MachineTakenError: a machine was changed since it was loaded, or exists already.
+            MachineLimitError: a limit on machines would be exceeded.
+            ValueError: there are two decisions about one machine, or one whose machine would never be due again.
         """
 
     def load_history(self, job_id: str) -> JobHistory | None:

@@ -14,6 +14,7 @@ from relaunch.core.jobs.job import (
     Waiting,
     WaitReason,
 )
+from relaunch.core.machines.decision import MachineDecision
 from relaunch.core.selection.selection import Selection
 
 # A job whose message was lost is checked again after this time, which is longer than messages usually take.
@@ -29,6 +30,7 @@ class Decision:
     The effects that follow the save are in `job.pending`. `selection` was made at `selected_at`. `take_slot_limits`
     (the limit of the definition, that of the stack): take a slot of both, for a job without slots. `release_slot`:
     release both, for a job with slots. `link_instance`: store that the current attempt runs on `attempt.instance_id`.
+    `machines`: a machine that is requested for the job, claims and releases; each machine at most once.
     An ignored decision changes nothing; `note` says why. `action` is the name of the action that decided; empty if
     there was none.
     """
@@ -40,6 +42,7 @@ class Decision:
     take_slot_limits: tuple[int, int] | None = None
     release_slot: bool = False
     link_instance: bool = False
+    machines: tuple[MachineDecision, ...] = ()
     is_ignored: bool = False
     note: str = ""
     action: str = field(default="", compare=False)

@@ -23,6 +23,7 @@ from fakes.builders import (
     make_timeline_entry,
     task_arn,
 )
+from fakes.stored_items import kinds, size_of
 from fakes.strategies import any_of
 from relaunch.adapters.aws.dynamodb import job_items
 from relaunch.adapters.aws.dynamodb.table import stamp
@@ -50,31 +51,6 @@ from relaunch.ports import PermanentError
 thorough = settings(
     max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
-
-
-def size_of(item: Mapping[str, Any]) -> int:
-    """Return an item's size as DynamoDB counts it: the names and the values of its attributes, in bytes."""
-    return sum(len(name) + _value_size(value) for name, value in item.items())
-
-
-def _value_size(value: Mapping[str, Any]) -> int:
-    ((kind, content),) = value.items()
-    if kind == "N":
-        # "Approximately": one byte per two digits, and one more.
-        return (len(content) + 1) // 2 + 1
-    return len(content.encode() if kind == "S" else content)
-
-
-def kinds(value: object) -> Any:
-    """Return the types of a value all the way down: equality alone would not see a list where a tuple was."""
-    if isinstance(value, Mapping):
-        return {key: kinds(each) for key, each in value.items()}
-    if isinstance(value, tuple | list):
-        return type(value), [kinds(each) for each in value]
-    if hasattr(value, "__dataclass_fields__"):
-        return type(value), {name: kinds(getattr(value, name)) for name in value.__dataclass_fields__}
-    # Times are aware after as before, of whatever class their zone is.
-    return type(value), getattr(value, "tzinfo", None) is not None
 
 
 @thorough

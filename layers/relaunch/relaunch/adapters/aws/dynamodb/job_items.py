@@ -8,7 +8,17 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from relaunch.adapters.aws.dynamodb.table import Item, epoch, key, number, stamp, text
+from relaunch.adapters.aws.dynamodb.table import (
+    READ_UNIT_BYTES,
+    Item,
+    body_attribute,
+    epoch,
+    key,
+    number,
+    read_body,
+    stamp,
+    text,
+)
 from relaunch.adapters.validation import permanent_if_invalid
 from relaunch.core.jobs.job import Attempt, Job, JobSummary, TimelineEntry
 from relaunch.core.jobs.lookup import due_at, may_have_instance, selected_placement, waited_slot
@@ -21,8 +31,6 @@ from relaunch.ports import StoredSelection
 KEPT_AFTER_END = timedelta(days=90)
 # After this time a job is found only by its `wake_at`.
 KEPT_AFTER_LIMIT = timedelta(days=2)
-# One strongly consistent read unit.
-ATTEMPT_LIMIT_BYTES = 4096
 
 LISTING = "JOBS"
 WARNING = "WARNING"
@@ -85,13 +93,9 @@ def job_item(job: Job, write_id: str) -> Item:
 def attempt_item(job: Job, attempt: Attempt) -> Item:
     """Return the ATTEMPT item; its body is compressed if it does not fit into one read unit."""
     item = key(job_pk(job.job_id), f"ATTEMPT#{attempt.number:04d}") | {"version": number(job.version)}
-    body = _ATTEMPT.dump_json(attempt)
     # 128 bytes are enough for keys, version and expiry, besides the job id.
-    if len(body) + len(job.job_id) + 128 > ATTEMPT_LIMIT_BYTES:
-        item["packed"] = {"B": zlib.compress(body, 9)}
-    else:
-        item["body"] = text(body.decode())
-    return _expiring(item, job)
+    room = READ_UNIT_BYTES - len(job.job_id) - 128
+    return _expiring(item | body_attribute(_ATTEMPT.dump_json(attempt), room), job)
 
 
 def timeline_items(job: Job, entries: Iterable[TimelineEntry]) -> list[Item]:
@@ -185,7 +189,7 @@ def read_job(item: Mapping[str, Any], attempt: Mapping[str, Any] | None) -> Job:
 
 def read_attempt(item: Mapping[str, Any]) -> Attempt:
     """Return the attempt of an ATTEMPT item."""
-    return _ATTEMPT.validate_json(zlib.decompress(item["packed"]["B"]) if "packed" in item else item["body"]["S"])
+    return _ATTEMPT.validate_json(read_body(item))
 
 
 def read_timeline_entry(item: Mapping[str, Any]) -> TimelineEntry:

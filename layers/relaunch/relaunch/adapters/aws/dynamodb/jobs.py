@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from relaunch.adapters.aws.dynamodb import job_items as items
+from relaunch.adapters.aws.dynamodb.machines import refusal, save_machines
 from relaunch.adapters.aws.dynamodb.slots import full_cap, release_slots, take_slots
 from relaunch.adapters.aws.dynamodb.table import (
     MAX_ACTIONS,
@@ -45,7 +46,7 @@ class DynamoDbJobs:
         try:
             self._table.transact(actions, write_id, f"creating job {job.job_id}")
         except CancelledError as error:
-            return _is_ours(error, write_id)
+            return error.is_own(write_id)
         return True
 
     def load_job(self, job_id: str) -> Job | None:
@@ -66,9 +67,11 @@ class DynamoDbJobs:
     def save_job(self, decision: Decision) -> Job:
         write_id = str(uuid.uuid4())
         job = replace(decision.job, version=decision.job.version + 1)
+        slots = take_slots(decision)
         actions = [
             put(items.job_item(job, write_id), "version = :version", {":version": number(decision.job.version)}),
-            *take_slots(decision),
+            *slots,
+            *save_machines(decision.machines, write_id),
             *release_slots(decision),
             *(put(item) for item in items.written_items(decision, job)),
         ]
@@ -78,11 +81,13 @@ class DynamoDbJobs:
             self._table.transact(actions, write_id, f"saving job {job.job_id}")
         except CancelledError as error:
             # A call that took effect and timed out was retried: the other write is this one.
-            if _is_ours(error, write_id):
+            if error.is_own(write_id):
                 return job
             if 0 in error.failed:
                 raise StaleWriteError(f"job {job.job_id} is no longer at version {decision.job.version}") from error
-            raise full_cap(decision, error) from error
+            if min(error.failed) <= len(slots):
+                raise full_cap(decision, error) from error
+            raise refusal(decision.machines, error, 1 + len(slots)) from error
         return job
 
     def _let_expire(self, job: Job) -> None:
@@ -170,11 +175,6 @@ class DynamoDbJobs:
         )
         page = found[:limit]
         return [items.read_summary(item) for item in page], _cursor(page[-1]) if len(found) > limit else None
-
-
-def _is_ours(error: CancelledError, write_id: str) -> bool:
-    """Return whether the item of the first action of a cancelled transaction is of the same write."""
-    return bool(error.failed.get(0, {}).get("write_id") == text(write_id))
 
 
 def _history(found: Sequence[Item]) -> JobHistory:

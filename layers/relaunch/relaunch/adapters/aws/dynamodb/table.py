@@ -2,6 +2,7 @@
 
 import random
 import time
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -21,6 +22,8 @@ Item: TypeAlias = dict[str, Any]
 Action: TypeAlias = dict[str, Any]
 """An action of a transaction without its table: `{"Put": {...}}`."""
 
+# One strongly consistent read unit.
+READ_UNIT_BYTES = 4096
 # The maximum of TransactWriteItems.
 MAX_ACTIONS = 100
 _CONFLICT_ATTEMPTS = 6
@@ -37,6 +40,10 @@ class CancelledError(Exception):
     def __init__(self, failed: Mapping[int, Item]) -> None:
         super().__init__(f"the conditions of actions {sorted(failed)} did not hold")
         self.failed = failed
+
+    def is_own(self, write_id: str) -> bool:
+        """Return whether the first action failed because this write took effect before: its call was retried."""
+        return bool(self.failed.get(0, {}).get("write_id") == text(write_id))
 
 
 def stamp(at: datetime) -> str:
@@ -68,6 +75,16 @@ def epoch(at: datetime) -> dict[str, Any]:
 def key(pk: str, sk: str) -> Item:
     """Return a primary key."""
     return {"pk": text(pk), "sk": text(sk)}
+
+
+def body_attribute(content: bytes, room: int) -> Item:
+    """Return JSON as the attribute `body`, compressed as `packed` if it is longer than `room` bytes."""
+    return {"packed": {"B": zlib.compress(content, 9)}} if len(content) > room else {"body": text(content.decode())}
+
+
+def read_body(item: Mapping[str, Any]) -> str | bytes:
+    """Return the JSON of `body` or `packed`."""
+    return zlib.decompress(item["packed"]["B"]) if "packed" in item else str(item["body"]["S"])
 
 
 def put(item: Item, condition: str = "", values: Mapping[str, dict[str, Any]] | None = None) -> Action:

@@ -1,0 +1,342 @@
+"""The behaviour of MachineStore, and of machines saved with jobs: the fake and the adapter."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from contracts.conftest import HOUR, Stores, create
+from fakes.builders import NOW, make_definition, make_job, make_running_job, make_timeline_entry
+from fakes.stored_machines import change, make_claim, make_gone, make_machine
+from relaunch.core.lifecycle.decision import Decision
+from relaunch.core.machines.decision import MachineDecision, MachineTotals
+from relaunch.core.machines.machine import DeregisterNode, Machine, MachineState
+from relaunch.core.machines.resources import Resources
+from relaunch.ports import MachineLimitError, MachineStore, MachineTakenError, SlotsFullError, StaleWriteError
+
+
+@pytest.fixture
+def store(stores: Stores) -> MachineStore:
+    return stores.machines
+
+
+def save(store: MachineStore, machine: Machine | None = None, before: Machine | None = None) -> Machine:
+    return store.save_machine(change(machine or make_machine(), before))
+
+
+def follow(store: MachineStore, machine: Machine, **fields: Any) -> Machine:
+    """Save a machine with other fields."""
+    return save(store, replace(machine, **fields), machine)
+
+
+class TestSaving:
+    def test_a_new_machine_is_loaded_as_it_was_with_version_1(self, store: MachineStore) -> None:
+        machine = make_machine(claims=(make_claim(),))
+        assert save(store, machine) == replace(machine, version=1)
+        assert store.load_machine("m-1") == replace(machine, version=1)
+
+    def test_a_saved_machine_has_the_next_version(self, store: MachineStore) -> None:
+        machine = save(store)
+        saved = follow(store, machine, state=MachineState.STARTING, instance_id="i-1")
+        assert saved == replace(machine, state=MachineState.STARTING, instance_id="i-1", version=2)
+        assert store.load_machine("m-1") == saved
+
+    def test_an_unknown_machine_is_none(self, store: MachineStore) -> None:
+        save(store, make_machine("m-10"))
+        assert store.load_machine("m-1") is None
+
+    def test_a_machine_that_exists_is_not_made_again(self, store: MachineStore) -> None:
+        machine = save(store)
+        with pytest.raises(StaleWriteError, match="machine m-1 is no longer at version 0"):
+            save(store, make_machine(reason="another"))
+        assert store.load_machine("m-1") == machine
+        assert store.load_totals() == MachineTotals(1, 400_000)
+
+    def test_a_write_from_an_older_version_is_stale_and_changes_nothing(self, store: MachineStore) -> None:
+        first = save(store)
+        newer = follow(store, first, reason="the first writer's")
+        with pytest.raises(StaleWriteError, match="machine m-1 is no longer at version 1"):
+            save(store, make_gone(first, instance_id="i-1"), first)
+        assert store.load_machine("m-1") == newer
+        assert store.load_totals() == MachineTotals(1, 400_000)
+        assert store.find_by_instance("i-1") is None
+
+    def test_a_write_of_an_unknown_machine_is_stale(self, store: MachineStore) -> None:
+        with pytest.raises(StaleWriteError):
+            save(store, make_machine(version=1))
+        assert store.load_machine("m-1") is None
+
+    def test_a_machine_that_nobody_would_look_at_again_is_refused(self, store: MachineStore) -> None:
+        with pytest.raises(ValueError, match="machine m-1 is REQUESTED and has no wake_at"):
+            save(store, make_machine(wake_at=None))
+        assert store.load_totals() == MachineTotals()
+
+
+class TestCounters:
+    def test_without_machines_nothing_is_counted(self, store: MachineStore) -> None:
+        assert store.load_totals() == MachineTotals()
+
+    def test_a_machine_counts_until_it_is_gone_at_its_price(self, store: MachineStore) -> None:
+        machine = save(store)
+        save(store, make_machine("m-2", usd_per_hour=1.006))
+        assert store.load_totals() == MachineTotals(2, 1_406_000)
+        machine = follow(store, machine, state=MachineState.STARTING, usd_per_hour=0.31)
+        machine = follow(store, machine, state=MachineState.ENDING)
+        assert store.load_totals() == MachineTotals(2, 1_316_000)
+        save(store, make_gone(machine), machine)
+        assert store.load_totals() == MachineTotals(1, 1_006_000)
+
+    def test_a_decision_that_adds_nothing_leaves_the_counters(self, store: MachineStore) -> None:
+        machine = save(store)
+        store.save_machine(MachineDecision(machine))
+        assert store.load_totals() == MachineTotals(1, 400_000)
+
+
+class TestLimits:
+    def test_the_last_machine_within_the_limit_is_saved_and_the_next_is_not(self, store: MachineStore) -> None:
+        for number in (1, 2):
+            store.save_machine(change(make_machine(f"m-{number}"), machines=2))
+        with pytest.raises(MachineLimitError) as refused:
+            store.save_machine(change(make_machine("m-3", instance_id="i-3"), machines=2))
+        assert refused.value.limit == "machines"
+        assert store.load_machine("m-3") is None
+        assert store.find_by_instance("i-3") is None
+        assert store.load_totals() == MachineTotals(2, 800_000)
+
+    def test_the_price_that_meets_the_limit_is_saved_and_a_higher_one_is_not(self, store: MachineStore) -> None:
+        store.save_machine(change(make_machine("m-1"), micro_usd_per_hour=800_000))
+        with pytest.raises(MachineLimitError) as refused:
+            store.save_machine(change(make_machine("m-2", usd_per_hour=0.400001), micro_usd_per_hour=800_000))
+        assert refused.value.limit == "usd_per_hour"
+        store.save_machine(change(make_machine("m-2"), micro_usd_per_hour=800_000))
+        assert store.load_totals() == MachineTotals(2, 800_000)
+
+    def test_the_first_machine_has_limits_too(self, store: MachineStore) -> None:
+        with pytest.raises(MachineLimitError) as refused:
+            store.save_machine(change(make_machine(), machines=1, micro_usd_per_hour=399_999))
+        assert refused.value.limit == "usd_per_hour"
+        assert store.load_totals() == MachineTotals()
+        store.save_machine(change(make_machine(), machines=1, micro_usd_per_hour=400_000))
+        assert store.load_totals() == MachineTotals(1, 400_000)
+
+    def test_of_two_limits_that_are_exceeded_the_number_is_named(self, store: MachineStore) -> None:
+        save(store)
+        with pytest.raises(MachineLimitError) as refused:
+            store.save_machine(change(make_machine("m-2"), machines=1, micro_usd_per_hour=1))
+        assert refused.value.limit == "machines"
+
+    def test_zero_is_no_limit(self, store: MachineStore) -> None:
+        for number in range(3):
+            store.save_machine(change(make_machine(f"m-{number}"), machines=0, micro_usd_per_hour=0))
+        assert store.load_totals().machines == 3
+
+    def test_without_limits_the_counters_may_pass_those_of_others(self, store: MachineStore) -> None:
+        store.save_machine(change(make_machine("m-1"), machines=1))
+        decision = change(make_machine("m-2"))
+        store.save_machine(replace(decision, limits=None))
+        assert store.load_totals().machines == 2
+
+    def test_limits_hold_although_nothing_is_added(self, store: MachineStore) -> None:
+        machine = save(store)
+        save(store, make_machine("m-2"))
+        with pytest.raises(MachineLimitError):
+            store.save_machine(change(replace(machine, reason="-"), machine, machines=1))
+        assert store.load_machine("m-1") == machine
+        store.save_machine(change(replace(machine, reason="-"), machine, machines=2))
+
+    def test_a_machine_that_is_gone_makes_room_for_another(self, store: MachineStore) -> None:
+        machine = save(store)
+        with pytest.raises(MachineLimitError):
+            store.save_machine(change(make_machine("m-2"), machines=1))
+        save(store, make_gone(machine), machine)
+        store.save_machine(change(make_machine("m-2"), machines=1))
+
+    def test_a_stale_write_is_said_to_be_stale_even_when_the_limit_is_reached(self, store: MachineStore) -> None:
+        save(store)
+        with pytest.raises(StaleWriteError):
+            store.save_machine(change(make_machine(), machines=1))
+
+
+class TestFinding:
+    def test_a_machine_is_found_by_its_instance_once_that_is_known_and_after_its_end(self, store: MachineStore) -> None:
+        machine = save(store)
+        assert store.find_by_instance("i-1") is None
+        machine = follow(store, machine, instance_id="i-1")
+        machine = follow(store, machine, state=MachineState.READY)
+        assert store.find_by_instance("i-1") == "m-1"
+        assert store.find_by_instance("i-10") is None
+        save(store, make_gone(machine), machine)
+        assert store.find_by_instance("i-1") == "m-1"
+
+    def test_an_instance_of_a_machine_lists_no_jobs(self, stores: Stores) -> None:
+        save(stores.machines, make_machine(instance_id="i-1"))
+        assert stores.jobs.load_on_instance("i-1") == []
+
+    def test_machines_are_due_when_their_time_has_come_the_most_overdue_first(self, store: MachineStore) -> None:
+        for machine_id, minutes in (("a", 3), ("b", 1), ("c", 2), ("d", 4)):
+            save(store, make_machine(machine_id, wake_at=NOW + timedelta(minutes=minutes)))
+        assert store.load_due(NOW + timedelta(minutes=3), 10) == ["b", "c", "a"]
+        assert store.load_due(NOW + timedelta(minutes=3), 2) == ["b", "c"]
+        assert store.load_due(NOW, 10) == []
+
+    def test_machines_that_live_are_found_and_those_that_are_gone_while_effects_are_pending(
+        self, store: MachineStore
+    ) -> None:
+        machines = {name: save(store, make_machine(name)) for name in ("a", "b", "c", "d")}
+        assert sorted(store.load_living(10)) == ["a", "b", "c", "d"]
+        assert len(store.load_living(2)) == 2
+        follow(store, machines["a"], state=MachineState.ENDING)
+        save(store, make_gone(machines["b"]), machines["b"])
+        pending = (DeregisterNode("node"),)
+        gone = save(store, make_gone(machines["c"], pending=pending), machines["c"])
+        assert sorted(store.load_living(10)) == ["a", "c", "d"]
+        assert store.load_due(NOW, 10) == ["c"]
+        save(store, replace(gone, pending=()), gone)
+        assert sorted(store.load_living(10)) == ["a", "d"]
+        assert store.load_due(NOW, 10) == []
+
+    def test_machines_with_room_are_found_the_oldest_first(self, store: MachineStore) -> None:
+        for machine_id, hours in (("a", 3), ("b", 1), ("c", 2)):
+            save(store, make_machine(machine_id, created_at=NOW + hours * HOUR))
+        assert store.load_with_room(10) == ["b", "c", "a"]
+        assert store.load_with_room(1) == ["b"]
+
+    def test_a_machine_has_room_until_it_is_full_warned_or_ends(self, store: MachineStore) -> None:
+        machine = save(store, make_machine(claims=(make_claim("a"),)))
+        assert store.load_with_room(10) == ["m-1"]
+        full = follow(store, machine, claims=(make_claim("a"), make_claim("b")))
+        assert store.load_with_room(10) == []
+        machine = follow(store, full, claims=(make_claim("b"),))
+        assert store.load_with_room(10) == ["m-1"]
+        warned = follow(store, machine, warned_at=NOW)
+        assert store.load_with_room(10) == []
+        machine = follow(store, warned, warned_at=None)
+        assert store.load_with_room(10) == ["m-1"]
+        follow(store, machine, state=MachineState.ENDING)
+        assert store.load_with_room(10) == []
+
+    def test_jobs_and_machines_are_found_apart(self, stores: Stores) -> None:
+        job = create(stores.jobs, make_job(wake_at=NOW))
+        stores.jobs.save_job(Decision(replace(job, has_slot=True), take_slot_limits=(5, 5)))
+        save(stores.machines, make_machine(wake_at=NOW))
+        assert stores.jobs.load_due(NOW, 10) == stores.jobs.load_open(10) == [job.job_id]
+        assert stores.jobs.load_slot_holders(10) == [job.job_id]
+        assert [summary.job_id for summary in stores.jobs.list_jobs(10)[0]] == [job.job_id]
+        machines = stores.machines
+        assert machines.load_due(NOW, 10) == machines.load_living(10) == machines.load_with_room(10) == ["m-1"]
+
+
+class TestSavingWithAJob:
+    def test_a_machine_is_requested_for_a_job(self, stores: Stores) -> None:
+        job = create(stores.jobs, make_job())
+        machine = make_machine(claims=(make_claim(job.job_id),))
+        saved = stores.jobs.save_job(Decision(job, machines=(change(machine, machines=1),)))
+        assert saved.version == 2
+        assert stores.machines.load_machine("m-1") == replace(machine, version=1)
+        assert stores.machines.load_totals() == MachineTotals(1, 400_000)
+        assert stores.machines.load_living(10) == ["m-1"]
+
+    def test_one_machine_is_released_and_another_claimed(self, stores: Stores) -> None:
+        job = create(stores.jobs, make_job())
+        left = save(stores.machines, make_machine("left", claims=(make_claim(job.job_id),)))
+        taken = save(stores.machines, make_machine("taken", instance_id="i-1"))
+        moved = (
+            change(replace(left, claims=()), left),
+            change(replace(taken, claims=(make_claim(job.job_id),)), taken),
+        )
+        stores.jobs.save_job(Decision(job, machines=moved))
+        loaded = [stores.machines.load_machine(name) for name in ("left", "taken")]
+        assert [each and [claim.job_id for claim in each.claims] for each in loaded] == [[], [job.job_id]]
+        assert [each and each.version for each in loaded] == [2, 2]
+        assert stores.machines.load_totals() == MachineTotals(2, 800_000)
+
+    @pytest.mark.parametrize("is_new", [True, False])
+    def test_a_machine_that_somebody_changed_is_taken_and_nothing_is_written(
+        self, stores: Stores, is_new: bool
+    ) -> None:
+        job = create(stores.jobs, make_running_job())
+        known = save(stores.machines)
+        newer = follow(stores.machines, known, claims=(make_claim("another"),))
+        other = save(stores.machines, make_machine("other"))
+        claimed = replace(make_machine() if is_new else known, claims=(make_claim(job.job_id),), instance_id="i-1")
+        late = Decision(
+            replace(job, reason="late"),
+            (make_timeline_entry("late"),),
+            take_slot_limits=(5, 5),
+            link_instance=True,
+            machines=(change(replace(other, reason="late"), other), change(claimed, None if is_new else known)),
+        )
+        with pytest.raises(MachineTakenError) as taken:
+            stores.jobs.save_job(late)
+        assert taken.value.machine_id == "m-1"
+        assert stores.jobs.load_job(job.job_id) == job
+        assert stores.jobs.load_on_instance("i-0123456789abcdef0") == []
+        assert stores.machines.load_machine("m-1") == newer
+        assert stores.machines.load_machine("other") == other
+        assert stores.machines.find_by_instance("i-1") is None
+        assert stores.machines.load_totals() == MachineTotals(2, 800_000)
+        # Its slot was not taken either.
+        another = create(stores.jobs, make_job("another"))
+        stores.jobs.save_job(Decision(another, take_slot_limits=(1, 1)))
+
+    def test_a_limit_keeps_the_job_as_it_is(self, stores: Stores) -> None:
+        job = create(stores.jobs, make_job())
+        save(stores.machines)
+        with pytest.raises(MachineLimitError) as refused:
+            stores.jobs.save_job(
+                Decision(job, take_slot_limits=(5, 5), machines=(change(make_machine("m-2"), micro_usd_per_hour=1),))
+            )
+        assert refused.value.limit == "usd_per_hour"
+        assert stores.jobs.load_job(job.job_id) == job
+        assert stores.machines.load_machine("m-2") is None
+        stores.jobs.save_job(Decision(job, take_slot_limits=(1, 1)))
+
+    def test_the_machines_of_one_decision_are_limited_together(self, stores: Stores) -> None:
+        job = create(stores.jobs, make_job())
+        new = [change(make_machine(f"m-{number}"), machines=2) for number in range(3)]
+        with pytest.raises(MachineLimitError):
+            stores.jobs.save_job(Decision(job, machines=tuple(new)))
+        stores.jobs.save_job(Decision(job, machines=tuple(new[:2])))
+        assert stores.machines.load_totals() == MachineTotals(2, 800_000)
+
+    def test_one_that_is_gone_makes_room_for_another_in_the_same_decision(self, stores: Stores) -> None:
+        job = create(stores.jobs, make_job())
+        old = save(stores.machines)
+        swapped = (change(make_gone(old), old), change(make_machine("m-2"), machines=1))
+        stores.jobs.save_job(Decision(job, machines=swapped))
+        assert stores.machines.load_totals() == MachineTotals(1, 400_000)
+        assert stores.machines.load_living(10) == ["m-2"]
+
+    def test_two_decisions_about_one_machine_are_refused(self, stores: Stores) -> None:
+        job = create(stores.jobs, make_job())
+        with pytest.raises(ValueError, match="more than one decision about a machine: m-1, m-1"):
+            stores.jobs.save_job(Decision(job, machines=(change(make_machine()), change(make_machine()))))
+        assert stores.jobs.load_job(job.job_id) == job
+
+    def test_of_several_conditions_that_fail_the_first_is_named(self, stores: Stores) -> None:
+        machine = save(stores.machines)
+        follow(stores.machines, machine, reason="newer")
+        full = create(stores.jobs, make_job("full", definition=make_definition(name="full")))
+        full = stores.jobs.save_job(Decision(full, take_slot_limits=(1, 1)))
+        job = create(stores.jobs, make_job())
+        everything = Decision(
+            job, take_slot_limits=(1, 1), machines=(change(machine, machine), change(make_machine("new"), machines=1))
+        )
+        with pytest.raises(StaleWriteError, match=f"job {job.job_id}"):
+            stores.jobs.save_job(replace(everything, job=replace(job, version=0)))
+        with pytest.raises(SlotsFullError) as slots:
+            stores.jobs.save_job(everything)
+        assert slots.value.cap == "stack"
+        with pytest.raises(MachineTakenError):
+            stores.jobs.save_job(replace(everything, take_slot_limits=(9, 9)))
+        with pytest.raises(MachineLimitError):
+            stores.jobs.save_job(replace(everything, take_slot_limits=(9, 9), machines=everything.machines[1:]))
+        assert stores.jobs.load_job(job.job_id) == job
+
+    def test_a_machine_with_many_claims_comes_back_as_it_was(self, store: MachineStore) -> None:
+        claims = tuple(make_claim(f"job-{number:060}") for number in range(100))
+        machine = make_machine(claims=claims)
+        save(store, machine)
+        assert store.load_machine("m-1") == replace(machine, version=1)
+        assert machine.free == Resources()
