@@ -4,6 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from botocore.exceptions import ClientError
+
+from relaunch.adapters.aws.errors import is_throttled
 from relaunch_local.simulation.aws.runtime import Runtime
 from relaunch_local.simulation.faults.chance import Chance
 
@@ -48,7 +51,8 @@ class Calls:
 
     def perform(self, service: str, action: str, effect: Callable[[], T], errors: CallErrors) -> T:
         """Perform a call, possibly late, twice or not at all, and return its answer."""
-        if self.runtime.current is None:
+        invocation = self.runtime.current
+        if invocation is None:
             return effect()
         name = f"{service}:{action}"
         fault = self._choose(name)
@@ -61,6 +65,11 @@ class Calls:
             if fault == "call-repeated-by-sdk":
                 self.runtime.pause(_READ_TIMEOUT_SECONDS, f"{name} is sent again by the SDK")
                 answer = effect()
+        except ClientError as error:
+            if is_throttled(error):
+                # Not by a fault of this call: others use up the rate limit.
+                invocation.disturb(wholly=False)
+            raise
         finally:
             self.runtime.pause(self._latency(service) + after, f"{name} took effect")
         if fault in ("call-answer-lost", "call-answer-late"):

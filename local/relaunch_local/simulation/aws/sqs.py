@@ -41,14 +41,20 @@ class Message:
             return True
         return len(self.disturbed_receives) < self.max_receives - UNDISTURBED_RECEIVES
 
+    @property
+    def was_disturbed(self) -> bool:
+        """Whether too few receives were without a fault; requests of others are throttled whenever they come."""
+        return self.receives - len(self.disturbed_receives) < UNDISTURBED_RECEIVES
+
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A message in a dead-letter queue, and why it is there."""
+    """A message in a dead-letter queue, and why it is there; `was_disturbed`: almost every receive met a fault."""
 
     queue: str
     body: str
     cause: str
+    was_disturbed: bool = False
 
 
 class Queues:
@@ -77,9 +83,9 @@ class Queues:
         else:
             self.dead_letter(name, body, f"sent there: {reason}")
 
-    def dead_letter(self, queue: str, body: str, cause: str) -> None:
+    def dead_letter(self, queue: str, body: str, cause: str, *, was_disturbed: bool = False) -> None:
         """Move a message to a dead-letter queue."""
-        self.dead_letters.append(DeadLetter(queue, body, cause))
+        self.dead_letters.append(DeadLetter(queue, body, cause, was_disturbed))
 
 
 @dataclass(slots=True)
@@ -124,7 +130,9 @@ class Queue:
                     continue
                 self.delete(message)
                 cause = f"received {message.receives} times, {len(message.disturbed_receives)} of them met a fault"
-                self.queues.dead_letter(self.settings.dead_letter_queue, message.body, cause)
+                self.queues.dead_letter(
+                    self.settings.dead_letter_queue, message.body, cause, was_disturbed=message.was_disturbed
+                )
                 continue
             self._deliver(message)
             batch.append(message)

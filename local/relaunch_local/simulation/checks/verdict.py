@@ -85,6 +85,8 @@ class Verdict:
         for message in self._account.queues.dead_letters:
             if message.queue.endswith(":given-up") or message.queue == "ReconcileDeadLetterQueue":
                 continue  # dropped by EventBridge, or runs of the schedule: no work is lost
+            if message.was_disturbed:
+                continue  # its jobs are checked like all others
             is_recorded = message.cause.startswith("sent there: ") and len(message.cause) > len("sent there: ")
             dead_letters += is_recorded
             self._check(
