@@ -28,7 +28,7 @@ from relaunch.core.machines.machine import (
     RememberFailures,
     TellJobs,
     TerminateInstance,
-    Verdict,
+    Consequence,
     client_token_of,
     machine_id_of,
 )
@@ -116,7 +116,7 @@ def test_an_instance_that_nobody_needs_any_more_is_terminated():
 def test_a_refused_machine_is_gone_and_tells_its_job_what_follows():
     after = decide(machine(), FleetAnswered(FleetRefused((FULL,))), NOW, LIMITS).machine
 
-    assert (after.state, after.refusal) == (MachineState.GONE, Verdict.NEXT)
+    assert (after.state, after.refusal) == (MachineState.GONE, Consequence.NEXT)
     assert "InsufficientInstanceCapacity" in after.reason
     assert isinstance(after.pending[0], RememberFailures)
     assert after.pending[1:] == (TellJobs(("resnet-1",)), AdmitJobs())
@@ -127,7 +127,7 @@ def test_a_refusal_that_says_nothing_of_capacity_remembers_none():
 
     after = decide(machine(), FleetAnswered(FleetRefused((refusal,))), NOW, LIMITS).machine
 
-    assert after.refusal is Verdict.PAUSE
+    assert after.refusal is Consequence.PAUSE
     assert after.pending == (TellJobs(("resnet-1",)), AdmitJobs())
 
 

@@ -27,12 +27,12 @@ class MachineState(StrEnum):
         return self in (MachineState.REQUESTED, MachineState.STARTING, MachineState.READY)
 
 
-class Verdict(StrEnum):
-    """What follows from a request that EC2 refused, for the job that asked."""
+class Consequence(StrEnum):
+    """What a job whose request was refused does; it is never ended for that."""
 
-    NEXT = "next"  # select again at once: the offerings that were refused are remembered
-    AGAIN = "again"  # EC2 throttled the launch: select again after some seconds
-    PAUSE = "pause"  # a permission, a limit or the configuration: somebody has to act; select again after minutes
+    NEXT = "next"  # select again at once: what was refused is avoided now
+    AGAIN = "again"  # select again after some seconds: EC2 takes fewer requests per second
+    PAUSE = "pause"  # select again after a back-off: every request would be refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +162,9 @@ class Machine:
     price of the most expensive override. `node` is the name of the machine in the cluster (the ARN of its container
     instance). `warned_at` is when EC2 announced its interruption. `idle_since` is when its last claim was released.
     `asked_at` is when CreateFleet was last called, `uncertain_since` since when it is unknown whether it had an effect.
-    `unseen_since` is when EC2 first did not know the instance, `ended_at` when EC2 said that it shuts down. `is_unusable`:
-    a task could not start on it. `refusal` is what follows from a request that EC2 refused.
+    `unseen_since` is when EC2 first did not know the instance, `ended_at` when EC2 said that it shuts down.
+    `is_unusable`: a task could not start on it. `refusal` is what a job does whose request EC2 refused; `is_alert`:
+    somebody has to do something about it.
     `timeline` has the latest entries. `version` is the version of the item, on which every write is conditional;
     `wake_at` is set until the machine is gone.
     """
@@ -188,7 +189,8 @@ class Machine:
     asked_at: datetime | None = None
     uncertain_since: datetime | None = None
     is_unusable: bool = False
-    refusal: Verdict | None = None
+    refusal: Consequence | None = None
+    is_alert: bool = False
     reason: str = ""
     timeline: tuple[MachineTimelineEntry, ...] = ()
     pending: tuple[MachineEffect, ...] = ()

@@ -31,7 +31,7 @@ from relaunch.core.machines.machine import (
     RememberFailures,
 )
 from relaunch.core.machines.moves import look_again, move
-from relaunch.core.machines.refusals import describe_refusals, failures_of, verdict_of
+from relaunch.core.machines.refusals import find_failures, judge
 
 # A machine whose message was lost is asked for again after this time: longer than a message usually takes, and than the
 # function that calls EC2 may run.
@@ -42,7 +42,7 @@ FIRST_LOOK, NEXT_LOOK = timedelta(minutes=2), timedelta(minutes=1)
 _DEFERRED_SECONDS, _LONGEST_DEFERRED_SECONDS = 5, 120
 _UNCERTAIN_SECONDS = 5
 SENT_AGAIN_FOR = timedelta(minutes=2)
-"""How long a request of unknown outcome is sent again with its client token; afterwards its instance is only looked for.
+"""How long a request of unknown outcome is sent again with its client token; later its instance is only looked for.
 
 How long EC2 keeps the token of CreateFleet is not published.
 """
@@ -87,10 +87,10 @@ def fleet_answered(machine: Machine, event: FleetAnswered, now: datetime, limits
         case InstanceLaunched():
             return _launched(machine, event.answer, now, limits)
         case FleetRefused(refusals):
-            failures = failures_of(machine.request, refusals, now)
-            effects: tuple[MachineEffect, ...] = (RememberFailures(failures),) if failures else ()
-            refused = replace(machine, refusal=verdict_of(refusals))
-            return gone(refused, now, event="refused", detail=describe_refusals(refusals), before=effects)
+            verdict = judge(machine.request, refusals)
+            refused = replace(machine, refusal=verdict.consequence, is_alert=verdict.is_alert)
+            before = _remember(machine, event.answer, now)
+            return gone(refused, now, event="refused", detail=verdict.reason, before=before)
         case FleetDeferred(reason):
             return _again(machine, reason, now, _deferred_seconds(machine, now))
         case FleetUncertain(reason):
@@ -110,8 +110,7 @@ def _launched(machine: Machine, answer: InstanceLaunched, now: datetime, limits:
         usd_per_hour=usd_per_hour,
         uncertain_since=None,
     )
-    failures = failures_of(machine.request, answer.refusals, now)
-    effects: tuple[MachineEffect, ...] = (RememberFailures(failures),) if failures else ()
+    effects = _remember(machine, answer, now)
     detail = f"{answer.instance_id}: {answer.offering}"
     if not machine.claims:
         decision = terminate(launched, now, event="launched", detail=f"{detail}; nobody needs it", before=effects)
@@ -121,6 +120,11 @@ def _launched(machine: Machine, answer: InstanceLaunched, now: datetime, limits:
             launched, MachineState.STARTING, now, event="launched", detail=detail, wake_at=wake_at, effects=effects
         )
     return replace(decision, added=cheaper)
+
+
+def _remember(machine: Machine, answer: InstanceLaunched | FleetRefused, now: datetime) -> tuple[MachineEffect, ...]:
+    failures = find_failures(machine.request, answer, now)
+    return (RememberFailures(failures),) if failures else ()
 
 
 def launched_after_all(

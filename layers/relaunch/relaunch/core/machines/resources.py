@@ -1,7 +1,8 @@
 """What a machine offers to tasks, and what a task takes of it."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 # Shares of a GPU are sums of fractions.
 _TOLERANCE = 1e-9
@@ -50,13 +51,26 @@ class Resources:
         Raises:
             ValueError: there are none.
         """
-        known = tuple(several)
-        return Resources(
-            min(each.cpu_units for each in known),
-            min(each.memory_mib for each in known),
-            min(each.gpus for each in known),
-            min(each.neuron_devices for each in known),
-        )
+        return _of_each(min, several)
+
+    @staticmethod
+    def most(several: Iterable["Resources"]) -> "Resources":
+        """Return the most of each resource.
+
+        Raises:
+            ValueError: there are none.
+        """
+        return _of_each(max, several)
+
+
+def _of_each(choose: Callable[[Iterable[Any]], Any], several: Iterable[Resources]) -> Resources:
+    known = tuple(several)
+    return Resources(
+        choose(each.cpu_units for each in known),
+        choose(each.memory_mib for each in known),
+        choose(each.gpus for each in known),
+        choose(each.neuron_devices for each in known),
+    )
 
 
 NOTHING = Resources()

@@ -1,0 +1,103 @@
+"""Actions of the transition table for jobs that need a machine of our own.
+
+Each is a pure function of (job, event, now, limits) and returns the decision to save.
+"""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from relaunch.core.jobs.job import (
+    Effect,
+    Job,
+    RequestLaunch,
+    RequestMachine,
+    Waiting,
+    WaitReason,
+)
+from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.lifecycle.decision import Decision, end, look_again, move, wait, wait_for_launch
+from relaunch.core.lifecycle.events import MachineAwaited, MachineClaimed, MachineLimitReached, MachineLost
+from relaunch.core.lifecycle.restart_policy import out_of_time
+from relaunch.core.machines.machine import Consequence
+from relaunch.core.machines.refusals import delay_before
+
+# Its machine tells the job; this interval covers a lost message.
+_MACHINE_POLL_INTERVAL = timedelta(minutes=2)
+# A machine that is gone admits the next job; this interval covers a lost message.
+_LIMIT_POLL_INTERVAL = timedelta(minutes=5)
+# So many machines do not fail alike by chance: the image, the launch template or the network does.
+_FAILED_MACHINES = 3
+
+
+def claim_machine(job: Job, event: MachineClaimed, now: datetime, limits: StackLimits) -> Decision:
+    """Wait for a machine that was requested for the job, or has room for it; take a slot."""
+    verdict = out_of_time(job, now)
+    if verdict is not None:
+        return end(job, verdict.state, now, event="out of time", detail=verdict.reason)
+    slots = None if job.has_slot else (job.definition.max_running_jobs, limits.max_running_jobs)
+    waiting = Waiting(WaitReason.MACHINE, now, event.detail)
+    decision = wait(
+        replace(_with_claim(job, event), has_slot=True),
+        waiting,
+        now,
+        event="machine claimed",
+        wake_at=now + _MACHINE_POLL_INTERVAL,
+        effects=_effects(event),
+    )
+    saved = replace(decision, machines=(event.decision,), take_slot_limits=slots)
+    return saved if event.selection is None else replace(saved, selection=event.selection, selected_at=now)
+
+
+def claim_next_machine(job: Job, event: MachineClaimed, now: datetime, _limits: StackLimits) -> Decision:
+    """Let the next machine start while the task on the old one saves its checkpoint."""
+    wake_at = job.wake_at or now
+    decision = move(
+        _with_claim(job, event),
+        job.state,
+        now,
+        event="next machine claimed",
+        detail=event.detail,
+        wake_at=wake_at,
+        effects=(*job.pending, *_effects(event)),
+    )
+    return replace(decision, machines=(event.decision,))
+
+
+def _with_claim(job: Job, event: MachineClaimed) -> Job:
+    requests = job.machine_requests + (1 if event.is_new else 0)
+    return replace(job, machine_id=event.decision.machine.machine_id, machine_requests=requests)
+
+
+def _effects(event: MachineClaimed) -> tuple[Effect, ...]:
+    return (RequestMachine(event.decision.machine.machine_id),) if event.is_new else ()
+
+
+def await_machine(job: Job, event: MachineAwaited, now: datetime, _limits: StackLimits) -> Decision:
+    """Go on waiting for the machine, and say how far it is."""
+    waiting = Waiting(WaitReason.MACHINE, now, event.detail)
+    return wait(job, waiting, now, event="waiting for machine", wake_at=now + _MACHINE_POLL_INTERVAL)
+
+
+def machine_lost(job: Job, event: MachineLost, now: datetime, _limits: StackLimits) -> Decision:
+    """Choose another machine: at once, or later if that would fail alike."""
+    # Without a refusal there was an instance, which did not become ready.
+    failed = job.failed_machines + (event.refusal is None)
+    consequence = event.refusal or (Consequence.PAUSE if failed >= _FAILED_MACHINES else Consequence.NEXT)
+    refused_since = None if consequence is Consequence.NEXT else job.refused_since or now
+    delay = delay_before(consequence, now - (refused_since or now), job.job_id)
+    job = replace(job, machine_id="", failed_machines=failed, refused_since=refused_since)
+    seconds = int(delay.total_seconds())
+    return wait_for_launch(job, now, event="machine lost", detail=event.reason, delay_seconds=seconds)
+
+
+def next_machine_lost(job: Job, event: MachineLost, now: datetime, _limits: StackLimits) -> Decision:
+    """Forget the machine for the next placement; ask for another one if EC2 had none of that kind."""
+    effects: tuple[Effect, ...] = (RequestLaunch(),) if event.refusal is Consequence.NEXT else ()
+    return look_again(replace(job, machine_id=""), job.wake_at or now, (*job.pending, *effects))
+
+
+def machine_limit_reached(job: Job, event: MachineLimitReached, now: datetime, _limits: StackLimits) -> Decision:
+    """Wait until a machine of the stack is gone."""
+    unit = "machines of its own" if event.limit == "machines" else "USD per hour for machines of its own"
+    waiting = Waiting(WaitReason.MACHINE_LIMIT, now, f"the stack has reached its limit of {unit}")
+    return wait(job, waiting, now, event="waiting for machine limit", wake_at=now + _LIMIT_POLL_INTERVAL)

@@ -1,0 +1,112 @@
+"""Get a machine of our own for a job: claim one with room, or request one; use it once it is ready."""
+
+from collections.abc import Iterator, Mapping
+
+from relaunch.core.jobs.job import STACK_SLOT, Job, WaitReason
+from relaunch.core.jobs.lookup import selected_placement
+from relaunch.core.lifecycle.events import MachineAwaited, MachineClaimed, MachineLimitReached, MachineLost, SlotDenied
+from relaunch.core.machines.events import ClaimAsked
+from relaunch.core.machines.explanation import describe_machine
+from relaunch.core.machines.machine import Claim, Consequence, Machine, MachineState, machine_id_of
+from relaunch.core.machines.request import build_request, needs
+from relaunch.core.machines.requesting import request_machine
+from relaunch.core.machines.resources import Resources
+from relaunch.core.machines.table import decide
+from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.core.offerings.offering import OfferingKey
+from relaunch.core.revisions.main_container import main_container
+from relaunch.core.selection.selection import Selection
+from relaunch.ports import LaunchDependencies, MachineLimitError, MachineTakenError, SlotsFullError
+from relaunch.usecases.advance_job import apply_event
+
+# Each costs a read; of many machines that have room the oldest are as good as any.
+_MAX_LOOKED_AT = 10
+
+
+def claim_machine(job: Job, selection: Selection, deps: LaunchDependencies, *, is_handover: bool = False) -> Job:
+    """Claim a machine with room of a type that selection kept, or request one; return the job after that.
+
+    A machine that another job takes at the same time is passed over.
+
+    Raises:
+        StaleWriteError: the job was changed since it was loaded.
+    """
+    for claimed in _claims(job, selection, deps, is_handover=is_handover):
+        try:
+            return apply_event(job, claimed, deps)
+        except MachineTakenError as taken:
+            deps.log.decided("machine taken", job_id=job.job_id, machine_id=taken.machine_id)
+        except MachineLimitError as reached:
+            return apply_event(job, MachineLimitReached(reached.limit), deps)
+        except SlotsFullError as full:
+            slot = STACK_SLOT if full.cap == "stack" else job.definition.name
+            return apply_event(job, SlotDenied(slot, full.limit), deps)
+    reason = "no subnet or launch template for what was selected: check MachineSubnets and MachineLaunchTemplates"
+    return apply_event(job, MachineLost(job.machine_id, Consequence.PAUSE, reason), deps)
+
+
+def _claims(
+    job: Job, selection: Selection, deps: LaunchDependencies, *, is_handover: bool
+) -> Iterator[MachineClaimed]:
+    """Yield what the job may claim, best first: machines that run already, then a new one."""
+    now = deps.clock.now()
+    attempt_number, _ = selected_placement(job, is_placed=False)
+    kept = {each.key: each.instance_type for each in selection.kept if each.is_own_machine}
+    for machine in _machines_with_room(deps):
+        resources = _resources_on(machine, job, kept)
+        if resources is None or not machine.accepts(resources):
+            continue
+        claim = Claim(job.job_id, attempt_number, resources, now)
+        decision = decide(machine, ClaimAsked(claim), now, deps.limits.machines)
+        if not decision.is_ignored:
+            yield MachineClaimed(decision, f"{describe_machine(machine)}, and has room", selection)
+    machine_id = machine_id_of(job.job_id, attempt_number, job.machine_requests + 1)
+    limits = deps.limits.machines
+    request = build_request(selection, machine_id, job.job_id, deps.site, limits, _image(job))
+    if request is None:
+        return
+    best = kept[request.overrides[0].offering]
+    claim = Claim(job.job_id, attempt_number, needs(job.definition, job.revision, best), now)
+    decision = request_machine(machine_id, request, claim, now, limits.totals(is_handover=is_handover))
+    yield MachineClaimed(decision, describe_machine(decision.machine), selection, is_new=True)
+
+
+def _machines_with_room(deps: LaunchDependencies) -> Iterator[Machine]:
+    for machine_id in deps.machines.load_with_room(_MAX_LOOKED_AT):
+        machine = deps.machines.load_machine(machine_id)
+        if machine is not None:
+            yield machine
+
+
+def _resources_on(machine: Machine, job: Job, kept: Mapping[OfferingKey, InstanceType]) -> Resources | None:
+    """Return what the job takes of a machine, the most that it may be; None if selection kept not all it may be."""
+    possible = [machine.offering] if machine.offering else [each.offering for each in machine.request.overrides]
+    taken = [needs(job.definition, job.revision, kept[key]) for key in possible if key in kept]
+    return Resources.most(taken) if taken and len(taken) == len(possible) else None
+
+
+def _image(job: Job) -> str:
+    """Return the image of the main container."""
+    container = main_container(job.definition, job.revision)
+    return job.images.get(container or "") or job.revision.images.get(container or "", "")
+
+
+def find_machine(job: Job, deps: LaunchDependencies) -> Job | Machine:
+    """Return the machine that the job claims if it is ready, else the job, which waits for it or has given it up.
+
+    Raises:
+        StaleWriteError: the job was changed since it was loaded.
+    """
+    machine = deps.machines.load_machine(job.machine_id)
+    if machine is None or machine.claim_of(job.job_id) is None or machine.warned_at is not None:
+        refusal = machine.refusal if machine is not None else None
+        reason = describe_machine(machine) if machine is not None else f"machine {job.machine_id} is gone"
+        if machine is not None and machine.warned_at is not None:
+            refusal = Consequence.NEXT
+        return apply_event(job, MachineLost(job.machine_id, refusal, reason), deps)
+    if machine.state is MachineState.READY:
+        return machine
+    detail = describe_machine(machine)
+    is_known = job.waiting is not None and (job.waiting.reason, job.waiting.detail) == (WaitReason.MACHINE, detail)
+    is_due = job.wake_at is None or job.wake_at <= deps.clock.now()
+    return job if is_known and not is_due else apply_event(job, MachineAwaited(detail), deps)
