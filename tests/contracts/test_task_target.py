@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from fakes.builders import container_instance_arn, make_launch_request, task_arn
+from fakes.builders import container_instance_arn, make_launch_request, task_id
 from fakes.task_clusters import FULL_PROVIDER, Cluster, FakeCluster, simulated_cluster
 from relaunch.core.launches.launch import (
-    ContainerInstanceObservation,
     LaunchConflict,
     LaunchDeferred,
     LaunchRefused,
     LaunchRequest,
     LaunchUncertain,
+    NodeObservation,
     PlacementFailed,
     TaskObservation,
     TaskPlaced,
@@ -42,11 +42,11 @@ OTHER = replace(REQUEST, started_by="bert-5a6b7c8d/1", client_token="bert-5a6b7c
 def place(target: TaskTarget, request: LaunchRequest = REQUEST) -> str:
     outcome = target.launch(request)
     assert isinstance(outcome, TaskPlaced)
-    return outcome.task_arn
+    return outcome.task_id
 
 
 def found(target: TaskTarget, request: LaunchRequest = REQUEST) -> list[str]:
-    return [task.task_arn for task in target.find_started_by(request.started_by)]
+    return [task.task_id for task in target.find_tasks_of(request.started_by)]
 
 
 def seen(target: TaskTarget, arn: str) -> TaskObservation:
@@ -60,9 +60,9 @@ def test_launched_task_waits_for_its_machine(target: TaskTarget) -> None:
 
     task = seen(target, arn)
 
-    assert (task.task_arn, task.started_by) == (arn, REQUEST.started_by)
+    assert (task.task_id, task.started_by) == (arn, REQUEST.started_by)
     assert (task.last_status, task.desired_status) == ("PROVISIONING", "RUNNING")
-    assert (task.container_instance_arn, task.started_at, task.stopped_at) == (None, None, None)
+    assert (task.node, task.started_at, task.stopped_at) == (None, None, None)
     assert task.created_at is not None
 
 
@@ -150,9 +150,9 @@ def test_running_task_tells_its_machine(cluster: Cluster, target: TaskTarget) ->
     task = seen(target, arn)
 
     assert (task.last_status, task.desired_status) == ("RUNNING", "RUNNING")
-    assert (task.container_instance_arn, task.zone) == (machine.arn, machine.zone)
+    assert (task.node, task.zone) == (machine.arn, machine.zone)
     assert task.started_at is not None
-    found = target.find_container_instance(machine.arn)
+    found = target.find_node(machine.arn)
     assert found is not None
     assert (found.instance, found.status) == (machine, "ACTIVE")
     assert found.registered_at is not None
@@ -221,9 +221,9 @@ def test_stop_of_what_stops_already_changes_nothing(cluster: Cluster, target: Ta
 
 
 def test_stopping_a_task_that_was_never_there_is_fine(target: TaskTarget) -> None:
-    target.stop(task_arn(99), "cancelled")
+    target.stop(task_id(99), "cancelled")
 
-    assert target.describe([task_arn(99)]) == {task_arn(99): None}
+    assert target.describe([task_id(99)]) == {task_id(99): None}
 
 
 def test_task_that_stopped_long_ago_is_not_known_any_more(cluster: Cluster, target: TaskTarget) -> None:
@@ -238,7 +238,7 @@ def test_task_that_stopped_long_ago_is_not_known_any_more(cluster: Cluster, targ
 
 def test_tasks_are_described_in_the_order_they_were_asked_for(target: TaskTarget) -> None:
     first, second = place(target), place(target, OTHER)
-    asked = [second, task_arn(99), first]
+    asked = [second, task_id(99), first]
 
     observed = target.describe(asked)
 
@@ -261,22 +261,22 @@ def test_every_task_that_is_to_run_is_listed_whoever_started_it(cluster: Cluster
 
     listed = [task for page in target.list_tasks() for task in page]
 
-    assert {task.task_arn: task.last_status for task in listed if task.task_arn != waiting} == {running: "RUNNING"}
-    assert {task.task_arn: task.started_by for task in listed} == {waiting: "a/1", running: "b/1"}
+    assert {task.task_id: task.last_status for task in listed if task.task_id != waiting} == {running: "RUNNING"}
+    assert {task.task_id: task.started_by for task in listed} == {waiting: "a/1", running: "b/1"}
     assert all(task.created_at is not None for task in listed)
 
 
 def test_an_empty_cluster_lists_nothing(target: TaskTarget) -> None:
     assert [task for page in target.list_tasks() for task in page] == []
-    assert [machine for page in target.list_machines() for machine in page] == []
+    assert [machine for page in target.list_nodes() for machine in page] == []
 
 
 def test_machines_are_listed_with_how_many_tasks_they_have(cluster: Cluster, target: TaskTarget) -> None:
     arn = place(target)
     machine = cluster.start(arn)
 
-    def seen() -> ContainerInstanceObservation:
-        return next(each for page in target.list_machines() for each in page if each.instance.arn == machine.arn)
+    def seen() -> NodeObservation:
+        return next(each for page in target.list_nodes() for each in page if each.instance.arn == machine.arn)
 
     busy = seen()
     cluster.finish(arn, 0)
@@ -291,8 +291,8 @@ def test_tasks_are_found_by_exactly_their_started_by(target: TaskTarget) -> None
     place(target, OTHER)
 
     assert found(target) == [arn]
-    assert target.find_started_by("resnet-1f2e3d4c/11") == []
-    assert target.find_started_by("resnet-1f2e3d4c") == []
+    assert target.find_tasks_of("resnet-1f2e3d4c/11") == []
+    assert target.find_tasks_of("resnet-1f2e3d4c") == []
 
 
 def test_running_and_stopping_tasks_are_found_on_their_machine_and_stopped_ones_are_not(
@@ -302,16 +302,16 @@ def test_running_and_stopping_tasks_are_found_on_their_machine_and_stopped_ones_
     machine, other_machine = cluster.start(arn), cluster.start(other)
     assert machine != other_machine
 
-    assert [task.task_arn for task in target.find_on_instance(machine.instance_id)] == [arn]
+    assert [task.task_id for task in target.find_tasks_on(machine.instance_id)] == [arn]
     target.stop(arn, "cancelled")
-    assert [task.desired_status for task in target.find_on_instance(machine.instance_id)] == ["STOPPED"]
+    assert [task.desired_status for task in target.find_tasks_on(machine.instance_id)] == ["STOPPED"]
     cluster.finish(arn, 143)
-    assert target.find_on_instance(machine.instance_id) == []
-    assert [task.task_arn for task in target.find_on_instance(other_machine.instance_id)] == [other]
+    assert target.find_tasks_on(machine.instance_id) == []
+    assert [task.task_id for task in target.find_tasks_on(other_machine.instance_id)] == [other]
 
 
 def test_instance_outside_the_cluster_has_no_tasks(target: TaskTarget) -> None:
-    assert target.find_on_instance("i-0fffffffffffffff0") == []
+    assert target.find_tasks_on("i-0fffffffffffffff0") == []
     target.drain("i-0fffffffffffffff0")
 
 
@@ -322,9 +322,9 @@ def test_drained_machine_keeps_its_task_and_takes_no_other(cluster: Cluster, tar
     for _ in range(2):
         target.drain(machine.instance_id)
 
-    assert [task.task_arn for task in target.find_on_instance(machine.instance_id)] == [arn]
+    assert [task.task_id for task in target.find_tasks_on(machine.instance_id)] == [arn]
     assert cluster.start(place(target, OTHER)) != machine
 
 
 def test_container_instance_that_is_not_there_is_none(target: TaskTarget) -> None:
-    assert target.find_container_instance(container_instance_arn(99)) is None
+    assert target.find_node(container_instance_arn(99)) is None

@@ -81,7 +81,7 @@ def any_version(job: Job, event: TaskSeen) -> bool:
     attempt, seen = job.attempt, event.observation
     if attempt is None or attempt.stop is not None or seen.started_by != job.started_by:
         return False
-    return attempt.task_arn in {None, seen.task_arn}
+    return attempt.task_id in {None, seen.task_id}
 
 
 def seen_and_not_woken(job: Job, event: TaskSeen, now: datetime, limits: StackLimits) -> Decision:
@@ -151,8 +151,8 @@ def of_any_job(self: Any, checkpoint_uri: str, _job_id: str) -> str | None:
 
 @contextmanager
 def only_the_first_on_a_machine() -> Iterator[None]:
-    find, load = EcsTarget.find_on_instance, InMemoryJobs.load_on_instance
-    first_found = patched(EcsTarget, find_on_instance=lambda self, instance_id: find(self, instance_id)[:1])
+    find, load = EcsTarget.find_tasks_on, InMemoryJobs.load_on_instance
+    first_found = patched(EcsTarget, find_tasks_on=lambda self, instance_id: find(self, instance_id)[:1])
     with first_found, patched(InMemoryJobs, load_on_instance=lambda self, instance_id: load(self, instance_id)[:1]):
         yield
 
@@ -304,7 +304,7 @@ def go_on_waiting(job: Job, _event: JobEvent, now: datetime, _limits: StackLimit
 
 def wait_for_pull_for_ever(original: Callable[..., Decision]) -> Callable[..., Decision]:
     def wake(job: Job, event: JobEvent, now: datetime, limits: StackLimits) -> Decision:
-        has_machine = job.current_attempt.container_instance_arn is not None
+        has_machine = job.current_attempt.node is not None
         return (go_on_waiting if has_machine else original)(job, event, now, limits)
 
     return wake

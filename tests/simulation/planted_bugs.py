@@ -434,7 +434,7 @@ BUGS = (
     PlantedBug(
         "only-known-instances-warned",
         "a warning concerns only tasks whose instance is in the table",
-        changed(EcsTarget, find_on_instance=lambda _self, _instance_id: []),
+        changed(EcsTarget, find_tasks_on=lambda _self, _instance_id: []),
         "a warned task is asked to stop",
         30,
     ),

@@ -11,7 +11,7 @@ from fakes.scripted_aws import ScriptedAws
 from fakes.webhook import EVENTS, load_event
 from relaunch.adapters.aws.ecs.events import observe_container_instance, observe_task, parse_ecs_event
 from relaunch.core.jobs.job import StopKind
-from relaunch.core.launches.launch import ContainerInstance, ContainerInstanceObservation, TaskObservation
+from relaunch.core.launches.launch import Node, NodeObservation, TaskObservation
 from relaunch.core.lifecycle.stop_reason import classify_stop
 from relaunch.ports import PermanentError
 
@@ -28,13 +28,13 @@ def observe(name: str) -> TaskObservation:
 
 def test_running_task_is_read_whole() -> None:
     assert observe("running") == TaskObservation(
-        task_arn=TASK_ARN,
+        task_id=TASK_ARN,
         started_by="resnet-1f2e3d4c/1",
         last_status="RUNNING",
         desired_status="RUNNING",
         version=4,
         container_exit_codes={"main": None},
-        container_instance_arn=MACHINE,
+        node=MACHINE,
         zone="us-east-1a",
         created_at=datetime(2026, 11, 3, 11, 0, 2, 118000, tzinfo=UTC),
         started_at=datetime(2026, 11, 3, 11, 3, 42, 904000, tzinfo=UTC),
@@ -133,7 +133,7 @@ def test_timestamps_are_parsed_in_every_format_of_ecs() -> None:
 
 
 def test_container_instance_is_read() -> None:
-    instance = ContainerInstance(MACHINE, "i-0a1b2c3d4e5f60718", "g5.xlarge", "us-east-1a")
+    instance = Node(MACHINE, "i-0a1b2c3d4e5f60718", "g5.xlarge", "us-east-1a")
 
     observation = observe_container_instance(
         {
@@ -157,7 +157,7 @@ def test_container_instance_is_read() -> None:
         }
     )
 
-    assert observation == ContainerInstanceObservation(
+    assert observation == NodeObservation(
         instance,
         "ACTIVE",
         task_count=3,
@@ -169,7 +169,7 @@ def test_container_instance_is_read() -> None:
 def test_container_instance_outside_ec2_has_no_instance_id() -> None:
     observation = observe_container_instance({"containerInstanceArn": "arn:x"})
 
-    assert observation.instance == ContainerInstance("arn:x", "")
+    assert observation.instance == Node("arn:x", "")
 
 
 @pytest.mark.parametrize(
@@ -200,8 +200,8 @@ def test_invalid_event_is_a_permanent_error_with_its_location(event: dict[str, A
 def test_an_event_of_a_container_instance_is_read() -> None:
     sample = json.loads((EVENTS / "aws.ecs.container-instance-state-change.json").read_text())
 
-    assert parse_ecs_event(sample) == ContainerInstanceObservation(
-        ContainerInstance(MACHINE, "i-0a1b2c3d4e5f60718", "g5.xlarge", "us-east-1a"),
+    assert parse_ecs_event(sample) == NodeObservation(
+        Node(MACHINE, "i-0a1b2c3d4e5f60718", "g5.xlarge", "us-east-1a"),
         "ACTIVE",
         registered_at=datetime(2026, 11, 3, 11, 1, 53, 512_000, tzinfo=UTC),
         gpu_count=1,

@@ -11,7 +11,7 @@ from botocore.exceptions import (
     ReadTimeoutError,
 )
 
-from fakes.builders import make_launch_request, task_arn
+from fakes.builders import make_launch_request, task_id
 from fakes.scripted_aws import ScriptedAws
 from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.core.launches.launch import (
@@ -29,11 +29,11 @@ INSTANCE_ARN = "arn:aws:ecs:us-east-1:111122223333:container-instance/relaunch/1
 
 
 def test_request_says_everything_that_was_frozen(ecs, target):
-    ecs.answer("RunTask", tasks=[{"taskArn": task_arn()}], failures=[])
+    ecs.answer("RunTask", tasks=[{"taskArn": task_id()}], failures=[])
 
     outcome = target.launch(make_launch_request())
 
-    assert outcome == TaskPlaced(task_arn())
+    assert outcome == TaskPlaced(task_id())
     assert ecs.sent("RunTask") == [
         {
             "cluster": "relaunch",
@@ -63,7 +63,7 @@ def test_request_says_everything_that_was_frozen(ecs, target):
 
 
 def test_awsvpc_revision_gets_the_network_of_the_settings(ecs, target):
-    ecs.answer("RunTask", tasks=[{"taskArn": task_arn()}], failures=[])
+    ecs.answer("RunTask", tasks=[{"taskArn": task_id()}], failures=[])
 
     target.launch(make_launch_request(network_mode="awsvpc"))
 
@@ -73,7 +73,7 @@ def test_awsvpc_revision_gets_the_network_of_the_settings(ecs, target):
 
 @pytest.mark.parametrize("mode", ["bridge", "host", "none"])
 def test_other_network_modes_get_no_network(ecs, target, mode):
-    ecs.answer("RunTask", tasks=[{"taskArn": task_arn()}], failures=[])
+    ecs.answer("RunTask", tasks=[{"taskArn": task_id()}], failures=[])
 
     target.launch(make_launch_request(network_mode=mode))
 
@@ -81,7 +81,7 @@ def test_other_network_modes_get_no_network(ecs, target, mode):
 
 
 def test_request_without_constraints_names_none(ecs, target):
-    ecs.answer("RunTask", tasks=[{"taskArn": task_arn()}], failures=[])
+    ecs.answer("RunTask", tasks=[{"taskArn": task_id()}], failures=[])
 
     target.launch(make_launch_request(placement_constraints=()))
 
@@ -122,9 +122,9 @@ def test_neither_task_nor_failure_is_uncertain(ecs, target):
 
 
 def test_more_tasks_than_asked_for_are_all_made_known(ecs, target):
-    ecs.answer("RunTask", tasks=[{"taskArn": task_arn(1)}, {"taskArn": task_arn(2)}], failures=[])
+    ecs.answer("RunTask", tasks=[{"taskArn": task_id(1)}, {"taskArn": task_id(2)}], failures=[])
 
-    assert target.launch(make_launch_request()) == LaunchConflict((task_arn(1), task_arn(2)))
+    assert target.launch(make_launch_request()) == LaunchConflict((task_id(1), task_id(2)))
 
 
 @pytest.mark.parametrize(
@@ -200,9 +200,9 @@ def test_error_that_means_no_capacity_is_a_failed_placement(ecs, target, code, m
 
 
 def test_conflict_names_the_tasks_of_the_token(ecs, target):
-    ecs.refuse("RunTask", "ConflictException", "The token is in use.", resourceIds=[task_arn(4)])
+    ecs.refuse("RunTask", "ConflictException", "The token is in use.", resourceIds=[task_id(4)])
 
-    assert target.launch(make_launch_request()) == LaunchConflict((task_arn(4),))
+    assert target.launch(make_launch_request()) == LaunchConflict((task_id(4),))
 
 
 def test_conflict_over_a_token_that_placed_nothing_spends_the_try(ecs, target):
@@ -240,14 +240,14 @@ def test_call_without_an_answer_is_uncertain(ecs, target, error):
 def test_sending_again_sends_the_same(ecs, target):
     request = make_launch_request(environment={"B": "2", "A": "1"})
     ecs.fail("RunTask", ReadTimeoutError(endpoint_url=URL))
-    ecs.answer("RunTask", tasks=[{"taskArn": task_arn()}], failures=[])
+    ecs.answer("RunTask", tasks=[{"taskArn": task_id()}], failures=[])
 
     target.launch(request)
     outcome = target.launch(replace(request, environment={"A": "1", "B": "2"}))
 
     first, second = (json.dumps(sent) for sent in ecs.sent("RunTask"))
     assert first == second
-    assert outcome == TaskPlaced(task_arn())
+    assert outcome == TaskPlaced(task_id())
 
 
 def test_retry_of_the_sdk_carries_the_same_token_and_hides_no_outcome():
