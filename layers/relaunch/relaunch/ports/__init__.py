@@ -6,6 +6,7 @@ Unless a port says otherwise, its calls raise TransientError when they are throt
 from relaunch.ports.checkpoints import BucketSource as BucketSource
 from relaunch.ports.checkpoints import CheckpointSource as CheckpointSource
 from relaunch.ports.dependencies import Dependencies as Dependencies
+from relaunch.ports.dependencies import FleetDependencies as FleetDependencies
 from relaunch.ports.dependencies import JobDependencies as JobDependencies
 from relaunch.ports.dependencies import LaunchDependencies as LaunchDependencies
 from relaunch.ports.dependencies import MaintenanceDependencies as MaintenanceDependencies

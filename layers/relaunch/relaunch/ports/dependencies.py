@@ -17,7 +17,7 @@ from relaunch.ports.ec2 import (
     ZoneSource,
 )
 from relaunch.ports.images import ImageSource
-from relaunch.ports.machines import MachineStore
+from relaunch.ports.machines import MachineQueue, MachineSource, MachineStore
 from relaunch.ports.observability import Clock, DecisionLog, Metrics, NullMetrics
 from relaunch.ports.offerings import OfferingSource
 from relaunch.ports.patterns import InputPatterns
@@ -40,6 +40,7 @@ class JobDependencies(_Observed):
 
     jobs: JobStore
     machines: MachineStore
+    machine_queue: MachineQueue
     tasks: TaskTarget
     launches: LaunchQueue
     capacity: CapacityStore
@@ -47,7 +48,14 @@ class JobDependencies(_Observed):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReconcileDependencies(JobDependencies):
+class FleetDependencies(JobDependencies):
+    """Dependencies of calling EC2 for machines."""
+
+    fleet: MachineSource
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReconcileDependencies(FleetDependencies):
     """Dependencies of reconciling due jobs."""
 
     images: ImageSource
@@ -78,6 +86,7 @@ class LaunchDependencies(JobDependencies, OfferingDependencies, MaintenanceDepen
     """Dependencies of launching a job."""
 
     checkpoints: CheckpointSource
+    site: MachineSite
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -60,5 +60,13 @@ class TaskTarget(Protocol):
         `capacity_provider` is empty for machines of our own.
         """
 
+    def find_node_of(self, instance_id: str) -> NodeObservation | None:
+        """Return the active node of this EC2 instance, None if it has none; of several the latest registered."""
+        ...
+
+    def deregister(self, node: str) -> None:
+        """Remove a node whose machine has ended; no error if it does not exist."""
+        ...
+
     def find_node(self, node: str) -> NodeObservation | None:
         """Return a node, None if it does not exist."""

@@ -10,16 +10,20 @@ from relaunch.core.jobs.job import (
     Effect,
     Job,
     LookForWarning,
+    ReleaseMachine,
     RememberCapacity,
     RequestLaunch,
+    RequestMachine,
     StopTask,
 )
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.events import HostWarned, JobEvent
 from relaunch.core.lifecycle.metrics import decision_metrics, stop_metrics
 from relaunch.core.lifecycle.table import decide
+from relaunch.core.machines.events import ClaimReleased
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.ports import JobDependencies, StaleWriteError
+from relaunch.usecases.advance_machine import advance_machine
 
 # Each conflict means that another write succeeded; this many in a row are a fault.
 _ATTEMPTS = 6
@@ -115,6 +119,11 @@ def _perform(job: Job, effect: Effect, deps: JobDependencies) -> None:
             deps.capacity.count_run(effect.run)
         case AdmitWaiting():
             _admit_waiting(job, deps)
+        case RequestMachine():
+            deps.machine_queue.attend(effect.machine_id)
+        case ReleaseMachine():
+            released = ClaimReleased(job.job_id, effect.reason, is_unusable=effect.is_unusable)
+            advance_machine(effect.machine_id, lambda _machine: released, deps)
         case LookForWarning():
             pass  # what it finds is applied once the others are done
 

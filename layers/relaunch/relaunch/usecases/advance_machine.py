@@ -19,7 +19,7 @@ from relaunch.core.machines.machine import (
     TerminateInstance,
 )
 from relaunch.core.machines.table import decide
-from relaunch.ports import MachineDependencies, StaleWriteError
+from relaunch.ports import JobDependencies, StaleWriteError
 
 # Each conflict means that another write succeeded; this many in a row are a fault.
 _ATTEMPTS = 6
@@ -28,7 +28,7 @@ _ADMITTED_JOBS = 3
 
 
 def advance_machine(
-    machine_id: str, event_for: Callable[[Machine], MachineEvent | None], deps: MachineDependencies
+    machine_id: str, event_for: Callable[[Machine], MachineEvent | None], deps: JobDependencies
 ) -> Machine | None:
     """Load a machine, finish its pending effects, and apply the event that `event_for` returns for it.
 
@@ -51,7 +51,7 @@ def advance_machine(
     raise StaleWriteError(f"machine {machine_id} was saved by others {_ATTEMPTS} times while it was being decided on")
 
 
-def apply_machine_event(machine: Machine, event: MachineEvent, deps: MachineDependencies) -> Machine:
+def apply_machine_event(machine: Machine, event: MachineEvent, deps: JobDependencies) -> Machine:
     """Decide on a loaded machine, save the decision, and do its effects; return the saved machine.
 
     Raises:
@@ -64,7 +64,7 @@ def apply_machine_event(machine: Machine, event: MachineEvent, deps: MachineDepe
     return finish_effects(deps.machines.save_machine(decision), deps)
 
 
-def finish_effects(machine: Machine, deps: MachineDependencies) -> Machine:
+def finish_effects(machine: Machine, deps: JobDependencies) -> Machine:
     """Do the pending effects, then save that they are done.
 
     Those that call EC2 stay pending: only the consumer of the `machines` queue may call it, and is asked to.
@@ -79,7 +79,7 @@ def finish_effects(machine: Machine, deps: MachineDependencies) -> Machine:
     return save_done(machine, tuple(effect for effect in machine.pending if isinstance(effect, Ec2Effect)), deps)
 
 
-def save_done(machine: Machine, left: tuple[MachineEffect, ...], deps: MachineDependencies) -> Machine:
+def save_done(machine: Machine, left: tuple[MachineEffect, ...], deps: JobDependencies) -> Machine:
     """Save which effects of a machine are left; return the machine."""
     if left == machine.pending:
         return machine
@@ -91,7 +91,7 @@ def save_done(machine: Machine, left: tuple[MachineEffect, ...], deps: MachineDe
         return machine
 
 
-def _perform(machine: Machine, effect: MachineEffect, deps: MachineDependencies) -> None:
+def _perform(machine: Machine, effect: MachineEffect, deps: JobDependencies) -> None:
     match effect:
         case AskFleet(delay_seconds):
             deps.machine_queue.attend(machine.machine_id, delay_seconds)
@@ -108,7 +108,7 @@ def _perform(machine: Machine, effect: MachineEffect, deps: MachineDependencies)
                 deps.capacity.remember(failure)
 
 
-def _log(machine: Machine, event: MachineEvent, decision: MachineDecision, deps: MachineDependencies) -> None:
+def _log(machine: Machine, event: MachineEvent, decision: MachineDecision, deps: JobDependencies) -> None:
     after = decision.machine
     is_told = after.timeline[-1:] != machine.timeline[-1:]
     deps.log.decided(

@@ -45,9 +45,7 @@ def claim_machine(job: Job, selection: Selection, deps: LaunchDependencies, *, i
     return apply_event(job, MachineLost(job.machine_id, Consequence.PAUSE, reason), deps)
 
 
-def _claims(
-    job: Job, selection: Selection, deps: LaunchDependencies, *, is_handover: bool
-) -> Iterator[MachineClaimed]:
+def _claims(job: Job, selection: Selection, deps: LaunchDependencies, *, is_handover: bool) -> Iterator[MachineClaimed]:
     """Yield what the job may claim, best first: machines that run already, then a new one."""
     now = deps.clock.now()
     attempt_number, _ = selected_placement(job, is_placed=False)

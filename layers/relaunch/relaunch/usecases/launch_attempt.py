@@ -15,13 +15,24 @@ from relaunch.core.lifecycle.events import (
     PlacementExpired,
     SlotDenied,
 )
+from relaunch.core.lifecycle.machine_waits import hands_over
+from relaunch.core.machines.machine import Machine
 from relaunch.core.offerings.capacity_memory import with_own
+from relaunch.core.offerings.offering import Offering
 from relaunch.core.revisions.revision import parse_revision_arn
 from relaunch.core.revisions.task_definition_grants import revision_problem
 from relaunch.core.selection.doubts import prefer_undoubted
 from relaunch.core.selection.selection import Selection, explain_rejection, select
-from relaunch.ports import LaunchDependencies, PermanentError, PortError, SlotsFullError, StaleWriteError
+from relaunch.ports import (
+    LaunchDependencies,
+    PermanentError,
+    PortError,
+    SlotsFullError,
+    StaleWriteError,
+    TransientError,
+)
 from relaunch.usecases.advance_job import act, advance_job, apply_event
+from relaunch.usecases.claim_machine import claim_machine, find_machine
 from relaunch.usecases.explain_placement import explain_placement
 from relaunch.usecases.load_offerings import load_offerings
 from relaunch.usecases.observe_task import task_seen
@@ -64,6 +75,8 @@ def _launch_once(job_id: str, deps: LaunchDependencies, *, has_lost: bool) -> Jo
         return None
     if any(not isinstance(effect, RequestLaunch) for effect in job.pending):
         job = act(job, deps)
+    if hands_over(job):
+        return _choose(job, deps)
     was_waiting = job.state is JobState.WAITING
     if was_waiting and _may_choose(job, deps):
         job, has_lost = _choose(job, deps), False
@@ -88,23 +101,55 @@ def _may_choose(job: Job, deps: LaunchDependencies) -> bool:
 def _choose(job: Job, deps: LaunchDependencies) -> Job:
     if problem := revision_problem(job.revision, deps.limits.task_definitions):
         return apply_event(job, LaunchImpossible(problem), deps)
+    if job.machine_id:
+        found = find_machine(job, deps)
+        return found if isinstance(found, Job) else _use(found, job, deps)
     available = load_offerings(deps, job.job_id)
     memory = with_own(available.memory, job.own_failures)
     selection = select(job.definition, job.revision, available.offerings, memory, available.at, available.limits)
     selection = prefer_undoubted(selection, available.doubts)
     if not selection.kept:
         return apply_event(job, _nothing_kept(selection), deps)
+    if selection.kept[0].is_own_machine:
+        return _claim(job, selection, deps)
+    if job.state is not JobState.WAITING:
+        return job
+    return _place(job, OfferingChosen(selection.kept[0], selection, None), deps)
+
+
+def _claim(job: Job, selection: Selection, deps: LaunchDependencies) -> Job:
+    if job.attempt is None:
+        # A machine costs: not before the checkpoints can be read.
+        try:
+            _resume_uri(job, deps)
+        except PermanentError as error:
+            return apply_event(job, CheckpointsUnreadable(str(error)), deps)
+    return claim_machine(job, selection, deps, is_handover=job.state is JobState.STOPPING)
+
+
+def _use(machine: Machine, job: Job, deps: LaunchDependencies) -> Job:
+    """Place the next task on a machine of our own."""
+    key = machine.offering
+    if key is None:
+        raise TransientError(f"machine {machine.machine_id} is ready, and its offering is unknown")
+    now = deps.clock.now()
+    known = {**deps.offerings.catalogue(), **deps.offerings.snapshot(now).instance_types}
+    offering = Offering(known[key.instance_type], key.purchase, key.zone, machine.usd_per_hour)
+    return _place(job, OfferingChosen(offering, None, None, machine=machine), deps)
+
+
+def _place(job: Job, chosen: OfferingChosen, deps: LaunchDependencies) -> Job:
+    """Prepare what the task needs, and save its placement."""
     try:
-        prepared = prepare_revision(job, selection.kept[0], deps)
+        prepared = prepare_revision(job, chosen.offering, deps)
     except PermanentError as error:
         return apply_event(job, LaunchImpossible(str(error)), deps)
     try:
         resume_uri = _resume_uri(job, deps)
     except PermanentError as error:
         return apply_event(job, CheckpointsUnreadable(str(error)), deps)
-    chosen = OfferingChosen(selection.kept[0], selection, resume_uri, prepared)
     try:
-        return apply_event(job, chosen, deps)
+        return apply_event(job, replace(chosen, resume_uri=resume_uri, prepared=prepared), deps)
     except SlotsFullError as full:
         slot = STACK_SLOT if full.cap == "stack" else job.definition.name
         return apply_event(job, SlotDenied(slot, full.limit), deps)

@@ -8,9 +8,17 @@ from typing import Any, TypeVar
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind, Node
 from relaunch.core.lifecycle.events import HostEnded, HostWarned, JobEvent, TaskSeen
+from relaunch.core.machines.events import (
+    InstanceObservation,
+    InstanceSeen,
+    InstanceState,
+    MachineEvent,
+    MachineWarned,
+)
 from relaunch.core.offerings.spot_runs import Observed, SpotRun
 from relaunch.ports import JobDependencies, PermanentError, PortError
 from relaunch.usecases.advance_job import advance_job
+from relaunch.usecases.advance_machine import advance_machine
 
 _ENDED_STATES = frozenset({"shutting-down", "terminated", "stopping", "stopped"})
 _T = TypeVar("_T")
@@ -59,8 +67,22 @@ def observe_capacity(event: InstanceEvent, deps: JobDependencies) -> list[Job]:
             jobs = [calls.attempt(_count_rebalance, job_id, event.instance_id, at, deps) for job_id in linked]
         case _:
             jobs = []
+    calls.attempt(_tell_machine, event, at, deps)
     calls.raise_first()
     return [job for job in jobs if job is not None]
+
+
+def _tell_machine(event: InstanceEvent, at: datetime, deps: JobDependencies) -> None:
+    """Apply the event to the machine of our own that has the instance, if there is one."""
+    if event.kind is InstanceEventKind.REBALANCE_RECOMMENDATION:
+        return
+    machine_id = deps.machines.find_by_instance(event.instance_id)
+    if machine_id is None:
+        return
+    told: MachineEvent = MachineWarned(at)
+    if event.kind is InstanceEventKind.STATE_CHANGE:
+        told = InstanceSeen(InstanceObservation(event.instance_id, InstanceState(event.state), machine_id), at)
+    advance_machine(machine_id, lambda _machine: told, deps)
 
 
 def _advance(job_id: str, event: JobEvent, deps: JobDependencies) -> Job | None:

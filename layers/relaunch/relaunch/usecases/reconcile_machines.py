@@ -1,8 +1,8 @@
 """Reconcile due machines with EC2 and the cluster, in case events were lost, and find instances without a machine."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from relaunch.core.jobs.claims import claims_machine
+from relaunch.core.jobs.claims import claimed_machines
 from relaunch.core.machines.events import (
     ClaimReleased,
     FleetAnswered,
@@ -11,11 +11,12 @@ from relaunch.core.machines.events import (
     InstanceObservation,
     InstanceSeen,
     MachineDue,
-    NodeSeen,
+    MachineEvent,
 )
 from relaunch.core.machines.machine import Machine, MachineState
 from relaunch.ports import FleetDependencies, PortError
 from relaunch.usecases.advance_machine import advance_machine
+from relaunch.usecases.observe_machine import node_seen
 
 # More than one invocation has time for.
 _MAX_MACHINES = 1_000
@@ -46,15 +47,12 @@ def _load(machine_id: str, deps: FleetDependencies) -> Machine | None:
     try:
         return deps.machines.load_machine(machine_id)
     except PortError as error:
-        deps.log.decided("postponed", machine_id=machine_id, reason=str(error))
+        _postpone(machine_id, error, deps)
         return None
 
 
-def _attempt(machine_id: str, call: Callable[[], object], deps: FleetDependencies) -> None:
-    try:
-        call()
-    except PortError as error:
-        deps.log.decided("postponed", machine_id=machine_id, reason=str(error))
+def _postpone(machine_id: str, error: PortError, deps: FleetDependencies) -> None:
+    deps.log.decided("postponed", machine_id=machine_id, reason=str(error))
 
 
 def _describe(machines: Sequence[Machine], deps: FleetDependencies) -> Mapping[str, InstanceObservation | None]:
@@ -67,23 +65,26 @@ def _describe(machines: Sequence[Machine], deps: FleetDependencies) -> Mapping[s
 
 
 def _look(machine: Machine, seen: Mapping[str, InstanceObservation | None], deps: FleetDependencies) -> None:
-    machine_id = machine.machine_id
+    for event in _observed(machine, seen, deps):
+        # Bound now: the loop goes on before a retry would call it.
+        advance_machine(machine.machine_id, lambda _machine, event=event: event, deps)
+    advance_machine(machine.machine_id, lambda saved: _due(saved, deps), deps)
+
+
+def _observed(
+    machine: Machine, seen: Mapping[str, InstanceObservation | None], deps: FleetDependencies
+) -> Iterator[MachineEvent]:
     if machine.instance_id in seen:
         observation = seen[machine.instance_id]
-        event = InstanceMissing() if observation is None else InstanceSeen(observation, deps.clock.now())
-        advance_machine(machine_id, lambda _machine: event, deps)
+        yield InstanceMissing() if observation is None else InstanceSeen(observation, deps.clock.now())
     if machine.state is MachineState.STARTING and machine.instance_id:
         node = deps.tasks.find_node_of(machine.instance_id)
         if node is not None:
-            at = node.registered_at or deps.clock.now()
-            registered = NodeSeen(node.node.name, node.registered, node.is_active, at)
-            advance_machine(machine_id, lambda _machine: registered, deps)
+            yield node_seen(node, deps)
     for claim in machine.claims:
         job = deps.jobs.load_job(claim.job_id)
-        if job is None or not claims_machine(job, machine_id):
-            released = ClaimReleased(claim.job_id, detail="its job does not claim it")
-            advance_machine(machine_id, lambda _machine, released=released: released, deps)
-    advance_machine(machine_id, lambda now_saved: _due(now_saved, deps), deps)
+        if job is None or machine.machine_id not in claimed_machines(job):
+            yield ClaimReleased(claim.job_id, "its job does not need it")
 
 
 def _due(machine: Machine, deps: FleetDependencies) -> MachineDue | None:
@@ -100,12 +101,15 @@ def sweep_instances(deps: FleetDependencies, has_time: Callable[[], bool] = lamb
     try:
         for page in deps.fleet.list_instances():
             suspects += [seen for seen in page if has_time() and not _is_accounted_for(seen, deps)]
+        leaked = [seen for seen in suspects if seen.state.is_alive and not _is_accounted_for(seen, deps)]
+        if leaked:
+            # One that EC2 refuses or does not know does not keep it from ending the others.
+            deps.fleet.terminate([seen.instance_id for seen in leaked])
     except PortError as error:
         deps.log.decided("postponed", reason=f"sweeping the instances: {error}")
-    leaked = [seen for seen in suspects if seen.state.is_alive and not _is_accounted_for(seen, deps)]
+        return 0
     for seen in leaked:
         deps.log.decided("leaked", instance_id=seen.instance_id, machine_id=seen.machine_id or None)
-        _attempt(seen.machine_id, lambda seen=seen: deps.fleet.terminate([seen.instance_id]), deps)
     return len(leaked)
 
 

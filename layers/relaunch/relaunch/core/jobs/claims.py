@@ -12,8 +12,3 @@ def claimed_machines(job: Job) -> frozenset[str]:
     if attempt is not None and attempt.stop is None and attempt.placement.state is not PlacementState.CLOSED:
         needed.add(attempt.placement.machine_id)
     return frozenset(needed - {""})
-
-
-def claims_machine(job: Job, machine_id: str) -> bool:
-    """Return whether the job needs this machine."""
-    return machine_id in claimed_machines(job)

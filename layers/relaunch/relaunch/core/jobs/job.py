@@ -44,6 +44,8 @@ class WaitReason(StrEnum):
     PRICE = "price"  # every offering that satisfies it is too expensive
     BACKOFF = "backoff"  # a delay after a failure of the program
     CHECKPOINT = "checkpoint"  # its checkpoints cannot be read
+    MACHINE = "machine"  # the machine of our own that it claims
+    MACHINE_LIMIT = "machine-limit"  # the limits of the stack on machines of its own
 
 
 # What a job that has run waits for without a slot.
@@ -101,7 +103,8 @@ class Placement:
     revision lists; `takes_all_neuron` requests all of them from ECS, as Managed Instances support.
     `gpu_partition_size` is that of the instance type, 1 for whole GPUs. `is_managed`: the capacity provider is one of
     ECS Managed Instances. `price_usd_per_hour` is 0 if unknown; `is_price_limit`: it is an upper limit of a spot price.
-    `instance_id` is that of the machine of our own that it must run on; empty for one by a capacity provider.
+    `instance_id` and `machine_id` are those of the machine of our own that it must run on; empty for one by a capacity
+    provider.
     """
 
     number: int
@@ -122,6 +125,7 @@ class Placement:
     is_managed: bool = False
     is_price_limit: bool = False
     instance_id: str = ""
+    machine_id: str = ""
 
     @property
     def cost_basis(self) -> CostBasis:
@@ -292,7 +296,34 @@ class LookForWarning:
     kind: Literal["look-for-warning"] = "look-for-warning"
 
 
-Effect = StopTask | RequestLaunch | RememberCapacity | CountRun | AdmitWaiting | LookForWarning
+@dataclass(frozen=True, slots=True)
+class RequestMachine:
+    """Let EC2 be asked for a new machine of our own."""
+
+    machine_id: str
+    kind: Literal["request-machine"] = "request-machine"
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseMachine:
+    """Release the claim on a machine of our own; `is_unusable`: the task could not start there, or EC2 takes it."""
+
+    machine_id: str
+    reason: str
+    is_unusable: bool = False
+    kind: Literal["release-machine"] = "release-machine"
+
+
+Effect = (
+    StopTask
+    | RequestLaunch
+    | RememberCapacity
+    | CountRun
+    | AdmitWaiting
+    | LookForWarning
+    | RequestMachine
+    | ReleaseMachine
+)
 """What to do after a save; all may be repeated. `kind` is the discriminator in stored jobs."""
 
 
@@ -322,7 +353,10 @@ class Job:
     warning if there was one. `failed_starts` are those since a task of the job last ran. `own_failures` are the
     launches since then that found no capacity while the job was kept from instances; no other job avoids their
     offerings. `unreadable_seconds` is how long it has waited for unreadable checkpoints since it first ran, and for
-    the slot that it released meanwhile, in waits that are over.
+    the slot that it released meanwhile, in waits that are over. `machine_id` is the machine of our own that it claims
+    for its next placement, and `machine_requests` how many were requested for it. `failed_machines` did not become
+    ready since a task of the job last ran; `refused_since` is since when EC2 refuses its requests for a reason that
+    other offerings would not change.
     """
 
     job_id: str
@@ -353,6 +387,10 @@ class Job:
     failed_starts: tuple[FailedStart, ...] = ()
     own_failures: tuple[CapacityFailure, ...] = ()
     unreadable_seconds: float = 0.0
+    machine_id: str = ""
+    machine_requests: int = 0
+    failed_machines: int = 0
+    refused_since: datetime | None = None
     version: int = 0
 
     @property

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
 from relaunch.core.selection.offering_filters import SelectionLimits
 
@@ -26,6 +27,7 @@ class StackLimits:
     provisioning_deadline_seconds: int = 0
     selection: SelectionLimits = field(default_factory=SelectionLimits)
     task_definitions: TaskDefinitionGrants = field(default_factory=TaskDefinitionGrants)
+    machines: MachineLimits = field(default_factory=MachineLimits)
 
     def provisioning_deadline(self, *, is_managed: bool) -> timedelta:
         """Return how long a task may wait for its instance; `is_managed`: it is one of ECS Managed Instances."""

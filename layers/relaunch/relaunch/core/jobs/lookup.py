@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from relaunch.core.jobs.job import CAPACITY, Job, PlacementState, WaitReason
+from relaunch.core.jobs.job import CAPACITY, MACHINES_SLOT, Job, PlacementState, WaitReason
 
 
 def due_at(job: Job) -> datetime | None:
@@ -26,6 +26,8 @@ def waited_slot(job: Job) -> str | None:
         return None
     if job.waiting.reason is WaitReason.CAPACITY:
         return CAPACITY
+    if job.waiting.reason is WaitReason.MACHINE_LIMIT:
+        return MACHINES_SLOT
     return job.waiting.slot or job.definition.name if job.waiting.reason is WaitReason.SLOT else None
 
 

@@ -5,6 +5,8 @@ from datetime import datetime
 
 from relaunch.core.launches.derived_revision import PreparedRevision
 from relaunch.core.launches.launch import LaunchOutcome, Node, TaskObservation
+from relaunch.core.machines.decision import MachineDecision
+from relaunch.core.machines.machine import Consequence, Machine
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.revisions.images import FoundImage
 from relaunch.core.selection.selection import Selection
@@ -24,12 +26,14 @@ class OfferingChosen:
     """Selection kept at least one offering; `offering` is the first.
 
     `resume_uri` is the newest complete checkpoint of the job, None if there is none. `prepared` is the revision to run.
+    `machine` is the machine of our own to run it on, which is ready; the selection was saved when it was claimed.
     """
 
     offering: Offering
-    selection: Selection
+    selection: Selection | None
     resume_uri: str | None
     prepared: PreparedRevision = field(default_factory=PreparedRevision)
+    machine: Machine | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,45 @@ class CheckpointsUnreadable:
     """The checkpoints of the job cannot be read, or could not be if there were any; the error is permanent."""
 
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class MachineClaimed:
+    """A machine of our own was chosen for the next placement; `is_new`: it is requested for the job.
+
+    `decision` is saved with the job. `detail` says which machine, in words.
+    """
+
+    decision: MachineDecision
+    detail: str
+    selection: Selection | None = None
+    is_new: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MachineAwaited:
+    """The machine that the job claims is not ready yet; `detail` says how far it is."""
+
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class MachineLost:
+    """The machine that the job claims will not be ready.
+
+    `refusal` is set if EC2 refused the request; else there was an instance, or may have been.
+    """
+
+    machine_id: str
+    refusal: Consequence | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class MachineLimitReached:
+    """A limit of the stack on machines of its own is reached: `machines` or `usd_per_hour`."""
+
+    limit: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +180,10 @@ JobEvent = (
     | NothingKept
     | LaunchImpossible
     | CheckpointsUnreadable
+    | MachineClaimed
+    | MachineAwaited
+    | MachineLost
+    | MachineLimitReached
     | SlotDenied
     | LaunchAnswered
     | PlacementExpired

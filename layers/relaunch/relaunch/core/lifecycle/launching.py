@@ -117,13 +117,16 @@ def request_placement(job: Job, event: OfferingChosen, now: datetime, limits: St
         gpu_partition_size=chosen.instance_type.gpu_partition_size,
         is_managed=chosen.is_managed,
         is_price_limit=chosen.price_usd_per_hour is None and chosen.expected_usd_per_hour is not None,
+        instance_id=(event.machine.instance_id or "") if event.machine else "",
+        machine_id=event.machine.machine_id if event.machine else "",
     )
     attempt = Attempt(number, placement, closed_placements=_kept_placements(closed))
     # Jobs that end at the same time may all admit the same job: admit the next one too.
     effects = (AdmitWaiting(),) if waits_for_slot(job) else ()
     slots = None if job.has_slot else (job.definition.max_running_jobs, limits.max_running_jobs)
-    job = replace(job, attempt=attempt, has_slot=True, reason="")
-    detail = f"{chosen.key} by {placement.capacity_provider} at {placement.price_text}"
+    job = replace(job, attempt=attempt, has_slot=True, reason="", machine_id="")
+    where = f"on {placement.instance_id}" if event.machine else f"by {placement.capacity_provider}"
+    detail = f"{chosen.key} {where} at {placement.price_text}"
     if event.resume_uri:
         detail += f", resuming from {event.resume_uri}"
     if event.prepared.neuron_devices:
@@ -131,7 +134,8 @@ def request_placement(job: Job, event: OfferingChosen, now: datetime, limits: St
     decision = move(
         job, JobState.LAUNCHING, now, event="launching", detail=detail, wake_at=now + LAUNCH_TIMEOUT, effects=effects
     )
-    return replace(decision, selection=event.selection, selected_at=now, take_slot_limits=slots)
+    selected_at = now if event.selection is not None else None
+    return replace(decision, selection=event.selection, selected_at=selected_at, take_slot_limits=slots)
 
 
 def _attempt_to_launch(previous: Attempt | None) -> tuple[int, tuple[Placement, ...]]:
@@ -214,7 +218,11 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
             return _with_stops(_placed(job, task_id, now, limits), tuple(others))
         case PlacementFailed(reasons, found, shortages):
             outcome = f"ECS placed nothing: {', '.join(reasons)}"
-            is_full = not _lost_device(job, shortages, outcome)
+            has_lost_device = _lost_device(job, shortages, outcome)
+            if has_lost_device:
+                # Its machine may have other devices.
+                job = replace(job, machine_id=job.current_attempt.placement.machine_id)
+            is_full = not has_lost_device
             return _next_placement(job, outcome, now, event="placement failed", is_full=is_full, found=found)
         case LaunchDeferred(reason) | LaunchUncertain(reason):
             delay_seconds = _repeat_delay_seconds(job, event.outcome, now)
@@ -294,7 +302,8 @@ def _next_placement(job: Job, outcome: str, now: datetime, *, event: str, is_ful
     closed = replace(job.current_attempt.placement, state=PlacementState.CLOSED, outcome=outcome)
     job = replace(job, attempt=replace(job.current_attempt, placement=closed))
     before: tuple[Effect, ...] = ()
-    if is_full:
+    # That one machine has no room says nothing of the next one.
+    if is_full and not closed.machine_id:
         job, before = avoid(job, outcome, now)
     detail = f"{outcome}; {found}" if found else outcome
     return wait_for_launch(job, now, event=event, detail=detail, before=before)

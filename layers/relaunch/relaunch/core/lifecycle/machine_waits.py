@@ -6,12 +6,17 @@ Each is a pure function of (job, event, now, limits) and returns the decision to
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from relaunch.core.jobs.claims import claimed_machines
 from relaunch.core.jobs.job import (
     Effect,
+    IntentKind,
     Job,
+    JobState,
+    ReleaseMachine,
     RequestLaunch,
     RequestMachine,
     Waiting,
+    StopKind,
     WaitReason,
 )
 from relaunch.core.jobs.limits import StackLimits
@@ -101,3 +106,35 @@ def machine_limit_reached(job: Job, event: MachineLimitReached, now: datetime, _
     unit = "machines of its own" if event.limit == "machines" else "USD per hour for machines of its own"
     waiting = Waiting(WaitReason.MACHINE_LIMIT, now, f"the stack has reached its limit of {unit}")
     return wait(job, waiting, now, event="waiting for machine limit", wake_at=now + _LIMIT_POLL_INTERVAL)
+
+
+def hands_over(job: Job, _event: object = None) -> bool:
+    """Return whether the next machine is to start while the task saves on one of our own that EC2 takes away."""
+    attempt = job.attempt
+    if job.state is not JobState.STOPPING or attempt is None or attempt.intent is None or job.machine_id:
+        return False
+    is_interrupted = attempt.intent.kind is IntentKind.INTERRUPTION
+    return is_interrupted and bool(attempt.placement.machine_id) and not job.cancel_requested
+
+
+# The machine of a task that stopped so is not used again.
+_UNUSABLE_AFTER = frozenset(
+    {StopKind.INTERRUPTION, StopKind.HOST_LOST, StopKind.NOT_STARTED, StopKind.STARTS_NOWHERE, StopKind.NO_CAPACITY}
+)
+
+
+def with_releases(before: Job, decision: Decision) -> Decision:
+    """Return the decision with the effects that release the machines that the job does not need any more."""
+    after = decision.job
+    released = sorted(claimed_machines(before) - claimed_machines(after))
+    if not released:
+        return decision
+    attempt = after.attempt
+    stop = attempt.stop if attempt is not None else None
+    used = attempt.placement.machine_id if attempt is not None else ""
+    could_not_start = stop is None or stop.kind in _UNUSABLE_AFTER
+    effects = (
+        ReleaseMachine(each, after.reason or str(after.state), is_unusable=each == used and could_not_start)
+        for each in released
+    )
+    return replace(decision, job=replace(after, pending=(*effects, *after.pending)))

@@ -89,7 +89,14 @@ def _running(job: Job, now: datetime) -> Decision:
     event = "still running" if job.state is JobState.RUNNING else "running"
     first_started_at = job.first_started_at or attempt.started_at
     job = replace(
-        job, attempt=attempt, first_started_at=first_started_at, interrupted_at=None, failed_starts=(), own_failures=()
+        job,
+        attempt=attempt,
+        first_started_at=first_started_at,
+        interrupted_at=None,
+        failed_starts=(),
+        own_failures=(),
+        failed_machines=0,
+        refused_since=None,
     )
     is_start = job.state is not JobState.RUNNING
     effects = count_run(job, Observed.START, attempt.started_at or now) if is_start else ()

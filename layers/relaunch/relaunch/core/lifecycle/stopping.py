@@ -13,12 +13,14 @@ from relaunch.core.jobs.job import (
     JobState,
     PlacementState,
     RememberCapacity,
+    RequestLaunch,
     Stop,
     StopIntent,
     StopKind,
 )
 from relaunch.core.launches.launch import TaskObservation
 from relaunch.core.lifecycle.decision import Decision, end, move, stop_effect, wait_for_launch
+from relaunch.core.lifecycle.machine_waits import hands_over
 from relaunch.core.lifecycle.restart_policy import GiveUp, decide_restart, is_failure, is_interruption
 from relaunch.core.lifecycle.stop_reason import classify_stop
 from relaunch.core.offerings.offering import CapacityFailure
@@ -88,7 +90,7 @@ def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:
     if isinstance(verdict, GiveUp):
         event = verdict.state.value.lower().replace("_", " ")
         return end(job, verdict.state, now, event=event, detail=verdict.reason, before=before)
-    if stop.kind is StopKind.NO_CAPACITY:
+    if stop.kind is StopKind.NO_CAPACITY and not job.current_attempt.placement.machine_id:
         job, remembered = avoid(job, verdict.reason, stop.at)
         before = (*before, *remembered)
     return wait_for_launch(
@@ -169,4 +171,8 @@ def stop_with_intent(job: Job, intent: StopIntent, now: datetime, *, event: str)
     job = replace(job, attempt=replace(job.current_attempt, intent=intent), reason=intent.detail)
     effects = stop_effect(job, intent.detail)
     wake_at = now + STOP_TIMEOUT
-    return move(job, JobState.STOPPING, now, event=event, detail=intent.detail, wake_at=wake_at, effects=effects)
+    decision = move(job, JobState.STOPPING, now, event=event, detail=intent.detail, wake_at=wake_at, effects=effects)
+    if not hands_over(decision.job):
+        return decision
+    # After the stop, which it must not delay.
+    return replace(decision, job=replace(decision.job, pending=(*effects, RequestLaunch())))

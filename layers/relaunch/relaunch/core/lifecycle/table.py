@@ -10,7 +10,8 @@ from typing import Any
 
 from relaunch.core.jobs.job import Job, JobState, PlacementState, WaitReason
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.lifecycle import launching, orphans, running
+from relaunch.core.lifecycle import launching, machine_waits, orphans, running
+from relaunch.core.lifecycle.machine_waits import hands_over, with_releases
 from relaunch.core.lifecycle.decision import Decision, ignore
 from relaunch.core.lifecycle.events import (
     CancelAsked,
@@ -21,6 +22,10 @@ from relaunch.core.lifecycle.events import (
     JobEvent,
     LaunchAnswered,
     LaunchImpossible,
+    MachineAwaited,
+    MachineClaimed,
+    MachineLimitReached,
+    MachineLost,
     NothingKept,
     OfferingChosen,
     PlacementExpired,
@@ -131,6 +136,21 @@ def is_pending_and_wanted(job: Job, event: CancelAsked) -> bool:
     return is_pending(job, event) and is_first_cancel(job, event)
 
 
+def needs_machine(job: Job, event: MachineClaimed | MachineLimitReached) -> bool:
+    """Return whether the job may be launched and claims no machine yet."""
+    return may_launch(job, event) and not job.machine_id
+
+
+def claims_machine(job: Job, _event: MachineAwaited) -> bool:
+    """Return whether the job claims a machine for its next placement."""
+    return bool(job.machine_id)
+
+
+def claims_lost_machine(job: Job, event: MachineLost) -> bool:
+    """Return whether the job claims this machine for its next placement."""
+    return job.machine_id == event.machine_id
+
+
 _STATES_BY_CODE = {
     "W": JobState.WAITING,
     "L": JobState.LAUNCHING,
@@ -157,6 +177,12 @@ TABLE: tuple[Row, ...] = (
     _row("W", NothingKept, may_launch, launching.nothing_kept, "Wf"),
     _row("W", LaunchImpossible, may_launch, launching.launch_impossible, "f"),
     _row("W", CheckpointsUnreadable, may_launch, launching.checkpoints_unreadable, "W"),
+    _row("W", MachineClaimed, needs_machine, machine_waits.claim_machine, "Wft"),
+    _row("S", MachineClaimed, hands_over, machine_waits.claim_next_machine, "S"),
+    _row("W", MachineAwaited, claims_machine, machine_waits.await_machine, "W"),
+    _row("W", MachineLost, claims_lost_machine, machine_waits.machine_lost, "W"),
+    _row("S", MachineLost, claims_lost_machine, machine_waits.next_machine_lost, ""),
+    _row("W", MachineLimitReached, needs_machine, machine_waits.machine_limit_reached, "W"),
     _row("W", SlotDenied, may_launch, launching.slot_denied, "W"),
     _row("W", CancelAsked, always, launching.cancel_waiting, "c"),
     _row("W", TimePassed, always, launching.wake_waiting, "Wft"),
@@ -187,5 +213,6 @@ def decide(job: Job, event: JobEvent, now: datetime, limits: StackLimits) -> Dec
     """Return the decision of the first matching row; an ignored decision if there is none."""
     for row in TABLE:
         if job.state in row.states and isinstance(event, row.event) and row.guard(job, event):
-            return replace(row.action(job, event, now, limits), action=row.action.__name__)
+            decision = row.action(job, event, now, limits)
+            return replace(with_releases(job, decision), action=row.action.__name__)
     return ignore(job, f"{type(event).__name__} means nothing to a job that is {job.state}")

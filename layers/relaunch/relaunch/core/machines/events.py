@@ -160,8 +160,8 @@ class ClaimReleased:
     """A job does not need the machine any more; `is_unusable`: its task could not start there."""
 
     job_id: str
+    detail: str = ""
     is_unusable: bool = False
-    detail: str = field(default="")
 
 
 @dataclass(frozen=True, slots=True)

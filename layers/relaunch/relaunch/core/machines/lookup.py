@@ -41,7 +41,7 @@ def has_room(machine: Machine) -> bool:
     The rest must have CPU, memory and, if the machine has accelerators, some of those. A machine that was warned takes
     no more jobs.
     """
-    if not machine.state.is_usable or machine.warned_at is not None:
+    if not machine.state.is_usable or machine.warned_at is not None or machine.is_unusable:
         return False
     capacity, free = machine.capacity, machine.free
     needed = [least for least in _LEAST_WITH_ACCELERATOR if capacity.holds(least)]
