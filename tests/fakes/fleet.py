@@ -6,6 +6,7 @@ from typing import Any
 
 from fakes.builders import NOW
 from relaunch.adapters.aws.ec2.create_fleet import check_limits
+from relaunch.adapters.aws.ec2.fleet import NOT_SENT
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.machines.events import (
     FleetAnswer,
@@ -59,32 +60,34 @@ def make_fleet_request(*overrides: FleetOverride, machine_id: str = MACHINE_ID, 
 class FakeMachineSource:
     """Implements MachineSource: EC2 with all the capacity there is, except for what `refused` says.
 
-    `refused` has the codes of refusals by offering. `throttled` and `lost` are the numbers of the next requests that
-    are throttled, and whose answer is lost after they took effect. `foreign` are instances that may not be ended.
+    `refused` has the refusals by offering. `throttled` and `lost` are the numbers of the next requests that are
+    throttled, and whose answer is lost after they took effect. `foreign` are instances of others.
     """
 
     def __init__(self, stack: str = STACK) -> None:
         self.refused: dict[OfferingKey, tuple[RefusalKind, str]] = {}
         self.throttled = 0
         self.lost = 0
-        self.foreign: set[str] = set()
         self.instances: dict[str, InstanceObservation] = {}
+        self.foreign: dict[str, InstanceObservation] = {}
         self.requests: list[FleetRequest] = []
         self._stack = stack
+        self._launch_count = 0
         self._answers: dict[str, tuple[FleetRequest, FleetAnswer]] = {}
 
     def request(self, request: FleetRequest) -> FleetAnswer:
         violations = check_limits(request, self._stack)
         if violations:
-            return FleetRefused((Refusal(RefusalKind.CONFIGURATION, "NotSent", "; ".join(violations)),))
+            return FleetRefused((Refusal(RefusalKind.CONFIGURATION, NOT_SENT, "; ".join(violations)),))
         self.requests.append(request)
         if self.throttled:
             self.throttled -= 1
-            return FleetDeferred("RequestLimitExceeded: too many requests")
-        earlier, answer = self._answers.get(request.client_token) or (request, self._launch(request))
-        if earlier != request:
+            return FleetDeferred("RequestLimitExceeded: Request limit exceeded.")
+        if request.client_token not in self._answers:
+            self._answers[request.client_token] = (request, self._launch(request))
+        first, answer = self._answers[request.client_token]
+        if first != request:
             return FleetUncertain("IdempotentParameterMismatch: the token was that of another request")
-        self._answers[request.client_token] = (request, answer)
         if self.lost:
             self.lost -= 1
             return FleetUncertain("no answer to CreateFleet: time-out")
@@ -92,22 +95,26 @@ class FakeMachineSource:
 
     def _launch(self, request: FleetRequest) -> FleetAnswer:
         refusals: list[Refusal] = []
-        for offering in (each.offering for each in request.overrides):
+        for offering in _in_order(request):
             if offering not in self.refused:
-                instance_id = f"i-{len(self.instances) + 1:017x}"
-                self.instances[instance_id] = InstanceObservation(
-                    instance_id, InstanceState.RUNNING, request.tags[MACHINE_TAG], offering, NOW
-                )
-                return InstanceLaunched(instance_id, offering, tuple(refusals))
+                instance = self.new_instance(offering, request.tags[MACHINE_TAG])
+                self.instances[instance.instance_id] = instance
+                return InstanceLaunched(instance.instance_id, offering, tuple(refusals))
             kind, code = self.refused[offering]
             refusals.append(Refusal(kind, code, "so it is", offering))
         return FleetRefused(tuple(refusals))
+
+    def new_instance(self, offering: OfferingKey, machine_id: str = "") -> InstanceObservation:
+        """Return a running instance with an ID of its own."""
+        self._launch_count += 1
+        return InstanceObservation(f"i-{self._launch_count:017x}", InstanceState.RUNNING, machine_id, offering, NOW)
 
     def find(self, machine_id: str) -> list[InstanceObservation]:
         return [each for each in self.instances.values() if each.machine_id == machine_id]
 
     def describe(self, instance_ids: Sequence[str]) -> Mapping[str, InstanceObservation | None]:
-        return {each: self.instances.get(each) for each in instance_ids}
+        known = {**self.foreign, **self.instances}
+        return {each: known.get(each) for each in instance_ids}
 
     def list_instances(self) -> Iterator[Sequence[InstanceObservation]]:
         yield [each for each in self.instances.values() if each.state is not InstanceState.TERMINATED]
@@ -124,10 +131,17 @@ class FakeMachineSource:
         return Termination.ENDING
 
     def end(self, instance_id: str, reason: str) -> None:
-        """Terminate an instance for a reason of EC2's."""
+        """Terminate an instance, for a reason as EC2 gives it, unless it has ended already."""
         instance = self.instances[instance_id]
         if instance.state is not InstanceState.TERMINATED:
             self.instances[instance_id] = replace(instance, state=InstanceState.TERMINATED, state_reason=reason)
+
+
+def _in_order(request: FleetRequest) -> list[OfferingKey]:
+    """Return the offerings as EC2 tries them, cheapest first; on-demand by their priority before that."""
+    is_spot = request.purchase is PurchaseOption.SPOT
+    ordered = sorted(request.overrides, key=lambda each: (0 if is_spot else each.priority, each.usd_per_hour))
+    return [each.offering for each in ordered]
 
 
 class FakeMachineQueue:
