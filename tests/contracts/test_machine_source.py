@@ -143,7 +143,7 @@ def test_a_missing_permission_is_not_missing_capacity(ec2: Ec2, source: MachineS
 
 def test_the_same_request_again_is_the_same_instance(ec2: Ec2, source: MachineSource) -> None:
     first = launched(source)
-    again = launched(source, replace(REQUEST, tags=dict(reversed(REQUEST.tags.items()))))
+    again = launched(source, replace(REQUEST, tags=dict(sorted(REQUEST.tags.items()))))
 
     assert again == first
     assert ec2.launch_count == 1
