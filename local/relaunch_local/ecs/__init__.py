@@ -55,15 +55,22 @@ from relaunch_local.ecs.api.server import EcsServer
 from relaunch_local.ecs.clock import Clock, WallClock
 from relaunch_local.ecs.engine.authorization import Authorize, Permission
 from relaunch_local.ecs.engine.faults import Fault, FaultMoment
+from relaunch_local.ecs.engine.fleet import NEURON_ATTRIBUTE, FleetFault
 from relaunch_local.ecs.engine.model import BillLine
 from relaunch_local.ecs.engine.region import Event
 from relaunch_local.ecs.engine.settings import (
+    NO_WATCHDOG,
     AutoScalingGroup,
+    FleetSettings,
+    HostPlan,
     InstanceShape,
+    LaunchTemplate,
+    LaunchTemplateVersion,
     Purchase,
     SimulatorSettings,
     SpotPrice,
     Timing,
+    Watchdog,
 )
 from relaunch_local.ecs.engine.simulator import EcsSimulator, RecordedRequest
 from relaunch_local.ecs.errors import DroppedConnectionError, EcsError
@@ -78,6 +85,8 @@ from relaunch_local.ecs.processes.port import (
 )
 
 __all__ = [
+    "NEURON_ATTRIBUTE",
+    "NO_WATCHDOG",
     "Authorize",
     "AutoScalingGroup",
     "BillLine",
@@ -89,8 +98,13 @@ __all__ = [
     "Event",
     "Fault",
     "FaultMoment",
+    "FleetFault",
+    "FleetSettings",
+    "HostPlan",
     "InProcessClient",
     "InstanceShape",
+    "LaunchTemplate",
+    "LaunchTemplateVersion",
     "LocalProcesses",
     "LogTarget",
     "Permission",
@@ -106,4 +120,5 @@ __all__ = [
     "SpotPrice",
     "Timing",
     "WallClock",
+    "Watchdog",
 ]

@@ -6,8 +6,13 @@ reference does not give follow reports from users.
 
 from typing import Any
 
-SERVER_FAULTS = frozenset({"ServerException", "ServiceUnavailableException", "InternalError"})
-"""Codes that come with HTTP 500; every other code comes with HTTP 400, throttling included."""
+_STATUSES = {
+    **dict.fromkeys(("ServerException", "ServiceUnavailableException", "InternalError"), 500),
+    **dict.fromkeys(("RequestLimitExceeded", "Unavailable"), 503),
+    "UnauthorizedOperation": 403,
+    "DryRunOperation": 412,
+}
+"""HTTP statuses by code; every other code comes with HTTP 400, ECS's throttling included."""
 
 
 class EcsError(Exception):
@@ -23,7 +28,7 @@ class EcsError(Exception):
     @property
     def http_status(self) -> int:
         """The HTTP status of the response."""
-        return 500 if self.code in SERVER_FAULTS else 400
+        return _STATUSES.get(self.code, 400)
 
 
 class DroppedConnectionError(Exception):

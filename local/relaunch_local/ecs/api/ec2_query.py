@@ -1,6 +1,5 @@
 """EC2's query protocol: form-encoded requests, XML responses serialized with botocore's service model."""
 
-import re
 from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qsl
@@ -8,20 +7,13 @@ from xml.sax.saxutils import escape
 
 from botocore.model import ListShape, Shape, StructureShape
 
+from relaunch_local.ecs.api.ec2_form import parse_form
 from relaunch_local.ecs.api.in_process import service_model
 from relaunch_local.ecs.engine.model import JsonObject
 from relaunch_local.ecs.engine.region import iso
 from relaunch_local.ecs.engine.simulator import EcsSimulator
 from relaunch_local.ecs.errors import EcsError
 
-_LISTS = {
-    "InstanceId": "InstanceIds",
-    "InstanceType": "InstanceTypes",
-    "ProductDescription": "ProductDescriptions",
-    "ZoneName": "ZoneNames",
-}
-_FILTER = re.compile(r"Filter\.(\d+)\.(Name|Value)(?:\.\d+)?")
-_TIMESTAMPS = ("StartTime", "EndTime")
 _NAMESPACE = "http://ec2.amazonaws.com/doc/2016-11-15/"
 REQUEST_ID = "00000000-0000-4000-8000-000000000000"
 
@@ -31,39 +23,13 @@ def answer_ec2(simulator: EcsSimulator, form: str, access_key: str) -> tuple[int
     pairs = parse_qsl(form, keep_blank_values=True)
     action = dict(pairs).get("Action", "")
     try:
-        result = simulator.call_ec2(action, parse_form(pairs), access_key=access_key)
+        result = simulator.call_ec2(action, parse_form(action, pairs), access_key=access_key)
     except EcsError as error:
-        status = 403 if error.code == "UnauthorizedOperation" else error.http_status
-        return status, error_xml(error)
+        return error.http_status, error_xml(error)
     shape = service_model("ec2").operation_model(action).output_shape
     body = "" if shape is None else _structure_xml(shape, result)
     name = f"{action}Response"
     return 200, f'<{name} xmlns="{_NAMESPACE}"><requestId>{REQUEST_ID}</requestId>{body}</{name}>'.encode()
-
-
-def parse_form(pairs: list[tuple[str, str]]) -> JsonObject:
-    """Return the parameters of a form under botocore's names."""
-    parameters: JsonObject = {}
-    filters: dict[str, JsonObject] = {}
-    for name, value in pairs:
-        stem, _, index = name.partition(".")
-        match = _FILTER.fullmatch(name)
-        if match is not None:
-            _add_filter(filters.setdefault(match.group(1), {"Values": []}), match.group(2), value)
-        elif index and stem in _LISTS:
-            parameters.setdefault(_LISTS[stem], []).append(value)
-        elif name in _TIMESTAMPS:
-            parameters[name] = datetime.fromisoformat(value)
-        elif name not in ("Action", "Version"):
-            parameters[name] = value
-    return {**parameters, "Filters": list(filters.values())} if filters else parameters
-
-
-def _add_filter(row: JsonObject, member: str, value: str) -> None:
-    if member == "Name":
-        row["Name"] = value
-    else:
-        row["Values"].append(value)
 
 
 def _xml(shape: Shape, value: Any) -> str:

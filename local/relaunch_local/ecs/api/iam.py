@@ -11,7 +11,7 @@ PolicyDocument = Mapping[str, Any]
 PoliciesOf = Callable[[str], Sequence[PolicyDocument] | None]
 """Returns the policies of an access key, or None if the key is unknown."""
 
-_EXACT = {"StringEquals"}
+_EXACT = {"StringEquals", "Bool"}
 _LIKE = {"StringLike", "ArnEquals", "ArnLike"}
 
 

@@ -22,7 +22,10 @@ class Permission:
 
 Authorize = Callable[[Permission], bool]
 
-_ON_CLUSTER = {"ListContainerInstances", "DescribeClusters", "PutClusterCapacityProviders", "CreateCluster"}
+_ON_CLUSTER = {
+    "ListContainerInstances", "DescribeClusters", "PutClusterCapacityProviders", "CreateCluster",
+    "DeregisterContainerInstance",
+}  # fmt: skip
 _ON_TASK = {"StopTask", "DescribeTasks"}
 _ON_INSTANCE = {"DescribeContainerInstances", "UpdateContainerInstancesState"}
 _ON_ARN = {"ListTagsForResource", "TagResource", "UntagResource"}
@@ -114,5 +117,10 @@ class Authorization:
         return ["*"]
 
 
-_CLUSTERED = frozenset({"RunTask", "ListTasks", "ListContainerInstances", "PutAttributes", *_ON_TASK, *_ON_INSTANCE})
+_CLUSTERED = frozenset(
+    {
+        "RunTask", "ListTasks", "ListContainerInstances", "PutAttributes", "DeregisterContainerInstance",
+        *_ON_TASK, *_ON_INSTANCE,
+    }
+)  # fmt: skip
 """Actions that use the cluster `default` if none is named."""

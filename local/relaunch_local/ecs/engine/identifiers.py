@@ -87,7 +87,15 @@ class Arns:
 
     def instance(self, instance_id: str) -> str:
         """Return the ARN of an EC2 instance."""
-        return f"arn:aws:ec2:{self.region}:{self.account}:instance/{instance_id}"
+        return self.ec2(f"instance/{instance_id}")
+
+    def ec2(self, resource: str) -> str:
+        """Return the ARN of an EC2 resource such as `subnet/subnet-1`."""
+        return f"arn:aws:ec2:{self.region}:{self.account}:{resource}"
+
+    def image(self, image_id: str) -> str:
+        """Return the ARN of an image; it names no account."""
+        return f"arn:aws:ec2:{self.region}::image/{image_id}"
 
     def auto_scaling_group(self, name: str, group_id: str) -> str:
         """Return the ARN of an Auto Scaling group."""

@@ -1,7 +1,7 @@
 """EC2 instances: launch, registration, interruption, termination, cost."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -12,12 +12,14 @@ from relaunch_local.ecs.engine.model import (
     CapacityProvider,
     Cluster,
     ContainerInstanceStatus,
+    FleetMember,
     Instance,
     InstanceState,
+    StateReason,
 )
 from relaunch_local.ecs.engine.placement import AGENT_CAPABILITIES
 from relaunch_local.ecs.engine.region import Region
-from relaunch_local.ecs.engine.settings import Purchase
+from relaunch_local.ecs.engine.settings import SOUND, HostPlan, Purchase
 from relaunch_local.ecs.engine.tasks import TaskLifecycle
 from relaunch_local.ecs.rules.requirements import RESERVED_TCP_PORTS
 
@@ -41,6 +43,11 @@ class LaunchSpecification:
     attributes: tuple[tuple[str, str], ...] = ()
     group: AutoScalingGroupState | None = None
     provider: CapacityProvider | None = None
+    subnet_id: str = ""
+    """Empty: the subnet of the zone."""
+    fleet: FleetMember | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    host: HostPlan = SOUND
 
 
 @dataclass(slots=True)
@@ -54,12 +61,43 @@ class Instances:
     bill: list[BillLine] = field(default_factory=list)
     capacity: dict[CapacityKey, int] = field(default_factory=dict)
     """Available instances; a missing key is unlimited."""
+    on_running: list[Callable[[Instance], None]] = field(default_factory=list)
+    on_joined: list[Callable[[Instance], None]] = field(default_factory=list)
+    """Called when an instance registers, but not when its agent reconnects."""
     on_registered: list[Callable[[Instance], None]] = field(default_factory=list)
     on_terminating: list[Callable[[Instance], None]] = field(default_factory=list)
     """Called when an instance is `shutting-down`."""
     _counts: Counter[CapacityKey] = field(default_factory=Counter)
     _bill_of: dict[str, BillLine] = field(default_factory=dict)
     _terminated: list[Instance] = field(default_factory=list)
+    _aged_out: set[str] = field(default_factory=set)
+
+    def known(self, instance_id: str) -> Instance | None:
+        """Return the instance if EC2's calls know it: not at once after its launch, nor an hour after its end."""
+        self.forget_old()
+        instance = self.by_id.get(instance_id)
+        return instance if instance is not None and self._is_visible(instance) else None
+
+    def all_known(self) -> list[Instance]:
+        """Return the instances that EC2's calls know."""
+        self.forget_old()
+        return [instance for instance in self.by_id.values() if self._is_visible(instance)]
+
+    def is_aged_out(self, instance_id: str) -> bool:
+        """Return whether the instance was terminated more than an hour ago."""
+        self.forget_old()
+        return instance_id in self._aged_out
+
+    def forget_old(self) -> None:
+        """Remove the instances that were terminated more than an hour ago, in the order of their ends."""
+        limit = self.region.clock.now() - TERMINATED_VISIBLE
+        while self._terminated and self._terminated[0].terminated_at and self._terminated[0].terminated_at <= limit:
+            instance_id = self._terminated.pop(0).instance_id
+            del self.by_id[instance_id]
+            self._aged_out.add(instance_id)
+
+    def _is_visible(self, instance: Instance) -> bool:
+        return instance.visible_at is None or instance.visible_at <= self.region.clock.now()
 
     def has_capacity(self, instance_type: str, purchase: Purchase, zone: str) -> bool:
         """Return whether another instance can be launched in the zone."""
@@ -78,6 +116,7 @@ class Instances:
             zone=spec.zone,
             image_id=spec.image_id,
             cluster=spec.cluster,
+            subnet_id=spec.subnet_id or subnet_of(spec.zone),
             launched_at=self.region.clock.now(),
             attributes=_attributes(spec, shape.architecture),
             cpu=shape.vcpus * 1024,
@@ -86,6 +125,9 @@ class Instances:
             free_gpu_ids=list(gpus),
             group=spec.group,
             provider=spec.provider,
+            fleet=spec.fleet,
+            tags=dict(spec.tags),
+            host=spec.host,
             tcp_ports=set(RESERVED_TCP_PORTS),
             agent_connected=True,
             status=ContainerInstanceStatus.ACTIVE,
@@ -105,8 +147,12 @@ class Instances:
         self._bill_of[instance.instance_id] = line
         if spec.group is not None:
             spec.group.instances[instance.instance_id] = instance
+        if spec.fleet is not None:
+            seconds = _chosen(spec.host.visibility, self.region.timing.fleet_visibility)
+            instance.visible_at = instance.launched_at + timedelta(seconds=seconds / self.region.clock.speed)
         self._publish_state(instance)
-        self.region.clock.call_later(self.region.timing.boot, lambda: self._booted(instance))
+        seconds = _chosen(spec.host.boot, self.region.timing.boot)
+        self.region.clock.call_later(seconds, lambda: self._booted(instance))
         return instance
 
     def interrupt(
@@ -119,13 +165,15 @@ class Instances:
         arn = f"arn:aws:ec2:{instance.zone}:instance/{instance.instance_id}"
         detail = {"instance-id": instance.instance_id, "instance-action": "terminate"}
         self.region.events.publish("aws.ec2", "EC2 Spot Instance Interruption Warning", arn, lambda: detail)
-        instance.interruption_timer = self.region.clock.call_later(lead, lambda: self.terminate(instance))
+        instance.interruption_timer = self.region.clock.call_later(
+            lead, lambda: self.terminate(instance, StateReason.SPOT_TERMINATION)
+        )
 
     def recommend_rebalance(self, instance: Instance) -> None:
         """Publish a rebalance recommendation."""
         self._publish(instance, "EC2 Instance Rebalance Recommendation")
 
-    def terminate(self, instance: Instance) -> None:
+    def terminate(self, instance: Instance, reason: StateReason = StateReason.USER_INITIATED) -> None:
         """Terminate the instance, which ECS notices later; does nothing if it is terminating already."""
         if not instance.is_alive:
             return
@@ -133,13 +181,15 @@ class Instances:
             if timer is not None:
                 timer.cancel()
         self.lifecycle.kill_processes(instance)
-        instance.state = InstanceState.SHUTTING_DOWN
-        instance.agent_connected = False
+        instance.state, instance.state_reason = InstanceState.SHUTTING_DOWN, reason
+        instance.was_connected, instance.agent_connected = instance.agent_connected, False
+        if instance.fleet is not None:
+            self._bill_of[instance.instance_id].billing_ended_at = self.region.clock.now()
         self._counts.subtract(_count_keys(instance.instance_type, instance.purchase, instance.zone))
         if instance.group is not None:
             instance.group.instances.pop(instance.instance_id, None)
         self._publish_state(instance)
-        self.region.clock.call_later(self.region.timing.shutdown, lambda: self._terminated_now(instance))
+        self.region.clock.call_later(self._shutdown_seconds(instance), lambda: self._terminated_now(instance))
         for listener in self.on_terminating:
             listener(instance)
 
@@ -159,18 +209,28 @@ class Instances:
             return
         instance.state = InstanceState.RUNNING
         self._publish_state(instance)
-        self.region.clock.call_later(self.region.timing.registration, lambda: self._register(instance))
+        for listener in self.on_running:
+            listener(instance)
+        if instance.host.joins and instance.host.runs_user_data:
+            seconds = _chosen(instance.host.registration, self.region.timing.registration)
+            self.region.clock.call_later(seconds, lambda: self._register(instance))
 
     def _register(self, instance: Instance) -> None:
         if not instance.is_alive:
             return
+        instance.gpu_ids = instance.gpu_ids[: instance.host.gpus]
+        instance.free_gpu_ids = list(instance.gpu_ids)
         instance.arn = self.region.arns.container_instance(instance.cluster.name, self.region.ids.hexadecimal())
         instance.status, instance.agent_connected = ContainerInstanceStatus.ACTIVE, True
         instance.registered_at = self.region.clock.now()
         instance.cluster.container_instances[last_part(instance.arn)] = instance
         self.lifecycle.publish_container_instance(instance)
-        for listener in self.on_registered:
+        for listener in (*self.on_joined, *self.on_registered):
             listener(instance)
+
+    def _shutdown_seconds(self, instance: Instance) -> float:
+        timing = self.region.timing
+        return _chosen(instance.host.shutdown, timing.shutdown if instance.fleet is None else timing.fleet_shutdown)
 
     def _terminated_now(self, instance: Instance) -> None:
         now = self.region.clock.now()
@@ -178,11 +238,16 @@ class Instances:
         self._bill_of.pop(instance.instance_id).terminated_at = now
         self._publish_state(instance)
         self._terminated.append(instance)
-        while self._terminated[0].terminated_at and self._terminated[0].terminated_at + TERMINATED_VISIBLE <= now:
-            del self.by_id[self._terminated.pop(0).instance_id]
-        self.region.clock.call_later(self.region.timing.instance_loss_report, lambda: self._lost(instance))
+        self.forget_old()
+        # "Instances with disconnected agents aren't automatically deregistered when terminated"
+        # (DeregisterContainerInstance, Amazon ECS API Reference).
+        is_ghost = instance.fleet is not None and not instance.was_connected
+        timing = self.region.timing
+        seconds = timing.ghost_registration if is_ghost else timing.instance_loss_report
+        self.region.clock.call_later(seconds, lambda: self.deregister(instance))
 
-    def _lost(self, instance: Instance) -> None:
+    def deregister(self, instance: Instance) -> None:
+        """Remove the container instance from its cluster, and stop its tasks; does nothing if it is not registered."""
         if instance.is_registered:
             self.lifecycle.lose_instance(instance)
             del instance.cluster.container_instances[last_part(instance.arn)]
@@ -195,6 +260,10 @@ class Instances:
     def _publish(self, instance: Instance, detail_type: str, **detail: str) -> None:
         arn = self.region.arns.instance(instance.instance_id)
         self.region.events.publish("aws.ec2", detail_type, arn, lambda: {"instance-id": instance.instance_id, **detail})
+
+
+def _chosen(seconds: float | None, otherwise: float) -> float:
+    return otherwise if seconds is None else seconds
 
 
 def _count_keys(instance_type: str, purchase: Purchase, zone: str) -> tuple[CapacityKey, ...]:
@@ -215,6 +284,6 @@ def _attributes(spec: LaunchSpecification, architecture: str) -> dict[str, str]:
         "ecs.os-family": "LINUX",
         "ecs.cpu-architecture": architecture,
         "ecs.vpc-id": VPC_ID,
-        "ecs.subnet-id": subnet_of(spec.zone),
+        "ecs.subnet-id": spec.subnet_id or subnet_of(spec.zone),
     }
     return {**dict.fromkeys(AGENT_CAPABILITIES, ""), **built_in, **dict(spec.attributes)}

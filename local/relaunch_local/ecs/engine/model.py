@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from relaunch_local.ecs.clock import Timer
-from relaunch_local.ecs.engine.settings import AutoScalingGroup, InstanceShape, Purchase
+from relaunch_local.ecs.engine.settings import SOUND, AutoScalingGroup, HostPlan, InstanceShape, Purchase
 from relaunch_local.ecs.processes.port import ProcessHandle
 from relaunch_local.ecs.rules.gpu_requests import GpuRequest
 from relaunch_local.ecs.rules.placement import Placement
@@ -43,6 +43,14 @@ class InstanceState(StrEnum):
     RUNNING = "running"
     SHUTTING_DOWN = "shutting-down"
     TERMINATED = "terminated"
+
+
+class StateReason(StrEnum):
+    """Why an instance ended (botocore's StateReason)."""
+
+    USER_INITIATED = "Client.UserInitiatedShutdown"
+    INSTANCE_INITIATED = "Client.InstanceInitiatedShutdown"
+    SPOT_TERMINATION = "Server.SpotInstanceTermination"
 
 
 class ContainerInstanceStatus(StrEnum):
@@ -127,6 +135,17 @@ class Task:
         return self.desired_status == "STOPPED"
 
 
+@dataclass(frozen=True, slots=True)
+class FleetMember:
+    """What an instance has of the fleet that launched it."""
+
+    fleet_id: str
+    client_token: str
+    """EC2's own, of the fleet's RunInstances; not that of the caller of CreateFleet."""
+    instance_profile_arn: str
+    has_watchdog: bool
+
+
 @dataclass(slots=True, eq=False)
 class Instance:
     """An EC2 instance and, once registered, its container instance."""
@@ -138,6 +157,7 @@ class Instance:
     zone: str
     image_id: str
     cluster: "Cluster"
+    subnet_id: str
     launched_at: datetime
     attributes: dict[str, str]
     cpu: int
@@ -150,7 +170,13 @@ class Instance:
     """The MiB of each container's share, by GPU id and task id."""
     group: "AutoScalingGroupState | None" = None
     provider: "CapacityProvider | None" = None
+    fleet: FleetMember | None = None
+    tags: dict[str, str] = field(default_factory=dict)
+    host: HostPlan = SOUND
+    visible_at: datetime | None = None
+    """From when other calls know the instance; None: from its launch."""
     state: InstanceState = InstanceState.PENDING
+    state_reason: StateReason | None = None
     status: ContainerInstanceStatus | None = None
     arn: str = ""
     agent_connected: bool = False
@@ -158,6 +184,8 @@ class Instance:
     """The error with which every task fails to start here, empty for a sound instance."""
     registered_at: datetime | None = None
     terminated_at: datetime | None = None
+    was_connected: bool = False
+    """Whether the agent was connected when the instance began to shut down."""
     version: int = 0
     tcp_ports: set[int] = field(default_factory=set)
     udp_ports: set[int] = field(default_factory=set)
@@ -241,8 +269,10 @@ class BillLine:
     launched_at: datetime
     price_usd_per_hour: float | None
     terminated_at: datetime | None = None
+    billing_ended_at: datetime | None = None
+    """When an instance of EC2 Fleet began to shut down; None for others, which are billed until `terminated`."""
 
     def cost_usd(self, now: datetime) -> float:
-        """Return the USD from launch to termination or `now`; 0 if the price is unknown."""
-        until = self.terminated_at or now
+        """Return the USD from launch to the end of billing or `now`; 0 if the price is unknown."""
+        until = self.billing_ended_at or self.terminated_at or now
         return (self.price_usd_per_hour or 0.0) * (until - self.launched_at).total_seconds() / 3_600

@@ -117,6 +117,19 @@ class Queries:
                 self.lifecycle.publish_container_instance(instance)
         return _described(instances, failures)
 
+    def deregister_container_instance(self, request: JsonObject) -> Instance:
+        """Return the container instance to deregister; the EC2 instance is not ended.
+
+        Raises:
+            EcsError: InvalidParameterException: it is unknown, or has tasks and `force` is not set.
+        """
+        cluster = self.clusters.get(request.get("cluster"))
+        instance = self._find_instance(cluster, request["containerInstance"])
+        if instance is None:
+            raise invalid_parameter("The referenced container instance was not found.")
+        refuse(bool(instance.tasks) and not request.get("force"), "Found running tasks on the instance.")
+        return instance
+
     def put_attributes(self, request: JsonObject) -> JsonObject:
         """PutAttributes on container instances: all attributes are set, or none."""
         cluster = self.clusters.get(request.get("cluster"))

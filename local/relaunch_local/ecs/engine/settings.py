@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 DEFAULT_IMAGE_ID = "ami-0abcdef1234567890"
@@ -84,6 +84,89 @@ class Timing:
     """How long RegisterTaskDefinition creates a revision; another one of its family is refused until then."""
     stopped_task_retention: float = 3_600.0
     """How long a stopped task can be described; not divided by the speed."""
+    fleet_visibility: float = 2.0
+    """From the launch of an instance by EC2 Fleet until other calls know it; up to a minute is reported."""
+    fleet_shutdown: float = 65.0
+    """From `shutting-down`, which ends billing, to `terminated` of an instance of EC2 Fleet; up to 5.5 minutes."""
+    ghost_registration: float = 1_200.0
+    """How long the registration outlives an instance of EC2 Fleet whose agent was disconnected before its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostPlan:
+    """What happens on an instance of EC2 Fleet; delays in seconds, None: that of Timing."""
+
+    boot: float | None = None
+    registration: float | None = None
+    visibility: float | None = None
+    shutdown: float | None = None
+    runs_user_data: bool = True
+    """Whether cloud-init runs the user data; else there is neither an agent nor a watchdog."""
+    joins: bool = True
+    """Whether the agent registers."""
+    gpus: int | None = None
+    """The GPUs that the agent registers; None: all."""
+    other_gpus_after: float | None = None
+    """From the registration to the event with all GPUs; None: never."""
+    has_device_attribute: bool = True
+    """Whether the user data counts the Neuron devices."""
+    disconnects_every: float | None = None
+    """Time between a connection of the agent and its loss; None: it stays connected."""
+    disconnected_for: float = 30.0
+
+
+SOUND = HostPlan()
+"""A host on which nothing goes wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchTemplateVersion:
+    """A version of a launch template, as far as EC2 Fleet and the instance heed it."""
+
+    image_id: str = DEFAULT_IMAGE_ID
+    cluster: str = "default"
+    """ECS_CLUSTER in its user data."""
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    """ECS_INSTANCE_ATTRIBUTES in its user data."""
+    has_user_data: bool = True
+    """Whether it has Relaunch's user data; else the agent joins `default`, without attributes and watchdog."""
+    instance_profile_arn: str = ""
+    instance_role_arn: str = ""
+    """The role of the instance profile, which the caller must be allowed to pass."""
+    tags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Tags by resource type: `instance`, `volume`, `network-interface`, `spot-instances-request`."""
+    http_tokens: str = "required"
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchTemplate:
+    """A launch template; versions are numbered from 1, and a new version does not change the default."""
+
+    template_id: str
+    name: str
+    versions: tuple[LaunchTemplateVersion, ...]
+    default_version: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Watchdog:
+    """When an instance shuts itself down, which terminates it; in seconds, None: never."""
+
+    idle: float | None = 600.0
+    """From the registration, or the end of the last task, if no other task comes."""
+    unregistered: float | None = 600.0
+    """From `running`, if the agent has not registered."""
+    without_gpus: float | None = 300.0
+    """From `running`, if an instance that should have GPUs has registered none."""
+
+
+NO_WATCHDOG = Watchdog(None, None, None)
+"""An instance that nobody terminates runs on."""
+
+
+def all_sound(_instance_type: str, _zone: str, _purchase: Purchase) -> HostPlan:
+    """Return the plan of a sound host."""
+    return SOUND
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +207,24 @@ class SpotPrice:
 
 
 @dataclass(frozen=True, slots=True)
+class FleetSettings:
+    """EC2 Fleet in the simulated region."""
+
+    launch_templates: Sequence[LaunchTemplate] = ()
+    subnets: Mapping[str, str] = field(default_factory=dict)
+    """The zone of each subnet; empty: one subnet in each zone with offerings."""
+    vcpu_quotas: Mapping[tuple[str, Purchase], int] = field(default_factory=dict)
+    """vCPUs by family (`G and VT`, `P`, `Trn`, `Inf`, `Standard`) and purchase option; a missing one is unlimited."""
+    token_lifetime: timedelta = timedelta(hours=24)
+    """How long a client token is kept. AWS does not say."""
+    raises_throttling: bool = False
+    """Whether a throttled launch fails the whole call, rather than being one of its errors."""
+    watchdog: Watchdog = Watchdog()
+    plan_of: Callable[[str, str, Purchase], HostPlan] = all_sound
+    """Returns the plan of a host by its instance type, zone and purchase option."""
+
+
+@dataclass(frozen=True, slots=True)
 class SimulatorSettings:
     """The settings of a simulated region."""
 
@@ -139,3 +240,4 @@ class SimulatorSettings:
     price_of: PriceOf = no_price
     instance_resource_events: bool = True
     requests_kept: int = 100_000
+    fleet: FleetSettings = field(default_factory=FleetSettings)

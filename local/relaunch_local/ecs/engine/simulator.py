@@ -10,12 +10,19 @@ from relaunch_local.ecs.clock import Clock
 from relaunch_local.ecs.engine.authorization import Authorization, Authorize
 from relaunch_local.ecs.engine.client_tokens import ClientTokens
 from relaunch_local.ecs.engine.clusters import Clusters
-from relaunch_local.ecs.engine.ec2 import Ec2Actions
-from relaunch_local.ecs.engine.faults import FaultMoment, Faults
+from relaunch_local.ecs.engine.ec2 import Ec2Offerings
+from relaunch_local.ecs.engine.ec2_instances import Ec2Instances
+from relaunch_local.ecs.engine.ec2_permissions import Ec2Permissions
+from relaunch_local.ecs.engine.faults import Fault, FaultMoment, Faults
+from relaunch_local.ecs.engine.fleet import Fleets
+from relaunch_local.ecs.engine.fleet_tokens import FleetTokens
+from relaunch_local.ecs.engine.hosts import Hosts
 from relaunch_local.ecs.engine.identifiers import Arns, IdSource
-from relaunch_local.ecs.engine.instances import Instances, LaunchSpecification
+from relaunch_local.ecs.engine.instances import Instances, LaunchSpecification, subnet_of
+from relaunch_local.ecs.engine.launch_templates import LaunchTemplates
 from relaunch_local.ecs.engine.managed_scaling import ManagedScaling
 from relaunch_local.ecs.engine.model import CapacityProvider, Instance, JsonObject, Task
+from relaunch_local.ecs.engine.pools import Pools
 from relaunch_local.ecs.engine.queries import Queries
 from relaunch_local.ecs.engine.region import Event, EventBus, Region
 from relaunch_local.ecs.engine.scheduler import Scheduler
@@ -23,6 +30,7 @@ from relaunch_local.ecs.engine.settings import DEFAULT_IMAGE_ID, AutoScalingGrou
 from relaunch_local.ecs.engine.tagging import Tagging
 from relaunch_local.ecs.engine.task_definitions import TaskDefinitions
 from relaunch_local.ecs.engine.tasks import TaskLifecycle
+from relaunch_local.ecs.engine.views import container_instance_view
 from relaunch_local.ecs.errors import EcsError, invalid_parameter
 from relaunch_local.ecs.processes.port import Processes
 from relaunch_local.ecs.rules.limits import RequestLimits
@@ -82,12 +90,14 @@ class EcsSimulator:
             self.region, self.clusters, self._scaling, self.lifecycle, self.tokens, self.definitions
         )
         self.queries = Queries(self.region, self.clusters, self.lifecycle)
-        self.ec2 = Ec2Actions(self.region, self.instances, settings.spot_prices, settings.offerings)
+        permissions = None if authorize is None else Ec2Permissions(arns, authorize)
+        self.ec2 = Ec2Offerings(self.region, settings.spot_prices, settings.offerings)
+        self.ec2_instances = Ec2Instances(self.region, self.instances, permissions)
+        self.fleets = self._make_fleets(permissions)
+        self._hosts = Hosts(self.region, self.instances, self.lifecycle, settings.fleet.watchdog)
         self._authorization = None if authorize is None else Authorization(arns, authorize)
         self._handlers = self._all_handlers()
-        self.lifecycle.on_stopped.append(self._task_stopped)
-        self.instances.on_registered.append(self._instance_registered)
-        self.instances.on_terminating.append(self._scaling.replace_terminated)
+        self._listen()
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -113,14 +123,23 @@ class EcsSimulator:
             return self._perform(action, parameters, access_key)
 
     def call_ec2(self, action: str, parameters: JsonObject, *, access_key: str = "") -> JsonObject:
-        """Call an EC2 action; the response has botocore's shapes. Raises EcsError with EC2's error codes."""
+        """Call an EC2 action; the response has botocore's shapes.
+
+        Raises:
+            EcsError: EC2 would return this error, or a fault was injected.
+            DroppedConnectionError: A fault was injected.
+        """
         with self._recorded("ec2", action, parameters, access_key):
-            if self._authorization is not None:
+            if self._authorization is not None and action not in ("CreateFleet", "TerminateInstances"):
                 self._authorization.check_ec2(access_key, action)
             fault = self.faults.take(action)
+            if fault is not None and fault.moment is not FaultMoment.AFTER:
+                raise _ec2_error(fault)
+            self.limits.take_ec2(action)
+            answer = self._perform_ec2(action, parameters, access_key)
             if fault is not None:
-                raise fault.error()
-            return self.ec2.call(action, parameters)
+                raise _ec2_error(fault)
+            return answer
 
     def add_capacity_provider(self, name: str, spec: AutoScalingGroup, *, cluster: str = "default") -> CapacityProvider:
         """Create an Auto Scaling group and a capacity provider, and associate it with the cluster."""
@@ -189,6 +208,13 @@ class EcsSimulator:
         """End the processes of all containers."""
         self.processes.close()
 
+    def _listen(self) -> None:
+        self.lifecycle.on_stopped.append(self._task_stopped)
+        self.instances.on_running.append(self._hosts.running)
+        self.instances.on_joined.append(self._hosts.joined)
+        self.instances.on_registered.append(self._instance_registered)
+        self.instances.on_terminating.append(self._scaling.replace_terminated)
+
     @contextmanager
     def _recorded(self, service: str, action: str, parameters: JsonObject, access_key: str) -> Iterator[None]:
         record = RecordedRequest(service, action, parameters, access_key, self.clock.now(), ["dropped"])
@@ -216,6 +242,32 @@ class EcsSimulator:
             raise fault.error()
         return response
 
+    def _perform_ec2(self, action: str, parameters: JsonObject, access_key: str) -> JsonObject:
+        if action == "CreateFleet":
+            return self.fleets.create(parameters, access_key)
+        if action == "TerminateInstances":
+            return self.ec2_instances.terminate(parameters, access_key)
+        handlers = {
+            "DescribeInstances": self.ec2_instances.describe,
+            "DescribeSpotPriceHistory": self.ec2.describe_spot_price_history,
+            "DescribeInstanceTypeOfferings": self.ec2.describe_instance_type_offerings,
+            "DescribeInstanceTypes": self.ec2.describe_instance_types,
+            "DescribeAvailabilityZones": self.ec2.describe_availability_zones,
+        }
+        if action not in handlers:
+            raise EcsError("InvalidAction", f"The action {action} is not valid for this web service.")
+        return handlers[action](parameters)
+
+    def _make_fleets(self, permissions: Ec2Permissions | None) -> Fleets:
+        settings = self.settings.fleet
+        subnets = dict(settings.subnets) or {subnet_of(zone): zone for zone in self.settings.offerings}
+        pools = Pools(self.region, self.instances, self.settings.offerings, subnets, dict(settings.vcpu_quotas))
+        templates = LaunchTemplates(settings.launch_templates)
+        tokens = FleetTokens(self.clock, settings.token_lifetime)
+        return Fleets(
+            self.region, self.instances, self.clusters, self.limits, settings, pools, templates, tokens, permissions
+        )
+
     def _all_handlers(self) -> dict[str, Handler]:
         tagging = Tagging(self.region, self.clusters, self.definitions)
         registered_by = f"arn:aws:iam::{self.settings.account}:root"
@@ -241,6 +293,7 @@ class EcsSimulator:
             "UpdateContainerInstancesState": lambda request: self._change_instances(
                 request, self.queries.update_container_instances
             ),
+            "DeregisterContainerInstance": self._deregister,
             "PutAttributes": lambda request: self._change_instances(request, self.queries.put_attributes),
             "ListTagsForResource": tagging.list_tags,
             "TagResource": tagging.tag,
@@ -253,6 +306,11 @@ class EcsSimulator:
         if task is None:
             raise invalid_parameter("The referenced task was not found.")
         return self.scheduler.stop(task, request.get("reason"))
+
+    def _deregister(self, request: JsonObject) -> JsonObject:
+        instance = self.queries.deregister_container_instance(request)
+        self.instances.deregister(instance)
+        return {"containerInstance": container_instance_view(instance)}
 
     def _change_instances(self, request: JsonObject, change: Handler) -> JsonObject:
         """Change container instances, then place waiting tasks on them."""
@@ -268,6 +326,7 @@ class EcsSimulator:
         if task.instance is not None:
             self._offer(task.instance)
             self._scaling.schedule_scale_in(task.instance)
+            self._hosts.watch_idleness(task.instance)
 
     def _instance_registered(self, instance: Instance) -> None:
         self._offer(instance)
@@ -276,3 +335,10 @@ class EcsSimulator:
     def _offer(self, instance: Instance) -> None:
         if instance.provider is not None and instance.provider.waiting and instance.is_alive and instance.is_registered:
             self.scheduler.place_waiting(instance.provider, [instance])
+
+
+def _ec2_error(fault: Fault) -> Exception:
+    """Return the error of a fault in EC2's terms."""
+    if fault.moment is FaultMoment.THROTTLE and not fault.drop_connection:
+        return EcsError("RequestLimitExceeded", "Request limit exceeded.")
+    return fault.error()

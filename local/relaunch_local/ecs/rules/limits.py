@@ -1,13 +1,14 @@
-"""Token buckets: ECS's request buckets, each shared by several actions, and EC2's RunInstances resource tokens.
+"""Token buckets: ECS's request buckets, each shared by several actions, and EC2's of what starts and ends instances.
 
-Sources: "Request throttling for the Amazon ECS API"; "Request throttling for the Amazon EC2 API" (resource tokens).
+Sources: "Request throttling for the Amazon ECS API"; "Request throttling for the Amazon EC2 API". CreateFleet's own
+bucket is not published; that its launches take from RunInstances' is inferred from reports of karpenter's users.
 """
 
 from dataclasses import dataclass
 from datetime import datetime
 
 from relaunch_local.ecs.clock import Clock
-from relaunch_local.ecs.errors import throttled
+from relaunch_local.ecs.errors import EcsError, throttled
 
 _RATES = {
     "task-modify": (100.0, 40.0),
@@ -26,11 +27,17 @@ _RATES = {
 MACHINES = (1_000.0, 2.0)
 """Burst and refill per second of RunInstances' resource tokens: one per instance, also of fleets and groups."""
 
+RUN_INSTANCES = (5.0, 2.0)
+"""Burst and sustained requests per second of RunInstances, which each launch of a fleet takes from."""
+
+_EC2_RATES = {"TerminateInstances": (100.0, 5.0)}
+
 _BUCKET_OF = {
     "RunTask": "task-modify",
     "StopTask": "task-modify",
     "UpdateContainerInstancesState": "task-modify",
     "PutAttributes": "task-modify",
+    "DeregisterContainerInstance": "task-modify",
     "DescribeTasks": "task-read",
     "ListTasks": "task-read",
     "DescribeContainerInstances": "task-read",
@@ -82,13 +89,24 @@ class RequestLimits:
         self.enabled = enabled
         self._clock = clock
         self._machines = _Bucket(*MACHINES, MACHINES[0], clock.now())
-        self._buckets = {name: _Bucket(burst, rate, burst, clock.now()) for name, (burst, rate) in _RATES.items()}
+        self._run_instances = _Bucket(*RUN_INSTANCES, RUN_INSTANCES[0], clock.now())
+        rates = {**_RATES, **_EC2_RATES}
+        self._buckets = {name: _Bucket(burst, rate, burst, clock.now()) for name, (burst, rate) in rates.items()}
 
     def take(self, action: str) -> None:
         """Take a token for this action; raise ThrottlingException if the bucket is empty."""
         name = _BUCKET_OF.get(action)
         if self.enabled and name is not None and not self._buckets[name].take(self._clock.now()):
             raise throttled()
+
+    def take_ec2(self, action: str) -> None:
+        """Take a token for this EC2 action; raise RequestLimitExceeded if the bucket is empty."""
+        if self.enabled and action in _EC2_RATES and not self._buckets[action].take(self._clock.now()):
+            raise EcsError("RequestLimitExceeded", "Request limit exceeded.")
+
+    def may_run_instances(self) -> bool:
+        """Take a token for a RunInstances request; return False if the bucket is empty."""
+        return not self.enabled or self._run_instances.take(self._clock.now())
 
     def may_launch_instance(self) -> bool:
         """Take a resource token for an instance; return False if the bucket is empty."""

@@ -55,9 +55,18 @@ def error_code(error: Exception) -> str:
     return type(error).__name__
 
 
+def error_message(error: ClientError) -> str:
+    """Return the message of AWS, empty if there is none."""
+    return str(error.response.get("Error", {}).get("Message", ""))
+
+
 def is_throttled(error: Exception) -> bool:
     """Return whether the request was throttled."""
-    code = error_code(error)
+    return is_throttling_code(error_code(error))
+
+
+def is_throttling_code(code: str) -> bool:
+    """Return whether an error code says that there were too many requests."""
     return "Throttl" in code or code in {
         "ProvisionedThroughputExceededException",
         "RequestLimitExceeded",

@@ -104,6 +104,7 @@ def calls(region: SimulatedRegion) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "UntagResource", {"resourceArn": task, "tagKeys": ["k"]}
     yield "StopTask", {"cluster": "c", "task": task}
     arn = region.simulator.clusters.add_group(AutoScalingGroup("g", "g5.xlarge", Purchase.SPOT, ("us-east-1a",)))
+    yield "DeregisterContainerInstance", {"cluster": "c", "containerInstance": instances[0], "force": True}
     yield "CreateCapacityProvider", {"name": "p", "autoScalingGroupProvider": {"autoScalingGroupArn": arn}}
 
 

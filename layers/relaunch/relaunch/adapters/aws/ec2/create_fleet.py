@@ -1,0 +1,170 @@
+"""Builds CreateFleet requests, and maps responses to answers.
+
+Sources: "CreateFleet" (Amazon EC2 API Reference); "EC2 Fleet quotas" and "Use allocation strategies to determine how
+EC2 Fleet or Spot Fleet fulfills Spot and On-Demand capacity" (Amazon EC2 User Guide).
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from relaunch.adapters.aws.ec2.fleet_errors import TYPE_NOT_IN_ZONE, is_uncertain, kind_of
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.machines.events import (
+    FleetAnswer,
+    FleetRefused,
+    FleetUncertain,
+    InstanceLaunched,
+    Refusal,
+    RefusalKind,
+)
+from relaunch.core.machines.machine import FleetRequest
+from relaunch.core.machines.tags import MACHINE_TAG, STACK_TAG
+from relaunch.core.offerings.offering import OfferingKey
+
+if TYPE_CHECKING:
+    from mypy_boto3_ec2.type_defs import CreateFleetRequestTypeDef, CreateFleetResultTypeDef
+
+# EC2 documents 300 launch specifications for the other types of fleets and nothing for instant ones; large requests are
+# known to fail, and other launchers stay at 60.
+MAX_OVERRIDES = 60
+_CLIENT_TOKEN = re.compile(r"[!-~]{1,64}", re.ASCII)
+_VERSION = re.compile(r"[1-9][0-9]*", re.ASCII)
+# Keys that instance metadata offers; a template with tags in metadata fails every launch with another key.
+_TAG_KEY = re.compile(r"(?!aws:)(?!\.{1,2}\Z)(?!_index\Z)[A-Za-z0-9+\-=.,_:@]{1,127}", re.ASCII)
+_MAX_TAGS, _MAX_TAG_VALUE = 50, 256
+
+
+def check_limits(request: FleetRequest, stack: str) -> tuple[str, ...]:
+    """Return why the request is not sent: limits of EC2 that the SDK does not check, and tags that are missing."""
+    violations = [*_override_violations(request), *_tag_violations(request.tags, stack)]
+    if not _CLIENT_TOKEN.fullmatch(request.client_token):
+        violations.append(f"the client token must be 1 to 64 of ASCII 33 to 126: {request.client_token!r}")
+    if not _VERSION.fullmatch(request.launch_template_version):
+        # $Default stays at the first version when a stack is updated, $Latest may change between two sends.
+        violations.append(f"the launch template version must be a number: {request.launch_template_version!r}")
+    return tuple(violations)
+
+
+def _override_violations(request: FleetRequest) -> list[str]:
+    count = len(request.overrides)
+    violations = [] if 0 < count <= MAX_OVERRIDES else [f"a request has 1 to {MAX_OVERRIDES} overrides, not {count}"]
+    pairs = Counter((each.offering.instance_type, each.offering.zone) for each in request.overrides)
+    violations += [
+        f"EC2 takes one override of {instance_type} in {zone}, not {number}: keep one subnet per zone"
+        for (instance_type, zone), number in pairs.items()
+        if number > 1
+    ]
+    for each in request.overrides:
+        if not each.offering.zone or not each.subnet_id:
+            violations.append(f"the override of {each.offering} must have a zone and a subnet")
+        if each.offering.purchase is not request.purchase:
+            violations.append(f"the override of {each.offering} is not {request.purchase}")
+        if each.priority < 0:
+            violations.append(f"the priority of {each.offering} must be 0 or more: {each.priority}")
+    return violations
+
+
+def _tag_violations(tags: Mapping[str, str], stack: str) -> list[str]:
+    violations = [] if len(tags) <= _MAX_TAGS else [f"EC2 takes {_MAX_TAGS} tags, not {len(tags)}"]
+    for key, value in tags.items():
+        if not _TAG_KEY.fullmatch(key):
+            violations.append(
+                f"the tag key {key!r} must be 1 to 127 of letters, digits and + - = . , _ : @, and not begin with aws:"
+            )
+        if len(value) > _MAX_TAG_VALUE:
+            violations.append(f"the value of the tag {key} has {len(value)} characters, EC2 takes {_MAX_TAG_VALUE}")
+    if not tags.get(MACHINE_TAG):
+        violations.append(f"without the tag {MACHINE_TAG} the instance could not be found again")
+    if tags.get(STACK_TAG) != stack:
+        violations.append(f"the tag {STACK_TAG} must be {stack!r}, not {tags.get(STACK_TAG)!r}")
+    return violations
+
+
+def build_create_fleet(request: FleetRequest) -> "CreateFleetRequestTypeDef":
+    """Return the parameters of CreateFleet, identical for identical requests, as their client token requires.
+
+    There is no maximum price, which would raise the rate of interruptions. Volumes and fleet have the instance's tags.
+    """
+    is_ordered = request.purchase is PurchaseOption.ON_DEMAND and len({each.priority for each in request.overrides}) > 1
+    overrides = [
+        {
+            "InstanceType": each.offering.instance_type,
+            "SubnetId": each.subnet_id,
+            # EC2 echoes it in errors, which name the zone by it.
+            "AvailabilityZone": each.offering.zone,
+            **({"Priority": each.priority} if is_ordered else {}),
+        }
+        for each in request.overrides
+    ]
+    tags = [{"Key": key, "Value": value} for key, value in sorted(request.tags.items())]
+    parameters: dict[str, Any] = {
+        "Type": "instant",
+        "ClientToken": request.client_token,
+        "TargetCapacitySpecification": {
+            "TotalTargetCapacity": 1,
+            "DefaultTargetCapacityType": str(request.purchase),
+        },
+        "LaunchTemplateConfigs": [
+            {
+                "LaunchTemplateSpecification": {
+                    "LaunchTemplateId": request.launch_template_id,
+                    "Version": request.launch_template_version,
+                },
+                "Overrides": overrides,
+            }
+        ],
+        "TagSpecifications": [{"ResourceType": kind, "Tags": tags} for kind in ("instance", "volume", "fleet")],
+    }
+    # EC2 refuses the options of the other purchase option.
+    if request.purchase is PurchaseOption.SPOT:
+        parameters["SpotOptions"] = {"AllocationStrategy": "price-capacity-optimized"}
+    else:
+        parameters["OnDemandOptions"] = {"AllocationStrategy": "prioritized" if is_ordered else "lowest-price"}
+    return cast("CreateFleetRequestTypeDef", parameters)
+
+
+def answer_of_response(request: FleetRequest, response: "CreateFleetResultTypeDef") -> FleetAnswer:
+    """Return the answer of a response to a request for one instance; an instance wins over the errors beside it.
+
+    Of several instances, which a target capacity of one excludes, the first is the machine's; all have its tag.
+    """
+    refusals = _refusals(request, response.get("Errors", ()))
+    for launched in response.get("Instances", ()):
+        for instance_id in launched.get("InstanceIds", ()):
+            offering = _offering(request, launched)
+            if offering is None:
+                return FleetUncertain(f"CreateFleet launched {instance_id} and did not say its type and zone")
+            return InstanceLaunched(instance_id, offering, refusals)
+    unclear = [refusal for refusal in refusals if is_uncertain(refusal.code)]
+    if unclear:
+        return FleetUncertain("; ".join(f"{refusal.code}: {refusal.message}" for refusal in unclear))
+    return FleetRefused(refusals) if refusals else FleetUncertain("CreateFleet answered with no instance and no error")
+
+
+def _refusals(request: FleetRequest, errors: Sequence[Mapping[str, Any]]) -> tuple[Refusal, ...]:
+    refusals = [
+        Refusal(
+            kind_of(code := error.get("ErrorCode", "")), code, error.get("ErrorMessage", ""), _offering(request, error)
+        )
+        for error in errors
+    ]
+    not_in_zone = {refusal.offering for refusal in refusals if refusal.code == TYPE_NOT_IN_ZONE}
+    is_whole_request = None in not_in_zone and all(refusal.code == TYPE_NOT_IN_ZONE for refusal in refusals)
+    # A zone may lack a type; that all of them lack it is rather a fault of the request.
+    is_fault = is_whole_request or not_in_zone >= {each.offering for each in request.overrides}
+    kind = RefusalKind.CONFIGURATION if is_fault else RefusalKind.UNSUPPORTED
+    return tuple(
+        Refusal(kind, refusal.code, refusal.message, refusal.offering) if refusal.code == TYPE_NOT_IN_ZONE else refusal
+        for refusal in dict.fromkeys(refusals)
+    )
+
+
+def _offering(request: FleetRequest, entry: Mapping[str, Any]) -> OfferingKey | None:
+    """Return what an entry of `Instances` or `Errors` is about; None if it does not say the type and the zone."""
+    said = {**entry.get("LaunchTemplateAndOverrides", {}).get("Overrides", {}), **entry}
+    lifecycle = said.get("Lifecycle", request.purchase)
+    if lifecycle not in set(PurchaseOption) or not said.get("InstanceType") or not said.get("AvailabilityZone"):
+        return None
+    return OfferingKey(said["InstanceType"], said["AvailabilityZone"], PurchaseOption(lifecycle))

@@ -1,0 +1,111 @@
+"""The permissions that EC2 calls require on instances (Service Authorization Reference, "Actions ... for Amazon EC2").
+
+CreateFleet is checked on the fleet and its launch templates; each launch of the fleet as RunInstances of the caller.
+Request tags are not seen on launch templates. DryRun passes without iam:PassRole.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from relaunch_local.ecs.engine.authorization import Authorize, Permission
+from relaunch_local.ecs.engine.fleet_offers import Offer
+from relaunch_local.ecs.engine.identifiers import Arns
+from relaunch_local.ecs.engine.instances import VPC_ID
+from relaunch_local.ecs.engine.settings import Purchase
+from relaunch_local.ecs.errors import EcsError
+
+Tags = Mapping[str, Mapping[str, str]]
+"""Tags by resource type."""
+
+_CREATED = ("instance", "volume", "network-interface")
+
+
+@dataclass(frozen=True, slots=True)
+class Ec2Permissions:
+    """Asks for every permission that a call requires."""
+
+    arns: Arns
+    authorize: Authorize
+
+    def check_create_fleet(self, access_key: str, tags: Tags, template_ids: Iterable[str]) -> None:
+        """Check CreateFleet as a whole; raises UnauthorizedOperation."""
+        of_fleet = tags.get("fleet", {})
+        fleet = self.arns.ec2("fleet/*")
+        permissions = [Permission(access_key, "ec2:CreateFleet", fleet, _requested(of_fleet))]
+        permissions += [
+            Permission(access_key, "ec2:CreateFleet", self.arns.ec2(f"launch-template/{each}")) for each in template_ids
+        ]
+        if of_fleet:
+            permissions.append(self._tagging(access_key, fleet, of_fleet, "CreateFleet"))
+        self._demand(permissions)
+
+    def may_run(self, access_key: str, offer: Offer, tags: Tags) -> bool:
+        """Return whether the caller may launch the instance of an offer, tag it and pass its role."""
+        permissions = [*self._run(access_key, offer, tags)]
+        permissions += [
+            self._tagging(access_key, self.arns.ec2(f"{kind}/*"), tags[kind], "RunInstances")
+            for kind in _CREATED
+            if tags.get(kind)
+        ]
+        role = offer.template.instance_role_arn
+        if role:
+            permissions.append(
+                Permission(access_key, "iam:PassRole", role, {"iam:PassedToService": "ec2.amazonaws.com"})
+            )
+        return all(map(self.authorize, permissions))
+
+    def check_terminate(self, access_key: str, tags_of: Mapping[str, Mapping[str, str]]) -> None:
+        """Check TerminateInstances of instances with these tags; raises UnauthorizedOperation.
+
+        What was terminated more than an hour ago has no tags.
+        """
+        self._demand(
+            Permission(access_key, "ec2:TerminateInstances", self.arns.instance(instance_id), _resource_tags(tags))
+            for instance_id, tags in tags_of.items()
+        )
+
+    def _run(self, access_key: str, offer: Offer, tags: Tags) -> Iterable[Permission]:
+        template = self.arns.ec2(f"launch-template/{offer.template_id}")
+        members = offer.override.members
+        common = {"ec2:LaunchTemplate": template}
+        market = "spot" if offer.place.purchase is Purchase.SPOT else "on-demand"
+        of_instance = {
+            "ec2:InstanceType": offer.place.instance_type,
+            "ec2:InstanceMarketType": market,
+            "ec2:MetadataHttpTokens": offer.template.http_tokens,
+            **({"ec2:InstanceProfile": profile} if (profile := offer.template.instance_profile_arn) else {}),
+        }
+        # Whether a resource is from the launch template is false for what an override names.
+        named = [
+            (template, {}, True),
+            *((self.arns.ec2(f"{kind}/*"), _requested(tags.get(kind, {})), False) for kind in _CREATED[1:]),
+            (self.arns.ec2("instance/*"), {**of_instance, **_requested(tags.get("instance", {}))}, False),
+            (self.arns.ec2(f"subnet/{offer.place.subnet_id}"), {"ec2:Vpc": self.arns.ec2(f"vpc/{VPC_ID}")}, False),
+            (self.arns.ec2("security-group/*"), {"ec2:Vpc": self.arns.ec2(f"vpc/{VPC_ID}")}, True),
+            (self.arns.image(offer.image_id), {"ec2:Owner": "amazon"}, "ImageId" not in members),
+        ]
+        if market == "spot":
+            named.append((self.arns.ec2("spot-instances-request/*"), {}, False))
+        for resource, context, is_from_template in named:
+            own = {"ec2:IsLaunchTemplateResource": str(is_from_template).lower()}
+            yield Permission(access_key, "ec2:RunInstances", resource, {**common, **own, **context})
+
+    def _tagging(self, access_key: str, resource: str, tags: Mapping[str, str], action: str) -> Permission:
+        return Permission(access_key, "ec2:CreateTags", resource, {"ec2:CreateAction": action, **_requested(tags)})
+
+    def _demand(self, permissions: Iterable[Permission]) -> None:
+        for permission in permissions:
+            if not self.authorize(permission):
+                message = (
+                    f"You are not authorized to perform this operation. User: {permission.access_key} is not "
+                    f"authorized to perform: {permission.action} on resource: {permission.resource}"
+                )
+                raise EcsError("UnauthorizedOperation", message)
+
+
+def _requested(tags: Mapping[str, str]) -> dict[str, str]:
+    return {f"aws:RequestTag/{key}": value for key, value in tags.items()}
+
+
+def _resource_tags(tags: Mapping[str, str]) -> dict[str, str]:
+    return {f"{prefix}:ResourceTag/{key}": value for key, value in tags.items() for prefix in ("aws", "ec2")}

@@ -1,0 +1,127 @@
+"""What keeps EC2 from launching an instance: stock, quotas, offerings, addresses of subnets.
+
+Source of the codes: "Error codes for the Amazon EC2 API", and reports of users of EC2 Fleet. What EC2 Fleet answers
+where there is no stock is not documented.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from relaunch_local.ecs.engine.instances import CapacityKey, Instances
+from relaunch_local.ecs.engine.model import Instance, InstanceState
+from relaunch_local.ecs.engine.region import Region
+from relaunch_local.ecs.engine.settings import Purchase
+
+_NOT_OFFERED = "Your requested instance type ({type}) is not supported in your requested Availability Zone ({zone})."
+
+MESSAGES = {
+    "InsufficientInstanceCapacity": "We currently do not have sufficient {type} capacity in the Availability Zone "
+    "you requested ({zone}).",
+    "UnfulfillableCapacity": "Unable to fulfill capacity due to your request configuration.",
+    "Unsupported": _NOT_OFFERED,
+    "InvalidFleetConfiguration": _NOT_OFFERED,
+    "InsufficientFreeAddressesInSubnet": "The specified subnet does not have enough free addresses.",
+    "InvalidSubnetID.NotFound": "The subnet ID '{subnet}' does not exist",
+    "VcpuLimitExceeded": "You have requested more vCPU capacity than your current vCPU limit allows for the instance "
+    "bucket that the specified instance type belongs to.",
+    "MaxSpotInstanceCountExceeded": "Max spot instance count exceeded",
+    "RequestLimitExceeded": "Request limit exceeded.",
+    "UnauthorizedOperation": "You are not authorized to perform this operation.",
+    "AuthFailure.ServiceLinkedRoleCreationNotPermitted": "The provided credentials do not have permission to create "
+    "the service-linked role for EC2 Spot Instances.",
+}
+"""The messages of errors of a launch; other codes have a general one."""
+
+_FAMILIES = {
+    "g": "G and VT", "gr": "G and VT", "vt": "G and VT", "p": "P", "trn": "Trn", "inf": "Inf", "dl": "DL", "f": "F",
+    "x": "X", "u": "High memory", "hpc": "HPC",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an instance is to be launched."""
+
+    instance_type: str
+    zone: str
+    """Empty if the subnet is unknown."""
+    subnet_id: str
+    purchase: Purchase
+
+
+@dataclass(slots=True)
+class Pools:
+    """The capacity of the region for EC2 Fleet."""
+
+    region: Region
+    instances: Instances
+    offerings: Mapping[str, Iterable[str]]
+    """The instance types of each zone; empty: every type in every zone."""
+    subnets: dict[str, str]
+    """The zone of each subnet."""
+    vcpu_quotas: dict[tuple[str, Purchase], int]
+    addresses: dict[str, int] = field(default_factory=dict)
+    """How many instances a subnet has addresses for; a missing one is unlimited."""
+    refusals: dict[CapacityKey, str] = field(default_factory=dict)
+    """The code with which every launch in a pool is refused; EC2's strategies do not foresee it."""
+
+    def expects_capacity(self, place: Place) -> bool:
+        """Return whether EC2 has stock, as far as its capacity-optimized strategies know."""
+        return self.instances.has_capacity(place.instance_type, place.purchase, place.zone)
+
+    def refusal_of(self, place: Place) -> str | None:
+        """Return the error code of a launch; None if there is an instance for it."""
+        if not self._is_offered(place):
+            return "InvalidFleetConfiguration"
+        if place.subnet_id not in self.subnets:
+            return "InvalidSubnetID.NotFound"
+        for zone in (place.zone, None):
+            code = self.refusals.get((place.instance_type, place.purchase, zone))
+            if code is not None:
+                return code
+        if self._exceeds_quota(place):
+            return "MaxSpotInstanceCountExceeded" if place.purchase is Purchase.SPOT else "VcpuLimitExceeded"
+        if self._is_full(place.subnet_id):
+            return "InsufficientFreeAddressesInSubnet"
+        return None if self.expects_capacity(place) else "InsufficientInstanceCapacity"
+
+    def _is_offered(self, place: Place) -> bool:
+        is_known = place.instance_type in self.region.shapes
+        # Without a zone, the unknown subnet is the error.
+        return is_known and (not self.offerings or not place.zone or place.instance_type in self._types_in(place.zone))
+
+    def _types_in(self, zone: str) -> Iterable[str]:
+        return self.offerings.get(zone, ())
+
+    def _exceeds_quota(self, place: Place) -> bool:
+        family = family_of(place.instance_type)
+        quota = self.vcpu_quotas.get((family, place.purchase))
+        if quota is None:
+            return False
+        # AWS does not say when an instance that ends stops to count: here when it is terminated.
+        used = sum(
+            instance.shape.vcpus
+            for instance in self._counted()
+            if instance.purchase is place.purchase and family_of(instance.instance_type) == family
+        )
+        return used + self.region.shapes[place.instance_type].vcpus > quota
+
+    def _is_full(self, subnet_id: str) -> bool:
+        most = self.addresses.get(subnet_id)
+        return most is not None and sum(each.subnet_id == subnet_id for each in self._counted()) >= most
+
+    def _counted(self) -> Iterable[Instance]:
+        return (each for each in self.instances.by_id.values() if each.state is not InstanceState.TERMINATED)
+
+
+def family_of(instance_type: str) -> str:
+    """Return the family of a vCPU quota ("Amazon EC2 instance type quotas", Amazon EC2 User Guide)."""
+    match = re.match(r"[a-z]+", instance_type)
+    return _FAMILIES.get(match.group() if match else "", "Standard")
+
+
+def message_of(code: str, place: Place) -> str:
+    """Return the message of an error of a launch."""
+    text = MESSAGES.get(code, "The launch of {type} in {zone} was refused.")
+    return text.format(type=place.instance_type, zone=place.zone, subnet=place.subnet_id)

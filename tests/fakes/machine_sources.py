@@ -1,0 +1,184 @@
+"""EC2 for the tests of MachineSource: one with FakeMachineSource, one with Ec2Fleet and the ECS simulator.
+
+Both have the types and subnets of `request_for`, and are controlled by a test in the same way.
+"""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+from fakes.fleet import MACHINE_ID, STACK, FakeMachineSource, make_fleet_request, make_override
+from fakes.fleet_region import PRICES, FleetRegion
+from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.machines.events import RefusalKind
+from relaunch.core.machines.machine import FleetOverride, FleetRequest
+from relaunch.core.offerings.offering import OfferingKey
+from relaunch.ports import MachineSource
+from relaunch_local.ecs import EcsServer, Fault, FaultMoment, FleetFault, Permission, Purchase
+from relaunch_local.request_guard.guard import RequestGuard
+
+SPOT, ON_DEMAND = PurchaseOption.SPOT, PurchaseOption.ON_DEMAND
+_SUBNETS = {"us-east-1a": "subnet-a", "us-east-1b": "subnet-b"}
+_HOUR = 3600
+
+
+def override_of(
+    instance_type: str = "g5.xlarge",
+    zone: str = "us-east-1a",
+    purchase: PurchaseOption = SPOT,
+    priority: int = 0,
+) -> FleetOverride:
+    """Return an override that EC2 can launch: g5.xlarge in us-east-1a or 1b (cheaper), g5.12xlarge in 1a."""
+    return make_override(
+        instance_type,
+        zone,
+        purchase,
+        subnet_id=_SUBNETS[zone],
+        usd_per_hour=PRICES[instance_type, zone],
+        priority=priority,
+    )
+
+
+def request_for(*overrides: FleetOverride, machine_id: str = MACHINE_ID) -> FleetRequest:
+    """Return the request of a machine; without overrides, for g5.xlarge spot in us-east-1a."""
+    return make_fleet_request(
+        *(overrides or (override_of(),)),
+        machine_id=machine_id,
+        launch_template_id="lt-1",
+        launch_template_version="2",
+    )
+
+
+class FakeEc2:
+    """EC2 with FakeMachineSource; `source` is tested."""
+
+    def __init__(self) -> None:
+        self._fake = FakeMachineSource()
+        self.source: MachineSource = self._fake
+
+    @property
+    def launch_count(self) -> int:
+        """How many instances were launched for us."""
+        return len(self._fake.instances)
+
+    def settle(self) -> None:
+        """Let EC2 show what was launched, and end what is ending."""
+
+    def empty(self, offering: OfferingKey) -> None:
+        """Let there be no capacity for an offering."""
+        self._fake.refused[offering] = (RefusalKind.NO_CAPACITY, "InsufficientInstanceCapacity")
+
+    def forbid_launch(self) -> None:
+        """Let the permission to launch an instance be missing for the next request, which is `request_for()`."""
+        self._fake.refused[request_for().overrides[0].offering] = (RefusalKind.NOT_PERMITTED, "UnauthorizedOperation")
+
+    def throttle(self) -> None:
+        """Throttle the next CreateFleet."""
+        self._fake.throttled = 1
+
+    def lose_answer(self) -> None:
+        """Lose the answer to the next CreateFleet, which takes effect."""
+        self._fake.lost = 1
+
+    def empty_answer(self) -> None:
+        """Answer the next CreateFleet, which takes effect, with nothing."""
+        self._fake.lost = 1
+
+    def interrupt(self, instance_id: str) -> None:
+        """Take a spot instance away."""
+        self._fake.end(instance_id, "Server.SpotInstanceTermination: Spot instance termination")
+
+    def forget(self, instance_id: str) -> None:
+        """Let it be more than an hour since an instance was terminated."""
+        del self._fake.instances[instance_id]
+
+    def launch_foreign(self) -> str:
+        """Launch an instance without our tags, which we may not end; return its ID."""
+        instance = self._fake.new_instance(OfferingKey("g5.xlarge", "us-east-1a", ON_DEMAND))
+        self._fake.foreign[instance.instance_id] = instance
+        return instance.instance_id
+
+
+class SimulatedEc2:
+    """EC2 with Ec2Fleet and the simulator on a virtual clock; a test controls it as it does FakeEc2."""
+
+    def __init__(self, region: FleetRegion, client: Any) -> None:
+        self._region = region
+        self._foreign: set[str] = set()
+        self.source: MachineSource = Ec2Fleet(client, STACK)
+
+    @property
+    def launch_count(self) -> int:
+        return len(self._region.simulator.instances.bill) - len(self._foreign)
+
+    def settle(self) -> None:
+        self._advance(10 * 60)
+
+    def empty(self, offering: OfferingKey) -> None:
+        purchase = Purchase(offering.purchase.value)
+        self._region.simulator.set_capacity(offering.instance_type, purchase, 0, zone=offering.zone)
+
+    def forbid_launch(self) -> None:
+        self._region.simulator.fleets.faults.append(FleetFault("UnauthorizedOperation"))
+
+    def throttle(self) -> None:
+        self._fail(Fault(FaultMoment.THROTTLE))
+
+    def lose_answer(self) -> None:
+        self._fail(Fault(FaultMoment.AFTER, drop_connection=True))
+
+    def empty_answer(self) -> None:
+        self._region.simulator.fleets.faults.append(FleetFault(is_empty=True))
+
+    def interrupt(self, instance_id: str) -> None:
+        with self._region.clock.lock:
+            self._region.simulator.interrupt(instance_id)
+        self.settle()
+
+    def forget(self, instance_id: str) -> None:
+        self._advance(2 * _HOUR)
+
+    def launch_foreign(self) -> str:
+        with self._region.clock.lock:
+            instance_id = self._region.launch()
+        self._foreign.add(instance_id)
+        return instance_id
+
+    def _fail(self, fault: Fault) -> None:
+        self._region.simulator.faults.fail_next("CreateFleet", 1, fault)
+
+    def _advance(self, seconds: float) -> None:
+        with self._region.clock.lock:
+            self._region.clock.advance(seconds)
+
+
+Ec2 = FakeEc2 | SimulatedEc2
+
+
+@contextmanager
+def simulated_ec2(*, over_http: bool) -> Iterator[SimulatedEc2]:
+    """Create EC2 on the simulator, called by boto3 over HTTP or in process; it ends instances with our tag only."""
+    region = FleetRegion(authorize=_is_allowed)
+    if not over_http:
+        yield SimulatedEc2(region, region.ec2)
+        return
+    with closing(EcsServer(region.simulator, RequestGuard({"testing": "testing"}.get))) as server:
+        server.start()
+        client = boto3.client(
+            "ec2",
+            endpoint_url=server.url,
+            region_name="us-east-1",
+            aws_access_key_id="testing",
+            aws_secret_access_key="testing",
+            config=Config(retries={"mode": "standard", "total_max_attempts": 1}, read_timeout=10),
+        )
+        yield SimulatedEc2(region, client)
+
+
+def _is_allowed(permission: Permission) -> bool:
+    is_ours = permission.context.get("aws:ResourceTag/relaunch:stack") == STACK
+    return is_ours or permission.action != "ec2:TerminateInstances"
