@@ -1,8 +1,8 @@
-# What a machine does once, at its first boot: user data. The template puts a first line and the variables in capitals in
-# front of it.
+# What a machine does once, at its first boot: user data. The template puts a first line and the variables in capitals
+# in front of it.
 #
 # cloud-init runs it as root, and the ECS agent starts when it has ended (ecs.service is After=cloud-final.service). So
-# nothing here takes long, waits for a unit, or starts or restarts Docker or the agent: that would be waiting for itself.
+# nothing here takes long, waits for a unit, or starts or restarts Docker or the agent: it would wait for itself.
 # Whatever fails, what follows is still tried; the watchdog comes before all that can take time.
 set -u -o pipefail
 readonly root=${RELAUNCH_ROOT:-}
@@ -57,13 +57,12 @@ systemctl enable relaunch-watchdog.timer
 systemctl start --no-block relaunch-watchdog.timer
 
 ask_imds() { # PATH [OPTION...]
-  curl --silent --fail --noproxy '*' --max-time 2 --retry 5 --retry-delay 1 --retry-connrefused "${@:2}" "$imds/latest/$1"
+  curl --silent --fail --noproxy '*' --max-time 2 --retry 5 --retry-delay 1 --retry-connrefused \
+    "${@:2}" "$imds/latest/$1"
 }
 
 tag() { # KEY: prints the value of the instance's tag; fails if there is none
-  local token
-  token=$(ask_imds api/token --request PUT --header 'X-aws-ec2-metadata-token-ttl-seconds: 300') &&
-    ask_imds "meta-data/tags/instance/$1" --header "X-aws-ec2-metadata-token: $token"
+  [[ -n $token ]] && ask_imds "meta-data/tags/instance/$1" --header "X-aws-ec2-metadata-token: $token"
 }
 
 neuron_devices() { # prints how many there are, once it is the same for two seconds; after a minute whatever it is
@@ -80,8 +79,10 @@ neuron_devices() { # prints how many there are, once it is the same for two seco
   echo "$count"
 }
 
-# The agent takes attributes only when it registers for the first time. Values that are no identifiers are left out: they
-# come from tags, which whoever may tag an instance can set.
+token=$(ask_imds api/token --request PUT --header 'X-aws-ec2-metadata-token-ttl-seconds: 300')
+
+# The agent takes attributes only when it registers for the first time. Values that are no identifiers are left out:
+# they come from tags, which whoever may tag an instance can set.
 attributes=()
 if machine=$(tag relaunch:machine) && [[ $machine =~ ^[A-Za-z0-9_-]{1,128}$ ]]; then
   attributes+=("\"relaunch.machine\":\"$machine\"")

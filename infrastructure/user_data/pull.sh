@@ -1,6 +1,6 @@
 #!/bin/bash
-# Pulls an image by digest while the ECS agent starts, so that the first task finds its layers. Nobody waits for it: when
-# it fails, the agent pulls the image itself.
+# Pulls an image by digest while the ECS agent starts, so that the first task finds its layers. Nobody waits for it:
+# when it fails, the agent pulls the image itself.
 set -euo pipefail
 
 readonly image=$1
