@@ -106,14 +106,21 @@ def test_no_unit_is_waited_for_and_docker_and_the_agent_are_left_alone(
     assert not [call for call in host.calls if call.startswith(("docker", "dnf"))], "the agent would wait for it"
 
 
-def test_the_watchdog_is_installed_and_started_before_anybody_is_asked(
-    host: MachineHost, boot: Boot, metadata: Metadata
-) -> None:
+def test_without_metadata_the_agent_has_its_cluster_and_the_watchdog_runs(host: MachineHost, boot: Boot) -> None:
     with refusing_address() as url:
         done = boot(url=url)
 
     assert done.returncode == 0
+    assert agent_settings(host)["ECS_CLUSTER"] == "training"
     assert f"{START} relaunch-watchdog.timer" in host.calls
+
+
+def test_the_watchdog_is_installed_and_started_before_anybody_is_asked(host: MachineHost, boot: Boot) -> None:
+    host.install("curl")
+    boot("neuron")
+
+    asked = [number for number, call in enumerate(host.calls) if call.startswith(("curl", "sleep"))]
+    assert host.calls.index(f"{START} relaunch-watchdog.timer") < min(asked)
     installed = host.root / "usr" / "local" / "libexec" / "relaunch"
     for name, source in (("watchdog", "watchdog.py"), ("pull", "pull.sh")):
         assert (installed / name).read_text() == (SOURCES / source).read_text()
