@@ -1,4 +1,4 @@
-"""What machines are launched with, and what that lets them do: infrastructure/machines.yaml as it is deployed (moto)."""
+"""What machines are launched with, and what that lets them do: infrastructure/machines.yaml as deployed (moto)."""
 
 from typing import Any
 
