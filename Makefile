@@ -67,6 +67,7 @@ build: environment-sam ## Build the application for the Runtime of the interpret
 validate: environment-sam ## Check the templates with SAM and cfn-lint
 	@$(SAM) validate --lint --template template.yaml
 	@$(SAM) validate --lint --template examples/edge/template.yaml
+	@$(SAM) validate --lint --template infrastructure/machines.yaml
 
 deploy: build ## Deploy to AWS; PARAMETERS="CapacityProviders=... MaxRunningJobs=..."
 	@PYTHONPATH=local .venv-sam/bin/python -m relaunch_local.stack.deploy --sam $(SAM) \

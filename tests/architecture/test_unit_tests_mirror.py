@@ -10,6 +10,7 @@ SOURCES = {
     "local": REPOSITORY / "local" / "relaunch_local",
     "catalogue": REPOSITORY / "catalogue",
     "requirements": REPOSITORY / "requirements",
+    "infrastructure": REPOSITORY / "infrastructure",
 }
 
 
