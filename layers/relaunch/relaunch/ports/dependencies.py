@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from relaunch.core.definitions.checkpoint_bucket import CheckpointGrants
 from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.machines.request import MachineSite
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.ports.checkpoints import BucketSource, CheckpointSource
 from relaunch.ports.ec2 import (

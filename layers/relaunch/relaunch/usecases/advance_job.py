@@ -119,13 +119,18 @@ def _perform(job: Job, effect: Effect, deps: JobDependencies) -> None:
             deps.capacity.count_run(effect.run)
         case AdmitWaiting():
             _admit_waiting(job, deps)
-        case RequestMachine():
-            deps.machine_queue.attend(effect.machine_id)
-        case ReleaseMachine():
-            released = ClaimReleased(job.job_id, effect.reason, is_unusable=effect.is_unusable)
-            advance_machine(effect.machine_id, lambda _machine: released, deps)
+        case RequestMachine() | ReleaseMachine():
+            _handle_machine(job, effect, deps)
         case LookForWarning():
             pass  # what it finds is applied once the others are done
+
+
+def _handle_machine(job: Job, effect: RequestMachine | ReleaseMachine, deps: JobDependencies) -> None:
+    if isinstance(effect, RequestMachine):
+        deps.machine_queue.attend(effect.machine_id)
+        return
+    released = ClaimReleased(job.job_id, effect.reason, is_unusable=effect.is_unusable)
+    advance_machine(effect.machine_id, lambda _machine: released, deps)
 
 
 def _warning(job: Job, deps: JobDependencies) -> HostWarned | None:

@@ -1,6 +1,6 @@
 """Apply an event to a machine: load, decide, save, act."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from relaunch.core.jobs.job import MACHINES_SLOT
@@ -93,19 +93,21 @@ def save_done(machine: Machine, left: tuple[MachineEffect, ...], deps: JobDepend
 
 def _perform(machine: Machine, effect: MachineEffect, deps: JobDependencies) -> None:
     match effect:
-        case AskFleet(delay_seconds):
+        case AskFleet() | TerminateInstance() | DeregisterNode():
+            delay_seconds = effect.delay_seconds if isinstance(effect, AskFleet) else 0
             deps.machine_queue.attend(machine.machine_id, delay_seconds)
-        case TerminateInstance() | DeregisterNode():
-            deps.machine_queue.attend(machine.machine_id)
         case TellJobs(job_ids):
-            for job_id in job_ids:
-                deps.launches.request_launch(job_id)
+            _request_launches(job_ids, deps)
         case AdmitJobs():
-            for job_id in deps.jobs.load_waiting(MACHINES_SLOT, _ADMITTED_JOBS):
-                deps.launches.request_launch(job_id)
+            _request_launches(deps.jobs.load_waiting(MACHINES_SLOT, _ADMITTED_JOBS), deps)
         case RememberFailures(failures):
             for failure in failures:
                 deps.capacity.remember(failure)
+
+
+def _request_launches(job_ids: Iterable[str], deps: JobDependencies) -> None:
+    for job_id in job_ids:
+        deps.launches.request_launch(job_id)
 
 
 def _log(machine: Machine, event: MachineEvent, decision: MachineDecision, deps: JobDependencies) -> None:

@@ -33,13 +33,12 @@ def attend_machine(machine_id: str, deps: FleetDependencies) -> Machine | None:
 
 def _end(machine: Machine, deps: FleetDependencies) -> Machine:
     for effect in machine.pending:
-        match effect:
-            case TerminateInstance(instance_id):
-                if deps.fleet.terminate([instance_id])[instance_id] is Termination.REFUSED:
-                    # It has aged out, or is not of this stack: what EC2 describes decides what follows.
-                    deps.log.decided("not terminated", machine_id=machine.machine_id, instance_id=instance_id)
-            case DeregisterNode(node):
-                deps.tasks.deregister(node)
+        if isinstance(effect, TerminateInstance):
+            if deps.fleet.terminate([effect.instance_id])[effect.instance_id] is Termination.REFUSED:
+                # It has aged out, or is not of this stack: what EC2 describes decides what follows.
+                deps.log.decided("not terminated", machine_id=machine.machine_id, instance_id=effect.instance_id)
+        elif isinstance(effect, DeregisterNode):
+            deps.tasks.deregister(effect.node)
     left = tuple(each for each in machine.pending if not isinstance(each, TerminateInstance | DeregisterNode))
     machine = save_done(machine, left, deps)
     return machine if all(isinstance(each, AskFleet) for each in machine.pending) else finish_effects(machine, deps)

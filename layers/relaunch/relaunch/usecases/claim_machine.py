@@ -85,8 +85,9 @@ def _resources_on(machine: Machine, job: Job, kept: Mapping[OfferingKey, Instanc
 
 def _image(job: Job) -> str:
     """Return the image of the main container."""
-    container = main_container(job.definition, job.revision)
-    return job.images.get(container or "") or job.revision.images.get(container or "", "")
+    name = main_container(job.definition, job.revision) or ""
+    given = next((container.image for container in job.revision.containers if container.name == name), "")
+    return job.images.get(name, given)
 
 
 def find_machine(job: Job, deps: LaunchDependencies) -> Job | Machine:

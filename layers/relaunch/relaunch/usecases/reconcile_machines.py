@@ -1,6 +1,7 @@
 """Reconcile due machines with EC2 and the cluster, in case events were lost, and find instances without a machine."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 from relaunch.core.jobs.claims import claimed_machines
 from relaunch.core.machines.events import (
@@ -31,15 +32,17 @@ def reconcile_machines(deps: FleetDependencies, has_time: Callable[[], bool] = l
     due = deps.machines.load_due(deps.clock.now(), _MAX_MACHINES)
     looked_at = 0
     for start in range(0, len(due), _MAX_DESCRIBED):
-        machines = [
-            machine for machine in (_load(each, deps) for each in due[start : start + _MAX_DESCRIBED]) if machine
-        ]
+        loaded = (_load(each, deps) for each in due[start : start + _MAX_DESCRIBED])
+        machines = [machine for machine in loaded if machine is not None]
         seen = _describe(machines, deps)
         for machine in machines:
             if not has_time():
                 return looked_at
             looked_at += 1
-            _attempt(machine.machine_id, lambda machine=machine: _look(machine, seen, deps), deps)
+            try:
+                _look(machine, seen, deps)
+            except PortError as error:
+                _postpone(machine.machine_id, error, deps)
     return looked_at
 
 
@@ -66,15 +69,18 @@ def _describe(machines: Sequence[Machine], deps: FleetDependencies) -> Mapping[s
 
 def _look(machine: Machine, seen: Mapping[str, InstanceObservation | None], deps: FleetDependencies) -> None:
     for event in _observed(machine, seen, deps):
-        # Bound now: the loop goes on before a retry would call it.
-        advance_machine(machine.machine_id, lambda _machine, event=event: event, deps)
+        advance_machine(machine.machine_id, partial(_same, event), deps)
     advance_machine(machine.machine_id, lambda saved: _due(saved, deps), deps)
+
+
+def _same(event: MachineEvent, _machine: Machine) -> MachineEvent:
+    return event
 
 
 def _observed(
     machine: Machine, seen: Mapping[str, InstanceObservation | None], deps: FleetDependencies
 ) -> Iterator[MachineEvent]:
-    if machine.instance_id in seen:
+    if machine.instance_id is not None and machine.instance_id in seen:
         observation = seen[machine.instance_id]
         yield InstanceMissing() if observation is None else InstanceSeen(observation, deps.clock.now())
     if machine.state is MachineState.STARTING and machine.instance_id:

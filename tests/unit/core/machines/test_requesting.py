@@ -24,11 +24,11 @@ from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import (
     AdmitJobs,
     AskFleet,
+    Consequence,
     MachineState,
     RememberFailures,
     TellJobs,
     TerminateInstance,
-    Consequence,
     client_token_of,
     machine_id_of,
 )

@@ -15,8 +15,8 @@ from relaunch.core.jobs.job import (
     ReleaseMachine,
     RequestLaunch,
     RequestMachine,
-    Waiting,
     StopKind,
+    Waiting,
     WaitReason,
 )
 from relaunch.core.jobs.limits import StackLimits

@@ -11,7 +11,6 @@ from typing import Any
 from relaunch.core.jobs.job import Job, JobState, PlacementState, WaitReason
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.lifecycle import launching, machine_waits, orphans, running
-from relaunch.core.lifecycle.machine_waits import hands_over, with_releases
 from relaunch.core.lifecycle.decision import Decision, ignore
 from relaunch.core.lifecycle.events import (
     CancelAsked,
@@ -34,6 +33,7 @@ from relaunch.core.lifecycle.events import (
     TaskSeen,
     TimePassed,
 )
+from relaunch.core.lifecycle.machine_waits import hands_over, with_releases
 
 # The event has the type of the row's `event` column, which the type system cannot express.
 Guard = Callable[[Job, Any], bool]

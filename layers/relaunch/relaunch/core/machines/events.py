@@ -1,6 +1,6 @@
 """The events of the transition table of machines."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 

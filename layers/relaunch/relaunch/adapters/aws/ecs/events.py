@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from relaunch.adapters.aws.ecs.placement_constraints import AVAILABILITY_ZONE, INSTANCE_TYPE
+from relaunch.adapters.aws.ecs.placement_constraints import AVAILABILITY_ZONE, INSTANCE_TYPE, NEURON_DEVICES
 from relaunch.adapters.aws.ecs.stop_reports import report_of_container, report_of_task
 from relaunch.adapters.aws.ecs.task_owner import owner_of
 from relaunch.adapters.aws.timestamps import Timestamp
@@ -178,18 +178,22 @@ def observe_container_instance(description: Mapping[str, object]) -> NodeObserva
         task_count=parsed.running_tasks_count + parsed.pending_tasks_count,
         registered_at=parsed.registered_at,
         capacity_provider=parsed.capacity_provider_name or "",
-        registered=_resources(parsed.registered_resources),
+        registered=_resources(parsed.registered_resources, attributes.get(NEURON_DEVICES) or ""),
     )
 
 
-def _resources(registered: Sequence[_Resource]) -> Resources:
-    """Return the resources that the ECS agent registered; it registers no Neuron devices."""
+def _resources(registered: Sequence[_Resource], neuron_devices: str) -> Resources:
+    """Return the resources that the ECS agent registered.
+
+    It registers no Neuron devices: machines of our own count them when they boot, and have an attribute for it.
+    """
     known = {each.name: each for each in registered}
     nothing = _Resource()
     return Resources(
         cpu_units=known.get("CPU", nothing).integer_value,
         memory_mib=known.get("MEMORY", nothing).integer_value,
         gpus=len(known.get("GPU", nothing).string_set_value),
+        neuron_devices=int(neuron_devices) if neuron_devices.isdecimal() else 0,
     )
 
 

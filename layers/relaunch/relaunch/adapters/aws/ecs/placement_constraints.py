@@ -15,6 +15,8 @@ MAX_EXPRESSION_LENGTH = 2000
 
 INSTANCE_TYPE = "ecs.instance-type"
 AVAILABILITY_ZONE = "ecs.availability-zone"
+NEURON_DEVICES = "relaunch.neuron-devices"
+"""The attribute of machines of our own with the number of their Neuron devices."""
 
 _INSTANCE_TYPE = re.compile(r"[a-z][a-z0-9-]*\.[a-z0-9-]+", re.ASCII)
 _INSTANCE_ID = re.compile(r"i-[0-9a-f]+", re.ASCII)

@@ -134,6 +134,22 @@ class EcsTarget:
             )
         _missing_arns(answer.get("failures", ()), doing)
 
+    def find_node_of(self, instance_id: str) -> NodeObservation | None:
+        arns = self._find_machines(instance_id, status="ACTIVE")
+        if not arns:
+            return None
+        # An instance whose agent lost its state registers twice (aws/amazon-ecs-agent#782).
+        nodes = self._describe_nodes(arns, f"describing the container instances of {instance_id}")
+        return max(nodes, key=lambda each: str(each.registered_at or ""), default=None)
+
+    def deregister(self, node: str) -> None:
+        with aws_errors(f"deregistering {node}"):
+            try:
+                self._client.deregister_container_instance(cluster=self._cluster, containerInstance=node, force=True)
+            except ClientError as error:
+                if not _is_not_found(error):
+                    raise
+
     def _find_machines(self, instance_id: str, **filters: Any) -> list[str]:
         with aws_errors(f"finding the container instance of {instance_id}"):
             call, machine_filter = self._client.list_container_instances, ec2_instance_is(instance_id)
@@ -163,13 +179,13 @@ class EcsTarget:
         ]
 
     def find_node(self, node: str) -> NodeObservation | None:
-        doing = f"describing container instance {node}"
+        return next(iter(self._describe_nodes([node], f"describing container instance {node}")), None)
+
+    def _describe_nodes(self, arns: Sequence[str], doing: str) -> list[NodeObservation]:
         with aws_errors(doing):
-            response = self._client.describe_container_instances(cluster=self._cluster, containerInstances=[node])
-        for machine in response["containerInstances"]:
-            return observe_container_instance(machine)
+            response = self._client.describe_container_instances(cluster=self._cluster, containerInstances=list(arns))
         _missing_arns(response.get("failures", ()), doing)
-        return None
+        return [observe_container_instance(machine) for machine in response["containerInstances"]]
 
     def _describe_page(self, arns: Sequence[str]) -> dict[str, TaskObservation | None]:
         doing = f"describing {len(arns)} tasks"
