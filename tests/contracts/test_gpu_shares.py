@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from fakes.builders import make_failed_placement, make_launch_request
+from fakes.builders import make_failed_placement, make_launch_request, make_offering_key
 from fakes.simulated_region import container
 from fakes.task_clusters import CLUSTER, HeldProcesses, SimulatedCluster, add_unscaled_provider, client_of
-from relaunch.adapters.aws.ecs.placement_constraints import instance_type_is
 from relaunch.core.launches.accelerators import Accelerators, GpuPartition, GpuShare, WholeGpus
 from relaunch.core.launches.launch import LaunchRefused, TaskObservation, TaskPlaced
 from relaunch.core.selection.gpu_devices import GpuDevice, explain_missing_share
@@ -36,9 +35,9 @@ class SharingCluster(SimulatedCluster):
         request = make_launch_request(
             revision_arn="sharing:1",
             capacity_provider=provider,
-            placement_constraints=(instance_type_is(instance_type),),
-            client_token=f"share-{self.launch_count}",
-            gpu=gpu,
+            offering=make_offering_key(instance_type),
+            placement_number=self.launch_count,
+            accelerators=gpu,
         )
         return self.target.launch(request)
 
@@ -94,9 +93,9 @@ def test_the_cards_of_a_provider_tell_what_is_left_and_predict_what_fits(cluster
 
     devices = cluster.target.find_gpus("g4dn.xlarge", "g4dn")
 
-    used = [device for device in devices if device.instance_id == machine.instance.instance_id]
+    used = [device for device in devices if device.instance_id == machine.node.instance_id]
     left = CARD_MIB - HALF.memory_mib
-    assert used == [GpuDevice(used[0].gpu_id, machine.instance.instance_id, "NVIDIA_MPS", CARD_MIB, left, 1)]
+    assert used == [GpuDevice(used[0].gpu_id, machine.node.instance_id, "NVIDIA_MPS", CARD_MIB, left, 1)]
     assert explain_missing_share(ShareRequirement(left, 50), used) is None
     assert isinstance(cluster.launch(GpuShare(left, 50)), TaskPlaced)
 
@@ -140,7 +139,7 @@ def test_a_part_of_a_gpu_runs_on_the_type_that_has_it_and_its_card_is_not_to_be_
 
 def test_the_same_share_sent_again_is_the_same_task(cluster: SharingCluster) -> None:
     request = make_launch_request(
-        revision_arn="sharing:1", capacity_provider="g4dn", placement_constraints=(), gpu=HALF
+        revision_arn="sharing:1", capacity_provider="g4dn", offering=make_offering_key("g4dn.xlarge"), accelerators=HALF
     )
 
     assert cluster.target.launch(request) == cluster.target.launch(replace(request))
@@ -161,7 +160,7 @@ def test_a_share_beside_a_whole_gpu_of_the_same_task_is_refused(cluster: Sharing
         {"name": "side", "image": "log", "memory": 128, "resourceRequirements": [{"type": "GPU", "value": "1"}]},
     ]
     cluster.ecs.register_task_definition(family="sharing", containerDefinitions=containers)
-    request = make_launch_request(revision_arn="sharing:2", capacity_provider="g4dn", gpu=HALF)
+    request = make_launch_request(revision_arn="sharing:2", capacity_provider="g4dn", accelerators=HALF)
 
     outcome = cluster.target.launch(request)
 

@@ -267,7 +267,5 @@ def make_observation(last_status: str = "PROVISIONING", **words: Any) -> TaskObs
 
 def make_node(**fields: Any) -> Node:
     """Build the node on INSTANCE_ID."""
-    instance = Node(
-        name=container_instance_arn(), instance_id=INSTANCE_ID, instance_type="g5.xlarge", zone="us-east-1a"
-    )
-    return replace(instance, **fields)
+    node = Node(container_instance_arn(), INSTANCE_ID, "g5.xlarge", "us-east-1a")
+    return replace(node, **fields)

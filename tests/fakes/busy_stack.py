@@ -30,7 +30,7 @@ GITHUB_EVENTS = ("push", "workflow_dispatch", "repository_dispatch", "release", 
 JOB_ID = "resnet-1f2e3d4c"
 TASK_ARN = "arn:aws:ecs:us-east-1:111122223333:task/relaunch/5f1c0e9a7b3d4c21a8e6f0d2b4c69713"
 MACHINE = make_node(
-    arn="arn:aws:ecs:us-east-1:111122223333:container-instance/relaunch/0c9f3a6e2d7b4418b5a1e8c7f6d30219",
+    name="arn:aws:ecs:us-east-1:111122223333:container-instance/relaunch/0c9f3a6e2d7b4418b5a1e8c7f6d30219",
     instance_id="i-0a1b2c3d4e5f60718",
 )
 

@@ -71,7 +71,9 @@ class FakeCluster:
 
     def refuse_launch(self) -> None:
         """Reject the next RunTask."""
-        self._tasks.outcomes.append(LaunchRefused("InvalidParameterException: TaskDefinition is inactive"))
+        self._tasks.outcomes.append(
+            LaunchRefused("InvalidParameterException: TaskDefinition is inactive", is_about_revision=True)
+        )
 
     def lose_launch(self, *, takes_effect: bool) -> None:
         """Lose the response to the next RunTask."""

@@ -219,8 +219,8 @@ def test_a_task_that_one_machine_cannot_start_runs_on_another():
     bad = machine(1)
     # The events of PROVISIONING and PENDING are lost: the machine is looked up when the task has stopped.
     story.tell(
-        replace(
-            story.tasks.run(story.arn(job_id), bad, last_status="STOPPED", started_at=None),
+        story.tasks.change(
+            story.tasks.run(story.arn(job_id), bad, last_status="STOPPED", started_at=None).task_id,
             desired_status="STOPPED",
             stop_code="TaskFailedToStart",
             stopped_reason="CannotStartContainerError: nvml error: driver not loaded",
@@ -229,9 +229,7 @@ def test_a_task_that_one_machine_cannot_start_runs_on_another():
 
     story.settle()
     assert story.job(job_id).failures == 0
-    assert story.tasks.requests[-1].placement_constraints == (
-        f"attribute:ecs.instance-type == g5.xlarge and ec2InstanceId !in [{bad.instance_id}]",
-    )
+    assert story.tasks.requests[-1].avoided_instances == (bad.instance_id,)
     story.tell(story.tasks.run(story.arn(job_id), machine(2)))
     assert story.job(job_id).state is JobState.RUNNING
     assert story.job(job_id).failed_starts == ()

@@ -25,7 +25,7 @@ def sharing(isolation=Isolation.BEST_EFFORT, *, t4: float = 0.16, quarter: float
 
 
 def asked(story: Story) -> list[tuple[str, object]]:
-    return [(request.capacity_provider, request.gpu) for request in story.tasks.requests]
+    return [(request.capacity_provider, request.accelerators) for request in story.tasks.requests]
 
 
 def test_the_cheaper_of_a_shared_card_and_a_part_of_one_is_taken():
@@ -70,6 +70,6 @@ def test_the_same_share_is_sent_again_when_an_answer_got_lost():
 
     first, second = story.tasks.requests
     assert first == second
-    assert first.gpu == GpuPartition(0.25)
+    assert first.accelerators == GpuPartition(0.25)
     assert len(story.tasks.tasks) == 1
     assert story.job(job_id).current_attempt.placement.gpu_partition_size == 0.25

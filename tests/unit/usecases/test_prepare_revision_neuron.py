@@ -18,6 +18,7 @@ from relaunch.core.definitions.accelerator import (
     PurchaseOption,
 )
 from relaunch.core.jobs.job import JobState, PlacementState
+from relaunch.core.launches.accelerators import AllNeuronDevices
 from relaunch.core.launches.derived_revision import TaskDefinition
 from relaunch.core.selection.neuron_devices import FIRST_PORT, RemainingResources
 
@@ -134,7 +135,7 @@ def test_managed_instances_give_out_devices_themselves():
     job_id = story.submit_and_deliver()
 
     (request,) = story.tasks.requests
-    assert request.takes_all_neuron
+    assert request.accelerators == AllNeuronDevices()
     assert request.revision_arn == make_revision().arn
     assert story.attempt(job_id).placement.takes_all_neuron
     assert story.registry.register_count == 0
@@ -147,7 +148,7 @@ def test_devices_by_path_are_taken_out_for_managed_instances():
     story.registry.sources[make_revision().arn] = TaskDefinition("trainer", content)
     story.submit_and_deliver()
 
-    assert story.tasks.requests[0].takes_all_neuron
+    assert story.tasks.requests[0].accelerators == AllNeuronDevices()
     assert devices_of(story.launched_definition()) == []
     assert ports_of(story.launched_definition()) == []
 

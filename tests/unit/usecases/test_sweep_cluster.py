@@ -1,6 +1,5 @@
 """Comparing the jobs table with the live cluster."""
 
-from dataclasses import replace
 from datetime import timedelta
 from unittest.mock import Mock
 
@@ -216,10 +215,10 @@ def test_machines_without_tasks_are_named_once_they_should_be_gone(story):
     busy = story.launch()
     idle, fresh, draining = machine(11), machine(12), machine(13)
     for each in (idle, fresh, draining):
-        story.tasks.instances[each.arn] = each
+        story.tasks.instances[each.name] = each
     story.tasks.closed_machines.add(draining.name)
     story.clock.advance(IDLE_GRACE)
-    story.tasks.registered_at[fresh.arn] = story.now
+    story.tasks.registered_at[fresh.name] = story.now
 
     sweep = sweep_cluster(story.deps)
 
@@ -304,7 +303,8 @@ def test_an_orphan_that_nobody_told_of_is_found_and_paid_for_no_longer(story):
     current = story.arn(job_id)
     assert current != late
 
-    story.tasks.tasks[late] = replace(hidden, last_status="RUNNING", version=5, created_at=NOW)
+    story.tasks.tasks[late] = hidden
+    story.tasks.change(late, last_status="RUNNING", version=5, created_at=NOW)
     story.clock.advance(10 * MINUTE)
     sweep_cluster(story.deps)
     story.tell(story.tasks.end(late, 143))

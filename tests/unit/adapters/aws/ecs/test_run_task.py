@@ -10,16 +10,21 @@ from botocore.exceptions import (
     NoCredentialsError,
     ReadTimeoutError,
 )
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fakes.builders import make_launch_request, task_id
 from fakes.scripted_aws import ScriptedAws
+from relaunch.adapters.aws.ecs.run_task import client_token
 from relaunch.adapters.aws.ecs.target import EcsTarget
+from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.launches.launch import (
     LaunchConflict,
     LaunchDeferred,
     LaunchRefused,
     LaunchUncertain,
     PlacementFailed,
+    Shortage,
     TaskPlaced,
 )
 from relaunch.ports import PermanentError
@@ -55,7 +60,7 @@ def test_request_says_everything_that_was_frozen(ecs, target):
                 ]
             },
             "startedBy": "resnet-1f2e3d4c/1",
-            "clientToken": "resnet-1f2e3d4c-1-1",
+            "clientToken": client_token("resnet-1f2e3d4c", 1, 1),
             "propagateTags": "TASK_DEFINITION",
             "enableExecuteCommand": False,
         }
@@ -80,12 +85,35 @@ def test_other_network_modes_get_no_network(ecs, target, mode):
     assert "networkConfiguration" not in ecs.sent("RunTask")[0]
 
 
-def test_request_without_constraints_names_none(ecs, target):
+def test_task_on_a_machine_of_our_own_is_kept_from_every_other_instance(ecs, target):
     ecs.answer("RunTask", tasks=[{"taskArn": task_id()}], failures=[])
+    request = make_launch_request(capacity_provider="", instance_id="i-0aaa", avoided_instances=("i-0bbb",))
 
-    target.launch(make_launch_request(placement_constraints=()))
+    assert target.launch(request) == TaskPlaced(task_id())
 
-    assert "placementConstraints" not in ecs.sent("RunTask")[0]
+    (sent,) = ecs.sent("RunTask")
+    expression = "ec2InstanceId == i-0aaa and attribute:ecs.instance-type == g5.xlarge"
+    assert sent["launchType"] == "EC2"
+    assert "capacityProviderStrategy" not in sent
+    assert sent["placementConstraints"] == [{"type": "memberOf", "expression": expression}]
+
+
+@given(st.text(max_size=300), st.integers(min_value=1), st.integers(min_value=1))
+def test_client_token_keeps_to_the_limits_of_ecs(job_id, attempt, placement):
+    token = client_token(job_id, attempt, placement)
+
+    assert 0 < len(token) <= 64
+    assert all(33 <= ord(character) <= 126 for character in token)
+
+
+def test_client_token_is_the_same_each_time():
+    assert client_token("resnet-1f2e", 2, 3) == client_token("resnet-1f2e", 2, 3)
+
+
+def test_client_tokens_of_different_tries_differ():
+    tries = [("a", 1, 1), ("a", 1, 2), ("a", 2, 1), ("b", 1, 1), ("a", 11, 1), ("a", 1, 11), ("a/1", 1, 1)]
+
+    assert len({client_token(*each) for each in tries}) == len(tries)
 
 
 @pytest.mark.parametrize(
@@ -99,14 +127,19 @@ def test_request_without_constraints_names_none(ecs, target):
 def test_failure_of_ecs_is_a_failed_placement(ecs, target, reason):
     ecs.answer("RunTask", tasks=[], failures=[{"arn": INSTANCE_ARN, "reason": reason}])
 
-    assert target.launch(make_launch_request()) == PlacementFailed((reason,))
+    outcome = target.launch(make_launch_request())
+
+    shortage = {"RESOURCE:GPU": Shortage.GPU, "RESOURCE:PORTS": Shortage.PORTS}.get(reason, Shortage.OTHER)
+    assert outcome == PlacementFailed((reason,), shortages=frozenset({shortage}))
 
 
 def test_failures_of_several_machines_are_said_once_each(ecs, target):
     reasons = ["RESOURCE:GPU", "AGENT", "RESOURCE:GPU"]
     ecs.answer("RunTask", tasks=[], failures=[{"arn": INSTANCE_ARN, "reason": reason} for reason in reasons])
 
-    assert target.launch(make_launch_request()) == PlacementFailed(("RESOURCE:GPU", "AGENT"))
+    assert target.launch(make_launch_request()) == PlacementFailed(
+        ("RESOURCE:GPU", "AGENT"), shortages=frozenset({Shortage.GPU, Shortage.OTHER})
+    )
 
 
 def test_failure_without_a_reason_is_a_failed_placement(ecs, target):
@@ -172,7 +205,9 @@ def test_call_that_ecs_does_not_want_now_is_deferred(ecs, target, code, message)
 def test_request_that_ecs_will_not_take_is_refused(ecs, target, code, message):
     ecs.refuse("RunTask", code, message)
 
-    assert target.launch(make_launch_request()) == LaunchRefused(f"{code}: {message}")
+    outcome = target.launch(make_launch_request())
+
+    assert outcome == LaunchRefused(f"{code}: {message}", is_about_revision="TaskDefinition" in f"{code} {message}")
 
 
 def test_deregistered_revision_is_refused_and_named_as_the_cause(region):
@@ -183,7 +218,7 @@ def test_deregistered_revision_is_refused_and_named_as_the_cause(region):
 
     outcome = target.launch(make_launch_request(revision_arn=arn))
 
-    assert outcome == LaunchRefused("InvalidParameterException: TaskDefinition is inactive")
+    assert outcome == LaunchRefused("InvalidParameterException: TaskDefinition is inactive", is_about_revision=True)
 
 
 @pytest.mark.parametrize(
@@ -266,7 +301,7 @@ def test_retry_of_the_sdk_carries_the_same_token_and_hides_no_outcome():
 @pytest.mark.parametrize(
     "request_",
     [
-        pytest.param(make_launch_request(started_by="job:1"), id="documented-limit"),
+        pytest.param(make_launch_request(attempt=AttemptKey("job:1", 1)), id="documented-limit"),
         pytest.param(make_launch_request(revision_arn=None), id="no-revision"),
     ],
 )

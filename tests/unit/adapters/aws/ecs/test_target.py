@@ -5,10 +5,12 @@ from botocore.exceptions import ReadTimeoutError
 
 from fakes.builders import INSTANCE_ID, container_instance_arn, task_id
 from fakes.scripted_aws import ScriptedAws
-from relaunch.core.launches.launch import Node, NodeObservation
+from relaunch.core.jobs.attempt_key import AttemptKey
+from relaunch.core.launches.launch import Node, NodeObservation, TaskPhase
 from relaunch.ports import PermanentError, TransientError
 
 MACHINE = container_instance_arn()
+FIRST = AttemptKey("resnet", 1)
 
 
 def running(number: int, **members: object) -> dict[str, object]:
@@ -106,8 +108,8 @@ def test_describe_tells_known_tasks_from_unknown_ones(ecs, target):
     assert observed[task_id(2)] is None
     task = observed[task_id(1)]
     assert task is not None
-    assert (task.started_by, task.version, task.stopped_at) == ("resnet/1", 4, stopped_at)
-    assert task.container_exit_codes == {"main": 0, "log": None}
+    assert (task.owner, task.version, task.stopped_at) == (FIRST, 4, stopped_at)
+    assert {name: each.exit_code for name, each in task.containers.items()} == {"main": 0, "log": None}
 
 
 def test_describe_asks_for_a_hundred_tasks_at_a_time(ecs, target):
@@ -155,7 +157,7 @@ def test_started_by_is_the_only_filter_and_every_page_is_read(ecs, target):
     ecs.answer("ListTasks", taskArns=[task_id(3)])
     ecs.answer("DescribeTasks", tasks=[running(1), running(2), running(3)], failures=[])
 
-    found = target.find_tasks_of("resnet/1")
+    found = target.find_tasks_of(FIRST)
 
     assert [task.task_id for task in found] == [task_id(1), task_id(2), task_id(3)]
     base = {"cluster": "relaunch", "startedBy": "resnet/1"}
@@ -171,7 +173,7 @@ def test_task_that_stops_between_the_two_lists_is_found_once(ecs, target):
     ecs.answer("ListTasks", taskArns=[task_id(1)])
     ecs.answer("DescribeTasks", tasks=[running(1, desiredStatus="STOPPED")], failures=[])
 
-    assert [task.desired_status for task in target.find_tasks_of("resnet/1")] == ["STOPPED"]
+    assert [task.phase for task in target.find_tasks_of(FIRST)] == [TaskPhase.STOPPING]
 
 
 def test_listed_task_that_cannot_be_described_is_not_taken_for_gone(ecs, target):
@@ -180,14 +182,14 @@ def test_listed_task_that_cannot_be_described_is_not_taken_for_gone(ecs, target)
     ecs.answer("DescribeTasks", tasks=[], failures=[{"arn": task_id(1), "reason": "MISSING"}])
 
     with pytest.raises(TransientError, match="MISSING"):
-        target.find_tasks_of("resnet/1")
+        target.find_tasks_of(FIRST)
 
 
 def test_nothing_listed_is_nothing_described(ecs, target):
     ecs.answer("ListTasks", taskArns=[])
     ecs.answer("ListTasks", taskArns=[])
 
-    assert target.find_tasks_of("resnet/1") == []
+    assert target.find_tasks_of(FIRST) == []
 
 
 @pytest.mark.parametrize("trouble", [throttle, time_out, fault])
@@ -196,7 +198,7 @@ def test_half_a_list_is_no_list(ecs, target, trouble):
     trouble(ecs, "ListTasks")
 
     with pytest.raises(TransientError, match="listing STOPPED tasks of resnet/1"):
-        target.find_tasks_of("resnet/1")
+        target.find_tasks_of(FIRST)
 
 
 # list_tasks, list_nodes
@@ -232,7 +234,7 @@ def test_machines_are_listed_with_their_tasks_and_since_when_they_are_there(ecs,
 
     ((seen,),) = target.list_nodes()
 
-    assert (seen.instance.instance_id, seen.task_count, seen.registered_at) == (INSTANCE_ID, 3, registered_at)
+    assert (seen.node.instance_id, seen.task_count, seen.registered_at) == (INSTANCE_ID, 3, registered_at)
     assert ecs.sent("DescribeContainerInstances") == [{"cluster": "relaunch", "containerInstances": [MACHINE, gone]}]
 
 
@@ -252,7 +254,7 @@ def test_page_that_answers_its_own_token_is_not_read_for_ever(ecs, target):
         ecs.answer("ListTasks", taskArns=[task_id(1)], nextToken="more")
 
     with pytest.raises(TransientError, match="the token of that page"):
-        target.find_tasks_of("resnet/1")
+        target.find_tasks_of(FIRST)
 
 
 # find_tasks_on
@@ -371,7 +373,7 @@ def test_container_instance_tells_its_machine(ecs, target):
     found = target.find_node(MACHINE)
 
     machine = Node(MACHINE, INSTANCE_ID, "g5.xlarge", "us-east-1a")
-    assert found == NodeObservation(machine, "ACTIVE")
+    assert found == NodeObservation(machine, is_active=True)
 
 
 def test_container_instance_that_is_gone_is_none(ecs, target):
