@@ -1,7 +1,7 @@
 """The requests of RunTask for placements by capacity providers, as they were first sent.
 
-A repeated request must be identical to the first, also if another version of Relaunch sent that: ECS would answer another
-one with ConflictException.
+A repeated request must be identical to the first, also if another version of Relaunch sent that: ECS would answer
+another one with ConflictException.
 """
 
 import json
