@@ -12,6 +12,7 @@ from relaunch_cli.commands.definitions import definitions
 from relaunch_cli.commands.events import events
 from relaunch_cli.commands.explain import explain
 from relaunch_cli.commands.logs import logs
+from relaunch_cli.commands.machines import machines
 from relaunch_cli.commands.plan import plan
 from relaunch_cli.commands.ps import ps
 from relaunch_cli.commands.show import show
@@ -27,7 +28,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (apply, definitions, plan, submit, ps, show, explain, logs, cancel, events, amis):
+for _command in (apply, definitions, plan, submit, ps, show, explain, logs, cancel, machines, events, amis):
     app.command()(reports_errors(_command))
 
 _dead_letters = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Inspect and redrive failed messages.")

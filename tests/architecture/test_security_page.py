@@ -50,9 +50,9 @@ def test_who_applies_may_call_what_apply_calls_and_nothing_else() -> None:
 
 
 def test_who_reads_may_call_what_the_reading_commands_call_and_write_nothing() -> None:
-    assert {call for row in ("definitions", "ps", "show", "logs", "events") for call in permissions_of(row)} <= (
-        actions_of(READ)
-    )
+    assert {
+        call for row in ("definitions", "ps", "show", "logs", "machines", "events") for call in permissions_of(row)
+    } <= (actions_of(READ))
     assert actions_of(READ) & TRANSACTION == set()
 
 

@@ -59,10 +59,11 @@ class Schedule:
         account.clock.call_later(_MINUTE, self._tick)
         if account.chance.strikes("schedule-missed", _MISSED_PASSES):
             return
-        due_at, now = account.indexes.next_due_at(), account.clock.now()
+        now = account.clock.now()
+        dues = [due for each in (account.indexes, account.machine_indexes) if (due := each.next_due_at()) is not None]
         is_sweeping = any(is_sweep_due(now + skew) for skew in (-_CLOCK_MARGIN, timedelta(0), _CLOCK_MARGIN))
         # A run that would find nothing is skipped.
-        if is_sweeping or (due_at is not None and due_at <= now + _CLOCK_MARGIN):
+        if is_sweeping or any(due <= now + _CLOCK_MARGIN for due in dues):
             account.lambdas.reconcile()
 
 

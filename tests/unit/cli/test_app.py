@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from relaunch_cli.app import app
 
-COMMANDS = ("apply", "submit", "plan", "ps", "show", "explain", "logs", "cancel", "definitions", "events")
+COMMANDS = ("apply", "submit", "plan", "ps", "show", "explain", "logs", "cancel", "definitions", "events", "machines")
 
 
 def test_help_lists_every_command_and_the_exit_codes():

@@ -36,6 +36,7 @@ from relaunch_local.simulation.aws.calls import Calls
 from relaunch_local.simulation.aws.clients import CallingClient, DelayedEcs, ModelEcr, ModelS3, ModelSqs, SourceSqs
 from relaunch_local.simulation.aws.eventbridge import EventBus
 from relaunch_local.simulation.aws.lambda_functions import Lambdas
+from relaunch_local.simulation.aws.machine_table import CalledMachines, MachineIndexes
 from relaunch_local.simulation.aws.offerings import SimulatedOfferings
 from relaunch_local.simulation.aws.runtime import Runtime
 from relaunch_local.simulation.aws.s3 import ObjectStore
@@ -105,6 +106,7 @@ class SimulatedAccount:
         self.bus = EventBus((*self.stack.rules, *self._upload_rules()), self.queues, self.clock, self.chance)
         self.ecr = ModelEcr()
         self.indexes = self.indexes_type(self.clock, self.chance)
+        self.machine_indexes = MachineIndexes(self.clock, self.chance)
         self.emulated = self._emulated_table() if options.dynamodb else None
         self.stores = self.emulated.raw if self.emulated is not None else InMemoryStores()
         self.deps = self._deps()
@@ -194,8 +196,9 @@ class SimulatedAccount:
         if self.emulated is not None:
             return vars(self.emulated.stores)
         stores: dict[str, Any] = {name: CalledStore(store, self.calls) for name, store in vars(self.stores).items()}
-        on_effect = self.invariants.effect_done
-        stores["jobs"] = CalledJobs(self.stores.jobs, self.calls, self.indexes, self._saved, on_effect)
+        on_effect, on_machine = self.invariants.effect_done, self.machine_indexes.note
+        stores["jobs"] = CalledJobs(self.stores.jobs, self.calls, self.indexes, self._saved, on_effect, on_machine)
+        stores["machines"] = CalledMachines(self.stores.machines, self.calls, self.machine_indexes)
         stores["capacity"] = CalledCapacity(self.stores.capacity, self.calls, on_effect)
         return stores
 
@@ -283,7 +286,8 @@ class SimulatedAccount:
     def _emulated_table(self) -> "EmulatedTable":
         from relaunch_local.simulation.aws.emulated_table import EmulatedTable  # noqa: PLC0415 - moto takes a second to import
 
-        return EmulatedTable(self.calls, self.indexes, self._saved, self.invariants.effect_done)
+        on_effect, on_machine = self.invariants.effect_done, self.machine_indexes.note
+        return EmulatedTable(self.calls, self.indexes, self._saved, on_effect, on_machine)
 
     def close(self) -> None:
         """Release what outlives a run."""

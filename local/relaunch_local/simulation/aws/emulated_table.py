@@ -9,12 +9,13 @@ import boto3
 from botocore.config import Config
 from moto import mock_aws
 
-from relaunch.adapters.aws.dynamodb import job_items
+from relaunch.adapters.aws.dynamodb import job_items, machine_items
 from relaunch.adapters.aws.dynamodb.capacity import DynamoDbCapacity
 from relaunch.adapters.aws.dynamodb.jobs import DynamoDbJobs
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.adapters.aws.dynamodb.table import JobsTable
 from relaunch.core.jobs.job import AdmitWaiting, CountRun, LookForWarning, RememberCapacity
+from relaunch.core.machines.machine import Machine
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.offerings.spot_runs import SpotRun
 from relaunch_local.simulation.aws.calls import Calls
@@ -27,7 +28,7 @@ TABLE = "jobs"
 
 @dataclass(frozen=True, slots=True)
 class _ReportingClient:
-    """Reports each transaction that wrote a job when it takes effect."""
+    """Reports each transaction when it takes effect."""
 
     _client: Any
     _on_written: Callable[[Mapping[str, Any]], None]
@@ -74,12 +75,20 @@ class _ReportingJobs(DynamoDbJobs):
 class EmulatedTable:
     """The jobs table of one run: the stores the application uses, and the table's true content."""
 
-    def __init__(self, calls: Calls, indexes: Indexes, on_saved: OnSaved, on_effect: OnEffect) -> None:
+    def __init__(
+        self,
+        calls: Calls,
+        indexes: Indexes,
+        on_saved: OnSaved,
+        on_effect: OnEffect,
+        on_machine: Callable[[Machine], None],
+    ) -> None:
         """Create the table of the template."""
         self._mock = mock_aws()
         self._mock.start()
         self._indexes = indexes
         self._on_saved = on_saved
+        self._on_machine = on_machine
         config = Config(retries={"total_max_attempts": 1, "mode": "standard"})
         # Explicit, so that no environment variable redirects it.
         url = f"https://dynamodb.{REGION}.amazonaws.com"
@@ -99,6 +108,9 @@ class EmulatedTable:
 
     def _written(self, parameters: Mapping[str, Any]) -> None:
         put = [each["Put"]["Item"] for each in parameters["TransactItems"] if "Put" in each]
+        for item in put:
+            if item["pk"]["S"].startswith(machine_items.machine_pk("")):
+                self._on_machine(machine_items.read_machine(item))
         body = next((item for item in put if item["sk"]["S"] == "JOB"), None)
         if body is None:
             return

@@ -1,20 +1,19 @@
 """The jobs table: every call may fail, and the indexes are eventually consistent."""
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from relaunch.core.jobs.job import AdmitWaiting, CountRun, Effect, Job, LookForWarning, RememberCapacity, TimelineEntry
 from relaunch.core.jobs.lookup import due_at, waited_slot
 from relaunch.core.lifecycle.decision import Decision
+from relaunch.core.machines.machine import Machine
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.offerings.spot_runs import SpotRun
 from relaunch.ports import TransientError
-from relaunch_local.ecs import Clock
 from relaunch_local.simulation.aws.calls import CallErrors, Calls
-from relaunch_local.simulation.faults.chance import Chance
+from relaunch_local.simulation.aws.lagging_index import LaggingIndex
 
 STORE_ERRORS = CallErrors(
     refused=lambda name: TransientError(f"{name}: InternalServerError"),
@@ -29,43 +28,25 @@ OnEffect = Callable[[type[Effect], str], None]
 
 
 @dataclass
-class Indexes:
-    """The table's indexes, which lag behind the table."""
-
-    _clock: Clock
-    _chance: Chance
-    _entries: dict[str, list[tuple[datetime, Job]]] = field(default_factory=lambda: defaultdict(list))
+class Indexes(LaggingIndex[Job]):
+    """The table's indexes as far as they have jobs."""
 
     def note(self, job: Job) -> None:
         """Propagate a write to the indexes, with a delay."""
-        entries = self._entries[job.job_id]
-        visible_at = self._clock.now() + timedelta(seconds=self._lag(job.job_id))
-        entries.append((max(visible_at, entries[-1][0]) if entries else visible_at, job))
+        self.note_written(job.job_id, job)
 
     def jobs(self) -> list[Job]:
         """Return the jobs as the indexes show them."""
-        shown = (self._shown(job_id) for job_id in self._entries)
-        return [job for job in shown if job is not None]
+        return self.all_shown()
 
     def waiting(self, slot: str) -> list[Job]:
         """Return the jobs that the index `waiting` has under a slot, unordered."""
         return [job for job in self.jobs() if waited_slot(job) == slot]
 
-    def _shown(self, job_id: str) -> Job | None:
-        now, entries = self._clock.now(), self._entries[job_id]
-        while len(entries) > 1 and entries[1][0] <= now:
-            del entries[0]
-        return entries[0][1] if entries[0][0] <= now else None
-
     def next_due_at(self) -> datetime | None:
         """Return when the next job is due, by the table or any index."""
         moments = (due_at(job) for entries in self._entries.values() for _, job in entries)
         return min((moment for moment in moments if moment is not None), default=None)
-
-    def _lag(self, job_id: str) -> float:
-        if self._chance.strikes("index-behind", 0.01, note=job_id):
-            return self._chance.stream("index-lag").uniform(3.0, 60.0)
-        return self._chance.stream("index-latency").uniform(0.0, 0.3)
 
 
 @dataclass
@@ -111,11 +92,15 @@ class CalledCapacity(CalledStore):
 
 @dataclass
 class CalledJobs(CalledStore):
-    """The jobs, found by eventually consistent indexes; `on_effect` is called when a slot's waiting jobs are loaded."""
+    """The jobs, found by eventually consistent indexes.
+
+    `on_effect` is called when a slot's waiting jobs are loaded, `on_machine` with each machine saved with a job.
+    """
 
     _indexes: Indexes
     _on_saved: OnSaved
     _on_effect: OnEffect
+    _on_machine: Callable[[Machine], None]
 
     def create_job(self, job: Job, timeline: Sequence[TimelineEntry]) -> bool:
         """Create a job, once per call."""
@@ -126,7 +111,7 @@ class CalledJobs(CalledStore):
                 self._note(job.job_id, timeline, is_new=True)
             return is_new
 
-        return bool(self._call("create_job", _once(effect)))
+        return bool(self._call("create_job", once(effect)))
 
     def save_job(self, decision: Decision) -> Job:
         """Save a job, once per call."""
@@ -134,9 +119,11 @@ class CalledJobs(CalledStore):
         def effect() -> Job:
             saved: Job = self._store.save_job(decision)
             self._note(saved.job_id, decision.timeline, is_new=False)
+            for each in decision.machines:
+                self._on_machine(self._store.machines.machine(each.machine.machine_id))
             return saved
 
-        saved: Job = self._call("save_job", _once(effect))
+        saved: Job = self._call("save_job", once(effect))
         return saved
 
     def load_due(self, now: datetime, limit: int) -> list[str]:
@@ -185,7 +172,7 @@ class CalledJobs(CalledStore):
         self._on_saved(job, timeline, is_new)
 
 
-def _once(effect: Callable[[], Any]) -> Callable[[], Any]:
+def once(effect: Callable[[], Any]) -> Callable[[], Any]:
     """Return a function that takes effect once: the adapter recognizes its own write when the SDK repeats it."""
     answers: list[Any] = []
 

@@ -1,0 +1,135 @@
+"""machines."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from fakes.builders import NOW, make_offering_key
+from fakes.cli_session import flat
+from fakes.stored_machines import change, make_claim, make_gone, make_machine, make_override
+from relaunch.core.machines.machine import DeregisterNode, MachineState
+
+ID = "m-0123456789abcdef01234567"
+
+
+def save(session, machine):
+    """Save a machine that was made at the time of the session."""
+    now = session.clock.now()
+    return session.deps.machines.save_machine(change(replace(machine, created_at=now, wake_at=now)))
+
+
+def ready(**fields):
+    return make_machine(
+        ID,
+        state=MachineState.READY,
+        instance_id="i-0123456789abcdef0",
+        offering=make_offering_key("g6e.48xlarge", zone="us-east-1a"),
+        claims=(make_claim("resnet-1"), make_claim("resnet-2")),
+        reason="two jobs",
+        **fields,
+    )
+
+
+def test_machines_are_listed_newest_first_with_instance_age_price_and_jobs(relaunch, session):
+    save(session, ready())
+    session.clock.advance(timedelta(hours=2))
+    save(session, make_machine("m-new"))
+    session.clock.advance(timedelta(minutes=5))
+
+    result = relaunch("machines")
+
+    assert [line.split() for line in result.stdout.splitlines()] == [
+        ["MACHINE", "STATE", "OFFERING", "JOBS"],
+        ["m-new", "REQUESTED", "g5.xlarge", "spot", "-"],
+        ["-", "5m00s", "us-east-1a", "<=$0.4000"],
+        [ID, "READY", "g6e.48xlarge", "spot", "resnet-1"],
+        ["i-0123456789abcdef0", "2h05m", "us-east-1a", "$0.4000", "resnet-2"],
+    ]
+    assert "2 machines, $0.8000/h" in result.stderr
+
+
+def test_a_request_for_several_types_says_how_many(relaunch, session):
+    overrides = (
+        make_override(),
+        make_override("us-east-1b"),
+        make_override(offering=make_offering_key("g6.xlarge", zone="us-east-1a")),
+    )
+    machine = make_machine()
+    save(session, replace(machine, request=replace(machine.request, overrides=overrides)))
+
+    text = flat(relaunch("machines").stdout)
+
+    assert "2 types spot" in text
+    assert "2 zones <=$0.4000" in text
+
+
+def test_a_wide_terminal_shows_reasons(relaunch, session):
+    save(session, ready())
+
+    assert "two jobs" not in relaunch("machines").stdout
+    assert "two jobs" in relaunch("machines", columns=120).stdout
+
+
+def test_machines_that_are_gone_are_not_listed(relaunch, session):
+    machine = save(session, make_machine())
+    gone = make_gone(machine, pending=(DeregisterNode("node"),))
+    session.deps.machines.save_machine(change(gone, machine))
+    assert session.deps.machines.load_living(9) == ["m-1"]
+
+    result = relaunch("machines")
+
+    assert result.stdout == ""
+    assert "no machines" in result.stderr
+
+
+def test_a_machine_whose_item_expired_meanwhile_is_left_out(relaunch, session, monkeypatch):
+    monkeypatch.setattr(session.jobs.machines, "load_living", lambda _limit: ["m-1"])
+
+    assert relaunch("machines", "--json").document["machines"] == []
+
+
+def test_no_more_machines_are_read_than_the_limit(relaunch, session):
+    for number in range(3):
+        save(session, make_machine(f"m-{number}"))
+
+    result = relaunch("machines", "--limit", "2")
+
+    assert "only 2 machines were read" in result.stderr
+    assert "3 machines, $1.2000/h" in result.stderr
+    document = relaunch("machines", "--limit", "2", "--json").document
+    assert document["is_cut"] is True
+    assert len(document["machines"]) == 2
+    assert relaunch("machines", "--limit", "3", "--json").document["is_cut"] is False
+
+
+def test_json_has_claims_times_and_what_was_asked_for(relaunch, session):
+    save(session, make_machine("m-new"))
+    session.clock.advance(1)
+    save(session, ready(launched_at=NOW, warned_at=NOW))
+
+    document = relaunch("machines", "--json").document
+
+    assert document["totals"] == {"machines": 2, "usd_per_hour": 0.8}
+    used, new = document["machines"]
+    assert (used["instance_type"], used["zone"], used["is_price_limit"]) == ("g6e.48xlarge", "us-east-1a", False)
+    assert used["launched_at"] == used["warned_at"] == NOW.isoformat()
+    assert [claim["job_id"] for claim in used["claims"]] == ["resnet-1", "resnet-2"]
+    assert used["claims"][0] == {
+        "job_id": "resnet-1",
+        "attempt": 1,
+        "cpu_units": 2048,
+        "memory_mib": 7500,
+        "gpus": 0.5,
+        "neuron_devices": 0,
+        "since": NOW.isoformat(),
+    }
+    assert (new["instance_id"], new["instance_type"], new["is_price_limit"]) == (None, None, True)
+    assert new["asked_for"] == ["g5.xlarge spot us-east-1a"]
+
+
+def test_control_characters_in_a_reason_do_not_reach_the_terminal(relaunch, session):
+    save(session, make_machine(reason="\x1b[2Jclean\nm-fake READY"))
+
+    lines = relaunch("machines", columns=120).stdout
+
+    assert "\x1b" not in lines
+    assert len(lines.splitlines()) == 3
