@@ -3,7 +3,7 @@
 Whatever can be checked without AWS is checked before AWS is called.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +13,7 @@ from relaunch.adapters.offerings.bundled import UnknownRegionError, bundled_snap
 from relaunch.adapters.offerings.regional import RegionalOfferings
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.snapshot import SnapshotPart
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.ports import Dependencies, OfferingSource
@@ -64,16 +65,21 @@ class Planner:
         """Return what the plans are based on."""
         origins = self.offerings.price_origins(self.at)
         known = {each.part for each in origins}
-        missing = tuple(part for part in self._refreshed_parts() if part not in known)
-        return PlanBasis(self.at, self.name, self.note, self.deps is None, self.has_all_types, origins, missing)
+        offerings = self.offerings.offerings(self.at)
+        missing = tuple(part for part in self._refreshed_parts(offerings) if part not in known)
+        has_own = any(each.is_own_machine for each in offerings)
+        name = f"machines of its own, {self.name}" if has_own else self.name
+        return PlanBasis(self.at, name, self.note, self.deps is None, self.has_all_types, origins, missing, has_own)
 
-    def _refreshed_parts(self) -> tuple[SnapshotPart, ...]:
-        """Return what the stack refreshes for plans, apart from types, zones and prices."""
+    def _refreshed_parts(self, offerings: Iterable[Offering]) -> tuple[SnapshotPart, ...]:
+        """Return what the stack refreshes for plans, apart from types, zones and prices.
+
+        Placement scores are those of the types of its capacity providers on spot.
+        """
         if self.deps is None:
             return ()
-        if not self.has_all_types and any(
-            each.purchase is PurchaseOption.SPOT for each in self.offerings.offerings(self.at)
-        ):
+        providers = (each for each in offerings if each.capacity_provider is not None)
+        if not self.has_all_types and any(each.purchase is PurchaseOption.SPOT for each in providers):
             return SnapshotPart.PLACEMENT_SCORES, SnapshotPart.QUOTAS
         return (SnapshotPart.QUOTAS,)
 

@@ -8,10 +8,13 @@ import pytest
 from contracts.conftest import Stores
 from fakes.builders import NOW, make_capacity_failure, make_offering_key
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.offerings.capacity_scopes import purchase_scope, quota_scope, zone_scope
+from relaunch.core.offerings.offering import OfferingKey
 from relaunch.core.offerings.spot_runs import KEPT_FOR, Observed, SpotRun, SpotRuns
 from relaunch.ports import CapacityStore
 
 MINUTE = timedelta(minutes=1)
+SPOT = PurchaseOption.SPOT
 
 
 @pytest.fixture
@@ -66,6 +69,36 @@ def test_offerings_differ_by_type_zone_and_purchase_option(store: CapacityStore)
     for key in keys:
         store.remember(make_capacity_failure(offering=key))
     assert set(store.load_capacity_memory(NOW)) == keys
+
+
+@pytest.mark.parametrize(
+    "scope",
+    [
+        quota_scope("g5.xlarge", SPOT),
+        quota_scope("p5.48xlarge", SPOT),
+        zone_scope("us-east-1a", SPOT),
+        purchase_scope(SPOT),
+    ],
+)
+def test_what_offerings_share_is_remembered_beside_them_and_beside_runs(
+    store: CapacityStore, scope: OfferingKey
+) -> None:
+    shared = make_capacity_failure(offering=scope, until=NOW + 15 * MINUTE, vcpus=48)
+    one = make_capacity_failure(until=NOW + MINUTE)
+    store.count_run(run(Observed.START))
+    for failure in (shared, one, shared):
+        store.remember(failure)
+    memory, runs = store.load_capacity(NOW)
+    assert (memory, len(runs)) == ({scope: shared, one.offering: one}, 1)
+    assert store.load_capacity_memory(NOW + MINUTE) == {scope: shared}
+
+
+def test_a_scope_that_fails_again_is_avoided_as_long_as_that_failure_says(store: CapacityStore) -> None:
+    first = make_capacity_failure(offering=purchase_scope(SPOT), until=NOW + 30 * MINUTE)
+    again = replace(first, at=first.until, until=first.until + 30 * MINUTE)
+    store.remember(first)
+    store.remember(again)
+    assert store.load_capacity_memory(again.at) == {again.offering: again}
 
 
 def test_a_reopened_offering_is_avoided_no_more_but_its_failures_still_count(store: CapacityStore) -> None:

@@ -38,6 +38,11 @@ def is_good(
     demands.append(bool(offering.capacity_provider) or offering.purchase in machine.usage_classes)
     demands.append(bool(offering.capacity_provider) or machine.name[:3] not in {"p2.", "g2."})
     demands.append(revision is not None or machine.architecture == "x86_64")
+    if offering.is_own_machine:
+        demands.append(machine.accelerator_manufacturer == "AWS" or machine.architecture == "x86_64")
+        demands.append(machine.gpu_partition_size == 1)
+        kind = "neuron" if machine.accelerator_manufacturer == "AWS" else "gpu"
+        demands.append(kind in {str(each) for each in limits.machine_kinds})
     demands += has_accelerator(machine, definition, revision)
     demands.append(offering.disk_gib is None or offering.disk_gib >= (definition.disk_gib or 0))
     if revision:
@@ -151,16 +156,29 @@ def meets_criteria(
     failed = [
         failure
         for key, failure in memory.items()
-        if key.instance_type == offering.instance_type.name
-        and key.purchase is offering.purchase
-        and key.zone in {None, offering.zone}
+        if key.purchase is offering.purchase
+        and is_about(key.instance_type, key.zone, offering)
         and failure.until > NOW
+        and offering.instance_type.vcpus >= failure.vcpus
     ]
     is_allowed = str(offering.purchase) in definition.purchase
     is_affordable = not is_capped if reckoned is None else reckoned <= min(caps)
     return (
         is_allowed and is_affordable and is_bargain and not failed and has_quota(offering, definition, revision, limits)
     )
+
+
+def is_about(what: str, zone: str | None, offering: Offering) -> bool:
+    """Tell whether a failure of a type, a quota, a family or a subnet is about an offering."""
+    name, is_own = offering.instance_type.name, offering.is_own_machine
+    if what == name:
+        return zone == offering.zone or (zone is None and not is_own)
+    if what == "any-type":
+        return is_own and zone in {None, offering.zone}
+    if what.startswith("family:"):
+        return name.startswith(what.removeprefix("family:") + ".")
+    is_disputed = offering.purchase is PurchaseOption.SPOT and name.startswith(("p5", "p6"))
+    return not is_disputed and what == "quota:" + QUOTAS[name[0], str(offering.purchase)]
 
 
 def has_quota(

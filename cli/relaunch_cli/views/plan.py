@@ -27,6 +27,7 @@ class PlanBasis:
 
     `name` names the offerings in a few words, `note` says why they are not the stack's. `has_all_types`: they are those
     of all instance types of the region. `missing` are the parts of the stack's snapshot that are too old or not there.
+    `has_own_machines`: the stack starts machines of its own.
     """
 
     at: datetime
@@ -36,6 +37,7 @@ class PlanBasis:
     has_all_types: bool
     origins: tuple[PriceOrigin, ...]
     missing: tuple[SnapshotPart, ...]
+    has_own_machines: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,10 @@ def _absence(basis: PlanBasis) -> str:
     """Return why a type has no offering."""
     if basis.has_all_types:
         return f"it is not offered in any zone that was considered ({basis.name})"
-    return "no capacity provider of the stack has it; --all-types considers all of the region"
+    unknown = "no capacity provider of the stack has it"
+    if basis.has_own_machines:
+        unknown += ", and EC2 offers it in no zone with a subnet for machines of the stack's own (MachineSubnets)"
+    return f"{unknown}; --all-types considers all of the region"
 
 
 def _title(plan: Plan, basis: PlanBasis) -> Text:

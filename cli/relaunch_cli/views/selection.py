@@ -79,7 +79,7 @@ def _columns(kept: Sequence[Row], *, is_wide: bool) -> dict[str, Callable[[_Line
         "TO FINISH": (has_work, lambda line: _cost(line[0])),
         "CAPACITY PROVIDER": (
             any(row["capacity_provider"] for row in kept),
-            lambda line: str(line[0]["capacity_provider"] or ""),
+            lambda line: str(line[0]["capacity_provider"] or ("own machine" if line[0].get("is_own_machine") else "")),
         ),
     }
     return {heading: cell for heading, (is_known, cell) in columns.items() if is_known}

@@ -24,11 +24,13 @@ class Verdict:
 
     @property
     def label(self) -> str:
-        """Return which offerings these are: `spot, on-demand in us-east-1a b`."""
+        """Return which offerings these are: `spot, on-demand in us-east-1a b and on g5-spot`."""
         zones = [str(row["zone"]) for row in self.rows if row["zone"]]
         purchases = ", ".join(dict.fromkeys(str(row["purchase"]) for row in self.rows))
         providers = ", ".join(dict.fromkeys(str(row["capacity_provider"]) for row in self.rows if not row["zone"]))
-        return f"{purchases} in {join_zones(zones)}" if zones else f"{purchases} on {providers}"
+        places = [f"in {join_zones(list(dict.fromkeys(zones)))}"] if zones else []
+        places += [f"on {providers}"] if providers else []
+        return f"{purchases} {' and '.join(places)}"
 
 
 def explain_type(rows: Sequence[Row], instance_type: str) -> list[Verdict]:

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.builders import NOW, make_capacity_failure, make_offering_key
+from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.capacity_memory import (
     FORGOTTEN_AFTER,
     LONGEST,
@@ -16,7 +17,10 @@ from relaunch.core.offerings.capacity_memory import (
     reopened,
     with_own,
 )
+from relaunch.core.offerings.capacity_scopes import purchase_scope, quota_scope, zone_scope
 from relaunch.core.offerings.offering import CapacityFailure
+
+SPOT = PurchaseOption.SPOT
 
 HALF_HOUR = timedelta(minutes=30)
 
@@ -104,7 +108,10 @@ def test_whatever_comes_the_avoidance_never_gets_shorter_nor_longer_than_the_lon
         assert memory.consecutive_failures >= 1
 
 
-@given(failures, st.integers(-4, 4))
+long_failures = failures.map(lambda each: replace(each, until=each.until + SAME_EVENT))
+
+
+@given(long_failures, st.integers(-4, 4))
 def test_the_events_of_one_failure_may_come_in_any_order_and_often(failure, minutes):
     other = replace(failure, at=failure.at + timedelta(minutes=minutes), until=failure.until + timedelta(minutes=1))
     assert abs(other.at - failure.at) < SAME_EVENT
@@ -116,6 +123,39 @@ def test_the_events_of_one_failure_may_come_in_any_order_and_often(failure, minu
         remember(other, failure).consecutive_failures,
         remember(other, failure).until,
     )
+
+
+def test_what_fails_as_soon_as_a_short_avoidance_is_over_is_avoided_twice_as_long():
+    short = timedelta(minutes=3)
+    first = failed(NOW, short)
+
+    again = remember(first, failed(first.until, short))
+
+    assert (again.consecutive_failures, again.until) == (2, first.until + 2 * short)
+    assert remember(again, first) == again
+    assert remember(again, failed(first.until, short)) == again
+
+
+@pytest.mark.parametrize(
+    "scope", [zone_scope("us-east-1a", SPOT), purchase_scope(SPOT), quota_scope("g5.xlarge", SPOT)]
+)
+def test_what_offerings_share_is_avoided_as_long_as_each_failure_says(scope):
+    first = replace(failed(), offering=scope, vcpus=192)
+    before_it_ends = replace(failed(first.until - timedelta(minutes=1)), offering=scope, vcpus=4)
+    afterwards = replace(failed(before_it_ends.until), offering=scope, vcpus=48)
+
+    both = remember(first, before_it_ends)
+
+    assert both == before_it_ends == remember(before_it_ends, first)
+    assert remember(both, first) == both
+    assert remember(both, afterwards) == afterwards
+
+
+def test_while_a_small_instance_has_no_room_in_a_quota_a_large_one_has_none():
+    small = replace(failed(avoided_for=2 * HALF_HOUR), offering=quota_scope("g5.xlarge", SPOT), vcpus=4)
+    large = replace(failed(NOW + timedelta(minutes=1)), offering=small.offering, vcpus=192)
+
+    assert remember(small, large) == replace(large, until=small.until, vcpus=4)
 
 
 def test_failures_are_of_one_event_until_five_minutes_lie_between_them():

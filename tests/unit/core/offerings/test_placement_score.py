@@ -33,6 +33,8 @@ def test_a_zones_score_is_not_reckoned_with_for_it_is_that_of_all_types_that_wer
     usual = estimated_interruptions_per_hour("g5.xlarge")
 
     assert make_offering(zone="us-east-1a", placement_score=10).interruption_rate == usual
+    own = make_offering(zone="us-east-1a", is_own_machine=True, placement_score=10)
+    assert own.interruption_rate == pytest.approx(usual / 2)
 
 
 def test_a_score_changes_neither_a_known_rate_nor_that_of_on_demand():

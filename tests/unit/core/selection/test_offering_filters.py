@@ -14,17 +14,19 @@ from fakes.builders import (
     make_offering_key,
 )
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
-from relaunch.core.offerings.amis import ami_rejection
+from relaunch.core.offerings.amis import AmiKind, ami_rejection
+from relaunch.core.offerings.capacity_scopes import quota_scope, zone_scope
 from relaunch.core.offerings.quotas import QuotaUsage, quota_of
 from relaunch.core.selection.offering_filters import GROUP_FILTERS, OFFERING_FILTERS, SelectionLimits, derive_criteria
 from relaunch.core.selection.rejection import Rejection
 from relaunch.core.selection.requirements import Requirements
-from unit.core.selection.offered import ARM, TRAINIUM
+from unit.core.selection.offered import ARM, EIGHTH, TRAINIUM
 
 FILTERS = dict((*GROUP_FILTERS, *OFFERING_FILTERS))
 SPOT, ON_DEMAND = make_offering(), make_offering(purchase=PurchaseOption.ON_DEMAND)
 MANAGED = make_offering(is_managed=True)
 UNPRICED = {"price_usd_per_hour": None, "on_demand_usd_per_hour": None}
+OWN = {"capacity_provider": None, "zone": "us-east-1a", "is_own_machine": True}
 OLD = make_instance_type("p2.xlarge", accelerator_model="K80")
 BLOCKS_ONLY = make_instance_type(usage_classes=("capacity-block",))
 QUOTA = quota_of("g5.xlarge", PurchaseOption.SPOT)
@@ -132,6 +134,28 @@ def kept(name, filter_name, offering=SPOT, **terms):
             make_offering(TRAINIUM, capacity_provider=None, zone="ap-south-2a"),
         ),
         rejected(
+            "arm64 as a machine of our own",
+            "ami",
+            Rejection(ami_rejection(ARM)),
+            make_offering(ARM, **OWN),
+        ),
+        rejected(
+            "a part of a GPU as a machine of our own",
+            "ami",
+            Rejection(
+                "it has 0.125 of a GPU, which the ECS agent of machines that Relaunch starts itself does not register: "
+                "name a capacity provider for it (CapacityProviders)"
+            ),
+            make_offering(EIGHTH, **OWN),
+        ),
+        rejected(
+            "Neuron without a launch template for it",
+            "ami",
+            Rejection("the stack has no launch template for machines with neuron images (MachineLaunchTemplates)"),
+            make_offering(TRAINIUM, **OWN),
+            limits=SelectionLimits(machine_kinds=frozenset({AmiKind.GPU})),
+        ),
+        rejected(
             "spot of unknown price",
             "price-cap",
             Rejection("its price is not known, and the job's max_price_per_hour is 9 USD", is_permanent=False),
@@ -204,6 +228,28 @@ def kept(name, filter_name, offering=SPOT, **terms):
             ),
             memory=FAILED_LATELY,
         ),
+        rejected(
+            "what has no room in a subnet, and longer none in a quota",
+            "capacity-memory",
+            Rejection(
+                "the quota is used up at 09:26 UTC; avoided until 09:41 UTC",
+                is_permanent=False,
+                retry_at=NOW + timedelta(minutes=15),
+            ),
+            make_offering(**OWN),
+            memory={
+                each.offering: each
+                for each in (
+                    make_capacity_failure(offering=zone_scope("us-east-1a", PurchaseOption.SPOT), until=NOW),
+                    make_capacity_failure(
+                        offering=quota_scope("g5.xlarge", PurchaseOption.SPOT),
+                        reason="the quota is used up",
+                        until=NOW + timedelta(minutes=15),
+                        vcpus=4,
+                    ),
+                )
+            },
+        ),
     ],
 )
 def test_an_offering_is_rejected_in_words_and_told_whether_waiting_helps(filter_name, given, offering, rejection):
@@ -245,6 +291,15 @@ def test_an_offering_is_rejected_in_words_and_told_whether_waiting_helps(filter_
         kept("Neuron in an unknown region", "ami", make_offering(TRAINIUM, capacity_provider=None)),
         kept("an image for GPUs", "ami", make_offering(capacity_provider=None)),
         kept("Bottlerocket", "ami", make_offering(ARM, capacity_provider=None)),
+        kept("a GPU as a machine of our own", "ami", make_offering(**OWN)),
+        kept("Neuron as a machine of our own", "ami", make_offering(TRAINIUM, **OWN)),
+        kept("a part of a GPU of a provider", "ami", make_offering(EIGHTH)),
+        kept(
+            "a machine of our own whose type a provider could not start",
+            "capacity-memory",
+            make_offering(**OWN),
+            memory=FAILED_LATELY,
+        ),
         kept("a provider of a capacity block", "usage-class", make_offering(BLOCKS_ONLY)),
         kept("unknown usage classes", "usage-class", make_offering(capacity_provider=None)),
         kept(

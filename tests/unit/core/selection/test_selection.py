@@ -77,7 +77,8 @@ def test_a_stack_without_offerings_is_said_to_have_none() -> None:
     assert selection.is_permanent
     assert selection.last_filter is None
     assert explain_rejection(selection) == (
-        "there is no offering at all: the stack names no capacity providers (CapacityProviders)"
+        "there is no offering at all: the stack names no capacity providers (CapacityProviders), and EC2 is not known "
+        "to offer an accelerated instance type in a zone with a subnet for machines (MachineSubnets)"
     )
 
 
@@ -108,6 +109,7 @@ def test_rows_are_json_with_the_chosen_first_and_the_furthest_rejected_next() ->
         "zone": None,
         "zones": [],
         "capacity_provider": "g5-xlarge-spot",
+        "is_own_machine": False,
         "accelerator": "A10G",
         "accelerator_count": 1,
         "accelerator_memory_mib": 22_888,

@@ -47,6 +47,36 @@ def test_of_equal_offerings_the_one_without_a_zone_then_the_first_provider_by_na
     assert selected(ONE_GPU, zoned, second, first, unnamed).kept == (unnamed, first, second, zoned)
 
 
+def test_of_equal_prices_a_machine_of_our_own_is_first_even_with_a_worse_score_and_fewer_zones() -> None:
+    own = offered(T4, SPOT, zone="us-east-1b", capacity_provider=None, is_own_machine=True)
+    provider = offered(A10G, SPOT, placement_score=9, zones=("us-east-1a", "us-east-1b"))
+
+    assert selected(ONE_GPU, provider, own).kept == (own, provider)
+
+
+def test_a_cheaper_capacity_provider_is_before_a_machine_of_our_own() -> None:
+    own = offered(A10G, SPOT, zone="us-east-1a", capacity_provider=None, is_own_machine=True)
+    provider = offered(A10G, SPOT, price_usd_per_hour=0.39)
+
+    assert selected(ONE_GPU, own, provider).kept == (provider, own)
+
+
+def test_a_machine_of_our_own_is_not_paid_for_after_its_last_task() -> None:
+    an_hour = replace(ONE_GPU, estimated_duration=timedelta(hours=1))
+    own = offered(A10G, zone="us-east-1a", capacity_provider=None, is_own_machine=True, price_usd_per_hour=1.1)
+    provider = offered(A10G)
+
+    assert selected(an_hour, provider, own).kept == (own, provider)
+    assert selected(ONE_GPU, provider, own).kept == (provider, own)
+
+
+def test_a_type_is_chosen_from_both_if_only_one_of_them_is_kept() -> None:
+    own = offered(A10G, SPOT, zone="us-east-1a", capacity_provider=None, is_own_machine=True, disk_gib=100)
+    provider = offered(A10G, SPOT, disk_gib=500)
+
+    assert selected(replace(ONE_GPU, disk_gib=200), own, provider).chosen == provider
+
+
 def test_with_an_estimated_duration_the_order_is_that_of_expected_cost() -> None:
     a_day = replace(ONE_GPU, estimated_duration=timedelta(hours=24))
     no_checkpoint = replace(a_day, checkpoint_uri=None)

@@ -21,6 +21,8 @@ from relaunch.core.definitions.accelerator import (
     PurchaseOption,
     PurchasePolicy,
 )
+from relaunch.core.offerings.amis import AmiKind
+from relaunch.core.offerings.capacity_scopes import purchase_scope, quota_scope, zone_scope
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, Offering, OfferingKey
 from relaunch.core.offerings.quotas import QuotaUsage
 from relaunch.core.selection.expected_cost import cost_of
@@ -115,7 +117,8 @@ offering_values = st.builds(
     placement_score=st.sampled_from(SCORES),
     is_managed=st.booleans(),
     disk_gib=st.sampled_from(DISKS),
-)
+    is_own_machine=st.booleans(),
+).map(lambda offering: offering if offering.zone else replace(offering, is_own_machine=False))
 
 
 def offer_types(steps: tuple[int, int, int, int], gap: int) -> list[Offering]:
@@ -135,6 +138,7 @@ def offer_types(steps: tuple[int, int, int, int], gap: int) -> list[Offering]:
             placement_score=SCORES[(index * prices + nth) % len(SCORES)],
             is_managed=(index * zones + nth) % 5 == 0,
             disk_gib=DISKS[(index * zones + nth * prices) % len(DISKS)],
+            is_own_machine=(index * zones + nth) % 4 != 0 and (index + options) % 2 == 0,
         )
         for index, row in enumerate(TYPES[::gap])
         for nth in range(ROWS_PER_TYPE)
@@ -152,7 +156,21 @@ def remember_some(steps: tuple[int, int, int]) -> CapacityMemory:
         key = OfferingKey(name, ZONES[index * zones % len(ZONES)], list(PurchaseOption)[index % 2])
         until = NOW + timedelta(minutes=index * ages % 7 - 2)
         memory[key] = CapacityFailure(key, "interrupted", NOW - timedelta(hours=1), until)
+    for index, key in enumerate(SCOPES[:: gap + zones]):
+        until = NOW + timedelta(minutes=index * ages % 3 - 1)
+        memory[key] = CapacityFailure(key, "no room", NOW - timedelta(hours=1), until, vcpus=48 * (index % 2))
     return memory
+
+
+SCOPES = (
+    quota_scope("g5.xlarge", PurchaseOption.ON_DEMAND),
+    zone_scope("us-east-1b", PurchaseOption.SPOT),
+    quota_scope("p5en.48xlarge", PurchaseOption.SPOT),
+    zone_scope("us-east-1a", PurchaseOption.ON_DEMAND),
+    quota_scope("g5.xlarge", PurchaseOption.SPOT),
+    purchase_scope(PurchaseOption.SPOT),
+    quota_scope("trn1.2xlarge", PurchaseOption.ON_DEMAND),
+)
 
 
 memories = st.tuples(st.integers(1, 9), st.integers(1, 9), st.integers(1, 9)).map(remember_some)
@@ -161,6 +179,7 @@ limit_values = st.builds(
     max_price_usd_per_hour=st.sampled_from((1.0, 40.0, None)),
     max_spot_ratio=st.sampled_from((0.5, 0.9)),
     has_subnets=st.booleans(),
+    machine_kinds=st.sampled_from((frozenset(AmiKind), frozenset(AmiKind), frozenset({AmiKind.GPU}))),
     quotas=st.dictionaries(
         st.sampled_from(("L-3819A6DF", "L-DB2E81BA", "L-7212CCBC", "L-6B0D517C", "L-1945791B")),
         st.builds(QuotaUsage, st.sampled_from((0, 8, 48, 200)), st.sampled_from((0, 4, 150))),

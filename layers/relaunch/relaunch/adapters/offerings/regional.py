@@ -1,6 +1,7 @@
-"""All offerings of a region by zone, independent of the stack's capacity providers."""
+"""All offerings of a region by zone, and those of them that the stack can start as machines of its own."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
 from relaunch.adapters.offerings.bundled import load_catalogue
@@ -12,14 +13,24 @@ from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, PriceOri
 from relaunch.ports import DecisionLog, SpotPriceSource, TransientError
 
 
+@dataclass(frozen=True, slots=True)
+class OwnMachines:
+    """What is offered of a region as machines of our own: the zones with a subnet, and the size of the root volume."""
+
+    zones: frozenset[str]
+    disk_gib: int
+
+
 class RegionalOfferings:
     """Implements OfferingSource for a region: each type in each of its zones, with both purchase options.
 
-    For a spot price that is not in the snapshot, selection uses the on-demand price.
+    With `machines` they are machines of our own. For a spot price that is not in the snapshot, selection uses the
+    on-demand price.
     """
 
-    def __init__(self, snapshot: OfferingsSnapshot) -> None:
+    def __init__(self, snapshot: OfferingsSnapshot, machines: OwnMachines | None = None) -> None:
         self._snapshot = snapshot
+        self._machines = machines
         self._catalogue = {**load_catalogue(), **snapshot.instance_types}
 
     def offerings(self, now: datetime) -> tuple[Offering, ...]:  # noqa: ARG002 - required by the port
@@ -28,6 +39,7 @@ class RegionalOfferings:
             for name, zones in self._snapshot.zones.items()
             if name in self._catalogue
             for zone in zones
+            if self._machines is None or zone in self._machines.zones
             for offering in self._in_zone(self._catalogue[name], zone)
         )
 
@@ -46,6 +58,7 @@ class RegionalOfferings:
     def _in_zone(self, row: InstanceType, zone: str) -> Iterator[Offering]:
         on_demand = self._snapshot.on_demand_usd_per_hour.get(row.name)
         spot = self._snapshot.spot_usd_per_hour.get(row.name, {}).get(zone)
+        machines, score = self._machines, self._snapshot.placement_scores.get(row.name)
         for purchase, price, part in (
             (PurchaseOption.SPOT, spot, SnapshotPart.SPOT_PRICES),
             (PurchaseOption.ON_DEMAND, on_demand, SnapshotPart.ON_DEMAND_PRICES),
@@ -57,19 +70,30 @@ class RegionalOfferings:
                 price_usd_per_hour=price,
                 price_at=self._snapshot.origins[part].at if price is not None else None,
                 on_demand_usd_per_hour=on_demand,
+                placement_score=score if machines and purchase is PurchaseOption.SPOT else None,
+                disk_gib=machines.disk_gib if machines else None,
+                is_own_machine=machines is not None,
             )
 
 
 class CurrentRegionalOfferings:
     """Implements OfferingSource for a region with the refreshed snapshot and current spot prices.
 
-    If EC2 is unavailable, the spot prices are those of the snapshot, as the price origins show.
+    With `machines` the offerings are machines of our own. If EC2 is unavailable, the spot prices are those of the
+    snapshot, as the price origins show.
     """
 
-    def __init__(self, snapshot: CurrentSnapshot, spot_prices: SpotPriceSource, log: DecisionLog) -> None:
+    def __init__(
+        self,
+        snapshot: CurrentSnapshot,
+        spot_prices: SpotPriceSource,
+        log: DecisionLog,
+        machines: OwnMachines | None = None,
+    ) -> None:
         self._snapshot = snapshot
         self._spot_prices = spot_prices
         self._log = log
+        self._machines = machines
 
     def offerings(self, now: datetime) -> tuple[Offering, ...]:
         return self._at(now).offerings(now)
@@ -89,8 +113,9 @@ class CurrentRegionalOfferings:
             answered = self._spot_prices.spot_prices(offered_types(snapshot, load_catalogue()))
         except TransientError as error:
             self._log.decided("spot-prices-not-live", reason=str(error))
-            return RegionalOfferings(snapshot)
+            return RegionalOfferings(snapshot, self._machines)
         prices: dict[str, dict[str, float]] = {}
         for (name, zone), (price, _) in answered.items():
             prices.setdefault(name, {})[zone] = price
-        return RegionalOfferings(snapshot.with_part(SnapshotPart.SPOT_PRICES, prices, Origin("EC2", now)))
+        priced = snapshot.with_part(SnapshotPart.SPOT_PRICES, prices, Origin("EC2", now))
+        return RegionalOfferings(priced, self._machines)

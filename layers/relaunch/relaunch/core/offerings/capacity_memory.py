@@ -5,7 +5,8 @@ many jobs there is always a recent one. It counts for the interruption rate inst
 
 Each consecutive failure doubles the time, up to `LONGEST`; each `FORGOTTEN_AFTER` without one reduces their number by
 one. For comparison: Karpenter retries a pool three minutes after each failure; a circuit breaker of one hour would not
-use a pool whose capacity is back at once.
+use a pool whose capacity is back at once. What several offerings share (core.offerings.capacity_scopes) is avoided as
+long as each failure says: it changes with what the stack itself runs, and when somebody asked AWS for more.
 
 An instance that arrives late ends the avoidance, but the failures still count: a registration does not show that a task
 can run there.
@@ -15,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from relaunch.core.offerings.capacity_scopes import is_scope
 from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory
 
 LONGEST = timedelta(hours=4)
@@ -29,20 +31,31 @@ def remember(before: CapacityFailure | None, failure: CapacityFailure) -> Capaci
     """Return the failure to store for an offering, given the stored one (`before`) and a new one.
 
     `failure.until` is the end of the avoidance for a first failure. Failures within SAME_EVENT of each other, in any
-    order, count as one, unless the offering was reopened in between. The end of the avoidance never becomes earlier. A
-    failure that is refuted already (`reopened`) is not remembered again.
+    order, count as one, unless the avoidance was over, or the offering reopened, in between. The end of the avoidance
+    never becomes earlier. A failure that is refuted already (`reopened`) is not remembered again.
     """
     if before is None:
         return failure
+    if is_scope(failure.offering):
+        return _of_scope(before, failure)
     if before.is_refuted and failure.at < before.until:
         return before
     later = max(before, failure, key=lambda each: each.at)
-    if abs(failure.at - before.at) < SAME_EVENT and not before.is_refuted:
+    is_same_event = abs(failure.at - before.at) < SAME_EVENT and failure.at < before.until
+    if is_same_event and not before.is_refuted:
         return replace(later, consecutive_failures=before.consecutive_failures, until=max(before.until, failure.until))
     consecutive_failures = min(remaining_failures(before, failure.at) + 1, _MAX_CONSECUTIVE_FAILURES)
     avoided_for = min((failure.until - failure.at) * 2 ** (consecutive_failures - 1), LONGEST)
     until = failure.at + max(avoided_for, failure.until - failure.at)
     return replace(later, consecutive_failures=consecutive_failures, until=max(before.until, until))
+
+
+def _of_scope(before: CapacityFailure, failure: CapacityFailure) -> CapacityFailure:
+    """Return the later failure; if the earlier one was not over, until the end and for the vCPUs of both."""
+    earlier, later = sorted((before, failure), key=lambda each: each.at)
+    if earlier.until <= later.at:
+        return later
+    return replace(later, until=max(earlier.until, later.until), vcpus=min(earlier.vcpus, later.vcpus))
 
 
 def reopened(failure: CapacityFailure, at: datetime) -> CapacityFailure:

@@ -17,10 +17,12 @@ class Offering:
     `zone` is None for capacity providers, whose Auto Scaling group chooses the zone; `zones` are then the zones whose
     prices are known, and the price is the highest of them. `price_usd_per_hour` is None if unknown; `price_at` is the
     time of the price. `on_demand_usd_per_hour` is the on-demand price of the same type. `is_managed` is whether the
-    capacity provider is one of ECS Managed Instances. `disk_gib` is the size of the root volume, None if unknown.
+    capacity provider is one of ECS Managed Instances. `is_own_machine`: Relaunch itself requests the instance from EC2
+    Fleet, in `zone`. `disk_gib` is the size of the root volume, None if unknown.
     `interruptions_per_hour` is the expected rate for spot; None means the usual rate of the type, which is less with a
-    better spot placement score. `placement_score` is EC2's, from 1 (very unlikely) to 10 (very likely): without a zone
-    that of the type's family in the region (core.offerings.placement_score), else that of the spot types in the zone.
+    better spot placement score. `placement_score` is EC2's, from 1 (very unlikely) to 10 (very likely): without a zone,
+    and for a machine of our own, that of the type's family in the region (core.offerings.placement_score), else that of
+    the spot types in the zone.
     """
 
     instance_type: InstanceType
@@ -35,6 +37,7 @@ class Offering:
     placement_score: int | None = None
     is_managed: bool = False
     disk_gib: int | None = None
+    is_own_machine: bool = False
 
     @property
     def key(self) -> "OfferingKey":
@@ -60,7 +63,8 @@ class Offering:
             return self.interruptions_per_hour
         usual = estimated_interruptions_per_hour(self.instance_type.name)
         # The score of a zone is that of all requested types together, which says nothing about a scarce one among them.
-        return usual if self.zone else usual * interruption_rate_factor(self.placement_score)
+        is_of_family = self.zone is None or self.is_own_machine
+        return usual * interruption_rate_factor(self.placement_score) if is_of_family else usual
 
     @property
     def saving(self) -> float | None:
@@ -79,7 +83,10 @@ class Offering:
 
 @dataclass(frozen=True, slots=True, order=True)
 class OfferingKey:
-    """The key of an offering: instance type, zone (None: any zone) and purchase option."""
+    """The key of an offering: instance type, zone (None: any zone) and purchase option.
+
+    In the capacity memory a key may stand for several offerings (core.offerings.capacity_scopes).
+    """
 
     instance_type: str
     zone: str | None
@@ -97,7 +104,8 @@ class CapacityFailure:
     All jobs avoid it, or only the job that keeps the failure as its own.
 
     Each of `consecutive_failures` extends the time (core.offerings.capacity_memory). An instance of `capacity_provider`
-    that registers later, with the `gpu_count` whole GPUs that the launch needed, ends it: `is_refuted`.
+    that registers later, with the `gpu_count` whole GPUs that the launch needed, ends it: `is_refuted`. Instance types
+    with fewer than `vcpus` are not avoided: a quota without room for a large instance may have some for a small one.
     """
 
     offering: OfferingKey
@@ -108,6 +116,7 @@ class CapacityFailure:
     capacity_provider: str = ""
     gpu_count: int = 0
     is_refuted: bool = False
+    vcpus: int = 0
 
 
 CapacityMemory = Mapping[OfferingKey, CapacityFailure]

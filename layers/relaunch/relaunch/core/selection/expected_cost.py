@@ -7,7 +7,8 @@ Assumptions, each a constant or a field below, to be replaced by measurements:
   are `CHECKPOINT_INTERVAL` apart, so half an interval is lost on average. The checkpoint on SIGTERM is not counted on,
   because interruption warnings are best effort.
 - Each start costs `START_OVERHEAD`: the instance boots, the image is pulled, data are loaded.
-- After its last task an instance is paid for another `IDLE_TAIL`.
+- After its last task an instance of a capacity provider is paid for another `IDLE_TAIL`; a machine of our own is
+  terminated with it.
 - The time between an interruption and the next start costs nothing.
 
 The time paid for is `start + segments * (e^(rate * segment) - 1) * (1 / rate + start)` (Daly, "A higher order
@@ -48,10 +49,10 @@ class WorkAhead:
     idle_tail: timedelta = IDLE_TAIL
     checkpoint_interval: timedelta = CHECKPOINT_INTERVAL
 
-    def paid_hours(self, interruptions_per_hour: float) -> float:
+    def paid_hours(self, interruptions_per_hour: float, *, has_idle_tail: bool = True) -> float:
         """Return the expected instance hours to be paid for until the job has finished; infinite if it never does."""
         work, start = _hours(self.duration), _hours(self.start_overhead)
-        tail = _hours(self.idle_tail)
+        tail = _hours(self.idle_tail) if has_idle_tail else 0.0
         if interruptions_per_hour <= 0 or work <= 0:
             return start + work + tail
         segment = min(_hours(self.checkpoint_interval), work) if self.has_checkpoint else work
@@ -81,20 +82,21 @@ CostOf = Callable[[Offering], float | None]
 def cost_of(work: WorkAhead | None) -> CostOf:
     """Return a function from an offering to its expected cost in USD: None if price or duration is unknown.
 
-    The hours are computed once per interruption rate, which many offerings share.
+    The hours are computed once per interruption rate and kind of machine, which many offerings share.
     """
     if work is None:
         return lambda _offering: None
-    hours: dict[float, float] = {}
+    hours: dict[tuple[float, bool], float] = {}
     disk_usd_per_hour = work.disk_usd_per_hour
 
     def cost(offering: Offering) -> float | None:
         price, rate = offering.expected_usd_per_hour, offering.interruption_rate
         if price is None:
             return None
-        if rate not in hours:
-            hours[rate] = work.paid_hours(rate)
-        return hours[rate] * (price + disk_usd_per_hour)
+        kind = (rate, offering.is_own_machine)
+        if kind not in hours:
+            hours[kind] = work.paid_hours(rate, has_idle_tail=not offering.is_own_machine)
+        return hours[kind] * (price + disk_usd_per_hour)
 
     return cost
 

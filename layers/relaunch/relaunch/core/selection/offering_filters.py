@@ -6,8 +6,10 @@ from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.definition import JobDefinition
-from relaunch.core.offerings.amis import missing_ami
-from relaunch.core.offerings.offering import CapacityMemory, Offering, OfferingKey
+from relaunch.core.offerings.amis import AmiKind, ami_kind, ami_rejection, missing_ami
+from relaunch.core.offerings.capacity_scopes import find_failures
+from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.core.offerings.offering import CapacityMemory, Offering
 from relaunch.core.offerings.quotas import NO_QUOTAS, Quotas, quota_of
 from relaunch.core.selection.expected_cost import GP3_USD_PER_GIB_MONTH
 from relaunch.core.selection.neuron_devices import NETWORK_MODES, requires_neuron
@@ -28,6 +30,7 @@ class SelectionLimits:
     `max_price_usd_per_hour` is the stack's price cap, None for no cap. `max_spot_ratio` is the highest acceptable spot
     price as a fraction of the on-demand price. `has_subnets` is whether the stack has subnets, which tasks of network
     mode awsvpc need. `quotas` are the known quotas of the account by code; an unknown one rejects nothing.
+    `machine_kinds` are the kinds of AMI that the stack has a launch template with for machines of our own.
     """
 
     max_price_usd_per_hour: float | None = DEFAULT_MAX_PRICE_USD_PER_HOUR
@@ -35,6 +38,7 @@ class SelectionLimits:
     has_subnets: bool = True
     quotas: Quotas = field(default_factory=lambda: NO_QUOTAS)
     gp3_usd_per_gib_month: float = GP3_USD_PER_GIB_MONTH
+    machine_kinds: frozenset[AmiKind] = frozenset(AmiKind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,12 +171,31 @@ def check_usage_class(_criteria: OfferingCriteria, offering: Offering) -> Reject
     return Rejection(f"EC2 sells it as {' and '.join(classes)} only")
 
 
-def check_ami(_criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
-    """Reject types that no image with ECS is published for, unless the user brought a capacity provider for it."""
+def check_ami(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
+    """Reject types that no image with ECS is published for, unless the user brought a capacity provider for it.
+
+    Machines of our own have the images of the stack's launch templates.
+    """
     if offering.capacity_provider is not None:
         return None
-    reason = missing_ami(offering.instance_type, offering.zone)
+    machine = offering.instance_type
+    reason = missing_ami(machine, offering.zone)
+    if offering.is_own_machine:
+        reason = reason or ami_rejection(machine) or _missing_template(criteria, machine)
     return Rejection(reason) if reason else None
+
+
+def _missing_template(criteria: OfferingCriteria, machine: InstanceType) -> str:
+    # The agent registers no GPU of such a type (aws/amazon-ecs-agent#4786), so that no task can be placed.
+    if machine.is_fractional:
+        return (
+            f"it has {machine.gpu_partition_size:g} of a GPU, which the ECS agent of machines that Relaunch starts "
+            "itself does not register: name a capacity provider for it (CapacityProviders)"
+        )
+    kind = ami_kind(machine)
+    if kind in criteria.limits.machine_kinds:
+        return ""
+    return f"the stack has no launch template for machines with {kind} images (MachineLaunchTemplates)"
 
 
 def check_price_cap(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
@@ -206,11 +229,10 @@ def check_spot_ratio(criteria: OfferingCriteria, offering: Offering) -> Rejectio
 
 
 def check_capacity_memory(criteria: OfferingCriteria, offering: Offering) -> Rejection | None:
-    """Reject what a recent launch of any job found no capacity for; a failure without a zone applies to all zones."""
+    """Reject what a recent launch of any job found no capacity for, or no room in a quota or a subnet."""
     if not criteria.memory:
         return None
-    found = (criteria.memory.get(key) for key in _keys(offering))
-    failures = [failure for failure in found if failure is not None and failure.until > criteria.now]
+    failures = [failure for failure in find_failures(offering, criteria.memory) if failure.until > criteria.now]
     if not failures:
         return None
     failure = max(failures, key=lambda each: each.until)
@@ -232,8 +254,3 @@ OFFERING_FILTERS: tuple[tuple[str, OfferingFilter], ...] = (
     ("spot-ratio", check_spot_ratio),
     ("capacity-memory", check_capacity_memory),
 )
-
-
-def _keys(offering: Offering) -> tuple[OfferingKey, ...]:
-    key = offering.key
-    return (key,) if key.zone is None else (key, OfferingKey(key.instance_type, None, key.purchase))

@@ -9,7 +9,7 @@ from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.placement_score import WORST_SCORE
 
-RankKey = tuple[float, bool, int, int, str, str, str, str]
+RankKey = tuple[float, bool, bool, int, int, str, str, str, str]
 
 
 OfferingGroup = tuple[Offering, ...]
@@ -35,10 +35,10 @@ class OfferingTable(tuple[Offering, ...]):
     @cached_property
     def groups(self) -> tuple[OfferingGroup, ...]:
         """Return the groups."""
-        found: dict[tuple[str, PurchaseOption, float, bool, int | None], list[Offering]] = defaultdict(list)
-        for offering in self:
-            name, rate = offering.instance_type.name, offering.interruption_rate
-            found[name, offering.purchase, rate, offering.is_managed, offering.disk_gib].append(offering)
+        found: dict[tuple[object, ...], list[Offering]] = defaultdict(list)
+        for each in self:
+            kind = each.is_own_machine, each.is_managed, each.disk_gib
+            found[each.instance_type.name, each.purchase, each.interruption_rate, kind].append(each)
         return tuple(tuple(sorted(offerings, key=self.rank)) for offerings in found.values())
 
     def rank(self, offering: Offering) -> RankKey:
@@ -47,11 +47,16 @@ class OfferingTable(tuple[Offering, ...]):
 
 
 def rank_key(offering: Offering, zone_count: int) -> RankKey:
-    """Return the sort key: price, a known before an assumed one, higher placement score, more zones, then names."""
+    """Return the sort key.
+
+    Price, a known before an assumed one, a machine of our own before one of a capacity provider, higher placement
+    score, more zones, then names.
+    """
     price, score = offering.expected_usd_per_hour, offering.placement_score
     return (
         math.inf if price is None else price,
         offering.price_usd_per_hour is None,
+        not offering.is_own_machine,
         -(WORST_SCORE if score is None else score),
         -(len(offering.zones) or zone_count),
         offering.instance_type.name,

@@ -12,12 +12,12 @@ def explain_rows(selection: Selection) -> tuple[Mapping[str, object], ...]:
     """Return all offerings as JSON-serializable rows, the kept ones first.
 
     Keys: `rank` (1 is the chosen one; None if rejected), `instance_type`, `purchase`, `zone`, `zones`,
-    `capacity_provider`, `accelerator`, `accelerator_count`, `accelerator_memory_mib`, `vcpus`, `memory_mib`,
-    `price_usd_per_hour` (None: unknown), `expected_usd_per_hour`, `price_at` (ISO 8601), `on_demand_usd_per_hour`,
-    `saving` (fraction of the on-demand price), `expected_cost_usd` (until the job has finished; None without an
-    estimated duration or a price, or if it would never finish), `interruptions_per_hour` (expected; 0 for on-demand),
-    `placement_score` (EC2's spot placement score, 1 to 10; None: unknown), `verdict` (`kept`, `rejected`), `filter`,
-    `reason`, `is_permanent`.
+    `capacity_provider`, `is_own_machine`, `accelerator`, `accelerator_count`, `accelerator_memory_mib`, `vcpus`,
+    `memory_mib`, `price_usd_per_hour` (None: unknown), `expected_usd_per_hour`, `price_at` (ISO 8601),
+    `on_demand_usd_per_hour`, `saving` (fraction of the on-demand price), `expected_cost_usd` (until the job has
+    finished; None without an estimated duration or a price, or if it would never finish), `interruptions_per_hour`
+    (expected; 0 for on-demand), `placement_score` (EC2's spot placement score, 1 to 10; None: unknown), `verdict`
+    (`kept`, `rejected`), `filter`, `reason`, `is_permanent`.
     """
     cost = cost_of(selection.work)
     kept = [_row(each, rank, cost(each)) for rank, each in enumerate(selection.kept, start=1)]
@@ -33,6 +33,7 @@ def _row(offering: Offering, rank: int | None, cost: float | None) -> dict[str, 
         "zone": offering.zone,
         "zones": list(offering.zones),
         "capacity_provider": offering.capacity_provider,
+        "is_own_machine": offering.is_own_machine,
         "accelerator": machine.accelerator_model,
         "accelerator_count": machine.accelerator_count,
         "accelerator_memory_mib": machine.accelerator_memory_mib,

@@ -129,9 +129,10 @@ def select(
 ) -> Selection:
     """Apply all filters to the offerings, and order those that are kept by expected cost.
 
-    Without an estimated duration the order is by price. Among equals, a known price comes before an assumed one, then
-    the higher placement score, more zones, and the name. Without a revision, only the definition's requirements are
-    checked. Several selections from one OfferingTable share its groups.
+    Without an estimated duration the order is by price. Among equals, a known price comes before an assumed one, a
+    machine of our own before one of a capacity provider, then the higher placement score, more zones, and the name.
+    Without a revision, only the definition's requirements are checked. Several selections from one OfferingTable share
+    its groups.
     """
     required = derive_requirements(definition, revision)
     criteria = derive_criteria(definition, required, dict(memory), now, limits)
@@ -197,7 +198,10 @@ def explain_rejection(selection: Selection) -> str:
         return ""
     nearest, name = selection.nearest_rejection, selection.last_filter
     if nearest is None or name is None:
-        return "there is no offering at all: the stack names no capacity providers (CapacityProviders)"
+        return (
+            "there is no offering at all: the stack names no capacity providers (CapacityProviders), and EC2 is not "
+            "known to offer an accelerated instance type in a zone with a subnet for machines (MachineSubnets)"
+        )
     verdict = "nothing satisfies this job" if selection.is_permanent else "nothing is available right now"
     removed = sum(each.filter_name == name for each in selection.rejected)
     of = f"the last {removed} of {len(selection.rejected)} offerings" if removed > 1 else "the last offering"

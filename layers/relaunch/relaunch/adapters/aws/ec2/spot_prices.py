@@ -21,7 +21,7 @@ Prices = Mapping[tuple[str, str], tuple[float, datetime]]
 
 
 class Ec2SpotPrices:
-    """Implements SpotPriceSource; caches the prices for ten minutes."""
+    """Implements SpotPriceSource; caches the prices for ten minutes, also for requests of fewer instance types."""
 
     def __init__(self, client: "EC2Client", clock: Clock) -> None:
         self._client = client
@@ -34,8 +34,9 @@ class Ec2SpotPrices:
         now = self._clock.now()
         if not wanted:
             return MappingProxyType({})
-        if wanted in self._kept and now - self._kept[wanted][0] < MAX_AGE:
-            return self._kept[wanted][1]
+        for names, (loaded_at, prices) in self._kept.items():
+            if wanted <= names and now - loaded_at < MAX_AGE:
+                return prices if wanted == names else _of_types(wanted, prices)
         if self._failure and now - self._failure[0] < PAUSE_AFTER_FAILURE:
             raise TransientError(self._failure[1])
         prices = self._ask(wanted, now)
@@ -61,6 +62,10 @@ class Ec2SpotPrices:
         )
         for page in pages:
             yield from page["SpotPriceHistory"]
+
+
+def _of_types(wanted: frozenset[str], prices: Prices) -> Prices:
+    return MappingProxyType({key: price for key, price in prices.items() if key[0] in wanted})
 
 
 def _newest_per_zone(entries: "Iterator[SpotPriceTypeDef]") -> Prices:

@@ -1,0 +1,36 @@
+"""Several sources of offerings as one: machines of our own and capacity providers compete with each other."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from relaunch.core.offerings.instance_types import InstanceType
+from relaunch.core.offerings.offering import Offering
+from relaunch.core.offerings.snapshot import OfferingsSnapshot, PriceOrigin, SnapshotPart
+from relaunch.ports import OfferingSource
+
+
+class CombinedOfferings:
+    """Implements OfferingSource with the offerings of all sources, which have the same snapshot.
+
+    The source of most instance types should be the first one: the prices that it loads serve the others too.
+    """
+
+    def __init__(self, first: OfferingSource, *others: OfferingSource) -> None:
+        self._first = first
+        self._sources: Sequence[OfferingSource] = (first, *others)
+
+    def offerings(self, now: datetime) -> tuple[Offering, ...]:
+        return tuple(offering for source in self._sources for offering in source.offerings(now))
+
+    def catalogue(self) -> Mapping[str, InstanceType]:
+        return {name: row for source in self._sources for name, row in source.catalogue().items()}
+
+    def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:
+        origins: dict[SnapshotPart, PriceOrigin] = {}
+        for source in self._sources:
+            for each in source.price_origins(now):
+                origins.setdefault(each.part, each)
+        return tuple(origins[part] for part in SnapshotPart if part in origins)
+
+    def snapshot(self, now: datetime) -> OfferingsSnapshot:
+        return self._first.snapshot(now)

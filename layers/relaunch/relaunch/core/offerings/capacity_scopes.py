@@ -1,0 +1,66 @@
+"""What a capacity failure is about: one offering, or all that share a quota, a subnet or a purchase option.
+
+A failure is stored under an OfferingKey. That of several offerings has `any-type`, `quota:…` or `family:…` in the place
+of the instance type, which no instance type is called.
+"""
+
+from functools import cache
+
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.offerings.offering import CapacityFailure, CapacityMemory, Offering, OfferingKey
+from relaunch.core.offerings.quotas import quota_of
+
+# In lower case, like instance types: the jobs table has the runs on spot (`RUNS#…`) before all failures.
+_ANY_TYPE = "any-type"
+_QUOTA, _FAMILY = "quota:", "family:"
+
+
+@cache
+def quota_scope(instance_type: str, purchase: PurchaseOption) -> OfferingKey:
+    """Return the key of all offerings that count against the vCPU quota of an instance type.
+
+    If the quota is unknown, these are the sizes of the family (`p5en`).
+    """
+    quota = quota_of(instance_type, purchase)
+    name = f"{_QUOTA}{quota.code}" if quota else f"{_FAMILY}{instance_type.partition('.')[0]}"
+    return OfferingKey(name, None, purchase)
+
+
+def zone_scope(zone: str, purchase: PurchaseOption) -> OfferingKey:
+    """Return the key of all machines of our own in a zone, where they share a subnet."""
+    return OfferingKey(_ANY_TYPE, zone, purchase)
+
+
+def purchase_scope(purchase: PurchaseOption) -> OfferingKey:
+    """Return the key of all machines of our own with a purchase option."""
+    return OfferingKey(_ANY_TYPE, None, purchase)
+
+
+def is_scope(key: OfferingKey) -> bool:
+    """Return whether a key stands for several instance types."""
+    return key.instance_type.startswith((_ANY_TYPE, _QUOTA, _FAMILY))
+
+
+def find_failures(offering: Offering, memory: CapacityMemory) -> list[CapacityFailure]:
+    """Return the failures that are about an offering.
+
+    Those of a capacity provider are not about machines of our own, nor the other way round, except for quotas: that no
+    instance of a group came in time says little about EC2, which answers a request for a machine within seconds.
+    """
+    machine = offering.instance_type
+    keys = _keys(machine.name, offering.zone, offering.purchase, is_own_machine=offering.is_own_machine)
+    found = (memory.get(key) for key in keys)
+    return [failure for failure in found if failure is not None and failure.vcpus <= machine.vcpus]
+
+
+# Every launch asks for hundreds of offerings, of which a region has about two thousand.
+@cache
+def _keys(
+    instance_type: str, zone: str | None, purchase: PurchaseOption, *, is_own_machine: bool
+) -> tuple[OfferingKey, ...]:
+    own, quota = OfferingKey(instance_type, zone, purchase), quota_scope(instance_type, purchase)
+    if zone is None:
+        return own, quota
+    if is_own_machine:
+        return own, quota, zone_scope(zone, purchase), purchase_scope(purchase)
+    return own, quota, OfferingKey(instance_type, None, purchase)

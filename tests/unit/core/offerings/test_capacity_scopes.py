@@ -1,0 +1,66 @@
+from datetime import timedelta
+
+import pytest
+
+from fakes.builders import NOW, make_capacity_failure, make_instance_type, make_offering, make_offering_key
+from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.offerings.capacity_scopes import (
+    find_failures,
+    is_scope,
+    purchase_scope,
+    quota_scope,
+    zone_scope,
+)
+from relaunch.core.offerings.offering import Offering, OfferingKey
+
+ON_DEMAND, SPOT = PurchaseOption.ON_DEMAND, PurchaseOption.SPOT
+LARGE = make_instance_type("g5.48xlarge", vcpus=192)
+OWN = make_offering(zone="us-east-1a", capacity_provider=None, is_own_machine=True)
+ELSEWHERE = make_offering(zone="us-east-1b", capacity_provider=None, is_own_machine=True)
+OWN_ON_DEMAND = make_offering("g5.xlarge", ON_DEMAND, zone="us-east-1a", capacity_provider=None, is_own_machine=True)
+OWN_LARGE = make_offering(LARGE, zone="us-east-1a", capacity_provider=None, is_own_machine=True)
+OWN_P5 = make_offering("p5en.48xlarge", zone="us-east-1b", capacity_provider=None, is_own_machine=True)
+OF_PROVIDER = make_offering()
+OF_REGION = make_offering(zone="us-east-1a", capacity_provider=None)
+ALL = (OWN, ELSEWHERE, OWN_ON_DEMAND, OWN_LARGE, OWN_P5, OF_PROVIDER, OF_REGION)
+
+
+@pytest.mark.parametrize(
+    ("key", "vcpus", "concerned"),
+    [
+        pytest.param(OWN.key, 0, [OWN, OF_REGION], id="one type in one zone"),
+        pytest.param(make_offering_key(), 0, [OF_PROVIDER, OF_REGION], id="a capacity provider's type in any zone"),
+        pytest.param(zone_scope("us-east-1a", SPOT), 0, [OWN, OWN_LARGE], id="the subnet of a zone"),
+        pytest.param(zone_scope("us-east-1a", ON_DEMAND), 0, [OWN_ON_DEMAND], id="the same, on demand"),
+        pytest.param(purchase_scope(SPOT), 0, [OWN, ELSEWHERE, OWN_LARGE, OWN_P5], id="all of spot"),
+        pytest.param(
+            quota_scope("g6.xlarge", SPOT), 0, [OWN, ELSEWHERE, OWN_LARGE, OF_PROVIDER, OF_REGION], id="a quota"
+        ),
+        pytest.param(quota_scope("g6.xlarge", SPOT), 192, [OWN_LARGE], id="a quota, for a large instance"),
+        pytest.param(quota_scope("g4dn.xlarge", ON_DEMAND), 4, [OWN_ON_DEMAND], id="the same, on demand"),
+        pytest.param(quota_scope("p5en.48xlarge", SPOT), 0, [OWN_P5], id="a family whose quota is uncertain"),
+        pytest.param(quota_scope("p5.48xlarge", SPOT), 0, [], id="another such family"),
+    ],
+)
+def test_a_failure_is_about_all_that_share_what_failed(key: OfferingKey, vcpus: int, concerned: list[Offering]) -> None:
+    failure = make_capacity_failure(offering=key, vcpus=vcpus)
+
+    assert [each for each in ALL if find_failures(each, {key: failure})] == concerned
+
+
+def test_all_failures_about_an_offering_are_found() -> None:
+    keys = (OWN.key, quota_scope("g5.xlarge", SPOT), zone_scope("us-east-1a", SPOT), purchase_scope(SPOT))
+    memory = {key: make_capacity_failure(offering=key, until=NOW + timedelta(hours=1)) for key in keys}
+
+    assert find_failures(OWN, memory) == list(memory.values())
+
+
+def test_no_instance_type_is_taken_for_a_scope() -> None:
+    scopes = [zone_scope("us-east-1a", SPOT), purchase_scope(SPOT)]
+    scopes += [quota_scope(name, purchase) for name in load_catalogue() for purchase in PurchaseOption]
+
+    assert all(is_scope(scope) for scope in scopes)
+    assert not any(is_scope(OfferingKey(name, None, SPOT)) for name in load_catalogue())
+    assert str(quota_scope("g5.xlarge", SPOT)) == "quota:L-3819A6DF spot"
+    assert str(zone_scope("us-east-1a", SPOT)) == "any-type spot us-east-1a"
