@@ -4,10 +4,12 @@ from dataclasses import fields
 from typing import Any
 
 from fakes.clock import FakeClock
+from fakes.fleet import FakeMachineQueue, FakeMachineSource
 from fakes.registry import FakeRegistry
 from fakes.sources import FakeCheckpoints, FakeImages, FakeLaunchQueue, FakeOfferings, FakeRevisions, ListLog
 from fakes.tasks import FakeTasks
 from relaunch.adapters.input_patterns import Re2Patterns
+from relaunch.core.machines.request import MachineSite
 from relaunch.ports import Dependencies
 from relaunch_local.in_memory.jobs import InMemoryJobs
 from relaunch_local.in_memory.stores import InMemoryStores
@@ -31,6 +33,9 @@ def make_dependencies(**overrides: Any) -> Dependencies:
         "patterns": Re2Patterns(),
         "checkpoints": FakeCheckpoints(),
         "launches": FakeLaunchQueue(),
+        "machine_queue": FakeMachineQueue(),
+        "fleet": FakeMachineSource(),
+        "site": MachineSite("relaunch"),
         "clock": FakeClock(),
         "log": ListLog(),
     }

@@ -8,12 +8,11 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
 from types import MappingProxyType
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.machines.events import FleetRefused, InstanceLaunched, Refusal, RefusalKind
-from relaunch.core.machines.machine import FleetOverride, FleetRequest
+from relaunch.core.machines.machine import Consequence, FleetOverride, FleetRequest
 from relaunch.core.offerings.capacity_memory import remember
 from relaunch.core.offerings.capacity_scopes import purchase_scope, quota_scope, zone_scope
 from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
@@ -56,14 +55,6 @@ _SILENCE = Refusal(RefusalKind.NO_CAPACITY, "no instance and no error")
 # Messages of EC2 about permissions have kilobytes of encoded context.
 _MESSAGE_LENGTH = 200
 _NAMED = 3
-
-
-class Consequence(StrEnum):
-    """What a job whose request was refused does; it is never ended for that."""
-
-    NEXT = "next"  # select again at once: what was refused is avoided now
-    AGAIN = "again"  # select again after some seconds: EC2 takes fewer requests per second
-    PAUSE = "pause"  # select again after a back-off: every request would be refused
 
 
 _MEAN_DELAYS = MappingProxyType(

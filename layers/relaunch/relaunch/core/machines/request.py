@@ -15,6 +15,7 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import FleetOverride, FleetRequest, client_token_of
 from relaunch.core.machines.resources import Resources
+from relaunch.core.machines.tags import IMAGE_TAG, JOB_TAG, MACHINE_TAG, STACK_TAG
 from relaunch.core.offerings.amis import AmiKind, ami_kind
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering, OfferingKey
@@ -27,7 +28,6 @@ from relaunch.core.selection.selection import Selection
 
 MAX_OVERRIDES = 60
 """As many as Karpenter sends; CreateFleet fails with larger bodies (aws/karpenter-provider-aws#5776)."""
-STACK_TAG, MACHINE_TAG, JOB_TAG, IMAGE_TAG = "relaunch:stack", "relaunch:machine", "relaunch:job", "relaunch:image"
 # "Tag restrictions" (EC2 User Guide).
 _MAX_TAG_LENGTH = 256
 

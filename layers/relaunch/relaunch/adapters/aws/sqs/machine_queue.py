@@ -1,4 +1,4 @@
-"""The machines queue, whose messages make request_machine call CreateFleet for a machine."""
+"""The machines queue, whose consumer calls EC2 for machines."""
 
 from typing import TYPE_CHECKING
 
@@ -17,8 +17,8 @@ class SqsMachineQueue:
         self._client = client
         self._queue_url = queue_url
 
-    def ask_fleet(self, machine_id: str, delay_seconds: int = 0) -> None:
-        with aws_errors(f"asking EC2 Fleet for machine {machine_id}"):
+    def attend(self, machine_id: str, delay_seconds: int = 0) -> None:
+        with aws_errors(f"asking for attention to machine {machine_id}"):
             send_delayed(self._client, self._queue_url, {"machine_id": machine_id}, delay_seconds)
 
 
