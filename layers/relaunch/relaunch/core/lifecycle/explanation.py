@@ -163,6 +163,30 @@ def _wait_for_checkpoints(job: Job, waiting: Waiting, _now: datetime) -> Explana
     )
 
 
+def _wait_for_machine(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
+    return Explanation(
+        f"its machine: {waiting.detail}",
+        waiting.since,
+        "its task is launched when the machine has registered with all its accelerators; if it does not, or EC2 has "
+        "none, another one is requested",
+        job.wake_at,
+        ("`relaunch machines` lists the machines of the stack",),
+    )
+
+
+def _wait_for_machine_limit(job: Job, waiting: Waiting, _now: datetime) -> Explanation:
+    return Explanation(
+        f"room for a machine: {waiting.detail}",
+        waiting.since,
+        "when a machine is gone, the jobs that wait longest are launched; it is looked at again anyway",
+        job.wake_at,
+        (
+            "`relaunch machines` lists the machines of the stack",
+            "raise the stack's MaxMachines or MaxMachinesPricePerHour",
+        ),
+    )
+
+
 _WAITS: Mapping[WaitReason, Callable[[Job, Waiting, datetime], Explanation]] = {
     WaitReason.LAUNCH: _wait_for_launch,
     WaitReason.IMAGE: _wait_for_image,
@@ -171,6 +195,8 @@ _WAITS: Mapping[WaitReason, Callable[[Job, Waiting, datetime], Explanation]] = {
     WaitReason.PRICE: _wait_for_price,
     WaitReason.BACKOFF: _wait_for_backoff,
     WaitReason.CHECKPOINT: _wait_for_checkpoints,
+    WaitReason.MACHINE: _wait_for_machine,
+    WaitReason.MACHINE_LIMIT: _wait_for_machine_limit,
 }
 
 
