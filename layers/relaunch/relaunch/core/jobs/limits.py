@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
 from relaunch.core.selection.offering_filters import SelectionLimits
 
@@ -25,6 +26,7 @@ class StackLimits:
     max_waiting_jobs: int = 5000
     provisioning_deadline_seconds: int = 0
     selection: SelectionLimits = field(default_factory=SelectionLimits)
+    machines: MachineLimits = field(default_factory=MachineLimits)
     task_definitions: TaskDefinitionGrants = field(default_factory=TaskDefinitionGrants)
 
     def provisioning_deadline(self, *, is_managed: bool) -> timedelta:
