@@ -1,4 +1,4 @@
-"""Evaluates IAM policies: allow and deny, wildcards, string and ARN condition operators."""
+"""Evaluates IAM policies: allow and deny, wildcards, string, boolean and ARN condition operators."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ PolicyDocument = Mapping[str, Any]
 PoliciesOf = Callable[[str], Sequence[PolicyDocument] | None]
 """Returns the policies of an access key, or None if the key is unknown."""
 
-_EXACT = {"StringEquals"}
+_EXACT = {"StringEquals", "Bool"}
 _LIKE = {"StringLike", "ArnEquals", "ArnLike"}
 
 
