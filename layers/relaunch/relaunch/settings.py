@@ -256,8 +256,8 @@ def _machine_subnets(values: Mapping[str, str], name: str) -> dict[str, str]:
             )
         if match["zone"] in subnets:
             raise InvalidSettingsError(
-                f"setting {name}: {match['zone']} has two subnets, {subnets[match['zone']]} and {match['subnet']}; name "
-                "one of them: EC2 Fleet refuses a request with an instance type twice in one zone"
+                f"setting {name}: {match['zone']} has two subnets, {subnets[match['zone']]} and {match['subnet']}; "
+                "name one of them: EC2 Fleet refuses a request with an instance type twice in one zone"
             )
         subnets[match["zone"]] = match["subnet"]
     return subnets

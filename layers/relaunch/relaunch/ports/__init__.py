@@ -8,6 +8,7 @@ from relaunch.ports.checkpoints import CheckpointSource as CheckpointSource
 from relaunch.ports.dependencies import Dependencies as Dependencies
 from relaunch.ports.dependencies import JobDependencies as JobDependencies
 from relaunch.ports.dependencies import LaunchDependencies as LaunchDependencies
+from relaunch.ports.dependencies import MachineDependencies as MachineDependencies
 from relaunch.ports.dependencies import MaintenanceDependencies as MaintenanceDependencies
 from relaunch.ports.dependencies import OfferingDependencies as OfferingDependencies
 from relaunch.ports.dependencies import PlanDependencies as PlanDependencies

@@ -17,6 +17,7 @@ from relaunch.ports.ec2 import (
     ZoneSource,
 )
 from relaunch.ports.images import ImageSource
+from relaunch.ports.machines import MachineQueue, MachineSource, MachineStore
 from relaunch.ports.observability import Clock, DecisionLog, Metrics, NullMetrics
 from relaunch.ports.offerings import OfferingSource
 from relaunch.ports.patterns import InputPatterns
@@ -38,6 +39,19 @@ class JobDependencies(_Observed):
     """Dependencies of advancing a job."""
 
     jobs: JobStore
+    tasks: TaskTarget
+    launches: LaunchQueue
+    capacity: CapacityStore
+    limits: StackLimits = field(default_factory=StackLimits)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineDependencies(_Observed):
+    """Dependencies of advancing a machine; it needs no job."""
+
+    machines: MachineStore
+    fleet: MachineSource
+    machine_queue: MachineQueue
     tasks: TaskTarget
     launches: LaunchQueue
     capacity: CapacityStore
