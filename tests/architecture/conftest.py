@@ -14,6 +14,7 @@ CONSUMERS = {
     "IntakeQueue": "SubmitJobFunction",
     "UploadsQueue": "SubmitJobFunction",
     "AttemptsQueue": "LaunchAttemptFunction",
+    "MachinesQueue": "RequestMachineFunction",
     "WarningsQueue": "ObserveCapacityFunction",
     "TaskChangesQueue": "ObserveTaskFunction",
 }
@@ -21,8 +22,9 @@ CONSUMERS = {
 
 @dataclass(frozen=True)
 class Template:
-    """The translated template, by the kind of its resources."""
+    """The translated template, by the kind of its resources; `assertions` are those of its rules about parameters."""
 
+    assertions: Mapping[str, Any]
     parameters: Mapping[str, Any]
     conditions: Mapping[str, Any]
     outputs: Mapping[str, Any]
@@ -63,8 +65,10 @@ class Template:
 
     def statements_of(self, function: str) -> list[dict[str, Any]]:
         """The statements of the function's role; those behind a condition too."""
-        role = self.of_type("IAM::Role")[referred(self.functions[function]["Role"])]
-        listed = [each for policy in role["Policies"] for each in policy["PolicyDocument"]["Statement"]]
+        name = referred(self.functions[function]["Role"])
+        attached = [each for each in self.of_type("IAM::Policy").values() if {"Ref": name} in each["Roles"]]
+        policies = [*self.of_type("IAM::Role")[name]["Policies"], *attached]
+        listed = [each for policy in policies for each in policy["PolicyDocument"]["Statement"]]
         return [each["Fn::If"][1] if "Fn::If" in each else each for each in listed]
 
     def allowing(self, action: str) -> dict[str, list[dict[str, Any]]]:
@@ -120,4 +124,6 @@ def template() -> Template:
     )
     assert result.returncode == 0, result.stderr
     document = json.loads(result.stdout)
-    return Template(document["Parameters"], document["Conditions"], document["Outputs"], document["Resources"])
+    assertions = {name: rule["Assertions"] for name, rule in document["Rules"].items()}
+    parts = (document[each] for each in ("Parameters", "Conditions", "Outputs", "Resources"))
+    return Template(assertions, *parts)

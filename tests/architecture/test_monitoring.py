@@ -15,10 +15,11 @@ from relaunch.core.lifecycle.metrics import METRICS, NAMESPACE, Metric, Unit
 from relaunch.usecases.sweep_cluster import is_sweep_due
 
 PAGE = (REPOSITORY / "docs" / "operations.md").read_text()
-QUEUES = {"intake", "attempts", "warnings", "task-changes"}
+QUEUES = {"intake", "attempts", "machines", "warnings", "task-changes"}
 SEARCH = re.compile(r"SEARCH\('\{(\w+),(\w+)\} MetricName=\"(\w+)\"', 'Sum', 300\)")
 # What an account has free of each ("Amazon CloudWatch Pricing").
 FREE_ALARMS = 10
+FREE_DASHBOARDS = 3
 FREE_METRICS_OF_A_DASHBOARD = 50
 AWS_METRICS = {
     ("AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName"),
@@ -36,10 +37,14 @@ def alarms(template: Template) -> dict[str, dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def widgets(template: Template) -> list[dict[str, Any]]:
-    (dashboard,) = template.of_type("CloudWatch::Dashboard").values()
-    parsed: list[dict[str, Any]] = json.loads(dashboard["DashboardBody"]["Fn::Sub"])["widgets"]
-    return parsed
+def dashboards(template: Template) -> dict[str, list[dict[str, Any]]]:
+    found = template.of_type("CloudWatch::Dashboard")
+    return {name: json.loads(each["DashboardBody"]["Fn::Sub"])["widgets"] for name, each in found.items()}
+
+
+@pytest.fixture(scope="module")
+def widgets(dashboards: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    return [widget for widgets in dashboards.values() for widget in widgets]
 
 
 def shown(widgets: list[dict[str, Any]]) -> Iterator[tuple[str, str, str, str]]:
@@ -92,14 +97,15 @@ def test_every_metric_is_recorded_somewhere() -> None:
     assert recorded == {metric.name for metric in Metric}
 
 
-def test_the_dashboard_has_no_more_metrics_than_are_free(widgets: list[dict[str, Any]]) -> None:
-    # A statistic counts as a metric, and a search as all that it may find.
-    counts = [
-        1 if label or namespace != NAMESPACE else len(labels_of(Metric(metric)))
-        for namespace, metric, _, label in shown(widgets)
-    ]
-
-    assert sum(counts) <= FREE_METRICS_OF_A_DASHBOARD
+def test_no_dashboard_has_more_metrics_than_are_free(dashboards: dict[str, list[dict[str, Any]]]) -> None:
+    assert len(dashboards) <= FREE_DASHBOARDS
+    for name, widgets in dashboards.items():
+        # A statistic counts as a metric, and a search as all that it may find.
+        counts = [
+            1 if label or namespace != NAMESPACE else len(labels_of(Metric(metric)))
+            for namespace, metric, _, label in shown(widgets)
+        ]
+        assert sum(counts) <= FREE_METRICS_OF_A_DASHBOARD, name
 
 
 def test_queues_and_functions_are_drawn_completely(template: Template, widgets: list[dict[str, Any]]) -> None:
@@ -120,20 +126,21 @@ def test_times_are_drawn_by_percentiles_and_extremes_and_counts_by_sums(widgets:
                 assert own.get("stat", properties["stat"]) != "Sum", metric
 
 
-def test_widgets_overlap_nowhere(widgets: list[dict[str, Any]]) -> None:
+def test_widgets_overlap_nowhere(dashboards: dict[str, list[dict[str, Any]]]) -> None:
     taken = [
-        (column, row)
+        (column, row, name)
+        for name, widgets in dashboards.items()
         for widget in widgets
         for column in range(widget["x"], widget["x"] + widget["width"])
         for row in range(widget["y"], widget["y"] + widget["height"])
     ]
 
     assert len(taken) == len(set(taken))
-    assert max(column for column, _ in taken) < 24
+    assert max(column for column, *_ in taken) < 24
 
 
-def test_every_alarm_is_on_the_dashboard(alarms: dict[str, Any], widgets: list[dict[str, Any]]) -> None:
-    (names,) = (widget["properties"]["alarms"] for widget in widgets if widget["type"] == "alarm")
+def test_every_alarm_is_on_a_dashboard(alarms: dict[str, Any], widgets: list[dict[str, Any]]) -> None:
+    names = [name for widget in widgets if widget["type"] == "alarm" for name in widget["properties"]["alarms"]]
 
     assert sorted(names) == sorted(f"${{{name}.Arn}}" for name in alarms)
 
@@ -149,8 +156,13 @@ def test_every_alarm_watches_a_metric_that_there_is(alarms: dict[str, Any]) -> N
             assert (alarm["Namespace"], alarm["MetricName"], dimension) in AWS_METRICS, name
 
 
-def test_there_are_no_more_alarms_than_are_free(alarms: dict[str, Any]) -> None:
-    assert len(alarms) <= FREE_ALARMS
+def test_there_are_no_more_alarms_than_are_free_but_one_with_machines(
+    template: Template, alarms: dict[str, Any]
+) -> None:
+    with_machines = [name for name in alarms if template.resources[name]["Condition"] == "WatchesMachines"]
+
+    assert with_machines == ["MachinesAgeAlarm"]
+    assert len(alarms) - len(with_machines) <= FREE_ALARMS
     for name, alarm in alarms.items():
         # An alarm on an expression is paid for each of its metrics, and one of high resolution three times.
         assert "Metrics" not in alarm, name
@@ -223,6 +235,10 @@ def test_what_is_watched_can_be_left_out(template: Template) -> None:
         if resource["Type"].startswith("AWS::CloudWatch::")
     }
 
+    assert {watching.pop(name) for name in ("MachinesAgeAlarm", "MachinesDashboard")} == {"WatchesMachines"}
+    assert template.conditions["WatchesMachines"]["Fn::And"] == [
+        template.conditions[name] for name in ("HasMonitoring", "HasMachines")
+    ]
     assert set(watching.values()) == {"HasMonitoring"}
     assert template.parameters["Monitoring"]["Default"] == "true"
     assert template.parameters["AlarmTopicArn"]["Default"] == ""

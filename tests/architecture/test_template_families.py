@@ -1,36 +1,25 @@
 """What the role of launch_attempt may run, register and pass: the template's policy, as IAM would evaluate it."""
 
 import re
-from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
 from architecture.conftest import Template
+from architecture.role_policies import RolePolicies
 from fakes.simulated_region import SimulatedRegion
-from relaunch_local.ecs import Permission, PolicyAuthorizer
+from relaunch_local.ecs import PolicyAuthorizer
 
-PSEUDO = {"AWS::Partition": "aws", "AWS::Region": "us-east-1", "AWS::AccountId": "111122223333"}
 DEFINITION = "arn:aws:ecs:us-east-1:111122223333:task-definition"
 ROLE = "arn:aws:iam::111122223333:role"
 HASH = "0123456789abcdef"
 
 
-class Resolved:
-    """The policy of LaunchAttemptRole with these parameters, its intrinsic functions replaced by their values."""
+class Launching(RolePolicies):
+    """What LaunchAttemptRole allows with these parameters."""
 
     def __init__(self, template: Template, **parameters: str) -> None:
-        defaults = {name: str(each["Default"]) for name, each in template.parameters.items() if "Default" in each}
-        self._values = PSEUDO | defaults | {"CapacityProviders": "p=g5.xlarge/spot"} | parameters
-        self._conditions = template.conditions
-        role = template.of_type("IAM::Role")["LaunchAttemptRole"]
-        statements = role["Policies"][0]["PolicyDocument"]["Statement"]
-        own = [each for each in statements if "Fn::If" not in each and self._is_about_tasks(each)]
-        self.policy = {"Statement": [self.resolve(each) for each in own]}
-
-    def allows(self, action: str, resource: str, **context: str) -> bool:
-        authorize = PolicyAuthorizer({"k": [self.policy]})
-        return authorize(Permission("k", action, resource, {k.replace("__", ":"): v for k, v in context.items()}))
+        super().__init__(template, "LaunchAttemptRole", **parameters)
 
     def runs(self, family: str) -> bool:
         cluster = "arn:aws:ecs:us-east-1:111122223333:cluster/relaunch"
@@ -44,40 +33,6 @@ class Resolved:
 
     def passes(self, role: str) -> bool:
         return self.allows("iam:PassRole", f"{ROLE}/{role}", iam__PassedToService="ecs-tasks.amazonaws.com")
-
-    @staticmethod
-    def _is_about_tasks(statement: Any) -> bool:
-        actions = statement["Action"] if isinstance(statement["Action"], list) else [statement["Action"]]
-        return all(action.startswith(("ecs:", "iam:")) for action in actions)
-
-    def resolve(self, value: Any) -> Any:
-        if isinstance(value, list):
-            return [self.resolve(each) for each in value]
-        if not isinstance(value, dict):
-            return value
-        if len(value) == 1:
-            ((name, argument),) = value.items()
-            if name == "Ref" or name.startswith("Fn::"):
-                return self._call(name, argument)
-        return {name: self.resolve(each) for name, each in value.items()}
-
-    def _call(self, name: str, argument: Any) -> Any:
-        match name:
-            case "Ref":
-                return self._values[argument]
-            case "Fn::If":
-                return self.resolve(argument[1 if self.resolve(self._conditions[argument[0]]) else 2])
-            case "Fn::Equals":
-                return self.resolve(argument[0]) == self.resolve(argument[1])
-            case "Fn::Join":
-                return argument[0].join(self.resolve(argument[1]))
-            case "Fn::Split":
-                return self.resolve(argument[1]).split(argument[0])
-            case "Fn::Sub":
-                text, more = argument if isinstance(argument, list) else (argument, {})
-                values = self._values | self.resolve(more)
-                return re.sub(r"\$\{([^}]+)\}", lambda found: values[found[1]], text)
-        raise AssertionError(f"{name} is not resolved here")
 
 
 @pytest.mark.parametrize(
@@ -110,7 +65,7 @@ def test_only_the_allowed_families_and_their_derived_ones(
     registers: list[str],
     not_registers: list[str],
 ) -> None:
-    role = Resolved(template, ClusterName="relaunch", TaskDefinitionFamilies=families)
+    role = Launching(template, ClusterName="relaunch", TaskDefinitionFamilies=families)
 
     assert [each for each in runs if not role.runs(each)] == []
     assert [each for each in not_runs if role.runs(each)] == []
@@ -119,7 +74,7 @@ def test_only_the_allowed_families_and_their_derived_ones(
 
 
 def test_only_roles_under_the_path(template: Template) -> None:
-    usual, team = Resolved(template), Resolved(template, TaskRolePath="relaunch/vision/")
+    usual, team = Launching(template), Launching(template, TaskRolePath="relaunch/vision/")
 
     assert [usual.passes(each) for each in ("relaunch/a", "relaunch/vision/a", "admin", "relaunchx/a")] == [
         *(True, True),
@@ -132,9 +87,9 @@ def test_only_roles_under_the_path(template: Template) -> None:
 
 
 def test_ecs_denies_the_role_another_family(template: Template) -> None:
-    policy = Resolved(template, ClusterName="c").policy
+    policies = Launching(template, ClusterName="c").documents
     root = {"Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
-    region = SimulatedRegion(authorize=PolicyAuthorizer({"AKIATEST": [policy], "ROOT": [root]}))
+    region = SimulatedRegion(authorize=PolicyAuthorizer({"AKIATEST": policies, "ROOT": [root]}))
     region.provider()
     container = {"name": "m", "image": "i", "memory": 64}
     for family in ("relaunch-train", "payroll"):

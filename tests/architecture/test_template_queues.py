@@ -179,17 +179,49 @@ class TestRules:
 
         assert matches(template.rules["MachineStateRule"]["EventPattern"], {**sample, "detail": detail}) is is_ours
 
+    @pytest.mark.parametrize(
+        ("changed", "rules"),
+        [
+            pytest.param({}, ["MachineStateRule"], id="registered"),
+            pytest.param({"registeredResources": []}, ["MachineStateRule"], id="registered, its GPUs come later"),
+            pytest.param({"status": "DRAINING"}, ["MachineClosedRule"], id="draining"),
+            pytest.param(
+                {"status": "DRAINING", "runningTasksCount": 1}, ["MachineClosedRule"], id="draining with a task"
+            ),
+            pytest.param({"status": "INACTIVE", "agentConnected": False}, ["MachineClosedRule"], id="deregistered"),
+            pytest.param({"runningTasksCount": 1}, [], id="a task started"),
+            pytest.param({"agentConnected": False}, [], id="the agent disconnected, as it does several times a day"),
+            pytest.param({"status": "INACTIVE", "attributes": []}, [], id="of a capacity provider"),
+            pytest.param(
+                {"status": "INACTIVE", "clusterArn": "arn:aws:ecs:us-east-1:111122223333:cluster/other"}, [], id="other"
+            ),
+        ],
+    )
+    def test_of_machines_of_our_own_each_event_that_matters_comes_once(
+        self, template: Template, changed: dict[str, object], rules: list[str]
+    ) -> None:
+        name = "aws.ecs.container-instance-state-change.machine-registered.json"
+        sample = json.loads((REPOSITORY / "events" / name).read_text())
+        event = {**sample, "detail": {**sample["detail"], **changed}}
+        patterns = {name: rule["EventPattern"] for name, rule in template.rules.items() if "EventPattern" in rule}
+
+        assert [name for name, pattern in patterns.items() if matches(pattern, event)] == rules
+
 
 def matches(pattern: dict[str, Any], event: dict[str, Any]) -> bool:
     """EventBridge's matching of literal values ("Amazon EventBridge event patterns")."""
     for key, wanted in pattern.items():
         actual = event.get(key)
-        if isinstance(wanted, dict):
-            if not isinstance(actual, dict) or not matches(wanted, actual):
-                return False
-        elif not any(literal_matches(each, actual) for each in wanted):
+        if not any(member_matches(wanted, each) for each in (actual if isinstance(actual, list) else [actual])):
             return False
     return True
+
+
+def member_matches(wanted: Any, actual: Any) -> bool:
+    """Whether a value, or one member of an array, is as wanted."""
+    if isinstance(wanted, dict):
+        return isinstance(actual, dict) and matches(wanted, actual)
+    return any(literal_matches(each, actual) for each in wanted)
 
 
 def literal_matches(wanted: Any, actual: Any) -> bool:

@@ -8,7 +8,7 @@ from architecture.conftest import CONSUMERS, Template, as_list, referred
 from fakes.repository import FUNCTIONS
 
 # They load no job.
-WITHOUT_JOBS = {"GithubWebhookFunction", "RefreshOfferingsFunction"}
+WITHOUT_JOBS = {"GithubWebhookFunction", "RefreshOfferingsFunction", "RequestMachineFunction"}
 # Service Authorization Reference: these actions name no resource, or none before it is known.
 ACTIONS_WITHOUT_RESOURCE = {
     "ecs:DescribeTaskDefinition",
@@ -17,6 +17,7 @@ ACTIONS_WITHOUT_RESOURCE = {
     "ecs:DeregisterTaskDefinition",
     "ecs:ListTasks",
     "ec2:DescribeSpotPriceHistory",
+    "ec2:DescribeInstances",
     "ec2:DescribeInstanceTypes",
     "ec2:DescribeInstanceTypeOfferings",
     "ec2:GetSpotPlacementScores",
@@ -71,9 +72,10 @@ def test_a_consumer_may_consume_its_queue_and_fill_its_dead_letter_queue(
 
 
 def test_roles_are_passed_only_to_tasks_only_under_our_path_only_when_launching(template: Template) -> None:
-    ((function, (statement,)),) = template.allowing("iam:PassRole").items()
+    # Beside the one of machines, which test_template_machines.py is about.
+    assert set(template.allowing("iam:PassRole")) == {"LaunchAttemptFunction", "RequestMachineFunction"}
+    (statement,) = template.allowing("iam:PassRole")["LaunchAttemptFunction"]
 
-    assert function == "LaunchAttemptFunction"
     assert as_list(statement["Action"]) == ["iam:PassRole"]
     assert statement["Resource"]["Fn::Sub"].endswith(":role/${TaskRolePath}*")
     assert statement["Condition"] == {"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}}

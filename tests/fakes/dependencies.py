@@ -9,7 +9,7 @@ from fakes.registry import FakeRegistry
 from fakes.sources import FakeCheckpoints, FakeImages, FakeLaunchQueue, FakeOfferings, FakeRevisions, ListLog
 from fakes.tasks import FakeTasks
 from relaunch.adapters.input_patterns import Re2Patterns
-from relaunch.core.machines.request import MachineSite
+from relaunch.core.machines.settings import MachineSettings
 from relaunch.ports import Dependencies
 from relaunch_local.in_memory.jobs import InMemoryJobs
 from relaunch_local.in_memory.stores import InMemoryStores
@@ -35,7 +35,7 @@ def make_dependencies(**overrides: Any) -> Dependencies:
         "launches": FakeLaunchQueue(),
         "machine_queue": FakeMachineQueue(),
         "fleet": FakeMachineSource(),
-        "site": MachineSite("relaunch"),
+        "machine_settings": MachineSettings("relaunch"),
         "clock": FakeClock(),
         "log": ListLog(),
     }

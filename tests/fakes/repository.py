@@ -8,6 +8,7 @@ FUNCTIONS = {
     "SubmitJobFunction": "submit_job",
     "JobApiFunction": "job_api",
     "LaunchAttemptFunction": "launch_attempt",
+    "RequestMachineFunction": "request_machine",
     "ObserveCapacityFunction": "observe_capacity",
     "ObserveTaskFunction": "observe_task",
     "ReconcileFunction": "reconcile",

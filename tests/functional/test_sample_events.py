@@ -15,6 +15,7 @@ SAMPLES = {
     "github_webhook": "function-url.github-",
     "submit_job": "sqs.intake.",
     "launch_attempt": "sqs.attempts.",
+    "request_machine": "sqs.machines.",
     "observe_capacity": "sqs.warnings.",
     "observe_task": "sqs.task-changes.",
     "job_api": "job_api.",

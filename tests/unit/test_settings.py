@@ -1,7 +1,12 @@
+from datetime import timedelta
+
 import pytest
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.checkpoint_bucket import CheckpointGrants
+from relaunch.core.machines.limits import MachineLimits
+from relaunch.core.machines.settings import LaunchTemplate, MachineSettings
+from relaunch.core.offerings.amis import AmiKind
 from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
 from relaunch.ports import CapacityProviderOffer
 from relaunch.settings import InvalidSettingsError, Settings, parse_capacity_providers
@@ -130,3 +135,148 @@ def test_a_role_path_that_cannot_be_read_is_refused_with_the_form_it_must_have(w
 def test_a_stack_that_does_not_say_what_may_be_run_allows_nothing(name):
     with pytest.raises(InvalidSettingsError, match=f"{name} is missing"):
         Settings.from_stack_outputs({**OUTPUTS, name: ""})
+
+
+MACHINES = {
+    "StackName": "relaunch",
+    "MachinesQueueUrl": "https://sqs.us-east-1.amazonaws.com/1/machines",
+    "MachineSubnets": "us-east-1a=subnet-0a1,us-east-1b=subnet-0b2",
+    "MachineLaunchTemplates": "gpu=lt-0a1b:7,neuron=lt-0c2d:3",
+    "MachineInstanceRoleArn": "arn:aws:iam::111122223333:role/relaunch/machines",
+    "MachineDiskGiB": "100",
+    "MaxMachines": "12",
+    "MaxMachinesPricePerHour": "99.5",
+    "MachineWarmMinutes": "3",
+    "MachineRegistrationMinutes": "7",
+    "MachineStartOnRebalance": "true",
+}
+NEEDED = ("MachineSubnets", "MachineLaunchTemplates", "MachineInstanceRoleArn")
+
+
+def read_machines(**outputs):
+    return Settings.from_stack_outputs(OUTPUTS | MACHINES | outputs)
+
+
+def test_the_stack_says_where_machines_are_requested():
+    assert read_machines().machines == MachineSettings(
+        stack="relaunch",
+        queue_url="https://sqs.us-east-1.amazonaws.com/1/machines",
+        subnets={"us-east-1a": "subnet-0a1", "us-east-1b": "subnet-0b2"},
+        launch_templates={AmiKind.GPU: LaunchTemplate("lt-0a1b", "7"), AmiKind.NEURON: LaunchTemplate("lt-0c2d", "3")},
+        instance_role_arn="arn:aws:iam::111122223333:role/relaunch/machines",
+        disk_gib=100,
+    )
+
+
+def test_the_stack_says_how_many_machines_there_may_be_and_how_long():
+    assert read_machines().limits.machines == MachineLimits(
+        max_machines=12,
+        max_usd_per_hour=99.5,
+        registration_deadline=timedelta(minutes=7),
+        warm_time=timedelta(minutes=3),
+        starts_on_rebalance=True,
+    )
+    assert read_machines(MaxMachinesPricePerHour="none").limits.machines.max_usd_per_hour == 0.0
+
+
+def test_an_older_stack_has_no_machines():
+    settings = Settings.from_stack_outputs(OUTPUTS)
+
+    assert not settings.machines.is_on
+    assert settings.limits.machines == MachineLimits()
+
+
+def test_while_machines_are_off_their_queue_is_known_all_the_same():
+    settings = read_machines(**dict.fromkeys(NEEDED, ""))
+
+    assert settings.machines == MachineSettings("relaunch", MACHINES["MachinesQueueUrl"])
+
+
+def test_capacity_providers_are_not_needed_beside_machines():
+    settings = read_machines(CapacityProviders="")
+
+    assert (settings.capacity_providers, settings.machines.is_on) == ((), True)
+
+
+def test_without_capacity_providers_and_machines_the_message_says_what_is_needed():
+    with pytest.raises(InvalidSettingsError, match=r"CapacityProviders is missing: .* g5-spot=.*MachineSubnets"):
+        Settings.from_stack_outputs({**OUTPUTS, "CapacityProviders": ""})
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_machines_need_all_three_settings_or_none(name):
+    with pytest.raises(InvalidSettingsError, match=f"setting {name} is missing: machines of our own need") as refused:
+        read_machines(**{name: ""})
+    assert all(each in str(refused.value) for each in NEEDED)
+
+
+@pytest.mark.parametrize("name", sorted(set(MACHINES) - set(NEEDED)))
+def test_what_else_machines_need_is_named_if_it_is_missing(name):
+    with pytest.raises(InvalidSettingsError, match=f"setting {name} is missing"):
+        read_machines(**{name: ""})
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ["subnet-0a1", "us-east-1a:subnet-0a1", "us-east-1a=", "=subnet-0a1", "us-east-1a=vpc-0a1", "us-east-1a=subnet-XY"],
+)
+def test_a_subnet_that_cannot_be_read_is_named_with_an_example(entry):
+    with pytest.raises(InvalidSettingsError, match=r"MachineSubnets: .* us-east-1a=subnet-0123") as refused:
+        read_machines(MachineSubnets=f"us-east-1c=subnet-0c3,{entry}")
+    assert repr(entry) in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["MachineSubnets", "MachineLaunchTemplates"])
+def test_a_list_of_nothing_does_not_turn_machines_off(name):
+    with pytest.raises(InvalidSettingsError, match=f"{name}: '' is not"):
+        read_machines(**{name: ","})
+
+
+def test_two_subnets_of_one_zone_are_refused_with_the_reason():
+    with pytest.raises(InvalidSettingsError, match=r"us-east-1a has two subnets, subnet-0a1 and subnet-0a2.*EC2 Fleet"):
+        read_machines(MachineSubnets="us-east-1a=subnet-0a1,us-east-1a=subnet-0a2")
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ["lt-0a1b:7", "gpu=lt-0a1b", "gpu=lt-0a1b:$Latest", "gpu=lt-0a1b:$Default", "gpu=lt-0a1b:0", "cpu=lt-0a1b:7"],
+)
+def test_a_launch_template_that_cannot_be_read_is_named_with_an_example(entry):
+    with pytest.raises(InvalidSettingsError, match=r"MachineLaunchTemplates: .* gpu=lt-0123.*\$Default stays 1") as bad:
+        read_machines(MachineLaunchTemplates=entry)
+    assert repr(entry) in str(bad.value)
+
+
+def test_two_launch_templates_for_one_kind_are_refused():
+    with pytest.raises(InvalidSettingsError, match="gpu has two launch templates"):
+        read_machines(MachineLaunchTemplates="gpu=lt-0a1b:7,gpu=lt-0c2d:1")
+
+
+@pytest.mark.parametrize("arn", ["machines", "arn:aws:iam::111122223333:instance-profile/relaunch/machines"])
+def test_a_role_that_is_none_is_refused_with_an_example(arn):
+    with pytest.raises(InvalidSettingsError, match=r"MachineInstanceRoleArn: .*role/relaunch/machines"):
+        read_machines(MachineInstanceRoleArn=arn)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("MaxMachines", "-1"), ("MaxMachines", "1.5"), ("MaxMachines", "²"), ("MachineWarmMinutes", "soon")),
+        *(("MachineRegistrationMinutes", "0"), ("MachineDiskGiB", "0")),
+    ],
+)
+def test_a_number_that_cannot_be_is_named_with_the_least_that_can(name, value):
+    with pytest.raises(InvalidSettingsError, match=rf"{name}: '{value}' is not a whole number of at least [01]"):
+        read_machines(**{name: value})
+
+
+@pytest.mark.parametrize("value", ["0", "-3", "nan", "inf"])
+def test_a_cap_on_all_machines_is_a_price_or_none(value):
+    with pytest.raises(InvalidSettingsError, match=r"MaxMachinesPricePerHour is not above 0.*none"):
+        read_machines(MaxMachinesPricePerHour=value)
+
+
+def test_a_choice_is_true_or_false():
+    assert not read_machines(MachineStartOnRebalance="false").limits.machines.starts_on_rebalance
+    with pytest.raises(InvalidSettingsError, match="MachineStartOnRebalance: 'yes' is neither true nor false"):
+        read_machines(MachineStartOnRebalance="yes")

@@ -13,6 +13,7 @@ from botocore.config import Config
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
 from relaunch.adapters.aws.dynamodb.snapshot_item import DynamoDbSnapshots
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
+from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
 from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.ecr_images import EcrImages
 from relaunch.adapters.aws.ecs.derived_revisions import EcsRegistry
@@ -22,15 +23,25 @@ from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
 from relaunch.adapters.aws.sqs.dead_letters import SqsDeadLetters
 from relaunch.adapters.aws.sqs.launch_queue import SqsLaunchQueue
+from relaunch.adapters.aws.sqs.machine_queue import SqsMachineQueue
 from relaunch.adapters.aws.sqs.source_queue import SourceQueue
 from relaunch.adapters.input_patterns import Re2Patterns
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.adapters.offerings.capacity_providers import CapacityProviderOfferings
+from relaunch.adapters.offerings.combined import CombinedOfferings
 from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
+from relaunch.adapters.offerings.regional import CurrentRegionalOfferings, OwnMachines
 from relaunch.core.messages.dead_letter import DeadLetterQueue, find_queues
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.observability import EmfMetrics, PowertoolsLog, SilentLog
-from relaunch.ports import DeadLetters, DecisionLog, Dependencies, RefreshDependencies
+from relaunch.ports import (
+    DeadLetters,
+    DecisionLog,
+    Dependencies,
+    OfferingSource,
+    RefreshDependencies,
+    SpotPriceSource,
+)
 from relaunch.settings import Settings
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
@@ -146,7 +157,6 @@ def make_dependencies(
         return deps
     # Imported here because functions do not need them.
     from relaunch.adapters.aws.ec2.placement_scores import Ec2ZoneScores  # noqa: PLC0415
-    from relaunch.adapters.offerings.regional import CurrentRegionalOfferings  # noqa: PLC0415
 
     snapshot = CurrentSnapshot(DynamoDbSnapshots(clients.lazy("dynamodb"), settings.table), clients.region, log)
     spot_prices = Ec2SpotPrices(clients.lazy("ec2"), deps.clock)
@@ -197,7 +207,10 @@ def _make_dependencies(settings: Settings, clients: _Clients, log: DecisionLog) 
         revisions=EcsRevisions(clients.lazy("ecs"), clock),
         registry=EcsRegistry(clients.lazy("ecs"), clock),
         maintenance=stores.maintenance,
-        offerings=CapacityProviderOfferings(settings.capacity_providers, spot_prices, snapshot, log),
+        machine_queue=SqsMachineQueue(clients.lazy("sqs"), settings.machines.queue_url),
+        machine_settings=settings.machines,
+        fleet=Ec2Fleet(clients.lazy("ec2"), settings.machines.stack),
+        offerings=_offerings(settings, spot_prices, snapshot, log),
         images=EcrImages(clients.lazy("ecr")),
         patterns=Re2Patterns(),
         checkpoints=S3Checkpoints(clients.lazy("s3")),
@@ -206,3 +219,17 @@ def _make_dependencies(settings: Settings, clients: _Clients, log: DecisionLog) 
         log=log,
         limits=settings.limits,
     )
+
+
+def _offerings(
+    settings: Settings, spot_prices: SpotPriceSource, snapshot: CurrentSnapshot, log: DecisionLog
+) -> OfferingSource:
+    """Return the offerings of machines of our own, if they are on, and of the capacity providers."""
+    providers = CapacityProviderOfferings(settings.capacity_providers, spot_prices, snapshot, log)
+    machines = settings.machines
+    if not machines.is_on:
+        return providers
+    own = CurrentRegionalOfferings(
+        snapshot, spot_prices, log, OwnMachines(frozenset(machines.subnets), machines.disk_gib)
+    )
+    return CombinedOfferings(own, providers) if settings.capacity_providers else own

@@ -3,10 +3,14 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.checkpoint_bucket import CheckpointGrants
 from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.machines.limits import MachineLimits
+from relaunch.core.machines.settings import LaunchTemplate, MachineSettings
+from relaunch.core.offerings.amis import AmiKind
 from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.ports import CapacityProviderOffer
@@ -19,6 +23,9 @@ _CAPACITY_PROVIDER = re.compile(
 _FAMILY_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,237}\*?")
 _ANY_FAMILY = "any"
 _ROLE_PATH = re.compile(r"([A-Za-z0-9_+=,.@-]+/)+")
+_MACHINE_SUBNET = re.compile(r"(?P<zone>[a-z]{2}-[a-z0-9-]+)=(?P<subnet>subnet-[0-9a-f]+)")
+_LAUNCH_TEMPLATE = re.compile(r"(?P<kind>gpu|neuron)=(?P<id>lt-[0-9a-f]+):(?P<version>[1-9][0-9]*)")
+_INSTANCE_ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+")
 
 
 class InvalidSettingsError(ValueError):
@@ -31,7 +38,8 @@ class Settings:
 
     `dead_letter_queue_url` is the function's own, `max_receive_count` how often SQS gives a message before it gives it
     up, `watched_queue_urls` the dead-letter queues that reconcile counts; empty and 0 for the command.
-    `checkpoint_grants` is for the command only: functions find out by reading.
+    `checkpoint_grants` is for the command only: functions find out by reading. There are capacity providers, or
+    `machines` are on.
     """
 
     table: str
@@ -45,6 +53,7 @@ class Settings:
     security_groups: tuple[str, ...] = ()
     limits: StackLimits = field(default_factory=StackLimits)
     checkpoint_grants: CheckpointGrants = field(default_factory=CheckpointGrants)
+    machines: MachineSettings = field(default_factory=MachineSettings)
 
     @property
     def spot_types(self) -> frozenset[str]:
@@ -76,6 +85,17 @@ class Settings:
             "dead_letter_queue_url": "RELAUNCH_DEAD_LETTER_QUEUE_URL",
             "max_receive_count": "RELAUNCH_MAX_RECEIVE_COUNT",
             "watched_queue_urls": "RELAUNCH_WATCHED_QUEUE_URLS",
+            "stack": "RELAUNCH_STACK_NAME",
+            "machines_queue_url": "RELAUNCH_MACHINES_QUEUE_URL",
+            "machine_subnets": "RELAUNCH_MACHINE_SUBNETS",
+            "machine_launch_templates": "RELAUNCH_MACHINE_LAUNCH_TEMPLATES",
+            "machine_instance_role": "RELAUNCH_MACHINE_INSTANCE_ROLE_ARN",
+            "machine_disk": "RELAUNCH_MACHINE_DISK_GIB",
+            "max_machines": "RELAUNCH_MAX_MACHINES",
+            "max_machines_price": "RELAUNCH_MAX_MACHINES_PRICE_USD_PER_HOUR",
+            "machine_warm_minutes": "RELAUNCH_MACHINE_WARM_MINUTES",
+            "machine_registration_minutes": "RELAUNCH_MACHINE_REGISTRATION_MINUTES",
+            "machine_start_on_rebalance": "RELAUNCH_MACHINE_START_ON_REBALANCE",
         }
         return cls._from_named(environment, names)
 
@@ -100,6 +120,17 @@ class Settings:
             "provisioning_deadline": "ProvisioningDeadlineSeconds",
             "subnets": "SubnetIds",
             "security_groups": "SecurityGroupIds",
+            "stack": "StackName",
+            "machines_queue_url": "MachinesQueueUrl",
+            "machine_subnets": "MachineSubnets",
+            "machine_launch_templates": "MachineLaunchTemplates",
+            "machine_instance_role": "MachineInstanceRoleArn",
+            "machine_disk": "MachineDiskGiB",
+            "max_machines": "MaxMachines",
+            "max_machines_price": "MaxMachinesPricePerHour",
+            "machine_warm_minutes": "MachineWarmMinutes",
+            "machine_registration_minutes": "MachineRegistrationMinutes",
+            "machine_start_on_rebalance": "MachineStartOnRebalance",
         }
         grants = CheckpointGrants(
             _split(outputs.get("CheckpointBuckets", "")), _split(outputs.get("CheckpointKeyArns", ""))
@@ -109,6 +140,7 @@ class Settings:
     @classmethod
     def _from_named(cls, values: Mapping[str, str], names: Mapping[str, str]) -> "Settings":
         subnets = _split(values.get(names["subnets"], ""))
+        machines = _machines(values, names)
         selection = SelectionLimits(
             max_price_usd_per_hour=_price_cap(values, names["max_price"]),
             max_spot_ratio=_number(values, names["max_spot_ratio"]),
@@ -119,6 +151,7 @@ class Settings:
             max_waiting_jobs=int(_number(values, names["max_waiting_jobs"])),
             provisioning_deadline_seconds=int(_number(values, names["provisioning_deadline"])),
             selection=selection,
+            machines=_machine_limits(values, names) if machines.is_on else MachineLimits(),
             task_definitions=TaskDefinitionGrants(
                 _families(values, names["families"]), _role_path(values, names["role_path"])
             ),
@@ -127,13 +160,14 @@ class Settings:
             table=_required(values, names["table"]),
             attempts_queue_url=_required(values, names["attempts_queue_url"]),
             cluster=_required(values, names["cluster"]),
-            capacity_providers=parse_capacity_providers(_required(values, names["capacity_providers"])),
+            capacity_providers=_capacity_providers(values, names, machines),
             dead_letter_queue_url=values.get(names.get("dead_letter_queue_url", ""), ""),
             max_receive_count=int(values.get(names.get("max_receive_count", ""), "") or 0),
             watched_queue_urls=_split(values.get(names.get("watched_queue_urls", ""), "")),
             subnets=subnets,
             security_groups=_split(values.get(names["security_groups"], "")),
             limits=limits,
+            machines=machines,
         )
 
 
@@ -164,6 +198,117 @@ def _parse_capacity_provider(entry: str) -> CapacityProviderOffer:
         is_managed=match["managed"] is not None,
         disk_gib=int(disk) if disk else None,
     )
+
+
+def _capacity_providers(
+    values: Mapping[str, str], names: Mapping[str, str], machines: MachineSettings
+) -> tuple[CapacityProviderOffer, ...]:
+    name = names["capacity_providers"]
+    providers = parse_capacity_providers(values.get(name, ""))
+    if not providers and not machines.is_on:
+        raise InvalidSettingsError(
+            f"setting {name} is missing: jobs need capacity providers, for example g5-spot=g5.xlarge/spot, or machines "
+            f"of our own, which {names['machine_subnets']} turns on"
+        )
+    return providers
+
+
+def _machines(values: Mapping[str, str], names: Mapping[str, str]) -> MachineSettings:
+    """Read the settings of machines of our own, which are off if none of those that they need is given."""
+    stack, queue_url = values.get(names["stack"], ""), values.get(names["machines_queue_url"], "")
+    needed = [names[each] for each in ("machine_subnets", "machine_launch_templates", "machine_instance_role")]
+    missing = [name for name in needed if not values.get(name)]
+    if len(missing) == len(needed):
+        return MachineSettings(stack, queue_url=queue_url)
+    if missing:
+        raise InvalidSettingsError(
+            f"setting {missing[0]} is missing: machines of our own need {', '.join(needed[:-1])} and {needed[-1]}, or "
+            "none of them"
+        )
+    return MachineSettings(
+        stack=_required(values, names["stack"]),
+        queue_url=_required(values, names["machines_queue_url"]),
+        subnets=_machine_subnets(values, needed[0]),
+        launch_templates=_launch_templates(values, needed[1]),
+        instance_role_arn=_instance_role(values, needed[2]),
+        disk_gib=_whole(values, names["machine_disk"], least=1),
+    )
+
+
+def _machine_limits(values: Mapping[str, str], names: Mapping[str, str]) -> MachineLimits:
+    registration = _whole(values, names["machine_registration_minutes"], least=1)
+    return MachineLimits(
+        max_machines=_whole(values, names["max_machines"]),
+        max_usd_per_hour=_machines_price(values, names["max_machines_price"]),
+        registration_deadline=timedelta(minutes=registration),
+        warm_time=timedelta(minutes=_whole(values, names["machine_warm_minutes"])),
+        starts_on_rebalance=_flag(values, names["machine_start_on_rebalance"]),
+    )
+
+
+def _machine_subnets(values: Mapping[str, str], name: str) -> dict[str, str]:
+    subnets: dict[str, str] = {}
+    for entry in _split(values[name]) or ("",):
+        match = _MACHINE_SUBNET.fullmatch(entry)
+        if match is None:
+            raise InvalidSettingsError(
+                f"setting {name}: {entry!r} is not zone=subnet, for example us-east-1a=subnet-0123456789abcdef0"
+            )
+        if match["zone"] in subnets:
+            raise InvalidSettingsError(
+                f"setting {name}: {match['zone']} has two subnets, {subnets[match['zone']]} and {match['subnet']}; "
+                "name one of them: EC2 Fleet refuses a request with an instance type twice in one zone"
+            )
+        subnets[match["zone"]] = match["subnet"]
+    return subnets
+
+
+def _launch_templates(values: Mapping[str, str], name: str) -> dict[AmiKind, LaunchTemplate]:
+    templates: dict[AmiKind, LaunchTemplate] = {}
+    for entry in _split(values[name]) or ("",):
+        match = _LAUNCH_TEMPLATE.fullmatch(entry)
+        if match is None:
+            raise InvalidSettingsError(
+                f"setting {name}: {entry!r} is not gpu=ID:VERSION or neuron=ID:VERSION, for example "
+                "gpu=lt-0123456789abcdef0:7; the version is a number, because $Default stays 1 after an update, and "
+                "$Latest may change between a request and its repetition"
+            )
+        kind = AmiKind(match["kind"])
+        if kind in templates:
+            raise InvalidSettingsError(f"setting {name}: {kind} has two launch templates; name one of them")
+        templates[kind] = LaunchTemplate(match["id"], match["version"])
+    return templates
+
+
+def _instance_role(values: Mapping[str, str], name: str) -> str:
+    arn = values[name]
+    if _INSTANCE_ROLE.fullmatch(arn) is None:
+        raise InvalidSettingsError(
+            f"setting {name}: {arn!r} is not the ARN of a role, for example "
+            "arn:aws:iam::111122223333:role/relaunch/machines"
+        )
+    return arn
+
+
+def _machines_price(values: Mapping[str, str], name: str) -> float:
+    cap = _price_cap(values, name)
+    if cap is not None and not 0 < cap < float("inf"):
+        raise InvalidSettingsError(f"setting {name} is not above 0, for example 100; none stands for no limit")
+    return cap or 0.0
+
+
+def _flag(values: Mapping[str, str], name: str) -> bool:
+    text = _required(values, name)
+    if text not in ("true", "false"):
+        raise InvalidSettingsError(f"setting {name}: {text!r} is neither true nor false")
+    return text == "true"
+
+
+def _whole(values: Mapping[str, str], name: str, least: int = 0) -> int:
+    text = _required(values, name)
+    if not (text.isascii() and text.isdigit() and int(text) >= least):
+        raise InvalidSettingsError(f"setting {name}: {text!r} is not a whole number of at least {least}")
+    return int(text)
 
 
 def _split(text: str) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ FUNCTIONS = {
     "function-url.job-api": "JobApiFunction",
     "sqs.intake.": "SubmitJobFunction",
     "sqs.attempts.": "LaunchAttemptFunction",
+    "sqs.machines.": "RequestMachineFunction",
     "sqs.warnings.": "ObserveCapacityFunction",
     "sqs.task-changes.": "ObserveTaskFunction",
     "job_api.": "JobApiFunction",

@@ -1,7 +1,5 @@
 """A job on a machine of our own, from its submission until the machine is gone, on fakes."""
 
-from dataclasses import replace
-
 import pytest
 
 from fakes.builders import make_offering
@@ -11,19 +9,22 @@ from fakes.story import Story
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import JobState, WaitReason
 from relaunch.core.launches.launch import Node, NodeObservation
-from relaunch.core.machines.events import InstanceObservation, InstanceState, RefusalKind
 from relaunch.core.machines.machine import Machine, MachineState
-from relaunch.core.machines.request import LaunchTemplate, MachineSite
 from relaunch.core.machines.resources import Resources
+from relaunch.core.machines.settings import LaunchTemplate, MachineSettings
 from relaunch.core.offerings.amis import AmiKind
 from relaunch.usecases.attend_machine import attend_machine
 from relaunch.usecases.observe_machine import observe_machine
 
-SITE = MachineSite("relaunch", {"us-east-1a": "subnet-a", "us-east-1b": "subnet-b"}, {AmiKind.GPU: LaunchTemplate("lt-0a", "7")})
+SITE = MachineSettings(
+    "relaunch", {"us-east-1a": "subnet-a", "us-east-1b": "subnet-b"}, {AmiKind.GPU: LaunchTemplate("lt-0a", "7")}
+)
 
 
 def own(name: str, zone: str, price: float, purchase: PurchaseOption = PurchaseOption.SPOT):
-    return make_offering(name, purchase, zone=zone, price_usd_per_hour=price, capacity_provider=None, is_own_machine=True)
+    return make_offering(
+        name, purchase, zone=zone, price_usd_per_hour=price, capacity_provider=None, is_own_machine=True
+    )
 
 
 class MachineStory(Story):
@@ -32,7 +33,7 @@ class MachineStory(Story):
     def __init__(self) -> None:
         fleet, queue = FakeMachineSource("relaunch"), FakeMachineQueue()
         offerings = FakeOfferings(own("g5.xlarge", "us-east-1a", 0.40), own("g6.xlarge", "us-east-1b", 0.42))
-        super().__init__(fleet=fleet, machine_queue=queue, offerings=offerings, site=SITE)
+        super().__init__(fleet=fleet, machine_queue=queue, offerings=offerings, machine_settings=SITE)
         self.fleet, self.queue = fleet, queue
 
     def attend(self) -> None:
@@ -81,14 +82,29 @@ def test_a_job_gets_a_machine_runs_on_it_and_the_machine_ends_with_it(machine_st
 
     arn = story.arn(job_id)
     from relaunch.usecases.observe_task import observe_task
-    observe_task(story.tasks.change(arn, last_status="RUNNING", started_at=story.now, container_instance_arn="node", node="x"), story.deps)
+
+    observe_task(
+        story.tasks.change(arn, last_status="RUNNING", started_at=story.now, container_instance_arn="node", node="x"),
+        story.deps,
+    )
     assert story.job(job_id).state is JobState.RUNNING
-    observe_task(story.tasks.change(arn, last_status="STOPPED", desired_status="STOPPED", stop_code="EssentialContainerExited", container_exit_codes={"main": 0}, stopped_at=story.now), story.deps)
+    observe_task(
+        story.tasks.change(
+            arn,
+            last_status="STOPPED",
+            desired_status="STOPPED",
+            stop_code="EssentialContainerExited",
+            container_exit_codes={"main": 0},
+            stopped_at=story.now,
+        ),
+        story.deps,
+    )
     assert story.job(job_id).state is JobState.SUCCEEDED
     assert story.machine(job_id).state is MachineState.ENDING
     story.attend()
+
     from relaunch.usecases.reconcile_machines import reconcile_machines, sweep_instances
-    from datetime import timedelta
+
     story.clock.advance(120)
     assert reconcile_machines(story.deps) == 1
     assert story.machine(job_id).state is MachineState.GONE
@@ -106,25 +122,39 @@ def test_handover(machine_story):
     story.settle()
     arn = story.arn(job_id)
     story.run(job_id) if hasattr(story, "run") else None
-    from relaunch.usecases.observe_task import observe_task
     from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind
     from relaunch.usecases.observe_capacity import observe_capacity
+    from relaunch.usecases.observe_task import observe_task
+
     observe_task(story.tasks.change(arn, last_status="RUNNING", started_at=story.now), story.deps)
     from dataclasses import replace as r
+
     story.tasks.tasks[arn] = r(story.tasks.tasks[arn], node="node-x")
     story.jobs.link = None
     observe_capacity(InstanceEvent(InstanceEventKind.INTERRUPTION_WARNING, first.instance_id), story.deps)
-    print(story.timeline(job_id)); print(story.job(job_id).state, story.job(job_id).pending, story.tasks.stops, story.launches.requested)
+    print(story.timeline(job_id))
+    print(story.job(job_id).state, story.job(job_id).pending, story.tasks.stops, story.launches.requested)
     print(story.job(job_id).attempt)
     assert story.job(job_id).state is JobState.STOPPING
-    story.settle(); story.attend()
+    story.settle()
+    story.attend()
     second = story.machine(job_id)
     assert second.machine_id != first.machine_id
     assert second.state is MachineState.STARTING
     story.register(second)
     story.settle()
     assert story.job(job_id).state is JobState.STOPPING
-    observe_task(story.tasks.change(arn, last_status="STOPPED", desired_status="STOPPED", stop_code="UserInitiated", container_exit_codes={"main": 143}, stopped_at=story.now), story.deps)
+    observe_task(
+        story.tasks.change(
+            arn,
+            last_status="STOPPED",
+            desired_status="STOPPED",
+            stop_code="UserInitiated",
+            container_exit_codes={"main": 143},
+            stopped_at=story.now,
+        ),
+        story.deps,
+    )
     story.settle()
     print(story.timeline(job_id))
     assert story.job(job_id).state is JobState.LAUNCHING

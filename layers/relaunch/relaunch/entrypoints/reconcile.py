@@ -6,6 +6,7 @@ from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.usecases.clean_revisions import clean_revisions
 from relaunch.usecases.dead_letters import measure_dead_letters
 from relaunch.usecases.reconcile_jobs import reconcile_jobs
+from relaunch.usecases.reconcile_machines import reconcile_machines, sweep_instances
 from relaunch.usecases.sweep_cluster import is_sweep_due, sweep_cluster
 
 # Enough for the calls of the last job; the remaining jobs stay due for the next invocation.
@@ -20,9 +21,18 @@ def reconcile(function: FunctionDependencies, remaining_milliseconds: Callable[[
     def has_time() -> bool:
         return remaining_milliseconds() > _SPARE_MILLISECONDS
 
+    # A job may wait for its machine.
+    machines = reconcile_machines(deps, has_time)
     looked_at = reconcile_jobs(deps, has_time)
     if is_sweeping and has_time():
         measure_dead_letters(function.counted, deps)
     swept = sweep_cluster(deps, has_time).tasks if is_sweeping and has_time() else 0
+    leaked = sweep_instances(deps, has_time) if is_sweeping and has_time() else 0
     deregistered = clean_revisions(deps, has_time) if has_time() else 0
-    return {"looked_at": looked_at, "deregistered": deregistered, "swept": swept}
+    return {
+        "looked_at": looked_at,
+        "machines": machines,
+        "deregistered": deregistered,
+        "swept": swept,
+        "leaked": leaked,
+    }

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from relaunch.core.definitions.checkpoint_bucket import CheckpointGrants
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.machines.request import MachineSite
+from relaunch.core.machines.settings import MachineSettings
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.ports.checkpoints import BucketSource, CheckpointSource
 from relaunch.ports.ec2 import (
@@ -53,6 +53,7 @@ class FleetDependencies(JobDependencies):
     """Dependencies of calling EC2 for machines."""
 
     fleet: MachineSource
+    machine_settings: MachineSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +88,7 @@ class LaunchDependencies(JobDependencies, OfferingDependencies, MaintenanceDepen
     """Dependencies of launching a job."""
 
     checkpoints: CheckpointSource
-    site: MachineSite
+    machine_settings: MachineSettings
 
 
 @dataclass(frozen=True, kw_only=True)

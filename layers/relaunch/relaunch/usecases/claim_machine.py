@@ -60,7 +60,7 @@ def _claims(job: Job, selection: Selection, deps: LaunchDependencies, *, is_hand
             yield MachineClaimed(decision, f"{describe_machine(machine)}, and has room", selection)
     machine_id = machine_id_of(job.job_id, attempt_number, job.machine_requests + 1)
     limits = deps.limits.machines
-    request = build_request(selection, machine_id, job.job_id, deps.site, limits, _image(job))
+    request = build_request(selection, machine_id, job.job_id, deps.machine_settings, limits, _image(job))
     if request is None:
         return
     best = kept[request.overrides[0].offering]

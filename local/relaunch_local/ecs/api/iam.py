@@ -1,4 +1,4 @@
-"""Evaluates IAM policies: allow and deny, wildcards, string and ARN condition operators."""
+"""Evaluates IAM policies: allow and deny, wildcards, string, boolean and ARN condition operators."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,4 +1,7 @@
-"""Event patterns of EventBridge: literals, prefix, suffix, wildcard and exists ("Comparison operators", user guide)."""
+"""Event patterns of EventBridge: literals, prefix, suffix, wildcard and exists ("Comparison operators", user guide).
+
+An array in an event matches if one of its members does ("Arrays in event patterns"), also if they are objects.
+"""
 
 import re
 from collections.abc import Mapping
@@ -9,12 +12,15 @@ def matches(pattern: Mapping[str, Any], event: Mapping[str, Any]) -> bool:
     """Return whether an event matches: every key of the pattern has one of its values."""
     for key, wanted in pattern.items():
         found = event.get(key)
-        if isinstance(wanted, Mapping):
-            if not isinstance(found, Mapping) or not matches(wanted, found):
-                return False
-        elif not any(_matches_value(each, found) for each in wanted):
+        if not any(_matches_member(wanted, each) for each in (found if isinstance(found, list) else [found])):
             return False
     return True
+
+
+def _matches_member(wanted: Any, found: Any) -> bool:
+    if isinstance(wanted, Mapping):
+        return isinstance(found, Mapping) and matches(wanted, found)
+    return any(_matches_value(each, found) for each in wanted)
 
 
 def _matches_value(wanted: Any, found: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from relaunch.entrypoints import attempts, intake, task_changes, warnings
+from relaunch.entrypoints import attempts, intake, machines, task_changes, warnings
 from relaunch.entrypoints.batches import handle_batch
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.entrypoints.reconcile import reconcile
@@ -24,6 +24,7 @@ _CLOCK_SKEW_SECONDS = 3.0
 CONSUMERS: Mapping[str, tuple[str, Callable[[str, Dependencies], object]]] = {
     "submit_job": ("intake", intake.handle_message),
     "launch_attempt": ("attempts", attempts.handle_message),
+    "request_machine": ("machines", machines.handle_message),  # type: ignore[dict-item]
     "observe_capacity": ("warnings", warnings.handle_message),
     "observe_task": ("task-changes", task_changes.handle_message),
 }

@@ -15,7 +15,8 @@ class MachineLimits:
     `handover_reserve` is the fraction of both that only the replacements of interrupted machines may use.
     `registration_deadline` is how long an instance may take from its launch until it is READY. `warm_time` is how long
     a machine without a claim is kept. `price_tolerance` is how much more than the cheapest offering the others in one
-    request may be expected to cost, as a fraction.
+    request may be expected to cost, as a fraction. `starts_on_rebalance`: a rebalance recommendation is reason enough
+    to request the replacement of a machine; an interruption may follow it, or not.
     """
 
     max_machines: int = 20
@@ -24,6 +25,7 @@ class MachineLimits:
     registration_deadline: timedelta = timedelta(minutes=5)
     warm_time: timedelta = timedelta(0)
     price_tolerance: float = 0.15
+    starts_on_rebalance: bool = False
 
     def totals(self, *, is_handover: bool) -> MachineTotals:
         """Return the limits of a new machine; `is_handover`: it replaces one that EC2 takes away."""

@@ -57,6 +57,9 @@ def test_policies_are_evaluated(statements: list[dict[str, Any]], *, expected: b
         ({"StringLike": {"ecs:cluster": "*/c"}}, {"ecs__cluster": CLUSTER}, True),
         ({"StringEquals": {"ecs:cluster": CLUSTER}}, {}, False),
         ({"StringEqualsIfExists": {"ecs:cluster": CLUSTER}}, {}, True),
+        ({"Bool": {"ec2:IsLaunchTemplateResource": "true"}}, {"ec2__IsLaunchTemplateResource": "true"}, True),
+        ({"Bool": {"ec2:IsLaunchTemplateResource": "true"}}, {"ec2__IsLaunchTemplateResource": "false"}, False),
+        ({"Bool": {"ec2:IsLaunchTemplateResource": "true"}}, {}, False),
     ],
 )
 def test_conditions_are_evaluated(condition: dict[str, Any], context: dict[str, str], *, expected: bool) -> None:

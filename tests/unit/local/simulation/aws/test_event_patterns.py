@@ -40,6 +40,24 @@ def test_every_key_must_match_and_the_elements_of_an_array_are_alternatives() ->
     assert not matches(pattern, {"source": "aws.s3", "detail": "a"})
 
 
+@pytest.mark.parametrize(
+    ("attributes", "is_match"),
+    [
+        ([{"name": "ecs.instance-type", "value": "g5.xlarge"}, {"name": "relaunch.machine", "value": "m-1"}], True),
+        ([{"name": "ecs.instance-type", "value": "relaunch.machine"}], False),
+        (["relaunch.machine"], False),
+        ([], False),
+        (None, False),
+    ],
+)
+def test_an_array_matches_if_one_of_its_members_does(attributes: object, is_match: bool) -> None:
+    pattern = {"detail": {"attributes": {"name": ["relaunch.machine"]}}}
+
+    assert matches(pattern, {"detail": {"attributes": attributes}}) is is_match
+    assert matches({"key": ["a"]}, {"key": ["b", "a"]})
+    assert not matches({"key": ["a"]}, {"key": ["b"]})
+
+
 def test_an_operator_that_is_not_known_is_no_match_in_disguise() -> None:
     with pytest.raises(ValueError, match="unknown operator 'cidr'"):
         matches({"key": [{"cidr": "10.0.0.0/24"}]}, {"key": "10.0.0.1"})
