@@ -5,8 +5,7 @@ subnet per zone; requests with too many overrides fail ("EC2 Fleet quotas", EC2 
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -15,7 +14,9 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import FleetOverride, FleetRequest, client_token_of
 from relaunch.core.machines.resources import Resources
-from relaunch.core.offerings.amis import AmiKind, ami_kind
+from relaunch.core.machines.settings import LaunchTemplate, MachineSettings
+from relaunch.core.machines.tags import IMAGE_TAG, JOB_TAG, MACHINE_TAG, STACK_TAG
+from relaunch.core.offerings.amis import ami_kind
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering, OfferingKey
 from relaunch.core.revisions.revision import Revision
@@ -27,44 +28,26 @@ from relaunch.core.selection.selection import Selection
 
 MAX_OVERRIDES = 60
 """As many as Karpenter sends; CreateFleet fails with larger bodies (aws/karpenter-provider-aws#5776)."""
-STACK_TAG, MACHINE_TAG, JOB_TAG, IMAGE_TAG = "relaunch:stack", "relaunch:machine", "relaunch:job", "relaunch:image"
 # "Tag restrictions" (EC2 User Guide).
 _MAX_TAG_LENGTH = 256
-
-
-@dataclass(frozen=True, slots=True)
-class LaunchTemplate:
-    """A launch template; `version` is a number, because a stack update does not change the default version."""
-
-    template_id: str
-    version: str
-
-
-@dataclass(frozen=True, slots=True)
-class MachineSite:
-    """Where the stack `stack` starts machines: one subnet per zone, and a launch template per kind of AMI."""
-
-    stack: str
-    subnets: Mapping[str, str] = field(default_factory=dict)
-    templates: Mapping[AmiKind, LaunchTemplate] = field(default_factory=dict)
 
 
 def build_request(
     selection: Selection,
     machine_id: str,
     job_id: str,
-    site: MachineSite,
+    settings: MachineSettings,
     limits: MachineLimits,
     image: str = "",
 ) -> FleetRequest | None:
-    """Return the request for the best machine of our own; None if selection kept none that `site` can start.
+    """Return the request for the best machine of our own; None if selection kept none that can be started.
 
     The request has the offerings with the same purchase option and launch template whose expected cost, or without an
     estimated duration price, is at most `limits.price_tolerance` above that of the best one. EC2 chooses among them; on
     demand in the order of selection, where that is not the order of prices. `image` is the image to pull while the
     machine starts; it is only given to the machine if it has a digest.
     """
-    candidates = list(_candidates(selection.kept, site))
+    candidates = list(_candidates(selection.kept, settings))
     if not candidates:
         return None
     chosen = _comparable(candidates, selection, limits.price_tolerance)[:MAX_OVERRIDES]
@@ -75,7 +58,7 @@ def build_request(
         launch_template_id=best.template.template_id,
         launch_template_version=best.template.version,
         overrides=_overrides(chosen),
-        tags=_tags(site.stack, machine_id, job_id, image),
+        tags=_tags(settings.stack, machine_id, job_id, image),
     )
 
 
@@ -110,12 +93,12 @@ class _Candidate(NamedTuple):
     template: LaunchTemplate
 
 
-def _candidates(kept: Iterable[Offering], site: MachineSite) -> Iterator[_Candidate]:
+def _candidates(kept: Iterable[Offering], settings: MachineSettings) -> Iterator[_Candidate]:
     """Yield the machines of our own that have a subnet and a launch template."""
     for offering in kept:
-        subnet_id = site.subnets.get(offering.zone or "")
+        subnet_id = settings.subnets.get(offering.zone or "")
         kind = ami_kind(offering.instance_type)
-        template = site.templates.get(kind) if kind else None
+        template = settings.launch_templates.get(kind) if kind else None
         if offering.is_own_machine and subnet_id and template:
             yield _Candidate(offering, subnet_id, template)
 

@@ -1,0 +1,36 @@
+"""Where machines of our own are requested: subnets, launch templates and what else the stack is told of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from relaunch.core.offerings.amis import AmiKind
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchTemplate:
+    """A launch template and the number of its version: a stack update leaves its default version at 1."""
+
+    template_id: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class MachineSettings:
+    """What the stack is told of machines of our own.
+
+    `stack` is its name, which is the value of the tag that its machines have; `queue_url` is the `machines` queue. Both
+    are there also while machines are off. `subnets` has one subnet for each zone, because EC2 Fleet refuses a request
+    with two overrides of one instance type in one zone. `disk_gib` is the root volume of the launch templates.
+    """
+
+    stack: str = ""
+    queue_url: str = ""
+    subnets: Mapping[str, str] = field(default_factory=dict)
+    launch_templates: Mapping[AmiKind, LaunchTemplate] = field(default_factory=dict)
+    instance_role_arn: str = ""
+    disk_gib: int = 0
+
+    @property
+    def is_on(self) -> bool:
+        """Return whether jobs may run on machines of our own."""
+        return bool(self.subnets)
