@@ -1,10 +1,12 @@
 from datetime import timedelta
 
+import pytest
+
 from fakes.builders import NOW, make_instance_type
 from fakes.sources import FakeSnapshots, FakeSpotPrices, ListLog
 from relaunch.adapters.offerings.bundled import bundled_snapshot, load_catalogue
 from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
-from relaunch.adapters.offerings.regional import CurrentRegionalOfferings, RegionalOfferings
+from relaunch.adapters.offerings.regional import CurrentRegionalOfferings, OwnMachines, RegionalOfferings
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart
@@ -73,9 +75,14 @@ def test_a_region_can_be_planned_for_with_nothing_but_what_is_bundled() -> None:
     assert {each.instance_type.name for each in offerings} <= load_catalogue().keys()
 
 
-def current(spot_prices: FakeSpotPrices, stored: OfferingsSnapshot | None = SNAPSHOT) -> CurrentRegionalOfferings:
+def current(
+    spot_prices: FakeSpotPrices,
+    stored: OfferingsSnapshot | None = SNAPSHOT,
+    machines: OwnMachines | None = None,
+) -> CurrentRegionalOfferings:
     log = ListLog()
-    return CurrentRegionalOfferings(CurrentSnapshot(FakeSnapshots(stored), "us-east-1", log), spot_prices, log)
+    snapshot = CurrentSnapshot(FakeSnapshots(stored), "us-east-1", log)
+    return CurrentRegionalOfferings(snapshot, spot_prices, log, machines)
 
 
 def test_spot_prices_of_now_replace_those_of_the_snapshot() -> None:
@@ -105,3 +112,40 @@ def test_quotas_count_for_all_types_too() -> None:
     assert source.snapshot(NOW).vcpus_by_quota == {"L-3819A6DF": 8.0}
     assert source.price_origins(NOW)[-1] == PriceOrigin(SnapshotPart.QUOTAS, read)
     assert RegionalOfferings(stored).snapshot(NOW) == stored
+
+
+MACHINES = OwnMachines(frozenset({"us-east-1b", "us-east-1f"}), disk_gib=200)
+
+
+def test_machines_of_our_own_are_offered_where_there_is_a_subnet_for_them() -> None:
+    scored = SNAPSHOT.with_part(SnapshotPart.PLACEMENT_SCORES, {"g5.xlarge": 9}, PRICED)
+
+    spot, on_demand = RegionalOfferings(scored, MACHINES).offerings(NOW)
+
+    assert spot == Offering(
+        instance_type=load_catalogue()["g5.xlarge"],
+        purchase=PurchaseOption.SPOT,
+        zone="us-east-1b",
+        on_demand_usd_per_hour=1.0,
+        placement_score=9,
+        disk_gib=200,
+        is_own_machine=True,
+    )
+    assert (on_demand.purchase, on_demand.price_usd_per_hour) == (PurchaseOption.ON_DEMAND, 1.0)
+    assert (on_demand.placement_score, on_demand.disk_gib, on_demand.is_own_machine) == (None, 200, True)
+
+
+@pytest.mark.parametrize("failure", [None, TransientError("throttled")])
+def test_machines_of_our_own_are_that_with_current_prices_and_with_those_of_the_snapshot(failure) -> None:
+    asked = FakeSpotPrices({("g5.xlarge", "us-east-1b"): 0.35})
+    asked.failure = failure
+    source = current(asked, machines=MACHINES)
+
+    assert [(str(each.key), each.price_usd_per_hour, each.is_own_machine) for each in source.offerings(NOW)] == [
+        ("g5.xlarge spot us-east-1b", None if failure else 0.35, True),
+        ("g5.xlarge on-demand us-east-1b", 1.0, True),
+    ]
+
+
+def test_without_a_subnet_no_machine_is_offered() -> None:
+    assert current(FakeSpotPrices(), machines=OwnMachines(frozenset(), 100)).offerings(NOW) == ()

@@ -1,7 +1,14 @@
 """plan of registered definitions and of files."""
 
-from fakes.builders import make_definition
+from dataclasses import replace
+
+from fakes.builders import NOW, make_definition, make_offering_key
 from fakes.cli_session import flat, rewrite
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.machines.events import FleetRefused, Refusal, RefusalKind
+from relaunch.core.machines.machine import FleetOverride, FleetRequest
+from relaunch.core.machines.refusals import find_failures
+from relaunch.core.machines.resources import Resources
 
 
 def test_plan_ranks_what_is_kept_and_groups_what_is_not(relaunch):
@@ -59,3 +66,71 @@ def test_the_plan_of_a_share_has_notices_on_sharing(relaunch, file):
     assert result.exit_code == 0
     assert "bert: compute_percent is a limit, not a reservation" in result.stderr
     assert [len(each["notices"]) for each in documents] == [0, 3]
+
+
+def start_own_machines(session) -> None:
+    """Let the stack start g5.xlarge in two zones itself, as cheap as its capacity provider does."""
+    provider = next(
+        each for each in session.offerings.available if str(each.key) == "g5.xlarge spot" and each.capacity_provider
+    )
+    own = tuple(
+        replace(provider, capacity_provider=None, zones=(), zone=zone, is_own_machine=True, disk_gib=200)
+        for zone in ("us-east-1a", "us-east-1b")
+    )
+    session.offerings.available = (*session.offerings.available, *own)
+
+
+def test_machines_of_the_stacks_own_are_ranked_beside_its_capacity_providers(relaunch, session):
+    start_own_machines(session)
+
+    lines = relaunch("plan", "resnet", columns=140).stdout.splitlines()
+
+    assert "machines of its own, capacity providers" in lines[0]
+    own, provider = (line.split() for line in lines if " g5.xlarge " in line and " spot " in line)
+    assert (own[-2:], provider[-1]) == (["own", "machine"], "g5-xlarge-spot")
+    assert "us-east-1a b" in " ".join(own)
+
+
+def test_machines_of_the_stacks_own_have_zones_to_choose_from(relaunch, session):
+    start_own_machines(session)
+
+    document = relaunch("plan", "resnet", "--zone", "us-east-1b", "--json").document
+
+    (row,) = document["plans"][0]["offerings"]
+    assert (row["zone"], row["is_own_machine"], row["capacity_provider"]) == ("us-east-1b", True, None)
+
+
+def test_a_type_is_explained_by_its_zones_and_its_capacity_providers(relaunch, session):
+    start_own_machines(session)
+
+    text = flat(relaunch("plan", "resnet", "--explain", "g5.xlarge").stdout)
+
+    assert "spot, on-demand in us-east-1a b and on g5-xlarge-spot, g5-xlarge-on-demand passes every filter" in text
+
+
+def test_a_type_that_the_stack_cannot_start_itself_is_said_to_have_no_zone(relaunch, session):
+    start_own_machines(session)
+
+    text = flat(relaunch("plan", "resnet", "--explain", "p5.48xlarge").stdout)
+
+    assert "and EC2 offers it in no zone with a subnet for machines of the stack's own (MachineSubnets)" in text
+
+
+def test_a_plan_says_what_ec2_refused_lately_and_what_to_do(relaunch, session):
+    start_own_machines(session)
+    asked = FleetRequest(
+        "relaunch-m-1",
+        PurchaseOption.SPOT,
+        "lt-1",
+        "7",
+        (FleetOverride(make_offering_key(zone="us-east-1a"), "subnet-1", 0.4, Resources(4096)),),
+    )
+    refused = FleetRefused((Refusal(RefusalKind.QUOTA, "MaxSpotInstanceCountExceeded"),))
+    for failure in find_failures(asked, refused, NOW):
+        session.deps.capacity.remember(failure)
+
+    text = flat(relaunch("plan", "resnet").stdout)
+
+    assert "capacity-memory" in text
+    assert "(L-3819A6DF) is used up (MaxSpotInstanceCountExceeded): ask for more, by `aws service-quotas" in text
+    assert "at 09:26 UTC; avoided until 09:41 UTC" in text

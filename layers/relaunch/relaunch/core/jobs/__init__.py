@@ -1,4 +1,4 @@
 """Jobs: state, attempts and placements, lookup keys and quota usage.
 
-Imports definitions, offerings, revisions and selection only.
+Imports definitions, offerings, revisions, selection and machines only.
 """

@@ -40,7 +40,7 @@ def build_request(
     limits: MachineLimits,
     image: str = "",
 ) -> FleetRequest | None:
-    """Return the request for the best machine of our own; None if selection kept none that the stack can start.
+    """Return the request for the best machine of our own; None if selection kept none that can be started.
 
     The request has the offerings with the same purchase option and launch template whose expected cost, or without an
     estimated duration price, is at most `limits.price_tolerance` above that of the best one. EC2 chooses among them; on

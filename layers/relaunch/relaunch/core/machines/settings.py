@@ -24,11 +24,11 @@ class MachineSettings:
     """
 
     stack: str = ""
+    queue_url: str = ""
     subnets: Mapping[str, str] = field(default_factory=dict)
     launch_templates: Mapping[AmiKind, LaunchTemplate] = field(default_factory=dict)
     instance_role_arn: str = ""
     disk_gib: int = 0
-    queue_url: str = ""
 
     @property
     def is_on(self) -> bool:

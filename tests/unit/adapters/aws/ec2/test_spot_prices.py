@@ -60,6 +60,22 @@ def test_prices_are_asked_for_once_in_ten_minutes(stubber: Stubber) -> None:
     assert renewed["g5.xlarge", "us-east-1a"][0] == 0.6
 
 
+def test_prices_of_fewer_types_are_among_those_that_were_asked_for(stubber: Stubber) -> None:
+    clock = FakeClock()
+    source = Ec2SpotPrices(stubber.client, clock)
+    of_both = page(entry("g5.xlarge", "us-east-1a", "0.4", 10), entry("g6.xlarge", "us-east-1a", "0.3", 10))
+    stubber.add_response("describe_spot_price_history", of_both)
+    stubber.add_response("describe_spot_price_history", page(entry("g6.xlarge", "us-east-1a", "0.2", 40)))
+
+    source.spot_prices(["g6.xlarge", "g5.xlarge"])
+
+    assert {key: price for key, (price, _) in source.spot_prices(["g6.xlarge"]).items()} == {
+        ("g6.xlarge", "us-east-1a"): 0.3
+    }
+    clock.advance(timedelta(minutes=10))
+    assert source.spot_prices(["g6.xlarge"])["g6.xlarge", "us-east-1a"][0] == 0.2
+
+
 def test_a_failed_call_is_transient_and_not_repeated_within_a_minute(stubber: Stubber) -> None:
     clock = FakeClock()
     source = Ec2SpotPrices(stubber.client, clock)
