@@ -17,7 +17,9 @@ from relaunch.usecases.attend_machine import attend_machine
 from relaunch.usecases.observe_machine import observe_machine
 
 SITE = MachineSettings(
-    "relaunch", {"us-east-1a": "subnet-a", "us-east-1b": "subnet-b"}, launch_templates={AmiKind.GPU: LaunchTemplate("lt-0a", "7")}
+    "relaunch",
+    {"us-east-1a": "subnet-a", "us-east-1b": "subnet-b"},
+    launch_templates={AmiKind.GPU: LaunchTemplate("lt-0a", "7")},
 )
 
 
