@@ -1,1 +1,1 @@
-"""EC2: fleets of one machine, instances and their events, instance types, zones, spot prices and placement scores. Imports ports and the core."""
+"""EC2: fleets, instances and their events, instance types, zones, spot prices, scores. Imports ports and the core."""
