@@ -32,15 +32,32 @@ timestamps, retention periods or token buckets. `simulator.requests` records eve
 the cost of the instances; `simulator.faults.fail_next(action, times, Fault(...))` makes calls fail before or after they
 take effect. Requests above ECS's rates are throttled unless `throttling=False`.
 
+EC2 Fleet launches hosts from launch templates that the settings have, in the subnets of the zones with offerings::
+
+    template = LaunchTemplate("lt-1", "hosts", (LaunchTemplateVersion(cluster="training"),))
+    settings = SimulatorSettings(instance_types=..., fleet=FleetSettings(launch_templates=[template]))
+    ec2 = InProcessClient(simulator, "ec2")              # create_fleet, describe_instances, terminate_instances
+    simulator.fleets.faults.append(FleetFault("UnfulfillableCapacity", overrides=1))  # in Errors[], with HTTP 200
+    simulator.fleets.plans.append(HostPlan(gpus=0, other_gpus_after=90))   # the next host; FleetSettings.plan_of: each
+    simulator.fleets.pools.refusals["g5.xlarge", Purchase.SPOT, None] = "UnfulfillableCapacity"
+
 HTTP control endpoints, JSON in and out, under `/_relaunch/`, signed like every request (`curl --aws-sigv4
 aws:amz:eu-central-1:ecs --user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY"`); GET `requests`, `state`, `bill`; POST:
 
 - `interrupt` {instance_id, lead_seconds?, rebalance_first?}, `rebalance` {instance_id}, `terminate` {instance_id};
 - `agent` {instance_id, connected}, `unpullable` {image}, `throttling` {enabled}, `shutdown` {};
 - `capacity` {instance_type, purchase, instances, zone?}; instances null: unlimited, 0: none;
-- `fail` {action, times?, moment: before | after | throttle, code?, message?, drop_connection?}.
+- `fail` {action, times?, moment: before | after | throttle, code?, message?, drop_connection?};
+- of EC2 Fleet: `fleet` {code?, overrides?, is_empty?, times?}, `host` {members of HostPlan, times?},
+  `launch-template` {template_id, name, versions: [members of LaunchTemplateVersion]}, `subnet` {subnet_id, zone};
+- `refuse` {instance_type, purchase, zone?, code}, `quota` {family, purchase, vcpus},
+  `addresses` {subnet_id, instances}; null as the last one ends it.
 
 Error messages are ECS's where it documents them or its users report them; the others are in its style.
+
+Not simulated of EC2 Fleet: more than one instance, other types than `instant`, prices, capacity reservations, overrides
+without subnet or with disks, the shutdown behavior `stop`. A container instance that is deregistered by force has its
+tasks stopped, not orphaned.
 
 Not simulated: services, Fargate, Managed Instances, `dependsOn` order, health checks, secrets, volumes, account
 settings; ListAttributes and DeleteAttributes; the end of deleted revisions, which stay DELETE_IN_PROGRESS; containers'

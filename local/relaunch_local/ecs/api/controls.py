@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+from relaunch_local.ecs.api.fleet_controls import fleet_controls
 from relaunch_local.ecs.engine.faults import Fault, FaultMoment
 from relaunch_local.ecs.engine.model import Instance, JsonObject
 from relaunch_local.ecs.engine.region import iso
@@ -32,6 +33,7 @@ class Controls:
             "throttling": self._throttling,
             "unpullable": lambda each: self._simulator.lifecycle.unpullable_images.add(each["image"]),
             "shutdown": lambda _each: self._on_shutdown(),
+            **fleet_controls(simulator.fleets),
         }
 
     def call(self, name: str, arguments: JsonObject) -> tuple[int, Any]:
@@ -40,7 +42,7 @@ class Controls:
             return 404, {"error": "UnknownControl", "known": sorted(self._calls)}
         try:
             answer = self._calls[name](arguments)
-        except (KeyError, ValueError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             return 400, {"error": "BadArguments", "message": repr(error)}
         return 200, {} if answer is None else answer
 

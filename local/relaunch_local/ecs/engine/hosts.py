@@ -24,14 +24,12 @@ class Hosts:
         if instance.fleet is None or not instance.fleet.has_watchdog:
             return
         self._shut_down_later(instance, self.watchdog.unregistered, lambda: not instance.arn)
-        if instance.shape.gpus:
-            self._shut_down_later(
-                instance, self.watchdog.without_gpus, lambda: bool(instance.arn) and not instance.gpu_ids
-            )
 
     def joined(self, instance: Instance) -> None:
         """Watch for tasks, and begin what the host's plan says."""
         self.watch_idleness(instance)
+        if instance.fleet is not None and instance.fleet.has_watchdog and instance.shape.gpus:
+            self._shut_down_later(instance, self.watchdog.without_gpus, lambda: not instance.gpu_ids)
         plan = instance.host
         if plan.other_gpus_after is not None:
             self.region.clock.call_later(plan.other_gpus_after, lambda: self._add_gpus(instance))

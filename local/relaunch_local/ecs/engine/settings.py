@@ -157,7 +157,7 @@ class Watchdog:
     unregistered: float | None = 600.0
     """From `running`, if the agent has not registered."""
     without_gpus: float | None = 300.0
-    """From `running`, if an instance that should have GPUs has registered none."""
+    """From the registration of an instance that should have GPUs, if it has none."""
 
 
 NO_WATCHDOG = Watchdog(None, None, None)

@@ -11,6 +11,7 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError, ConnectionClosedError
 
+from fakes.fleet_region import fleet_request, override
 from fakes.simulated_region import INSTANCE_TYPES, container
 from fakes.unguarded import UnguardedRequests
 from relaunch_local.attack.requests import Call
@@ -20,6 +21,9 @@ from relaunch_local.ecs import (
     EcsServer,
     EcsSimulator,
     Event,
+    FleetSettings,
+    LaunchTemplate,
+    LaunchTemplateVersion,
     Permission,
     Purchase,
     Script,
@@ -85,7 +89,9 @@ def served() -> Iterator[Served]:
     clock = Clock()
     prices = [SpotPrice("g5.xlarge", "us-east-1a", 0.412), SpotPrice("g5.xlarge", "us-east-1b", 0.5)]
     offerings = {"us-east-1a": ["g5.xlarge", "m7g.large"], "us-east-1b": ["g5.xlarge"]}
-    settings = SimulatorSettings(instance_types=INSTANCE_TYPES, spot_prices=prices, offerings=offerings)
+    template = LaunchTemplate("lt-1", "hosts", (LaunchTemplateVersion(), LaunchTemplateVersion(cluster="c")))
+    fleet = FleetSettings([template], {"subnet-a": "us-east-1a", "subnet-b": "us-east-1b"})
+    settings = SimulatorSettings(instance_types=INSTANCE_TYPES, spot_prices=prices, offerings=offerings, fleet=fleet)
     simulator = EcsSimulator(clock, ScriptedProcesses(clock, lambda _spec: Script(600.0)), settings, authorize=may)
     events: list[Event] = []
     server = EcsServer(simulator, GUARD, on_event=events.append)
@@ -177,6 +183,72 @@ def test_ec2_answers_prices_offerings_types_and_instances(served: Served) -> Non
     assert again["Reservations"][0]["Instances"][0]["LaunchTime"] == instance["LaunchTime"]
     with pytest.raises(ClientError, match=r"InvalidInstanceID\.NotFound"):
         served.ec2.describe_instances(InstanceIds=["i-0"])
+
+
+def test_boto3_launches_a_machine_once_per_token(served: Served) -> None:
+    tags = [{"ResourceType": "instance", "Tags": [{"Key": "machine", "Value": "m-1"}]}]
+    request = fleet_request(override(), override(subnet="subnet-b", Priority=0.0), TagSpecifications=tags)
+    served.control("fleet", {"code": "InsufficientInstanceCapacity", "overrides": 1})
+
+    answer = served.ec2.create_fleet(**request, ClientToken="t")
+    again = served.ec2.create_fleet(**request, ClientToken="t")
+    other = served.ec2.create_fleet(**request)
+
+    assert answer["Errors"][0]["ErrorCode"] == "InsufficientInstanceCapacity"
+    assert answer["Errors"][0]["LaunchTemplateAndOverrides"]["Overrides"] == override()
+    assert answer["Instances"][0]["LaunchTemplateAndOverrides"]["Overrides"]["Priority"] == 0.0
+    assert again["Instances"] == answer["Instances"] != other["Instances"]
+
+
+def test_boto3_finds_and_ends_machines(served: Served) -> None:
+    tags = [{"ResourceType": "instance", "Tags": [{"Key": "machine", "Value": "m-1"}]}]
+    answer = served.ec2.create_fleet(**fleet_request(market="spot", TagSpecifications=tags))
+    (instance_id,) = answer["Instances"][0]["InstanceIds"]
+    served.advance(100)
+
+    by_tag = served.ec2.describe_instances(Filters=[{"Name": "tag:machine", "Values": ["m-1"]}])
+    described = by_tag["Reservations"][0]["Instances"][0]
+    (registered,) = served.ecs.list_container_instances(cluster="c")["containerInstanceArns"]
+    ended = served.ec2.terminate_instances(InstanceIds=[instance_id])["TerminatingInstances"][0]
+
+    assert (described["InstanceId"], described["State"]["Name"]) == (instance_id, "running")
+    assert described["ClientToken"] == f"{answer['FleetId']}-0"
+    assert (ended["CurrentState"]["Name"], ended["PreviousState"]["Name"]) == ("shutting-down", "running")
+    after = served.ec2.describe_instances(InstanceIds=[instance_id])["Reservations"][0]["Instances"][0]
+    assert after["StateReason"]["Code"] == "Client.UserInitiatedShutdown"
+    gone = served.ecs.deregister_container_instance(cluster="c", containerInstance=registered)
+    assert gone["containerInstance"]["status"] == "INACTIVE"
+    assert served.control("bill")[0]["billing_ended_at"] is not None
+
+
+def refusal(caller: Any, **request: Any) -> tuple[str, int]:
+    """Return the code and the HTTP status with which CreateFleet is refused."""
+    with pytest.raises(ClientError) as caught:
+        caller.create_fleet(**request)
+    response = caught.value.response
+    return response["Error"]["Code"], response["ResponseMetadata"]["HTTPStatusCode"]
+
+
+def test_ec2s_errors_have_its_codes_and_statuses(served: Served) -> None:
+    served.control("fail", {"action": "CreateFleet", "code": "InternalError"})
+    served.control("fail", {"action": "CreateFleet", "moment": "throttle"})
+    stranger = client("ec2", served.server.url, "AKIASTRANGER")
+
+    assert refusal(served.ec2, **fleet_request()) == ("InternalError", 500)
+    assert refusal(served.ec2, **fleet_request()) == ("RequestLimitExceeded", 503)
+    assert refusal(served.ec2, **fleet_request(DryRun=True)) == ("DryRunOperation", 412)
+    assert refusal(served.ec2, **fleet_request(override(), override())) == ("InvalidFleetConfig", 400)
+    assert refusal(stranger, **fleet_request()) == ("UnauthorizedOperation", 403)
+    assert served.control("bill") == []
+
+
+def test_a_fleet_whose_answer_is_lost_has_launched(served: Served) -> None:
+    served.control("fail", {"action": "CreateFleet", "moment": "after", "drop_connection": True})
+
+    with pytest.raises(ConnectionClosedError):
+        served.ec2.create_fleet(**fleet_request())
+
+    assert len(served.control("bill")) == 1
 
 
 def test_ec2_pages(served: Served) -> None:

@@ -204,3 +204,36 @@ def test_awsvpc_tasks_have_an_interface(region: SimulatedRegion) -> None:
     arn = region.run_one(networkConfiguration={"awsvpcConfiguration": {"subnets": ["subnet-1"]}})
 
     assert region.task(arn)["attachments"][0]["type"] == "ElasticNetworkInterface"
+
+
+def on(instance_id: str, instance_type: str = "g5.xlarge") -> list[dict[str, str]]:
+    return member_of(f"ec2InstanceId == {instance_id} and attribute:ecs.instance-type == {instance_type}")
+
+
+def test_the_launch_type_ec2_considers_the_machines_of_capacity_providers_too(offered: SimulatedRegion) -> None:
+    offered.register("train")
+    first = offered.run_one("g5-spot")
+    offered.wait_for(first, "RUNNING")
+    of_provider = offered.instance_of(first)
+    own = offered.instance()
+
+    somewhere = offered.run_one()
+
+    assert offered.instance_of(somewhere) == of_provider
+    assert offered.instance_of(offered.run_one(placementConstraints=on(own))) == own
+
+
+def test_a_task_for_one_instance_is_placed_there_or_fails_at_once(region: SimulatedRegion) -> None:
+    region.register("train", container(resourceRequirements=gpu()))
+    instance_id = region.instance()
+    region.instance()
+    arn = region.simulator.instance(instance_id).arn
+    assert region.instance_of(region.run_one(placementConstraints=on(instance_id))) == instance_id
+
+    full = region.run(placementConstraints=on(instance_id))
+    other_type = region.run(placementConstraints=on(instance_id, "g5.12xlarge"))
+    unknown = region.run(placementConstraints=on("i-0123456789abcdef0"))
+
+    assert (full["tasks"], full["failures"]) == ([], [{"arn": arn, "reason": "RESOURCE:GPU"}])
+    unsatisfied = [{"reason": "MemberOf placement constraint unsatisfied."}]
+    assert other_type["failures"] == unknown["failures"] == unsatisfied

@@ -95,3 +95,51 @@ def test_either_all_attributes_are_set_or_none(region: SimulatedRegion) -> None:
 
     assert codes == ["TargetNotFoundException", "AttributeLimitExceededException", "InvalidParameterException"]
     assert region.simulator.instance(instance_id).attributes == before
+
+
+def deregister(region: SimulatedRegion, instance_id: str, **members: Any) -> dict[str, Any]:
+    arn = region.simulator.instance(instance_id).arn
+    answer = region.ecs.deregister_container_instance(cluster="c", containerInstance=arn, **members)
+    found: dict[str, Any] = answer["containerInstance"]
+    return found
+
+
+def test_a_deregistered_container_instance_is_gone_and_its_ec2_instance_lives(region: SimulatedRegion) -> None:
+    region.register()
+    instance_id = region.instance()
+
+    answer = deregister(region, instance_id)
+
+    assert (answer["status"], answer["ec2InstanceId"]) == ("INACTIVE", instance_id)
+    assert region.details("ECS Container Instance State Change")[-1]["status"] == "INACTIVE"
+    assert region.ecs.list_container_instances(cluster="c")["containerInstanceArns"] == []
+    assert region.error_code("run_task", cluster="c", taskDefinition="train") == "InvalidParameterException"
+    assert region.simulator.instance(instance_id).is_alive
+    assert region.error_code(
+        "deregister_container_instance", cluster="c", containerInstance=answer["containerInstanceArn"]
+    )
+
+
+def test_a_container_instance_with_tasks_is_deregistered_by_force_only(region: SimulatedRegion) -> None:
+    region.register()
+    instance_id = region.instance()
+    arn = region.run_one()
+    region.wait_for(arn, "RUNNING")
+    instance_arn = region.simulator.instance(instance_id).arn
+    refused = region.error("deregister_container_instance", cluster="c", containerInstance=instance_arn)
+    assert refused == "InvalidParameterException: Found running tasks on the instance."
+
+    deregister(region, instance_id, force=True)
+
+    assert region.task(arn)["lastStatus"] == "STOPPED"
+
+
+def test_a_ghost_is_deregistered_and_its_end_finds_nothing_to_do(region: SimulatedRegion) -> None:
+    instance_id = region.instance()
+    region.simulator.terminate(instance_id)
+    deregister(region, instance_id)
+    count = len(region.details("ECS Container Instance State Change"))
+
+    region.clock.advance(3_600)
+
+    assert len(region.details("ECS Container Instance State Change")) == count

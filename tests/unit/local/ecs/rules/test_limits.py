@@ -4,6 +4,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from fakes.simulated_region import SimulatedRegion
+from relaunch_local.ecs import EcsError
 
 
 def accepted(region: SimulatedRegion, times: int, **members: Any) -> int:
@@ -52,3 +53,25 @@ def test_groups_launch_1000_machines_at_once_and_2_more_each_second(region: Simu
     assert sum(limits.may_launch_instance() for _ in range(1_100)) == 1_000
     region.clock.advance(3)
     assert sum(limits.may_launch_instance() for _ in range(10)) == 6
+
+
+def test_fleets_launch_5_times_at_once_and_2_more_each_second(region: SimulatedRegion) -> None:
+    limits = region.simulator.limits
+
+    assert sum(limits.may_run_instances() for _ in range(10)) == 5
+    region.clock.advance(2)
+    assert sum(limits.may_run_instances() for _ in range(10)) == 4
+
+
+def test_ec2_throttles_in_its_own_words(region: SimulatedRegion) -> None:
+    for _ in range(100):
+        region.simulator.limits.take_ec2("TerminateInstances")
+
+    with pytest.raises(EcsError, match=r"RequestLimitExceeded") as caught:
+        region.simulator.limits.take_ec2("TerminateInstances")
+    assert caught.value.http_status == 503
+
+
+def test_actions_whose_rate_is_not_simulated_are_not_throttled(region: SimulatedRegion) -> None:
+    for _ in range(1_000):
+        region.simulator.limits.take_ec2("DescribeInstances")
