@@ -224,6 +224,18 @@ def test_a_request_that_breaks_a_limit_is_refused(ec2: Ec2, source: MachineSourc
     assert launched(source).offering == HERE.offering, "the token is not spent"
 
 
+def test_a_new_instance_may_seem_absent_and_live(ec2: Ec2, source: MachineSource) -> None:
+    instance_id = ec2.launch_unseen()
+
+    before = (source.describe([instance_id]), found(source), listed(source), source.terminate([instance_id]))
+    ec2.settle()
+
+    assert before == ({instance_id: None}, [], set(), {instance_id: Termination.ABSENT})
+    assert seen(source, instance_id).state is InstanceState.RUNNING
+    assert (found(source), listed(source)) == ([instance_id], {instance_id})
+    assert source.terminate([instance_id]) == {instance_id: Termination.ENDING}
+
+
 def test_instances_are_described_in_the_order_they_were_asked_for(ec2: Ec2, source: MachineSource) -> None:
     first, second = launch(ec2), launch(ec2, request_for(machine_id="m-2"))
 

@@ -61,7 +61,8 @@ class FakeMachineSource:
     """Implements MachineSource: EC2 with all the capacity there is, except for what `refused` says.
 
     `refused` has the refusals by offering. `throttled` and `lost` are the numbers of the next requests that are
-    throttled, and whose answer is lost after they took effect. `foreign` are instances of others.
+    throttled, and whose answer is lost after they took effect. `foreign` are instances of others, `hidden` the IDs of
+    those that EC2 does not show yet.
     """
 
     def __init__(self, stack: str = STACK) -> None:
@@ -70,6 +71,7 @@ class FakeMachineSource:
         self.lost = 0
         self.instances: dict[str, InstanceObservation] = {}
         self.foreign: dict[str, InstanceObservation] = {}
+        self.hidden: set[str] = set()
         self.requests: list[FleetRequest] = []
         self._stack = stack
         self._launch_count = 0
@@ -110,14 +112,17 @@ class FakeMachineSource:
         return InstanceObservation(f"i-{self._launch_count:017x}", InstanceState.RUNNING, machine_id, offering, NOW)
 
     def find(self, machine_id: str) -> list[InstanceObservation]:
-        return [each for each in self.instances.values() if each.machine_id == machine_id]
+        return [each for each in self._shown() if each.machine_id == machine_id]
 
     def describe(self, instance_ids: Sequence[str]) -> Mapping[str, InstanceObservation | None]:
-        known = {**self.foreign, **self.instances}
+        known = {**self.foreign, **{each.instance_id: each for each in self._shown()}}
         return {each: known.get(each) for each in instance_ids}
 
     def list_instances(self) -> Iterator[Sequence[InstanceObservation]]:
-        yield [each for each in self.instances.values() if each.state is not InstanceState.TERMINATED]
+        yield [each for each in self._shown() if each.state is not InstanceState.TERMINATED]
+
+    def _shown(self) -> list[InstanceObservation]:
+        return [each for each in self.instances.values() if each.instance_id not in self.hidden]
 
     def terminate(self, instance_ids: Sequence[str]) -> Mapping[str, Termination]:
         return {each: self._terminate(each) for each in instance_ids}
@@ -125,7 +130,7 @@ class FakeMachineSource:
     def _terminate(self, instance_id: str) -> Termination:
         if instance_id in self.foreign:
             return Termination.REFUSED
-        if instance_id not in self.instances:
+        if instance_id not in self.instances or instance_id in self.hidden:
             return Termination.ABSENT
         self.end(instance_id, "Client.UserInitiatedShutdown: User initiated shutdown")
         return Termination.ENDING

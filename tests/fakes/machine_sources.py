@@ -14,11 +14,11 @@ from fakes.fleet import MACHINE_ID, STACK, FakeMachineSource, make_fleet_request
 from fakes.fleet_region import PRICES, FleetRegion
 from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.machines.events import RefusalKind
+from relaunch.core.machines.events import InstanceLaunched, RefusalKind
 from relaunch.core.machines.machine import FleetOverride, FleetRequest
 from relaunch.core.offerings.offering import OfferingKey
 from relaunch.ports import MachineSource
-from relaunch_local.ecs import EcsServer, Fault, FaultMoment, FleetFault, Permission, Purchase
+from relaunch_local.ecs import EcsServer, Fault, FaultMoment, FleetFault, HostPlan, Permission, Purchase
 from relaunch_local.request_guard.guard import RequestGuard
 
 SPOT, ON_DEMAND = PurchaseOption.SPOT, PurchaseOption.ON_DEMAND
@@ -67,6 +67,14 @@ class FakeEc2:
 
     def settle(self) -> None:
         """Let EC2 show what was launched, and end what is ending."""
+        self._fake.hidden.clear()
+
+    def launch_unseen(self) -> str:
+        """Send `request_for()`; EC2 does not show the instance until it settles. Return its ID."""
+        answer = self.source.request(request_for())
+        assert isinstance(answer, InstanceLaunched)
+        self._fake.hidden.add(answer.instance_id)
+        return answer.instance_id
 
     def empty(self, offering: OfferingKey) -> None:
         """Let there be no capacity for an offering."""
@@ -117,6 +125,12 @@ class SimulatedEc2:
 
     def settle(self) -> None:
         self._advance(10 * 60)
+
+    def launch_unseen(self) -> str:
+        self._region.simulator.fleets.plans.append(HostPlan(visibility=60))
+        answer = self.source.request(request_for())
+        assert isinstance(answer, InstanceLaunched)
+        return answer.instance_id
 
     def empty(self, offering: OfferingKey) -> None:
         purchase = Purchase(offering.purchase.value)

@@ -7,13 +7,12 @@ import pytest
 from botocore.exceptions import ReadTimeoutError
 from botocore.stub import Stubber
 
-from fakes.aws import make_client
 from fakes.builders import INSTANCE_ID
 from fakes.fleet import MACHINE_ID, STACK, make_fleet_request, make_override
 from fakes.unreachable_aws import UnreachableAws
 from relaunch.adapters.aws.ec2.fleet import NOT_SENT, Ec2Fleet
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.machines.events import FleetAnswer, FleetRefused, InstanceLaunched, RefusalKind
+from relaunch.core.machines.events import FleetRefused, InstanceLaunched, RefusalKind
 from relaunch.core.machines.machine import FleetRequest
 from relaunch.core.machines.tags import IMAGE_TAG, JOB_TAG, MACHINE_TAG, STACK_TAG
 from relaunch.core.offerings.offering import OfferingKey
@@ -142,12 +141,6 @@ def test_a_retry_of_the_sdk_sends_the_same_bytes_with_the_same_token(monkeypatch
     assert len(set(unreachable.bodies)) == 1
 
 
-def refused(request: FleetRequest) -> FleetAnswer:
-    """Return the answer for a request that is not sent: without an answer of the stubber, every call fails."""
-    with Stubber(make_client("ec2")) as stubber:
-        return Ec2Fleet(stubber.client, STACK).request(request)
-
-
 def tagged(**tags: str) -> FleetRequest:
     request = make_fleet_request()
     return replace(request, tags={**request.tags, **tags})
@@ -236,16 +229,21 @@ def without(tag: str) -> FleetRequest:
         ),
     ],
 )
-def test_a_request_that_breaks_a_limit_is_refused_and_not_sent(request_: FleetRequest, message: str) -> None:
-    answer = refused(request_)
+def test_a_request_that_breaks_a_limit_is_refused_and_not_sent(
+    stubber: Stubber, request_: FleetRequest, message: str
+) -> None:
+    # The stubber has no answer: a request that was sent would be uncertain.
+    answer = Ec2Fleet(stubber.client, STACK).request(request_)
 
     assert isinstance(answer, FleetRefused)
     ((kind, code, said),) = [(each.kind, each.code, each.message) for each in answer.refusals]
     assert (kind, code, said) == (RefusalKind.CONFIGURATION, NOT_SENT, message)
 
 
-def test_all_that_is_wrong_is_said_at_once() -> None:
-    answer = refused(make_fleet_request(client_token="", launch_template_version="$Latest"))
+def test_all_that_is_wrong_is_said_at_once(stubber: Stubber) -> None:
+    request = make_fleet_request(client_token="", launch_template_version="$Latest")
+
+    answer = Ec2Fleet(stubber.client, STACK).request(request)
 
     assert isinstance(answer, FleetRefused)
     assert "client token" in answer.refusals[0].message

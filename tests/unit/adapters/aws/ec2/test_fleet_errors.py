@@ -34,7 +34,13 @@ ACCOUNT_LIMIT = (
     *("Blocked", "PendingVerification", "OptInRequired"),
 )
 CONFIGURATION = (
-    *("InvalidFleetConfig", "InvalidParameter", "InvalidParameterValue", "InvalidParameterCombination"),
+    *(
+        "InvalidFleetConfig",
+        "InvalidFleetConfiguration",
+        "InvalidParameter",
+        "InvalidParameterValue",
+        "InvalidParameterCombination",
+    ),
     *("MissingParameter", "InvalidInput", "InvalidAMIID.NotFound", "InvalidAMIID.Malformed"),
     *("InvalidBlockDeviceMapping", "InvalidUserData.Malformed", "InvalidLaunchTemplateId.NotFound"),
     *("InvalidLaunchTemplateId.VersionNotFound", "InvalidLaunchTemplateName.NotFoundException"),
