@@ -62,6 +62,8 @@ class Fleets:
         if self.permissions is not None:
             templates = sorted({offer.template_id for offer in offers})
             self.permissions.check_create_fleet(access_key, fleet.tags, templates)
+            parameters = sorted({offer.image_parameter for offer in offers} - {""})
+            self.permissions.check_image_parameters(access_key, parameters)
         if request.get("DryRun"):
             raise EcsError("DryRunOperation", "Request would have succeeded, but DryRun flag is set.")
         answer = self.tokens.replay(request)
