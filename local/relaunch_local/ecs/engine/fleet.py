@@ -32,6 +32,10 @@ class FleetFault:
     is_empty: bool = False
     """Whether the answer has neither instances nor errors, whatever was launched."""
 
+    def code_of(self, number: int) -> str:
+        """Return the code that refuses the override tried as this one, from 0; empty if it is not refused."""
+        return self.code if self.overrides is None or number < self.overrides else ""
+
 
 @dataclass(slots=True)
 class Fleets:
@@ -78,8 +82,7 @@ class Fleets:
         answer: JsonObject = {"FleetId": f"fleet-{fleet_uuid}", "Errors": [], "Instances": []}
         ordered = in_order(offers, fleet.strategy, self._price, self.pools.expects_capacity)
         for number, offer in enumerate(ordered):
-            is_refused = fault.code and (fault.overrides is None or number < fault.overrides)
-            code = fault.code if is_refused else self._refusal(fleet, offer, access_key)
+            code = fault.code_of(number) or self._refusal(fleet, offer, access_key)
             if not code:
                 instance = self._instance(fleet, offer, fleet_uuid)
                 answer["Instances"].append(_launched(offer, instance))
