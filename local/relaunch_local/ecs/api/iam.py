@@ -11,7 +11,8 @@ PolicyDocument = Mapping[str, Any]
 PoliciesOf = Callable[[str], Sequence[PolicyDocument] | None]
 """Returns the policies of an access key, or None if the key is unknown."""
 
-_EXACT = {"StringEquals", "Bool"}
+_EXACT = {"StringEquals"}
+_BOOL = {"Bool"}
 _LIKE = {"StringLike", "ArnEquals", "ArnLike"}
 
 
@@ -53,17 +54,20 @@ def _selects(statement: Mapping[str, Any], member: str, value: str, *, ignore_ca
 
 def _holds(operator: str, expected: Mapping[str, Any], context: Mapping[str, str]) -> bool:
     base, if_exists = operator.removesuffix("IfExists"), operator.endswith("IfExists")
-    if base not in _EXACT | _LIKE:
+    if base not in _EXACT | _BOOL | _LIKE:
         raise ValueError(f"the simulator does not evaluate the condition operator {operator}")
     for key, values in expected.items():
         actual = context.get(key)
-        if actual is None:
-            satisfied = if_exists
-        else:
-            satisfied = actual in _list(values) if base in _EXACT else _matches_any(_list(values), actual)
+        satisfied = if_exists if actual is None else _is_satisfied(base, _list(values), actual)
         if not satisfied:
             return False
     return True
+
+
+def _is_satisfied(operator: str, values: Sequence[Any], actual: str) -> bool:
+    if operator in _BOOL:
+        return actual in [str(value).lower() for value in values]
+    return actual in values if operator in _EXACT else _matches_any(values, actual)
 
 
 def _matches_any(patterns: Iterable[str], value: str, *, ignore_case: bool = False) -> bool:

@@ -39,6 +39,12 @@ class Ec2Permissions:
             permissions.append(self._tagging(access_key, fleet, of_fleet, "CreateFleet"))
         self._demand(permissions)
 
+    def check_image_parameters(self, access_key: str, names: Iterable[str]) -> None:
+        """Check that the caller may read the parameters that name images; raises SsmAccessDenied."""
+        for name in names:
+            if not self.authorize(Permission(access_key, "ssm:GetParameters", self.arns.parameter(name))):
+                raise EcsError("SsmAccessDenied", f"You are not authorized to read the parameter {name}.")
+
     def may_run(self, access_key: str, offer: Offer, tags: Tags) -> bool:
         """Return whether the caller may launch the instance of an offer, tag it and pass its role."""
         permissions = [*self._run(access_key, offer, tags)]

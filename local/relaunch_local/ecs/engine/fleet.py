@@ -32,6 +32,10 @@ class FleetFault:
     is_empty: bool = False
     """Whether the answer has neither instances nor errors, whatever was launched."""
 
+    def code_of(self, number: int) -> str:
+        """Return the code that refuses the override tried as this one, from 0; empty if it is not refused."""
+        return self.code if self.overrides is None or number < self.overrides else ""
+
 
 @dataclass(slots=True)
 class Fleets:
@@ -62,6 +66,8 @@ class Fleets:
         if self.permissions is not None:
             templates = sorted({offer.template_id for offer in offers})
             self.permissions.check_create_fleet(access_key, fleet.tags, templates)
+            parameters = sorted({offer.image_parameter for offer in offers} - {""})
+            self.permissions.check_image_parameters(access_key, parameters)
         if request.get("DryRun"):
             raise EcsError("DryRunOperation", "Request would have succeeded, but DryRun flag is set.")
         answer = self.tokens.replay(request)
@@ -76,8 +82,7 @@ class Fleets:
         answer: JsonObject = {"FleetId": f"fleet-{fleet_uuid}", "Errors": [], "Instances": []}
         ordered = in_order(offers, fleet.strategy, self._price, self.pools.expects_capacity)
         for number, offer in enumerate(ordered):
-            is_refused = fault.code and (fault.overrides is None or number < fault.overrides)
-            code = fault.code if is_refused else self._refusal(fleet, offer, access_key)
+            code = fault.code_of(number) or self._refusal(fleet, offer, access_key)
             if not code:
                 instance = self._instance(fleet, offer, fleet_uuid)
                 answer["Instances"].append(_launched(offer, instance))

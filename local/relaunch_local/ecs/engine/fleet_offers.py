@@ -9,7 +9,7 @@ from typing import Any
 
 from relaunch_local.ecs.engine.launch_templates import LaunchTemplates
 from relaunch_local.ecs.engine.pools import Place
-from relaunch_local.ecs.engine.settings import LaunchTemplateVersion, Purchase
+from relaunch_local.ecs.engine.settings import DEFAULT_IMAGE_ID, LaunchTemplateVersion, Purchase
 from relaunch_local.ecs.errors import EcsError
 from relaunch_local.ecs.rules.fleet import FleetOverride, FleetRequest
 
@@ -25,8 +25,18 @@ class Offer:
     place: Place
 
     @property
+    def image_parameter(self) -> str:
+        """The Systems Manager parameter that names the image of the override, else of the template; empty if none."""
+        _, prefix, name = self._image.partition("resolve:ssm:")
+        return name if prefix else ""
+
+    @property
     def image_id(self) -> str:
-        """The image of the override, else of the launch template."""
+        """The image of the override, else of the template; every parameter names the default image."""
+        return DEFAULT_IMAGE_ID if self.image_parameter else self._image
+
+    @property
+    def _image(self) -> str:
         return str(self.override.members.get("ImageId", self.template.image_id))
 
     @property

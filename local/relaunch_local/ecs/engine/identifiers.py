@@ -97,6 +97,11 @@ class Arns:
         """Return the ARN of an image; it names no account."""
         return f"arn:aws:ec2:{self.region}::image/{image_id}"
 
+    def parameter(self, name: str) -> str:
+        """Return the ARN of a Systems Manager parameter; a public one, under `/aws/`, is of no account."""
+        account = "" if name.startswith("/aws/") else self.account
+        return f"arn:aws:ssm:{self.region}:{account}:parameter/{name.lstrip('/')}"
+
     def auto_scaling_group(self, name: str, group_id: str) -> str:
         """Return the ARN of an Auto Scaling group."""
         return (

@@ -58,8 +58,10 @@ def test_policies_are_evaluated(statements: list[dict[str, Any]], *, expected: b
         ({"StringEquals": {"ecs:cluster": CLUSTER}}, {}, False),
         ({"StringEqualsIfExists": {"ecs:cluster": CLUSTER}}, {}, True),
         ({"Bool": {"ec2:IsLaunchTemplateResource": "true"}}, {"ec2__IsLaunchTemplateResource": "true"}, True),
+        ({"Bool": {"ec2:IsLaunchTemplateResource": True}}, {"ec2__IsLaunchTemplateResource": "true"}, True),
         ({"Bool": {"ec2:IsLaunchTemplateResource": "true"}}, {"ec2__IsLaunchTemplateResource": "false"}, False),
         ({"Bool": {"ec2:IsLaunchTemplateResource": "true"}}, {}, False),
+        ({"BoolIfExists": {"ec2:IsLaunchTemplateResource": "true"}}, {}, True),
     ],
 )
 def test_conditions_are_evaluated(condition: dict[str, Any], context: dict[str, str], *, expected: bool) -> None:
@@ -156,6 +158,7 @@ def test_a_role_needs_to_be_passed_at_registration_and_at_launch() -> None:
             f"{ARN}:container-instance/c/x",
         ),
         ("list_container_instances", {"cluster": "c"}, CLUSTER),
+        ("deregister_container_instance", {"cluster": "c", "containerInstance": "x"}, CLUSTER),
         ("describe_clusters", {"clusters": ["c"]}, CLUSTER),
         ("describe_task_definition", {"taskDefinition": "train"}, "*"),
         ("list_tags_for_resource", {"resourceArn": CLUSTER}, CLUSTER),

@@ -67,6 +67,21 @@ def test_what_the_call_itself_lacks_is_raised(statements: list[dict[str, Any]], 
     assert caller(*statements).raised("create_fleet", **fleet_request(**request_)) == "UnauthorizedOperation"
 
 
+@pytest.mark.parametrize(
+    ("parameter", "resource"),
+    [
+        ("/aws/service/ecs/image_id", "arn:aws:ssm:us-east-1::parameter/aws/service/ecs/image_id"),
+        ("/our/image", "arn:aws:ssm:us-east-1:111122223333:parameter/our/image"),
+    ],
+)
+def test_an_image_by_parameter_needs_the_callers_permission_to_read_it(parameter: str, resource: str) -> None:
+    request = fleet_request(override(ImageId=f"resolve:ssm:{parameter}"))
+
+    assert caller(*ALL).raised("create_fleet", **request) == "SsmAccessDenied"
+    launched = caller(*ALL, allow("ssm:GetParameters", resource)).ec2.create_fleet(**request)
+    assert launched["Instances"]
+
+
 def test_a_dry_run_passes_without_the_role() -> None:
     region = caller(*(each for each in ALL if each is not PASS))
 

@@ -83,6 +83,8 @@ def test_an_override_may_name_an_image(region: FleetRegion) -> None:
     instance_id = region.launch(override(ImageId="ami-00000000000000009"))
 
     assert region.simulator.instance(instance_id).image_id == "ami-00000000000000009"
+    by_parameter = region.launch(override(ImageId="resolve:ssm:/aws/service/ecs/image_id"))
+    assert region.simulator.instance(by_parameter).image_id.startswith("ami-")
 
 
 def test_a_new_version_leaves_the_default_at_1(region: FleetRegion) -> None:

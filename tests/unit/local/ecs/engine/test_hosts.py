@@ -207,6 +207,25 @@ def test_a_connected_host_is_deregistered_soon_after_its_end(region: FleetRegion
     assert region.registrations()[-1]["status"] == "INACTIVE"
 
 
+def test_tasks_on_a_ghost_run_on_for_ecs_until_it_is_deregistered(region: FleetRegion) -> None:
+    region.register()
+    region.script = lambda _spec: Script(runtime_seconds=None)
+    instance_id = region.ready()
+    arn = region.run_one()
+    region.wait_for(arn, "RUNNING")
+    region.simulator.set_agent(instance_id, connected=False)
+    region.ec2.terminate_instances(InstanceIds=[instance_id])
+    region.clock.advance(600)
+    assert region.state(instance_id) == "terminated"
+    assert region.task(arn)["lastStatus"] == "RUNNING"
+
+    ghost = region.simulator.instance(instance_id).arn
+    region.ecs.deregister_container_instance(cluster="c", containerInstance=ghost, force=True)
+
+    task = region.task(arn)
+    assert (task["lastStatus"], task["stopCode"]) == ("STOPPED", "TerminationNotice")
+
+
 def test_a_disconnected_host_leaves_a_ghost_for_twenty_minutes(region: FleetRegion) -> None:
     region.register()
     instance_id = region.ready()
