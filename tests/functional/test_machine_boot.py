@@ -303,6 +303,17 @@ def test_a_pull_that_fails_leaves_nothing_behind(
     assert not list(host.folder.glob("tmp.*"))
 
 
+@pytest.mark.parametrize("script", ["user data", "pull.sh"])
+def test_shellcheck_finds_nothing(script: str) -> None:
+    shellcheck = Path(sys.executable).with_name("shellcheck")
+    assert shellcheck.exists(), "ShellCheck is not installed: run `make setup`"
+    text = (SOURCES / script).read_text() if script == "pull.sh" else deploy_machines().user_data("gpu")
+
+    done = subprocess.run([shellcheck, "-"], input=text, text=True, check=False, capture_output=True)
+
+    assert done.stdout == ""
+
+
 @pytest.mark.parametrize("script", ["boot.sh", "pull.sh"])
 def test_bash_can_read_the_scripts(script: str) -> None:
     assert subprocess.run(["bash", "-n", SOURCES / script], check=False, capture_output=True).stderr == b""
