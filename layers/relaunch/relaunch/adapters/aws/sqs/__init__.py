@@ -1,1 +1,1 @@
-"""SQS: batches, the attempts queue, and dead-letter queues. Imports ports and the core."""
+"""SQS: batches, the attempts and machines queues, and dead-letter queues. Imports ports and the core."""

@@ -1,17 +1,13 @@
 """The attempts queue, whose messages make launch_attempt advance a job."""
 
-import json
 from typing import TYPE_CHECKING
 
 from relaunch.adapters.aws.errors import aws_errors
-from relaunch.adapters.messages.body import load_message
-from relaunch.ports import PermanentError
+from relaunch.adapters.aws.sqs.delayed_message import send_delayed
+from relaunch.adapters.messages.body import load_id
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
-
-# The maximum of SQS. For longer delays, `reconcile` finds the job by its `wake_at`.
-MAX_DELAY_SECONDS = 900
 
 
 class SqsLaunchQueue:
@@ -23,11 +19,7 @@ class SqsLaunchQueue:
 
     def request_launch(self, job_id: str, delay_seconds: int = 0) -> None:
         with aws_errors(f"asking for the launch of job {job_id}"):
-            self._client.send_message(
-                QueueUrl=self._queue_url,
-                MessageBody=json.dumps({"job_id": job_id}),
-                DelaySeconds=min(max(delay_seconds, 0), MAX_DELAY_SECONDS),
-            )
+            send_delayed(self._client, self._queue_url, {"job_id": job_id}, delay_seconds)
 
     def count_requests(self) -> int:
         with aws_errors("counting the launch requests"):
@@ -44,7 +36,4 @@ def parse_launch_request(body: str) -> str:
     Raises:
         PermanentError: the message has no job ID.
     """
-    job_id = load_message(body).get("job_id")
-    if not isinstance(job_id, str) or not job_id:
-        raise PermanentError("the message names no job_id")
-    return job_id
+    return load_id(body, "job_id")

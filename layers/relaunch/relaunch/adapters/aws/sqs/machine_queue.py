@@ -1,7 +1,25 @@
 """The machines queue, whose messages make request_machine call CreateFleet for a machine."""
 
-from relaunch.adapters.messages.body import load_message
-from relaunch.ports import PermanentError
+from typing import TYPE_CHECKING
+
+from relaunch.adapters.aws.errors import aws_errors
+from relaunch.adapters.aws.sqs.delayed_message import send_delayed
+from relaunch.adapters.messages.body import load_id
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+
+class SqsMachineQueue:
+    """Implements MachineQueue. The message is `{"machine_id": "m-…"}`; the delay is at most 900 seconds."""
+
+    def __init__(self, client: "SQSClient", queue_url: str) -> None:
+        self._client = client
+        self._queue_url = queue_url
+
+    def ask_fleet(self, machine_id: str, delay_seconds: int = 0) -> None:
+        with aws_errors(f"asking EC2 Fleet for machine {machine_id}"):
+            send_delayed(self._client, self._queue_url, {"machine_id": machine_id}, delay_seconds)
 
 
 def parse_machine_request(body: str) -> str:
@@ -10,7 +28,4 @@ def parse_machine_request(body: str) -> str:
     Raises:
         PermanentError: the message has no machine ID.
     """
-    machine_id = load_message(body).get("machine_id")
-    if not isinstance(machine_id, str) or not machine_id:
-        raise PermanentError("the message names no machine_id")
-    return machine_id
+    return load_id(body, "machine_id")
