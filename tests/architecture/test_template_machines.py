@@ -225,11 +225,12 @@ class TestRequesting:
         assert not requesting.allows("ec2:RunInstances", instance, **without(INSTANCE, key))
         assert not requesting.allows("ec2:RunInstances", instance, **{**INSTANCE, key: other})
 
-    def test_its_image_is_amazons_and_its_security_group_the_templates(self, requesting: RolePolicies) -> None:
+    def test_its_image_is_amazons_or_our_own_and_its_security_group_the_templates(self, requesting: RolePolicies) -> None:
         image, group = "arn:aws:ec2:us-east-1::image/ami-0a1", f"{EC2}:security-group/sg-0a1"
 
         assert requesting.allows("ec2:RunInstances", image, ec2__Owner="amazon")
-        assert not requesting.allows("ec2:RunInstances", image, ec2__Owner="111122223333")
+        assert requesting.allows("ec2:RunInstances", image, ec2__Owner="111122223333")
+        assert not requesting.allows("ec2:RunInstances", image, ec2__Owner="444455556666")
         assert not requesting.allows("ec2:RunInstances", image)
         assert requesting.allows("ec2:RunInstances", group, ec2__IsLaunchTemplateResource="true")
         assert not requesting.allows("ec2:RunInstances", group, ec2__IsLaunchTemplateResource="false")
