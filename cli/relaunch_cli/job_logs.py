@@ -71,10 +71,10 @@ class JobLogs:
     def read(self, history: "JobHistory", now: datetime) -> Iterator[LogLine]:
         """Yield the new lines of all attempts, in order."""
         for attempt in history.attempts:
-            if attempt.task_arn and self._only in (None, attempt.number) and attempt.task_arn not in self._complete:
-                yield from self._read_attempt(attempt, attempt.task_arn, history.job.revision.arn)
+            if attempt.task_id and self._only in (None, attempt.number) and attempt.task_id not in self._complete:
+                yield from self._read_attempt(attempt, attempt.task_id, history.job.revision.arn)
                 if attempt.stop is not None and now - attempt.stop.at > DELIVERY_LAG:
-                    self._complete.add(attempt.task_arn)
+                    self._complete.add(attempt.task_id)
 
     def _read_attempt(self, attempt: "Attempt", task_arn: str, revision_arn: str) -> Iterator[LogLine]:
         if revision_arn not in self._destinations:

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from fakes.builders import make_launch_request
+from fakes.builders import make_failed_placement, make_launch_request, make_offering_key
 from fakes.simulated_region import container
 from fakes.task_clusters import CLUSTER, HeldProcesses, SimulatedCluster, add_unscaled_provider, client_of
-from relaunch.core.launches.gpu_override import GpuOverride, GpuPartition, MpsShare, WholeGpus
-from relaunch.core.launches.launch import LaunchRefused, PlacementFailed, TaskObservation, TaskPlaced
-from relaunch.core.launches.placement_constraints import instance_type_is
+from relaunch.core.launches.accelerators import Accelerators, GpuPartition, GpuShare, WholeGpus
+from relaunch.core.launches.launch import LaunchRefused, TaskObservation, TaskPlaced
 from relaunch.core.selection.gpu_devices import GpuDevice, explain_missing_share
 from relaunch.core.selection.gpu_share import ShareRequirement
 from relaunch.ports import PermanentError
@@ -22,7 +21,7 @@ SHAPES = {
     "g6f.2xlarge": InstanceShape(8, 32_768, gpus=1, gpu_memory_mib=5_722, gpu_name="L4", gpu_partition=0.25),
 }
 CARD_MIB = SHAPES["g4dn.xlarge"].registered_gpu_memory_mib
-HALF = MpsShare(CARD_MIB // 2, 50)
+HALF = GpuShare(CARD_MIB // 2, 50)
 
 
 class SharingCluster(SimulatedCluster):
@@ -30,28 +29,28 @@ class SharingCluster(SimulatedCluster):
 
     launch_count = 0
 
-    def launch(self, gpu: GpuOverride, provider: str = "g4dn", instance_type: str = "g4dn.xlarge") -> Any:
+    def launch(self, gpu: Accelerators, provider: str = "g4dn", instance_type: str = "g4dn.xlarge") -> Any:
         """Ask for a task of its own."""
         self.launch_count += 1
         request = make_launch_request(
             revision_arn="sharing:1",
             capacity_provider=provider,
-            placement_constraints=(instance_type_is(instance_type),),
-            client_token=f"share-{self.launch_count}",
-            gpu=gpu,
+            offering=make_offering_key(instance_type),
+            placement_number=self.launch_count,
+            accelerators=gpu,
         )
         return self.target.launch(request)
 
-    def run(self, gpu: GpuOverride, provider: str = "g4dn", instance_type: str = "g4dn.xlarge") -> TaskObservation:
+    def run(self, gpu: Accelerators, provider: str = "g4dn", instance_type: str = "g4dn.xlarge") -> TaskObservation:
         """Let a task of its own run."""
         outcome = self.launch(gpu, provider, instance_type)
         assert isinstance(outcome, TaskPlaced)
-        self.start(outcome.task_arn)
-        return self.seen(outcome.task_arn)
+        self.start(outcome.task_id)
+        return self.seen(outcome.task_id)
 
     def container(self, task: TaskObservation) -> Any:
         """What DescribeTasks says of the task's container."""
-        answer = self.ecs.describe_tasks(cluster=CLUSTER, tasks=[task.task_arn])
+        answer = self.ecs.describe_tasks(cluster=CLUSTER, tasks=[task.task_id])
         return answer["tasks"][0]["containers"][0]
 
 
@@ -79,26 +78,26 @@ def test_two_shares_are_on_one_card_and_a_third_that_does_not_fit_starts_another
 
     cards = [cluster.container(task)["gpuIds"] for task in (first, second, third)]
     assert cards[0] == cards[1] != cards[2]
-    assert first.container_instance_arn == second.container_instance_arn != third.container_instance_arn
+    assert first.node == second.node != third.node
 
 
 def test_a_task_has_the_share_that_was_asked_for(cluster: SharingCluster) -> None:
     asked = {"nvidiaMps": {"memory": 2_048, "maxComputePercent": 30}}
 
-    assert cluster.container(cluster.run(MpsShare(2_048, 30)))["gpuSharingStrategy"] == asked
+    assert cluster.container(cluster.run(GpuShare(2_048, 30)))["gpuSharingStrategy"] == asked
 
 
 def test_the_cards_of_a_provider_tell_what_is_left_and_predict_what_fits(cluster: SharingCluster) -> None:
-    machine = cluster.target.find_container_instance(cluster.run(HALF).container_instance_arn or "")
+    machine = cluster.target.find_node(cluster.run(HALF).node or "")
     assert machine is not None
 
     devices = cluster.target.find_gpus("g4dn.xlarge", "g4dn")
 
-    used = [device for device in devices if device.instance_id == machine.instance.instance_id]
+    used = [device for device in devices if device.instance_id == machine.node.instance_id]
     left = CARD_MIB - HALF.memory_mib
-    assert used == [GpuDevice(used[0].gpu_id, machine.instance.instance_id, "NVIDIA_MPS", CARD_MIB, left, 1)]
+    assert used == [GpuDevice(used[0].gpu_id, machine.node.instance_id, "NVIDIA_MPS", CARD_MIB, left, 1)]
     assert explain_missing_share(ShareRequirement(left, 50), used) is None
-    assert isinstance(cluster.launch(MpsShare(left, 50)), TaskPlaced)
+    assert isinstance(cluster.launch(GpuShare(left, 50)), TaskPlaced)
 
 
 def test_only_the_cards_of_the_provider_and_the_type_are_told(cluster: SharingCluster) -> None:
@@ -111,9 +110,9 @@ def test_a_share_without_room_fails_as_predicted(cluster: SharingCluster) -> Non
     cluster.run(HALF, "fixed")
     cluster.run(HALF, "fixed")
 
-    outcome = cluster.launch(MpsShare(2_048, 30), "fixed")
+    outcome = cluster.launch(GpuShare(2_048, 30), "fixed")
 
-    assert outcome == PlacementFailed(("RESOURCE:GPU",))
+    assert outcome == make_failed_placement("RESOURCE:GPU")
     reason = explain_missing_share(ShareRequirement(2_048, 30), cluster.target.find_gpus("g4dn.xlarge", "fixed"))
     assert reason is not None
     assert f"0 of {CARD_MIB:,} MiB left, shared by 2 containers" in reason
@@ -125,7 +124,7 @@ def test_a_card_that_is_a_tasks_own_is_told_so(cluster: SharingCluster) -> None:
     (device,) = cluster.target.find_gpus("g4dn.xlarge", "fixed")
 
     assert (device.sharing_mode, device.remaining_mib, device.container_count) == ("DEDICATED", 0, 1)
-    assert cluster.launch(HALF, "fixed") == PlacementFailed(("RESOURCE:GPU",))
+    assert cluster.launch(HALF, "fixed") == make_failed_placement("RESOURCE:GPU")
 
 
 def test_a_part_of_a_gpu_runs_on_the_type_that_has_it_and_its_card_is_not_to_be_shared(
@@ -140,7 +139,7 @@ def test_a_part_of_a_gpu_runs_on_the_type_that_has_it_and_its_card_is_not_to_be_
 
 def test_the_same_share_sent_again_is_the_same_task(cluster: SharingCluster) -> None:
     request = make_launch_request(
-        revision_arn="sharing:1", capacity_provider="g4dn", placement_constraints=(), gpu=HALF
+        revision_arn="sharing:1", capacity_provider="g4dn", offering=make_offering_key("g4dn.xlarge"), accelerators=HALF
     )
 
     assert cluster.target.launch(request) == cluster.target.launch(replace(request))
@@ -150,7 +149,7 @@ def test_a_share_that_breaks_a_rule_is_not_sent(cluster: SharingCluster) -> None
     before = len(cluster.simulator.requests)
 
     with pytest.raises(PermanentError, match="1 to 100 percent"):
-        cluster.launch(MpsShare(2_048, 101))
+        cluster.launch(GpuShare(2_048, 101))
 
     assert len(cluster.simulator.requests) == before
 
@@ -161,7 +160,7 @@ def test_a_share_beside_a_whole_gpu_of_the_same_task_is_refused(cluster: Sharing
         {"name": "side", "image": "log", "memory": 128, "resourceRequirements": [{"type": "GPU", "value": "1"}]},
     ]
     cluster.ecs.register_task_definition(family="sharing", containerDefinitions=containers)
-    request = make_launch_request(revision_arn="sharing:2", capacity_provider="g4dn", gpu=HALF)
+    request = make_launch_request(revision_arn="sharing:2", capacity_provider="g4dn", accelerators=HALF)
 
     outcome = cluster.target.launch(request)
 

@@ -5,17 +5,20 @@ from dataclasses import replace
 
 import pytest
 
-from fakes.builders import container_instance_arn, make_launch_request, task_arn
+from fakes.builders import container_instance_arn, make_launch_request, task_id
 from fakes.task_clusters import FULL_PROVIDER, Cluster, FakeCluster, simulated_cluster
+from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.launches.launch import (
-    ContainerInstanceObservation,
     LaunchConflict,
     LaunchDeferred,
     LaunchRefused,
     LaunchRequest,
     LaunchUncertain,
+    NodeObservation,
     PlacementFailed,
+    ReportedCause,
     TaskObservation,
+    TaskPhase,
     TaskPlaced,
 )
 from relaunch.ports import PermanentError, TaskTarget
@@ -36,17 +39,17 @@ def target(cluster: Cluster) -> TaskTarget:
 
 
 REQUEST = make_launch_request()
-OTHER = replace(REQUEST, started_by="bert-5a6b7c8d/1", client_token="bert-5a6b7c8d-1-1")
+OTHER = replace(REQUEST, attempt=AttemptKey("bert-5a6b7c8d", 1))
 
 
 def place(target: TaskTarget, request: LaunchRequest = REQUEST) -> str:
     outcome = target.launch(request)
     assert isinstance(outcome, TaskPlaced)
-    return outcome.task_arn
+    return outcome.task_id
 
 
 def found(target: TaskTarget, request: LaunchRequest = REQUEST) -> list[str]:
-    return [task.task_arn for task in target.find_started_by(request.started_by)]
+    return [task.task_id for task in target.find_tasks_of(request.attempt)]
 
 
 def seen(target: TaskTarget, arn: str) -> TaskObservation:
@@ -60,9 +63,9 @@ def test_launched_task_waits_for_its_machine(target: TaskTarget) -> None:
 
     task = seen(target, arn)
 
-    assert (task.task_arn, task.started_by) == (arn, REQUEST.started_by)
-    assert (task.last_status, task.desired_status) == ("PROVISIONING", "RUNNING")
-    assert (task.container_instance_arn, task.started_at, task.stopped_at) == (None, None, None)
+    assert (task.task_id, task.owner) == (arn, REQUEST.attempt)
+    assert task.phase is TaskPhase.PENDING
+    assert (task.node, task.started_at, task.stopped_at) == (None, None, None)
     assert task.created_at is not None
 
 
@@ -75,13 +78,13 @@ def test_same_request_sent_again_is_the_same_task(target: TaskTarget) -> None:
 
 def test_two_tries_are_two_tasks(target: TaskTarget) -> None:
     first = place(target)
-    second = place(target, replace(REQUEST, client_token="resnet-1f2e3d4c-1-2"))
+    second = place(target, replace(REQUEST, placement_number=2))
 
     assert first != second
     assert sorted(found(target)) == sorted([first, second])
 
 
-def test_token_used_with_other_parameters_is_a_conflict_that_names_the_task(target: TaskTarget) -> None:
+def test_placement_launched_with_other_parameters_is_a_conflict_that_names_the_task(target: TaskTarget) -> None:
     arn = place(target)
 
     outcome = target.launch(replace(REQUEST, environment={"RELAUNCH_JOB_ID": "another"}))
@@ -122,7 +125,11 @@ def test_throttled_launch_has_no_task_and_goes_through_later(cluster: Cluster, t
 def test_refused_launch_says_why_and_has_no_task(cluster: Cluster, target: TaskTarget) -> None:
     cluster.refuse_launch()
 
-    assert target.launch(REQUEST) == LaunchRefused("InvalidParameterException: TaskDefinition is inactive")
+    outcome = target.launch(REQUEST)
+
+    assert isinstance(outcome, LaunchRefused)
+    assert outcome.reason
+    assert outcome.is_about_revision
     assert found(target) == []
 
 
@@ -133,6 +140,7 @@ def test_launch_without_room_is_a_failed_placement_with_reasons(cluster: Cluster
     assert isinstance(outcome, PlacementFailed)
     assert outcome.reasons
     assert all(outcome.reasons)
+    assert outcome.shortages
     assert found(target) == []
 
 
@@ -149,12 +157,13 @@ def test_running_task_tells_its_machine(cluster: Cluster, target: TaskTarget) ->
 
     task = seen(target, arn)
 
-    assert (task.last_status, task.desired_status) == ("RUNNING", "RUNNING")
-    assert (task.container_instance_arn, task.zone) == (machine.arn, machine.zone)
+    assert task.phase is TaskPhase.RUNNING
+    assert (task.node, task.zone) == (machine.name, machine.zone)
     assert task.started_at is not None
-    found = target.find_container_instance(machine.arn)
+    found = target.find_node(machine.name)
     assert found is not None
-    assert (found.instance, found.status) == (machine, "ACTIVE")
+    assert found.node == machine
+    assert found.is_active
     assert found.registered_at is not None
     assert machine.instance_type == "g5.xlarge"
     assert machine.instance_id.startswith("i-")
@@ -167,9 +176,9 @@ def test_task_whose_container_ended_tells_its_exit_code(cluster: Cluster, target
 
     task = seen(target, arn)
 
-    assert (task.last_status, task.desired_status) == ("STOPPED", "STOPPED")
-    assert task.stop_code == "EssentialContainerExited"
-    assert task.container_exit_codes == {"main": 3}
+    assert task.phase is TaskPhase.STOPPED
+    assert task.report.causes == {ReportedCause.ENDED}
+    assert {name: each.exit_code for name, each in task.containers.items()} == {"main": 3}
     assert task.stopped_at is not None
     assert found(target) == [arn]
 
@@ -191,8 +200,9 @@ def test_stopped_task_carries_our_reason(cluster: Cluster, target: TaskTarget) -
     target.stop(arn, "spot interruption warning")
 
     task = seen(target, arn)
-    assert (task.desired_status, task.stop_code) == ("STOPPED", "UserInitiated")
-    assert task.stopped_reason == "spot interruption warning"
+    assert task.phase is TaskPhase.STOPPING
+    assert task.report.causes == {ReportedCause.STOP_CALLED}
+    assert task.report.text == "spot interruption warning"
 
 
 def test_task_can_be_stopped_before_it_has_a_machine(target: TaskTarget) -> None:
@@ -201,7 +211,8 @@ def test_task_can_be_stopped_before_it_has_a_machine(target: TaskTarget) -> None
     target.stop(arn, "PROVISIONING for too long")
 
     task = seen(target, arn)
-    assert (task.desired_status, task.stop_code) == ("STOPPED", "UserInitiated")
+    assert task.phase.is_ending
+    assert task.report.causes == {ReportedCause.STOP_CALLED}
     assert found(target) == [arn]
 
 
@@ -221,9 +232,9 @@ def test_stop_of_what_stops_already_changes_nothing(cluster: Cluster, target: Ta
 
 
 def test_stopping_a_task_that_was_never_there_is_fine(target: TaskTarget) -> None:
-    target.stop(task_arn(99), "cancelled")
+    target.stop(task_id(99), "cancelled")
 
-    assert target.describe([task_arn(99)]) == {task_arn(99): None}
+    assert target.describe([task_id(99)]) == {task_id(99): None}
 
 
 def test_task_that_stopped_long_ago_is_not_known_any_more(cluster: Cluster, target: TaskTarget) -> None:
@@ -238,7 +249,7 @@ def test_task_that_stopped_long_ago_is_not_known_any_more(cluster: Cluster, targ
 
 def test_tasks_are_described_in_the_order_they_were_asked_for(target: TaskTarget) -> None:
     first, second = place(target), place(target, OTHER)
-    asked = [second, task_arn(99), first]
+    asked = [second, task_id(99), first]
 
     observed = target.describe(asked)
 
@@ -252,7 +263,7 @@ def test_describing_nothing_is_nothing(target: TaskTarget) -> None:
 
 def test_every_task_that_is_to_run_is_listed_whoever_started_it(cluster: Cluster, target: TaskTarget) -> None:
     waiting, running, stopping, over = (
-        place(target, replace(REQUEST, started_by=f"{name}/1", client_token=name)) for name in ("a", "b", "c", "d")
+        place(target, replace(REQUEST, attempt=AttemptKey(name, 1))) for name in ("a", "b", "c", "d")
     )
     for arn in (running, over):
         cluster.start(arn)
@@ -261,38 +272,39 @@ def test_every_task_that_is_to_run_is_listed_whoever_started_it(cluster: Cluster
 
     listed = [task for page in target.list_tasks() for task in page]
 
-    assert {task.task_arn: task.last_status for task in listed if task.task_arn != waiting} == {running: "RUNNING"}
-    assert {task.task_arn: task.started_by for task in listed} == {waiting: "a/1", running: "b/1"}
+    assert next(task for task in listed if task.task_id == running).phase is TaskPhase.RUNNING
+    assert {task.task_id: str(task.owner) for task in listed} == {waiting: "a/1", running: "b/1"}
     assert all(task.created_at is not None for task in listed)
 
 
 def test_an_empty_cluster_lists_nothing(target: TaskTarget) -> None:
     assert [task for page in target.list_tasks() for task in page] == []
-    assert [machine for page in target.list_machines() for machine in page] == []
+    assert [machine for page in target.list_nodes() for machine in page] == []
 
 
 def test_machines_are_listed_with_how_many_tasks_they_have(cluster: Cluster, target: TaskTarget) -> None:
     arn = place(target)
     machine = cluster.start(arn)
 
-    def seen() -> ContainerInstanceObservation:
-        return next(each for page in target.list_machines() for each in page if each.instance.arn == machine.arn)
+    def seen() -> NodeObservation:
+        return next(each for page in target.list_nodes() for each in page if each.node.name == machine.name)
 
     busy = seen()
     cluster.finish(arn, 0)
 
-    assert (busy.instance, busy.status, busy.task_count) == (machine, "ACTIVE", 1)
+    assert (busy.node, busy.task_count) == (machine, 1)
+    assert busy.is_active
     assert busy.registered_at is not None
     assert seen().task_count == 0
 
 
-def test_tasks_are_found_by_exactly_their_started_by(target: TaskTarget) -> None:
+def test_tasks_are_found_by_exactly_their_attempt(target: TaskTarget) -> None:
     arn = place(target)
     place(target, OTHER)
 
     assert found(target) == [arn]
-    assert target.find_started_by("resnet-1f2e3d4c/11") == []
-    assert target.find_started_by("resnet-1f2e3d4c") == []
+    assert target.find_tasks_of(replace(REQUEST.attempt, attempt_number=11)) == []
+    assert target.find_tasks_of(replace(REQUEST.attempt, job_id="resnet-1f2e3d4")) == []
 
 
 def test_running_and_stopping_tasks_are_found_on_their_machine_and_stopped_ones_are_not(
@@ -302,16 +314,16 @@ def test_running_and_stopping_tasks_are_found_on_their_machine_and_stopped_ones_
     machine, other_machine = cluster.start(arn), cluster.start(other)
     assert machine != other_machine
 
-    assert [task.task_arn for task in target.find_on_instance(machine.instance_id)] == [arn]
+    assert [task.task_id for task in target.find_tasks_on(machine.instance_id)] == [arn]
     target.stop(arn, "cancelled")
-    assert [task.desired_status for task in target.find_on_instance(machine.instance_id)] == ["STOPPED"]
+    assert [task.phase for task in target.find_tasks_on(machine.instance_id)] == [TaskPhase.STOPPING]
     cluster.finish(arn, 143)
-    assert target.find_on_instance(machine.instance_id) == []
-    assert [task.task_arn for task in target.find_on_instance(other_machine.instance_id)] == [other]
+    assert target.find_tasks_on(machine.instance_id) == []
+    assert [task.task_id for task in target.find_tasks_on(other_machine.instance_id)] == [other]
 
 
 def test_instance_outside_the_cluster_has_no_tasks(target: TaskTarget) -> None:
-    assert target.find_on_instance("i-0fffffffffffffff0") == []
+    assert target.find_tasks_on("i-0fffffffffffffff0") == []
     target.drain("i-0fffffffffffffff0")
 
 
@@ -322,9 +334,9 @@ def test_drained_machine_keeps_its_task_and_takes_no_other(cluster: Cluster, tar
     for _ in range(2):
         target.drain(machine.instance_id)
 
-    assert [task.task_arn for task in target.find_on_instance(machine.instance_id)] == [arn]
+    assert [task.task_id for task in target.find_tasks_on(machine.instance_id)] == [arn]
     assert cluster.start(place(target, OTHER)) != machine
 
 
-def test_container_instance_that_is_not_there_is_none(target: TaskTarget) -> None:
-    assert target.find_container_instance(container_instance_arn(99)) is None
+def test_node_that_is_not_there_is_none(target: TaskTarget) -> None:
+    assert target.find_node(container_instance_arn(99)) is None

@@ -7,8 +7,13 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from pydantic.alias_generators import to_camel
+
+from relaunch.adapters.aws.ecs.events import observe_task
+from relaunch.adapters.aws.ecs.run_task import failed_placement
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption
 from relaunch.core.definitions.definition import GithubTrigger, JobDefinition
+from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.jobs.job import (
     Attempt,
     Job,
@@ -20,8 +25,8 @@ from relaunch.core.jobs.job import (
     Waiting,
     WaitReason,
 )
-from relaunch.core.launches.gpu_override import WholeGpus
-from relaunch.core.launches.launch import ContainerInstance, LaunchRequest, TaskObservation
+from relaunch.core.launches.accelerators import WholeGpus
+from relaunch.core.launches.launch import LaunchRequest, Node, PlacementFailed, TaskObservation
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import CapacityFailure, Offering, OfferingKey
 from relaunch.core.revisions.revision import ContainerRequirement, Revision
@@ -37,7 +42,7 @@ def _arn(resource: str) -> str:
     return f"arn:aws:ecs:us-east-1:111122223333:{resource}"
 
 
-def task_arn(number: int = 1) -> str:
+def task_id(number: int = 1) -> str:
     """Return the ARN of a task of the test's cluster."""
     return _arn(f"task/{CLUSTER}/{number:032x}")
 
@@ -167,10 +172,10 @@ def make_running_attempt(number: int = 1, **fields: Any) -> Attempt:
     """Build an attempt whose task runs since NOW on INSTANCE_ID."""
     attempt = Attempt(
         number=number,
-        placement=make_placement(state=PlacementState.PLACED, task_arn=task_arn(number)),
+        placement=make_placement(state=PlacementState.PLACED, task_id=task_id(number)),
         task_status="RUNNING",
         task_version=5,
-        container_instance_arn=container_instance_arn(),
+        node=container_instance_arn(),
         instance_id=INSTANCE_ID,
         zone="us-east-1a",
         started_at=NOW,
@@ -219,35 +224,48 @@ def make_timeline_entry(event: str = "accepted", **fields: Any) -> TimelineEntry
 def make_launch_request(**fields: Any) -> LaunchRequest:
     """Build the request of the first try of `make_job`'s first attempt."""
     request = LaunchRequest(
+        attempt=AttemptKey("resnet-1f2e3d4c", 1),
+        placement_number=1,
         revision_arn=make_revision().arn,
-        capacity_provider="g5-xlarge-spot",
-        placement_constraints=("attribute:ecs.instance-type == g5.xlarge",),
         container="main",
         command=("python", "-m", "train"),
         environment={"RELAUNCH_JOB_ID": "resnet-1f2e3d4c", "RELAUNCH_ATTEMPT": "1"},
-        started_by="resnet-1f2e3d4c/1",
-        client_token="resnet-1f2e3d4c-1-1",
-        gpu=WholeGpus(1),
+        offering=make_offering_key(),
+        accelerators=WholeGpus(1),
+        capacity_provider="g5-xlarge-spot",
     )
     return replace(request, **fields)
 
 
-def make_observation(last_status: str = "PROVISIONING", **fields: Any) -> TaskObservation:
-    """Build what ECS says of the first task of `make_job`."""
-    observation = TaskObservation(
-        task_arn=task_arn(),
-        started_by="resnet-1f2e3d4c/1",
-        last_status=last_status,
-        desired_status="RUNNING",
-        version=1,
-        created_at=NOW,
-    )
-    return replace(observation, **fields)
+def make_failed_placement(*reasons: str, detail: str = "") -> PlacementFailed:
+    """Build what becomes of a launch that ECS answers with these failures."""
+    return replace(failed_placement(reasons), detail=detail)
 
 
-def make_container_instance(**fields: Any) -> ContainerInstance:
-    """Build the container instance on INSTANCE_ID."""
-    instance = ContainerInstance(
-        arn=container_instance_arn(), instance_id=INSTANCE_ID, instance_type="g5.xlarge", zone="us-east-1a"
-    )
-    return replace(instance, **fields)
+def make_observation(last_status: str = "PROVISIONING", **words: Any) -> TaskObservation:
+    """Build what ECS says of the first task of `make_job`; `words` are members of the task in snake case.
+
+    `container_exit_codes` and `container_reasons` are by container name.
+    """
+    codes: dict[str, int | None] = words.pop("container_exit_codes", {})
+    reasons: dict[str, str] = words.pop("container_reasons", {})
+    containers = [
+        {"name": name, "exitCode": codes.get(name), "reason": reasons.get(name)} for name in {**codes, **reasons}
+    ]
+    task = {
+        "task_arn": words.pop("task_id", task_id()),
+        "container_instance_arn": words.pop("node", None),
+        "availability_zone": words.pop("zone", None),
+        "started_by": "resnet-1f2e3d4c/1",
+        "last_status": last_status,
+        "desired_status": "RUNNING",
+        "version": 1,
+        "created_at": NOW,
+    }
+    return observe_task({**{to_camel(name): said for name, said in (task | words).items()}, "containers": containers})
+
+
+def make_node(**fields: Any) -> Node:
+    """Build the node on INSTANCE_ID."""
+    node = Node(container_instance_arn(), INSTANCE_ID, "g5.xlarge", "us-east-1a")
+    return replace(node, **fields)

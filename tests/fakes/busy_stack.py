@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from fakes.builders import (
-    make_container_instance,
     make_definition,
+    make_node,
     make_placement,
     make_running_attempt,
     make_running_job,
@@ -20,7 +20,6 @@ from fakes.tasks import FakeTasks
 from fakes.webhook import EVENTS, load_event, make_delivery
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, InputRule, S3Trigger, Trigger
 from relaunch.core.jobs.job import PlacementState
-from relaunch.core.launches.launch import TaskObservation
 from relaunch.core.lifecycle.decision import Decision
 
 # When the samples of events/ were sent: the task began to run at 11:03, and its machine was taken away at 12:41.
@@ -30,8 +29,8 @@ NOW = ACCEPTED_AT + timedelta(hours=1, minutes=45)
 GITHUB_EVENTS = ("push", "workflow_dispatch", "repository_dispatch", "release", "package")
 JOB_ID = "resnet-1f2e3d4c"
 TASK_ARN = "arn:aws:ecs:us-east-1:111122223333:task/relaunch/5f1c0e9a7b3d4c21a8e6f0d2b4c69713"
-MACHINE = make_container_instance(
-    arn="arn:aws:ecs:us-east-1:111122223333:container-instance/relaunch/0c9f3a6e2d7b4418b5a1e8c7f6d30219",
+MACHINE = make_node(
+    name="arn:aws:ecs:us-east-1:111122223333:container-instance/relaunch/0c9f3a6e2d7b4418b5a1e8c7f6d30219",
     instance_id="i-0a1b2c3d4e5f60718",
 )
 
@@ -58,11 +57,11 @@ class BusyStack:
         self.functions = Functions(deps)
 
     def _run_job(self) -> None:
-        placed = make_placement(state=PlacementState.PLACED, task_arn=TASK_ARN, requested_at=ACCEPTED_AT)
+        placed = make_placement(state=PlacementState.PLACED, task_id=TASK_ARN, requested_at=ACCEPTED_AT)
         attempt = make_running_attempt(
             placement=placed,
             task_version=3,
-            container_instance_arn=MACHINE.arn,
+            node=MACHINE.name,
             instance_id=MACHINE.instance_id,
             started_at=STARTED_AT,
         )
@@ -71,10 +70,8 @@ class BusyStack:
         )
         self.jobs.create_job(job, [make_timeline_entry()])
         self.jobs.save_job(Decision(self.jobs.job(JOB_ID), take_slot_limits=(5, 20), link_instance=True))
-        self.tasks.instances[MACHINE.arn] = MACHINE
-        self.tasks.tasks[TASK_ARN] = TaskObservation(
-            TASK_ARN, f"{JOB_ID}/1", "RUNNING", "RUNNING", version=3, container_instance_arn=MACHINE.arn
-        )
+        self.tasks.instances[MACHINE.name] = MACHINE
+        self.tasks.say(TASK_ARN, "RUNNING", started_by=f"{JOB_ID}/1", version=3, node=MACHINE.name)
 
     @property
     def started(self) -> list[str]:

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from fakes.builders import (
     INSTANCE_ID,
     container_instance_arn,
-    make_container_instance,
     make_definition,
     make_instance_type,
+    make_node,
     make_offering,
 )
 from fakes.clock import FakeClock
@@ -229,29 +229,29 @@ class CliSession:
         """Launch the job and return the ARN of its task."""
         self.clock.advance(timedelta(seconds=2))
         launch_attempt(job_id, self.deps)
-        return self.jobs.job(job_id).current_attempt.task_arn or ""
+        return self.jobs.job(job_id).current_attempt.task_id or ""
 
-    def run(self, task_arn: str) -> None:
+    def run(self, task_id: str) -> None:
         """Report the task as running, the first on INSTANCE_ID, each later one on another instance."""
         self.clock.advance(timedelta(minutes=3))
         number = len(self.tasks.instances)
         instance_id = f"i-{number:017x}" if number else INSTANCE_ID
-        machine = make_container_instance(arn=container_instance_arn(number + 1), instance_id=instance_id)
-        seen = self.tasks.run(task_arn, machine, started_at=self.clock.now())
+        machine = make_node(name=container_instance_arn(number + 1), instance_id=instance_id)
+        seen = self.tasks.run(task_id, machine, started_at=self.clock.now())
         observe_task(seen, self.deps)
 
-    def interrupt(self, task_arn: str) -> None:
+    def interrupt(self, task_id: str) -> None:
         """Interrupt the task's instance: a warning, then the end of the task."""
         self.clock.advance(timedelta(hours=2))
         warning = InstanceEvent(InstanceEventKind.INTERRUPTION_WARNING, INSTANCE_ID, at=self.clock.now())
         observe_capacity(warning, self.deps)
         self.clock.advance(timedelta(seconds=40))
-        observe_task(self.tasks.end(task_arn, 143, stopped_at=self.clock.now()), self.deps)
+        observe_task(self.tasks.end(task_id, 143, stopped_at=self.clock.now()), self.deps)
 
-    def finish(self, task_arn: str, exit_code: int = 0) -> None:
+    def finish(self, task_id: str, exit_code: int = 0) -> None:
         """Report the task as stopped with this exit code."""
         self.clock.advance(timedelta(hours=1))
-        observe_task(self.tasks.end(task_arn, exit_code, stopped_at=self.clock.now()), self.deps)
+        observe_task(self.tasks.end(task_id, exit_code, stopped_at=self.clock.now()), self.deps)
 
     def run_interrupted_job(self) -> str:
         """Submit a job that runs again after an interruption, and return its id."""

@@ -113,7 +113,7 @@ def has_trained(run: SeedRun) -> bool:
 
 def has_task(run: SeedRun) -> bool:
     """Return whether a job knows its task."""
-    return any(job.attempt and job.attempt.task_arn for job in run.account.invariants.jobs.values())
+    return any(job.attempt and job.attempt.task_id for job in run.account.invariants.jobs.values())
 
 
 def busy_machine(run: SeedRun) -> Any:

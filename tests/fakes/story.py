@@ -6,8 +6,8 @@ from typing import Any
 from fakes.builders import (
     container_instance_arn,
     make_container,
-    make_container_instance,
     make_definition,
+    make_node,
     make_revision,
 )
 from fakes.clock import FakeClock
@@ -18,13 +18,14 @@ from fakes.registry import FakeRegistry
 from fakes.sources import FakeCheckpoints, FakeImages, FakeLaunchQueue, FakeOfferings, FakeRevisions, ListLog
 from fakes.tasks import FakeTasks
 from relaunch.core.definitions.definition import GithubTrigger, ImageWait, JobDefinition
+from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.jobs.job import Attempt, Job
 from relaunch.core.launches.derived_revision import TaskDefinition
 from relaunch.core.launches.launch import (
-    ContainerInstance,
     InstanceEvent,
     InstanceEventKind,
     LaunchUncertain,
+    Node,
     TaskObservation,
 )
 from relaunch.core.triggers.events import DirectRequest, GithubEvent, ImagePushed, ObjectCreated, Push
@@ -58,10 +59,10 @@ def image(tag: str = SHA, repository: str = "trainer") -> ImagePushed:
     return ImagePushed(f"ecr:{repository}:{tag}", repository, tag, "sha256:9")
 
 
-def machine(number: int = 1, instance_type: str = "g5.xlarge") -> ContainerInstance:
+def machine(number: int = 1, instance_type: str = "g5.xlarge") -> Node:
     """Build one of several machines."""
     arn = container_instance_arn(number)
-    return make_container_instance(arn=arn, instance_id=f"i-{number:017x}", instance_type=instance_type)
+    return make_node(name=arn, instance_id=f"i-{number:017x}", instance_type=instance_type)
 
 
 class Story:
@@ -118,14 +119,14 @@ class Story:
 
     def arn(self, job_id: str) -> str:
         """Return the ARN of the job's current task."""
-        arn = self.attempt(job_id).task_arn
+        arn = self.attempt(job_id).task_id
         assert arn is not None
         return arn
 
     @property
-    def client_tokens(self) -> list[str]:
-        """Return the client tokens of all calls of RunTask."""
-        return [request.client_token for request in self.tasks.requests]
+    def launched_placements(self) -> list[tuple[AttemptKey, int]]:
+        """Return the placements that were launched, as often as they were."""
+        return [(request.attempt, request.placement_number) for request in self.tasks.requests]
 
     def launched_definition(self, number: int = -1) -> TaskDefinition:
         """Return the task definition that a call of RunTask named."""
@@ -162,7 +163,7 @@ class Story:
         """Deliver a task state change."""
         return observe_task(observation, self.deps)
 
-    def run(self, job_id: str, on: ContainerInstance | None = None) -> None:
+    def run(self, job_id: str, on: Node | None = None) -> None:
         """Let the job's task run, and tell it."""
         self.tell(self.tasks.run(self.arn(job_id), on or machine(), started_at=self.now))
 

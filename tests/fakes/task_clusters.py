@@ -16,12 +16,13 @@ from fakes.story import machine
 from fakes.tasks import FakeTasks
 from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.core.launches.launch import (
-    ContainerInstance,
     LaunchDeferred,
     LaunchRefused,
     LaunchUncertain,
+    Node,
     PlacementFailed,
     TaskObservation,
+    TaskPhase,
 )
 from relaunch.ports import TaskTarget
 from relaunch_local.ecs import (
@@ -50,8 +51,8 @@ class FakeCluster:
         self._tasks = FakeTasks()
         self.target: TaskTarget = self._tasks
 
-    def start(self, arn: str) -> ContainerInstance:
-        """Let the task start; return its container instance."""
+    def start(self, arn: str) -> Node:
+        """Let the task start; return its node."""
         started = machine(len(self._tasks.instances) + 1)
         self._tasks.run(arn, started)
         return started
@@ -70,7 +71,9 @@ class FakeCluster:
 
     def refuse_launch(self) -> None:
         """Reject the next RunTask."""
-        self._tasks.outcomes.append(LaunchRefused("InvalidParameterException: TaskDefinition is inactive"))
+        self._tasks.outcomes.append(
+            LaunchRefused("InvalidParameterException: TaskDefinition is inactive", is_about_revision=True)
+        )
 
     def lose_launch(self, *, takes_effect: bool) -> None:
         """Lose the response to the next RunTask."""
@@ -125,16 +128,16 @@ class SimulatedCluster:
         self.ecs = client
         self.target = EcsTarget(client, CLUSTER)
 
-    def start(self, arn: str) -> ContainerInstance:
-        self._drive(lambda: self.seen(arn).last_status == "RUNNING")
-        machine = self.target.find_container_instance(self.seen(arn).container_instance_arn or "")
+    def start(self, arn: str) -> Node:
+        self._drive(lambda: self.seen(arn).phase is TaskPhase.RUNNING)
+        machine = self.target.find_node(self.seen(arn).node or "")
         assert machine is not None
-        return machine.instance
+        return machine.node
 
     def finish(self, arn: str, exit_code: int) -> None:
         with self.simulator.clock.lock:
             self._processes.of_task[arn].exit(exit_code)
-        self._drive(lambda: self.seen(arn).last_status == "STOPPED")
+        self._drive(lambda: self.seen(arn).phase is TaskPhase.STOPPED)
 
     def forget(self, arn: str) -> None:
         self._advance(3 * 3600)

@@ -2,21 +2,22 @@
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 
-from fakes.builders import NOW, make_container_instance, make_observation, task_arn
+from fakes.builders import NOW, make_node, make_observation, task_id
+from relaunch.adapters.aws.ecs.run_task_limits import check_limits
+from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.launches.launch import (
-    ContainerInstance,
-    ContainerInstanceObservation,
     LaunchConflict,
     LaunchOutcome,
     LaunchRequest,
     LaunchUncertain,
+    Node,
+    NodeObservation,
     TaskObservation,
+    TaskPhase,
     TaskPlaced,
-    check_limits,
 )
 from relaunch.core.selection.gpu_devices import GpuDevice
 from relaunch.core.selection.neuron_devices import RemainingResources
@@ -31,7 +32,7 @@ class FakeTasks:
     `launch` answers the next of `outcomes`, and places the task when there is none left. A token that was used before
     is answered with the same task, or with a conflict when the parameters differ, as ECS does. LaunchUncertain in
     `outcomes` means that the answer was lost: with `places_uncertain` the task is there all the same. Lists come in
-    pages of `page_size`, counted by `page_count`; `machine_statuses` and `registered_at` say more of machines, by ARN.
+    pages of `page_size`, counted by `page_count`; `closed_machines` take no tasks; `registered_at` is by their names.
     """
 
     def __init__(self) -> None:
@@ -43,19 +44,20 @@ class FakeTasks:
         self.drained: list[str] = []
         self.drain_failure: Exception | None = None
         self.tasks: dict[str, TaskObservation] = {}
-        self.instances: dict[str, ContainerInstance] = {}
+        self.instances: dict[str, Node] = {}
         self.gpus: list[GpuDevice] | Exception = []
         self.room: dict[tuple[str, str], list[RemainingResources]] = {}
         self.page_size = 100
         self.page_count = 0
-        self.machine_statuses: dict[str, str] = {}
+        self.closed_machines: set[str] = set()
         self.registered_at: dict[str, datetime] = {}
-        self._launched: dict[str, tuple[LaunchRequest, str]] = {}
+        self._launched: dict[tuple[AttemptKey, int], tuple[LaunchRequest, str]] = {}
+        self._words: dict[str, dict[str, Any]] = {}
 
     def launch(self, request: LaunchRequest) -> LaunchOutcome:
         violations = check_limits(request)
         if violations:
-            raise PermanentError(f"launching {request.started_by}: {'; '.join(violations)}")
+            raise PermanentError(f"launching {request.attempt}: {'; '.join(violations)}")
         self.requests.append(request)
         outcome = self.outcomes.popleft() if self.outcomes else None
         if isinstance(outcome, Exception):
@@ -65,27 +67,34 @@ class FakeTasks:
         return outcome if outcome is not None else self._place(request)
 
     def _place(self, request: LaunchRequest) -> LaunchOutcome:
-        if request.client_token in self._launched:
-            earlier, arn = self._launched[request.client_token]
+        placement = (request.attempt, request.placement_number)
+        if placement in self._launched:
+            earlier, arn = self._launched[placement]
             return TaskPlaced(arn) if earlier == request else LaunchConflict((arn,))
-        arn = task_arn(len(self._launched) + 1)
-        self._launched[request.client_token] = (request, arn)
-        self.tasks[arn] = make_observation(task_arn=arn, started_by=request.started_by)
+        arn = task_id(len(self._launched) + 1)
+        self._launched[placement] = (request, arn)
+        self.say(arn, started_by=str(request.attempt))
         return TaskPlaced(arn)
 
-    def change(self, arn: str, **fields: Any) -> TaskObservation:
-        """Change what ECS says of a task, with the next version; return it as an event would carry it."""
-        task = self.tasks[arn]
-        self.tasks[arn] = replace(task, **{"version": task.version + 1, **fields})
+    def say(self, arn: str, last_status: str = "PROVISIONING", **words: Any) -> TaskObservation:
+        """Let ECS say this of a task that it did not know."""
+        self._words[arn] = {"task_id": arn, "last_status": last_status, "version": 1, **words}
+        self.tasks[arn] = make_observation(**self._words[arn])
         return self.tasks[arn]
 
-    def run(self, arn: str, instance: ContainerInstance | None = None, **fields: Any) -> TaskObservation:
+    def change(self, arn: str, **words: Any) -> TaskObservation:
+        """Change what ECS says of a task, with the next version; return it as an event would carry it."""
+        self._words[arn] |= {"version": self.tasks[arn].version + 1, **words}
+        self.tasks[arn] = make_observation(**self._words[arn])
+        return self.tasks[arn]
+
+    def run(self, arn: str, instance: Node | None = None, **fields: Any) -> TaskObservation:
         """Let a task run on a machine."""
-        machine = instance or make_container_instance()
-        self.instances[machine.arn] = machine
+        machine = instance or make_node()
+        self.instances[machine.name] = machine
         running: dict[str, Any] = {
             "last_status": "RUNNING",
-            "container_instance_arn": machine.arn,
+            "node": machine.name,
             "zone": machine.zone,
             "started_at": NOW,
         }
@@ -97,7 +106,7 @@ class FakeTasks:
             "last_status": "STOPPED",
             "desired_status": "STOPPED",
             "stop_code": self.tasks[arn].stop_code or "EssentialContainerExited",
-            "stopped_reason": self.tasks[arn].stopped_reason or "Essential container in task exited",
+            "stopped_reason": self.tasks[arn].report.text or "Essential container in task exited",
             "container_exit_codes": {container: exit_code},
             "stopped_at": NOW,
         }
@@ -107,43 +116,43 @@ class FakeTasks:
         """Let ECS no longer know a task, as an hour after it stopped."""
         del self.tasks[arn]
 
-    def stop(self, task_arn: str, reason: str) -> None:
+    def stop(self, task_id: str, reason: str) -> None:
         if self.stop_failure:
             failure, self.stop_failure = self.stop_failure, None
             raise failure
-        self.stops.append((task_arn, reason))
-        task = self.tasks.get(task_arn)
-        if task and task.desired_status != "STOPPED":
-            self.change(task_arn, desired_status="STOPPED", stop_code="UserInitiated", stopped_reason=reason)
+        self.stops.append((task_id, reason))
+        task = self.tasks.get(task_id)
+        if task and not task.phase.is_ending:
+            self.change(task_id, desired_status="STOPPED", stop_code="UserInitiated", stopped_reason=reason)
 
-    def describe(self, task_arns: Sequence[str]) -> Mapping[str, TaskObservation | None]:
-        return {arn: self.tasks.get(arn) for arn in task_arns}
+    def describe(self, task_ids: Sequence[str]) -> Mapping[str, TaskObservation | None]:
+        return {arn: self.tasks.get(arn) for arn in task_ids}
 
     def list_tasks(self) -> Iterator[Sequence[TaskObservation]]:
-        yield from self._pages([task for task in self.tasks.values() if task.desired_status == "RUNNING"])
+        yield from self._pages([task for task in self.tasks.values() if not task.phase.is_ending])
 
-    def list_machines(self) -> Iterator[Sequence[ContainerInstanceObservation]]:
+    def list_nodes(self) -> Iterator[Sequence[NodeObservation]]:
         yield from self._pages([self._observe(machine) for machine in self.instances.values()])
 
-    def _observe(self, machine: ContainerInstance) -> ContainerInstanceObservation:
-        on_it = [each for each in self.tasks.values() if each.container_instance_arn == machine.arn]
-        task_count = sum(task.last_status in {"RUNNING", "PENDING"} for task in on_it)
-        status = self.machine_statuses.get(machine.arn, "ACTIVE")
-        registered_at = self.registered_at.get(machine.arn, NOW)
-        return ContainerInstanceObservation(machine, status, task_count=task_count, registered_at=registered_at)
+    def _observe(self, machine: Node) -> NodeObservation:
+        on_it = [each for each in self.tasks.values() if each.node == machine.name]
+        task_count = sum(task.phase in {TaskPhase.RUNNING, TaskPhase.STARTING} for task in on_it)
+        is_active = machine.name not in self.closed_machines
+        registered_at = self.registered_at.get(machine.name, NOW)
+        return NodeObservation(machine, is_active, task_count=task_count, registered_at=registered_at)
 
     def _pages(self, items: Sequence[Item]) -> Iterator[Sequence[Item]]:
         for start in range(0, len(items), self.page_size):
             self.page_count += 1
             yield items[start : start + self.page_size]
 
-    def find_started_by(self, started_by: str) -> list[TaskObservation]:
-        return [task for task in self.tasks.values() if task.started_by == started_by]
+    def find_tasks_of(self, attempt: AttemptKey) -> list[TaskObservation]:
+        return [task for task in self.tasks.values() if task.owner == attempt]
 
-    def find_on_instance(self, instance_id: str) -> list[TaskObservation]:
-        arns = {machine.arn for machine in self.instances.values() if machine.instance_id == instance_id}
-        on_machine = [task for task in self.tasks.values() if task.container_instance_arn in arns]
-        return [task for task in on_machine if task.last_status != "STOPPED"]
+    def find_tasks_on(self, instance_id: str) -> list[TaskObservation]:
+        arns = {machine.name for machine in self.instances.values() if machine.instance_id == instance_id}
+        on_machine = [task for task in self.tasks.values() if task.node in arns]
+        return [task for task in on_machine if task.phase is not TaskPhase.STOPPED]
 
     def drain(self, instance_id: str) -> None:
         if self.drain_failure:
@@ -159,6 +168,6 @@ class FakeTasks:
     def find_remaining_resources(self, instance_type: str, capacity_provider: str) -> list[RemainingResources]:
         return list(self.room.get((instance_type, capacity_provider), ()))
 
-    def find_container_instance(self, container_instance_arn: str) -> ContainerInstanceObservation | None:
-        machine = self.instances.get(container_instance_arn)
+    def find_node(self, node: str) -> NodeObservation | None:
+        machine = self.instances.get(node)
         return None if machine is None else self._observe(machine)

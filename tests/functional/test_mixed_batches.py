@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.aws import refusal
-from fakes.builders import NOW, make_container_instance, make_definition
+from fakes.builders import NOW, make_definition, make_node
 from fakes.dependencies import make_dependencies
 from fakes.functions import Functions
 from fakes.jobs import InMemoryJobs
@@ -170,7 +170,7 @@ def test_every_launch_request_becomes_one_task(data: st.DataObject, numbers: lis
     stack.launch_all()
 
     wanted = {ids[number] for number in numbers}
-    assert sorted(task.started_by for task in stack.tasks.tasks.values()) == sorted(f"{each}/1" for each in wanted)
+    assert sorted(str(task.owner) for task in stack.tasks.tasks.values()) == sorted(f"{each}/1" for each in wanted)
     assert {job_id for job_id in ids if stack.jobs.job(job_id).state is JobState.LAUNCHING} == wanted
 
 
@@ -180,24 +180,24 @@ def test_every_task_state_change_is_taken_down_once(
 ) -> None:
     stack = Stack()
     arns = stack.run_all()
-    machine = make_container_instance()
+    machine = make_node()
     running = {number: stack.tasks.run(arns[number], machine) for number in set(numbers)}
 
     deliver_with_poison(stack, data, "observe_task", [_state_change(running[number]) for number in numbers], outages)
 
     assert stack.states().count(JobState.RUNNING) == len(running)
     for seen in running.values():
-        assert stack.jobs.events_of(seen.started_by.rpartition("/")[0]).count("running") == 1
+        assert stack.jobs.events_of(seen.owner.job_id).count("running") == 1
 
 
 def _state_change(seen: Any) -> str:
     detail = {
-        "taskArn": seen.task_arn,
-        "startedBy": seen.started_by,
-        "lastStatus": seen.last_status,
-        "desiredStatus": seen.desired_status,
+        "taskArn": seen.task_id,
+        "startedBy": str(seen.owner),
+        "lastStatus": seen.status,
+        "desiredStatus": "RUNNING",
         "version": seen.version,
-        "containerInstanceArn": seen.container_instance_arn,
+        "containerInstanceArn": seen.node,
         "startedAt": NOW.isoformat(),
     }
     return json.dumps({"source": "aws.ecs", "detail-type": "ECS Task State Change", "detail": detail})
@@ -207,16 +207,16 @@ def _state_change(seen: Any) -> str:
 def test_every_warned_machine_has_its_task_stopped(data: st.DataObject, numbers: list[int], outages: list[str]) -> None:
     stack = Stack()
     for number, arn in enumerate(stack.run_all()):
-        machine = replace(make_container_instance(arn=f"machine-{number}"), instance_id=f"i-{number}")
+        machine = replace(make_node(name=f"machine-{number}"), instance_id=f"i-{number}")
         stack.deliver("observe_task", [_state_change(stack.tasks.run(arn, machine))], [])
 
     deliver_with_poison(stack, data, "observe_capacity", [_warning(f"i-{number}") for number in numbers], outages)
 
     assert stack.states().count(JobState.STOPPING) == len(set(numbers))
     stopped = {arn for arn, _ in stack.tasks.stops}
-    assert {
-        stack.tasks.instances[str(stack.tasks.tasks[arn].container_instance_arn)].instance_id for arn in stopped
-    } == {f"i-{number}" for number in numbers}
+    assert {stack.tasks.instances[str(stack.tasks.tasks[arn].node)].instance_id for arn in stopped} == {
+        f"i-{number}" for number in numbers
+    }
 
 
 def _warning(instance_id: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from relaunch.adapters.aws import checkpoints, errors
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
+from relaunch.adapters.aws.ecs import run_task as ecs_run_task
 from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.job import (
@@ -25,8 +26,7 @@ from relaunch.core.jobs.job import (
     WaitReason,
 )
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.launches import launch_plan
-from relaunch.core.launches.launch import TaskObservation
+from relaunch.core.launches.launch import TaskObservation, TaskPhase
 from relaunch.core.lifecycle import running, stopping, table
 from relaunch.core.lifecycle.decision import Decision, look_again, move, stop_effect
 from relaunch.core.lifecycle.events import HostEnded, HostWarned, JobEvent, TaskMissing, TaskSeen
@@ -51,7 +51,7 @@ def replaced(owner: object, name: str, make: Callable[[Any], object]) -> Plantin
 
 def token_of_each_send() -> AbstractContextManager[object]:
     numbers = itertools.count()
-    return patched(launch_plan, client_token=lambda *_parts: f"send-{next(numbers)}")
+    return patched(ecs_run_task, client_token=lambda *_parts: f"send-{next(numbers)}")
 
 
 def id_of_each_delivery() -> AbstractContextManager[object]:
@@ -79,9 +79,9 @@ def stop_without_intent(original: Callable[..., Decision]) -> Callable[..., Deci
 
 def any_version(job: Job, event: TaskSeen) -> bool:
     attempt, seen = job.attempt, event.observation
-    if attempt is None or attempt.stop is not None or seen.started_by != job.started_by:
+    if attempt is None or attempt.stop is not None or seen.owner != job.attempt_key:
         return False
-    return attempt.task_arn in {None, seen.task_arn}
+    return attempt.task_id in {None, seen.task_id}
 
 
 def seen_and_not_woken(job: Job, event: TaskSeen, now: datetime, limits: StackLimits) -> Decision:
@@ -151,8 +151,8 @@ def of_any_job(self: Any, checkpoint_uri: str, _job_id: str) -> str | None:
 
 @contextmanager
 def only_the_first_on_a_machine() -> Iterator[None]:
-    find, load = EcsTarget.find_on_instance, InMemoryJobs.load_on_instance
-    first_found = patched(EcsTarget, find_on_instance=lambda self, instance_id: find(self, instance_id)[:1])
+    find, load = EcsTarget.find_tasks_on, InMemoryJobs.load_on_instance
+    first_found = patched(EcsTarget, find_tasks_on=lambda self, instance_id: find(self, instance_id)[:1])
     with first_found, patched(InMemoryJobs, load_on_instance=lambda self, instance_id: load(self, instance_id)[:1]):
         yield
 
@@ -259,7 +259,7 @@ def start_seen_now(original: Callable[..., Job]) -> Callable[..., Job]:
     def observed(job: Job, event: TaskSeen, now: datetime) -> Job:
         seen = original(job, event, now)
         started_at = job.current_attempt.started_at
-        is_running = event.observation.last_status == "RUNNING"
+        is_running = event.observation.phase is TaskPhase.RUNNING
         started_at = started_at or (now if is_running else None)
         return replace(seen, attempt=replace(seen.current_attempt, started_at=started_at))
 
@@ -304,7 +304,7 @@ def go_on_waiting(job: Job, _event: JobEvent, now: datetime, _limits: StackLimit
 
 def wait_for_pull_for_ever(original: Callable[..., Decision]) -> Callable[..., Decision]:
     def wake(job: Job, event: JobEvent, now: datetime, limits: StackLimits) -> Decision:
-        has_machine = job.current_attempt.container_instance_arn is not None
+        has_machine = job.current_attempt.node is not None
         return (go_on_waiting if has_machine else original)(job, event, now, limits)
 
     return wake

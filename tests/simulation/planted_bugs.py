@@ -11,13 +11,15 @@ from datetime import timedelta
 
 from relaunch.adapters.aws import checkpoints, errors
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
+from relaunch.adapters.aws.ecs import events as ecs_events
 from relaunch.adapters.aws.ecs import run_task as ecs_run_task
+from relaunch.adapters.aws.ecs import stop_reports
 from relaunch.adapters.aws.ecs import target as ecs_target
 from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.adapters.aws.sqs import batch as sqs_batch
 from relaunch.core.jobs.job import AdmitWaiting, CountRun, JobState, RememberCapacity, StopKind, StopTask
 from relaunch.core.launches import derived_revision, launch_plan
-from relaunch.core.launches.launch import LaunchRefused, PlacementFailed
+from relaunch.core.launches.launch import LaunchRefused, PlacementFailed, ReportedCause
 from relaunch.core.lifecycle import decision as deciding
 from relaunch.core.lifecycle import launching, restart_policy, running, stop_reason, stopping
 from relaunch.core.lifecycle.restart_policy import RestartAfter, is_failure, is_interruption, out_of_time
@@ -148,7 +150,7 @@ BUGS = (
     PlantedBug(
         "stopping-is-stopped",
         "a task that is stopping is taken for STOPPED",
-        changed(running, _ENDED=running._ENDED | running._ENDING),
+        changed(ecs_events, _STOPPED=ecs_events._STOPPED | {"DEACTIVATING", "STOPPING", "DEPROVISIONING"}),
         "never two live tasks of one job",
         90,
     ),
@@ -434,7 +436,7 @@ BUGS = (
     PlantedBug(
         "only-known-instances-warned",
         "a warning concerns only tasks whose instance is in the table",
-        changed(EcsTarget, find_on_instance=lambda _self, _instance_id: []),
+        changed(EcsTarget, find_tasks_on=lambda _self, _instance_id: []),
         "a warned task is asked to stop",
         30,
     ),
@@ -595,7 +597,7 @@ BUGS = (
     PlantedBug(
         "missing-image-is-the-machines-fault",
         "an image that no machine can pull is taken for the fault of each machine",
-        changed(stop_reason, _FAILS_EVERYWHERE=re.compile(r"(?!)")),
+        changed(stop_reports, _BY_TEXT={**stop_reports._BY_TEXT, ReportedCause.STARTS_NOWHERE: re.compile(r"(?!)")}),
         "a stop's reason is its cause",
         60,
     ),

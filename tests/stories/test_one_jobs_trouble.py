@@ -6,14 +6,13 @@ from unittest.mock import Mock
 
 import pytest
 
-from fakes.builders import make_definition
+from fakes.builders import make_definition, make_failed_placement
 from fakes.jobs import make_unreadable
 from fakes.story import MINUTE, WAITS_FOR_IMAGE, Story, image, machine, push
 from relaunch.core.definitions.accelerator import PurchasePolicy
 from relaunch.core.definitions.definition import ImageTrigger
 from relaunch.core.jobs.job import JobState, StopKind, WaitReason
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.launches.launch import PlacementFailed
 from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.submit_job import submit_event
@@ -24,10 +23,10 @@ def deny_stops(story: Story, *job_ids: str) -> None:
     denied = {story.arn(job_id) for job_id in job_ids}
     stop = story.tasks.stop
 
-    def stop_what_is_not_denied(task_arn: str, reason: str) -> None:
-        if task_arn in denied:
+    def stop_what_is_not_denied(task_id: str, reason: str) -> None:
+        if task_id in denied:
             raise PermanentError("AccessDeniedException: stopping a task")
-        stop(task_arn, reason)
+        stop(task_id, reason)
 
     story.tasks.stop = stop_what_is_not_denied
 
@@ -220,8 +219,8 @@ def test_a_task_that_one_machine_cannot_start_runs_on_another():
     bad = machine(1)
     # The events of PROVISIONING and PENDING are lost: the machine is looked up when the task has stopped.
     story.tell(
-        replace(
-            story.tasks.run(story.arn(job_id), bad, last_status="STOPPED", started_at=None),
+        story.tasks.change(
+            story.tasks.run(story.arn(job_id), bad, last_status="STOPPED", started_at=None).task_id,
             desired_status="STOPPED",
             stop_code="TaskFailedToStart",
             stopped_reason="CannotStartContainerError: nvml error: driver not loaded",
@@ -230,9 +229,7 @@ def test_a_task_that_one_machine_cannot_start_runs_on_another():
 
     story.settle()
     assert story.job(job_id).failures == 0
-    assert story.tasks.requests[-1].placement_constraints == (
-        f"attribute:ecs.instance-type == g5.xlarge and ec2InstanceId !in [{bad.instance_id}]",
-    )
+    assert story.tasks.requests[-1].avoided_instances == (bad.instance_id,)
     story.tell(story.tasks.run(story.arn(job_id), machine(2)))
     assert story.job(job_id).state is JobState.RUNNING
     assert story.job(job_id).failed_starts == ()
@@ -244,7 +241,7 @@ def test_a_job_that_keeps_off_the_only_machine_of_a_group_waits_and_shuts_the_of
     story.settle()
     story.tell(story.tasks.run(story.arn(job_id), machine(1), last_status="PENDING", started_at=None))
     story.end(job_id, None, stop_code="TaskFailedToStart", stopped_reason="DockerTimeoutError: created")
-    story.tasks.outcomes.extend([PlacementFailed(("MemberOf placement constraint unsatisfied.",))] * 2)
+    story.tasks.outcomes.extend([make_failed_placement("MemberOf placement constraint unsatisfied.")] * 2)
     story.settle()
 
     job = story.job(job_id)

@@ -32,7 +32,7 @@ def test_a_push_is_trained_interrupted_resumed_elsewhere_and_finished():
     job = story.job(job_id)
     assert job.state is JobState.SUCCEEDED
     assert (first.capacity_provider, second.capacity_provider) == ("g5-xlarge-spot", "g6-xlarge-spot")
-    assert first.placement_constraints == ("attribute:ecs.instance-type == g5.xlarge",)
+    assert first.offering.instance_type == "g5.xlarge"
     assert "RELAUNCH_RESUME_URI" not in first.environment
     assert second.environment["RELAUNCH_RESUME_URI"] == checkpoint
     assert (first.environment["RELAUNCH_ATTEMPT"], second.environment["RELAUNCH_ATTEMPT"]) == ("1", "2")
@@ -60,9 +60,9 @@ def test_the_intent_is_saved_before_the_task_is_stopped():
     stop = story.tasks.stop
     saved = []
 
-    def stop_and_note_what_is_saved(task_arn, reason):
+    def stop_and_note_what_is_saved(task_id, reason):
         saved.append(story.attempt(job_id).intent.kind)
-        stop(task_arn, reason)
+        stop(task_id, reason)
 
     story.tasks.stop = stop_and_note_what_is_saved
     story.warn(machine().instance_id)

@@ -37,7 +37,7 @@ def interrupt(session: Session, job_id: str, instance: str) -> None:
         simulator.interrupt(instance)
     session.recorder.record_action("warning", instance_id=instance, job_id=job_id)
     session.screen.line(Text(f"EC2: {instance} goes in two minutes", style="bold yellow"))
-    task = session.expect_job(job_id, "its task is known", lambda history: history.attempts[0].task_arn)
+    task = session.expect_job(job_id, "its task is known", lambda history: history.attempts[0].task_id)
     stop = session.expect_request("StopTask", "StopTask for its task", lambda request: request["task"] == task)
     stored = session.expect(
         "the table was read when the task was stopped", lambda: session.recorder.stored_at_stop.get(task)

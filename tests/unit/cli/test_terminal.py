@@ -93,11 +93,11 @@ def hostile_job(session: CliSession) -> str:
     """Run a job that somebody of a hostile name submitted, whose task logs and ends hostilely; return its id."""
     at = session.clock.now()
     job_id = submit_direct(DirectRequest("direct:hostile", "resnet", {}, HOSTILE, at), session.deps).job_id
-    task_arn = session.launch(job_id)
-    session.run(task_arn)
-    ended = session.tasks.end(task_arn, 1, stopped_at=session.clock.now(), stopped_reason=HOSTILE)
+    task_id = session.launch(job_id)
+    session.run(task_id)
+    ended = session.tasks.end(task_id, 1, stopped_at=session.clock.now(), stopped_reason=HOSTILE)
     observe_task(ended, session.deps)
-    session.logs.streams = {f"train/main/{task_arn.rsplit('/', 1)[-1]}": [(NOW, HOSTILE)]}
+    session.logs.streams = {f"train/main/{task_id.rsplit('/', 1)[-1]}": [(NOW, HOSTILE)]}
     session.deps.events.record_event(HOSTILE, "github", HOSTILE, [], NOW)
     return job_id
 

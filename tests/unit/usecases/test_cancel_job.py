@@ -2,10 +2,10 @@
 
 import pytest
 
-from fakes.builders import make_definition
+from fakes.builders import make_definition, make_failed_placement
 from fakes.story import MINUTE, Story, machine, push
 from relaunch.core.jobs.job import JobState
-from relaunch.core.launches.launch import LaunchDeferred, PlacementFailed
+from relaunch.core.launches.launch import LaunchDeferred
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.launch_attempt import launch_attempt
 
@@ -104,7 +104,7 @@ def test_a_second_cancel_does_not_put_the_end_off(story):
 
 
 @pytest.mark.parametrize(
-    "outcome", [LaunchDeferred("ThrottlingException"), PlacementFailed(("RESOURCE:GPU",)), None], ids=str
+    "outcome", [LaunchDeferred("ThrottlingException"), make_failed_placement("RESOURCE:GPU"), None], ids=str
 )
 def test_a_cancel_while_runtask_is_being_answered_holds_whatever_the_answer(story, outcome):
     job_id = story.submit()

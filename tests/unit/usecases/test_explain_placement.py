@@ -2,15 +2,15 @@
 
 import pytest
 
-from fakes.builders import make_definition
+from fakes.builders import make_definition, make_failed_placement
 from fakes.story import Story
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement
 from relaunch.core.jobs.job import JobState
-from relaunch.core.launches.launch import LaunchRefused, PlacementFailed
+from relaunch.core.launches.launch import LaunchRefused
 from relaunch.core.selection.gpu_devices import GpuDevice
 from relaunch.ports import PermanentError, TransientError
 
-FULL = PlacementFailed(("RESOURCE:GPU",))
+FULL = make_failed_placement("RESOURCE:GPU")
 SHARE = AcceleratorRequirement(gpu=GpuRequirement(memory_mib=2_048, compute_percent=25))
 CROWDED = GpuDevice("GPU-1", "i-1", "NVIDIA_MPS", 15_360, 1_024, 3)
 
@@ -62,7 +62,7 @@ def test_a_look_that_fails_changes_nothing_of_what_came_of_the_launch(error):
 @pytest.mark.parametrize(
     ("outcome", "accelerator"),
     [
-        pytest.param(PlacementFailed(("RESOURCE:MEMORY",)), SHARE, id="another resource"),
+        pytest.param(make_failed_placement("RESOURCE:MEMORY"), SHARE, id="another resource"),
         pytest.param(FULL, AcceleratorRequirement(gpu=GpuRequirement()), id="a whole GPU"),
         pytest.param(LaunchRefused("ClientException: RESOURCE:GPU"), SHARE, id="a refusal"),
         pytest.param(None, SHARE, id="a task that was placed"),

@@ -6,10 +6,10 @@ from unittest.mock import DEFAULT, Mock
 
 import pytest
 
-from fakes.builders import make_definition, make_offering_key
+from fakes.builders import make_definition, make_failed_placement, make_offering_key
 from fakes.story import MINUTE, WAITS_FOR_IMAGE, Story, push
 from relaunch.core.jobs.job import STACK_SLOT, CountRun, JobState, PlacementState, RequestLaunch, WaitReason
-from relaunch.core.launches.launch import LaunchConflict, LaunchDeferred, LaunchRefused, PlacementFailed
+from relaunch.core.launches.launch import LaunchConflict, LaunchDeferred, LaunchRefused
 from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.launch_attempt import launch_attempt
@@ -24,7 +24,7 @@ def test_a_launch_chooses_the_cheapest_freezes_it_and_notes_its_task(story):
     assert job.state is JobState.LAUNCHING
     assert job.current_attempt.placement.offering == make_offering_key()
     assert job.current_attempt.placement.state is PlacementState.PLACED
-    assert job.current_attempt.task_arn in story.tasks.tasks
+    assert job.current_attempt.task_id in story.tasks.tasks
     assert job.has_slot
     assert story.launches.requested == []
 
@@ -45,7 +45,7 @@ def test_a_job_that_is_not_there_is_nobodys(story):
 
 
 def test_failures_of_placement_go_on_to_the_next_offering_in_the_same_attempt(launching):
-    story, job_id = launching(PlacementFailed(("RESOURCE:GPU",)), PlacementFailed(("ATTRIBUTE",)))
+    story, job_id = launching(make_failed_placement("RESOURCE:GPU"), make_failed_placement("ATTRIBUTE"))
 
     story.settle()
 
@@ -61,11 +61,11 @@ def test_failures_of_placement_go_on_to_the_next_offering_in_the_same_attempt(la
         "ECS placed nothing: ATTRIBUTE",
     ]
     assert {request.environment["RELAUNCH_ATTEMPT"] for request in story.tasks.requests} == {"1"}
-    assert len(set(story.client_tokens)) == 3
+    assert len(set(story.launched_placements)) == 3
 
 
 def test_a_failed_offering_is_avoided_by_other_jobs_too(launching):
-    story, _ = launching(PlacementFailed(("RESOURCE:GPU",)))
+    story, _ = launching(make_failed_placement("RESOURCE:GPU"))
     story.settle()
 
     story.submit(push("b" * 40))

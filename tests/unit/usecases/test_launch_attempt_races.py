@@ -15,7 +15,7 @@ def test_the_answer_is_carried_into_what_others_saved_meanwhile(story):
 
     def launch(request):
         outcome = original(request)
-        story.tell(story.tasks.run(outcome.task_arn, machine(), started_at=story.now))
+        story.tell(story.tasks.run(outcome.task_id, machine(), started_at=story.now))
         return outcome
 
     story.tasks.launch = launch

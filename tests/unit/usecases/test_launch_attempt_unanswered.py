@@ -23,7 +23,7 @@ def test_a_refusal_of_a_try_that_was_sent_before_is_not_final_for_it_may_have_a_
     assert len(story.launches.requested) == 1
 
     story.settle()
-    assert story.client_tokens == [story.client_tokens[0]] * 3
+    assert story.launched_placements == [story.launched_placements[0]] * 3
     assert story.arn(job_id) in story.tasks.tasks
 
 
@@ -33,7 +33,7 @@ def test_a_refusal_that_stays_fails_the_job_once_its_try_is_too_old_to_have_a_ta
     story.settle()
 
     assert story.job(job_id).state is JobState.FAILED
-    assert len(set(story.client_tokens)) == 2
+    assert len(set(story.launched_placements)) == 2
     assert timedelta(minutes=50) < story.now - story.job(job_id).accepted_at < timedelta(minutes=65)
 
 
@@ -44,7 +44,7 @@ def test_a_launch_without_an_answer_is_sent_again_and_makes_one_task(story, take
     story.settle()
 
     assert len(story.tasks.tasks) == 1
-    assert len(set(story.client_tokens)) == 1
+    assert len(set(story.launched_placements)) == 1
     assert story.arn(job_id) in story.tasks.tasks
 
 
@@ -71,7 +71,7 @@ def test_a_pending_placement_that_was_never_sent_is_sent_when_it_is_due(launchin
 
     assert story.arn(job_id) in story.tasks.tasks
     assert story.attempt(job_id).placement.number == 1
-    assert len(set(story.client_tokens)) == 1
+    assert len(set(story.launched_placements)) == 1
 
 
 def test_an_expired_placement_is_never_sent_but_looked_for_and_closed(story):
@@ -90,7 +90,7 @@ def test_an_expired_placement_is_never_sent_but_looked_for_and_closed(story):
     assert attempt.closed_placements[0].outcome == "never sent"
     assert (attempt.number, attempt.placement.number) == (1, 2)
     assert len(story.tasks.tasks) == 1
-    assert len(set(story.client_tokens)) == 2
+    assert len(set(story.launched_placements)) == 2
 
 
 def test_an_expired_placement_whose_task_exists_gets_it(story):

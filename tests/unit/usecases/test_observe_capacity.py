@@ -136,7 +136,7 @@ def test_the_trouble_of_one_job_does_not_cost_another_its_two_minutes(story):
     first, second = story.launch(), story.launch(push("b" * 40))
     story.tasks.stop_failure = TransientError("ThrottlingException")
 
-    story.tasks.find_on_instance = lambda _instance_id: []
+    story.tasks.find_tasks_on = lambda _instance_id: []
 
     with pytest.raises(TransientError):
         story.warn(HERE)
@@ -180,7 +180,7 @@ def test_a_job_that_cannot_be_loaded_does_not_keep_a_rebalance_recommendation_fr
     ("port", "call"),
     [
         pytest.param("jobs", "load_on_instance", id="the table finds no jobs"),
-        pytest.param("tasks", "find_on_instance", id="ECS lists no tasks"),
+        pytest.param("tasks", "find_tasks_on", id="ECS lists no tasks"),
     ],
 )
 def test_a_warning_is_heeded_by_the_one_of_table_and_ecs_that_answers(story, running_id, port, call):

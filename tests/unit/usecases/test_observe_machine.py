@@ -9,18 +9,18 @@ import pytest
 from fakes.builders import make_capacity_failure, make_job
 from fakes.story import Story, machine
 from relaunch.core.jobs.job import Waiting, WaitReason
-from relaunch.core.launches.launch import ContainerInstanceObservation
+from relaunch.core.launches.launch import NodeObservation
 from relaunch.ports import TransientError
 from relaunch.usecases.observe_machine import observe_machine
 
 MINUTE = timedelta(minutes=1)
 
 
-def arrive(story: Story) -> ContainerInstanceObservation:
+def arrive(story: Story) -> NodeObservation:
     """Let a machine of the capacity provider register now; return what its event says."""
-    seen = ContainerInstanceObservation(machine(), "ACTIVE", registered_at=story.now)
+    seen = NodeObservation(machine(), "ACTIVE", registered_at=story.now)
     described = replace(seen, capacity_provider="g5-xlarge-spot")
-    story.tasks.find_container_instance = Mock(return_value=described)
+    story.tasks.find_node = Mock(return_value=described)
     return seen
 
 
@@ -68,7 +68,7 @@ def test_nothing_is_asked_and_written_where_nothing_is_avoided(story):
 
     observe_machine(seen, story.deps)
 
-    assert story.tasks.find_container_instance.call_count == 0
+    assert story.tasks.find_node.call_count == 0
     assert story.deps.capacity.reopen.call_count == 0
 
 
@@ -79,7 +79,7 @@ def test_machines_that_were_there_before_cost_no_call_of_ecs(story):
 
     observe_machine(seen, story.deps)
 
-    assert story.tasks.find_container_instance.call_count == 0
+    assert story.tasks.find_node.call_count == 0
     assert len(story.deps.capacity.load_capacity_memory(story.now)) == 1
 
 
@@ -88,7 +88,7 @@ def test_a_machine_of_another_provider_or_one_that_is_gone_opens_nothing(story):
     story.clock.advance(MINUTE)
     seen = arrive(story)
     observe_machine(seen, story.deps)
-    story.tasks.find_container_instance = Mock(return_value=None)
+    story.tasks.find_node = Mock(return_value=None)
     observe_machine(seen, story.deps)
 
     assert len(story.deps.capacity.load_capacity_memory(story.now)) == 1
@@ -109,7 +109,7 @@ def test_an_event_that_could_not_be_handled_is_delivered_again(story):
     withdraw(story)
     story.clock.advance(MINUTE)
     seen = arrive(story)
-    story.tasks.find_container_instance.side_effect = [
+    story.tasks.find_node.side_effect = [
         TransientError("Rate exceeded"),
         replace(seen, capacity_provider="g5-xlarge-spot"),
     ]

@@ -1,6 +1,5 @@
 """What ECS says of a task reaches its job, and nobody else's does."""
 
-from dataclasses import replace
 from unittest.mock import DEFAULT, Mock, call
 
 import pytest
@@ -24,12 +23,12 @@ def test_a_task_of_no_job_is_said_to_be_none_of_ours(story):
 
 
 def test_the_machine_is_looked_up_once_and_linked_to_the_job(story, placed_id):
-    story.tasks.find_container_instance = Mock(wraps=story.tasks.find_container_instance)
+    story.tasks.find_node = Mock(wraps=story.tasks.find_node)
 
     story.run(placed_id)
     story.tell(story.tasks.change(story.arn(placed_id), last_status="RUNNING"))
 
-    assert story.tasks.find_container_instance.call_args_list == [call(machine().arn)]
+    assert story.tasks.find_node.call_args_list == [call(machine().name)]
     assert story.jobs.load_on_instance(machine().instance_id) == [placed_id]
     assert story.attempt(placed_id).instance_id == machine().instance_id
 
@@ -47,7 +46,7 @@ def test_a_machine_that_is_gone_already_keeps_nothing_back(story, placed_id):
 def test_a_machine_that_cannot_be_looked_up_delays_no_observation_and_the_next_event_asks_again(story, placed_id):
     running = story.tasks.run(story.arn(placed_id), machine())
     answers = [TransientError("ThrottlingException: Rate exceeded"), DEFAULT]
-    story.tasks.find_container_instance = Mock(wraps=story.tasks.find_container_instance, side_effect=answers)
+    story.tasks.find_node = Mock(wraps=story.tasks.find_node, side_effect=answers)
 
     story.tell(running)
     assert story.job(placed_id).state is JobState.RUNNING
@@ -60,14 +59,15 @@ def test_a_machine_that_cannot_be_looked_up_delays_no_observation_and_the_next_e
 
 def test_a_task_that_never_ran_is_told_again_until_its_machine_is_known(story, placed_id):
     arn = story.arn(placed_id)
-    stopped = replace(
-        story.tasks.run(arn, machine(), last_status="STOPPED", started_at=None),
+    story.tasks.run(arn, machine(), last_status="STOPPED", started_at=None)
+    stopped = story.tasks.change(
+        arn,
         desired_status="STOPPED",
         stop_code="TaskFailedToStart",
         stopped_reason="CannotPullContainerError: toomanyrequests",
     )
     answers = [TransientError("ThrottlingException: Rate exceeded"), DEFAULT]
-    story.tasks.find_container_instance = Mock(wraps=story.tasks.find_container_instance, side_effect=answers)
+    story.tasks.find_node = Mock(wraps=story.tasks.find_node, side_effect=answers)
 
     with pytest.raises(TransientError, match="Rate exceeded"):
         story.tell(stopped)
@@ -79,7 +79,7 @@ def test_a_task_that_never_ran_is_told_again_until_its_machine_is_known(story, p
 
 def test_no_machine_is_looked_up_for_a_task_that_has_stopped(story, placed_id):
     story.tasks.run(story.arn(placed_id), machine())
-    story.tasks.find_container_instance = None
+    story.tasks.find_node = None
 
     story.end(placed_id, 0)
 

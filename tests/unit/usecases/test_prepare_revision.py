@@ -16,7 +16,7 @@ from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.launch_attempt import launch_attempt
 
 PROXY = FoundImage(DIGEST, EVERY_PLATFORM)
-INACTIVE = LaunchRefused("InvalidParameterException: TaskDefinition is inactive")
+INACTIVE = LaunchRefused("InvalidParameterException: TaskDefinition is inactive", is_about_revision=True)
 
 
 NO_STOP_TIMEOUT = make_revision(containers=(make_container(image="busybox:1", stop_timeout_seconds=None),))

@@ -2,7 +2,14 @@
 
 import pytest
 
-from fakes.builders import make_container, make_definition, make_instance_type, make_offering, make_revision
+from fakes.builders import (
+    make_container,
+    make_definition,
+    make_failed_placement,
+    make_instance_type,
+    make_offering,
+    make_revision,
+)
 from fakes.story import Story, push
 from relaunch.core.definitions.accelerator import (
     AcceleratorRequirement,
@@ -11,8 +18,8 @@ from relaunch.core.definitions.accelerator import (
     PurchaseOption,
 )
 from relaunch.core.jobs.job import JobState, PlacementState
+from relaunch.core.launches.accelerators import AllNeuronDevices
 from relaunch.core.launches.derived_revision import TaskDefinition
-from relaunch.core.launches.launch import PlacementFailed
 from relaunch.core.selection.neuron_devices import FIRST_PORT, RemainingResources
 
 INF2 = make_instance_type(
@@ -85,7 +92,7 @@ def test_more_than_one_device_is_the_whole_machine():
 
 def test_a_device_that_another_task_took_first_is_followed_by_the_next_at_once():
     story = neuron_story(devices=1)
-    story.tasks.outcomes.append(PlacementFailed(("RESOURCE:PORTS",)))
+    story.tasks.outcomes.append(make_failed_placement("RESOURCE:PORTS"))
     job_id = story.submit()
     story.settle()
 
@@ -96,7 +103,7 @@ def test_a_device_that_another_task_took_first_is_followed_by_the_next_at_once()
 
 def test_when_device_after_device_is_taken_the_offering_counts_as_full():
     story = neuron_story(devices=1)
-    story.tasks.outcomes.extend([PlacementFailed(("RESOURCE:PORTS",))] * 9)
+    story.tasks.outcomes.extend([make_failed_placement("RESOURCE:PORTS")] * 9)
     job_id = story.submit()
     story.settle()
 
@@ -106,7 +113,7 @@ def test_when_device_after_device_is_taken_the_offering_counts_as_full():
 
 def test_other_failures_of_placement_count_as_ever():
     story = neuron_story(devices=1)
-    story.tasks.outcomes.append(PlacementFailed(("RESOURCE:PORTS", "RESOURCE:CPU")))
+    story.tasks.outcomes.append(make_failed_placement("RESOURCE:PORTS", "RESOURCE:CPU"))
     story.submit()
     story.settle()
 
@@ -116,7 +123,7 @@ def test_other_failures_of_placement_count_as_ever():
 
 def test_the_whole_machine_is_not_tried_again_at_once():
     story = neuron_story(devices=6)
-    story.tasks.outcomes.append(PlacementFailed(("RESOURCE:PORTS",)))
+    story.tasks.outcomes.append(make_failed_placement("RESOURCE:PORTS"))
     story.submit()
     story.settle()
 
@@ -128,7 +135,7 @@ def test_managed_instances_give_out_devices_themselves():
     job_id = story.submit_and_deliver()
 
     (request,) = story.tasks.requests
-    assert request.takes_all_neuron
+    assert request.accelerators == AllNeuronDevices()
     assert request.revision_arn == make_revision().arn
     assert story.attempt(job_id).placement.takes_all_neuron
     assert story.registry.register_count == 0
@@ -141,7 +148,7 @@ def test_devices_by_path_are_taken_out_for_managed_instances():
     story.registry.sources[make_revision().arn] = TaskDefinition("trainer", content)
     story.submit_and_deliver()
 
-    assert story.tasks.requests[0].takes_all_neuron
+    assert story.tasks.requests[0].accelerators == AllNeuronDevices()
     assert devices_of(story.launched_definition()) == []
     assert ports_of(story.launched_definition()) == []
 

@@ -1,35 +1,32 @@
 """Comparing the jobs table with the live cluster."""
 
-from dataclasses import replace
 from datetime import timedelta
 from unittest.mock import Mock
 
 import pytest
 
-from fakes.builders import NOW, make_capacity_failure, make_job, make_observation, task_arn
+from fakes.builders import NOW, make_capacity_failure, make_job, task_id
 from fakes.story import MINUTE, Story, machine, push
 from relaunch.core.jobs.job import JobState, StopTask
-from relaunch.core.launches.launch import ContainerInstanceObservation
+from relaunch.core.launches.launch import NodeObservation
 from relaunch.core.lifecycle.metrics import Metric
 from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.sweep_cluster import GRACE, IDLE_GRACE, is_sweep_due, sweep_cluster
 
-STRAY = task_arn(77)
+STRAY = task_id(77)
 
 
 def watch_single_calls(story: Story) -> list[Mock]:
     """Count from now on the calls that are about one task or one machine."""
-    story.tasks.find_started_by = Mock(wraps=story.tasks.find_started_by)
-    story.tasks.find_container_instance = Mock(wraps=story.tasks.find_container_instance)
-    return [story.tasks.find_started_by, story.tasks.find_container_instance]
+    story.tasks.find_tasks_of = Mock(wraps=story.tasks.find_tasks_of)
+    story.tasks.find_node = Mock(wraps=story.tasks.find_node)
+    return [story.tasks.find_tasks_of, story.tasks.find_node]
 
 
 def let_live(story: Story, started_by: str, arn: str = STRAY, **fields) -> str:
     """Let a task run that no job knows."""
-    running = make_observation("RUNNING", task_arn=arn, started_by=started_by, created_at=story.now, **fields)
-    story.tasks.tasks[arn] = running
-    return arn
+    return story.tasks.say(arn, "RUNNING", started_by=started_by, created_at=story.now, **fields).task_id
 
 
 def stops(story: Story) -> list[str]:
@@ -106,7 +103,7 @@ def test_a_task_whose_answer_was_never_saved_becomes_the_current_one(story):
     """RunTask took effect and its response was lost: the job has a pending placement without a task."""
     job_id = story.launch_unanswered(takes_effect=True)
     (arn,) = story.tasks.tasks
-    assert story.attempt(job_id).task_arn is None
+    assert story.attempt(job_id).task_id is None
     story.tasks.run(arn, machine(1), created_at=story.now)
     story.clock.advance(GRACE)
 
@@ -193,8 +190,8 @@ def test_a_job_that_goes_on_between_looking_and_saving_is_looked_at_again(story,
 
 
 def test_tasks_of_others_and_of_services_are_none_of_our_business(story):
-    let_live(story, "somebody", task_arn(80))
-    let_live(story, "ecs-svc/9223370494312345678", task_arn(81))
+    let_live(story, "somebody", task_id(80))
+    let_live(story, "ecs-svc/9223370494312345678", task_id(81))
     story.clock.advance(GRACE)
 
     sweep = sweep_cluster(story.deps)
@@ -218,10 +215,10 @@ def test_machines_without_tasks_are_named_once_they_should_be_gone(story):
     busy = story.launch()
     idle, fresh, draining = machine(11), machine(12), machine(13)
     for each in (idle, fresh, draining):
-        story.tasks.instances[each.arn] = each
-    story.tasks.machine_statuses[draining.arn] = "DRAINING"
+        story.tasks.instances[each.name] = each
+    story.tasks.closed_machines.add(draining.name)
     story.clock.advance(IDLE_GRACE)
-    story.tasks.registered_at[fresh.arn] = story.now
+    story.tasks.registered_at[fresh.name] = story.now
 
     sweep = sweep_cluster(story.deps)
 
@@ -238,7 +235,7 @@ def test_a_quiet_cluster_says_so_in_its_metrics(story):
 
 
 def test_a_sweep_whose_time_is_up_stops_what_it_found_and_says_so(story, running_id):
-    let_live(story, f"{running_id}/1", task_arn(0))
+    let_live(story, f"{running_id}/1", task_id(0))
     story.tasks.tasks = dict(sorted(story.tasks.tasks.items()))
     story.clock.advance(GRACE)
     story.tasks.page_size = 1
@@ -246,12 +243,12 @@ def test_a_sweep_whose_time_is_up_stops_what_it_found_and_says_so(story, running
     sweep = sweep_cluster(story.deps, lambda: False)
 
     assert (sweep.tasks, sweep.is_complete) == (1, False)
-    assert stops(story) == [task_arn(0)]
+    assert stops(story) == [task_id(0)]
     assert "did not suffice" in story.log.lines[-1][1]["reason"]
 
 
 def test_a_sweep_whose_time_is_up_ends_within_a_page(story, running_id):
-    let_live(story, f"{running_id}/1", task_arn(0))
+    let_live(story, f"{running_id}/1", task_id(0))
     story.clock.advance(GRACE)
 
     sweep = sweep_cluster(story.deps, lambda: False)
@@ -263,8 +260,8 @@ def test_a_sweep_whose_time_is_up_ends_within_a_page(story, running_id):
 @pytest.mark.parametrize("error", [TransientError("throttled"), PermanentError("denied")])
 def test_one_jobs_trouble_does_not_keep_the_others_waiting(story, error):
     first, second = (story.launch(push(sha=f"{number:040x}")) for number in range(2))
-    let_live(story, f"{first}/1", task_arn(80))
-    let_live(story, f"{second}/1", task_arn(81))
+    let_live(story, f"{first}/1", task_id(80))
+    let_live(story, f"{second}/1", task_id(81))
     story.clock.advance(GRACE)
     story.jobs.fail_next(error)
 
@@ -284,7 +281,7 @@ def test_what_a_dead_function_left_undone_is_done(story, running_id):
 
     sweep_cluster(story.deps)
 
-    assert stops(story) == [job.current_attempt.task_arn]
+    assert stops(story) == [job.current_attempt.task_id]
 
 
 def test_a_cluster_that_cannot_be_listed_is_left_to_the_next_sweep(story):
@@ -306,7 +303,8 @@ def test_an_orphan_that_nobody_told_of_is_found_and_paid_for_no_longer(story):
     current = story.arn(job_id)
     assert current != late
 
-    story.tasks.tasks[late] = replace(hidden, last_status="RUNNING", version=5, created_at=NOW)
+    story.tasks.tasks[late] = hidden
+    story.tasks.change(late, last_status="RUNNING", version=5, created_at=NOW)
     story.clock.advance(10 * MINUTE)
     sweep_cluster(story.deps)
     story.tell(story.tasks.end(late, 143))
@@ -339,10 +337,8 @@ def let_no_capacity_be_known(story: Story) -> None:
 def let_arrive(story: Story) -> None:
     """Let a machine of that capacity provider register in a minute."""
     story.clock.advance(MINUTE)
-    seen = ContainerInstanceObservation(
-        machine(), "ACTIVE", registered_at=story.now, capacity_provider="g5-xlarge-spot"
-    )
-    story.tasks.list_machines = lambda: iter([[seen]])
+    seen = NodeObservation(machine(), "ACTIVE", registered_at=story.now, capacity_provider="g5-xlarge-spot")
+    story.tasks.list_nodes = lambda: iter([[seen]])
 
 
 def test_an_offering_is_avoided_no_more_once_a_machine_of_it_arrives_late(story):

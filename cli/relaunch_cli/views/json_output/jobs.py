@@ -136,7 +136,7 @@ def _attempt_json(attempt: Attempt) -> JsonObject:
         "capacity_provider": chosen.capacity_provider,
         "price_usd_per_hour": chosen.price_usd_per_hour or None,
         "is_price_limit": chosen.is_price_limit,
-        "task_arn": attempt.task_arn,
+        "task_arn": attempt.task_id,
         "task_status": attempt.task_status or None,
         "instance_id": attempt.instance_id,
         "resume_uri": chosen.resume_uri,

@@ -1,64 +1,64 @@
-"""Tasks and container instances."""
+"""Tasks and nodes of a target: where trainings run."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
-from relaunch.core.launches.launch import (
-    ContainerInstanceObservation,
-    LaunchOutcome,
-    LaunchRequest,
-    TaskObservation,
-)
+from relaunch.core.jobs.attempt_key import AttemptKey
+from relaunch.core.launches.launch import LaunchOutcome, LaunchRequest, NodeObservation, TaskObservation
 from relaunch.core.selection.gpu_devices import GpuDevice
 from relaunch.core.selection.neuron_devices import RemainingResources
 
 
 class TaskTarget(Protocol):
-    """An ECS cluster."""
+    """A cluster that runs tasks; docs/decisions/0013-the-port-to-a-target.md says what belongs to it.
+
+    Names of tasks and nodes are opaque. Methods raise TransientError if the target is throttled or unreachable, unless
+    they say otherwise.
+    """
 
     def launch(self, request: LaunchRequest) -> LaunchOutcome:
-        """Call RunTask; every response, including an error, is an outcome.
+        """Launch a task, unless the placement has one already; every answer, including an error, is an outcome.
 
         Raises:
             PermanentError: the request exceeds a documented limit and was not sent.
         """
 
-    def stop(self, task_arn: str, reason: str) -> None:
-        """Call StopTask; no error if the task is stopping or does not exist."""
+    def stop(self, task_id: str, reason: str) -> None:
+        """Let the task end by SIGTERM, then SIGKILL; no error if it is stopping or does not exist."""
 
-    def describe(self, task_arns: Sequence[str]) -> Mapping[str, TaskObservation | None]:
-        """Describe tasks, up to a hundred per call; None: ECS does not know the task."""
+    def describe(self, task_ids: Sequence[str]) -> Mapping[str, TaskObservation | None]:
+        """Describe tasks; None: the target does not know the task, or not yet."""
 
     def list_tasks(self) -> Iterator[Sequence[TaskObservation]]:
-        """Yield all tasks of the cluster with desired status RUNNING, in pages of at most a hundred."""
+        """Yield all tasks that are to run, whoever launched them, in pages of at most a hundred."""
 
-    def list_machines(self) -> Iterator[Sequence[ContainerInstanceObservation]]:
-        """Yield the container instances of the cluster, in pages of at most a hundred."""
+    def list_nodes(self) -> Iterator[Sequence[NodeObservation]]:
+        """Yield the nodes, in pages of at most a hundred."""
 
-    def find_started_by(self, started_by: str) -> list[TaskObservation]:
-        """Return the running and recently stopped tasks with this startedBy."""
+    def find_tasks_of(self, attempt: AttemptKey) -> list[TaskObservation]:
+        """Return the tasks of an attempt, those that stopped recently included."""
 
-    def find_on_instance(self, instance_id: str) -> list[TaskObservation]:
-        """Return the tasks on the container instance of this EC2 instance."""
+    def find_tasks_on(self, instance_id: str) -> list[TaskObservation]:
+        """Return the tasks on the node of this EC2 instance that have not stopped."""
 
     def drain(self, instance_id: str) -> None:
-        """Let no new task be placed on this EC2 instance; no error if it is not in the cluster or is draining.
+        """Let no new task be placed on this EC2 instance; no error if it is no node or is draining.
 
-        Tasks that run there are not affected ("Draining Amazon ECS container instances").
-
-        Raises:
-            TransientError: throttled or unreachable.
+        Tasks that run there are not affected.
         """
         ...
 
     def find_gpus(self, instance_type: str, capacity_provider: str) -> list[GpuDevice]:
-        """Return the shareable GPUs of the ACTIVE instances of this provider and type, at most a hundred instances.
+        """Return the shareable GPUs of the active nodes of this provider and type, at most a hundred nodes.
 
-        Instances whose ECS agent does not support sharing have none.
+        `capacity_provider` is empty for machines of our own. Nodes that cannot share their GPUs have none.
         """
 
     def find_remaining_resources(self, instance_type: str, capacity_provider: str) -> list[RemainingResources]:
-        """Return the remaining resources of the ACTIVE instances of this provider and type, at most a hundred."""
+        """Return the remaining resources of the active nodes of this provider and type, at most a hundred.
 
-    def find_container_instance(self, container_instance_arn: str) -> ContainerInstanceObservation | None:
-        """Return a container instance, None if it does not exist."""
+        `capacity_provider` is empty for machines of our own.
+        """
+
+    def find_node(self, node: str) -> NodeObservation | None:
+        """Return a node, None if it does not exist."""

@@ -3,20 +3,18 @@
 from dataclasses import replace
 
 from relaunch.core.jobs.job import Job
-from relaunch.core.launches.launch import LaunchOutcome, PlacementFailed
+from relaunch.core.launches.launch import LaunchOutcome, PlacementFailed, Shortage
 from relaunch.core.selection.gpu_devices import explain_missing_share
 from relaunch.core.selection.requirements import required_share
 from relaunch.ports import JobDependencies, PortError
 
-_NO_GPU = "RESOURCE:GPU"
-
 
 def explain_placement(outcome: LaunchOutcome, job: Job, deps: JobDependencies) -> LaunchOutcome:
-    """Return the outcome, with the remaining GPU memory as detail if ECS found no room for a GPU share.
+    """Return the outcome, with the remaining GPU memory as detail if there was no room for a GPU share.
 
     Such a failure takes two read calls; if they fail, the outcome is unchanged.
     """
-    if not isinstance(outcome, PlacementFailed) or _NO_GPU not in outcome.reasons:
+    if not isinstance(outcome, PlacementFailed) or Shortage.GPU not in outcome.shortages:
         return outcome
     share = required_share(job.definition, job.revision)
     placement = job.current_attempt.placement

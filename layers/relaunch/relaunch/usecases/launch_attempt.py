@@ -1,6 +1,5 @@
 """Launch a job: select an offering, save the placement, call RunTask, save the outcome."""
 
-import re
 from dataclasses import replace
 from datetime import timedelta
 
@@ -35,7 +34,6 @@ _OLDEST_PLACEMENT = timedelta(minutes=50)
 # lists the task within five more: the documentation of RunTask tells callers to retry for up to five minutes.
 _SENDING_GRACE = timedelta(minutes=6)
 _LOOK_SECONDS = 30
-_ABOUT_REVISION = re.compile(r"(?i)task ?definition")
 # Several messages may request the launch of one job at once. Returned to the queue, those that lose the race would be
 # delivered together, lose again, and end in the dead-letter queue.
 _RETRIES = 5
@@ -156,7 +154,7 @@ def _answer(
     if isinstance(outcome, LaunchRefused):
         arn = placement.revision_arn
         # An error about the revision means that the client token is unknown: nothing was launched with it.
-        family = parse_revision_arn(arn) if arn and (is_first or _ABOUT_REVISION.search(outcome.reason)) else None
+        family = parse_revision_arn(arn) if arn and (is_first or outcome.is_about_revision) else None
         if family is not None and deps.registry.find_active(family[0]) != arn:
             return PlacementExpired(number, placement.number, f"the derived revision {arn} was deregistered")
         if not is_first:
@@ -187,10 +185,10 @@ def _count_requests(deps: LaunchDependencies) -> int | None:
 def _look_for_task(job: Job, is_certain: bool, deps: LaunchDependencies) -> Job:
     """Look for the task of a placement that is not sent any more, until it is certain that there is none."""
     attempt = job.current_attempt
-    closed = {each.task_arn for each in attempt.closed_placements}
-    found = [task for task in deps.tasks.find_started_by(job.started_by) if task.task_arn not in closed]
+    closed = {each.task_id for each in attempt.closed_placements}
+    found = [task for task in deps.tasks.find_tasks_of(job.attempt_key) if task.task_id not in closed]
     if found:
-        newest = max(found, key=lambda task: (task.created_at is not None, task.created_at, task.task_arn))
+        newest = max(found, key=lambda task: (task.created_at is not None, task.created_at, task.task_id))
         return apply_event(job, task_seen(newest, job, deps), deps)
     if is_certain:
         return apply_event(job, PlacementExpired(attempt.number, attempt.placement.number), deps)

@@ -6,12 +6,11 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from relaunch.core.jobs.job import Job
-from relaunch.core.launches.launch import ContainerInstance, InstanceEvent, InstanceEventKind
+from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind, Node
 from relaunch.core.lifecycle.events import HostEnded, HostWarned, JobEvent, TaskSeen
 from relaunch.core.offerings.spot_runs import Observed, SpotRun
 from relaunch.ports import JobDependencies, PermanentError, PortError
 from relaunch.usecases.advance_job import advance_job
-from relaunch.usecases.observe_task import job_of
 
 _ENDED_STATES = frozenset({"shutting-down", "terminated", "stopping", "stopped"})
 _T = TypeVar("_T")
@@ -40,8 +39,8 @@ class _Calls:
 def observe_capacity(event: InstanceEvent, deps: JobDependencies) -> list[Job]:
     """Apply an instance event to every job with a task on the instance; return those jobs.
 
-    All instances of the account send such events; the jobs are found by one read. For an interruption warning ECS is
-    queried too: the link from the instance to the job, or even the response of RunTask, may not be saved yet.
+    All instances of the account send such events; the jobs are found by one read. For an interruption warning the
+    target is queried too: the link from the instance to the job, or even the task of the job, may not be saved yet.
 
     Raises:
         TransientError: the event could not be applied to all jobs, but was to the others; retry.
@@ -80,19 +79,19 @@ def _warn(instance_id: str, at: datetime, calls: _Calls, deps: JobDependencies) 
     calls.attempt(deps.jobs.save_warning, instance_id, at)
     for job_id in calls.attempt(deps.jobs.load_on_instance, instance_id) or ():
         calls.attempt(warn, job_id, HostWarned(instance_id, at))
-    known = {job.attempt.task_arn for job in warned.values() if job and job.attempt and job.attempt.warned_at}
-    for task in calls.attempt(deps.tasks.find_on_instance, instance_id) or ():
-        owner = job_of(task)
-        if owner is not None and task.task_arn not in known:
-            machine = ContainerInstance(task.container_instance_arn or "", instance_id, zone=task.zone)
-            calls.attempt(warn, owner, TaskSeen(task, machine), HostWarned(instance_id, at, task.task_arn))
+    known = {job.attempt.task_id for job in warned.values() if job and job.attempt and job.attempt.warned_at}
+    for task in calls.attempt(deps.tasks.find_tasks_on, instance_id) or ():
+        if task.owner is not None and task.task_id not in known:
+            node = Node(task.node or "", instance_id, zone=task.zone)
+            seen, warned_of = TaskSeen(task, node), HostWarned(instance_id, at, task.task_id)
+            calls.attempt(warn, task.owner.job_id, seen, warned_of)
     # Only now: it must not delay a stop. A task that is placed until then is warned when it is known.
     calls.attempt(_drain, instance_id, deps)
     return list(warned.values())
 
 
 def _drain(instance_id: str, deps: JobDependencies) -> None:
-    """Drain the instance, unless ECS refuses it for good: every task was stopped, and those that follow are warned."""
+    """Drain the instance, unless that is refused for good: every task was stopped, and those that follow are warned."""
     try:
         deps.tasks.drain(instance_id)
     except PermanentError as error:

@@ -1,11 +1,11 @@
 """Use an instance that arrives after its launch was withdrawn."""
 
-from relaunch.core.launches.launch import ContainerInstanceObservation, may_refute
+from relaunch.core.launches.launch import NodeObservation, may_refute
 from relaunch.ports import JobDependencies
 from relaunch.usecases.reopen_offerings import reopen_offerings
 
 
-def observe_machine(seen: ContainerInstanceObservation, deps: JobDependencies) -> None:
+def observe_machine(seen: NodeObservation, deps: JobDependencies) -> None:
     """Reopen the offering of a container instance if a launch there was withdrawn before the instance registered.
 
     ECS publishes many events of every instance: each costs one query of the capacity memory, and a call of ECS only if
@@ -16,6 +16,6 @@ def observe_machine(seen: ContainerInstanceObservation, deps: JobDependencies) -
     """
     remembered = deps.capacity.load_capacity_memory(deps.clock.now()).values()
     failures = [failure for failure in remembered if may_refute(seen, failure)]
-    machine = deps.tasks.find_container_instance(seen.instance.arn) if failures else None
-    if machine is not None:
-        reopen_offerings(failures, [machine], deps)
+    node = deps.tasks.find_node(seen.node.name) if failures else None
+    if node is not None:
+        reopen_offerings(failures, [node], deps)

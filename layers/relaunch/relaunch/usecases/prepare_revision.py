@@ -59,7 +59,7 @@ def _find(job: Job, changes: RevisionChanges, deps: LaunchDependencies) -> str |
     """Return the ARN of the derived revision, None if the changes have no effect."""
     shared, now = derivation_id(job.revision.arn, changes), deps.clock.now()
     # A placement without a task may have been closed because the revision that is shared was deregistered.
-    is_doubtful = job.attempt is not None and job.attempt.placement.task_arn is None
+    is_doubtful = job.attempt is not None and job.attempt.placement.task_id is None
     known = None if is_doubtful else deps.maintenance.load_revision(shared)
     if known is not None and now - known.found_at < _ACTIVE_FOR:
         return known.arn or None

@@ -61,7 +61,7 @@ def _load(job_id: str, deps: ReconcileDependencies) -> Job | None:
 
 
 def _task_arn(job: Job) -> str | None:
-    return job.attempt.task_arn if job.attempt is not None and job.state in _WITH_TASK else None
+    return job.attempt.task_id if job.attempt is not None and job.state in _WITH_TASK else None
 
 
 def _look(job_id: str, seen: Mapping[str, TaskObservation | None], deps: ReconcileDependencies) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from relaunch.core.jobs.job import CAPACITY
-from relaunch.core.launches.launch import ContainerInstanceObservation, refutes
+from relaunch.core.launches.launch import NodeObservation, refutes
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.ports import JobDependencies
 
@@ -13,7 +13,7 @@ _MAX_WOKEN = 10
 
 
 def reopen_offerings(
-    failures: Iterable[CapacityFailure], machines: Sequence[ContainerInstanceObservation], deps: JobDependencies
+    failures: Iterable[CapacityFailure], nodes: Sequence[NodeObservation], deps: JobDependencies
 ) -> None:
     """End the avoidance of the offerings of which an instance registered after the failure.
 
@@ -23,11 +23,11 @@ def reopen_offerings(
         TransientError: retry; jobs that were not woken look again by themselves.
     """
     for failure in failures:
-        late = next((seen for seen in machines if refutes(seen, failure)), None)
+        late = next((seen for seen in nodes if refutes(seen, failure)), None)
         if late is None or late.registered_at is None:
             continue
         deps.capacity.reopen(failure, late.registered_at)
-        arrived = f"{late.instance.instance_id or late.instance.arn} registered after {failure.reason!r}"
+        arrived = f"{late.node.instance_id or late.node.name} registered after {failure.reason!r}"
         deps.log.decided("reopened", offering=str(failure.offering), reason=arrived)
         for job_id in deps.jobs.load_waiting(CAPACITY, _MAX_WOKEN):
             deps.launches.request_launch(job_id)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from relaunch.core.jobs.job import Job
-from relaunch.core.launches.launch import ContainerInstance, ContainerInstanceObservation, TaskObservation
+from relaunch.core.launches.launch import Node, NodeObservation, TaskObservation
 from relaunch.core.lifecycle.events import TaskSeen
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.core.lifecycle.orphans import is_orphaned
@@ -23,7 +23,6 @@ from relaunch.core.lifecycle.table import is_new_observation
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.ports import JobDependencies, PortError, TransientError
 from relaunch.usecases.advance_job import advance_job
-from relaunch.usecases.observe_task import job_of
 from relaunch.usecases.reopen_offerings import reopen_offerings
 
 # The ECS API is eventually consistent: the documentation of RunTask tells callers to retry for up to five minutes.
@@ -77,14 +76,14 @@ def _sweep(sweep: Sweep, has_time: Callable[[], bool], deps: JobDependencies) ->
     _stop_orphans(suspects, sweep, deps)
 
 
-def _look_at_machines(sweep: Sweep, deps: JobDependencies) -> Mapping[str, ContainerInstance]:
+def _look_at_machines(sweep: Sweep, deps: JobDependencies) -> Mapping[str, Node]:
     now = deps.clock.now()
-    machines: dict[str, ContainerInstance] = {}
+    machines: dict[str, Node] = {}
     failures = _load_failures(now, deps)
-    for page in deps.tasks.list_machines():
+    for page in deps.tasks.list_nodes():
         _reopen_offerings(failures, page, deps)
-        machines.update({seen.instance.arn: seen.instance for seen in page})
-        sweep.idle_machines += [seen.instance.instance_id or seen.instance.arn for seen in page if _is_idle(seen, now)]
+        machines.update({seen.node.name: seen.node for seen in page})
+        sweep.idle_machines += [seen.node.instance_id or seen.node.name for seen in page if _is_idle(seen, now)]
     return machines
 
 
@@ -97,7 +96,7 @@ def _load_failures(now: datetime, deps: JobDependencies) -> Sequence[CapacityFai
 
 
 def _reopen_offerings(
-    failures: Sequence[CapacityFailure], machines: Sequence[ContainerInstanceObservation], deps: JobDependencies
+    failures: Sequence[CapacityFailure], machines: Sequence[NodeObservation], deps: JobDependencies
 ) -> None:
     """Reopen the offerings of instances that arrived late, in case their events were lost."""
     try:
@@ -106,14 +105,14 @@ def _reopen_offerings(
         deps.log.decided("postponed", reason=f"reopening offerings: {error}")
 
 
-def _is_idle(seen: ContainerInstanceObservation, now: datetime) -> bool:
+def _is_idle(seen: NodeObservation, now: datetime) -> bool:
     is_old = seen.registered_at is not None and now - seen.registered_at >= IDLE_GRACE
-    return seen.status == "ACTIVE" and seen.task_count == 0 and is_old
+    return seen.is_active and seen.task_count == 0 and is_old
 
 
 def _look_at_tasks(
     tasks: Iterable[TaskObservation],
-    machines: Mapping[str, ContainerInstance],
+    machines: Mapping[str, Node],
     sweep: Sweep,
     has_time: Callable[[], bool],
     deps: JobDependencies,
@@ -124,7 +123,7 @@ def _look_at_tasks(
     def new_observation(task: TaskObservation, job: Job) -> TaskSeen | None:
         event = TaskSeen(task, _new_machine(task, job, machines))
         if is_new_observation(job, event):
-            sweep.told.add(task.task_arn)
+            sweep.told.add(task.task_id)
             return event
         suspects.extend([task] if is_orphaned(job, event) else [])
         return None
@@ -141,11 +140,9 @@ def _look_at_tasks(
     return suspects
 
 
-def _new_machine(
-    task: TaskObservation, job: Job, machines: Mapping[str, ContainerInstance]
-) -> ContainerInstance | None:
+def _new_machine(task: TaskObservation, job: Job, machines: Mapping[str, Node]) -> Node | None:
     is_known = job.attempt is not None and job.attempt.instance_id is not None
-    return None if is_known else machines.get(task.container_instance_arn or "")
+    return None if is_known else machines.get(task.node or "")
 
 
 def _advance(
@@ -154,12 +151,12 @@ def _advance(
     sweep: Sweep,
     deps: JobDependencies,
 ) -> None:
-    job_id = job_of(task)
-    if job_id is None:
+    if task.owner is None:
         return
+    job_id = task.owner.job_id
     try:
         if advance_job(job_id, lambda job: event_for(task, job), deps) is None:
-            sweep.unknown.append(task.task_arn)
+            sweep.unknown.append(task.task_id)
     except PortError as error:
         deps.log.decided("postponed", job_id=job_id, reason=f"sweeping the cluster: {error}")
 
@@ -169,10 +166,10 @@ def _stop_orphans(suspects: Iterable[TaskObservation], sweep: Sweep, deps: JobDe
         event = TaskSeen(task)
         if not is_orphaned(job, event):
             return None
-        sweep.orphans.add(task.task_arn)
+        sweep.orphans.add(task.task_id)
         return event
 
-    for seen in deps.tasks.describe([task.task_arn for task in suspects]).values():
+    for seen in deps.tasks.describe([task.task_id for task in suspects]).values():
         if seen is not None:
             _advance(seen, stop, sweep, deps)
 

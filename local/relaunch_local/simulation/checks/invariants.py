@@ -23,7 +23,7 @@ from relaunch.core.jobs.job import (
 )
 from relaunch.core.lifecycle.explanation import explain
 from relaunch.core.lifecycle.orphans import ORPHANED
-from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD, error_name
+from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD
 from relaunch.core.offerings.capacity_memory import LONGEST
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch_local.ecs import Clock, Event, ProcessSpec
@@ -172,7 +172,7 @@ class Invariants:
         arn = detail["taskArn"]
         job = self.jobs.get(str(detail.get("startedBy", "")).rpartition("/")[0])
         attempt = job.attempt if job and not job.state.is_final and arn not in self.denied else None
-        if attempt is not None and attempt.task_arn == arn and not (attempt.stop or attempt.placement.is_lost):
+        if attempt is not None and attempt.task_id == arn and not (attempt.stop or attempt.placement.is_lost):
             is_known = attempt.task_version >= detail["version"]
             self.check("what ECS told is known", is_known, f"{arn[-6:]} {detail['lastStatus']}")
 
@@ -290,8 +290,8 @@ class Invariants:
         steps = (job.failures - before.failures, job.interruptions - before.interruptions)
         is_counted = min(steps) >= 0 and sum(steps) <= 1 and job.cost_usd >= before.cost_usd
         self.check("a stop is counted once", is_counted, f"{job.job_id}: {steps}")
-        placed = [each.attempt for each in (before, job) if each.attempt and each.attempt.task_arn]
-        if len(placed) == 2 and placed[0].task_arn == placed[1].task_arn:
+        placed = [each.attempt for each in (before, job) if each.attempt and each.attempt.task_id]
+        if len(placed) == 2 and placed[0].task_id == placed[1].task_id:
             is_newer = placed[1].task_version >= placed[0].task_version
             self.check("an older observation of a task changes nothing", is_newer, job.job_id)
         self.check("max_failures is kept", job.failures <= job.definition.max_failures + 1, job.job_id)
@@ -311,11 +311,11 @@ class Invariants:
             if isinstance(effect, RememberCapacity):
                 self._check_avoidance(job, effect)
         attempt = job.attempt
-        if attempt is None or attempt.intent is None or attempt.task_arn is None or attempt.stop is not None:
+        if attempt is None or attempt.intent is None or attempt.task_id is None or attempt.stop is not None:
             return
-        self.intents.setdefault(attempt.task_arn, self._clock.now())
-        is_pending = any(isinstance(each, StopTask) and each.task_arn == attempt.task_arn for each in job.pending)
-        is_asked = is_pending or (StopTask, attempt.task_arn) in self._done
+        self.intents.setdefault(attempt.task_id, self._clock.now())
+        is_pending = any(isinstance(each, StopTask) and each.task_id == attempt.task_id for each in job.pending)
+        is_asked = is_pending or (StopTask, attempt.task_id) in self._done
         self.check("what is meant to stop is asked to", is_asked, f"{job.job_id}: {attempt.intent.kind}")
 
     def _check_avoidance(self, job: Job, effect: RememberCapacity) -> None:
@@ -376,31 +376,31 @@ class Invariants:
 
     def _account(self, before: Job | None, job: Job) -> None:
         attempt = job.attempt
-        if attempt is None or attempt.task_arn is None:
+        if attempt is None or attempt.task_id is None:
             return
         if attempt.started_at is not None:
             self.failed_starts.pop(job.job_id, None)
         if attempt.placement.placed_at is not None:
-            self.placed.setdefault(attempt.task_arn, attempt.placement.placed_at)
-        self.prices[attempt.task_arn] = attempt.placement.price_usd_per_hour
+            self.placed.setdefault(attempt.task_id, attempt.placement.placed_at)
+        self.prices[attempt.task_id] = attempt.placement.price_usd_per_hour
         if attempt.stop is None or (before and before.attempt and before.attempt.stop == attempt.stop):
             return
         stops = self.stops[job.job_id]
-        is_first = attempt.task_arn not in stops
-        stops[attempt.task_arn] = attempt.stop
-        if attempt.task_arn in self.denied and attempt.placement.is_lost:
-            self.lost[attempt.task_arn] = (job.job_id, self._clock.now())
+        is_first = attempt.task_id not in stops
+        stops[attempt.task_id] = attempt.stop
+        if attempt.task_id in self.denied and attempt.placement.is_lost:
+            self.lost[attempt.task_id] = (job.job_id, self._clock.now())
         # A training that left earlier than this saw an earlier warning, whose event was lost.
         if attempt.warned_at is not None and attempt.stop.at >= attempt.warned_at - NOTICE_LEAD:
-            self.warned.add(attempt.task_arn)
-        self._check_failed_start(job, attempt.task_arn, attempt.stop)
-        self.check("a stop has one reason", is_first, f"{job.job_id}: {attempt.task_arn[-6:]} stopped twice")
+            self.warned.add(attempt.task_id)
+        self._check_failed_start(job, attempt.task_id, attempt.stop)
+        self.check("a stop has one reason", is_first, f"{job.job_id}: {attempt.task_id[-6:]} stopped twice")
 
     def _check_failed_start(self, job: Job, task_arn: str, stop: Stop) -> None:
         """Check that a start that failed is blamed on its machine, until three machines had the same error."""
         if stop.kind not in (StopKind.NOT_STARTED, StopKind.STARTS_NOWHERE):
             return
-        starts, error = self.failed_starts[job.job_id], error_name(stop)
+        starts, error = self.failed_starts[job.job_id], stop.error
         starts.append((str(self.tasks[job.job_id].get(task_arn, {}).get("containerInstanceArn", task_arn)), error))
         machines = {machine for machine, other in starts if other == error}
         is_judged = stop.kind is StopKind.STARTS_NOWHERE
@@ -443,7 +443,7 @@ def is_late(machine: Instance, failure: CapacityFailure) -> bool:
 def _object_of(effect: Effect, job: Job) -> str:
     match effect:
         case StopTask():
-            return effect.task_arn
+            return effect.task_id
         case RememberCapacity():
             return str(effect.offering)
         case CountRun():

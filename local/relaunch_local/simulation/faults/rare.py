@@ -148,7 +148,7 @@ class RareFaults(FaultInjector):
 
     def _stop_task(self) -> str:
         jobs = self._account.invariants.jobs
-        running = {job.attempt.task_arn for job in jobs.values() if job.state is JobState.RUNNING and job.attempt}
+        running = {job.attempt.task_id for job in jobs.values() if job.state is JobState.RUNNING and job.attempt}
         task = self._task()
         if task is None or task.arn not in running:
             return ""

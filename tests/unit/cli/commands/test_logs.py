@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from fakes.builders import NOW, make_container, make_definition, make_job, make_revision
 
 
-def stream_of(task_arn: str) -> str:
-    return f"train/main/{task_arn.rsplit('/', 1)[-1]}"
+def stream_of(task_id: str) -> str:
+    return f"train/main/{task_id.rsplit('/', 1)[-1]}"
 
 
 def lines(*messages: str) -> list[tuple[datetime, str]]:

@@ -1,6 +1,7 @@
 import pytest
 
-from fakes.builders import make_job, make_placement, make_running_job, task_arn
+from fakes.builders import make_attempt, make_job, make_placement, make_running_job, task_id
+from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.jobs.job import FINAL_STATES, CostBasis, JobState
 from relaunch.core.lifecycle.decision import stop_effect
 
@@ -15,14 +16,15 @@ def test_a_job_that_was_never_launched_has_no_current_attempt():
         _ = make_job().current_attempt
 
 
-def test_tasks_are_started_by_the_job_and_its_attempt():
-    assert make_job().started_by == "resnet-1f2e3d4c/1"
-    assert make_running_job().started_by == "resnet-1f2e3d4c/1"
+def test_tasks_are_of_the_job_and_its_attempt():
+    assert make_job().attempt_key == AttemptKey("resnet-1f2e3d4c", 1)
+    assert make_running_job(attempt=make_attempt(2)).attempt_key == AttemptKey("resnet-1f2e3d4c", 2)
+    assert str(AttemptKey("resnet-1f2e3d4c", 2)) == "resnet-1f2e3d4c/2"
 
 
 def test_only_a_known_task_can_be_stopped():
     assert stop_effect(make_job(), "because") == ()
-    assert [effect.task_arn for effect in stop_effect(make_running_job(), "because")] == [task_arn()]
+    assert [effect.task_id for effect in stop_effect(make_running_job(), "because")] == [task_id()]
 
 
 def test_a_price_is_put_in_words_with_what_is_known_of_it():

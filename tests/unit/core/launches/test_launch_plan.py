@@ -8,13 +8,14 @@ from fakes.builders import (
     make_container,
     make_definition,
     make_job,
+    make_offering_key,
     make_placement,
     make_revision,
 )
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, NeuronRequirement
+from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.jobs.job import FailedStart, TriggerFacts
-from relaunch.core.launches.gpu_override import GpuPartition, MpsShare, WholeGpus
-from relaunch.core.launches.launch import check_limits
+from relaunch.core.launches.accelerators import AllNeuronDevices, GpuPartition, GpuShare, NeuronDevices, WholeGpus
 from relaunch.core.launches.launch_plan import job_checkpoint_uri, plan_launch, training_environment
 
 FACTS = TriggerFacts("github", "id", "summary", {"RELAUNCH_GIT_SHA": "5e07"})
@@ -29,13 +30,12 @@ def test_the_request_is_made_of_the_frozen_job_alone():
 
     assert request.revision_arn == make_revision().arn
     assert request.capacity_provider == "g5-xlarge-spot"
-    assert request.placement_constraints == ("attribute:ecs.instance-type == g5.xlarge",)
+    assert (request.offering, request.instance_id) == (make_offering_key(), "")
+    assert (request.attempt, request.placement_number) == (AttemptKey("resnet-1f2e3d4c", 1), 1)
     assert request.container == "main"
     assert request.command == ("python", "-m", "train")
-    assert request.started_by == "resnet-1f2e3d4c/1"
-    assert request.gpu == WholeGpus(1)
+    assert request.accelerators == WholeGpus(1)
     assert request.network_mode == "bridge"
-    assert check_limits(request) == ()
 
 
 def test_machines_on_which_it_did_not_start_are_avoided_once_each():
@@ -43,19 +43,26 @@ def test_machines_on_which_it_did_not_start_are_avoided_once_each():
     instances = ("i-0bbb", "i-0aaa", container_instance_arn(), "", "i-0bbb")
     job = launching(failed_starts=tuple(FailedStart(each, "CannotStartContainerError") for each in instances))
 
-    assert plan_launch(job).placement_constraints == (
-        "attribute:ecs.instance-type == g5.xlarge and ec2InstanceId !in [i-0bbb, i-0aaa]",
-    )
+    assert plan_launch(job).avoided_instances == ("i-0bbb", "i-0aaa")
 
 
-def test_the_same_try_gives_the_same_request_and_every_other_another_token():
+def test_a_placement_on_a_machine_of_our_own_names_it():
+    frozen = make_attempt(placement=make_placement(capacity_provider="", instance_id="i-0ccc"))
+
+    request = plan_launch(launching(attempt=frozen))
+
+    assert (request.instance_id, request.capacity_provider) == ("i-0ccc", "")
+
+
+def test_the_same_try_gives_the_same_request_and_every_other_another_key():
     first = launching()
     next_try = launching(attempt=make_attempt(placement=make_placement(2)))
     next_attempt = launching(attempt=make_attempt(2))
     other_job = launching(job_id="resnet-other")
 
     assert plan_launch(first) == plan_launch(launching())
-    assert len({plan_launch(job).client_token for job in (first, next_try, next_attempt, other_job)}) == 4
+    planned = [plan_launch(job) for job in (first, next_try, next_attempt, other_job)]
+    assert len({(each.attempt, each.placement_number) for each in planned}) == 4
 
 
 def test_what_the_revision_has_of_its_own_is_reckoned_with():
@@ -78,8 +85,13 @@ def test_where_it_is_not_clear_which_container_counts_none_is_overridden():
 def test_all_neuron_devices_are_asked_for_where_the_try_says_so():
     frozen = make_attempt(placement=make_placement(takes_all_neuron=True))
 
-    assert plan_launch(launching(attempt=frozen)).takes_all_neuron is True
-    assert plan_launch(launching()).takes_all_neuron is False
+    assert plan_launch(launching(attempt=frozen)).accelerators == AllNeuronDevices()
+
+
+def test_neuron_devices_that_were_claimed_are_named():
+    frozen = make_attempt(placement=make_placement(neuron_devices=(2,)))
+
+    assert plan_launch(launching(attempt=frozen)).accelerators == NeuronDevices((2,))
 
 
 SHARE = GpuRequirement(memory_mib=2_048, compute_percent=25)
@@ -89,7 +101,7 @@ SHARE = GpuRequirement(memory_mib=2_048, compute_percent=25)
     ("accelerator", "partition_size", "gpu"),
     [
         pytest.param(AcceleratorRequirement(gpu=GpuRequirement(count=4)), 1.0, WholeGpus(4), id="whole GPUs"),
-        pytest.param(AcceleratorRequirement(gpu=SHARE), 1.0, MpsShare(2_048, 25), id="a share of a whole GPU"),
+        pytest.param(AcceleratorRequirement(gpu=SHARE), 1.0, GpuShare(2_048, 25), id="a share of a whole GPU"),
         pytest.param(AcceleratorRequirement(gpu=SHARE), 0.25, GpuPartition(0.25), id="the part the type has"),
         pytest.param(
             AcceleratorRequirement(neuron=NeuronRequirement(devices=1)), 1.0, None, id="Neuron cannot be overridden"
@@ -101,8 +113,7 @@ def test_gpus_are_asked_for_as_the_chosen_type_has_them(accelerator, partition_s
     frozen = make_placement(gpu_partition_size=partition_size)
     job = launching(definition=make_definition(accelerator=accelerator), attempt=make_attempt(placement=frozen))
 
-    assert plan_launch(job).gpu == gpu
-    assert check_limits(plan_launch(job)) == ()
+    assert plan_launch(job).accelerators == gpu
 
 
 def test_the_training_is_told_what_the_contract_says():

@@ -11,6 +11,7 @@ from fakes.builders import (
     container_instance_arn,
     make_attempt,
     make_definition,
+    make_failed_placement,
     make_job,
     make_observation,
     make_offering,
@@ -18,7 +19,7 @@ from fakes.builders import (
     make_running_attempt,
     make_running_job,
     make_selection,
-    task_arn,
+    task_id,
 )
 from relaunch.core.jobs.job import (
     IntentKind,
@@ -44,7 +45,7 @@ ANOTHER_MACHINE = "i-0fffffffffffffff0"
 IMAGE = ("trainer", "5e07")
 DIGEST = "sha256:5e07"
 DEFINITION = make_definition(deadline=timedelta(hours=36))
-ORPHANED = task_arn(99)
+ORPHANED = task_id(99)
 
 
 def _waiting(reason: WaitReason, **fields: Any) -> Job:
@@ -66,13 +67,13 @@ def _pending(**fields: Any) -> Job:
 
 
 def _placed() -> Job:
-    placed = make_placement(state=PlacementState.PLACED, task_arn=task_arn(), placed_at=NOW)
+    placed = make_placement(state=PlacementState.PLACED, task_id=task_id(), placed_at=NOW)
     attempt = make_attempt(
         placement=placed,
         task_status="PENDING",
         task_version=5,
         instance_id=INSTANCE_ID,
-        container_instance_arn=container_instance_arn(),
+        node=container_instance_arn(),
     )
     return _pending(attempt=attempt)
 
@@ -177,15 +178,15 @@ EVENTS: Mapping[str, events.JobEvent] = {
     "impossible": events.LaunchImpossible("ECS refuses the derived revision"),
     "unreadable": events.CheckpointsUnreadable("AccessDenied"),
     "slot-denied": events.SlotDenied("resnet", 5),
-    "placed": answered(launch.TaskPlaced(task_arn())),
+    "placed": answered(launch.TaskPlaced(task_id())),
     "placed-another": answered(launch.TaskPlaced(ORPHANED)),
     "placed-late": answered(launch.TaskPlaced(ORPHANED), placement_number=9),
     "placed-before": answered(launch.TaskPlaced(ORPHANED), attempt_number=7),
-    "place-failed": answered(launch.PlacementFailed(("RESOURCE:GPU",))),
-    "fail-late": answered(launch.PlacementFailed(("RESOURCE:GPU",)), placement_number=9),
+    "place-failed": answered(make_failed_placement("RESOURCE:GPU")),
+    "fail-late": answered(make_failed_placement("RESOURCE:GPU"), placement_number=9),
     "deferred": answered(launch.LaunchDeferred("ThrottlingException")),
     "refused": answered(launch.LaunchRefused("ClientException")),
-    "conflict": answered(launch.LaunchConflict((task_arn(),))),
+    "conflict": answered(launch.LaunchConflict((task_id(),))),
     "conflict-empty": answered(launch.LaunchConflict(())),
     "uncertain": answered(launch.LaunchUncertain("no answer")),
     "expired": events.PlacementExpired(1, 1),
@@ -198,13 +199,13 @@ EVENTS: Mapping[str, events.JobEvent] = {
     "seen-exit-0": seen_stopped(0),
     "seen-exit-1": seen_stopped(1),
     "seen-deleted": seen_stopped(0, last_status="DELETED"),
-    "orphan": seen("RUNNING", task_arn=ORPHANED, started_by="resnet-1f2e3d4c/7"),
-    "orphan-sibling": seen("RUNNING", task_arn=ORPHANED),
-    "orphan-over": seen_stopped(0, task_arn=ORPHANED, started_by="resnet-1f2e3d4c/7"),
-    "missing": events.TaskMissing(task_arn()),
+    "orphan": seen("RUNNING", task_id=ORPHANED, started_by="resnet-1f2e3d4c/7"),
+    "orphan-sibling": seen("RUNNING", task_id=ORPHANED),
+    "orphan-over": seen_stopped(0, task_id=ORPHANED, started_by="resnet-1f2e3d4c/7"),
+    "missing": events.TaskMissing(task_id()),
     "missing-another": events.TaskMissing(ORPHANED),
     "warned": events.HostWarned(INSTANCE_ID, SOON),
-    "warned-by-task": events.HostWarned(ANOTHER_MACHINE, SOON, task_arn()),
+    "warned-by-task": events.HostWarned(ANOTHER_MACHINE, SOON, task_id()),
     "warned-another": events.HostWarned(ANOTHER_MACHINE, SOON),
     "host-ended": events.HostEnded(INSTANCE_ID, "shutting-down", SOON),
     "host-another": events.HostEnded(ANOTHER_MACHINE, "shutting-down", SOON),
@@ -241,7 +242,7 @@ expired-late      .  .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
 seen-pending      W  W  W  W  W  W  W    L  S  L    R    S  S  S    D  F  C  T
 seen-running      W  W  W  W  W  W  W    R  S  R    R    S  S  S    D  F  C  T
 seen-old          W  .  W  W  W  W  W    R  S  .    .    .  .  .    .  .  .  .
-seen-ending       W  W  W  W  W  W  W    S  S  S    S    S  S  S    D  F  C  T
+seen-ending       .  .  .  .  .  .  .    S  S  S    S    S  S  S    .  .  .  .
 seen-stopping     .  .  .  .  .  .  .    S  S  S    S    S  S  S    .  .  .  .
 seen-exit-0       .  .  .  .  .  .  .    D  C  D    D    W  D  C    .  .  .  .
 seen-exit-1       .  .  .  .  .  .  .    W  C  W    W    W  W  C    .  .  .  .

@@ -12,7 +12,7 @@ from fakes.builders import (
     make_placement,
     make_running_attempt,
     make_running_job,
-    task_arn,
+    task_id,
 )
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, PurchasePolicy
 from relaunch.core.jobs.job import (
@@ -179,7 +179,7 @@ def launching(**fields):
     return make_job(**{"state": JobState.LAUNCHING, "waiting": None, "wake_at": LATER, **fields})
 
 
-PLACED = make_placement(state=PlacementState.PLACED, task_arn=task_arn())
+PLACED = make_placement(state=PlacementState.PLACED, task_id=task_id())
 WITHDRAWN = "if it has not started by then, it is withdrawn and another offering is tried"
 
 

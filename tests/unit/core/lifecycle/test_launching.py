@@ -4,7 +4,16 @@ from datetime import timedelta
 
 import pytest
 
-from fakes.builders import NOW, make_attempt, make_job, make_offering, make_placement, make_running_attempt, task_arn
+from fakes.builders import (
+    NOW,
+    make_attempt,
+    make_failed_placement,
+    make_job,
+    make_offering,
+    make_placement,
+    make_running_attempt,
+    task_id,
+)
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import (
     IntentKind,
@@ -22,7 +31,6 @@ from relaunch.core.launches.launch import (
     LaunchDeferred,
     LaunchRefused,
     LaunchUncertain,
-    PlacementFailed,
     TaskPlaced,
 )
 from relaunch.core.lifecycle.events import CancelAsked, PlacementExpired, TimePassed
@@ -33,30 +41,30 @@ from unit.core.lifecycle.table_matrix import SITUATIONS, answered
 
 
 def test_a_placed_task_has_until_our_own_deadline_to_start():
-    job = after(SITUATIONS["fz"], answered(TaskPlaced(task_arn())))
+    job = after(SITUATIONS["fz"], answered(TaskPlaced(task_id())))
 
     placement = job.current_attempt.placement
-    assert (placement.state, placement.task_arn) == (PlacementState.PLACED, task_arn())
+    assert (placement.state, placement.task_id) == (PlacementState.PLACED, task_id())
     assert (placement.placed_at, placement.outcome) == (SOON, "RunTask placed it")
     assert job.wake_at == SOON + timedelta(minutes=15)
 
 
 def test_a_placed_task_that_nobody_wants_any_more_is_stopped_with_the_intent_saved_first():
-    job = after(SITUATIONS["fx"], answered(TaskPlaced(task_arn())))
+    job = after(SITUATIONS["fx"], answered(TaskPlaced(task_id())))
 
     assert job.current_attempt.intent == StopIntent(IntentKind.CANCEL, NOW, "cancel")
-    assert job.pending == (StopTask(task_arn(), "Relaunch: cancel"),)
+    assert job.pending == (StopTask(task_id(), "Relaunch: cancel"),)
 
 
 def test_of_several_tasks_of_one_launch_only_the_first_lives():
-    job = after(SITUATIONS["fz"], answered(LaunchConflict((task_arn(1), task_arn(2)))))
+    job = after(SITUATIONS["fz"], answered(LaunchConflict((task_id(1), task_id(2)))))
 
-    assert job.current_attempt.task_arn == task_arn(1)
-    assert [(type(effect), effect.task_arn) for effect in job.pending] == [(StopTask, task_arn(2))]
+    assert job.current_attempt.task_id == task_id(1)
+    assert [(type(effect), effect.task_id) for effect in job.pending] == [(StopTask, task_id(2))]
 
 
 def test_a_failed_placement_is_remembered_before_the_next_try_is_asked_for():
-    job = after(SITUATIONS["fz"], answered(PlacementFailed(("RESOURCE:GPU", "ATTRIBUTE"))))
+    job = after(SITUATIONS["fz"], answered(make_failed_placement("RESOURCE:GPU", "ATTRIBUTE")))
 
     remember, launch = job.pending
     assert isinstance(remember, RememberCapacity)
@@ -69,7 +77,7 @@ def test_a_failed_placement_is_remembered_before_the_next_try_is_asked_for():
 
 
 def test_what_was_found_on_the_machines_is_said_in_the_timeline_only():
-    failed = answered(PlacementFailed(("RESOURCE:GPU",), "GPU-1 has 1,024 MiB left"))
+    failed = answered(make_failed_placement("RESOURCE:GPU", detail="GPU-1 has 1,024 MiB left"))
 
     decision = decided(SITUATIONS["fz"], failed)
 
@@ -101,7 +109,7 @@ def test_a_device_that_another_task_took_first_costs_the_offering_nothing_at_fir
     )
     attempt = make_attempt(placement=make_placement(neuron_devices=devices), closed_placements=closed)
 
-    job = after(replace(SITUATIONS["fz"], attempt=attempt), answered(PlacementFailed(reasons)))
+    job = after(replace(SITUATIONS["fz"], attempt=attempt), answered(make_failed_placement(*reasons)))
 
     assert [type(effect) for effect in job.pending[:-1]] == [RememberCapacity] * is_remembered
     assert job.pending[-1] == LAUNCH
@@ -132,7 +140,7 @@ def test_the_same_try_is_sent_again_later_and_the_job_says_why(outcome, delays):
     assert job.wake_at is not None
     assert job.wake_at > SOON + timedelta(seconds=delay_seconds)
 
-    assert after(job, answered(TaskPlaced(task_arn()))).reason == ""
+    assert after(job, answered(TaskPlaced(task_id()))).reason == ""
 
 
 def test_who_was_refused_together_does_not_come_back_together():
@@ -203,7 +211,7 @@ def test_a_pending_placement_without_a_response_is_sent_again():
 
 
 def provisioning(**fields) -> Job:
-    placed = make_placement(state=PlacementState.PLACED, task_arn=task_arn(), placed_at=NOW + timedelta(minutes=30))
+    placed = make_placement(state=PlacementState.PLACED, task_id=task_id(), placed_at=NOW + timedelta(minutes=30))
     return replace(SITUATIONS["fz"], attempt=make_attempt(placement=placed, **fields))
 
 
@@ -212,7 +220,7 @@ def provisioning(**fields) -> Job:
     [
         pytest.param({}, 15, IntentKind.PLACEMENT_WITHDRAWN, id="without-a-machine"),
         pytest.param(
-            {"container_instance_arn": "c", "task_status": "PENDING"},
+            {"node": "c", "task_status": "PENDING"},
             30,
             IntentKind.START_WITHDRAWN,
             id="while-the-image-is-pulled",
@@ -234,7 +242,7 @@ def test_a_task_that_does_not_start_is_withdrawn_after_its_deadline_and_not_befo
 
 
 def test_the_reason_of_a_withdrawal_says_how_long_it_was_waited_for():
-    placed = make_placement(state=PlacementState.PLACED, task_arn=task_arn())
+    placed = make_placement(state=PlacementState.PLACED, task_id=task_id())
     job = replace(SITUATIONS["fz"], attempt=make_attempt(placement=placed))
 
     reason = after(job, TimePassed(), now=NOW + timedelta(minutes=16)).reason

@@ -5,15 +5,15 @@ import pytest
 from fakes.builders import (
     NOW,
     make_attempt,
+    make_failed_placement,
     make_instance_type,
     make_offering,
     make_placement,
     make_selection,
-    task_arn,
+    task_id,
 )
 from relaunch.core.jobs.job import Placement, PlacementState, Stop, StopKind
 from relaunch.core.launches.derived_revision import PreparedRevision
-from relaunch.core.launches.launch import PlacementFailed
 from relaunch.core.lifecycle.events import LaunchAnswered, OfferingChosen
 from unit.core.lifecycle.steps import SOON, after, chosen, decided
 from unit.core.lifecycle.table_matrix import SITUATIONS
@@ -28,7 +28,7 @@ def test_the_first_launch_freezes_everything_the_request_is_made_of():
     assert attempt.placement.requested_at == SOON
     assert attempt.placement.capacity_provider == "g5-xlarge-spot"
     assert attempt.placement.resume_uri == "s3://c/resnet/x/attempt-1/"
-    assert attempt.task_arn is None
+    assert attempt.task_id is None
     assert decision.selection is not None
     assert decision.selected_at == SOON
     assert decision.job.pending == ()
@@ -87,15 +87,15 @@ def test_spot_without_a_known_price_is_charged_at_most_the_on_demand_price():
 
 def test_an_attempt_that_never_started_keeps_its_number_and_its_closed_tries():
     earlier = make_attempt(
-        placement=make_placement(3, state=PlacementState.CLOSED, task_arn=task_arn(3)),
-        closed_placements=(make_placement(2, state=PlacementState.CLOSED, task_arn=task_arn(2)),),
+        placement=make_placement(3, state=PlacementState.CLOSED, task_id=task_id(3)),
+        closed_placements=(make_placement(2, state=PlacementState.CLOSED, task_id=task_id(2)),),
         stop=Stop(StopKind.NO_CAPACITY, NOW),
     )
 
     attempt = after(replace(SITUATIONS["w0"], attempt=earlier), chosen()).current_attempt
 
     assert (attempt.number, attempt.placement.number) == (1, 4)
-    assert [each.task_arn for each in attempt.closed_placements] == [task_arn(2), task_arn(3)]
+    assert [each.task_id for each in attempt.closed_placements] == [task_id(2), task_id(3)]
     assert attempt.stop is None
     assert attempt.task_version == 0
 
@@ -110,7 +110,7 @@ def test_an_attempt_that_started_uses_its_number_up():
 
 
 def test_an_attempt_whose_task_was_lost_uses_its_number_up_for_it_may_have_started():
-    tried = make_placement(state=PlacementState.CLOSED, task_arn=task_arn(), is_lost=True)
+    tried = make_placement(state=PlacementState.CLOSED, task_id=task_id(), is_lost=True)
     lost = make_attempt(placement=tried, stop=Stop(StopKind.HOST_LOST, NOW))
 
     attempt = after(replace(SITUATIONS["w0"], attempt=lost), chosen()).current_attempt
@@ -124,7 +124,7 @@ def test_only_the_latest_tries_are_kept_and_their_numbers_go_on():
     for _ in range(12):
         job = after(job, chosen())
         number = job.current_attempt.placement.number
-        job = after(job, LaunchAnswered(1, number, PlacementFailed(("RESOURCE:GPU",))))
+        job = after(job, LaunchAnswered(1, number, make_failed_placement("RESOURCE:GPU")))
 
     assert job.current_attempt.placement.number == 12
     assert [each.number for each in after(job, chosen()).current_attempt.closed_placements] == list(range(5, 13))
@@ -141,7 +141,7 @@ def test_only_the_latest_tries_are_kept_and_their_numbers_go_on():
 )
 def test_placements_without_a_task_are_dropped_first_because_a_late_event_needs_its_placement(with_task, kept):
     tries = [
-        make_placement(number, state=PlacementState.CLOSED, task_arn=task_arn(number) if number in with_task else None)
+        make_placement(number, state=PlacementState.CLOSED, task_id=task_id(number) if number in with_task else None)
         for number in range(1, 11)
     ]
     earlier = make_attempt(placement=tries[-1], closed_placements=tuple(tries[:-1]))

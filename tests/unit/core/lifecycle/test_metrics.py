@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fakes.builders import INSTANCE_ID, NOW, make_attempt, make_job, make_placement, make_running_job, task_arn
+from fakes.builders import INSTANCE_ID, NOW, make_attempt, make_job, make_placement, make_running_job, task_id
 from relaunch.core.jobs.job import Effect, IntentKind, Job, JobState, PlacementState, Stop, StopKind, StopTask
 from relaunch.core.launches.launch import TaskPlaced
 from relaunch.core.lifecycle.decision import Decision
@@ -34,7 +34,7 @@ def measured(job: Job, event: JobEvent, now: Any = NOW) -> dict[Metric, MetricDa
 
 
 def pending(**fields: Any) -> Job:
-    attempt = make_attempt(placement=make_placement(state=PlacementState.PENDING, task_arn=None), **fields)
+    attempt = make_attempt(placement=make_placement(state=PlacementState.PENDING, task_id=None), **fields)
     return make_job(state=JobState.LAUNCHING, attempt=attempt, waiting=None, accepted_at=NOW - 2 * MINUTE)
 
 
@@ -54,7 +54,7 @@ def test_an_accepted_job_counts_and_one_that_is_refused_at_once_has_ended_too() 
 
 
 def test_the_first_task_of_a_job_is_timed_from_its_acceptance() -> None:
-    found = measured(pending(), answered(TaskPlaced(task_arn())))
+    found = measured(pending(), answered(TaskPlaced(task_id())))
 
     assert found[Metric.EVENT_TO_RUN_TASK].value == 120
     assert Metric.TASKS_LAUNCHED in found
@@ -68,13 +68,13 @@ def test_a_task_that_is_seen_before_its_answer_is_a_launch_too() -> None:
 
 @pytest.mark.parametrize(
     "fields",
-    [{"number": 2}, {"closed_placements": (make_placement(state=PlacementState.CLOSED, task_arn=task_arn(9)),)}],
+    [{"number": 2}, {"closed_placements": (make_placement(state=PlacementState.CLOSED, task_id=task_id(9)),)}],
     ids=["another attempt", "another try that had a task"],
 )
 def test_later_tasks_of_a_job_are_launched_but_not_timed(fields: dict[str, Any]) -> None:
     job = pending(**fields)
 
-    found = measured(job, answered(TaskPlaced(task_arn()), attempt_number=job.current_attempt.number))
+    found = measured(job, answered(TaskPlaced(task_id()), attempt_number=job.current_attempt.number))
 
     assert Metric.TASKS_LAUNCHED in found
     assert Metric.EVENT_TO_RUN_TASK not in found
@@ -117,7 +117,7 @@ def test_a_job_that_ends_without_a_task_counts_no_stop() -> None:
 
 def test_a_job_that_runs_again_is_timed_from_its_interruption() -> None:
     job = replace(pending(number=2), interrupted_at=NOW - 7 * MINUTE)
-    running = seen("RUNNING", started_by=job.started_by, started_at=NOW - 2 * MINUTE)
+    running = seen("RUNNING", started_by=str(job.attempt_key), started_at=NOW - 2 * MINUTE)
 
     assert measured(job, running)[Metric.INTERRUPTION_TO_RUNNING].value == 300
 
@@ -147,7 +147,7 @@ def warned(**fields: Any) -> tuple[Job, Effect]:
     job = make_running_job()
     warning = {"warned_at": NOW - timedelta(seconds=4), "intent": intent(IntentKind.INTERRUPTION)}
     attempt = replace(job.current_attempt, **{**warning, **fields})
-    return replace(job, attempt=attempt), StopTask(attempt.task_arn or "", "Relaunch: spot")
+    return replace(job, attempt=attempt), StopTask(attempt.task_id or "", "Relaunch: spot")
 
 
 def test_the_stop_that_answers_a_warning_is_timed() -> None:
@@ -168,7 +168,7 @@ def test_a_stop_for_another_reason_is_not_timed(fields: dict[str, Any]) -> None:
 def test_the_stop_of_another_task_and_a_repeated_stop_are_not_timed() -> None:
     job, effect = warned()
 
-    assert stop_metrics(job, replace(effect, task_arn=task_arn(77)), NOW) == ()
+    assert stop_metrics(job, replace(effect, task_id=task_id(77)), NOW) == ()
     assert stop_metrics(job, effect, NOW + 3 * MINUTE) == ()
     assert stop_metrics(make_job(attempt=None), effect, NOW) == ()
 

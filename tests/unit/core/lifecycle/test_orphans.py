@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from fakes.builders import NOW, make_placement, make_running_attempt, task_arn
+from fakes.builders import NOW, make_placement, make_running_attempt, task_id
 from relaunch.core.jobs.job import Job, JobState, PlacementState, Stop, StopKind, StopTask
 from relaunch.core.launches.launch import LaunchConflict, TaskPlaced
 from relaunch.core.lifecycle.events import JobEvent
@@ -14,7 +14,7 @@ def stopped_by(job: Job, event: JobEvent) -> list[str]:
     decision = decided(job, event)
     assert decision.job.state is job.state
     assert decision.job.attempt == job.attempt
-    return [effect.task_arn for effect in decision.job.pending if isinstance(effect, StopTask)]
+    return [effect.task_id for effect in decision.job.pending if isinstance(effect, StopTask)]
 
 
 @pytest.mark.parametrize("situation", ["wr", "fz", "pl", "ru", "si", "ca"])
@@ -27,15 +27,15 @@ def test_a_task_that_a_late_answer_tells_of_is_stopped():
 
 
 def test_of_a_late_conflict_only_the_unknown_tasks_are_stopped():
-    assert stopped_by(SITUATIONS["ru"], answered(LaunchConflict((task_arn(), ORPHANED)))) == [ORPHANED]
+    assert stopped_by(SITUATIONS["ru"], answered(LaunchConflict((task_id(), ORPHANED)))) == [ORPHANED]
 
 
 def test_all_tasks_of_a_late_conflict_are_told():
-    conflict = answered(LaunchConflict((ORPHANED, task_arn(98))), placement_number=9)
+    conflict = answered(LaunchConflict((ORPHANED, task_id(98))), placement_number=9)
 
     entry = decided(SITUATIONS["ru"], conflict).timeline[0]
 
-    assert (entry.event, entry.detail) == ("orphaned task", f"{ORPHANED}, {task_arn(98)}")
+    assert (entry.event, entry.detail) == ("orphaned task", f"{ORPHANED}, {task_id(98)}")
 
 
 def test_a_job_that_is_over_is_due_until_the_orphan_is_stopped():
@@ -46,12 +46,12 @@ def test_a_job_that_is_over_is_due_until_the_orphan_is_stopped():
 
 
 def test_what_the_job_has_still_to_do_is_kept():
-    waiting = after(SITUATIONS["fz"], answered(LaunchConflict((task_arn(), task_arn(2)))))
+    waiting = after(SITUATIONS["fz"], answered(LaunchConflict((task_id(), task_id(2)))))
 
     job = after(waiting, EVENTS["orphan"])
 
-    assert [(effect.task_arn, effect.reason) for effect in job.pending] == [
-        (task_arn(2), "Relaunch: one launch made more than one task"),
+    assert [(effect.task_id, effect.reason) for effect in job.pending] == [
+        (task_id(2), "Relaunch: one launch made more than one task"),
         (ORPHANED, "Relaunch: it is not the current task of its job"),
     ]
 
@@ -60,7 +60,7 @@ def test_a_task_that_was_taken_for_lost_and_lives_is_stopped():
     lost = replace(make_running_attempt(), stop=Stop(StopKind.HOST_LOST, NOW), missing_since=NOW)
     job = replace(SITUATIONS["wr"], attempt=lost)
 
-    assert stopped_by(job, seen("RUNNING")) == [task_arn()]
+    assert stopped_by(job, seen("RUNNING")) == [task_id()]
 
 
 def test_a_task_that_was_taken_for_lost_is_stopped_when_it_comes_back_as_it_was():
@@ -73,7 +73,7 @@ def test_a_task_that_was_taken_for_lost_is_stopped_when_it_comes_back_as_it_was(
 
     for situation in ("wr", "ok", "to"):
         job = replace(SITUATIONS[situation], attempt=lost)
-        assert stopped_by(job, seen("RUNNING", version=running.task_version)) == [task_arn()]
+        assert stopped_by(job, seen("RUNNING", version=running.task_version)) == [task_id()]
         assert stopped_by(job, seen("RUNNING", version=running.task_version - 1)) == []
 
 
@@ -82,7 +82,7 @@ def test_an_old_observation_of_a_stopped_task_is_no_orphan():
 
 
 def test_an_old_observation_of_an_earlier_placement_is_no_orphan():
-    closed = make_placement(state=PlacementState.CLOSED, task_arn=ORPHANED)
+    closed = make_placement(state=PlacementState.CLOSED, task_id=ORPHANED)
     job = with_attempt("fz", closed_placements=(closed,))
 
-    assert decided(job, seen("PROVISIONING", task_arn=ORPHANED)).is_ignored
+    assert decided(job, seen("PROVISIONING", task_id=ORPHANED)).is_ignored

@@ -7,12 +7,12 @@ from fakes.builders import (
     INSTANCE_ID,
     NOW,
     container_instance_arn,
-    make_container_instance,
     make_definition,
+    make_node,
     make_offering_key,
     make_running_attempt,
     make_running_job,
-    task_arn,
+    task_id,
 )
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import (
@@ -38,7 +38,7 @@ UNKNOWN_TO_ECS = "ECS does not know the task any more"
 
 
 def stop_because(reason: str) -> Effect:
-    return StopTask(task_arn(), f"Relaunch: {reason}")
+    return StopTask(task_id(), f"Relaunch: {reason}")
 
 
 def test_a_task_that_starts_starts_the_clocks():
@@ -60,21 +60,21 @@ def test_the_next_look_is_not_after_the_jobs_own_limit():
 
 
 def test_the_machine_is_saved_with_the_observation_that_has_it():
-    machine = make_container_instance(instance_id="i-0aaa", zone="us-east-1b")
-    pending = seen("PENDING", container_instance_arn=container_instance_arn())
+    machine = make_node(instance_id="i-0aaa", zone="us-east-1b")
+    pending = seen("PENDING", node=container_instance_arn())
 
     decision = decided(SITUATIONS["fz"], TaskSeen(pending.observation, machine))
 
     attempt = decision.job.current_attempt
     assert decision.link_instance
     assert (attempt.instance_id, attempt.zone) == ("i-0aaa", "us-east-1b")
-    assert attempt.container_instance_arn == container_instance_arn()
+    assert attempt.node == container_instance_arn()
     assert decision.timeline[0].detail == "i-0aaa us-east-1b"
     assert not decided(SITUATIONS["fz"], pending).link_instance
 
 
 def test_a_warning_that_came_before_it_was_known_whose_machine_it_is_is_looked_for_once():
-    machine = make_container_instance(instance_id="i-0aaa")
+    machine = make_node(instance_id="i-0aaa")
     stopping = seen("RUNNING", desired_status="STOPPED")
 
     first = decided(SITUATIONS["fz"], TaskSeen(seen("PENDING").observation, machine))
@@ -105,7 +105,7 @@ def test_a_start_on_demand_says_nothing_of_spot():
 def test_an_observation_before_the_response_of_run_task_places_the_task():
     attempt = after(SITUATIONS["fz"], seen("PENDING")).current_attempt
 
-    assert attempt.task_arn == task_arn()
+    assert attempt.task_id == task_id()
     assert attempt.placement.state is PlacementState.PLACED
     assert attempt.placement.placed_at == SOON
     assert attempt.placement.outcome == "task seen before RunTask's answer"
@@ -114,7 +114,7 @@ def test_an_observation_before_the_response_of_run_task_places_the_task():
 
 def test_a_task_that_gets_its_machine_has_longer_to_start():
     waiting = after(SITUATIONS["fz"], seen("PROVISIONING"))
-    pulling = after(SITUATIONS["fz"], seen("PENDING", container_instance_arn=container_instance_arn()))
+    pulling = after(SITUATIONS["fz"], seen("PENDING", node=container_instance_arn()))
 
     assert waiting.wake_at == SOON + timedelta(minutes=15)
     assert pulling.wake_at == SOON + timedelta(minutes=30)
@@ -174,11 +174,11 @@ def test_a_warning_saves_the_intent_stops_the_task_and_shuts_the_offering_for_no
 def test_a_warning_from_ecs_tells_the_machine_too():
     running = make_running_job(attempt=make_running_attempt(instance_id=None))
 
-    assert after(running, HostWarned("i-0aaa", SOON, task_arn())).current_attempt.instance_id == "i-0aaa"
+    assert after(running, HostWarned("i-0aaa", SOON, task_id())).current_attempt.instance_id == "i-0aaa"
 
 
 def test_a_warning_of_another_task_is_not_ours():
-    assert decided(SITUATIONS["ru"], HostWarned("i-0aaa", SOON, task_arn(9))).is_ignored
+    assert decided(SITUATIONS["ru"], HostWarned("i-0aaa", SOON, task_id(9))).is_ignored
 
 
 def test_the_earliest_of_several_warnings_counts_whichever_comes_first():
@@ -211,7 +211,7 @@ def test_a_machine_that_ends_is_kept_in_mind_since_its_first_word():
 
 
 def test_a_missing_task_is_lost_only_when_it_is_missing_twice_a_grace_apart():
-    missing = TaskMissing(task_arn())
+    missing = TaskMissing(task_id())
     first = after(SITUATIONS["ru"], missing)
 
     early = decided(first, missing, SOON + MISSING_GRACE - timedelta(seconds=1))
@@ -228,7 +228,7 @@ def test_a_missing_task_is_lost_only_when_it_is_missing_twice_a_grace_apart():
 
 
 def test_a_task_that_ecs_knows_again_is_not_lost():
-    job = after(SITUATIONS["ru"], TaskMissing(task_arn()))
+    job = after(SITUATIONS["ru"], TaskMissing(task_id()))
     assert job.current_attempt.missing_since == SOON
 
     found = after(job, seen("RUNNING", version=5))
@@ -252,7 +252,7 @@ def test_a_task_that_is_gone_after_our_own_stop_was_stopped_by_it(kind, intent_a
     attempt = make_running_attempt(intent=StopIntent(kind, intent_at, "because"), missing_since=SOON)
     stopping = make_running_job(state=JobState.STOPPING, attempt=attempt)
 
-    job = after(stopping, TaskMissing(task_arn()), now=SOON + MISSING_GRACE)
+    job = after(stopping, TaskMissing(task_id()), now=SOON + MISSING_GRACE)
 
     assert job.state is state
     assert job.failures == 0

@@ -3,10 +3,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fakes.builders import make_running_attempt
+from fakes.builders import make_observation, make_running_attempt
 from relaunch.core.jobs.job import IntentKind, Stop, StopIntent, StopKind
-from relaunch.core.launches.launch import TaskObservation
-from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD, NOTICE_WINDOW, classify_stop, error_name
+from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD, NOTICE_WINDOW, classify_stop
 
 STOPPED_AT = datetime(2026, 11, 3, 12, 0, tzinfo=UTC)
 NOW = STOPPED_AT + timedelta(seconds=20)
@@ -331,10 +330,9 @@ CASES = {
 
 
 def classify(case: Case, stopped_at: datetime | None = STOPPED_AT) -> Stop:
-    observation = TaskObservation(
-        "arn:aws:ecs:eu-west-1:111122223333:task/c/1", "job/1", "STOPPED", "STOPPED", 4,
-        stop_code=case.code, stopped_reason=case.reason, container_exit_codes=case.exits,
-        container_reasons=case.reasons, stopped_at=stopped_at,
+    observation = make_observation(
+        "STOPPED", desired_status="STOPPED", stop_code=case.code, stopped_reason=case.reason,
+        container_exit_codes=case.exits, container_reasons=case.reasons, stopped_at=stopped_at,
     )  # fmt: skip
     intent = None if case.intent is None else StopIntent(case.intent, case.intent_at, "as a test says")
     attempt = make_running_attempt(
@@ -427,7 +425,7 @@ def test_other_containers_explain_only_an_end_that_was_not_its_own(
     ],
 )
 def test_error_of_a_stop_has_a_name(case: str, name: str) -> None:
-    assert error_name(classify(CASES[case])) == name
+    assert classify(CASES[case]).error == name
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from datetime import timedelta
 
 import pytest
 
-from fakes.builders import NOW, container_instance_arn, make_attempt, make_offering_key, make_placement, task_arn
+from fakes.builders import NOW, container_instance_arn, make_attempt, make_offering_key, make_placement, task_id
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import (
     CostBasis,
@@ -43,7 +43,7 @@ def stopped(job: Job, exit_code: int | None = None, at=SOON, **fields) -> Job:
 
 def ended(what: Observed = Observed.END, seconds: float = 60.0, **fields) -> CountRun:
     """Return the effect that counts the end of the first attempt's run."""
-    run_id = f"{SITUATIONS['ru'].started_by}/1"
+    run_id = f"{SITUATIONS['ru'].attempt_key}/1"
     return CountRun(SpotRun(make_offering_key(**{"zone": "us-east-1a", **fields}), run_id, what, SOON, seconds / 3600))
 
 
@@ -55,7 +55,7 @@ def test_a_stop_is_kept_with_its_attempt_in_ecs_own_words():
     assert attempt.stop.stop_code == "EssentialContainerExited"
     assert attempt.task_status == "STOPPED"
     assert attempt.placement.state is PlacementState.CLOSED
-    assert attempt.placement.task_arn == task_arn()
+    assert attempt.placement.task_id == task_id()
 
 
 def test_what_a_task_ran_is_summed_up_and_paid_for():
@@ -105,7 +105,7 @@ def test_clocks_that_disagree_make_no_negative_run_time():
     ids=["its instance is known", "only its container instance is"],
 )
 def test_a_task_that_its_instance_does_not_start_is_no_failure_and_the_instance_is_kept(instance_id, instance):
-    job = with_attempt("pl", instance_id=instance_id, container_instance_arn=container_instance_arn())
+    job = with_attempt("pl", instance_id=instance_id, node=container_instance_arn())
 
     kept = stopped(
         job,
@@ -116,7 +116,7 @@ def test_a_task_that_its_instance_does_not_start_is_no_failure_and_the_instance_
 
     assert kept.failed_starts == (FailedStart(instance, "DockerTimeoutError"),)
     assert (kept.state, kept.failures, kept.pending) == (JobState.WAITING, 0, (RequestLaunch(30),))
-    assert after(kept, chosen(), answered(TaskPlaced(task_arn(2)))).failed_starts == kept.failed_starts
+    assert after(kept, chosen(), answered(TaskPlaced(task_id(2)))).failed_starts == kept.failed_starts
 
 
 def test_instances_that_did_not_start_a_job_are_forgotten_once_it_runs():
@@ -203,7 +203,7 @@ def test_an_interruption_before_the_start_counts_without_hours():
 
 def test_what_runs_on_demand_says_nothing_of_spot():
     placement = make_placement(
-        state=PlacementState.PLACED, task_arn=task_arn(), offering=make_offering_key(purchase=PurchaseOption.ON_DEMAND)
+        state=PlacementState.PLACED, task_id=task_id(), offering=make_offering_key(purchase=PurchaseOption.ON_DEMAND)
     )
 
     assert stopped(with_attempt("ru", placement=placement), **HOST_LOST).pending == (LAUNCH,)
@@ -253,7 +253,7 @@ def test_the_last_allowed_failure_is_the_end():
 
 
 def test_a_task_without_a_stop_time_stopped_when_it_was_seen():
-    attempt = make_attempt(placement=make_placement(state=PlacementState.PLACED, task_arn=task_arn()))
+    attempt = make_attempt(placement=make_placement(state=PlacementState.PLACED, task_id=task_id()))
     job = decided(replace(SITUATIONS["pl"], attempt=attempt), seen_stopped(1, stopped_at=None)).job
 
     assert job.current_attempt.stop is not None
@@ -261,54 +261,62 @@ def test_a_task_without_a_stop_time_stopped_when_it_was_seen():
 
 
 def test_a_start_that_fails_on_its_machine_is_kept_with_the_machine_and_the_error():
-    stop = Stop(StopKind.NOT_STARTED, SOON, stopped_reason="DockerTimeoutError: could not transition to created")
+    stop = Stop(StopKind.NOT_STARTED, SOON, error="DockerTimeoutError")
     job = follow_stop(with_attempt("pl", instance_id="i-0aaa"), stop, SOON).job
 
     assert job.failed_starts == (FailedStart("i-0aaa", "DockerTimeoutError"),)
     assert job.pending == (RequestLaunch(30),)
 
 
-DRIVER = "CannotStartContainerError: nvml error: driver not loaded"
+START_ERROR = "CannotStartContainerError"
+DRIVER = f"{START_ERROR}: nvml error: driver not loaded"
 EARLIER = tuple(FailedStart(f"i-{number}", "CannotStartContainerError") for number in range(2))
 
 
 def after_failed_start(
-    instance_id: str, reason: str = DRIVER, *, starts=EARLIER, max_failures: int = 2, **attempt
+    instance_id: str,
+    reason: str = DRIVER,
+    error: str = START_ERROR,
+    *,
+    starts=EARLIER,
+    max_failures: int = 2,
+    **attempt,
 ) -> Job:
     job = with_attempt("pl", instance_id=instance_id, **attempt)
     failure = CapacityFailure(make_offering_key(), "no capacity", NOW, NOW)
     definition = replace(job.definition, max_failures=max_failures)
     job = replace(job, failed_starts=starts, own_failures=(failure,), definition=definition)
-    return follow_stop(job, Stop(StopKind.NOT_STARTED, SOON, stopped_reason=reason), SOON).job
+    return follow_stop(job, Stop(StopKind.NOT_STARTED, SOON, stopped_reason=reason, error=error), SOON).job
 
 
 @pytest.mark.parametrize(
-    ("instance_id", "reason"),
+    ("instance_id", "error"),
     [
-        pytest.param("i-1", DRIVER, id="the same instance again"),
+        pytest.param("i-1", START_ERROR, id="the same instance again"),
         pytest.param("i-2", "DockerTimeoutError", id="another error"),
         pytest.param("i-2", "", id="no error"),
     ],
 )
-def test_a_start_that_failed_is_no_failure_of_the_job_until_three_instances_had_the_same_error(instance_id, reason):
-    job = after_failed_start(instance_id, reason)
+def test_a_start_that_failed_is_no_failure_of_the_job_until_three_instances_had_the_same_error(instance_id, error):
+    job = after_failed_start(instance_id, error, error)
 
     assert job.current_attempt.stop.kind is StopKind.NOT_STARTED
     assert (job.failures, len(job.failed_starts), len(job.own_failures)) == (0, 3, 1)
     assert job.pending == (RequestLaunch(120),)
 
 
-@pytest.mark.parametrize(("reason", "told"), [(DRIVER, f"{DRIVER}; "), ("", "")])
-def test_a_task_that_three_instances_did_not_start_is_one_failure_of_the_job_and_the_counting_starts_anew(reason, told):
-    earlier = tuple(replace(each, error="CannotStartContainerError" if reason else "") for each in EARLIER)
+@pytest.mark.parametrize(("reason", "told", "error"), [(DRIVER, f"{DRIVER}; ", START_ERROR), ("", "", "")])
+def test_a_task_that_three_instances_did_not_start_is_one_failure_and_the_counting_starts_anew(reason, told, error):
+    earlier = tuple(replace(each, error=error) for each in EARLIER)
 
-    job = after_failed_start("i-2", reason, starts=earlier)
+    job = after_failed_start("i-2", reason, error, starts=earlier)
 
     assert job.current_attempt.stop == Stop(
         StopKind.STARTS_NOWHERE,
         SOON,
         stopped_reason=f"{told}it did not start on 3 machines: i-0, i-1, i-2; the cause is the image, the task "
         "definition or what they need of the account",
+        error=error,
     )
     assert (job.state, job.failures, job.failed_starts, job.own_failures) == (JobState.WAITING, 1, (), ())
     assert job.pending == (RequestLaunch(30),)

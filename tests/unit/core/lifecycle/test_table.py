@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from fakes.builders import NOW, make_definition, task_arn
+from fakes.builders import NOW, make_definition, task_id
 from relaunch.core.jobs.job import FINAL_STATES, IntentKind, Job, JobState, WaitReason
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.lifecycle.events import JobEvent, TaskMissing, TimePassed
@@ -126,7 +126,7 @@ NO_IMAGE = {**NO_CAPACITY, "stopped_reason": "CannotPullContainerError: manifest
 LOST_TOO_LATE = seen_stopped(None, PAST_DEADLINE, **HOST_LOST)
 BY_SOMEBODY = {"stop_code": "UserInitiated", "stopped_reason": "not needed"}
 AGAIN = NOW + MISSING_GRACE
-MISSING = TaskMissing(task_arn())
+MISSING = TaskMissing(task_id())
 
 
 def last_chance(job: Job) -> Job:

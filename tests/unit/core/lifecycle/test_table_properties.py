@@ -8,10 +8,20 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from fakes.builders import NOW, make_definition, make_job, make_offering, make_selection, task_arn
+from fakes.builders import (
+    NOW,
+    make_definition,
+    make_failed_placement,
+    make_job,
+    make_observation,
+    make_offering,
+    make_selection,
+    task_id,
+)
 from relaunch.core.jobs.job import Job, JobState, PlacementState, StopTask
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.launches import launch
+from relaunch.core.launches.launch import TaskPhase
 from relaunch.core.lifecycle import events
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.table import decide
@@ -31,34 +41,35 @@ class Ecs:
     """Tasks by ARN, everything that was ever said of them, and what became of each client token."""
 
     tasks: dict[str, launch.TaskObservation] = field(default_factory=dict)
+    words: dict[str, dict[str, Any]] = field(default_factory=dict)
     observations: list[launch.TaskObservation] = field(default_factory=list)
     tokens: dict[tuple[int, int], str | None] = field(default_factory=dict)
     forgotten: set[str] = field(default_factory=set)
 
     @property
     def live(self) -> list[launch.TaskObservation]:
-        return [task for task in self.tasks.values() if task.last_status != "STOPPED"]
+        return [task for task in self.tasks.values() if task.phase is not TaskPhase.STOPPED]
 
     @property
     def stopped(self) -> list[launch.TaskObservation]:
-        return [task for task in self.tasks.values() if task.last_status == "STOPPED"]
+        return [task for task in self.tasks.values() if task.phase is TaskPhase.STOPPED]
 
     def place(self, token: tuple[int, int], started_by: str, now) -> None:
-        arn = task_arn(len(self.tasks) + 1)
+        arn = task_id(len(self.tasks) + 1)
         self.tokens[token] = arn
-        self._say(launch.TaskObservation(arn, started_by, "PROVISIONING", "RUNNING", 1, created_at=now))
+        self._say(arn, last_status="PROVISIONING", version=1, started_by=started_by, created_at=now)
 
     def change(self, arn: str, **fields: Any) -> None:
-        task = self.tasks[arn]
-        self._say(replace(task, version=task.version + 1, **fields))
+        self._say(arn, version=self.tasks[arn].version + 1, **fields)
 
-    def _say(self, task: launch.TaskObservation) -> None:
-        self.tasks[task.task_arn] = task
-        self.observations.append(task)
+    def _say(self, arn: str, **words: Any) -> None:
+        self.words[arn] = self.words.get(arn, {"task_id": arn}) | words
+        self.tasks[arn] = make_observation(**self.words[arn])
+        self.observations.append(self.tasks[arn])
 
 
-def instance_of(task: launch.TaskObservation) -> launch.ContainerInstance:
-    return launch.ContainerInstance(f"machine-of-{task.task_arn}", f"i-{task.task_arn[-8:]}")
+def instance_of(task: launch.TaskObservation) -> launch.Node:
+    return launch.Node(f"machine-of-{task.task_id}", f"i-{task.task_id[-8:]}")
 
 
 class LifeOfAJob(RuleBasedStateMachine):
@@ -89,15 +100,15 @@ class LifeOfAJob(RuleBasedStateMachine):
         self.check_step(before, decision.job)
         for effect in decision.job.pending:
             if isinstance(effect, StopTask):
-                self.ask_to_stop(effect.task_arn)
+                self.ask_to_stop(effect.task_id)
 
     def ask_to_stop(self, arn: str) -> None:
-        if arn == self.job.current_attempt.task_arn:
+        if arn == self.job.current_attempt.task_id:
             assert self.job.current_attempt.intent is not None
         else:
             # Old observations of an earlier attempt's task: harmless, but only because that one has stopped.
-            assert self.ecs.tasks[arn].last_status == "STOPPED"
-        if self.ecs.tasks[arn].desired_status != "STOPPED":
+            assert self.ecs.tasks[arn].phase is TaskPhase.STOPPED
+        if not self.ecs.tasks[arn].phase.is_ending:
             self.ecs.change(arn, desired_status="STOPPED", stop_code="UserInitiated")
 
     def is_orphaned(self, decision: Decision) -> bool:
@@ -110,7 +121,7 @@ class LifeOfAJob(RuleBasedStateMachine):
         assert 0 <= after.failures - before.failures <= 1
         assert 0 <= after.interruptions - before.interruptions <= 1
         assert after.failures + after.interruptions <= len(self.ecs.stopped)
-        if after.attempt and before.attempt and after.attempt.task_arn == before.attempt.task_arn:
+        if after.attempt and before.attempt and after.attempt.task_id == before.attempt.task_id:
             assert after.attempt.task_version >= before.attempt.task_version
         if after.attempt and before.attempt and after.attempt.number != before.attempt.number:
             assert after.attempt.number == before.attempt.number + 1
@@ -161,7 +172,7 @@ class LifeOfAJob(RuleBasedStateMachine):
         placement = self.job.current_attempt.placement
         token = (self.job.current_attempt.number, placement.number)
         if token not in self.ecs.tokens and answer in {"placed", "lost-and-placed", "conflict"}:
-            self.ecs.place(token, self.job.started_by, self.now)
+            self.ecs.place(token, str(self.job.attempt_key), self.now)
         if token not in self.ecs.tokens and answer == "failed":
             self.ecs.tokens[token] = None
         arn = self.ecs.tokens.get(token)
@@ -170,7 +181,7 @@ class LifeOfAJob(RuleBasedStateMachine):
             outcome = launch.LaunchDeferred("ThrottlingException")
         elif not answer.startswith("lost") and token in self.ecs.tokens:
             placed = launch.LaunchConflict((arn,)) if answer == "conflict" and arn else launch.TaskPlaced(arn or "")
-            outcome = placed if arn else launch.PlacementFailed(("RESOURCE:GPU",))
+            outcome = placed if arn else make_failed_placement("RESOURCE:GPU")
         self.answers.append(events.LaunchAnswered(*token, outcome))
 
     @precondition(lambda self: self.answers)
@@ -192,19 +203,17 @@ class LifeOfAJob(RuleBasedStateMachine):
     @rule()
     def the_task_gets_on(self) -> None:
         task = self.ecs.live[0]
-        status = PROGRESS.get(task.last_status)
-        if status is not None and task.desired_status == "RUNNING":
+        status = PROGRESS.get(task.status)
+        if status is not None and not task.phase.is_ending:
             started_at = self.now if status == "RUNNING" else None
-            self.ecs.change(
-                task.task_arn, last_status=status, container_instance_arn=instance_of(task).arn, started_at=started_at
-            )
+            self.ecs.change(task.task_id, last_status=status, node=instance_of(task).name, started_at=started_at)
 
     @precondition(lambda self: self.ecs.live)
     @rule(how=st.sampled_from(EXITS))
     def the_task_stops_by_itself(self, how: dict[str, Any]) -> None:
         self.stop_task(**how)
 
-    @precondition(lambda self: any(task.desired_status == "STOPPED" for task in self.ecs.live))
+    @precondition(lambda self: any(task.phase.is_ending for task in self.ecs.live))
     @rule(exit_code=st.sampled_from([0, 143, 137]))
     def the_task_stops_as_it_was_asked_to(self, exit_code: int) -> None:
         self.stop_task(container_exit_codes={"main": exit_code})
@@ -212,7 +221,7 @@ class LifeOfAJob(RuleBasedStateMachine):
     def stop_task(self, **how: Any) -> None:
         task = self.ecs.live[0]
         self.ecs.change(
-            task.task_arn, **{"last_status": "STOPPED", "desired_status": "STOPPED", "stopped_at": self.now, **how}
+            task.task_id, **{"last_status": "STOPPED", "desired_status": "STOPPED", "stopped_at": self.now, **how}
         )
 
     @precondition(lambda self: self.ecs.observations)
@@ -230,7 +239,7 @@ class LifeOfAJob(RuleBasedStateMachine):
     @precondition(lambda self: self.ecs.stopped)
     @rule(data=st.data())
     def ecs_forgets_a_stopped_task(self, data: st.DataObject) -> None:
-        arn = data.draw(st.sampled_from(self.ecs.stopped)).task_arn
+        arn = data.draw(st.sampled_from(self.ecs.stopped)).task_id
         self.ecs.forgotten.add(arn)
         self.feed(events.TaskMissing(arn))
 
@@ -240,7 +249,7 @@ class LifeOfAJob(RuleBasedStateMachine):
         self.a_machine_is_warned_of(data.draw(st.sampled_from(list(self.ecs.tasks.values()))), is_told_by_ecs)
 
     def a_machine_is_warned_of(self, task: launch.TaskObservation, is_told_by_ecs: bool) -> None:
-        self.feed(events.HostWarned(instance_of(task).instance_id, self.now, task.task_arn if is_told_by_ecs else None))
+        self.feed(events.HostWarned(instance_of(task).instance_id, self.now, task.task_id if is_told_by_ecs else None))
 
     @precondition(lambda self: self.ecs.tasks)
     @rule(data=st.data())
@@ -287,20 +296,21 @@ class LifeOfAJob(RuleBasedStateMachine):
 
     @invariant()
     def the_current_task_was_started_by_the_current_attempt(self) -> None:
-        arn = self.job.attempt.task_arn if self.job.attempt else None
-        assert arn is None or self.ecs.tasks[arn].started_by == self.job.started_by
+        arn = self.job.attempt.task_id if self.job.attempt else None
+        assert arn is None or self.ecs.tasks[arn].owner == self.job.attempt_key
 
     @invariant()
     def every_task_that_is_not_waited_for_any_more_has_its_stop(self) -> None:
         attempt = self.job.attempt
-        if attempt and attempt.task_arn:
+        if attempt and attempt.task_id:
             is_over = self.job.state.is_final or self.job.state is JobState.WAITING
             assert (attempt.stop is not None) is is_over
 
     @invariant()
     def success_is_a_program_that_ended_with_0(self) -> None:
         if self.job.state is JobState.SUCCEEDED:
-            assert any(task.container_exit_codes.get("main") == 0 for task in self.ecs.stopped)
+            ended = [task.containers.get("main") for task in self.ecs.stopped]
+            assert any(main is not None and main.exit_code == 0 for main in ended)
 
     def teardown(self) -> None:
         """From wherever it is, a job comes to its end once its dependencies work."""

@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from fakes.builders import INSTANCE_ID, task_arn
+from fakes.builders import INSTANCE_ID, task_id
 from unit.core.lifecycle.table_matrix import ANOTHER_MACHINE, ORPHANED, Cell, read_cells
 
 CELLS = [cell for cell in read_cells() if cell.expected is not None]
-NAMES = {"TASK": task_arn(), "ORPHAN": ORPHANED, "MACHINE": INSTANCE_ID, "OTHER": ANOTHER_MACHINE}
+NAMES = {"TASK": task_id(), "ORPHAN": ORPHANED, "MACHINE": INSTANCE_ID, "OTHER": ANOTHER_MACHINE}
 
 # Event | situations | seconds until the next look (-: the job is over for good) | what is said, nothing in silence.
 TOLD = """
@@ -65,10 +65,8 @@ seen-running    | ok ng ca to       | 300  | orphaned task: TASK
 seen-old        | w0 wi ws wc wb wk | 0    | orphaned task: TASK
 seen-old        | fz                | 600  | running:
 seen-old        | fx                | 180  | cancelling: cancel
-seen-ending     | w0 wr wi ws wc wb wk | 0    | orphaned task: TASK
 seen-ending     | fz pl ru si sn sc | 180  | task stopping: DEACTIVATING
 seen-ending     | fx                | 180  | cancelling: cancel
-seen-ending     | ok ng ca to       | 300  | orphaned task: TASK
 seen-stopping   | fz pl ru si sn sc | 180  | task stopping: RUNNING
 seen-stopping   | fx                | 180  | cancelling: cancel
 seen-exit-0     | fz pl ru sn       | 300  | succeeded: the program finished (exit code 0; …

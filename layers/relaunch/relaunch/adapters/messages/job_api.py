@@ -153,7 +153,7 @@ def describe_job(job: Job) -> dict[str, Any]:
         revision_arn=job.revision.arn,
         attempt=attempt.number if attempt else None,
         offering=str(attempt.placement.offering) if attempt else None,
-        task_arn=attempt.task_arn if attempt else None,
+        task_arn=attempt.task_id if attempt else None,
         interruptions=job.interruptions,
         failures=job.failures,
         cost_usd=None if job.cost_basis is CostBasis.UNKNOWN else round(job.cost_usd, 4),

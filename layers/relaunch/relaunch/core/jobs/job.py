@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Literal
 
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
 from relaunch.core.offerings.spot_runs import SpotRun
 from relaunch.core.revisions.revision import Revision
@@ -71,8 +72,8 @@ class Waiting:
 class PlacementState(StrEnum):
     """The state of a placement."""
 
-    PENDING = "PENDING"  # saved; RunTask may or may not have been sent
-    PLACED = "PLACED"  # RunTask returned a task
+    PENDING = "PENDING"  # saved; the target may or may not have been asked to launch it
+    PLACED = "PLACED"  # the target has its task
     CLOSED = "CLOSED"  # its task has stopped, or it will have none
 
 
@@ -91,13 +92,14 @@ class CostBasis(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """One set of launch parameters; RunTask may be called repeatedly with its client token.
+    """One set of launch parameters, which may be sent to the target repeatedly.
 
     `placed_at` is when its task became known, which throttling may delay long after `requested_at`. `revision_arn` is
     the derived revision that it runs, None for the revision of the job. `neuron_devices` are the devices that the
     revision lists; `takes_all_neuron` requests all of them from ECS, as Managed Instances support.
     `gpu_partition_size` is that of the instance type, 1 for whole GPUs. `is_managed`: the capacity provider is one of
     ECS Managed Instances. `price_usd_per_hour` is 0 if unknown; `is_price_limit`: it is an upper limit of a spot price.
+    `instance_id` is that of the machine of our own that it must run on; empty for one by a capacity provider.
     """
 
     number: int
@@ -106,7 +108,7 @@ class Placement:
     price_usd_per_hour: float
     requested_at: datetime
     state: PlacementState = PlacementState.PENDING
-    task_arn: str | None = None
+    task_id: str | None = None
     resume_uri: str | None = None
     outcome: str = ""
     is_lost: bool = False
@@ -117,6 +119,7 @@ class Placement:
     gpu_partition_size: float = 1.0
     is_managed: bool = False
     is_price_limit: bool = False
+    instance_id: str = ""
 
     @property
     def cost_basis(self) -> CostBasis:
@@ -145,7 +148,7 @@ class IntentKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StopIntent:
-    """The intent to stop a task, saved before StopTask is called."""
+    """The intent to stop a task, saved before the target is asked to stop it."""
 
     kind: IntentKind
     at: datetime
@@ -171,21 +174,25 @@ class StopKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """How a task ended: the classification, and what ECS reported."""
+    """How a task ended: the classification, and what the target reported.
+
+    `error` is the name of the error in the stopped reason (`CannotStartContainerError`…), empty if it has none.
+    """
 
     kind: StopKind
     at: datetime
     stop_code: str = ""
     stopped_reason: str = ""
     exit_code: int | None = None
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class FailedStart:
     """A task that did not start on the instance it was placed on.
 
-    `instance` is the EC2 instance ID, or the ARN of the container instance where that is all that is known. `error` is
-    the name of the error in the stopped reason (`CannotStartContainerError`…), empty if it has none.
+    `instance` is the EC2 instance ID, or the name of the node where that is all that is known. `error` is that of the
+    stop.
     """
 
     instance: str
@@ -196,9 +203,9 @@ class FailedStart:
 class Attempt:
     """One attempt to run the job, numbered from 1.
 
-    `closed_placements` are its latest earlier placements, newest last. `task_version` is `detail.version` of the last
-    task state change; older ones are ignored. `host_ended_at` is when EC2 reported that the instance shuts down;
-    `missing_since` is when ECS first did not know the task.
+    `closed_placements` are its latest earlier placements, newest last. `task_version` is the version of the last
+    observation of its task; older ones are ignored. `node` is the name of its node in the target. `host_ended_at` is
+    when EC2 reported that the instance shuts down; `missing_since` is when the target first did not know the task.
     """
 
     number: int
@@ -206,7 +213,7 @@ class Attempt:
     closed_placements: tuple[Placement, ...] = ()
     task_status: str = ""
     task_version: int = 0
-    container_instance_arn: str | None = None
+    node: str | None = None
     instance_id: str | None = None
     zone: str | None = None
     started_at: datetime | None = None
@@ -217,9 +224,9 @@ class Attempt:
     stop: Stop | None = None
 
     @property
-    def task_arn(self) -> str | None:
-        """Return the ARN of the task of the current placement."""
-        return self.placement.task_arn
+    def task_id(self) -> str | None:
+        """Return the name of the task of the current placement in the target."""
+        return self.placement.task_id
 
     @property
     def is_spent(self) -> bool:
@@ -229,9 +236,9 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class StopTask:
-    """Stop a task; `reason` becomes its `stoppedReason`."""
+    """Stop a task; `reason` is for people."""
 
-    task_arn: str
+    task_id: str
     reason: str
     kind: Literal["stop-task"] = "stop-task"
 
@@ -358,9 +365,9 @@ class Job:
         return self.attempt
 
     @property
-    def started_by(self) -> str:
-        """Return the `startedBy` of the current attempt's tasks: `<job>/<attempt>`."""
-        return f"{self.job_id}/{self.attempt.number if self.attempt else 1}"
+    def attempt_key(self) -> AttemptKey:
+        """Return the key of the current attempt, by which its tasks are found; of the first if there is none yet."""
+        return AttemptKey(self.job_id, self.attempt.number if self.attempt else 1)
 
     @property
     def avoided_instances(self) -> tuple[str, ...]:

@@ -1,67 +1,80 @@
-"""Launch requests, their outcomes, and observations of tasks and instances."""
+"""What a target is asked to launch, its answers, and what it reports of tasks and nodes.
 
-import hashlib
-import json
-import re
+These are the words of the port `TaskTarget`: those that ECS and Kubernetes have in common. What they stand for in a
+target, and the texts by which it says them, is known to its adapter only.
+"""
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from relaunch.core.launches.gpu_override import GpuOverride, build_requirement, check_override
-from relaunch.core.launches.placement_constraints import MAX_EXPRESSION_LENGTH
+from relaunch.core.jobs.attempt_key import AttemptKey
+from relaunch.core.launches.accelerators import Accelerators
+from relaunch.core.machines.resources import NOTHING, Resources
 from relaunch.core.offerings.offering import CapacityFailure, OfferingKey
-
-# RunTask's limits (RunTaskRequest, Amazon ECS API Reference).
-MAX_CONSTRAINTS = 10
-MAX_OVERRIDES_LENGTH = 8192
-_STARTED_BY = re.compile(r"[A-Za-z0-9_/-]{1,128}", re.ASCII)
-_CLIENT_TOKEN = re.compile(r"[!-~]{1,64}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchRequest:
-    """The parameters of RunTask, derived from a placement try only, so that a repeated request is identical.
+    """One placement: what to run, and where; derived from the placement only, so that a repeated request is identical.
 
-    `gpu` None keeps the GPU requirement of the revision. `takes_all_neuron` requests all Neuron devices, which only ECS
-    Managed Instances support. `own_constraint_count` is the number of placement constraints of the revision.
+    A target launches one task for a placement of an attempt, however often it is asked to.
+
+    What to run is the revision with the `command` (unless empty) and `environment` of its main `container`.
+    `accelerators` None keeps those of the revision. `own_constraint_count` is the number of placement constraints of
+    the revision.
+
+    Where is `offering`: by `capacity_provider`, or, if `instance_id` is set, on that machine of our own and no other.
+    A launch by a capacity provider is kept from the `avoided_instances`.
     """
 
+    attempt: AttemptKey
+    placement_number: int
     revision_arn: str
-    capacity_provider: str
-    placement_constraints: tuple[str, ...]
     container: str
     command: tuple[str, ...]
     environment: Mapping[str, str]
-    started_by: str
-    client_token: str
-    gpu: GpuOverride | None = None
-    takes_all_neuron: bool = False
+    offering: OfferingKey
+    accelerators: Accelerators | None = None
+    capacity_provider: str = ""
+    instance_id: str = ""
+    avoided_instances: tuple[str, ...] = ()
     network_mode: str = "bridge"
     own_constraint_count: int = 0
 
 
+class Shortage(StrEnum):
+    """What a placement failed for, as far as a decision depends on it."""
+
+    GPU = "gpu"  # no node has the GPUs, or the share of one
+    PORTS = "ports"  # a host port is taken on every node
+    OTHER = "other"
+
+
 @dataclass(frozen=True, slots=True)
 class TaskPlaced:
-    """RunTask returned a task."""
+    """The target has the task."""
 
-    task_arn: str
+    task_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementFailed:
-    """RunTask returned `failures[]` and no task: `reasons` are those of ECS (`RESOURCE:GPU`, `ATTRIBUTE`…).
+    """No node has room: there is no task, and there will be none for this placement.
 
+    `reasons` are those of the target, for people (`RESOURCE:GPU`, `ATTRIBUTE`…). `shortages` is what they mean.
     `detail` is an explanation for the timeline.
     """
 
     reasons: tuple[str, ...]
     detail: str = ""
+    shortages: frozenset[Shortage] = frozenset({Shortage.OTHER})
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchDeferred:
-    """ECS throttled the request, or a quota of tasks is reached: the same request is sent again later.
+    """The target throttled the request, or a quota of tasks is reached: the same request is sent again later.
 
     `waiting` is the number of other waiting launches; None if unknown or irrelevant.
     """
@@ -72,16 +85,17 @@ class LaunchDeferred:
 
 @dataclass(frozen=True, slots=True)
 class LaunchRefused:
-    """ECS rejected the request permanently (ClientException, InvalidParameterException…)."""
+    """The target rejected the request permanently; `is_about_revision`: for the revision that it names."""
 
     reason: str
+    is_about_revision: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchConflict:
-    """ConflictException: these tasks were launched with the same client token and other parameters."""
+    """These tasks were launched for the same placement, but with other parameters."""
 
-    task_arns: tuple[str, ...]
+    task_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,24 +108,76 @@ class LaunchUncertain:
 LaunchOutcome = TaskPlaced | PlacementFailed | LaunchDeferred | LaunchRefused | LaunchConflict | LaunchUncertain
 
 
-@dataclass(frozen=True, slots=True)
-class TaskObservation:
-    """The state of a task, from an event or from DescribeTasks.
+class TaskPhase(StrEnum):
+    """Where a task is in its life."""
 
-    `version` is `detail.version`. `container_exit_codes` and `container_reasons` are by container name. A task with the
-    `desired_status` STOPPED and another `last_status` is stopping.
+    PENDING = "pending"  # it has no node yet
+    STARTING = "starting"  # it has a node and does not run yet
+    RUNNING = "running"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+
+    @property
+    def is_ending(self) -> bool:
+        """Return whether the task is stopping or has stopped."""
+        return self in (TaskPhase.STOPPING, TaskPhase.STOPPED)
+
+
+class ReportedCause(StrEnum):
+    """What a target reports as the cause of a stop; core.lifecycle.stop_reason decides what it means for the job."""
+
+    ENDED = "ended"  # its containers ended, or no cause is told
+    STOP_CALLED = "stop-called"  # somebody called for the stop: Relaunch or another
+    STOP_SCHEDULED = "stop-scheduled"  # a scheduler of the target stopped it
+    INTERRUPTED = "interrupted"  # spot capacity was taken away
+    NODE_LOST = "node-lost"  # its node ended, or is out of reach
+    NO_CAPACITY = "no-capacity"  # no node has room for it
+    NOT_STARTED = "not-started"  # it was never started
+    START_ERROR = "start-error"  # an error that only the start of a container has
+    STARTS_NOWHERE = "starts-nowhere"  # no other node can start it either
+    IMAGE = "image"  # the image cannot be pulled
+    OUT_OF_MEMORY = "out-of-memory"  # the kernel killed a process for its memory
+
+
+@dataclass(frozen=True, slots=True)
+class StopReport:
+    """What a target reports of the stop of a task or of one of its containers.
+
+    `text` is for people. `error` is the name of the error in it (`CannotStartContainerError`…), empty if it has none.
     """
 
-    task_arn: str
-    started_by: str
-    last_status: str
-    desired_status: str
+    text: str = ""
+    causes: frozenset[ReportedCause] = frozenset()
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerObservation:
+    """A container of a task; `exit_code` is None if it has not ended, or if that is not known."""
+
+    exit_code: int | None = None
+    report: StopReport = StopReport()
+
+
+@dataclass(frozen=True, slots=True)
+class TaskObservation:
+    """The state of a task, as an event or an answer of the target tells it.
+
+    `task_id` is the name of the task in the target, and `node` that of its node. `owner` is None for a task that is
+    not of Relaunch. `status` is the target's own word for the phase, for people. Of two observations the one with the
+    higher `version` is newer. `report` tells why the task stopped, or is stopping; `stop_code` is the target's code
+    for it, for people. `containers` are by name.
+    """
+
+    task_id: str
+    owner: AttemptKey | None
+    phase: TaskPhase
     version: int
+    status: str = ""
     stop_code: str = ""
-    stopped_reason: str = ""
-    container_exit_codes: Mapping[str, int | None] = field(default_factory=dict)
-    container_reasons: Mapping[str, str] = field(default_factory=dict)
-    container_instance_arn: str | None = None
+    report: StopReport = StopReport()
+    containers: Mapping[str, ContainerObservation] = field(default_factory=dict)
+    node: str | None = None
     zone: str | None = None
     created_at: datetime | None = None
     started_at: datetime | None = None
@@ -119,10 +185,10 @@ class TaskObservation:
 
 
 @dataclass(frozen=True, slots=True)
-class ContainerInstance:
-    """A container instance: its ARN, EC2 instance ID, instance type and zone."""
+class Node:
+    """A machine that takes tasks: its name in the target, EC2 instance ID (empty if none), instance type and zone."""
 
-    arn: str
+    name: str
     instance_id: str
     instance_type: str = ""
     zone: str | None = None
@@ -148,90 +214,37 @@ class InstanceEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class ContainerInstanceObservation:
-    """The state of a container instance; `status` is ACTIVE, DRAINING or another.
+class NodeObservation:
+    """The state of a node.
 
-    `task_count` is the number of running and pending tasks. `capacity_provider` is empty for an instance of none.
-    `gpu_count` is the number of GPUs that its ECS agent registered.
+    `is_active`: it takes new tasks. `task_count` is the number of its running and starting tasks. `registered` is what
+    it offers to tasks in all. `capacity_provider` is empty for a node of none.
     """
 
-    instance: ContainerInstance
-    status: str
+    node: Node
+    is_active: bool
     task_count: int = 0
     registered_at: datetime | None = None
     capacity_provider: str = ""
-    gpu_count: int = 0
+    registered: Resources = NOTHING
 
 
-def refutes(seen: ContainerInstanceObservation, failure: CapacityFailure) -> bool:
-    """Return whether a container instance shows that there is capacity again: it registered after the failure.
+def refutes(seen: NodeObservation, failure: CapacityFailure) -> bool:
+    """Return whether a node shows that there is capacity again: it registered after the failure.
 
-    An instance without the GPUs that the launch needed, as of an image without their driver, shows nothing: its tasks
-    would wait and be withdrawn again.
+    A node without the GPUs that the launch needed, as of an image without their driver, shows nothing: its tasks would
+    wait and be withdrawn again.
     """
     is_same = seen.capacity_provider == failure.capacity_provider != ""
-    is_same = is_same and seen.instance.instance_type == failure.offering.instance_type
-    is_usable = seen.status == "ACTIVE" and seen.gpu_count >= failure.gpu_count
+    is_same = is_same and seen.node.instance_type == failure.offering.instance_type
+    is_usable = seen.is_active and seen.registered.gpus >= failure.gpu_count
     return is_same and is_usable and seen.registered_at is not None and seen.registered_at > failure.at
 
 
-def may_refute(seen: ContainerInstanceObservation, failure: CapacityFailure) -> bool:
-    """Return whether an instance may refute a failure, as far as the event of the instance says.
+def may_refute(seen: NodeObservation, failure: CapacityFailure) -> bool:
+    """Return whether a node may refute a failure, as far as its event says.
 
     AWS's schema of the event has no capacity provider, and its samples have no `registeredAt` and few attributes.
     """
-    is_same = seen.instance.instance_type in ("", failure.offering.instance_type)
+    is_same = seen.node.instance_type in ("", failure.offering.instance_type)
     return is_same and (seen.registered_at is None or seen.registered_at > failure.at)
-
-
-def client_token(job_id: str, attempt: int, placement: int) -> str:
-    """Return the client token of a placement try, which is unique to it and always the same.
-
-    It has 64 hexadecimal characters; ECS allows up to 64 characters of ASCII 33 to 126.
-    """
-    return hashlib.sha256(f"{job_id}/{attempt}/{placement}".encode()).hexdigest()
-
-
-def build_overrides(request: LaunchRequest) -> dict[str, object]:
-    """Return `overrides` of RunTask, identical for identical requests, as their client token requires."""
-    container: dict[str, object] = {"name": request.container}
-    if request.command:
-        container["command"] = list(request.command)
-    container["environment"] = [{"name": name, "value": value} for name, value in sorted(request.environment.items())]
-    if request.gpu is not None:
-        container["resourceRequirements"] = [build_requirement(request.gpu)]
-    if request.takes_all_neuron:
-        container["resourceRequirements"] = [{"type": "NeuronDevice", "value": "ALL"}]
-    return {"containerOverrides": [container]}
-
-
-def check_limits(request: LaunchRequest) -> tuple[str, ...]:
-    """Return the documented limits of RunTask that the request violates; the SDK does not check them.
-
-    The length of the overrides is that of the JSON sent by the SDK (with spaces after separators and escaped
-    characters), which is never less than what ECS counts.
-    """
-    violations = [*_constraint_violations(request), *(check_override(request.gpu) if request.gpu else ())]
-    overrides_length = len(json.dumps(build_overrides(request)))
-    if overrides_length > MAX_OVERRIDES_LENGTH:
-        violations.append(f"the overrides have {overrides_length} characters, ECS takes {MAX_OVERRIDES_LENGTH}")
-    if not _STARTED_BY.fullmatch(request.started_by):
-        violations.append(f"startedBy must be 1 to 128 of letters, digits, '-', '_' and '/': {request.started_by!r}")
-    if not _CLIENT_TOKEN.fullmatch(request.client_token):
-        violations.append(f"the client token must be 1 to 64 of ASCII 33 to 126: {request.client_token!r}")
-    return tuple(violations)
-
-
-def _constraint_violations(request: LaunchRequest) -> list[str]:
-    count = len(request.placement_constraints) + request.own_constraint_count
-    violations = [
-        f"a placement constraint has {len(expression)} characters, ECS takes 1 to {MAX_EXPRESSION_LENGTH}"
-        for expression in request.placement_constraints
-        if not 0 < len(expression) <= MAX_EXPRESSION_LENGTH
-    ]
-    if count > MAX_CONSTRAINTS:
-        violations.append(
-            f"{count} placement constraints with the {request.own_constraint_count} of the task definition, "
-            f"ECS takes {MAX_CONSTRAINTS}"
-        )
-    return violations

@@ -2,35 +2,39 @@
 
 from collections.abc import Mapping
 
-from relaunch.core.jobs.job import Job
-from relaunch.core.launches.gpu_override import choose_override
-from relaunch.core.launches.launch import LaunchRequest, client_token
-from relaunch.core.launches.placement_constraints import instance_type_is, is_none_of
+from relaunch.core.jobs.job import Job, Placement
+from relaunch.core.launches.accelerators import Accelerators, AllNeuronDevices, NeuronDevices, choose_gpus
+from relaunch.core.launches.launch import LaunchRequest
 from relaunch.core.revisions.main_container import main_container
 
 
 def plan_launch(job: Job) -> LaunchRequest:
-    """Return the launch request of the current placement try; it is identical for identical jobs.
-
-    The placement constraint restricts the task to the selected instance type, and to other instances than those on
-    which it did not start.
-    """
+    """Return the launch request of the current placement try; it is identical for identical jobs."""
     attempt, definition = job.current_attempt, job.definition
     placement = attempt.placement
     return LaunchRequest(
+        attempt=job.attempt_key,
+        placement_number=placement.number,
         revision_arn=placement.revision_arn or job.revision.arn,
-        capacity_provider=placement.capacity_provider,
-        placement_constraints=(is_none_of(instance_type_is(placement.offering.instance_type), job.avoided_instances),),
         container=main_container(definition, job.revision) or "",
         command=definition.command,
         environment=training_environment(job),
-        started_by=job.started_by,
-        client_token=client_token(job.job_id, attempt.number, placement.number),
-        gpu=choose_override(definition.accelerator.gpu, placement.gpu_partition_size),
+        offering=placement.offering,
+        accelerators=_accelerators(job, placement),
+        capacity_provider=placement.capacity_provider,
+        instance_id=placement.instance_id,
+        avoided_instances=job.avoided_instances,
         network_mode=job.revision.network_mode,
-        takes_all_neuron=placement.takes_all_neuron,
         own_constraint_count=job.revision.placement_constraint_count,
     )
+
+
+def _accelerators(job: Job, placement: Placement) -> Accelerators | None:
+    if placement.takes_all_neuron:
+        return AllNeuronDevices()
+    if placement.neuron_devices:
+        return NeuronDevices(placement.neuron_devices)
+    return choose_gpus(job.definition.accelerator.gpu, placement.gpu_partition_size)
 
 
 def training_environment(job: Job) -> Mapping[str, str]:

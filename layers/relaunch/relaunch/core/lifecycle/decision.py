@@ -139,10 +139,10 @@ def end(
 
 def stop_effect(job: Job, reason: str) -> tuple[Effect, ...]:
     """Return the effect that stops the task of the job; empty if there is no task."""
-    arn = job.attempt.task_arn if job.attempt else None
+    arn = job.attempt.task_id if job.attempt else None
     return stop_effects((arn,) if arn else (), reason)
 
 
-def stop_effects(task_arns: tuple[str, ...], reason: str) -> tuple[Effect, ...]:
+def stop_effects(task_ids: tuple[str, ...], reason: str) -> tuple[Effect, ...]:
     """Return the effects that stop these tasks; `reason` becomes their `stoppedReason`."""
-    return tuple(StopTask(arn, f"Relaunch: {reason}") for arn in task_arns)
+    return tuple(StopTask(arn, f"Relaunch: {reason}") for arn in task_ids)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from relaunch.core.launches.derived_revision import PreparedRevision
-from relaunch.core.launches.launch import ContainerInstance, LaunchOutcome, TaskObservation
+from relaunch.core.launches.launch import LaunchOutcome, Node, TaskObservation
 from relaunch.core.offerings.offering import Offering
 from relaunch.core.revisions.images import FoundImage
 from relaunch.core.selection.selection import Selection
@@ -67,7 +67,7 @@ class SlotDenied:
 
 @dataclass(frozen=True, slots=True)
 class LaunchAnswered:
-    """RunTask was sent for a placement; `outcome` is its result."""
+    """The target was asked to launch a placement; `outcome` is its answer."""
 
     attempt_number: int
     placement_number: int
@@ -76,7 +76,7 @@ class LaunchAnswered:
 
 @dataclass(frozen=True, slots=True)
 class PlacementExpired:
-    """A pending placement has no task, and RunTask must not be sent for it any more; `reason` says why."""
+    """A pending placement has no task, and must not be launched any more; `reason` says why."""
 
     attempt_number: int
     placement_number: int
@@ -85,29 +85,29 @@ class PlacementExpired:
 
 @dataclass(frozen=True, slots=True)
 class TaskSeen:
-    """ECS reported a task of the job; `instance` is set if its container instance was looked up."""
+    """The target reported a task of the job; `node` is set if its node was looked up."""
 
     observation: TaskObservation
-    instance: ContainerInstance | None = None
+    node: Node | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TaskMissing:
-    """ECS does not know the task: it stopped more than an hour ago, or is not visible yet."""
+    """The target does not know the task: it stopped more than an hour ago, or is not visible yet."""
 
-    task_arn: str
+    task_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class HostWarned:
     """EC2 will interrupt the instance in about two minutes.
 
-    `task_arn` is set if the task was found by ECS, not by the stored link from the instance.
+    `task_id` is set if the task was found by the target, not by the stored link from the instance.
     """
 
     instance_id: str
     at: datetime
-    task_arn: str | None = None
+    task_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from relaunch.core.launches.launch import (
     LaunchRefused,
     LaunchUncertain,
     PlacementFailed,
+    Shortage,
     TaskPlaced,
 )
 from relaunch.core.lifecycle.decision import (
@@ -83,7 +84,7 @@ _START_TIMEOUT = timedelta(minutes=30)
 _KEPT_PLACEMENTS = 8
 # How many Neuron devices an attempt tries before the offering counts as full.
 _DEVICE_PLACEMENTS = 3
-_PORTS_TAKEN = "RESOURCE:PORTS"
+_PORTS_TAKEN = frozenset({Shortage.PORTS})
 
 
 def image_arrived(job: Job, event: ImageArrived, now: datetime, _limits: StackLimits) -> Decision:
@@ -145,7 +146,7 @@ def _attempt_to_launch(previous: Attempt | None) -> tuple[int, tuple[Placement, 
 def _kept_placements(closed: tuple[Placement, ...]) -> tuple[Placement, ...]:
     """Return the latest placements, those with a task first: a late event of a task needs its placement."""
     surplus = max(len(closed) - _KEPT_PLACEMENTS, 0)
-    taskless = [each.number for each in closed[:-1] if each.task_arn is None][:surplus]
+    taskless = [each.number for each in closed[:-1] if each.task_id is None][:surplus]
     return tuple(each for each in closed if each.number not in taskless)[-_KEPT_PLACEMENTS:]
 
 
@@ -206,14 +207,14 @@ def slot_denied(job: Job, event: SlotDenied, now: datetime, _limits: StackLimits
 def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: StackLimits) -> Decision:
     """Handle the outcome of RunTask."""
     match event.outcome:
-        case TaskPlaced(task_arn):
-            return _placed(job, task_arn, now, limits)
-        case LaunchConflict((task_arn, *others)):
+        case TaskPlaced(task_id):
+            return _placed(job, task_id, now, limits)
+        case LaunchConflict((task_id, *others)):
             # The client token is unique, so the task is of this placement, launched before the settings changed.
-            return _with_stops(_placed(job, task_arn, now, limits), tuple(others))
-        case PlacementFailed(reasons, found):
+            return _with_stops(_placed(job, task_id, now, limits), tuple(others))
+        case PlacementFailed(reasons, found, shortages):
             outcome = f"ECS placed nothing: {', '.join(reasons)}"
-            is_full = not _lost_device(job, reasons, outcome)
+            is_full = not _lost_device(job, shortages, outcome)
             return _next_placement(job, outcome, now, event="placement failed", is_full=is_full, found=found)
         case LaunchDeferred(reason) | LaunchUncertain(reason):
             delay_seconds = _repeat_delay_seconds(job, event.outcome, now)
@@ -240,10 +241,10 @@ def _repeat_delay_seconds(job: Job, outcome: LaunchDeferred | LaunchUncertain, n
     return min(mean // 2 + spread, _LONGEST_DELAY_SECONDS)
 
 
-def _lost_device(job: Job, reasons: tuple[str, ...], outcome: str) -> bool:
+def _lost_device(job: Job, shortages: frozenset[Shortage], outcome: str) -> bool:
     """Return whether another task took the Neuron device; only a few devices are tried."""
     attempt = job.current_attempt
-    is_taken = len(attempt.placement.neuron_devices) == 1 and set(reasons) == {_PORTS_TAKEN}
+    is_taken = len(attempt.placement.neuron_devices) == 1 and shortages == _PORTS_TAKEN
     return is_taken and sum(each.outcome == outcome for each in attempt.closed_placements) < _DEVICE_PLACEMENTS
 
 
@@ -253,24 +254,24 @@ def _refused(job: Job, reason: str, now: datetime) -> Decision:
     return end(job, JobState.FAILED, now, event="launch refused", detail=f"ECS refuses the launch: {reason}")
 
 
-def _placed(job: Job, task_arn: str, now: datetime, limits: StackLimits) -> Decision:
-    placed = with_task(job, task_arn, "RunTask placed it", now)
+def _placed(job: Job, task_id: str, now: datetime, limits: StackLimits) -> Decision:
+    placed = with_task(job, task_id, "RunTask placed it", now)
     attempt = placed.current_attempt
     if attempt.intent is not None:
         return stop_with_intent(placed, attempt.intent, now, event="cancelling")
     wake_at = start_deadline(attempt, limits)
-    return move(placed, JobState.LAUNCHING, now, event="task placed", detail=task_arn, wake_at=wake_at)
+    return move(placed, JobState.LAUNCHING, now, event="task placed", detail=task_id, wake_at=wake_at)
 
 
-def _with_stops(decision: Decision, task_arns: tuple[str, ...]) -> Decision:
-    effects = stop_effects(task_arns, "one launch made more than one task")
+def _with_stops(decision: Decision, task_ids: tuple[str, ...]) -> Decision:
+    effects = stop_effects(task_ids, "one launch made more than one task")
     return replace(decision, job=replace(decision.job, pending=(*decision.job.pending, *effects)))
 
 
 def start_deadline(attempt: Attempt, limits: StackLimits) -> datetime:
     """Return when a task that has not started is withdrawn: later once it has a container instance."""
     placed_at = attempt.placement.placed_at or attempt.placement.requested_at
-    if attempt.container_instance_arn is not None:
+    if attempt.node is not None:
         return placed_at + _START_TIMEOUT
     return placed_at + limits.provisioning_deadline(is_managed=attempt.placement.is_managed)
 
@@ -357,6 +358,6 @@ def wake_placed(job: Job, _event: TimePassed, now: datetime, limits: StackLimits
     placed_at = attempt.placement.placed_at or attempt.placement.requested_at
     reason = f"not started within {deadline - placed_at}; ECS says {attempt.task_status or 'nothing'}"
     # With a container instance capacity is not the cause, but that instance, or the image.
-    has_machine = attempt.container_instance_arn is not None
+    has_machine = attempt.node is not None
     kind = IntentKind.START_WITHDRAWN if has_machine else IntentKind.PLACEMENT_WITHDRAWN
     return stop_with_intent(job, StopIntent(kind, now, reason), now, event="start deadline")

@@ -119,7 +119,7 @@ def stop_metrics(job: Job, effect: StopTask, now: datetime) -> tuple[MetricDatum
     attempt = job.attempt
     if attempt is None or attempt.warned_at is None or attempt.intent is None:
         return ()
-    is_answer = attempt.intent.kind is IntentKind.INTERRUPTION and attempt.task_arn == effect.task_arn
+    is_answer = attempt.intent.kind is IntentKind.INTERRUPTION and attempt.task_id == effect.task_id
     if not is_answer or now - attempt.intent.at >= STOP_TIMEOUT:
         return ()
     return (MetricDatum(Metric.WARNING_TO_STOP, _seconds(attempt.warned_at, now)),)
@@ -127,11 +127,11 @@ def stop_metrics(job: Job, effect: StopTask, now: datetime) -> tuple[MetricDatum
 
 def _launch(before: Job, after: Job, now: datetime) -> list[MetricDatum]:
     attempt = after.attempt
-    if attempt is None or attempt.task_arn is None:
+    if attempt is None or attempt.task_id is None:
         return []
-    if before.attempt is not None and before.attempt.task_arn == attempt.task_arn:
+    if before.attempt is not None and before.attempt.task_id == attempt.task_id:
         return []
-    is_first = attempt.number == 1 and not any(each.task_arn for each in attempt.closed_placements)
+    is_first = attempt.number == 1 and not any(each.task_id for each in attempt.closed_placements)
     first = [MetricDatum(Metric.EVENT_TO_RUN_TASK, _seconds(after.accepted_at, now))] if is_first else []
     return [MetricDatum(Metric.TASKS_LAUNCHED), *first]
 

@@ -20,10 +20,10 @@ ORPHANED = "orphaned task"
 def orphaned_tasks(job: Job, outcome: LaunchOutcome) -> tuple[str, ...]:
     """Return the tasks of a response of RunTask that the job does not know."""
     match outcome:
-        case TaskPlaced(task_arn):
-            placed: tuple[str, ...] = (task_arn,)
-        case LaunchConflict(task_arns):
-            placed = task_arns
+        case TaskPlaced(task_id):
+            placed: tuple[str, ...] = (task_id,)
+        case LaunchConflict(task_ids):
+            placed = task_ids
         case _:
             placed = ()
     return tuple(arn for arn in placed if not _knows(job, arn))
@@ -37,18 +37,18 @@ def places_orphan(job: Job, event: LaunchAnswered) -> bool:
 def is_orphaned(job: Job, event: TaskSeen) -> bool:
     """Return whether the task is running and is not the current one, or was considered lost."""
     attempt, seen = job.attempt, event.observation
-    if "STOPPED" in {seen.last_status, seen.desired_status}:
+    if seen.phase.is_ending:
         return False
-    if attempt is not None and attempt.task_arn == seen.task_arn:
+    if attempt is not None and attempt.task_id == seen.task_id:
         # The version of a task that reappears may be unchanged.
         is_back = attempt.placement.is_lost and seen.version == attempt.task_version
         return attempt.stop is not None and (is_back or seen.version > attempt.task_version)
-    return not _knows(job, seen.task_arn)
+    return not _knows(job, seen.task_id)
 
 
 def stop_orphaned_task(job: Job, event: TaskSeen, now: datetime, _limits: StackLimits) -> Decision:
     """Stop an orphaned task; the state of the job does not change."""
-    return _stop(job, (event.observation.task_arn,), now)
+    return _stop(job, (event.observation.task_id,), now)
 
 
 def stop_placed_orphan(job: Job, event: LaunchAnswered, now: datetime, _limits: StackLimits) -> Decision:
@@ -56,17 +56,17 @@ def stop_placed_orphan(job: Job, event: LaunchAnswered, now: datetime, _limits: 
     return _stop(job, orphaned_tasks(job, event.outcome), now)
 
 
-def _knows(job: Job, task_arn: str) -> bool:
+def _knows(job: Job, task_id: str) -> bool:
     attempt = job.attempt
     if attempt is None:
         return False
     # A task considered lost used up its attempt and is not among these: if it reappears, it is an orphan.
-    return task_arn in {attempt.task_arn, *(each.task_arn for each in attempt.closed_placements)}
+    return task_id in {attempt.task_id, *(each.task_id for each in attempt.closed_placements)}
 
 
-def _stop(job: Job, task_arns: tuple[str, ...], now: datetime) -> Decision:
-    effects = stop_effects(task_arns, "it is not the current task of its job")
+def _stop(job: Job, task_ids: tuple[str, ...], now: datetime) -> Decision:
+    effects = stop_effects(task_ids, "it is not the current task of its job")
     # A finished job is due until its effects are done.
     due = replace(job, pending=(*job.pending, *effects), wake_at=job.wake_at or now + LAUNCH_TIMEOUT)
     number = job.attempt.number if job.attempt else None
-    return Decision(due, (TimelineEntry(now, job.state, ORPHANED, ", ".join(task_arns), number),))
+    return Decision(due, (TimelineEntry(now, job.state, ORPHANED, ", ".join(task_ids), number),))

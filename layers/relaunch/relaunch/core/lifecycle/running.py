@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from relaunch.core.jobs.job import IntentKind, Job, JobState, LookForWarning, Stop, StopIntent, StopKind
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.launches.launch import TaskObservation
+from relaunch.core.launches.launch import StopReport, TaskObservation, TaskPhase
 from relaunch.core.lifecycle.decision import HEARTBEAT, Decision, ignore, look_again, move, stop_effect
 from relaunch.core.lifecycle.events import CancelAsked, HostEnded, HostWarned, TaskMissing, TaskSeen, TimePassed
 from relaunch.core.lifecycle.launching import start_deadline
@@ -28,9 +28,6 @@ from relaunch.core.offerings.spot_runs import Observed
 MISSING_GRACE = timedelta(minutes=5)
 # ECS reports a task as STOPPED within about a minute after the end of its instance.
 _HOST_END_TIMEOUT = timedelta(minutes=1)
-# The states after RUNNING ("Amazon ECS task lifecycle").
-_ENDING = frozenset({"DEACTIVATING", "STOPPING", "DEPROVISIONING"})
-_ENDED = frozenset({"STOPPED", "DELETED"})
 _WARNING = "interruption warning"
 
 
@@ -38,11 +35,11 @@ def task_seen(job: Job, event: TaskSeen, now: datetime, limits: StackLimits) -> 
     """Update the attempt from an observation of its task."""
     seen = event.observation
     job = _observed(job, event, now)
-    if seen.last_status in _ENDED:
+    if seen.phase is TaskPhase.STOPPED:
         return task_stopped(job, seen, now)
     decision = _live(job, seen, now, limits)
     instance_id = job.current_attempt.instance_id
-    if event.instance is None or not instance_id:
+    if event.node is None or not instance_id:
         return decision
     pending = (*decision.job.pending, LookForWarning(instance_id))
     return replace(decision, job=replace(decision.job, pending=pending), link_instance=True)
@@ -53,29 +50,29 @@ def _live(job: Job, seen: TaskObservation, now: datetime, limits: StackLimits) -
     if intent is not None and job.state is JobState.LAUNCHING:
         # Cancelled before the task was known.
         return stop_with_intent(job, intent, now, event="cancelling")
-    if seen.desired_status == "STOPPED" or seen.last_status in _ENDING or job.state is JobState.STOPPING:
+    if seen.phase.is_ending or job.state is JobState.STOPPING:
         # The first timeline entry has the reason, the following ones the status.
         is_known = job.state is JobState.STOPPING
-        detail = seen.last_status if is_known else seen.stopped_reason or seen.last_status
+        detail = seen.status if is_known else seen.report.text or seen.status
         return move(job, JobState.STOPPING, now, event="task stopping", detail=detail, wake_at=now + STOP_TIMEOUT)
-    if seen.last_status == "RUNNING" or job.state is JobState.RUNNING:
+    if seen.phase is TaskPhase.RUNNING or job.state is JobState.RUNNING:
         return _running(job, now)
     wake_at = start_deadline(job.current_attempt, limits)
-    return move(job, JobState.LAUNCHING, now, event=f"task {seen.last_status}", detail=_where(job), wake_at=wake_at)
+    return move(job, JobState.LAUNCHING, now, event=f"task {seen.status}", detail=_where(job), wake_at=wake_at)
 
 
 def _observed(job: Job, event: TaskSeen, now: datetime) -> Job:
-    seen, instance = event.observation, event.instance
-    if job.current_attempt.task_arn is None:
+    seen, node = event.observation, event.node
+    if job.current_attempt.task_id is None:
         # The event arrived before the response of RunTask was saved: their order is not guaranteed.
-        job = with_task(job, seen.task_arn, "task seen before RunTask's answer", now)
+        job = with_task(job, seen.task_id, "task seen before RunTask's answer", now)
     attempt = replace(
         job.current_attempt,
-        task_status=seen.last_status,
+        task_status=seen.status,
         task_version=seen.version,
-        container_instance_arn=seen.container_instance_arn or job.current_attempt.container_instance_arn,
-        instance_id=instance.instance_id if instance else job.current_attempt.instance_id,
-        zone=seen.zone or (instance.zone if instance else None) or job.current_attempt.zone,
+        node=seen.node or job.current_attempt.node,
+        instance_id=node.instance_id if node else job.current_attempt.instance_id,
+        zone=seen.zone or (node.zone if node else None) or job.current_attempt.zone,
         started_at=job.current_attempt.started_at or seen.started_at,
         missing_since=None,
     )
@@ -110,7 +107,7 @@ def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimi
     if attempt.missing_since is None:
         missing = replace(job, attempt=replace(attempt, missing_since=now))
         wake_at = now + MISSING_GRACE
-        return move(missing, job.state, now, event="task missing", detail=event.task_arn, wake_at=wake_at)
+        return move(missing, job.state, now, event="task missing", detail=event.task_id, wake_at=wake_at)
     if now - attempt.missing_since < MISSING_GRACE:
         return ignore(job, "missing for less than the grace")
     reason = "ECS does not know the task any more"
@@ -119,12 +116,11 @@ def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimi
     if attempt.intent is None:
         return follow_stop(job, Stop(StopKind.HOST_LOST, attempt.missing_since, stopped_reason=reason), now)
     gone = TaskObservation(
-        event.task_arn,
-        job.started_by,
-        "STOPPED",
-        "STOPPED",
+        event.task_id,
+        job.attempt_key,
+        TaskPhase.STOPPED,
         attempt.task_version,
-        stopped_reason=reason,
+        report=StopReport(reason),
         # Not before the intent, which then decides.
         stopped_at=max(attempt.missing_since, attempt.intent.at),
     )

@@ -1,18 +1,14 @@
-"""Classification of stops by stop code, reasons, exit code, stop intent and EC2 events of the instance.
+"""Classification of stops by reported cause, exit code, stop intent and EC2 events of the instance.
 
-The reasons are those of "Amazon ECS stopped tasks error messages" and "API failure reasons". The stop code of a
-terminated host is `TerminationNotice` for every cause: only a spot warning distinguishes an interruption from a lost
-host.
+A target reports what it knows as causes (core.launches.launch.ReportedCause), several of which may be told at once.
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
 
 from relaunch.core.jobs.job import Attempt, IntentKind, Stop, StopIntent, StopKind
-from relaunch.core.launches.launch import TaskObservation
+from relaunch.core.launches.launch import ReportedCause, StopReport, TaskObservation
 
 NOTICE_WINDOW = timedelta(minutes=3)
 """A stop within this time after a warning, or after the end of the host, is attributed to it."""
@@ -21,91 +17,47 @@ NOTICE_LEAD = timedelta(seconds=10)
 """A training that polls the instance metadata may stop this long before the EC2 event arrives."""
 
 CLOCK_SKEW = timedelta(seconds=10)
-"""How far the clock of ECS may be behind ours: a longer time before the intent was saved, somebody else stopped it."""
+"""How far the clock of a target may be behind ours: a longer time before the intent was saved, somebody else stopped
+the task."""
 
 EXIT_SIGKILL = 137
 EXIT_SIGTERM = 143
 STOPPED_FROM_OUTSIDE = "stopped by somebody outside Relaunch"
 
-
-class StopCode(StrEnum):
-    """The stop codes of ECS (TaskStopCode); some events have none and are classified by their reason."""
-
-    TASK_FAILED_TO_START = "TaskFailedToStart"
-    ESSENTIAL_CONTAINER_EXITED = "EssentialContainerExited"
-    USER_INITIATED = "UserInitiated"
-    SERVICE_SCHEDULER_INITIATED = "ServiceSchedulerInitiated"
-    SPOT_INTERRUPTION = "SpotInterruption"
-    TERMINATION_NOTICE = "TerminationNotice"
-    INFRASTRUCTURE_HEALTH = "InfrastructureHealth"
-
-
-_STOPPED_BY_SOMEBODY = frozenset({StopCode.USER_INITIATED, StopCode.SERVICE_SCHEDULER_INITIATED})
-_NO_CAPACITY = re.compile(
-    r"RESOURCE:|\bAGENT\b|\bATTRIBUTE\b|\bLOCATION\b"
-    r"|(?i:MemberOf placement constraint|NO ACTIVE INSTANCES|EMPTY CAPACITY PROVIDER"
-    r"|no container instances? |capacity is unavailable|Insufficient\w{0,40}Capacity|MaxSpotInstanceCountExceeded"
-    r"|VcpuLimitExceeded)"
-)
-# ECS Managed Instances are drained after 14 days at most, whatever runs on them ("Instance draining").
-_HOST_GONE = re.compile(
-    r"(?i)Host EC2 \(instance i-[0-9a-z]+\) (terminated|stopped)|container instance deregist|agent (is )?disconnected"
-    r"|stopped during instance draining"
-)
-_SPOT_TASK_GONE = re.compile(r"(?i)your spot task was interrupted")
-_IMAGE = re.compile(
-    r"(?i)CannotPull|manifest unknown|no matching manifest|image \S*\s*not found|manifest for \S+ not found"
-    r"|pull access denied|repository does not exist"
-)
-_OUT_OF_MEMORY = re.compile(r"(?i)OutOfMemory|out of memory")
-# No other instance could pull the image, read the secret or execute the command either. The executables of the
-# container runtime and of its hooks are the instance's. Only the first image of a line is looked at, so that a reason
-# that names it again and again is read once.
-_FAILS_EVERYWHERE = re.compile(
-    r"(?im)manifest unknown|no matching manifest|^(?>.*?(image|manifest|CannotPull\w*)\b).* not found"
-    r"|pull access denied"
-    r"|repository does not exist|AccessDenied"
-    r"|\bexec: (?!\"?[^\"\s:]*(nvidia-container|oci[-_]neuron|containerd-shim|runc\b))"
-)
-# The errors of a task that does not start, of which ECS may tell with another stop code than TaskFailedToStart.
-_START_ERROR = re.compile(
-    r"\b(Cannot(Start|Create|Pull|Inspect)\w*|ResourceInitialization|DockerTimeout|ContainerRuntime\w*)Error\b"
-)
-_FAILED_TO_START = re.compile(r"^TaskFailedToStart\b")
-# "CannotStartContainerError", "ResourceInitializationError", "ContainerRuntimeTimeoutError"…
-_ERROR_NAME = re.compile(r"\b[A-Z][a-z]\w*Error\b")
+_STOPPED_BY_SOMEBODY = frozenset({ReportedCause.STOP_CALLED, ReportedCause.STOP_SCHEDULED})
 
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """The arguments of the rules; `reasons` are those of the task and of the relevant containers.
+    """The arguments of the rules; `causes` are those of the task and of the relevant containers.
 
     `was_starting`: the task had an instance and never ran.
     """
 
-    stop_code: str
-    reasons: str
+    causes: frozenset[ReportedCause]
     exit_code: int | None
     at: datetime
     warned_at: datetime | None
     host_ended_at: datetime | None
     was_starting: bool
 
+    def tells(self, cause: ReportedCause) -> bool:
+        return cause in self.causes
+
     @property
     def loss(self) -> StopKind:
         return StopKind.HOST_LOST if self.warned_at is None else StopKind.INTERRUPTION
 
     @property
-    def failed_to_start(self) -> bool:
-        return self.stop_code == StopCode.TASK_FAILED_TO_START or _FAILED_TO_START.search(self.reasons) is not None
+    def is_stopped_by_somebody(self) -> bool:
+        return bool(self.causes & _STOPPED_BY_SOMEBODY)
 
     @property
     def did_not_start(self) -> bool:
         """Return whether the instance may be why the task never ran; a start that somebody stops fails too."""
-        is_told = self.failed_to_start or (
-            self.stop_code not in _STOPPED_BY_SOMEBODY and _START_ERROR.search(self.reasons) is not None
-        )
-        return self.was_starting and is_told and not _FAILS_EVERYWHERE.search(self.reasons)
+        has_error = self.tells(ReportedCause.START_ERROR) and not self.is_stopped_by_somebody
+        is_told = self.tells(ReportedCause.NOT_STARTED) or has_error
+        return self.was_starting and is_told and not self.tells(ReportedCause.STARTS_NOWHERE)
 
     @property
     def follows_warning(self) -> bool:
@@ -124,36 +76,24 @@ _Rule = tuple[Callable[[_Facts], bool], Callable[[_Facts], StopKind]]
 
 # The first rule that applies decides.
 _RULES: tuple[_Rule, ...] = (
-    (lambda f: f.failed_to_start and bool(_NO_CAPACITY.search(f.reasons)), lambda _: StopKind.NO_CAPACITY),
     (
-        lambda f: f.stop_code == StopCode.SPOT_INTERRUPTION or bool(_SPOT_TASK_GONE.search(f.reasons)),
-        lambda _: StopKind.INTERRUPTION,
+        lambda f: f.tells(ReportedCause.NOT_STARTED) and f.tells(ReportedCause.NO_CAPACITY),
+        lambda _: StopKind.NO_CAPACITY,
     ),
-    (
-        lambda f: (
-            f.stop_code in {StopCode.TERMINATION_NOTICE, StopCode.INFRASTRUCTURE_HEALTH}
-            or bool(_HOST_GONE.search(f.reasons))
-        ),
-        lambda f: f.loss,
-    ),
+    (lambda f: f.tells(ReportedCause.INTERRUPTED), lambda _: StopKind.INTERRUPTION),
+    (lambda f: f.tells(ReportedCause.NODE_LOST), lambda f: f.loss),
     (lambda f: f.did_not_start, lambda _: StopKind.NOT_STARTED),
-    (lambda f: f.exit_code is None and bool(_IMAGE.search(f.reasons)), lambda _: StopKind.IMAGE),
+    (lambda f: f.exit_code is None and f.tells(ReportedCause.IMAGE), lambda _: StopKind.IMAGE),
     # A child process killed by the kernel marks the container too, even if its main process exits with 0.
-    (lambda f: f.exit_code != 0 and bool(_OUT_OF_MEMORY.search(f.reasons)), lambda _: StopKind.OUT_OF_MEMORY),
-    (
-        lambda f: f.stop_code in _STOPPED_BY_SOMEBODY,
-        lambda _: StopKind.CANCELLED,
-    ),
+    (lambda f: f.exit_code != 0 and f.tells(ReportedCause.OUT_OF_MEMORY), lambda _: StopKind.OUT_OF_MEMORY),
+    (lambda f: f.is_stopped_by_somebody, lambda _: StopKind.CANCELLED),
     # On shutdown Docker ends containers with SIGTERM, then SIGKILL; a program may exit with any code.
     (lambda f: f.exit_code is not None and f.follows_host_end, lambda f: f.loss),
     (
         lambda f: f.exit_code in {0, EXIT_SIGTERM, EXIT_SIGKILL} and f.follows_warning,
         lambda _: StopKind.INTERRUPTION,
     ),
-    (
-        lambda f: f.exit_code == 0 and f.stop_code in {StopCode.ESSENTIAL_CONTAINER_EXITED, ""},
-        lambda _: StopKind.SUCCESS,
-    ),
+    (lambda f: f.exit_code == 0 and f.tells(ReportedCause.ENDED), lambda _: StopKind.SUCCESS),
     # 137 without OutOfMemory and without a lost host: the container's own doing, or the host is out of memory. Both
     # recur on the next instance, so it counts against max_failures.
     (lambda f: f.exit_code is not None and f.exit_code != 0, lambda _: StopKind.USER_ERROR),
@@ -190,25 +130,26 @@ def classify_stop(observation: TaskObservation, container: str | None, attempt: 
     Args:
         observation: The stopped task.
         container: The container whose exit code is used; None: all, a non-zero code before a missing one.
-        attempt: Its attempt, with the intent saved before StopTask was called and what EC2 reported of the instance.
-        now: The time of the stop if ECS does not report one.
+        attempt: Its attempt, with the intent saved before the stop was asked for, and what EC2 reported of the
+            instance.
+        now: The time of the stop if the target does not report one.
     """
     exit_code = _exit_code(observation, container)
     at = observation.stopped_at or now
-    reasons = _join_reasons(observation, container, exit_code)
+    reports = _relevant_reports(observation, container, exit_code)
+    causes = frozenset(cause for each in reports for cause in each.causes)
     intent = attempt.intent
-    was_starting = attempt.container_instance_arn is not None and attempt.started_at is None
-    facts = _Facts(
-        observation.stop_code, reasons, exit_code, at, attempt.warned_at, attempt.host_ended_at, was_starting
-    )
-    kind = _kind(facts, intent)
-    is_external = kind is StopKind.CANCELLED and (intent is None or intent.kind is not IntentKind.CANCEL)
-    reason = f"{STOPPED_FROM_OUTSIDE}: {reasons}".rstrip(": ") if is_external else reasons
-    return Stop(kind, at, observation.stop_code, reason, exit_code)
+    was_starting = attempt.node is not None and attempt.started_at is None
+    kind = _kind(_Facts(causes, exit_code, at, attempt.warned_at, attempt.host_ended_at, was_starting), intent)
+    text = "; ".join(dict.fromkeys(each.text for each in reports if each.text))
+    if kind is StopKind.CANCELLED and (intent is None or intent.kind is not IntentKind.CANCEL):
+        text = f"{STOPPED_FROM_OUTSIDE}: {text}".rstrip(": ")
+    error = next((each.error for each in reports if each.error), "")
+    return Stop(kind, at, observation.stop_code, text, exit_code, error)
 
 
 def _kind(facts: _Facts, intent: StopIntent | None) -> StopKind:
-    skew = CLOCK_SKEW if facts.stop_code == StopCode.USER_INITIATED else timedelta()
+    skew = CLOCK_SKEW if facts.tells(ReportedCause.STOP_CALLED) else timedelta()
     if intent is not None and intent.at <= facts.at + skew:
         return _BY_INTENT[intent.kind]
     kind = next((decide(facts) for applies, decide in _RULES if applies(facts)), StopKind.UNKNOWN)
@@ -217,30 +158,22 @@ def _kind(facts: _Facts, intent: StopIntent | None) -> StopKind:
     return kind
 
 
-def error_name(stop: Stop) -> str:
-    """Return the name of the error in the stopped reason (`CannotStartContainerError`…), empty if it has none."""
-    found = _ERROR_NAME.search(stop.stopped_reason)
-    return found.group() if found else ""
-
-
 def _exit_code(observation: TaskObservation, container: str | None) -> int | None:
     if container is not None:
-        return observation.container_exit_codes.get(container)
-    codes = tuple(observation.container_exit_codes.values())
+        found = observation.containers.get(container)
+        return found.exit_code if found else None
+    codes = tuple(each.exit_code for each in observation.containers.values())
     failed = next((code for code in codes if code), None)
     if failed is not None:
         return failed
     return 0 if codes and None not in codes else None
 
 
-def _join_reasons(observation: TaskObservation, container: str | None, exit_code: int | None) -> str:
-    """Join the reasons of the task, of the container, and of others if one of them can have ended the task.
+def _relevant_reports(observation: TaskObservation, container: str | None, exit_code: int | None) -> list[StopReport]:
+    """Return the reports of the task, of the container, and of others if one of them can have ended the task.
 
-    The reason of another container does not explain a container that exited by itself.
+    The report of another container does not explain a container that exited by itself.
     """
     others_count = container is None or exit_code in {None, EXIT_SIGTERM, EXIT_SIGKILL}
-    reasons = [observation.stopped_reason]
-    for name, reason in observation.container_reasons.items():
-        if reason and (name == container or others_count) and reason not in reasons:
-            reasons.append(reason)
-    return "; ".join(reason for reason in reasons if reason)
+    containers = observation.containers.items()
+    return [observation.report, *(each.report for name, each in containers if name == container or others_count)]

@@ -20,7 +20,7 @@ from relaunch.core.jobs.job import (
 from relaunch.core.launches.launch import TaskObservation
 from relaunch.core.lifecycle.decision import Decision, end, move, stop_effect, wait_for_launch
 from relaunch.core.lifecycle.restart_policy import GiveUp, decide_restart, is_failure, is_interruption
-from relaunch.core.lifecycle.stop_reason import classify_stop, error_name
+from relaunch.core.lifecycle.stop_reason import classify_stop
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.offerings.spot_runs import Observed, SpotRun
 from relaunch.core.selection.requirements import required_gpus
@@ -62,13 +62,13 @@ def count_run(job: Job, what: Observed, at: datetime, hours: float = 0.0) -> tup
     if offering.purchase is not PurchaseOption.SPOT:
         return ()
     ran_on = replace(offering, zone=attempt.zone or offering.zone)
-    return (CountRun(SpotRun(ran_on, f"{job.started_by}/{attempt.placement.number}", what, at, hours)),)
+    return (CountRun(SpotRun(ran_on, f"{job.attempt_key}/{attempt.placement.number}", what, at, hours)),)
 
 
-def with_task(job: Job, task_arn: str, outcome: str, now: datetime) -> Job:
+def with_task(job: Job, task_id: str, outcome: str, now: datetime) -> Job:
     """Return the job with this task as that of its current placement."""
     placed = replace(
-        job.current_attempt.placement, state=PlacementState.PLACED, task_arn=task_arn, outcome=outcome, placed_at=now
+        job.current_attempt.placement, state=PlacementState.PLACED, task_id=task_id, outcome=outcome, placed_at=now
     )
     return replace(job, attempt=replace(job.current_attempt, placement=placed), reason="")
 
@@ -145,7 +145,7 @@ def _judge_start(job: Job, stop: Stop) -> tuple[Stop, tuple[FailedStart, ...]]:
     starts = () if attempt.started_at is not None else job.failed_starts
     if stop.kind is not StopKind.NOT_STARTED:
         return stop, starts
-    failed = FailedStart(attempt.instance_id or attempt.container_instance_arn or "", error_name(stop))
+    failed = FailedStart(attempt.instance_id or attempt.node or "", stop.error)
     starts = (*starts, failed)
     alike = dict.fromkeys(each.instance for each in starts if each.error == failed.error)
     if len(alike) < FAILED_INSTANCES:

@@ -85,15 +85,14 @@ def answers_current_placement(job: Job, event: LaunchAnswered | PlacementExpired
 def is_new_observation(job: Job, event: TaskSeen) -> bool:
     """Return whether the observation is of the current task and newer than the last one.
 
-    Task state changes are delivered at least once and in any order, and are ordered by `version` ("Handling Amazon ECS
-    events").
+    Observations arrive at least once and in any order, and are ordered by `version`.
     """
     attempt, seen = job.attempt, event.observation
-    if attempt is None or attempt.stop is not None or seen.started_by != job.started_by:
+    if attempt is None or attempt.stop is not None or seen.owner != job.attempt_key:
         return False
-    if attempt.task_arn is None:
-        return seen.task_arn not in {each.task_arn for each in attempt.closed_placements}
-    if seen.task_arn != attempt.task_arn:
+    if attempt.task_id is None:
+        return seen.task_id not in {each.task_id for each in attempt.closed_placements}
+    if seen.task_id != attempt.task_id:
         return False
     was_missing = attempt.missing_since is not None and seen.version == attempt.task_version
     return seen.version > attempt.task_version or was_missing
@@ -101,7 +100,7 @@ def is_new_observation(job: Job, event: TaskSeen) -> bool:
 
 def is_own_task(job: Job, event: TaskMissing) -> bool:
     """Return whether the missing task is the current one."""
-    return job.attempt is not None and job.attempt.task_arn == event.task_arn
+    return job.attempt is not None and job.attempt.task_id == event.task_id
 
 
 def is_own_host(job: Job, event: HostEnded) -> bool:
@@ -112,14 +111,14 @@ def is_own_host(job: Job, event: HostEnded) -> bool:
 def is_first_warning(job: Job, event: HostWarned) -> bool:
     """Return whether no earlier warning is known for the instance of the current task.
 
-    The instance is identified by the attempt, or by ECS where the attempt does not have it yet.
+    The instance is identified by the attempt, or by the target where the attempt does not have it yet.
     """
     if not is_placed(job, event):
         return False
     attempt = job.current_attempt
     if attempt.warned_at is not None and event.at >= attempt.warned_at:
         return False
-    return attempt.instance_id == event.instance_id or attempt.task_arn == event.task_arn
+    return attempt.instance_id == event.instance_id or attempt.task_id == event.task_id
 
 
 def is_first_cancel(job: Job, _event: CancelAsked) -> bool:

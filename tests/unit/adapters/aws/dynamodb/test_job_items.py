@@ -21,7 +21,7 @@ from fakes.builders import (
     make_running_job,
     make_selection,
     make_timeline_entry,
-    task_arn,
+    task_id,
 )
 from fakes.strategies import any_of
 from relaunch.adapters.aws.dynamodb import job_items
@@ -200,7 +200,7 @@ class TestSizes:
                 offering=make_offering_key(f"g{number}.48xlarge", "us-east-1a", PurchaseOption.ON_DEMAND),
                 capacity_provider=f"training-g{number}-48xlarge-on-demand",
                 requested_at=NOW + timedelta(minutes=number),
-                task_arn=task_arn(number * 7919),
+                task_id=task_id(number * 7919),
                 resume_uri=f"s3://acme-checkpoints/resnet/resnet-1f2e3d4c/attempt-{number}/step-{number:07d}/",
                 outcome=f"RESOURCE:GPU, RESOURCE:MEMORY after {number} minutes in PROVISIONING",
             )

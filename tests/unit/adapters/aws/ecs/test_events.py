@@ -9,10 +9,20 @@ import pytest
 from fakes.builders import make_running_attempt
 from fakes.scripted_aws import ScriptedAws
 from fakes.webhook import EVENTS, load_event
-from relaunch.adapters.aws.ecs.events import observe_container_instance, observe_task, parse_ecs_event
+from relaunch.adapters.aws.ecs.events import observe_container_instance, observe_task, parse_ecs_event, phase_of
+from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.jobs.job import StopKind
-from relaunch.core.launches.launch import ContainerInstance, ContainerInstanceObservation, TaskObservation
+from relaunch.core.launches.launch import (
+    ContainerObservation,
+    Node,
+    NodeObservation,
+    ReportedCause,
+    StopReport,
+    TaskObservation,
+    TaskPhase,
+)
 from relaunch.core.lifecycle.stop_reason import classify_stop
+from relaunch.core.machines.resources import Resources
 from relaunch.ports import PermanentError
 
 SAMPLES = sorted(EVENTS.glob("aws.ecs.task-state-change.*.json"))
@@ -28,13 +38,14 @@ def observe(name: str) -> TaskObservation:
 
 def test_running_task_is_read_whole() -> None:
     assert observe("running") == TaskObservation(
-        task_arn=TASK_ARN,
-        started_by="resnet-1f2e3d4c/1",
-        last_status="RUNNING",
-        desired_status="RUNNING",
+        task_id=TASK_ARN,
+        owner=AttemptKey("resnet-1f2e3d4c", 1),
+        phase=TaskPhase.RUNNING,
         version=4,
-        container_exit_codes={"main": None},
-        container_instance_arn=MACHINE,
+        status="RUNNING",
+        report=StopReport(causes=frozenset({ReportedCause.ENDED})),
+        containers={"main": ContainerObservation()},
+        node=MACHINE,
         zone="us-east-1a",
         created_at=datetime(2026, 11, 3, 11, 0, 2, 118000, tzinfo=UTC),
         started_at=datetime(2026, 11, 3, 11, 3, 42, 904000, tzinfo=UTC),
@@ -56,8 +67,30 @@ def test_sample_of_a_stop_is_what_its_name_says(name: str, expected: StopKind) -
 
     stop = classify_stop(observation, "main", make_running_attempt(), datetime(2026, 11, 3, 13, tzinfo=UTC))
 
-    assert (observation.last_status, observation.desired_status) == ("STOPPED", "STOPPED")
+    assert (observation.phase, observation.status) == (TaskPhase.STOPPED, "STOPPED")
     assert stop.kind is expected
+
+
+@pytest.mark.parametrize(
+    ("last_status", "desired_status", "phase"),
+    [
+        ("PROVISIONING", "RUNNING", TaskPhase.PENDING),
+        ("PENDING", "RUNNING", TaskPhase.STARTING),
+        ("ACTIVATING", "RUNNING", TaskPhase.STARTING),
+        ("RUNNING", "RUNNING", TaskPhase.RUNNING),
+        ("DEACTIVATING", "RUNNING", TaskPhase.STOPPING),
+        ("STOPPING", "STOPPED", TaskPhase.STOPPING),
+        ("DEPROVISIONING", "STOPPED", TaskPhase.STOPPING),
+        ("PROVISIONING", "STOPPED", TaskPhase.STOPPING),
+        ("RUNNING", "STOPPED", TaskPhase.STOPPING),
+        ("STOPPED", "STOPPED", TaskPhase.STOPPED),
+        ("STOPPED", "RUNNING", TaskPhase.STOPPED),
+        ("DELETED", "STOPPED", TaskPhase.STOPPED),
+        ("HIBERNATING", "RUNNING", TaskPhase.PENDING),
+    ],
+)
+def test_statuses_of_ecs_are_a_phase(last_status: str, desired_status: str, phase: TaskPhase) -> None:
+    assert phase_of(last_status, desired_status) is phase
 
 
 def test_version_is_that_of_the_detail() -> None:
@@ -68,7 +101,7 @@ def test_version_is_that_of_the_detail() -> None:
 
 
 def test_missing_exit_code_stays_missing() -> None:
-    assert observe("stopped-spot").container_exit_codes == {"main": None}
+    assert {name: each.exit_code for name, each in observe("stopped-spot").containers.items()} == {"main": None}
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
@@ -95,7 +128,9 @@ def test_every_member_but_the_arn_may_be_missing_or_null(path: Path) -> None:
 
 
 def test_bare_task_has_nothing_but_its_arn() -> None:
-    assert observe_task({"taskArn": TASK_ARN}) == TaskObservation(TASK_ARN, "", "", "", 0)
+    assert observe_task({"taskArn": TASK_ARN}) == TaskObservation(
+        TASK_ARN, None, TaskPhase.PENDING, 0, report=StopReport(causes=frozenset({ReportedCause.ENDED}))
+    )
 
 
 def test_event_and_answer_about_the_same_task_are_read_alike() -> None:
@@ -133,7 +168,7 @@ def test_timestamps_are_parsed_in_every_format_of_ecs() -> None:
 
 
 def test_container_instance_is_read() -> None:
-    instance = ContainerInstance(MACHINE, "i-0a1b2c3d4e5f60718", "g5.xlarge", "us-east-1a")
+    instance = Node(MACHINE, "i-0a1b2c3d4e5f60718", "g5.xlarge", "us-east-1a")
 
     observation = observe_container_instance(
         {
@@ -146,6 +181,7 @@ def test_container_instance_is_read() -> None:
             "pendingTasksCount": 1,
             "registeredResources": [
                 {"name": "CPU", "type": "INTEGER", "integerValue": 4096},
+                {"name": "MEMORY", "type": "INTEGER", "integerValue": 15000},
                 {"name": "PORTS", "type": "STRINGSET", "stringSetValue": ["22", "2375"]},
                 {"name": "GPU", "type": "STRINGSET", "stringSetValue": ["GPU-1", "GPU-2", "GPU-3"]},
             ],
@@ -157,19 +193,19 @@ def test_container_instance_is_read() -> None:
         }
     )
 
-    assert observation == ContainerInstanceObservation(
+    assert observation == NodeObservation(
         instance,
-        "ACTIVE",
+        is_active=True,
         task_count=3,
         registered_at=datetime(2026, 11, 3, 11, 1, 53, 512_000, tzinfo=UTC),
-        gpu_count=3,
+        registered=Resources(cpu_units=4096, memory_mib=15_000, gpus=3),
     )
 
 
 def test_container_instance_outside_ec2_has_no_instance_id() -> None:
     observation = observe_container_instance({"containerInstanceArn": "arn:x"})
 
-    assert observation.instance == ContainerInstance("arn:x", "")
+    assert observation.node == Node("arn:x", "")
 
 
 @pytest.mark.parametrize(
@@ -200,11 +236,11 @@ def test_invalid_event_is_a_permanent_error_with_its_location(event: dict[str, A
 def test_an_event_of_a_container_instance_is_read() -> None:
     sample = json.loads((EVENTS / "aws.ecs.container-instance-state-change.json").read_text())
 
-    assert parse_ecs_event(sample) == ContainerInstanceObservation(
-        ContainerInstance(MACHINE, "i-0a1b2c3d4e5f60718", "g5.xlarge", "us-east-1a"),
-        "ACTIVE",
+    assert parse_ecs_event(sample) == NodeObservation(
+        Node(MACHINE, "i-0a1b2c3d4e5f60718", "g5.xlarge", "us-east-1a"),
+        is_active=True,
         registered_at=datetime(2026, 11, 3, 11, 1, 53, 512_000, tzinfo=UTC),
-        gpu_count=1,
+        registered=Resources(cpu_units=4096, memory_mib=15_829, gpus=1),
     )
 
 

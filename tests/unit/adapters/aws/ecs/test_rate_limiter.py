@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from fakes.builders import make_launch_request, task_arn
+from fakes.builders import make_launch_request, task_id
 from fakes.repository import REPOSITORY
 from fakes.scripted_aws import ScriptedAws
 from relaunch.adapters.aws.ecs.rate_limiter import LAUNCHES_PER_SECOND, MAX_CONCURRENCY, RateLimiter
@@ -71,7 +71,7 @@ def test_a_container_that_ecs_throttled_gives_way_before_its_next_launch(rate_li
     ecs = ScriptedAws("ecs")
     target = EcsTarget(ecs.client, "relaunch", rate_limiter=rate_limiter)
     ecs.refuse("RunTask", "ThrottlingException", "Rate exceeded")
-    ecs.answer("RunTask", tasks=[{"taskArn": task_arn()}], failures=[])
+    ecs.answer("RunTask", tasks=[{"taskArn": task_id()}], failures=[])
 
     target.launch(make_launch_request())
     target.launch(make_launch_request())

@@ -10,16 +10,21 @@ from botocore.exceptions import (
     NoCredentialsError,
     ReadTimeoutError,
 )
+from hypothesis import given
+from hypothesis import strategies as st
 
-from fakes.builders import make_launch_request, task_arn
+from fakes.builders import make_launch_request, task_id
 from fakes.scripted_aws import ScriptedAws
+from relaunch.adapters.aws.ecs.run_task import client_token
 from relaunch.adapters.aws.ecs.target import EcsTarget
+from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.launches.launch import (
     LaunchConflict,
     LaunchDeferred,
     LaunchRefused,
     LaunchUncertain,
     PlacementFailed,
+    Shortage,
     TaskPlaced,
 )
 from relaunch.ports import PermanentError
@@ -29,11 +34,11 @@ INSTANCE_ARN = "arn:aws:ecs:us-east-1:111122223333:container-instance/relaunch/1
 
 
 def test_request_says_everything_that_was_frozen(ecs, target):
-    ecs.answer("RunTask", tasks=[{"taskArn": task_arn()}], failures=[])
+    ecs.answer("RunTask", tasks=[{"taskArn": task_id()}], failures=[])
 
     outcome = target.launch(make_launch_request())
 
-    assert outcome == TaskPlaced(task_arn())
+    assert outcome == TaskPlaced(task_id())
     assert ecs.sent("RunTask") == [
         {
             "cluster": "relaunch",
@@ -55,7 +60,7 @@ def test_request_says_everything_that_was_frozen(ecs, target):
                 ]
             },
             "startedBy": "resnet-1f2e3d4c/1",
-            "clientToken": "resnet-1f2e3d4c-1-1",
+            "clientToken": client_token("resnet-1f2e3d4c", 1, 1),
             "propagateTags": "TASK_DEFINITION",
             "enableExecuteCommand": False,
         }
@@ -63,7 +68,7 @@ def test_request_says_everything_that_was_frozen(ecs, target):
 
 
 def test_awsvpc_revision_gets_the_network_of_the_settings(ecs, target):
-    ecs.answer("RunTask", tasks=[{"taskArn": task_arn()}], failures=[])
+    ecs.answer("RunTask", tasks=[{"taskArn": task_id()}], failures=[])
 
     target.launch(make_launch_request(network_mode="awsvpc"))
 
@@ -73,19 +78,42 @@ def test_awsvpc_revision_gets_the_network_of_the_settings(ecs, target):
 
 @pytest.mark.parametrize("mode", ["bridge", "host", "none"])
 def test_other_network_modes_get_no_network(ecs, target, mode):
-    ecs.answer("RunTask", tasks=[{"taskArn": task_arn()}], failures=[])
+    ecs.answer("RunTask", tasks=[{"taskArn": task_id()}], failures=[])
 
     target.launch(make_launch_request(network_mode=mode))
 
     assert "networkConfiguration" not in ecs.sent("RunTask")[0]
 
 
-def test_request_without_constraints_names_none(ecs, target):
-    ecs.answer("RunTask", tasks=[{"taskArn": task_arn()}], failures=[])
+def test_task_on_a_machine_of_our_own_is_kept_from_every_other_instance(ecs, target):
+    ecs.answer("RunTask", tasks=[{"taskArn": task_id()}], failures=[])
+    request = make_launch_request(capacity_provider="", instance_id="i-0aaa", avoided_instances=("i-0bbb",))
 
-    target.launch(make_launch_request(placement_constraints=()))
+    assert target.launch(request) == TaskPlaced(task_id())
 
-    assert "placementConstraints" not in ecs.sent("RunTask")[0]
+    (sent,) = ecs.sent("RunTask")
+    expression = "ec2InstanceId == i-0aaa and attribute:ecs.instance-type == g5.xlarge"
+    assert sent["launchType"] == "EC2"
+    assert "capacityProviderStrategy" not in sent
+    assert sent["placementConstraints"] == [{"type": "memberOf", "expression": expression}]
+
+
+@given(st.text(max_size=300), st.integers(min_value=1), st.integers(min_value=1))
+def test_client_token_keeps_to_the_limits_of_ecs(job_id, attempt, placement):
+    token = client_token(job_id, attempt, placement)
+
+    assert 0 < len(token) <= 64
+    assert all(33 <= ord(character) <= 126 for character in token)
+
+
+def test_client_token_is_the_same_each_time():
+    assert client_token("resnet-1f2e", 2, 3) == client_token("resnet-1f2e", 2, 3)
+
+
+def test_client_tokens_of_different_tries_differ():
+    tries = [("a", 1, 1), ("a", 1, 2), ("a", 2, 1), ("b", 1, 1), ("a", 11, 1), ("a", 1, 11), ("a/1", 1, 1)]
+
+    assert len({client_token(*each) for each in tries}) == len(tries)
 
 
 @pytest.mark.parametrize(
@@ -99,14 +127,19 @@ def test_request_without_constraints_names_none(ecs, target):
 def test_failure_of_ecs_is_a_failed_placement(ecs, target, reason):
     ecs.answer("RunTask", tasks=[], failures=[{"arn": INSTANCE_ARN, "reason": reason}])
 
-    assert target.launch(make_launch_request()) == PlacementFailed((reason,))
+    outcome = target.launch(make_launch_request())
+
+    shortage = {"RESOURCE:GPU": Shortage.GPU, "RESOURCE:PORTS": Shortage.PORTS}.get(reason, Shortage.OTHER)
+    assert outcome == PlacementFailed((reason,), shortages=frozenset({shortage}))
 
 
 def test_failures_of_several_machines_are_said_once_each(ecs, target):
     reasons = ["RESOURCE:GPU", "AGENT", "RESOURCE:GPU"]
     ecs.answer("RunTask", tasks=[], failures=[{"arn": INSTANCE_ARN, "reason": reason} for reason in reasons])
 
-    assert target.launch(make_launch_request()) == PlacementFailed(("RESOURCE:GPU", "AGENT"))
+    assert target.launch(make_launch_request()) == PlacementFailed(
+        ("RESOURCE:GPU", "AGENT"), shortages=frozenset({Shortage.GPU, Shortage.OTHER})
+    )
 
 
 def test_failure_without_a_reason_is_a_failed_placement(ecs, target):
@@ -122,9 +155,9 @@ def test_neither_task_nor_failure_is_uncertain(ecs, target):
 
 
 def test_more_tasks_than_asked_for_are_all_made_known(ecs, target):
-    ecs.answer("RunTask", tasks=[{"taskArn": task_arn(1)}, {"taskArn": task_arn(2)}], failures=[])
+    ecs.answer("RunTask", tasks=[{"taskArn": task_id(1)}, {"taskArn": task_id(2)}], failures=[])
 
-    assert target.launch(make_launch_request()) == LaunchConflict((task_arn(1), task_arn(2)))
+    assert target.launch(make_launch_request()) == LaunchConflict((task_id(1), task_id(2)))
 
 
 @pytest.mark.parametrize(
@@ -172,7 +205,9 @@ def test_call_that_ecs_does_not_want_now_is_deferred(ecs, target, code, message)
 def test_request_that_ecs_will_not_take_is_refused(ecs, target, code, message):
     ecs.refuse("RunTask", code, message)
 
-    assert target.launch(make_launch_request()) == LaunchRefused(f"{code}: {message}")
+    outcome = target.launch(make_launch_request())
+
+    assert outcome == LaunchRefused(f"{code}: {message}", is_about_revision="TaskDefinition" in f"{code} {message}")
 
 
 def test_deregistered_revision_is_refused_and_named_as_the_cause(region):
@@ -183,7 +218,7 @@ def test_deregistered_revision_is_refused_and_named_as_the_cause(region):
 
     outcome = target.launch(make_launch_request(revision_arn=arn))
 
-    assert outcome == LaunchRefused("InvalidParameterException: TaskDefinition is inactive")
+    assert outcome == LaunchRefused("InvalidParameterException: TaskDefinition is inactive", is_about_revision=True)
 
 
 @pytest.mark.parametrize(
@@ -200,9 +235,9 @@ def test_error_that_means_no_capacity_is_a_failed_placement(ecs, target, code, m
 
 
 def test_conflict_names_the_tasks_of_the_token(ecs, target):
-    ecs.refuse("RunTask", "ConflictException", "The token is in use.", resourceIds=[task_arn(4)])
+    ecs.refuse("RunTask", "ConflictException", "The token is in use.", resourceIds=[task_id(4)])
 
-    assert target.launch(make_launch_request()) == LaunchConflict((task_arn(4),))
+    assert target.launch(make_launch_request()) == LaunchConflict((task_id(4),))
 
 
 def test_conflict_over_a_token_that_placed_nothing_spends_the_try(ecs, target):
@@ -240,14 +275,14 @@ def test_call_without_an_answer_is_uncertain(ecs, target, error):
 def test_sending_again_sends_the_same(ecs, target):
     request = make_launch_request(environment={"B": "2", "A": "1"})
     ecs.fail("RunTask", ReadTimeoutError(endpoint_url=URL))
-    ecs.answer("RunTask", tasks=[{"taskArn": task_arn()}], failures=[])
+    ecs.answer("RunTask", tasks=[{"taskArn": task_id()}], failures=[])
 
     target.launch(request)
     outcome = target.launch(replace(request, environment={"A": "1", "B": "2"}))
 
     first, second = (json.dumps(sent) for sent in ecs.sent("RunTask"))
     assert first == second
-    assert outcome == TaskPlaced(task_arn())
+    assert outcome == TaskPlaced(task_id())
 
 
 def test_retry_of_the_sdk_carries_the_same_token_and_hides_no_outcome():
@@ -266,7 +301,7 @@ def test_retry_of_the_sdk_carries_the_same_token_and_hides_no_outcome():
 @pytest.mark.parametrize(
     "request_",
     [
-        pytest.param(make_launch_request(started_by="job:1"), id="documented-limit"),
+        pytest.param(make_launch_request(attempt=AttemptKey("job:1", 1)), id="documented-limit"),
         pytest.param(make_launch_request(revision_arn=None), id="no-revision"),
     ],
 )

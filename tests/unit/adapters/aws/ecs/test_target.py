@@ -3,17 +3,19 @@ from datetime import UTC, datetime
 import pytest
 from botocore.exceptions import ReadTimeoutError
 
-from fakes.builders import INSTANCE_ID, container_instance_arn, task_arn
+from fakes.builders import INSTANCE_ID, container_instance_arn, task_id
 from fakes.scripted_aws import ScriptedAws
-from relaunch.core.launches.launch import ContainerInstance, ContainerInstanceObservation
+from relaunch.core.jobs.attempt_key import AttemptKey
+from relaunch.core.launches.launch import Node, NodeObservation, TaskPhase
 from relaunch.ports import PermanentError, TransientError
 
 MACHINE = container_instance_arn()
+FIRST = AttemptKey("resnet", 1)
 
 
 def running(number: int, **members: object) -> dict[str, object]:
     return {
-        "taskArn": task_arn(number),
+        "taskArn": task_id(number),
         "lastStatus": "RUNNING",
         "desiredStatus": "RUNNING",
         "startedBy": "resnet/1",
@@ -47,16 +49,16 @@ def fault(ecs: ScriptedAws, operation: str) -> None:
 def test_stop_gives_the_reason(ecs, target, given, sent):
     ecs.answer("StopTask", task=running(1))
 
-    target.stop(task_arn(1), given)
+    target.stop(task_id(1), given)
 
-    assert ecs.sent("StopTask") == [{"cluster": "relaunch", "task": task_arn(1), "reason": sent}]
+    assert ecs.sent("StopTask") == [{"cluster": "relaunch", "task": task_id(1), "reason": sent}]
 
 
 @pytest.mark.parametrize("code", ["InvalidParameterException", "ClientException"])
 def test_stopping_a_task_that_ecs_forgot_is_fine(ecs, target, code):
     ecs.refuse("StopTask", code, "The referenced task was not found.")
 
-    target.stop(task_arn(1), "cancelled")
+    target.stop(task_id(1), "cancelled")
 
     assert len(ecs.sent("StopTask")) == 1
 
@@ -67,8 +69,8 @@ def test_stop_that_may_not_have_arrived_is_to_be_repeated(ecs, target, trouble):
     ecs.answer("StopTask", task=running(1))
 
     with pytest.raises(TransientError, match="stopping task"):
-        target.stop(task_arn(1), "cancelled")
-    target.stop(task_arn(1), "cancelled")
+        target.stop(task_id(1), "cancelled")
+    target.stop(task_id(1), "cancelled")
 
     first, second = ecs.sent("StopTask")
     assert first == second
@@ -86,7 +88,7 @@ def test_stop_that_can_never_work_is_a_permanent_error(ecs, target, code, messag
     ecs.refuse("StopTask", code, message)
 
     with pytest.raises(PermanentError, match="stopping task"):
-        target.stop(task_arn(1), "cancelled")
+        target.stop(task_id(1), "cancelled")
 
 
 # describe
@@ -97,21 +99,21 @@ def test_describe_tells_known_tasks_from_unknown_ones(ecs, target):
     ecs.answer(
         "DescribeTasks",
         tasks=[running(1, stoppedAt=stopped_at, containers=[{"name": "main", "exitCode": 0}, {"name": "log"}])],
-        failures=[{"arn": task_arn(2), "reason": "MISSING"}],
+        failures=[{"arn": task_id(2), "reason": "MISSING"}],
     )
 
-    observed = target.describe([task_arn(1), task_arn(2)])
+    observed = target.describe([task_id(1), task_id(2)])
 
-    assert list(observed) == [task_arn(1), task_arn(2)]
-    assert observed[task_arn(2)] is None
-    task = observed[task_arn(1)]
+    assert list(observed) == [task_id(1), task_id(2)]
+    assert observed[task_id(2)] is None
+    task = observed[task_id(1)]
     assert task is not None
-    assert (task.started_by, task.version, task.stopped_at) == ("resnet/1", 4, stopped_at)
-    assert task.container_exit_codes == {"main": 0, "log": None}
+    assert (task.owner, task.version, task.stopped_at) == (FIRST, 4, stopped_at)
+    assert {name: each.exit_code for name, each in task.containers.items()} == {"main": 0, "log": None}
 
 
 def test_describe_asks_for_a_hundred_tasks_at_a_time(ecs, target):
-    arns = [task_arn(number) for number in range(201)]
+    arns = [task_id(number) for number in range(201)]
     for start in (0, 100, 200):
         ecs.answer("DescribeTasks", tasks=[running(n) for n in range(start, min(start + 100, 201))], failures=[])
 
@@ -128,14 +130,14 @@ def test_describe_of_nothing_calls_nobody(ecs, target):
 
 @pytest.mark.parametrize(
     ("failures", "said"),
-    [([], "said nothing of"), ([{"arn": task_arn(1), "reason": "UNAVAILABLE"}], "UNAVAILABLE")],
+    [([], "said nothing of"), ([{"arn": task_id(1), "reason": "UNAVAILABLE"}], "UNAVAILABLE")],
     ids=["silence", "an unknown failure"],
 )
 def test_what_says_nothing_of_a_task_is_not_taken_for_its_end(ecs, target, failures, said):
     ecs.answer("DescribeTasks", tasks=[], failures=failures)
 
     with pytest.raises(TransientError, match=said):
-        target.describe([task_arn(1)])
+        target.describe([task_id(1)])
 
 
 @pytest.mark.parametrize("trouble", [throttle, time_out, fault])
@@ -143,21 +145,21 @@ def test_describe_that_fails_for_now_is_a_transient_error(ecs, target, trouble):
     trouble(ecs, "DescribeTasks")
 
     with pytest.raises(TransientError, match="describing 1 tasks"):
-        target.describe([task_arn(1)])
+        target.describe([task_id(1)])
 
 
-# find_started_by
+# find_tasks_of
 
 
 def test_started_by_is_the_only_filter_and_every_page_is_read(ecs, target):
-    ecs.answer("ListTasks", taskArns=[task_arn(1)], nextToken="more")
-    ecs.answer("ListTasks", taskArns=[task_arn(2)])
-    ecs.answer("ListTasks", taskArns=[task_arn(3)])
+    ecs.answer("ListTasks", taskArns=[task_id(1)], nextToken="more")
+    ecs.answer("ListTasks", taskArns=[task_id(2)])
+    ecs.answer("ListTasks", taskArns=[task_id(3)])
     ecs.answer("DescribeTasks", tasks=[running(1), running(2), running(3)], failures=[])
 
-    found = target.find_started_by("resnet/1")
+    found = target.find_tasks_of(FIRST)
 
-    assert [task.task_arn for task in found] == [task_arn(1), task_arn(2), task_arn(3)]
+    assert [task.task_id for task in found] == [task_id(1), task_id(2), task_id(3)]
     base = {"cluster": "relaunch", "startedBy": "resnet/1"}
     assert ecs.sent("ListTasks") == [
         {**base, "desiredStatus": "RUNNING"},
@@ -167,55 +169,55 @@ def test_started_by_is_the_only_filter_and_every_page_is_read(ecs, target):
 
 
 def test_task_that_stops_between_the_two_lists_is_found_once(ecs, target):
-    ecs.answer("ListTasks", taskArns=[task_arn(1)])
-    ecs.answer("ListTasks", taskArns=[task_arn(1)])
+    ecs.answer("ListTasks", taskArns=[task_id(1)])
+    ecs.answer("ListTasks", taskArns=[task_id(1)])
     ecs.answer("DescribeTasks", tasks=[running(1, desiredStatus="STOPPED")], failures=[])
 
-    assert [task.desired_status for task in target.find_started_by("resnet/1")] == ["STOPPED"]
+    assert [task.phase for task in target.find_tasks_of(FIRST)] == [TaskPhase.STOPPING]
 
 
 def test_listed_task_that_cannot_be_described_is_not_taken_for_gone(ecs, target):
     ecs.answer("ListTasks", taskArns=[])
-    ecs.answer("ListTasks", taskArns=[task_arn(1)])
-    ecs.answer("DescribeTasks", tasks=[], failures=[{"arn": task_arn(1), "reason": "MISSING"}])
+    ecs.answer("ListTasks", taskArns=[task_id(1)])
+    ecs.answer("DescribeTasks", tasks=[], failures=[{"arn": task_id(1), "reason": "MISSING"}])
 
     with pytest.raises(TransientError, match="MISSING"):
-        target.find_started_by("resnet/1")
+        target.find_tasks_of(FIRST)
 
 
 def test_nothing_listed_is_nothing_described(ecs, target):
     ecs.answer("ListTasks", taskArns=[])
     ecs.answer("ListTasks", taskArns=[])
 
-    assert target.find_started_by("resnet/1") == []
+    assert target.find_tasks_of(FIRST) == []
 
 
 @pytest.mark.parametrize("trouble", [throttle, time_out, fault])
 def test_half_a_list_is_no_list(ecs, target, trouble):
-    ecs.answer("ListTasks", taskArns=[task_arn(1)])
+    ecs.answer("ListTasks", taskArns=[task_id(1)])
     trouble(ecs, "ListTasks")
 
     with pytest.raises(TransientError, match="listing STOPPED tasks of resnet/1"):
-        target.find_started_by("resnet/1")
+        target.find_tasks_of(FIRST)
 
 
-# list_tasks, list_machines
+# list_tasks, list_nodes
 
 
 def test_the_whole_cluster_is_listed_by_pages_and_described_a_page_at_a_time(ecs, target):
-    ecs.answer("ListTasks", taskArns=[task_arn(1), task_arn(2)], nextToken="2")
-    ecs.answer("ListTasks", taskArns=[task_arn(3)])
-    ecs.answer("DescribeTasks", tasks=[running(1)], failures=[{"arn": task_arn(2), "reason": "MISSING"}])
+    ecs.answer("ListTasks", taskArns=[task_id(1), task_id(2)], nextToken="2")
+    ecs.answer("ListTasks", taskArns=[task_id(3)])
+    ecs.answer("DescribeTasks", tasks=[running(1)], failures=[{"arn": task_id(2), "reason": "MISSING"}])
     ecs.answer("DescribeTasks", tasks=[running(3)])
 
-    pages = [[task.task_arn for task in page] for page in target.list_tasks()]
+    pages = [[task.task_id for task in page] for page in target.list_tasks()]
 
-    assert pages == [[task_arn(1)], [task_arn(3)]]
+    assert pages == [[task_id(1)], [task_id(3)]]
     assert ecs.sent("ListTasks") == [
         {"cluster": "relaunch", "desiredStatus": "RUNNING"},
         {"cluster": "relaunch", "desiredStatus": "RUNNING", "nextToken": "2"},
     ]
-    assert [each["tasks"] for each in ecs.sent("DescribeTasks")] == [[task_arn(1), task_arn(2)], [task_arn(3)]]
+    assert [each["tasks"] for each in ecs.sent("DescribeTasks")] == [[task_id(1), task_id(2)], [task_id(3)]]
 
 
 def test_machines_are_listed_with_their_tasks_and_since_when_they_are_there(ecs, target):
@@ -230,9 +232,9 @@ def test_machines_are_listed_with_their_tasks_and_since_when_they_are_there(ecs,
         failures=[{"arn": gone, "reason": "MISSING"}],
     )
 
-    ((seen,),) = target.list_machines()
+    ((seen,),) = target.list_nodes()
 
-    assert (seen.instance.instance_id, seen.task_count, seen.registered_at) == (INSTANCE_ID, 3, registered_at)
+    assert (seen.node.instance_id, seen.task_count, seen.registered_at) == (INSTANCE_ID, 3, registered_at)
     assert ecs.sent("DescribeContainerInstances") == [{"cluster": "relaunch", "containerInstances": [MACHINE, gone]}]
 
 
@@ -244,33 +246,33 @@ def test_a_cluster_that_is_not_listed_for_now_is_transient(ecs, target, trouble)
     with pytest.raises(TransientError, match="listing the tasks of the cluster"):
         list(target.list_tasks())
     with pytest.raises(TransientError, match="listing the machines of the cluster"):
-        list(target.list_machines())
+        list(target.list_nodes())
 
 
 def test_page_that_answers_its_own_token_is_not_read_for_ever(ecs, target):
     for _ in range(2):
-        ecs.answer("ListTasks", taskArns=[task_arn(1)], nextToken="more")
+        ecs.answer("ListTasks", taskArns=[task_id(1)], nextToken="more")
 
     with pytest.raises(TransientError, match="the token of that page"):
-        target.find_started_by("resnet/1")
+        target.find_tasks_of(FIRST)
 
 
-# find_on_instance
+# find_tasks_on
 
 
 def test_tasks_are_found_by_the_ec2_instance(ecs, target):
     ecs.answer("ListContainerInstances", containerInstanceArns=[MACHINE])
-    ecs.answer("ListTasks", taskArns=[task_arn(1)])
-    ecs.answer("ListTasks", taskArns=[task_arn(2), task_arn(3)])
+    ecs.answer("ListTasks", taskArns=[task_id(1)])
+    ecs.answer("ListTasks", taskArns=[task_id(2), task_id(3)])
     ecs.answer(
         "DescribeTasks",
         tasks=[running(1), running(2, desiredStatus="STOPPED"), running(3, lastStatus="STOPPED")],
         failures=[],
     )
 
-    found = target.find_on_instance(INSTANCE_ID)
+    found = target.find_tasks_on(INSTANCE_ID)
 
-    assert [task.task_arn for task in found] == [task_arn(1), task_arn(2)]
+    assert [task.task_id for task in found] == [task_id(1), task_id(2)]
     assert ecs.sent("ListContainerInstances") == [{"cluster": "relaunch", "filter": f"ec2InstanceId == {INSTANCE_ID}"}]
     assert [sent["containerInstance"] for sent in ecs.sent("ListTasks")] == [MACHINE, MACHINE]
 
@@ -278,14 +280,14 @@ def test_tasks_are_found_by_the_ec2_instance(ecs, target):
 def test_instance_that_is_not_in_the_cluster_has_no_tasks(ecs, target):
     ecs.answer("ListContainerInstances", containerInstanceArns=[])
 
-    assert target.find_on_instance(INSTANCE_ID) == []
+    assert target.find_tasks_on(INSTANCE_ID) == []
 
 
 def test_machine_that_leaves_between_two_calls_has_no_tasks(ecs, target):
     ecs.answer("ListContainerInstances", containerInstanceArns=[MACHINE])
     ecs.refuse("ListTasks", "InvalidParameterException", "The referenced container instance was not found.")
 
-    assert target.find_on_instance(INSTANCE_ID) == []
+    assert target.find_tasks_on(INSTANCE_ID) == []
 
 
 def test_other_refusal_to_list_tasks_is_a_permanent_error(ecs, target):
@@ -293,14 +295,14 @@ def test_other_refusal_to_list_tasks_is_a_permanent_error(ecs, target):
     ecs.refuse("ListTasks", "AccessDeniedException", "not authorized to perform: ecs:ListTasks")
 
     with pytest.raises(PermanentError, match="not authorized"):
-        target.find_on_instance(INSTANCE_ID)
+        target.find_tasks_on(INSTANCE_ID)
 
 
 @pytest.mark.parametrize("operation", ["ListContainerInstances", "ListTasks", "DescribeTasks"])
 def test_trouble_on_the_way_to_an_instances_tasks_is_transient(ecs, target, operation):
     answers = {
         "ListContainerInstances": {"containerInstanceArns": [MACHINE]},
-        "ListTasks": {"taskArns": [task_arn(1)]},
+        "ListTasks": {"taskArns": [task_id(1)]},
     }
     for name in ("ListContainerInstances", "ListTasks", "ListTasks", "DescribeTasks"):
         if name == operation:
@@ -309,7 +311,7 @@ def test_trouble_on_the_way_to_an_instances_tasks_is_transient(ecs, target, oper
         ecs.answer(name, **answers[name])
 
     with pytest.raises(TransientError):
-        target.find_on_instance(INSTANCE_ID)
+        target.find_tasks_on(INSTANCE_ID)
 
 
 # drain
@@ -352,7 +354,7 @@ def test_machine_that_cannot_be_drained_now(ecs, target, trouble):
         target.drain(INSTANCE_ID)
 
 
-# find_container_instance
+# find_node
 
 
 def test_container_instance_tells_its_machine(ecs, target):
@@ -368,16 +370,16 @@ def test_container_instance_tells_its_machine(ecs, target):
     }
     ecs.answer("DescribeContainerInstances", containerInstances=[machine], failures=[])
 
-    found = target.find_container_instance(MACHINE)
+    found = target.find_node(MACHINE)
 
-    machine = ContainerInstance(MACHINE, INSTANCE_ID, "g5.xlarge", "us-east-1a")
-    assert found == ContainerInstanceObservation(machine, "ACTIVE")
+    machine = Node(MACHINE, INSTANCE_ID, "g5.xlarge", "us-east-1a")
+    assert found == NodeObservation(machine, is_active=True)
 
 
 def test_container_instance_that_is_gone_is_none(ecs, target):
     ecs.answer("DescribeContainerInstances", containerInstances=[], failures=[{"arn": MACHINE, "reason": "MISSING"}])
 
-    assert target.find_container_instance(MACHINE) is None
+    assert target.find_node(MACHINE) is None
 
 
 @pytest.mark.parametrize("trouble", [throttle, time_out, fault])
@@ -385,4 +387,4 @@ def test_container_instance_that_cannot_be_asked_for_now(ecs, target, trouble):
     trouble(ecs, "DescribeContainerInstances")
 
     with pytest.raises(TransientError, match="describing container instance"):
-        target.find_container_instance(MACHINE)
+        target.find_node(MACHINE)

@@ -7,19 +7,33 @@ instance; template.yaml lets through only those of instances without a task. Eve
 and of the known ones only the ARN is required.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
+from relaunch.adapters.aws.ecs.placement_constraints import AVAILABILITY_ZONE, INSTANCE_TYPE
+from relaunch.adapters.aws.ecs.stop_reports import report_of_container, report_of_task
+from relaunch.adapters.aws.ecs.task_owner import owner_of
 from relaunch.adapters.aws.timestamps import Timestamp
 from relaunch.adapters.validation import permanent_if_invalid
-from relaunch.core.launches.launch import ContainerInstance, ContainerInstanceObservation, TaskObservation
-from relaunch.core.launches.placement_constraints import AVAILABILITY_ZONE, INSTANCE_TYPE
+from relaunch.core.launches.launch import ContainerObservation, Node, NodeObservation, TaskObservation, TaskPhase
+from relaunch.core.machines.resources import Resources
 from relaunch.core.selection.gpu_devices import GpuDevice
 
 TASK_STATE_CHANGE = "ECS Task State Change"
 MACHINE_STATE_CHANGE = "ECS Container Instance State Change"
+
+_STOPPED = frozenset({"STOPPED", "DELETED"})
+_PHASES = {
+    "PROVISIONING": TaskPhase.PENDING,
+    "PENDING": TaskPhase.STARTING,
+    "ACTIVATING": TaskPhase.STARTING,
+    "RUNNING": TaskPhase.RUNNING,
+    "DEACTIVATING": TaskPhase.STOPPING,
+    "STOPPING": TaskPhase.STOPPING,
+    "DEPROVISIONING": TaskPhase.STOPPING,
+}
 
 
 class _Payload(BaseModel):
@@ -62,6 +76,7 @@ class _Attribute(_Payload):
 
 class _Resource(_Payload):
     name: str = ""
+    integer_value: int = 0
     string_set_value: tuple[str, ...] = ()
 
 
@@ -92,7 +107,7 @@ class _Envelope(_Payload):
     detail: Mapping[str, object] = Field(default_factory=dict)
 
 
-def parse_ecs_event(event: Mapping[str, object]) -> TaskObservation | ContainerInstanceObservation | None:
+def parse_ecs_event(event: Mapping[str, object]) -> TaskObservation | NodeObservation | None:
     """Parse an EventBridge event from `aws.ecs`; return None for other detail types.
 
     Raises:
@@ -114,16 +129,18 @@ def observe_task(task: Mapping[str, object]) -> TaskObservation:
     with permanent_if_invalid("reading a task of ECS"):
         parsed = _Task.model_validate(task)
     return TaskObservation(
-        task_arn=parsed.task_arn,
-        started_by=parsed.started_by or "",
-        last_status=parsed.last_status,
-        desired_status=parsed.desired_status,
+        task_id=parsed.task_arn,
+        owner=owner_of(parsed.started_by or ""),
+        phase=phase_of(parsed.last_status, parsed.desired_status),
         version=parsed.version,
+        status=parsed.last_status,
         stop_code=parsed.stop_code or "",
-        stopped_reason=parsed.stopped_reason or "",
-        container_exit_codes={container.name: container.exit_code for container in parsed.containers},
-        container_reasons={container.name: container.reason for container in parsed.containers if container.reason},
-        container_instance_arn=parsed.container_instance_arn,
+        report=report_of_task(parsed.stop_code or "", parsed.stopped_reason or ""),
+        containers={
+            each.name: ContainerObservation(each.exit_code, report_of_container(each.reason or ""))
+            for each in parsed.containers
+        },
+        node=parsed.container_instance_arn,
         zone=parsed.availability_zone,
         created_at=parsed.created_at,
         started_at=parsed.started_at,
@@ -131,7 +148,17 @@ def observe_task(task: Mapping[str, object]) -> TaskObservation:
     )
 
 
-def observe_container_instance(description: Mapping[str, object]) -> ContainerInstanceObservation:
+def phase_of(last_status: str, desired_status: str) -> TaskPhase:
+    """Return the phase of a task from its statuses ("Amazon ECS task lifecycle").
+
+    A task with the desired status STOPPED stops, whatever its last status is, until that is STOPPED too.
+    """
+    if last_status in _STOPPED:
+        return TaskPhase.STOPPED
+    return TaskPhase.STOPPING if desired_status == "STOPPED" else _PHASES.get(last_status, TaskPhase.PENDING)
+
+
+def observe_container_instance(description: Mapping[str, object]) -> NodeObservation:
     """Parse a container instance as in the detail of an event or in a response of DescribeContainerInstances.
 
     Raises:
@@ -139,19 +166,30 @@ def observe_container_instance(description: Mapping[str, object]) -> ContainerIn
     """
     parsed = _read_container_instance(description)
     attributes = {attribute.name: attribute.value for attribute in parsed.attributes}
-    instance = ContainerInstance(
-        arn=parsed.container_instance_arn,
+    node = Node(
+        name=parsed.container_instance_arn,
         instance_id=parsed.instance_id,
         instance_type=attributes.get(INSTANCE_TYPE) or "",
         zone=attributes.get(AVAILABILITY_ZONE),
     )
-    return ContainerInstanceObservation(
-        instance,
-        parsed.status,
+    return NodeObservation(
+        node,
+        is_active=parsed.status == "ACTIVE",
         task_count=parsed.running_tasks_count + parsed.pending_tasks_count,
         registered_at=parsed.registered_at,
         capacity_provider=parsed.capacity_provider_name or "",
-        gpu_count=sum(len(each.string_set_value) for each in parsed.registered_resources if each.name == "GPU"),
+        registered=_resources(parsed.registered_resources),
+    )
+
+
+def _resources(registered: Sequence[_Resource]) -> Resources:
+    """Return the resources that the ECS agent registered; it registers no Neuron devices."""
+    known = {each.name: each for each in registered}
+    nothing = _Resource()
+    return Resources(
+        cpu_units=known.get("CPU", nothing).integer_value,
+        memory_mib=known.get("MEMORY", nothing).integer_value,
+        gpus=len(known.get("GPU", nothing).string_set_value),
     )
 
 

@@ -4,12 +4,16 @@ Sources: "RunTask" and "API failures and error messages" (Amazon ECS API Referen
 its message is matched; the messages are those reported by users of ECS.
 """
 
+import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from relaunch.adapters.aws.ecs.container_overrides import build_overrides
+from relaunch.adapters.aws.ecs.placement_constraints import constraint_of
+from relaunch.adapters.aws.ecs.task_owner import started_by
 from relaunch.adapters.aws.errors import error_code, is_throttled, is_transient
 from relaunch.core.launches.launch import (
     LaunchConflict,
@@ -19,8 +23,8 @@ from relaunch.core.launches.launch import (
     LaunchRequest,
     LaunchUncertain,
     PlacementFailed,
+    Shortage,
     TaskPlaced,
-    build_overrides,
 )
 
 if TYPE_CHECKING:
@@ -39,6 +43,8 @@ _NO_CAPACITY = re.compile(
     r"(?i)no container instances were found|capacity is unavailable"
     r"|capacity provider.{0,80}(not found|does not exist|not associated)"
 )
+_ABOUT_REVISION = re.compile(r"(?i)task ?definition")
+_SHORTAGES = {"RESOURCE:GPU": Shortage.GPU, "RESOURCE:PORTS": Shortage.PORTS}
 
 
 def build_run_task(
@@ -46,28 +52,42 @@ def build_run_task(
 ) -> "RunTaskRequestTypeDef":
     """Return the parameters of RunTask, identical for identical requests, as their client token requires.
 
-    `launchType` is not set: it excludes a capacity provider strategy, and tasks with it do not scale the cluster.
+    `launchType` and a capacity provider strategy exclude each other. With a strategy, a task scales the cluster. With
+    launch type EC2 it does not, and every ACTIVE instance is considered, those of capacity providers too: the placement
+    constraint restricts it to the machine of our own. One of the two is always sent, because without them the default
+    strategy of the cluster applies.
     """
     parameters: dict[str, Any] = {
         "cluster": cluster,
         "taskDefinition": request.revision_arn,
         "count": 1,
-        "capacityProviderStrategy": [{"capacityProvider": request.capacity_provider, "weight": 1}],
+        **_where(request),
         "overrides": build_overrides(request),
-        "startedBy": request.started_by,
-        "clientToken": request.client_token,
+        "startedBy": started_by(request.attempt),
+        "clientToken": client_token(request.attempt.job_id, request.attempt.attempt_number, request.placement_number),
         "propagateTags": "TASK_DEFINITION",
         "enableExecuteCommand": False,
+        "placementConstraints": [{"type": "memberOf", "expression": constraint_of(request)}],
     }
-    if request.placement_constraints:
-        parameters["placementConstraints"] = [
-            {"type": "memberOf", "expression": expression} for expression in request.placement_constraints
-        ]
     if request.network_mode == AWSVPC:
         # Only allowed for awsvpc. Tasks on EC2 cannot have a public IP address.
         network = {"subnets": list(subnets), "securityGroups": list(security_groups), "assignPublicIp": "DISABLED"}
         parameters["networkConfiguration"] = {"awsvpcConfiguration": network}
     return cast("RunTaskRequestTypeDef", parameters)
+
+
+def client_token(job_id: str, attempt: int, placement: int) -> str:
+    """Return the client token of a placement try, which is unique to it and always the same.
+
+    It has 64 hexadecimal characters; ECS allows up to 64 characters of ASCII 33 to 126.
+    """
+    return hashlib.sha256(f"{job_id}/{attempt}/{placement}".encode()).hexdigest()
+
+
+def _where(request: LaunchRequest) -> dict[str, Any]:
+    if request.instance_id:
+        return {"launchType": "EC2"}
+    return {"capacityProviderStrategy": [{"capacityProvider": request.capacity_provider, "weight": 1}]}
 
 
 def outcome_of_response(response: "RunTaskResponseTypeDef") -> LaunchOutcome:
@@ -76,15 +96,21 @@ def outcome_of_response(response: "RunTaskResponseTypeDef") -> LaunchOutcome:
     If a task cannot be placed, the response has HTTP status 200 and one failure, or one for each container instance.
     More than one task is unexpected, and returned as a conflict so that all of them are known.
     """
-    task_arns = tuple(task["taskArn"] for task in response.get("tasks", ()))
+    task_ids = tuple(task["taskArn"] for task in response.get("tasks", ()))
     failures = response.get("failures", ())
-    if len(task_arns) == 1:
-        return TaskPlaced(task_arns[0])
-    if task_arns:
-        return LaunchConflict(task_arns)
+    if len(task_ids) == 1:
+        return TaskPlaced(task_ids[0])
+    if task_ids:
+        return LaunchConflict(task_ids)
     if failures:
-        return PlacementFailed(tuple(dict.fromkeys(failure.get("reason") or "no reason given" for failure in failures)))
+        return failed_placement(failure.get("reason") or "no reason given" for failure in failures)
     return LaunchUncertain("RunTask answered with neither a task nor a failure")
+
+
+def failed_placement(reasons: Iterable[str]) -> PlacementFailed:
+    """Return the failed placement for the reasons of `failures[]`, of which each is kept once."""
+    kept = tuple(dict.fromkeys(reasons))
+    return PlacementFailed(kept, shortages=frozenset(_SHORTAGES.get(reason, Shortage.OTHER) for reason in kept))
 
 
 def outcome_of_error(error: ClientError | BotoCoreError) -> LaunchOutcome:
@@ -98,10 +124,12 @@ def outcome_of_error(error: ClientError | BotoCoreError) -> LaunchOutcome:
         return LaunchDeferred(reason)
     if is_transient(error):
         return LaunchUncertain(reason)
-    return PlacementFailed((reason,)) if _NO_CAPACITY.search(reason) else LaunchRefused(reason)
+    if _NO_CAPACITY.search(reason):
+        return PlacementFailed((reason,))
+    return LaunchRefused(reason, is_about_revision=_ABOUT_REVISION.search(reason) is not None)
 
 
 def _conflict(error: ClientError, reason: str) -> LaunchOutcome:
-    task_arns = tuple(cast("dict[str, Any]", error.response).get("resourceIds") or ())
+    task_ids = tuple(cast("dict[str, Any]", error.response).get("resourceIds") or ())
     # The earlier request with this token placed no task, and ECS would repeat that response.
-    return LaunchConflict(task_arns) if task_arns else PlacementFailed((reason,))
+    return LaunchConflict(task_ids) if task_ids else PlacementFailed((reason,))

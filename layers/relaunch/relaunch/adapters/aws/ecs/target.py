@@ -7,18 +7,21 @@ from botocore.exceptions import ClientError, ParamValidationError
 
 from relaunch.adapters.aws.ecs.events import observe_container_instance, observe_gpus, observe_task
 from relaunch.adapters.aws.ecs.pages import read_pages
+from relaunch.adapters.aws.ecs.placement_constraints import ec2_instance_is, instance_type_is
 from relaunch.adapters.aws.ecs.rate_limiter import RateLimiter
 from relaunch.adapters.aws.ecs.remaining_resources import read_remaining_resources
 from relaunch.adapters.aws.ecs.run_task import build_run_task, outcome_of_error, outcome_of_response
+from relaunch.adapters.aws.ecs.run_task_limits import check_limits
+from relaunch.adapters.aws.ecs.task_owner import started_by
 from relaunch.adapters.aws.errors import AwsError, aws_errors, error_code, is_throttled
+from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.launches.launch import (
-    ContainerInstanceObservation,
     LaunchOutcome,
     LaunchRequest,
+    NodeObservation,
     TaskObservation,
-    check_limits,
+    TaskPhase,
 )
-from relaunch.core.launches.placement_constraints import ec2_instance_is, instance_type_is
 from relaunch.core.selection.gpu_devices import GpuDevice
 from relaunch.core.selection.neuron_devices import RemainingResources
 from relaunch.ports import PermanentError, TransientError
@@ -61,7 +64,7 @@ class EcsTarget:
     def launch(self, request: LaunchRequest) -> LaunchOutcome:
         violations = check_limits(request)
         if violations:
-            raise PermanentError(f"launching {request.started_by}: {'; '.join(violations)}")
+            raise PermanentError(f"launching {request.attempt}: {'; '.join(violations)}")
         if self._rate_limiter:
             self._rate_limiter.wait()
         try:
@@ -69,24 +72,24 @@ class EcsTarget:
                 **build_run_task(request, self._cluster, self._subnets, self._security_groups)
             )
         except ParamValidationError as error:
-            raise PermanentError(f"launching {request.started_by}: {error}") from error
+            raise PermanentError(f"launching {request.attempt}: {error}") from error
         except AwsError as error:
             if self._rate_limiter and is_throttled(error):
                 self._rate_limiter.back_off()
             return outcome_of_error(error)
         return outcome_of_response(response)
 
-    def stop(self, task_arn: str, reason: str) -> None:
-        with aws_errors(f"stopping task {task_arn}"):
+    def stop(self, task_id: str, reason: str) -> None:
+        with aws_errors(f"stopping task {task_id}"):
             try:
-                self._client.stop_task(cluster=self._cluster, task=task_arn, reason=reason[:MAX_REASON_LENGTH])
+                self._client.stop_task(cluster=self._cluster, task=task_id, reason=reason[:MAX_REASON_LENGTH])
             except ClientError as error:
                 if not _is_not_found(error):
                     raise
 
-    def describe(self, task_arns: Sequence[str]) -> Mapping[str, TaskObservation | None]:
+    def describe(self, task_ids: Sequence[str]) -> Mapping[str, TaskObservation | None]:
         observed: dict[str, TaskObservation | None] = {}
-        arns = tuple(dict.fromkeys(task_arns))
+        arns = tuple(dict.fromkeys(task_ids))
         for start in range(0, len(arns), MAX_DESCRIBED):
             observed.update(self._describe_page(arns[start : start + MAX_DESCRIBED]))
         return observed
@@ -96,7 +99,7 @@ class EcsTarget:
             for page in read_pages(self._client.list_tasks, cluster=self._cluster, desiredStatus="RUNNING"):
                 yield self._describe_listed(page["taskArns"])
 
-    def list_machines(self) -> Iterator[Sequence[ContainerInstanceObservation]]:
+    def list_nodes(self) -> Iterator[Sequence[NodeObservation]]:
         doing = "listing the machines of the cluster"
         with aws_errors(doing):
             for page in read_pages(self._client.list_container_instances, cluster=self._cluster):
@@ -107,18 +110,18 @@ class EcsTarget:
                 _missing_arns(answer.get("failures", ()), doing)
                 yield [observe_container_instance(machine) for machine in answer["containerInstances"]]
 
-    def find_started_by(self, started_by: str) -> list[TaskObservation]:
+    def find_tasks_of(self, attempt: AttemptKey) -> list[TaskObservation]:
         # `startedBy` can only be combined with the desired status, which is RUNNING by default.
-        described = self.describe(tuple(self._list_tasks(startedBy=started_by)))
+        described = self.describe(tuple(self._list_tasks(startedBy=started_by(attempt))))
         unknown = [arn for arn, task in described.items() if task is None]
         # Listed but reported as MISSING: treating such a task as stopped could start a second one.
         if unknown:
-            raise TransientError(f"finding the tasks of {started_by}: ECS lists {', '.join(unknown)} as MISSING")
+            raise TransientError(f"finding the tasks of {attempt}: ECS lists {', '.join(unknown)} as MISSING")
         return [task for task in described.values() if task is not None]
 
-    def find_on_instance(self, instance_id: str) -> list[TaskObservation]:
+    def find_tasks_on(self, instance_id: str) -> list[TaskObservation]:
         arns = [arn for machine in self._find_machines(instance_id) for arn in self._list_tasks_on(machine)]
-        return [task for task in self._describe_listed(arns) if task.last_status != "STOPPED"]
+        return [task for task in self._describe_listed(arns) if task.phase is not TaskPhase.STOPPED]
 
     def drain(self, instance_id: str) -> None:
         machines = self._find_machines(instance_id, status="ACTIVE")
@@ -156,15 +159,13 @@ class EcsTarget:
         return [
             machine
             for machine in machines["containerInstances"]
-            if machine.get("capacityProviderName") == capacity_provider
+            if (machine.get("capacityProviderName") or "") == capacity_provider
         ]
 
-    def find_container_instance(self, container_instance_arn: str) -> ContainerInstanceObservation | None:
-        doing = f"describing container instance {container_instance_arn}"
+    def find_node(self, node: str) -> NodeObservation | None:
+        doing = f"describing container instance {node}"
         with aws_errors(doing):
-            response = self._client.describe_container_instances(
-                cluster=self._cluster, containerInstances=[container_instance_arn]
-            )
+            response = self._client.describe_container_instances(cluster=self._cluster, containerInstances=[node])
         for machine in response["containerInstances"]:
             return observe_container_instance(machine)
         _missing_arns(response.get("failures", ()), doing)
@@ -176,7 +177,7 @@ class EcsTarget:
             response = self._client.describe_tasks(cluster=self._cluster, tasks=list(arns))
         tasks = [observe_task(task) for task in response["tasks"]]
         missing = _missing_arns(response.get("failures", ()), doing)
-        observed: dict[str, TaskObservation | None] = {task.task_arn: task for task in tasks} | dict.fromkeys(missing)
+        observed: dict[str, TaskObservation | None] = {task.task_id: task for task in tasks} | dict.fromkeys(missing)
         unanswered = [arn for arn in arns if arn not in observed]
         # Treating a task without an answer as stopped could start a second one.
         if unanswered:

@@ -8,6 +8,8 @@ can satisfy, and a typing error would only show as a task that is never placed.
 import re
 from collections.abc import Iterable
 
+from relaunch.core.launches.launch import LaunchRequest
+
 MAX_EXPRESSION_LENGTH = 2000
 """Maximum length of an expression in characters (PlacementConstraint, Amazon ECS API Reference)."""
 
@@ -20,6 +22,21 @@ _INSTANCE_ID = re.compile(r"i-[0-9a-f]+", re.ASCII)
 
 class InvalidExpressionError(ValueError):
     """The argument does not make a valid expression."""
+
+
+def constraint_of(request: LaunchRequest) -> str:
+    """Return the one expression that restricts a task to the instances that it may run on.
+
+    That is the machine of our own, or any instance of the selected type but those on which the job did not start. The
+    type is stated in both cases, so that a machine that turns out to be another one than selected runs nothing.
+
+    Raises:
+        InvalidExpressionError: not an instance type, or not an EC2 instance ID.
+    """
+    of_type = instance_type_is(request.offering.instance_type)
+    if request.instance_id:
+        return f"{ec2_instance_is(request.instance_id)} and {of_type}"
+    return is_none_of(of_type, request.avoided_instances)
 
 
 def instance_type_is(instance_type: str) -> str:

@@ -1,7 +1,7 @@
 """The requests of RunTask for placements by capacity providers, as they were first sent.
 
-A repeated request must be identical to the first, also if another version of Relaunch sent that: ECS would answer another
-one with ConflictException.
+A repeated request must be identical to the first, also if another version of Relaunch sent that: ECS would answer
+another one with ConflictException.
 """
 
 import json
@@ -16,7 +16,7 @@ from relaunch.core.jobs.job import FailedStart, Job
 from relaunch.core.launches.launch_plan import plan_launch
 from relaunch.core.offerings.offering import OfferingKey
 
-RECORDED = json.loads(Path(__file__).with_name("golden_requests.json").read_text("utf-8"))
+RECORDED = json.loads(Path(__file__).with_name("run_task_golden.json").read_text("utf-8"))
 DERIVED = "arn:aws:ecs:us-east-1:111122223333:task-definition/relaunch-trainer:3"
 
 

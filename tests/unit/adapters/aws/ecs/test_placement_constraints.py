@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relaunch.core.launches.placement_constraints import (
+from relaunch.adapters.aws.ecs.placement_constraints import (
     InvalidExpressionError,
     ec2_instance_is,
     instance_type_is,
