@@ -1,4 +1,4 @@
-"""The behaviour of TaskTarget, for every implementation."""
+"""The behaviour of TaskTarget, for every implementation: one entry of `TARGETS` each."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fakes.builders import container_instance_arn, make_launch_request, task_id
-from fakes.task_clusters import FULL_PROVIDER, Cluster, FakeCluster, simulated_cluster
+from fakes.task_clusters import TARGETS, Cluster
 from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.launches.launch import (
     LaunchConflict,
@@ -14,6 +14,7 @@ from relaunch.core.launches.launch import (
     LaunchRefused,
     LaunchRequest,
     LaunchUncertain,
+    Node,
     NodeObservation,
     PlacementFailed,
     ReportedCause,
@@ -24,13 +25,10 @@ from relaunch.core.launches.launch import (
 from relaunch.ports import PermanentError, TaskTarget
 
 
-@pytest.fixture(params=["fake", "ECS in process", "ECS over HTTP"])
+@pytest.fixture(params=TARGETS)
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    if request.param == "fake":
-        yield FakeCluster()
-        return
-    with simulated_cluster(over_http=request.param == "ECS over HTTP") as simulated:
-        yield simulated
+    with TARGETS[request.param]() as cluster:
+        yield cluster
 
 
 @pytest.fixture
@@ -134,14 +132,49 @@ def test_refused_launch_says_why_and_has_no_task(cluster: Cluster, target: TaskT
 
 
 def test_launch_without_room_is_a_failed_placement_with_reasons(cluster: Cluster, target: TaskTarget) -> None:
-    cluster.fill()
-    outcome = target.launch(replace(REQUEST, capacity_provider=FULL_PROVIDER))
+    outcome = target.launch(cluster.without_room(REQUEST))
 
     assert isinstance(outcome, PlacementFailed)
     assert outcome.reasons
     assert all(outcome.reasons)
     assert outcome.shortages
     assert found(target) == []
+
+
+def own_machine(cluster: Cluster, target: TaskTarget) -> Node:
+    """Return a node that takes tasks and has none."""
+    if not target.capabilities.takes_machines:
+        pytest.skip("the target cannot keep a task to one machine")
+    arn = place(target, OTHER)
+    machine = cluster.start(arn)
+    cluster.finish(arn, 0)
+    return machine
+
+
+def test_task_for_a_machine_of_our_own_runs_there_and_needs_no_capacity_provider(
+    cluster: Cluster, target: TaskTarget
+) -> None:
+    machine = own_machine(cluster, target)
+    arn = place(target, replace(REQUEST, capacity_provider="", instance_id=machine.instance_id))
+
+    assert cluster.start(arn) == machine
+    assert place(target, replace(REQUEST, capacity_provider="", instance_id=machine.instance_id)) == arn
+
+
+def test_task_for_a_machine_of_our_own_that_is_taken_or_not_there_runs_nowhere_else(
+    cluster: Cluster, target: TaskTarget
+) -> None:
+    machine = own_machine(cluster, target)
+    cluster.start(place(target, replace(REQUEST, capacity_provider="", instance_id=machine.instance_id)))
+
+    for number, instance_id in enumerate((machine.instance_id, "i-0fffffffffffffff0"), 2):
+        late = replace(REQUEST, capacity_provider="", instance_id=instance_id, placement_number=number)
+        assert isinstance(target.launch(late), PlacementFailed)
+    assert len(found(target)) == 1
+
+
+def test_target_says_how_long_it_lets_a_task_save(target: TaskTarget) -> None:
+    assert target.capabilities.max_stop_timeout_seconds > 0
 
 
 def test_request_beyond_a_documented_limit_is_not_sent(target: TaskTarget) -> None:

@@ -1,11 +1,12 @@
-"""Clusters for the tests of TaskTarget: one with FakeTasks, one with EcsTarget and the ECS simulator.
+"""Clusters for the tests of TaskTarget, by name: `TARGETS` has one entry for each way to a target.
 
-Both have the revision of `make_launch_request`, a capacity provider with capacity, and one without.
+Each cluster has the revision of `make_launch_request`, and room for four tasks of it.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from typing import Any
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from dataclasses import replace
+from typing import Any, Protocol
 
 import boto3
 from botocore.config import Config
@@ -18,6 +19,7 @@ from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.core.launches.launch import (
     LaunchDeferred,
     LaunchRefused,
+    LaunchRequest,
     LaunchUncertain,
     Node,
     PlacementFailed,
@@ -44,45 +46,72 @@ PROVIDER = "g5-xlarge-spot"
 FULL_PROVIDER = "g5-xlarge-full"
 
 
+class Cluster(Protocol):
+    """A cluster that a test controls; `target` is what is tested."""
+
+    target: TaskTarget
+
+    def start(self, arn: str) -> Node:
+        """Let the task start; return its node."""
+        ...
+
+    def finish(self, arn: str, exit_code: int) -> None:
+        """Let the task's container exit with this code; the task has then stopped."""
+        ...
+
+    def forget(self, arn: str) -> None:
+        """Let the target forget a stopped task."""
+        ...
+
+    def throttle_launch(self) -> None:
+        """Throttle the next launch."""
+        ...
+
+    def refuse_launch(self) -> None:
+        """Refuse the revision of the next launch."""
+        ...
+
+    def lose_launch(self, *, takes_effect: bool) -> None:
+        """Lose the answer to the next launch."""
+        ...
+
+    def without_room(self, request: LaunchRequest) -> LaunchRequest:
+        """Return the request for where there is no room; it is launched next."""
+        ...
+
+
 class FakeCluster:
-    """A cluster with FakeTasks, which a test controls; `target` is tested."""
+    """A cluster with FakeTasks."""
 
     def __init__(self) -> None:
         self._tasks = FakeTasks()
         self.target: TaskTarget = self._tasks
 
     def start(self, arn: str) -> Node:
-        """Let the task start; return its node."""
-        started = machine(len(self._tasks.instances) + 1)
-        self._tasks.run(arn, started)
-        return started
+        self._tasks.run(arn, machine(len(self._tasks.instances) + 1))
+        return self._tasks.instances[self._tasks.tasks[arn].node or ""]
 
     def finish(self, arn: str, exit_code: int) -> None:
-        """Let the task's container exit with this code; the task is then STOPPED."""
         self._tasks.end(arn, exit_code)
 
     def forget(self, arn: str) -> None:
-        """Let ECS forget a stopped task."""
         self._tasks.forget(arn)
 
     def throttle_launch(self) -> None:
-        """Throttle the next RunTask."""
         self._tasks.outcomes.append(LaunchDeferred("ThrottlingException: Rate exceeded"))
 
     def refuse_launch(self) -> None:
-        """Reject the next RunTask."""
         self._tasks.outcomes.append(
             LaunchRefused("InvalidParameterException: TaskDefinition is inactive", is_about_revision=True)
         )
 
     def lose_launch(self, *, takes_effect: bool) -> None:
-        """Lose the response to the next RunTask."""
         self._tasks.places_uncertain = takes_effect
         self._tasks.outcomes.append(LaunchUncertain("no answer to RunTask"))
 
-    def fill(self) -> None:
-        """Let the next RunTask, which is for FULL_PROVIDER, find no capacity."""
+    def without_room(self, request: LaunchRequest) -> LaunchRequest:
         self._tasks.outcomes.append(PlacementFailed(("NO ACTIVE INSTANCES",)))
+        return request
 
 
 class HeldProcess:
@@ -120,7 +149,7 @@ class HeldProcesses:
 
 
 class SimulatedCluster:
-    """A cluster with EcsTarget and the simulator on a virtual clock; a test controls it as it does FakeCluster."""
+    """A cluster with EcsTarget and the simulator on a virtual clock; a test controls it as any Cluster."""
 
     def __init__(self, simulator: EcsSimulator, processes: HeldProcesses, client: Any) -> None:
         self.simulator = simulator
@@ -151,8 +180,8 @@ class SimulatedCluster:
     def lose_launch(self, *, takes_effect: bool) -> None:
         self._fail(Fault(FaultMoment.AFTER if takes_effect else FaultMoment.BEFORE, drop_connection=True))
 
-    def fill(self) -> None:
-        """Do nothing: FULL_PROVIDER never has an instance."""
+    def without_room(self, request: LaunchRequest) -> LaunchRequest:
+        return replace(request, capacity_provider=FULL_PROVIDER)
 
     def _fail(self, fault: Fault) -> None:
         self.simulator.faults.fail_next("RunTask", 1, fault)
@@ -173,9 +202,6 @@ class SimulatedCluster:
     def _advance(self, seconds: float) -> None:
         with self.simulator.clock.lock:
             self.simulator.clock.advance(seconds)
-
-
-Cluster = FakeCluster | SimulatedCluster
 
 
 @contextmanager
@@ -228,3 +254,11 @@ def add_unscaled_provider(simulator: EcsSimulator, name: str, group: AutoScaling
     names = [*simulator.clusters.get(CLUSTER).providers, name]
     providers = {"capacityProviders": names, "defaultCapacityProviderStrategy": []}
     simulator.call("PutClusterCapacityProviders", {"cluster": CLUSTER, **providers})
+
+
+TARGETS: dict[str, Callable[[], AbstractContextManager[Cluster]]] = {
+    "fake": lambda: nullcontext(FakeCluster()),
+    "ECS in process": lambda: simulated_cluster(over_http=False),
+    "ECS over HTTP": lambda: simulated_cluster(over_http=True),
+}
+"""The clusters of all targets; every one passes tests/contracts/test_task_target.py."""

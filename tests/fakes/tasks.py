@@ -6,7 +6,9 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from fakes.builders import NOW, make_node, make_observation, task_id
+from relaunch.adapters.aws.ecs.run_task import failed_placement
 from relaunch.adapters.aws.ecs.run_task_limits import check_limits
+from relaunch.adapters.aws.ecs.target import CAPABILITIES
 from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.launches.launch import (
     LaunchConflict,
@@ -29,10 +31,11 @@ Item = TypeVar("Item")
 class FakeTasks:
     """Implements TaskTarget.
 
-    `launch` answers the next of `outcomes`, and places the task when there is none left. A token that was used before
-    is answered with the same task, or with a conflict when the parameters differ, as ECS does. LaunchUncertain in
-    `outcomes` means that the answer was lost: with `places_uncertain` the task is there all the same. Lists come in
-    pages of `page_size`, counted by `page_count`; `closed_machines` take no tasks; `registered_at` is by their names.
+    `launch` answers the next of `outcomes`, and places the task when there is none left. A placement that was launched
+    before is answered with the same task, or with a conflict when the parameters differ, as ECS does; a machine of our
+    own takes one task. LaunchUncertain in `outcomes` means that the answer was lost: with `places_uncertain` the task
+    is there all the same. Lists come in pages of `page_size`, counted by `page_count`; `closed_machines` take no tasks,
+    and `registered_at` is by their names.
     """
 
     def __init__(self) -> None:
@@ -47,6 +50,7 @@ class FakeTasks:
         self.instances: dict[str, Node] = {}
         self.gpus: list[GpuDevice] | Exception = []
         self.room: dict[tuple[str, str], list[RemainingResources]] = {}
+        self.capabilities = CAPABILITIES
         self.page_size = 100
         self.page_count = 0
         self.closed_machines: set[str] = set()
@@ -71,10 +75,17 @@ class FakeTasks:
         if placement in self._launched:
             earlier, arn = self._launched[placement]
             return TaskPlaced(arn) if earlier == request else LaunchConflict((arn,))
+        if request.instance_id and not self._has_room(request.instance_id):
+            return failed_placement(["MemberOf placement constraint unsatisfied."])
         arn = task_id(len(self._launched) + 1)
         self._launched[placement] = (request, arn)
         self.say(arn, started_by=str(request.attempt))
         return TaskPlaced(arn)
+
+    def _has_room(self, instance_id: str) -> bool:
+        names = [each.name for each in self.instances.values() if each.instance_id == instance_id]
+        live = [task for task in self.tasks.values() if task.phase is not TaskPhase.STOPPED]
+        return any(all(task.node != name for task in live) for name in names)
 
     def say(self, arn: str, last_status: str = "PROVISIONING", **words: Any) -> TaskObservation:
         """Let ECS say this of a task that it did not know."""
@@ -89,8 +100,10 @@ class FakeTasks:
         return self.tasks[arn]
 
     def run(self, arn: str, instance: Node | None = None, **fields: Any) -> TaskObservation:
-        """Let a task run on a machine."""
-        machine = instance or make_node()
+        """Let a task run on a machine: that of our own if its launch named one."""
+        named = next((request.instance_id for request, placed in self._launched.values() if placed == arn), "")
+        own = next((each for each in self.instances.values() if each.instance_id == named), None)
+        machine = own or instance or make_node()
         self.instances[machine.name] = machine
         running: dict[str, Any] = {
             "last_status": "RUNNING",

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from relaunch.core.jobs.job import STACK_SLOT, Job, JobState, PlacementState, RequestLaunch, WaitReason
+from relaunch.core.launches.capabilities import missing_capability
 from relaunch.core.launches.launch import LaunchDeferred, LaunchOutcome, LaunchRefused
 from relaunch.core.launches.launch_plan import plan_launch
 from relaunch.core.lifecycle.events import (
@@ -86,7 +87,9 @@ def _may_choose(job: Job, deps: LaunchDependencies) -> bool:
 
 
 def _choose(job: Job, deps: LaunchDependencies) -> Job:
-    if problem := revision_problem(job.revision, deps.limits.task_definitions):
+    problem = revision_problem(job.revision, deps.limits.task_definitions)
+    problem = problem or missing_capability(job.definition, job.revision, deps.tasks.capabilities)
+    if problem:
         return apply_event(job, LaunchImpossible(problem), deps)
     available = load_offerings(deps, job.job_id)
     memory = with_own(available.memory, job.own_failures)

@@ -38,6 +38,18 @@ def test_the_gpus_of_the_providers_machines_of_a_type_are_told(ecs, target):
     assert ecs.sent("DescribeContainerInstances") == [{"cluster": "relaunch", "containerInstances": arns}]
 
 
+def test_machines_of_our_own_are_those_of_no_provider(ecs, target):
+    own = {name: said for name, said in machine(1).items() if name != "capacityProviderName"}
+    ecs.answer("ListContainerInstances", containerInstanceArns=[container_instance_arn(1), container_instance_arn(2)])
+    ecs.answer(
+        "DescribeContainerInstances",
+        containerInstances=[{**own, "gpuDevices": [CARD]}, machine(2, gpuDevices=[CARD])],
+        failures=[],
+    )
+
+    assert len(target.find_gpus("g4dn.xlarge", "")) == 1
+
+
 def test_nothing_is_described_where_there_is_no_machine(ecs, target):
     ecs.answer("ListContainerInstances", containerInstanceArns=[])
 
