@@ -52,6 +52,8 @@ _CLIENT_CONFIG = Config(
     retries={"mode": "standard", "total_max_attempts": 3},
     user_agent_extra="relaunch",
 )
+# CreateFleet answers when it has tried the offerings, about one per second; a repetition is ours to decide on.
+_FLEET_CONFIG = _CLIENT_CONFIG.merge(Config(read_timeout=40, retries={"mode": "standard", "total_max_attempts": 1}))
 
 
 class SystemClock:
@@ -177,17 +179,17 @@ class _Clients:
 
     def __init__(self, session: boto3.Session) -> None:
         self._session = session
-        self._clients: dict[str, Any] = {}
+        self._clients: dict[tuple[str, Config], Any] = {}
 
     @property
     def region(self) -> str:
         return self._session.region_name or ""
 
-    def lazy(self, service: str, region: str | None = None) -> Any:
-        if service not in self._clients:
+    def lazy(self, service: str, region: str | None = None, config: Config = _CLIENT_CONFIG) -> Any:
+        if (service, config) not in self._clients:
             make: Callable[..., Any] = self._session.client
-            self._clients[service] = LazyClient(lambda: make(service, region_name=region, config=_CLIENT_CONFIG))
-        return self._clients[service]
+            self._clients[service, config] = LazyClient(lambda: make(service, region_name=region, config=config))
+        return self._clients[service, config]
 
 
 def _make_dependencies(settings: Settings, clients: _Clients, log: DecisionLog) -> Dependencies:
@@ -209,7 +211,7 @@ def _make_dependencies(settings: Settings, clients: _Clients, log: DecisionLog) 
         maintenance=stores.maintenance,
         machine_queue=SqsMachineQueue(clients.lazy("sqs"), settings.machines.queue_url),
         machine_settings=settings.machines,
-        fleet=Ec2Fleet(clients.lazy("ec2"), settings.machines.stack),
+        fleet=Ec2Fleet(clients.lazy("ec2", config=_FLEET_CONFIG), settings.machines.stack),
         offerings=_offerings(settings, spot_prices, snapshot, log),
         images=EcrImages(clients.lazy("ecr")),
         patterns=Re2Patterns(),

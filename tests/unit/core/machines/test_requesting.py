@@ -160,6 +160,24 @@ def test_a_request_of_unknown_outcome_is_sent_again_for_a_while_and_then_only_lo
     assert is_surely_absent(still, NOW + LOOKED_FOR)
 
 
+def test_who_asked_and_saved_no_answer_leaves_the_outcome_unknown():
+    asked = decide(machine(), FleetAsked(), NOW, LIMITS).machine
+    again = decide(asked, FleetAsked(), NOW + timedelta(minutes=1), LIMITS).machine
+
+    assert (asked.asked_at, asked.uncertain_since) == (NOW, None)
+    assert (again.asked_at, again.uncertain_since) == (NOW + timedelta(minutes=1), NOW)
+
+
+def test_a_throttled_request_had_no_effect_but_an_earlier_one_may_have_had_one():
+    throttled = FleetAnswered(FleetDeferred("RequestLimitExceeded"))
+
+    first = decide(machine(asked_at=NOW), throttled, NOW, LIMITS).machine
+    later = decide(machine(asked_at=NOW, uncertain_since=NOW), throttled, NOW, LIMITS).machine
+
+    assert first.asked_at is None
+    assert (later.asked_at, later.uncertain_since) == (NOW, NOW)
+
+
 def test_a_request_that_was_never_sent_may_be_sent_and_has_no_instance():
     assert may_send(machine(), NOW)
     assert is_surely_absent(machine(), NOW)

@@ -77,8 +77,12 @@ def request_machine(
 
 
 def ask_fleet(machine: Machine, _event: FleetAsked, now: datetime, _limits: MachineLimits) -> MachineDecision:
-    """Store that EC2 is being asked: from now on an instance may exist."""
-    return look_again(replace(machine, asked_at=now), now + ASK_TIMEOUT)
+    """Store that EC2 is being asked: from now on an instance may exist.
+
+    Who asked before and saved no answer may have ended in between: the outcome of that call is unknown.
+    """
+    uncertain_since = machine.uncertain_since or machine.asked_at
+    return look_again(replace(machine, asked_at=now, uncertain_since=uncertain_since), now + ASK_TIMEOUT)
 
 
 def fleet_answered(machine: Machine, event: FleetAnswered, now: datetime, limits: MachineLimits) -> MachineDecision:
@@ -92,7 +96,9 @@ def fleet_answered(machine: Machine, event: FleetAnswered, now: datetime, limits
             before = _remember(machine, event.answer, now)
             return gone(refused, now, event="refused", detail=verdict.reason, before=before)
         case FleetDeferred(reason):
-            return _again(machine, reason, now, _deferred_seconds(machine, now))
+            # It had no effect; an earlier call may have had one.
+            asked_at = machine.asked_at if machine.uncertain_since else None
+            return _again(replace(machine, asked_at=asked_at), reason, now, _deferred_seconds(machine, now))
         case FleetUncertain(reason):
             uncertain = replace(machine, uncertain_since=machine.uncertain_since or now)
             return _again(uncertain, reason, now, _UNCERTAIN_SECONDS)

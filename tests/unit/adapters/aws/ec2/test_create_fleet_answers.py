@@ -184,14 +184,20 @@ def test_a_type_that_one_zone_lacks_is_unsupported_beside_an_instance(stubber: S
     assert [each.kind for each in launched.refusals] == [RefusalKind.UNSUPPORTED]
 
 
-@pytest.mark.parametrize("request_", [REQUEST, make_fleet_request(FIRST)], ids=["two overrides", "one override"])
-def test_what_no_zone_of_the_request_has_is_a_fault_of_the_request(stubber: Stubber, request_: FleetRequest) -> None:
+@pytest.mark.parametrize(
+    ("request_", "kind"),
+    [(REQUEST, RefusalKind.CONFIGURATION), (make_fleet_request(FIRST), RefusalKind.UNSUPPORTED)],
+    ids=["two overrides", "one override"],
+)
+def test_what_several_zones_of_the_request_lack_is_a_fault_of_the_request(
+    stubber: Stubber, request_: FleetRequest, kind: RefusalKind
+) -> None:
     errors = [error(NOT_IN_ZONE, each.offering, TEXT) for each in request_.overrides]
 
     refused = answer(stubber, request_, Errors=errors)
 
     assert refused == FleetRefused(
-        tuple(Refusal(RefusalKind.CONFIGURATION, NOT_IN_ZONE, TEXT, each.offering) for each in request_.overrides)
+        tuple(Refusal(kind, NOT_IN_ZONE, TEXT, each.offering) for each in request_.overrides)
     )
 
 

@@ -81,7 +81,13 @@ def answer_to_error(stubber: Stubber, code: str, status: int = 400) -> FleetAnsw
     return Ec2Fleet(stubber.client, STACK).request(make_fleet_request())
 
 
-@pytest.mark.parametrize(("code", "kind"), [*KINDS.items(), *((code, RefusalKind.THROTTLED) for code in THROTTLES)])
+# In a response to a request with one override it is about that type in that zone.
+IN_RESPONSE = {**KINDS, "InvalidFleetConfiguration": RefusalKind.UNSUPPORTED}
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"), [*IN_RESPONSE.items(), *((code, RefusalKind.THROTTLED) for code in THROTTLES)]
+)
 def test_a_code_in_the_response_is_a_refusal_of_its_kind(stubber: Stubber, code: str, kind: RefusalKind) -> None:
     offering = make_fleet_request().overrides[0].offering
 

@@ -152,8 +152,9 @@ def _refusals(request: FleetRequest, errors: Sequence[Mapping[str, Any]]) -> tup
     ]
     not_in_zone = {refusal.offering for refusal in refusals if refusal.code == TYPE_NOT_IN_ZONE}
     is_whole_request = None in not_in_zone and all(refusal.code == TYPE_NOT_IN_ZONE for refusal in refusals)
-    # A zone may lack a type; that all of them lack it is rather a fault of the request.
-    is_fault = is_whole_request or not_in_zone >= {each.offering for each in request.overrides}
+    # A zone may lack a type; that several lack it is rather a fault of the request.
+    offerings = {each.offering for each in request.overrides}
+    is_fault = len(offerings) > 1 and (is_whole_request or not_in_zone >= offerings)
     kind = RefusalKind.CONFIGURATION if is_fault else RefusalKind.UNSUPPORTED
     return tuple(
         Refusal(kind, refusal.code, refusal.message, refusal.offering) if refusal.code == TYPE_NOT_IN_ZONE else refusal
