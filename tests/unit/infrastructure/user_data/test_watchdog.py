@@ -283,8 +283,10 @@ class Stuck(watchdog["subprocess"].Popen):
     def kill(self): pass
     def communicate(self, timeout): return super().communicate(timeout=0.2)
 started, watchdog["subprocess"].Popen = [], Stuck
-print(repr(watchdog["output_of"]("sleep", "600")), started[0].poll())
-super(Stuck, started[0]).kill()
+try:
+    print(repr(watchdog["output_of"]("sleep", "600")), started[0].poll())
+finally:
+    super(Stuck, started[0]).kill()
 """
     host = MachineHost(tmp_path)
     (host.programs / "sleep").unlink()
