@@ -225,7 +225,9 @@ class TestRequesting:
         assert not requesting.allows("ec2:RunInstances", instance, **without(INSTANCE, key))
         assert not requesting.allows("ec2:RunInstances", instance, **{**INSTANCE, key: other})
 
-    def test_its_image_is_amazons_or_our_own_and_its_security_group_the_templates(self, requesting: RolePolicies) -> None:
+    def test_its_image_is_amazons_or_our_own_and_its_security_group_the_templates(
+        self, requesting: RolePolicies
+    ) -> None:
         image, group = "arn:aws:ec2:us-east-1::image/ami-0a1", f"{EC2}:security-group/sg-0a1"
 
         assert requesting.allows("ec2:RunInstances", image, ec2__Owner="amazon")
