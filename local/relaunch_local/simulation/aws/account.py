@@ -148,8 +148,11 @@ class SimulatedAccount:
         sqs: Any = CallingClient("sqs", queues, self.calls)
         # Deleting and setting apart take no time and never fail, so that seeds keep what they draw for other calls.
         source: Any = SourceSqs(sqs, queues)
+        # No scenario has machines of our own yet: their queue is not counted, so that seeds keep what they draw.
         counted = [
-            DeadLetterQueue(each, each) for each in self.stack.queues if self.stack.queues[each].is_dead_letter_queue
+            DeadLetterQueue(name, name)
+            for name, each in self.stack.queues.items()
+            if each.is_dead_letter_queue and name != "MachinesDeadLetterQueue"
         ]
         return FunctionDependencies(
             self.deps, SourceQueue(source), DeadLetterSender(sqs, queue, self.deps.log), SqsDeadLetters(sqs, counted)
