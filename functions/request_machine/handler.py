@@ -13,4 +13,4 @@ from relaunch.entrypoints.machines import handle_message
 @with_metrics
 def handle(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
     """Handle a batch of requests of machines."""
-    return handle_batch("machines", handle_message, event, context, function())  # type: ignore[arg-type]
+    return handle_batch("machines", handle_message, event, context, function())

@@ -4,6 +4,7 @@ from dataclasses import fields
 from typing import Any
 
 from fakes.clock import FakeClock
+from fakes.fleet import FakeMachineQueue, FakeMachineSource
 from fakes.registry import FakeRegistry
 from fakes.sources import FakeCheckpoints, FakeImages, FakeLaunchQueue, FakeOfferings, FakeRevisions, ListLog
 from fakes.tasks import FakeTasks
@@ -29,6 +30,8 @@ def make_dependencies(**overrides: Any) -> Dependencies:
         "patterns": Re2Patterns(),
         "checkpoints": FakeCheckpoints(),
         "launches": FakeLaunchQueue(),
+        "fleet": FakeMachineSource(),
+        "machine_queue": FakeMachineQueue(),
         "clock": FakeClock(),
         "log": ListLog(),
     }

@@ -13,6 +13,7 @@ from botocore.config import Config
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
 from relaunch.adapters.aws.dynamodb.snapshot_item import DynamoDbSnapshots
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
+from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
 from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.ecr_images import EcrImages
 from relaunch.adapters.aws.ecs.derived_revisions import EcsRegistry
@@ -22,6 +23,7 @@ from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
 from relaunch.adapters.aws.sqs.dead_letters import SqsDeadLetters
 from relaunch.adapters.aws.sqs.launch_queue import SqsLaunchQueue
+from relaunch.adapters.aws.sqs.machine_queue import SqsMachineQueue
 from relaunch.adapters.aws.sqs.source_queue import SourceQueue
 from relaunch.adapters.input_patterns import Re2Patterns
 from relaunch.adapters.offerings.bundled import load_catalogue
@@ -187,6 +189,7 @@ def _make_dependencies(settings: Settings, clients: _Clients, log: DecisionLog) 
     snapshot = CurrentSnapshot(DynamoDbSnapshots(clients.lazy("dynamodb"), settings.table), clients.region, log)
     return Dependencies(
         jobs=stores.jobs,
+        machines=stores.machines,
         definitions=stores.definitions,
         capacity=stores.capacity,
         events=stores.events,
@@ -201,6 +204,9 @@ def _make_dependencies(settings: Settings, clients: _Clients, log: DecisionLog) 
         patterns=Re2Patterns(),
         checkpoints=S3Checkpoints(clients.lazy("s3")),
         launches=SqsLaunchQueue(clients.lazy("sqs"), settings.attempts_queue_url),
+        # Also while machines are off: no job has an offering then that asks for one.
+        fleet=Ec2Fleet(clients.lazy("ec2"), settings.machines.stack),
+        machine_queue=SqsMachineQueue(clients.lazy("sqs"), settings.machines.queue_url),
         clock=clock,
         log=log,
         limits=settings.limits,

@@ -120,7 +120,9 @@ class PlanDependencies(OfferingDependencies):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dependencies(ReconcileDependencies, LaunchDependencies, SubmitDependencies, PlanDependencies):
+class Dependencies(
+    ReconcileDependencies, LaunchDependencies, SubmitDependencies, PlanDependencies, MachineDependencies
+):
     """Dependencies of the functions and the command, except those of refreshing offerings."""
 
 

@@ -5,6 +5,12 @@ from relaunch.ports import MachineDependencies
 
 
 def request_machine(machine_id: str, deps: MachineDependencies) -> Machine | None:
-    """Log that nothing is requested yet."""
-    deps.log.decided("ignored", machine_id=machine_id, reason="machines are not requested yet")
-    return None
+    """Ignore a machine that is not stored.
+
+    Raises:
+        NotImplementedError: it is stored.
+    """
+    if deps.machines.load_machine(machine_id) is None:
+        deps.log.decided("ignored", machine_id=machine_id, reason="the machine is not stored")
+        return None
+    raise NotImplementedError

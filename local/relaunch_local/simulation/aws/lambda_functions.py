@@ -24,7 +24,7 @@ _CLOCK_SKEW_SECONDS = 3.0
 CONSUMERS: Mapping[str, tuple[str, Callable[[str, Dependencies], object]]] = {
     "submit_job": ("intake", intake.handle_message),
     "launch_attempt": ("attempts", attempts.handle_message),
-    "request_machine": ("machines", machines.handle_message),  # type: ignore[dict-item]
+    "request_machine": ("machines", machines.handle_message),
     "observe_capacity": ("warnings", warnings.handle_message),
     "observe_task": ("task-changes", task_changes.handle_message),
 }
