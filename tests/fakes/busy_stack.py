@@ -87,7 +87,12 @@ def sample_messages(function: str) -> list[Any]:
             for name in sorted(path.stem for path in EVENTS.glob("github.*.json"))
         ]
         return [*deliveries, *map(load_event, ("aws.s3.object-created", "s3.notification", "aws.ecr.image-action"))]
-    queue = {"launch_attempt": "attempts", "observe_capacity": "warnings", "observe_task": "task-changes"}[function]
+    queue = {
+        "launch_attempt": "attempts",
+        "request_machine": "machines",
+        "observe_capacity": "warnings",
+        "observe_task": "task-changes",
+    }[function]
     events = {"observe_capacity": "aws.ec2.*.json", "observe_task": "aws.ecs.*.json"}.get(function, "none")
     batches = [load_event(path.stem) for path in sorted(EVENTS.glob(f"sqs.{queue}.*.json"))]
     bodies = [json.loads(record["body"]) for batch in batches for record in batch["Records"]]

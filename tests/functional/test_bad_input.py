@@ -158,6 +158,7 @@ def test_while_dynamodb_and_sqs_are_down_messages_are_left_to_their_queue(functi
     sample = {
         "submit_job": "sqs.intake.s3",
         "launch_attempt": "sqs.attempts.launch-request",
+        "request_machine": "sqs.machines.machine-request",
         "observe_capacity": "sqs.warnings.spot-interruption-warning",
         "observe_task": "sqs.task-changes.running",
     }[function]

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
+from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
 from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.ecr_images import EcrImages
 from relaunch.adapters.aws.ecs.derived_revisions import EcsRegistry
@@ -18,6 +19,7 @@ from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
 from relaunch.adapters.aws.sqs.dead_letters import SqsDeadLetters
 from relaunch.adapters.aws.sqs.launch_queue import SqsLaunchQueue
+from relaunch.adapters.aws.sqs.machine_queue import SqsMachineQueue
 from relaunch.adapters.aws.sqs.source_queue import SourceQueue
 from relaunch.adapters.input_patterns import Re2Patterns
 from relaunch.adapters.messages.intake import parse_intake_message
@@ -42,7 +44,7 @@ from relaunch_local.simulation.aws.runtime import Runtime
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.aws.sqs import Poller, Queues
 from relaunch_local.simulation.aws.table import CalledCapacity, CalledJobs, CalledStore, Indexes
-from relaunch_local.simulation.aws.template import CLUSTER, Rule, SourceSettings, read_stack
+from relaunch_local.simulation.aws.template import CLUSTER, STACK, Rule, SourceSettings, read_stack
 from relaunch_local.simulation.aws.trainings import Trainings
 from relaunch_local.simulation.checks.invariants import Invariants, is_late
 from relaunch_local.simulation.checks.trace import Trace
@@ -150,8 +152,11 @@ class SimulatedAccount:
         sqs: Any = CallingClient("sqs", queues, self.calls)
         # Deleting and setting apart take no time and never fail, so that seeds keep what they draw for other calls.
         source: Any = SourceSqs(sqs, queues)
+        # No scenario has machines of our own yet: their queue is not counted, so that seeds keep what they draw.
         counted = [
-            DeadLetterQueue(each, each) for each in self.stack.queues if self.stack.queues[each].is_dead_letter_queue
+            DeadLetterQueue(name, name)
+            for name, each in self.stack.queues.items()
+            if each.is_dead_letter_queue and name != "MachinesDeadLetterQueue"
         ]
         return FunctionDependencies(
             self.deps, SourceQueue(source), DeadLetterSender(sqs, queue, self.deps.log), SqsDeadLetters(sqs, counted)
@@ -185,6 +190,8 @@ class SimulatedAccount:
             "patterns": Re2Patterns(),
             "checkpoints": S3Checkpoints(s3),
             "launches": SqsLaunchQueue(self._sqs(), "AttemptsQueue"),
+            "fleet": Ec2Fleet(ec2, STACK),
+            "machine_queue": SqsMachineQueue(self._sqs(), "MachinesQueue"),
             "clock": clock,
             "log": self.trace,
             "limits": self.scenario.limits,

@@ -13,6 +13,7 @@ from relaunch_local.simulation.aws.event_patterns import matches
 ACCOUNT = "111122223333"
 REGION = "us-east-1"
 CLUSTER = "relaunch"
+STACK = "relaunch"
 
 
 @dataclass(frozen=True, slots=True)

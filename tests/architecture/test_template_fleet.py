@@ -1,0 +1,76 @@
+"""The role of request_machine calls the simulated EC2 Fleet, which checks each permission of a launch as EC2 does."""
+
+from typing import Any
+
+import pytest
+
+from architecture.conftest import Template
+from architecture.role_policies import RolePolicies
+from fakes.fleet import make_fleet_request, make_override
+from fakes.fleet_region import ROLE, FleetRegion
+from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.machines.events import FleetAnswer, FleetRefused, InstanceLaunched, RefusalKind
+from relaunch.core.machines.tags import MACHINE_TAG, STACK_TAG
+from relaunch.ports import Termination
+from relaunch_local.ecs import PolicyAuthorizer
+
+STACK = "relaunch"
+PARAMETERS = {
+    "MachineSubnets": "us-east-1a=subnet-a,us-east-1b=subnet-b",
+    "MachineLaunchTemplates": "gpu=lt-1:2",
+    "MachineInstanceRoleArn": ROLE,
+}
+
+
+class Requesting:
+    """EC2 Fleet with the permissions of request_machine; `answer` is that to a request in subnet-a."""
+
+    def __init__(self, template: Template, stack: str = STACK, **parameters: str) -> None:
+        policies = RolePolicies(template, "RequestMachineRole", **{**PARAMETERS, **parameters}).documents
+        self.region = FleetRegion(authorize=PolicyAuthorizer({"AKIATEST": policies}))
+        self.fleet = Ec2Fleet(self.region.ec2, stack)
+        self._stack = stack
+
+    def answer(self, purchase: PurchaseOption = PurchaseOption.SPOT, **fields: Any) -> FleetAnswer:
+        override = make_override("g5.xlarge", "us-east-1a", purchase, subnet_id="subnet-a")
+        tags = {STACK_TAG: self._stack, MACHINE_TAG: "m-1"}
+        wanted = {"launch_template_id": "lt-1", "launch_template_version": "2", "tags": tags, **fields}
+        return self.fleet.request(make_fleet_request(override, machine_id="m-1", **wanted))
+
+
+def kinds(answer: FleetAnswer) -> set[RefusalKind]:
+    assert isinstance(answer, FleetRefused), answer
+    return {each.kind for each in answer.refusals}
+
+
+@pytest.mark.parametrize("purchase", PurchaseOption)
+def test_a_machine_of_the_stack_is_launched_and_ended(template: Template, purchase: PurchaseOption) -> None:
+    requesting = Requesting(template)
+
+    answer = requesting.answer(purchase)
+
+    assert isinstance(answer, InstanceLaunched), answer
+    # EC2 shows a new instance up to a minute late.
+    requesting.region.clock.advance(60.0)
+    assert [each.instance_id for each in requesting.fleet.find("m-1")] == [answer.instance_id]
+    assert requesting.fleet.terminate([answer.instance_id]) == {answer.instance_id: Termination.ENDING}
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        pytest.param({"MachineLaunchTemplates": "gpu=lt-10:2"}, id="template"),
+        pytest.param({"MachineSubnets": "us-east-1b=subnet-b"}, id="subnet"),
+        pytest.param({"MachineInstanceRoleArn": f"{ROLE}s"}, id="role"),
+        pytest.param({"AWS::StackName": "relaunch-2"}, id="stack"),
+    ],
+)
+def test_what_the_parameters_do_not_name_is_not_permitted(template: Template, parameters: dict[str, str]) -> None:
+    assert kinds(Requesting(template, **parameters).answer()) == {RefusalKind.NOT_PERMITTED}
+
+
+def test_while_machines_are_off_nothing_is_permitted(template: Template) -> None:
+    off = dict.fromkeys(PARAMETERS, "")
+
+    assert kinds(Requesting(template, **off).answer()) == {RefusalKind.NOT_PERMITTED}
