@@ -67,6 +67,7 @@ def test_a_machine_of_our_own_is_not_paid_for_after_its_last_task() -> None:
     provider = offered(A10G)
 
     assert selected(an_hour, provider, own).kept == (own, provider)
+    assert selected(an_hour, provider, own).chosen == own
     assert selected(ONE_GPU, provider, own).kept == (provider, own)
 
 
