@@ -38,7 +38,7 @@ class Hosts:
 
     def watch_idleness(self, instance: Instance) -> None:
         """Shut the instance down if it stays without a task."""
-        if instance.fleet is None or not instance.fleet.has_watchdog or instance.tasks or not instance.is_alive:
+        if instance.fleet is None or not instance.fleet.has_watchdog:
             return
         if instance.idle_timer is not None:
             instance.idle_timer.cancel()
