@@ -78,6 +78,10 @@ def _launch_once(job_id: str, deps: LaunchDependencies, *, has_lost: bool) -> Jo
         job = act(job, deps)
     if hands_over(job):
         return _choose(job, deps)
+    if job.state is JobState.STOPPING and job.machine_id:
+        # If EC2 refused the next machine, another one is asked for while the task saves.
+        found = find_machine(job, deps)
+        return found if isinstance(found, Job) else job
     was_waiting = job.state is JobState.WAITING
     if was_waiting and _may_choose(job, deps):
         job, has_lost = _choose(job, deps), False

@@ -23,7 +23,7 @@ from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.lifecycle.decision import Decision, end, look_again, move, wait, wait_for_launch
 from relaunch.core.lifecycle.events import MachineAwaited, MachineClaimed, MachineLimitReached, MachineLost
 from relaunch.core.lifecycle.restart_policy import out_of_time
-from relaunch.core.machines.machine import Consequence
+from relaunch.core.machines.machine import Consequence, MachineState
 from relaunch.core.machines.refusals import delay_before
 
 # Its machine tells the job; this interval covers a lost message.
@@ -74,7 +74,11 @@ def _with_claim(job: Job, event: MachineClaimed) -> Job:
 
 
 def _effects(event: MachineClaimed) -> tuple[Effect, ...]:
-    return (RequestMachine(event.decision.machine.machine_id),) if event.is_new else ()
+    machine = event.decision.machine
+    if event.is_new:
+        return (RequestMachine(machine.machine_id),)
+    # One that is ready has told its jobs already.
+    return (RequestLaunch(),) if machine.state is MachineState.READY else ()
 
 
 def await_machine(job: Job, event: MachineAwaited, now: datetime, _limits: StackLimits) -> Decision:

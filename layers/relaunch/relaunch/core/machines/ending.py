@@ -103,7 +103,7 @@ def instance_missing(
 ) -> MachineDecision:
     """Consider the instance gone if EC2 does not know it after the grace period either."""
     if machine.unseen_since is None:
-        return look_again(replace(machine, unseen_since=now), now + MISSING_GRACE)
+        return look_again(replace(machine, unseen_since=now), now + ENDING_LOOK)
     if now - machine.unseen_since < MISSING_GRACE:
         return ignore(machine, "not known to EC2 for less than the grace period")
     return gone(machine, now, event="terminated", detail="EC2 does not know the instance any more")
