@@ -1,6 +1,5 @@
 """A simulated region with EC2 Fleet, for tests."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -8,6 +7,7 @@ from botocore.exceptions import ClientError
 
 from fakes.simulated_region import SimulatedRegion
 from relaunch_local.ecs import (
+    NO_WATCHDOG,
     Authorize,
     FleetSettings,
     HostPlan,
@@ -33,7 +33,6 @@ NEW = LaunchTemplateVersion(
     tags={"instance": {"stack": "relaunch", "own": "template"}, "volume": {"stack": "relaunch"}},
 )
 PRICES = {("g5.xlarge", "us-east-1a"): 0.5, ("g5.xlarge", "us-east-1b"): 0.4, ("g5.12xlarge", "us-east-1a"): 2.0}
-NEVER = Watchdog(None, None, None)
 INSTANCE_CHANGE = "ECS Container Instance State Change"
 
 
@@ -63,7 +62,7 @@ class FleetRegion(SimulatedRegion):
         *,
         timing: Timing | None = None,
         authorize: Authorize | None = None,
-        watchdog: Watchdog = NEVER,
+        watchdog: Watchdog = NO_WATCHDOG,
         **fleet: Any,
     ) -> None:
         settings = FleetSettings(
@@ -124,6 +123,3 @@ class FleetRegion(SimulatedRegion):
     def living(self) -> int:
         """Return how many instances are billed."""
         return sum(line.billing_ended_at is None for line in self.simulator.instances.bill)
-
-
-DAY = timedelta(days=1)

@@ -46,6 +46,14 @@ def test_what_a_launch_lacks_is_among_the_errors(missing: dict[str, Any]) -> Non
     assert region.simulator.instances.bill == []
 
 
+def test_spot_needs_the_permission_for_spot_requests_and_on_demand_does_not() -> None:
+    without = {**RUN, "Resource": CREATED[:-1]}
+    region = caller(*(without if each is RUN else each for each in ALL))
+
+    assert region.refused(market="spot") == ["UnauthorizedOperation"]
+    assert region.create()["Instances"]
+
+
 def test_a_role_that_may_not_be_passed_is_beside_missing_capacity() -> None:
     region = caller(*(each for each in ALL if each is not PASS))
     region.simulator.fleets.faults.append(FleetFault("InsufficientInstanceCapacity", overrides=1))

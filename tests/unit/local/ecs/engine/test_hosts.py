@@ -2,9 +2,9 @@ from datetime import timedelta
 
 import pytest
 
-from fakes.fleet_region import NEVER, FleetRegion, override
+from fakes.fleet_region import FleetRegion, override
 from fakes.simulated_region import container, gpu
-from relaunch_local.ecs import HostPlan, Script, Timing, Watchdog
+from relaunch_local.ecs import NO_WATCHDOG, HostPlan, Script, Timing, Watchdog
 
 WATCHDOG = Watchdog(idle=600.0, unregistered=900.0, without_gpus=300.0)
 SHUTDOWN = "Client.InstanceInitiatedShutdown"
@@ -95,7 +95,7 @@ def test_a_busy_host_lives(region: FleetRegion) -> None:
 
 
 def test_without_a_watchdog_an_idle_host_is_leaked() -> None:
-    region = FleetRegion(watchdog=NEVER)
+    region = FleetRegion(watchdog=NO_WATCHDOG)
     region.ready()
     region.launch(plan=HostPlan(joins=False))
     region.ready(plan=HostPlan(gpus=0))
@@ -148,7 +148,7 @@ def test_a_type_without_gpus_needs_none() -> None:
 
 
 def test_the_agent_disconnects_and_reconnects_several_times_an_hour_and_tasks_go_on() -> None:
-    region = FleetRegion(watchdog=NEVER)
+    region = FleetRegion(watchdog=NO_WATCHDOG)
     region.register()
     region.script = lambda _spec: Script(runtime_seconds=1_000.0)
     instance_id = region.ready(plan=HostPlan(disconnects_every=900.0, disconnected_for=200.0))

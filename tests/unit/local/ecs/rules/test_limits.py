@@ -61,6 +61,8 @@ def test_fleets_launch_5_times_at_once_and_2_more_each_second(region: SimulatedR
     assert sum(limits.may_run_instances() for _ in range(10)) == 5
     region.clock.advance(2)
     assert sum(limits.may_run_instances() for _ in range(10)) == 4
+    region.clock.advance(3_600)
+    assert sum(limits.may_run_instances() for _ in range(10)) == 5
 
 
 def test_ec2_throttles_in_its_own_words(region: SimulatedRegion) -> None:
