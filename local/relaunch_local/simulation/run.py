@@ -133,6 +133,7 @@ class SeedRun:
         account = self.account
         alive = [host.instance_id for host in account.simulator.instances.by_id.values() if host.is_alive]
         account.invariants.check("no machine outlives its tasks", not alive, ", ".join(alive))
+        account.machines.check_end()
 
     def _result(self) -> SeedResult:
         account = self.account

@@ -25,6 +25,7 @@ from relaunch_local.simulation.aws.offerings import LARGE_TYPES, ON_DEMAND_USD_P
 from relaunch_local.simulation.aws.template import ACCOUNT, CLUSTER, REGION
 from relaunch_local.simulation.aws.trainings import Recipe
 from relaunch_local.simulation.faults.chance import Chance
+from relaunch_local.simulation.machine_scenario import MachineScenario, draw_machines
 
 ZONES = ("us-east-1a", "us-east-1b")
 INSTANCE_TYPES = tuple(ON_DEMAND_USD_PER_HOUR)
@@ -88,6 +89,7 @@ class Scenario:
     group_least: int = 0
     unpullable: frozenset[str] = frozenset()
     """The definitions whose image no instance can pull."""
+    machines: MachineScenario = field(default_factory=MachineScenario)
 
     @classmethod
     def draw(cls, chance: Chance) -> "Scenario":
@@ -129,19 +131,22 @@ class Scenario:
             ],
             on_demand_usd_per_hour=_draw_on_demand_prices(chance.stream("scenario/prices")),
         )
-        return _vary_company(chance, scenario)
+        return _with_machines(chance, _vary_company(chance, scenario))
 
     def simulator_settings(self, seed: int) -> SimulatorSettings:
         """Return the settings of the ECS simulator."""
+        names = dict.fromkeys((*(each.instance_type for each in self.providers), *self.machines.types))
         return SimulatorSettings(
-            instance_types={each.instance_type: shape_of(each.instance_type) for each in self.providers},
+            instance_types={name: shape_of(name) for name in names},
             account=ACCOUNT,
             region=REGION,
             timing=self.timing,
             seed=seed,
             spot_prices=self.spot_prices,
             price_of=price_of,
-            instance_resource_events=False,
+            # Only machines of our own need the events of what remains on an instance.
+            instance_resource_events=bool(self.machines.types),
+            fleet=self.machines.fleet,
             requests_kept=10,
         )
 
@@ -262,6 +267,18 @@ def _vary_company(chance: Chance, scenario: Scenario) -> Scenario:
     if is_big or dice.random() < _LARGE_TYPES_SHARE:
         scenario = _with_large_types(scenario)
     return _with_hundreds_of_jobs(dice, scenario) if is_big else scenario
+
+
+def _with_machines(chance: Chance, scenario: Scenario) -> Scenario:
+    """Let the company have machines of its own, capacity providers, or both."""
+    machines, has_providers = draw_machines(chance.stream("scenario/machines"), INSTANCE_TYPES, ZONES)
+    if not machines.types:
+        return scenario
+    if any(each.instance_type in LARGE_TYPES.values() for each in scenario.providers):
+        machines = machines.with_types([LARGE_TYPES[name] for name in machines.types])
+    providers, capacity = (scenario.providers, scenario.capacity) if has_providers else ((), {})
+    limits = replace(scenario.limits, machines=machines.limits)
+    return replace(scenario, machines=machines, providers=providers, capacity=capacity, limits=limits)
 
 
 def _with_large_types(scenario: Scenario) -> Scenario:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
 from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
+from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
 from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.ecr_images import EcrImages
 from relaunch.adapters.aws.ecs.derived_revisions import EcsRegistry
@@ -20,10 +21,12 @@ from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
 from relaunch.adapters.aws.sqs.dead_letters import SqsDeadLetters
 from relaunch.adapters.aws.sqs.launch_queue import SqsLaunchQueue
 from relaunch.adapters.aws.sqs.machine_queue import SqsMachineQueue
+from relaunch.adapters.aws.sqs.machine_queue import SqsMachineQueue
 from relaunch.adapters.aws.sqs.source_queue import SourceQueue
 from relaunch.adapters.input_patterns import Re2Patterns
 from relaunch.adapters.messages.intake import parse_intake_message
-from relaunch.core.jobs.job import Job, StopTask, TimelineEntry
+from relaunch.core.jobs.job import Job, RequestMachine, StopTask, TimelineEntry
+from relaunch.core.machines.machine import Machine
 from relaunch.core.messages.dead_letter import DeadLetterQueue
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.core.triggers.events import ObjectCreated
@@ -37,9 +40,10 @@ from relaunch_local.in_memory.stores import InMemoryStores
 from relaunch_local.simulation.aws.calls import Calls
 from relaunch_local.simulation.aws.clients import CallingClient, DelayedEcs, ModelEcr, ModelS3, ModelSqs, SourceSqs
 from relaunch_local.simulation.aws.eventbridge import EventBus
+from relaunch_local.simulation.aws.fleet import EC2_ERRORS, FaultyEc2
 from relaunch_local.simulation.aws.lambda_functions import Lambdas
 from relaunch_local.simulation.aws.machine_table import CalledMachines, MachineIndexes
-from relaunch_local.simulation.aws.offerings import SimulatedOfferings
+from relaunch_local.simulation.aws.offerings import own_and_provided
 from relaunch_local.simulation.aws.runtime import Runtime
 from relaunch_local.simulation.aws.s3 import ObjectStore
 from relaunch_local.simulation.aws.sqs import Poller, Queues
@@ -47,9 +51,11 @@ from relaunch_local.simulation.aws.table import CalledCapacity, CalledJobs, Call
 from relaunch_local.simulation.aws.template import CLUSTER, STACK, Rule, SourceSettings, read_stack
 from relaunch_local.simulation.aws.trainings import Trainings
 from relaunch_local.simulation.checks.invariants import Invariants, is_late
+from relaunch_local.simulation.checks.machines import MachineInvariants
 from relaunch_local.simulation.checks.trace import Trace
 from relaunch_local.simulation.faults.chance import Chance
 from relaunch_local.simulation.options import Options
+from relaunch_local.simulation.machine_scenario import MACHINES_QUEUE, STACK
 from relaunch_local.simulation.scenario import Scenario, provision
 
 if TYPE_CHECKING:
@@ -70,6 +76,18 @@ class FunctionClock:
         invocation = self.runtime.current
         now = self.runtime.clock.now()
         return now if invocation is None else now + invocation.clock_offset
+
+
+@dataclass(frozen=True, slots=True)
+class _NotedQueue:
+    """Implements MachineQueue, and records which machines were sent to it."""
+
+    _queue: SqsMachineQueue
+    _invariants: Invariants
+
+    def attend(self, machine_id: str, delay_seconds: int = 0) -> None:
+        self._queue.attend(machine_id, delay_seconds)
+        self._invariants.effect_done(RequestMachine, machine_id)
 
 
 class SimulatedAccount:
@@ -94,6 +112,9 @@ class SimulatedAccount:
         self.runtime.kill_at_step = options.kill_at_step
         self.calls = self.calls_type(self.runtime, self.chance)
         self.invariants = Invariants(self.clock, self.objects, self.scenario.limits.max_running_jobs)
+        self.machines = MachineInvariants(
+            self.clock, self.invariants.check, self.scenario.limits.machines, self.invariants.jobs
+        )
         self.trainings = Trainings(
             self.clock,
             self.chance,
@@ -111,6 +132,8 @@ class SimulatedAccount:
         self.machine_indexes = MachineIndexes(self.clock, self.chance)
         self.emulated = self._emulated_table() if options.dynamodb else None
         self.stores = self.emulated.raw if self.emulated is not None else InMemoryStores()
+        self.machines.watch(self.simulator, self.stores.machines)
+        self.invariants.is_released = self.machines.is_released
         self.deps = self._deps()
         self.lambdas = self.lambdas_type(
             self.stack, self._function, self.queues, self.runtime, self.invariants, self._handled
@@ -129,6 +152,7 @@ class SimulatedAccount:
             self.trace.event,
             self.invariants.task_changed,
             self.delayed_ecs.observe,
+            self.faulty_ec2.observe,
             self._note_late,
             self._publish,
         ):
@@ -178,14 +202,19 @@ class SimulatedAccount:
         client = InProcessClient(self.simulator, validate=False)
         self.delayed_ecs = DelayedEcs(client, self.clock, self.chance, self._stop_asked, self.invariants.task_made)
         ecs: Any = CallingClient("ecs", self.delayed_ecs, self.calls)
-        ec2: Any = CallingClient("ec2", InProcessClient(self.simulator, "ec2", validate=False), self.calls)
+        in_process = InProcessClient(self.simulator, "ec2", validate=False)
+        self.faulty_ec2 = FaultyEc2(in_process, self.simulator, self.clock, self.chance, self.machines)
+        ec2: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS)
         s3: Any = CallingClient("s3", ModelS3(self.objects), self.calls)
         ecr: Any = CallingClient("ecr", self.ecr, self.calls)
         spot_prices = Ec2SpotPrices(ec2, clock)
         known: dict[str, Any] = {
             "tasks": self.per_container(lambda: EcsTarget(ecs, CLUSTER, rate_limiter=self.rate_limiter())),
             "revisions": self.per_container(lambda: EcsRevisions(ecs, clock)),
-            "offerings": SimulatedOfferings(self.scenario.providers, spot_prices, self.scenario.on_demand_usd_per_hour),
+            "offerings": own_and_provided(self.scenario, spot_prices, self.trace),
+            "fleet": Ec2Fleet(ec2, STACK),
+            "machine_queue": _NotedQueue(SqsMachineQueue(self._sqs(), MACHINES_QUEUE), self.invariants),
+            "machine_settings": self.scenario.machines.settings,
             "images": EcrImages(ecr),
             "patterns": Re2Patterns(),
             "checkpoints": S3Checkpoints(s3),
@@ -203,9 +232,9 @@ class SimulatedAccount:
         if self.emulated is not None:
             return vars(self.emulated.stores)
         stores: dict[str, Any] = {name: CalledStore(store, self.calls) for name, store in vars(self.stores).items()}
-        on_effect, on_machine = self.invariants.effect_done, self.machine_indexes.note
+        on_effect, on_machine = self.invariants.effect_done, self._machine_saved
         stores["jobs"] = CalledJobs(self.stores.jobs, self.calls, self.indexes, self._saved, on_effect, on_machine)
-        stores["machines"] = CalledMachines(self.stores.machines, self.calls, self.machine_indexes)
+        stores["machines"] = CalledMachines(self.stores.machines, self.calls, self.machine_indexes, on_machine)
         stores["capacity"] = CalledCapacity(self.stores.capacity, self.calls, on_effect)
         return stores
 
@@ -288,12 +317,19 @@ class SimulatedAccount:
 
     def _saved(self, job: Job, timeline: Sequence[TimelineEntry], is_new: bool) -> None:
         self.trace.saved(job, timeline)
+        before = self.invariants.jobs.get(job.job_id)
         self.invariants.job_saved(job, timeline, is_new=is_new)
+        self.machines.job_saved(before, job)
+
+    def _machine_saved(self, machine: Machine) -> None:
+        self.trace.machine_saved(machine)
+        self.machine_indexes.note(machine)
+        self.machines.machine_saved(machine)
 
     def _emulated_table(self) -> "EmulatedTable":
         from relaunch_local.simulation.aws.emulated_table import EmulatedTable  # noqa: PLC0415 - moto takes a second to import
 
-        on_effect, on_machine = self.invariants.effect_done, self.machine_indexes.note
+        on_effect, on_machine = self.invariants.effect_done, self._machine_saved
         return EmulatedTable(self.calls, self.indexes, self._saved, on_effect, on_machine)
 
     def close(self) -> None:

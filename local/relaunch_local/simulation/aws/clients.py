@@ -26,14 +26,15 @@ def _client_error(code: str, name: str) -> Exception:
     return client_error_of(EcsError(code, f"injected into {name}"), name)
 
 
-def _timed_out(name: str) -> Exception:
+def timed_out(name: str) -> Exception:
+    """Return the error of a call without an answer."""
     return ReadTimeoutError(endpoint_url=name)
 
 
 AWS_ERRORS = CallErrors(
     refused=partial(_client_error, "ServerException"),
     throttled=partial(_client_error, "ThrottlingException"),
-    unanswered=_timed_out,
+    unanswered=timed_out,
 )
 
 
@@ -44,13 +45,14 @@ class CallingClient:
     _service: str
     _client: Any
     _calls: Calls
+    _errors: CallErrors = AWS_ERRORS
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Return the method of an action."""
         method = getattr(self._client, name)
 
         def call(**parameters: Any) -> Any:
-            return self._calls.perform(self._service, name, lambda: method(**parameters), AWS_ERRORS)
+            return self._calls.perform(self._service, name, lambda: method(**parameters), self._errors)
 
         return call
 
@@ -114,7 +116,7 @@ class DelayedEcs:
         self._check_allowed("RunTask")
         is_lost = self.answers_lost_until is not None and self._clock.now() < self.answers_lost_until
         if is_lost and self._chance.stream("lost-calls").random() < self.lost_share:
-            raise _timed_out("run_task")
+            raise timed_out("run_task")
         answer = self._client.run_task(**parameters)
         for task in answer["tasks"]:
             first = self._made.setdefault(parameters["clientToken"], task["taskArn"])
@@ -124,7 +126,7 @@ class DelayedEcs:
         if is_lost:
             for task in answer["tasks"]:
                 self.on_unanswered(task["taskArn"])
-            raise _timed_out("run_task")
+            raise timed_out("run_task")
         return answer
 
     def register_task_definition(self, **parameters: Any) -> Any:

@@ -37,16 +37,17 @@ class MachineIndexes(LaggingIndex[Machine]):
 
 @dataclass
 class CalledMachines(CalledStore):
-    """The machines, found by eventually consistent indexes."""
+    """The machines, found by eventually consistent indexes; `on_saved` is called with each that was saved."""
 
     _indexes: MachineIndexes
+    _on_saved: Callable[[Machine], None]
 
     def save_machine(self, decision: MachineDecision) -> Machine:
         """Save a machine, once per call."""
 
         def effect() -> Machine:
             saved: Machine = self._store.save_machine(decision)
-            self._indexes.note(saved)
+            self._on_saved(saved)
             return saved
 
         saved: Machine = self._call("save_machine", once(effect))

@@ -2,16 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
 from relaunch.adapters.offerings.bundled import load_catalogue
+from relaunch.adapters.offerings.combined import CombinedOfferings
+from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
+from relaunch.adapters.offerings.regional import CurrentRegionalOfferings, OwnMachines
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering
-from relaunch.core.offerings.snapshot import OfferingsSnapshot
-from relaunch.ports import CapacityProviderOffer, TransientError
+from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, SnapshotPart
+from relaunch.ports import CapacityProviderOffer, DecisionLog, OfferingSource, TransientError
 from relaunch_local.simulation.aws.template import REGION
+
+if TYPE_CHECKING:
+    from relaunch_local.simulation.scenario import Scenario
 
 ON_DEMAND_USD_PER_HOUR: Mapping[str, float] = {"g4dn.xlarge": 0.526, "g5.xlarge": 1.006, "g6.xlarge": 0.8048}
 """The instance types of most simulated accounts, with one GPU each."""
@@ -27,6 +34,8 @@ USD_PER_HOUR: Mapping[str, float] = {
     "g5.48xlarge": 16.288,
     "g6.12xlarge": 4.6016,
 }
+
+_SNAPSHOT_AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +77,37 @@ class SimulatedOfferings:
             on_demand_usd_per_hour=on_demand,
             capacity_provider=provider.name,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _GivenSnapshot:
+    """Implements SnapshotStore with one snapshot, which is never refreshed."""
+
+    _snapshot: OfferingsSnapshot
+
+    def load_snapshot(self) -> OfferingsSnapshot:
+        return self._snapshot
+
+    def save_snapshot(self, snapshot: OfferingsSnapshot) -> None:
+        raise NotImplementedError("no function of the simulation refreshes the snapshot")
+
+
+def own_and_provided(scenario: "Scenario", spot_prices: Ec2SpotPrices, log: DecisionLog) -> OfferingSource:
+    """Return the offerings of a scenario: machines of our own, those of the capacity providers, or both."""
+    provided = SimulatedOfferings(scenario.providers, spot_prices, scenario.on_demand_usd_per_hour)
+    machines = scenario.machines
+    if not machines.types:
+        return provided
+    snapshot = OfferingsSnapshot(REGION)
+    # The bundled zones and prices of a region would fill what is missing.
+    for part, content in (
+        (SnapshotPart.INSTANCE_TYPES, {}),
+        (SnapshotPart.ZONES, dict.fromkeys(machines.types, machines.zones)),
+        (SnapshotPart.ON_DEMAND_PRICES, scenario.on_demand_usd_per_hour),
+        (SnapshotPart.SPOT_PRICES, {}),
+    ):
+        snapshot = snapshot.with_part(part, content, Origin("the scenario", _SNAPSHOT_AT))
+    current = CurrentSnapshot(_GivenSnapshot(snapshot), REGION, log)
+    own = OwnMachines(frozenset(machines.zones), machines.settings.disk_gib)
+    source = CurrentRegionalOfferings(current, spot_prices, log, own)
+    return CombinedOfferings(source, provided) if scenario.providers else source

@@ -1,7 +1,7 @@
 """Invariants checked at every step; each check is counted, each violation recorded with its time."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,8 +13,10 @@ from relaunch.core.jobs.job import (
     JobState,
     LookForWarning,
     PlacementState,
+    ReleaseMachine,
     RememberCapacity,
     RequestLaunch,
+    RequestMachine,
     Stop,
     StopKind,
     StopTask,
@@ -93,6 +95,8 @@ class Invariants:
     tasks: dict[str, dict[str, dict[str, object]]] = field(default_factory=lambda: defaultdict(dict))
     """By job and task: ECS's latest state."""
     timelines: dict[str, list[TimelineEntry]] = field(default_factory=lambda: defaultdict(list))
+    is_released: Callable[[str, str], bool] = lambda _job_id, _machine_id: True
+    """Returns whether a machine of our own has no claim of a job."""
     _live: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     _holders: _JobCounts = field(default_factory=_JobCounts)
     """The jobs that hold a slot."""
@@ -305,6 +309,8 @@ class Invariants:
                 continue
             done_at = self._done.get((type(effect), _object_of(effect, job)))
             is_done = done_at is not None and done_at >= saved_at
+            if isinstance(effect, ReleaseMachine):
+                is_done = self.is_released(job.job_id, effect.machine_id)
             self.check("an effect is done before it is forgotten", is_done, f"{job.job_id}: {effect.kind}")
         for effect in job.pending:
             since.setdefault(effect, now)
@@ -450,5 +456,7 @@ def _object_of(effect: Effect, job: Job) -> str:
             return f"{effect.run.run_id} {effect.run.what}"
         case LookForWarning():
             return effect.instance_id
+        case RequestMachine():
+            return effect.machine_id
         case _:
             return job.definition.name

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from relaunch.core.jobs.job import Job, TimelineEntry
+from relaunch.core.machines.machine import Machine
 from relaunch_local.ecs import Clock, Event
 from relaunch_local.simulation.checks.coverage import Transition
 
@@ -35,10 +36,10 @@ class Trace:
             self.decided_by[Transition(str(facts["state"]), str(action), str(facts["next_state"]))] += 1
         if decision == "swept" and facts.get("reason") is None:
             self.on_swept(int(str(facts["tasks"])))
-        elif decision == "postponed":
+        elif decision == "postponed" and "machine_id" not in facts:
             self.postponed_at[str(facts.get("job_id", ""))] = self._clock.now()
         if self._is_on and decision in {"ignored", "postponed", "dead-lettered", "spot-prices-unknown"}:
-            self.line(f"{decision} {facts.get('job_id', '')}: {facts.get('reason', '')}")
+            self.line(f"{decision} {facts.get('job_id') or facts.get('machine_id', '')}: {facts.get('reason', '')}")
 
     def saved(self, job: Job, timeline: Sequence[TimelineEntry]) -> None:
         """Record a write of a job."""
@@ -46,6 +47,16 @@ class Trace:
             entries = "; ".join(f"{entry.event} ({entry.detail})" for entry in timeline) or "quietly"
             pending = " ".join(str(effect.kind) for effect in job.pending)
             self.line(f"{job.job_id} v{job.version} {job.state}: {entries}{' | to do: ' + pending if pending else ''}")
+
+    def machine_saved(self, machine: Machine) -> None:
+        """Record a write of a machine of our own."""
+        if self._is_on:
+            entry = machine.timeline[-1] if machine.timeline else None
+            told = f"{entry.event} ({entry.detail})" if entry else "quietly"
+            claims = " ".join(each.job_id for each in machine.claims)
+            pending = " ".join(str(effect.kind) for effect in machine.pending)
+            where = f"{machine.machine_id} v{machine.version} {machine.state} {machine.instance_id or ''}"
+            self.line(f"{where}: {told} | for {claims or 'nobody'}{' | to do: ' + pending if pending else ''}")
 
     def event(self, event: Event) -> None:
         """Record an event of ECS or EC2."""

@@ -154,9 +154,16 @@ class Verdict:
         if job.attempt is None and job.reason.startswith("waiting for image"):
             return self._image_was_there(job)
         if job.attempt is None and job.reason.startswith("nothing satisfies this job"):
-            satisfying = ", ".join(each.name for each in self._account.scenario.providers if self._satisfies(each, job))
+            satisfying = ", ".join(each.name for each in self._offers() if self._satisfies(each, job))
             return f"{satisfying} would" if satisfying else ""
         return "its reason is unknown"
+
+    def _offers(self) -> list[CapacityProviderOffer]:
+        """Return what is offered: by capacity providers, and as machines of our own as if each were of a provider."""
+        scenario = self._account.scenario
+        own = ((name, purchase) for name in scenario.machines.types for purchase in PurchaseOption)
+        offers = (CapacityProviderOffer(f"own {name} {purchase}", name, purchase) for name, purchase in own)
+        return [*scenario.providers, *offers]
 
     def _satisfies(self, provider: CapacityProviderOffer, job: Job) -> bool:
         """Return whether the job may run there now or later: every type has the GPU, and a spot price may fall."""

@@ -187,7 +187,10 @@ class CapacityFaults(FaultInjector):
         return host.instance_id
 
     def _change_capacity(self) -> str:
-        provider = self._random.choice(self._account.scenario.providers)
+        providers = self._account.scenario.providers
+        if not providers:
+            return ""
+        provider = self._random.choice(providers)
         limit = self._random.choice((None, 0, 0, 1))
         self._simulator.set_capacity(provider.instance_type, Purchase(provider.purchase.value), limit)
         return f"{provider.name}: {limit}"

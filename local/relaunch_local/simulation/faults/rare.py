@@ -103,7 +103,10 @@ class RareFaults(FaultInjector):
         return f"{seconds:.0f} s"
 
     def _switch_scaling_off(self) -> str:
-        seconds, provider = self._random.uniform(60.0, 900.0), self._random.choice(self._providers())
+        providers = self._providers()
+        if not providers:
+            return ""
+        seconds, provider = self._random.uniform(60.0, 900.0), self._random.choice(providers)
         _set_scaling(provider, "DISABLED")
         self._account.clock.call_later(seconds, lambda: _set_scaling(provider, "ENABLED"))
         return f"{provider.name} for {seconds:.0f} s"

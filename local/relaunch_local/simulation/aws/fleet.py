@@ -1,0 +1,177 @@
+"""EC2 as calls about machines of our own see it: refusals, partial and empty answers, hosts of all kinds, late reads."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from relaunch_local.ecs import Clock, EcsError, EcsSimulator, Event, InProcessClient
+from relaunch_local.ecs.api.in_process import client_error_of
+from relaunch_local.ecs.engine.fleet import FleetFault
+from relaunch_local.ecs.engine.settings import HostPlan
+from relaunch_local.simulation.aws.calls import CallErrors
+from relaunch_local.simulation.aws.clients import timed_out
+from relaunch_local.simulation.checks.machines import MachineInvariants
+from relaunch_local.simulation.faults.chance import Chance
+
+REFUSALS = (
+    "InsufficientInstanceCapacity",
+    "InsufficientInstanceCapacity",
+    "UnfulfillableCapacity",
+    "Unsupported",
+    "SpotMaxPriceTooLow",
+    "ReservationCapacityExceeded",
+    "InsufficientFreeAddressesInSubnet",
+    "MaxSpotInstanceCountExceeded",
+    "VcpuLimitExceeded",
+    "InstanceLimitExceeded",
+    "VolumeLimitExceeded",
+    "MaxFleetCountExceeded",
+    "InvalidFleetConfiguration",
+    "InvalidAMIID.NotFound",
+    "UnauthorizedOperation",
+    "UnauthorizedOperation",
+    "AuthFailure.ServiceLinkedRoleCreationNotPermitted",
+    "RequestLimitExceeded",
+    "RequestLimitExceeded",
+    "InternalError",
+    "TheSpanishInquisition",
+)
+"""The codes in `Errors`; the last one is documented nowhere."""
+_RAISED = (
+    "InvalidFleetConfig",
+    "InvalidParameterValue",
+    "InvalidLaunchTemplateId.NotFound",
+    "UnauthorizedOperation",
+    "SsmAccessDenied",
+    "MaxFleetCountExceeded",
+    "PendingVerification",
+    "Blocked",
+    "IdempotentParameterMismatch",
+    "RequestLimitExceeded",
+    "Unavailable",
+    "InternalError",
+)
+# From the launch to the registration: half within 90 s, 95 % within 180 s.
+_MEDIAN_SECONDS, _SPREAD = 90.0, math.log(2) / 1.645
+_LONGEST_SECONDS = 400.0
+# What DescribeInstances says may be this old.
+_BEHIND = timedelta(minutes=1)
+
+
+def ec2_error(code: str, action: str) -> Exception:
+    """Return an error of EC2 as botocore raises it."""
+    return client_error_of(EcsError(code, f"injected into {action}"), action)
+
+
+EC2_ERRORS = CallErrors(
+    refused=partial(ec2_error, "InternalError"),
+    throttled=partial(ec2_error, "RequestLimitExceeded"),
+    unanswered=timed_out,
+)
+
+
+@dataclass(slots=True)
+class FaultyEc2:
+    """EC2's actions on machines; every other action is the simulator's."""
+
+    _client: InProcessClient
+    _simulator: EcsSimulator
+    _clock: Clock
+    _chance: Chance
+    _checks: MachineInvariants
+    _states: dict[str, tuple[datetime, str, str]] = field(default_factory=dict)
+    """By instance: when its state changed last, and the states before and since."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """Delegate every other action."""
+        method: Callable[..., Any] = getattr(self._client, name)
+        return method
+
+    def observe(self, event: Event) -> None:
+        """Keep an instance's previous state, for answers that lag behind."""
+        if event["detail-type"] == "EC2 Instance State-change Notification":
+            instance_id, state = event["detail"]["instance-id"], event["detail"]["state"]
+            before = self._states[instance_id][2] if instance_id in self._states else ""
+            self._states[instance_id] = (self._clock.now(), before, state)
+
+    def create_fleet(self, **parameters: Any) -> Any:
+        """CreateFleet."""
+        token, note = parameters["ClientToken"], parameters["ClientToken"][-6:]
+        self._checks.fleet_asked(token)
+        fleets, dice = self._simulator.fleets, self._chance.stream("fleets")
+        if self._chance.strikes("fleet-call-refused", 0.04, note=note):
+            code = dice.choice(_RAISED)
+            self._checks.fleet_refused(token, None, code)
+            raise ec2_error(code, "CreateFleet")
+        if self._chance.strikes("fleet-launch-refused", 0.12, note=note):
+            # Some of the overrides, so that an instance is launched beside the errors, or all.
+            fleets.faults.append(FleetFault(dice.choice(REFUSALS), overrides=dice.choice((None, 1, 1, 2))))
+        elif self._chance.strikes("fleet-answer-empty", 0.03, note=note):
+            fleets.faults.append(FleetFault(is_empty=True))
+        fleets.plans.append(self._plan(note))
+        try:
+            answer = self._client.create_fleet(**parameters)
+        finally:
+            # The answer to a known client token is repeated, and launches nothing.
+            fleets.faults.clear()
+            fleets.plans.clear()
+        for error in answer["Errors"]:
+            override = error["LaunchTemplateAndOverrides"]["Overrides"]
+            pool = (override["InstanceType"], override["AvailabilityZone"])
+            self._checks.fleet_refused(token, pool, error["ErrorCode"])
+        return answer
+
+    def describe_instances(self, **parameters: Any) -> Any:
+        """DescribeInstances: the state may be that of a minute ago."""
+        answer = self._client.describe_instances(**parameters)
+        for reservation in answer["Reservations"]:
+            for instance in reservation["Instances"]:
+                self._age(instance)
+        return answer
+
+    def terminate_instances(self, **parameters: Any) -> Any:
+        """TerminateInstances."""
+        for instance_id in parameters["InstanceIds"]:
+            self._checks.termination_asked(instance_id)
+        return self._client.terminate_instances(**parameters)
+
+    def _age(self, instance: dict[str, Any]) -> None:
+        changed_at, before, _ = self._states.get(instance["InstanceId"], (None, "", ""))
+        is_fresh = before and changed_at is not None and self._clock.now() - changed_at < _BEHIND
+        if is_fresh and self._chance.strikes("instances-behind", 0.3, note=instance["InstanceId"]):
+            instance["State"] = {**instance["State"], "Name": before}
+
+    def _plan(self, note: str) -> HostPlan:
+        """Draw what the next instance is like."""
+        dice = self._chance.stream("hosts")
+        seconds = min(dice.lognormvariate(math.log(_MEDIAN_SECONDS), _SPREAD), _LONGEST_SECONDS)
+        plan: dict[str, Any] = {
+            "boot": seconds * 0.3,
+            "registration": seconds * 0.7,
+            "visibility": dice.uniform(0.0, 5.0),
+            "shutdown": dice.uniform(20.0, 330.0),
+        }
+        for kind, share, change in _HOST_FAULTS:
+            if self._chance.strikes(kind, share, note=note):
+                plan |= change(dice)
+                break
+        return HostPlan(**plan)
+
+
+_HOST_FAULTS: tuple[tuple[str, float, Callable[[Any], Mapping[str, Any]]], ...] = (
+    ("host-invisible-for-long", 0.05, lambda dice: {"visibility": dice.uniform(20.0, 60.0)}),
+    ("host-never-joins", 0.04, lambda _dice: {"joins": False}),
+    ("host-without-user-data", 0.03, lambda _dice: {"runs_user_data": False}),
+    ("host-late", 0.04, lambda dice: {"registration": dice.uniform(200.0, 900.0)}),
+    ("host-without-gpus", 0.03, lambda _dice: {"gpus": 0}),
+    ("host-gpus-late", 0.05, lambda dice: {"gpus": 0, "other_gpus_after": dice.uniform(5.0, 300.0)}),
+    (
+        "host-disconnects",
+        0.06,
+        lambda dice: {"disconnects_every": dice.uniform(120.0, 3_600.0), "disconnected_for": dice.uniform(5.0, 600.0)},
+    ),
+)
+"""What goes wrong on an instance, and how often: the kind, the share of instances, and the change of its plan."""

@@ -1,0 +1,331 @@
+"""Invariants of machines of our own, checked at every write, every call of EC2, and every minute of an instance."""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from relaunch.core.jobs.claims import claimed_machines
+from relaunch.core.jobs.job import Job, ReleaseMachine, WaitReason
+from relaunch.core.machines.decision import MachineTotals, micro_usd
+from relaunch.core.machines.limits import MachineLimits
+from relaunch.core.machines.machine import (
+    Machine,
+    MachineState,
+    RememberFailures,
+    TerminateInstance,
+    client_token_of,
+)
+from relaunch.core.machines.resources import NOTHING
+from relaunch.core.machines.tags import MACHINE_TAG
+from relaunch.core.offerings.capacity_scopes import is_scope
+from relaunch_local.ecs import Clock, EcsSimulator, Event
+from relaunch_local.ecs.engine.model import BillLine, Instance, InstanceState
+
+UNNEEDED_GRACE = timedelta(minutes=45)
+"""How long an instance may live that nobody needs.
+
+After an unknown outcome EC2 is asked again for two minutes and the instance looked for during six; what no machine
+accounts for is found by a sweep, every ten minutes, but with many faults half of them fail, and so do calls.
+"""
+# A machine that is not ready in time is ended by its next check, which with many faults is late by some minutes.
+_START_GRACE = timedelta(minutes=20)
+# An answer that was lost is made up for by the instance's tags within some minutes, a lost event by a look every ten.
+_RECORDED_LATE = timedelta(minutes=45)
+# The clocks of functions differ from EC2's by up to three seconds; events have whole seconds.
+_CLOCK_SKEW = timedelta(seconds=7)
+_MINUTE = 60.0
+
+# What EC2 says of one type in one zone. Throttling, permissions, quotas and limits say nothing about that.
+_ABOUT_POOLS = frozenset(
+    {
+        "InsufficientInstanceCapacity",
+        "UnfulfillableCapacity",
+        "Unsupported",
+        "SpotMaxPriceTooLow",
+        "ReservationCapacityExceeded",
+        "InvalidFleetConfiguration",
+        "TheSpanishInquisition",
+    }
+)
+
+
+class SeesMachines(Protocol):
+    """The table's content, without delays and faults."""
+
+    def load_machine(self, machine_id: str) -> Machine | None:
+        """Load a machine."""
+        ...
+
+    def load_totals(self) -> MachineTotals:
+        """Return the counters."""
+        ...
+
+
+@dataclass(slots=True)
+class MachineInvariants:
+    """Checks machines of our own, and the instances that EC2 Fleet launches."""
+
+    _clock: Clock
+    _check: Callable[[str, bool, str], None]
+    _limits: MachineLimits
+    _jobs: dict[str, Job]
+    """The jobs as they were saved last."""
+    machines: dict[str, Machine] = field(default_factory=dict)
+    """The machines as they were saved last."""
+    hosts: dict[str, Instance] = field(default_factory=dict)
+    """Every instance that EC2 Fleet launched, those that ended included."""
+    bills: dict[str, BillLine] = field(default_factory=dict)
+    _simulator: EcsSimulator = field(init=False)
+    _store: SeesMachines = field(init=False)
+    _told: dict[str, list[tuple[tuple[str, str] | None, str]]] = field(default_factory=lambda: defaultdict(list))
+    """By client token: what EC2 refused (a type in a zone, or everything), and the code."""
+    _needed_at: dict[str, datetime] = field(default_factory=dict)
+    _accounted_at: dict[str, datetime] = field(default_factory=dict)
+    _terminations: dict[str, datetime] = field(default_factory=dict)
+    _revived: set[str] = field(default_factory=set)
+    """Machines whose instance came to light after they were gone: no limit holds for those."""
+    _placed: set[str] = field(default_factory=set)
+    _leaks: set[str] = field(default_factory=set)
+
+    def watch(self, simulator: EcsSimulator, store: SeesMachines) -> None:
+        """Watch the instances of a region; `store` has the true content of the table."""
+        self._simulator, self._store = simulator, store
+        simulator.subscribe(self._observe)
+
+    def machine_saved(self, machine: Machine) -> None:
+        """Check a machine that was created or saved, after everything that was saved with it."""
+        before = self.machines.get(machine.machine_id)
+        self.machines[machine.machine_id] = machine
+        self._check_state(before, machine)
+        self._check_claims(before, machine)
+        self._check_effects(before, machine)
+        self._check_totals(before, machine)
+
+    def job_saved(self, before: Job | None, job: Job) -> None:
+        """Check a job that was created or saved with its machines."""
+        waits = job.waiting is not None and job.waiting.reason is WaitReason.MACHINE
+        self._check("a job that waits for a machine has one", not waits or bool(job.machine_id), job.job_id)
+        needed = claimed_machines(job)
+        for machine_id in needed:
+            machine = self._store.load_machine(machine_id)
+            self._check("a job's machine exists", machine is not None, f"{job.job_id}: {machine_id}")
+            if machine is not None and machine.state.is_usable and before and machine_id not in claimed_machines(before):
+                has_claim = machine.claim_of(job.job_id) is not None
+                self._check("a job's claim is on its machine", has_claim, f"{job.job_id}: {machine_id}")
+        for machine_id in (claimed_machines(before) if before else frozenset()) - needed:
+            is_released = any(isinstance(each, ReleaseMachine) and each.machine_id == machine_id for each in job.pending)
+            self._check("a job releases what it does not need", is_released, f"{job.job_id}: {machine_id}")
+
+    def is_released(self, job_id: str, machine_id: str) -> bool:
+        """Return whether a machine has no claim of the job."""
+        machine = self._store.load_machine(machine_id)
+        return machine is None or machine.claim_of(job_id) is None
+
+    def fleet_asked(self, client_token: str) -> None:
+        """Check that it is known that EC2 is asked, before it is."""
+        machine = self._by_token(client_token)
+        is_known = machine is not None and machine.asked_at is not None
+        self._check("it is saved that EC2 is asked before it is", is_known, client_token)
+
+    def fleet_refused(self, client_token: str, pool: tuple[str, str] | None, code: str) -> None:
+        """Record a refusal of a type in a zone; None: of the whole request."""
+        self._told[client_token].append((pool, code))
+
+    def termination_asked(self, instance_id: str) -> None:
+        """Check that nobody needs an instance that is about to be terminated."""
+        self._terminations[instance_id] = self._clock.now()
+        machine = self._machine_of(instance_id)
+        is_its = machine is not None and machine.instance_id == instance_id
+        needed = [each.job_id for each in machine.claims] if machine and is_its and machine.state.is_usable else []
+        self._check("no machine is terminated that a job claims", not needed, f"{instance_id}: {', '.join(needed)}")
+
+    def check_end(self) -> None:
+        """Check a run in which nothing happens any more."""
+        for instance_id, host in self.hosts.items():
+            self._check("nothing of ours lives at the end", not host.is_alive, instance_id)
+        for machine_id, machine in self.machines.items():
+            is_over = machine.state is MachineState.GONE and not machine.pending
+            self._check("every machine is gone at the end", is_over, f"{machine_id} is {machine.state}")
+            self._check_bill(machine)
+        totals = self._store.load_totals()
+        self._check("the counters of machines are 0 at the end", totals == MachineTotals(), str(totals))
+
+    def _by_token(self, client_token: str) -> Machine | None:
+        names = [each for each in self.machines if client_token_of(each) == client_token]
+        return self._store.load_machine(names[0]) if names else None
+
+    def _machine_of(self, instance_id: str) -> Machine | None:
+        host = self.hosts.get(instance_id)
+        machine_id = host.tags.get(MACHINE_TAG, "") if host else ""
+        return self._store.load_machine(machine_id) if machine_id else None
+
+    def _check_state(self, before: Machine | None, machine: Machine) -> None:
+        name, now = machine.machine_id, self._clock.now()
+        if before is not None:
+            is_same = before.instance_id in (None, machine.instance_id)
+            self._check("a machine keeps its instance", is_same, f"{name}: {before.instance_id}, {machine.instance_id}")
+            is_frozen = before.request == machine.request
+            self._check("a request never changes", is_frozen, name)
+            self._check_start(before, machine, now)
+        if machine.node and machine.instance_id in self.hosts and (before is None or before.node != machine.node):
+            is_own = self.hosts[machine.instance_id].arn == machine.node
+            self._check("a machine's node is its instance", is_own, f"{name}: {machine.node}")
+        became = machine.state if before is None or before.state is not machine.state else None
+        if became is MachineState.READY:
+            self._check_ready(machine)
+        elif became is MachineState.GONE:
+            living = [each for each in self._instances_of(name) if each.state is not InstanceState.TERMINATED]
+            message = ", ".join(f"{each.instance_id} is {each.state.value}" for each in living)
+            self._check("a machine that is gone has no instance", not living, f"{name}: {message}")
+        elif before is not None and before.state is MachineState.GONE and became is not None:
+            self._revived.add(name)
+
+    def _check_start(self, before: Machine, machine: Machine, now: datetime) -> None:
+        if before.state is not MachineState.STARTING or before.launched_at is None:
+            return
+        took = now - before.launched_at
+        in_time = took <= self._limits.registration_deadline + _START_GRACE
+        self._check("a machine is ready in time or ended", in_time, f"{machine.machine_id}: {took}")
+
+    def _check_ready(self, machine: Machine) -> None:
+        host = self.hosts.get(machine.instance_id or "")
+        has_all = host is not None and len(host.gpu_ids) == host.shape.gpus and bool(host.arn)
+        self._check("a machine that is ready has all its accelerators", has_all, machine.machine_id)
+
+    def _instances_of(self, machine_id: str) -> list[Instance]:
+        return [each for each in self.hosts.values() if each.tags.get(MACHINE_TAG) == machine_id]
+
+    def _check_claims(self, before: Machine | None, machine: Machine) -> None:
+        taken = sum((each.resources for each in machine.claims), NOTHING)
+        fits = machine.capacity.holds(taken)
+        self._check("what claims a machine fits on it", fits, f"{machine.machine_id}: {len(machine.claims)} claims")
+        if not machine.state.is_usable:
+            self._check("a machine that ends has no claims", not machine.claims, machine.machine_id)
+        known = {each.job_id for each in before.claims} if before else set()
+        for claim in machine.claims:
+            if claim.job_id in known:
+                continue
+            is_closed = machine.warned_at is not None or machine.is_unusable
+            self._check("a machine that was warned takes no claims", not is_closed, machine.machine_id)
+            job = self._jobs.get(claim.job_id)
+            is_its = job is not None and machine.machine_id in claimed_machines(job)
+            self._check("a claim is saved with its job", is_its, f"{machine.machine_id}: {claim.job_id}")
+
+    def _check_effects(self, before: Machine | None, machine: Machine) -> None:
+        for effect in machine.pending:
+            if isinstance(effect, RememberFailures) and (before is None or effect not in before.pending):
+                self._check_failures(machine, effect)
+        if before is None or machine.state is not MachineState.ENDING:
+            return
+        for effect in before.pending:
+            if isinstance(effect, TerminateInstance) and effect not in machine.pending:
+                is_done = effect.instance_id in self._terminations
+                self._check("a machine's effect is done before it is forgotten", is_done, machine.machine_id)
+
+    def _check_failures(self, machine: Machine, effect: RememberFailures) -> None:
+        """Check that a type in a zone is avoided only for what EC2 said of it, or of the whole request."""
+        told = self._told[machine.request.client_token]
+        for failure in effect.failures:
+            key = failure.offering
+            if is_scope(key):
+                continue
+            codes = {code for pool, code in told if pool in (None, (key.instance_type, key.zone))}
+            is_about_it = bool(codes & _ABOUT_POOLS)
+            self._check("only a lack of capacity shuts a pool", is_about_it, f"{key}: {', '.join(sorted(codes))}")
+
+    def _check_totals(self, before: Machine | None, machine: Machine) -> None:
+        living = [each for each in self.machines.values() if each.state is not MachineState.GONE]
+        expected = MachineTotals(len(living), sum(micro_usd(each.usd_per_hour) for each in living))
+        totals = self._store.load_totals()
+        self._check("the counters are what lives", totals == expected, f"{totals}, not {expected}")
+        if before is not None:
+            return
+        # Only a new machine is refused by a limit.
+        extra = [each for each in living if each.machine_id in self._revived]
+        most = self._limits.totals(is_handover=True)
+        count = totals.machines - len(extra)
+        self._check("no more machines than allowed", count <= most.machines, f"{machine.machine_id}: {count}")
+        usd = totals.micro_usd_per_hour - sum(micro_usd(each.usd_per_hour) for each in extra)
+        is_kept = not most.micro_usd_per_hour or usd <= most.micro_usd_per_hour
+        self._check("no more money per hour than allowed", is_kept, f"{machine.machine_id}: {usd}")
+
+    def _check_bill(self, machine: Machine) -> None:
+        """Check that the record has the hours that EC2 bills, as far as calls and events were late."""
+        line = self.bills.get(machine.instance_id or "")
+        if line is None or machine.launched_at is None:
+            return
+        late = machine.launched_at - line.launched_at
+        is_right = -_CLOCK_SKEW <= late <= _RECORDED_LATE
+        self._check("a launch is recorded when it is billed", is_right, f"{machine.machine_id}: {late} later")
+        if machine.ended_at is not None and line.billing_ended_at is not None:
+            late = machine.ended_at - line.billing_ended_at
+            is_right = -_CLOCK_SKEW <= late <= _RECORDED_LATE
+            self._check("an end is recorded when billing ends", is_right, f"{machine.machine_id}: {late} later")
+
+    def _observe(self, event: Event) -> None:
+        detail = event["detail"]
+        if event["detail-type"] == "EC2 Instance State-change Notification" and detail["state"] == "pending":
+            self._launched(detail["instance-id"])
+        elif event["detail-type"] == "ECS Task State Change" and detail.get("containerInstanceArn"):
+            self._check_place(detail["taskArn"], str(detail.get("startedBy", "")), detail["containerInstanceArn"])
+
+    def _launched(self, instance_id: str) -> None:
+        host = self._simulator.instances.by_id[instance_id]
+        if host.fleet is None:
+            return
+        self.hosts[instance_id] = host
+        self.bills[instance_id] = self._simulator.instances.bill[-1]
+        self._needed_at[instance_id] = self._accounted_at[instance_id] = self._clock.now()
+        machine_id = host.tags.get(MACHINE_TAG, "")
+        every = self._instances_of(machine_id)
+        self._check("one machine has one instance", len(every) == 1, f"{machine_id}: {len(every)}")
+        self._clock.call_later(_MINUTE, lambda: self._look_at(host))
+
+    def _look_at(self, host: Instance) -> None:
+        """Check an instance every minute for as long as it lives."""
+        if not host.is_alive:
+            return
+        now, machine = self._clock.now(), self._machine_of(host.instance_id)
+        is_its = machine is not None and machine.instance_id == host.instance_id
+        if machine is not None and is_its and machine.state is not MachineState.GONE:
+            self._accounted_at[host.instance_id] = now
+            if machine.state.is_usable and (self._claimants(machine) or self._is_warm(machine, now)):
+                self._needed_at[host.instance_id] = now
+        message = f"{host.instance_id} of {host.tags.get(MACHINE_TAG)}"
+        unaccounted = now - self._accounted_at[host.instance_id]
+        unneeded = now - self._needed_at[host.instance_id]
+        if host.instance_id not in self._leaks:
+            is_known, is_needed = unaccounted <= UNNEEDED_GRACE, unneeded <= UNNEEDED_GRACE
+            self._check("every instance of ours is accounted for", is_known, f"{message} for {unaccounted}")
+            self._check("no instance lives that nobody needs", is_needed, f"{message} for {unneeded}")
+            if not (is_known and is_needed):
+                self._leaks.add(host.instance_id)
+        self._clock.call_later(_MINUTE, lambda: self._look_at(host))
+
+    def _claimants(self, machine: Machine) -> Sequence[str]:
+        """Return the jobs that claim a machine and need it."""
+        jobs = ((each.job_id, self._jobs.get(each.job_id)) for each in machine.claims)
+        return [job_id for job_id, job in jobs if job is not None and machine.machine_id in claimed_machines(job)]
+
+    def _is_warm(self, machine: Machine, now: datetime) -> bool:
+        return machine.idle_since is not None and now - machine.idle_since <= self._limits.warm_time
+
+    def _check_place(self, task_arn: str, started_by: str, node: str) -> None:
+        """Check that a task of a job runs on the machine that it was placed for."""
+        if task_arn in self._placed:
+            return
+        self._placed.add(task_arn)
+        job_id, _, number = started_by.rpartition("/")
+        job = self._jobs.get(job_id)
+        attempt = job.attempt if job else None
+        if attempt is None or str(attempt.number) != number.partition(".")[0]:
+            return
+        host = next((each for each in self.hosts.values() if each.arn == node), None)
+        wanted = attempt.placement.machine_id
+        if host is None and not wanted:
+            return
+        found = host.tags.get(MACHINE_TAG) if host else "an instance of a capacity provider"
+        message = f"{started_by}: {task_arn[-6:]} is on {found}, not on {wanted or 'one of a capacity provider'}"
+        self._check("a task runs on the machine it was placed for", found == wanted, message)

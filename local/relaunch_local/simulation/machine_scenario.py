@@ -1,0 +1,92 @@
+"""The machines of our own of a seed: whether there are any, of which types, where, and their limits."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from relaunch.core.machines.limits import MachineLimits
+from relaunch.core.machines.settings import LaunchTemplate, MachineSettings
+from relaunch.core.offerings.amis import AmiKind
+from relaunch_local.ecs.engine.instances import subnet_of
+from relaunch_local.ecs.engine.settings import (
+    NO_WATCHDOG,
+    FleetSettings,
+    LaunchTemplateVersion,
+    Watchdog,
+)
+from relaunch_local.ecs.engine.settings import LaunchTemplate as SimulatedTemplate
+from relaunch_local.simulation.aws.template import CLUSTER
+
+STACK = "relaunch"
+MACHINES_QUEUE = "MachinesQueue"
+# Of ten seeds.
+_PROVIDERS_ONLY, _MACHINES_ONLY = 0.4, 0.3
+# A stack update leaves the default version at 1, whose instances know nothing of the cluster.
+_VERSIONS = (
+    LaunchTemplateVersion(has_user_data=False),
+    LaunchTemplateVersion(cluster=CLUSTER, attributes={"relaunch.machine": "true"}),
+)
+_TEMPLATE_ID = "lt-0a1b2c3d4e5f60718"
+
+
+@dataclass(frozen=True, slots=True)
+class MachineScenario:
+    """The machines of our own of one seed; without types there are none.
+
+    `has_watchdog`: the user data of the launch template ends an instance that nobody uses.
+    """
+
+    types: tuple[str, ...] = ()
+    zones: tuple[str, ...] = ()
+    limits: MachineLimits = field(default_factory=MachineLimits)
+    has_watchdog: bool = True
+
+    @property
+    def settings(self) -> MachineSettings:
+        """What the stack is told."""
+        if not self.types:
+            return MachineSettings(STACK, MACHINES_QUEUE)
+        return MachineSettings(
+            STACK,
+            MACHINES_QUEUE,
+            subnets={zone: subnet_of(zone) for zone in self.zones},
+            launch_templates={AmiKind.GPU: LaunchTemplate(_TEMPLATE_ID, str(len(_VERSIONS)))},
+            disk_gib=100,
+        )
+
+    @property
+    def fleet(self) -> FleetSettings:
+        """EC2 Fleet in the simulated region."""
+        return FleetSettings(
+            launch_templates=(SimulatedTemplate(_TEMPLATE_ID, "relaunch-gpu", _VERSIONS),),
+            subnets={subnet_of(zone): zone for zone in self.zones},
+            watchdog=Watchdog() if self.has_watchdog else NO_WATCHDOG,
+        )
+
+    def with_types(self, types: Sequence[str]) -> "MachineScenario":
+        """Return the same with other types, and with money for some of them."""
+        usd_per_hour = self.limits.max_usd_per_hour and 60.0
+        return replace(self, types=tuple(types), limits=replace(self.limits, max_usd_per_hour=usd_per_hour))
+
+
+def draw_machines(
+    dice: random.Random, types: Sequence[str], zones: Sequence[str]
+) -> tuple[MachineScenario, bool]:
+    """Draw the machines of a seed, and whether there are capacity providers beside them."""
+    way = dice.random()
+    drawn = MachineScenario(
+        types=tuple(dice.sample(types, dice.randint(1, len(types)))),
+        zones=tuple(dice.sample(zones, dice.randint(1, len(zones)))),
+        limits=MachineLimits(
+            max_machines=dice.choice((1, 2, 4, 20)),
+            max_usd_per_hour=dice.choice((0.0, 0.0, 3.0)),
+            registration_deadline=timedelta(minutes=dice.choice((3, 5, 8))),
+            warm_time=timedelta(minutes=dice.choice((0, 0, 3, 12))),
+            starts_on_rebalance=dice.random() < 0.5,
+        ),
+        has_watchdog=dice.random() < 0.6,
+    )
+    if way < _PROVIDERS_ONLY:
+        return MachineScenario(), True
+    return drawn, way >= _PROVIDERS_ONLY + _MACHINES_ONLY
