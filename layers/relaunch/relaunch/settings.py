@@ -145,6 +145,7 @@ class Settings:
             max_price_usd_per_hour=_price_cap(values, names["max_price"]),
             max_spot_ratio=_number(values, names["max_spot_ratio"]),
             has_subnets=bool(subnets),
+            machine_kinds=frozenset(machines.launch_templates),
         )
         limits = StackLimits(
             max_running_jobs=int(_number(values, names["max_running_jobs"])),

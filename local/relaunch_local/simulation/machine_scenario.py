@@ -70,9 +70,7 @@ class MachineScenario:
         return replace(self, types=tuple(types), limits=replace(self.limits, max_usd_per_hour=usd_per_hour))
 
 
-def draw_machines(
-    dice: random.Random, types: Sequence[str], zones: Sequence[str]
-) -> tuple[MachineScenario, bool]:
+def draw_machines(dice: random.Random, types: Sequence[str], zones: Sequence[str]) -> tuple[MachineScenario, bool]:
     """Draw the machines of a seed, and whether there are capacity providers beside them."""
     way = dice.random()
     drawn = MachineScenario(

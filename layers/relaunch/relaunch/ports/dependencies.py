@@ -78,6 +78,8 @@ class OfferingDependencies(_Observed):
     """Dependencies of loading offerings."""
 
     jobs: JobStore
+    machines: MachineStore
+    machine_settings: MachineSettings
     capacity: CapacityStore
     offerings: OfferingSource
     limits: StackLimits = field(default_factory=StackLimits)
@@ -88,7 +90,6 @@ class LaunchDependencies(JobDependencies, OfferingDependencies, MaintenanceDepen
     """Dependencies of launching a job."""
 
     checkpoints: CheckpointSource
-    machine_settings: MachineSettings
 
 
 @dataclass(frozen=True, kw_only=True)

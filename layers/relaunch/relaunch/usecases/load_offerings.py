@@ -69,14 +69,25 @@ def _quotas(
     vcpus_by_code = snapshot.vcpus_by_quota
     if not vcpus_by_code:
         return {}
-    cap = deps.limits.max_running_jobs
-    if cap and not may_be_short(vcpus_by_code, offerings, cap - 1):
+    most = _most_instances(deps)
+    if most and not may_be_short(vcpus_by_code, offerings, most - 1):
         return room_of_quotas(vcpus_by_code, (), {})
     others = [job_id for job_id in deps.jobs.load_slot_holders(_MAX_COUNTED + 1) if job_id != own_job_id]
-    if len(others) > _MAX_COUNTED or not may_be_short(vcpus_by_code, offerings, len(others)):
+    living = deps.machines.load_living(_MAX_COUNTED + 1) if deps.machine_settings.is_on else []
+    count = len(others) + len(living)
+    if count > _MAX_COUNTED or not may_be_short(vcpus_by_code, offerings, count):
         return room_of_quotas(vcpus_by_code, (), {})
     known = {**deps.offerings.catalogue(), **snapshot.instance_types}
-    return room_of_quotas(vcpus_by_code, _load_readable(others, deps), known)
+    machines = (machine for each in living if (machine := deps.machines.load_machine(each)) is not None)
+    return room_of_quotas(vcpus_by_code, _load_readable(others, deps), known, machines)
+
+
+def _most_instances(deps: OfferingDependencies) -> int:
+    """Return the most instances that the stack may have at once; 0 if that is not limited."""
+    jobs, machines = deps.limits.max_running_jobs, deps.limits.machines.max_machines
+    if not deps.machine_settings.is_on:
+        return jobs
+    return jobs + machines if jobs and machines else 0
 
 
 def _load_readable(job_ids: Iterable[str], deps: OfferingDependencies) -> Iterator[Job]:

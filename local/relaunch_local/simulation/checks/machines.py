@@ -111,11 +111,18 @@ class MachineInvariants:
         for machine_id in needed:
             machine = self._store.load_machine(machine_id)
             self._check("a job's machine exists", machine is not None, f"{job.job_id}: {machine_id}")
-            if machine is not None and machine.state.is_usable and before and machine_id not in claimed_machines(before):
+            if (
+                machine is not None
+                and machine.state.is_usable
+                and before
+                and machine_id not in claimed_machines(before)
+            ):
                 has_claim = machine.claim_of(job.job_id) is not None
                 self._check("a job's claim is on its machine", has_claim, f"{job.job_id}: {machine_id}")
         for machine_id in (claimed_machines(before) if before else frozenset()) - needed:
-            is_released = any(isinstance(each, ReleaseMachine) and each.machine_id == machine_id for each in job.pending)
+            is_released = any(
+                isinstance(each, ReleaseMachine) and each.machine_id == machine_id for each in job.pending
+            )
             self._check("a job releases what it does not need", is_released, f"{job.job_id}: {machine_id}")
 
     def is_released(self, job_id: str, machine_id: str) -> bool:
