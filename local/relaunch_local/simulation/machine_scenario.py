@@ -16,9 +16,8 @@ from relaunch_local.ecs.engine.settings import (
     Watchdog,
 )
 from relaunch_local.ecs.engine.settings import LaunchTemplate as SimulatedTemplate
-from relaunch_local.simulation.aws.template import CLUSTER
+from relaunch_local.simulation.aws.template import CLUSTER, STACK
 
-STACK = "relaunch"
 MACHINES_QUEUE = "MachinesQueue"
 # Of ten seeds.
 _PROVIDERS_ONLY, _MACHINES_ONLY = 0.4, 0.3

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from relaunch.adapters.aws.checkpoints import S3Checkpoints
 from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
-from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
 from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.ecr_images import EcrImages
 from relaunch.adapters.aws.ecs.derived_revisions import EcsRegistry
@@ -20,7 +19,6 @@ from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
 from relaunch.adapters.aws.sqs.dead_letters import SqsDeadLetters
 from relaunch.adapters.aws.sqs.launch_queue import SqsLaunchQueue
-from relaunch.adapters.aws.sqs.machine_queue import SqsMachineQueue
 from relaunch.adapters.aws.sqs.machine_queue import SqsMachineQueue
 from relaunch.adapters.aws.sqs.source_queue import SourceQueue
 from relaunch.adapters.input_patterns import Re2Patterns
@@ -55,7 +53,7 @@ from relaunch_local.simulation.checks.machines import MachineInvariants
 from relaunch_local.simulation.checks.trace import Trace
 from relaunch_local.simulation.faults.chance import Chance
 from relaunch_local.simulation.options import Options
-from relaunch_local.simulation.machine_scenario import MACHINES_QUEUE, STACK
+from relaunch_local.simulation.machine_scenario import MACHINES_QUEUE
 from relaunch_local.simulation.scenario import Scenario, provision
 
 if TYPE_CHECKING:
@@ -176,11 +174,12 @@ class SimulatedAccount:
         sqs: Any = CallingClient("sqs", queues, self.calls)
         # Deleting and setting apart take no time and never fail, so that seeds keep what they draw for other calls.
         source: Any = SourceSqs(sqs, queues)
-        # No scenario has machines of our own yet: their queue is not counted, so that seeds keep what they draw.
+        has_machines = bool(self.scenario.machines.types)
+        # What is not used is not counted: it would cost calls, and change what a seed draws.
         counted = [
             DeadLetterQueue(name, name)
             for name, each in self.stack.queues.items()
-            if each.is_dead_letter_queue and name != "MachinesDeadLetterQueue"
+            if each.is_dead_letter_queue and (has_machines or name != "MachinesDeadLetterQueue")
         ]
         return FunctionDependencies(
             self.deps, SourceQueue(source), DeadLetterSender(sqs, queue, self.deps.log), SqsDeadLetters(sqs, counted)
@@ -219,8 +218,6 @@ class SimulatedAccount:
             "patterns": Re2Patterns(),
             "checkpoints": S3Checkpoints(s3),
             "launches": SqsLaunchQueue(self._sqs(), "AttemptsQueue"),
-            "fleet": Ec2Fleet(ec2, STACK),
-            "machine_queue": SqsMachineQueue(self._sqs(), "MachinesQueue"),
             "clock": clock,
             "log": self.trace,
             "limits": self.scenario.limits,
