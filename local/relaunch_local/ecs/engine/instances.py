@@ -23,6 +23,8 @@ from relaunch_local.ecs.engine.settings import SOUND, HostPlan, Purchase
 from relaunch_local.ecs.engine.tasks import TaskLifecycle
 from relaunch_local.ecs.rules.requirements import RESERVED_TCP_PORTS
 
+IMAGE_TAG = "relaunch:image"
+"""The tag of the image that user data pulls while the agent starts (infrastructure/user_data)."""
 VPC_ID = "vpc-0a1b2c3d4e5f60718"
 TERMINATED_VISIBLE = timedelta(hours=1)
 """How long EC2 describes a terminated instance."""
@@ -211,6 +213,11 @@ class Instances:
         self._publish_state(instance)
         for listener in self.on_running:
             listener(instance)
+        if instance.host.runs_user_data and IMAGE_TAG in instance.tags:
+            instance.pulled_image = instance.tags[IMAGE_TAG]
+            instance.pulled_at = self.region.clock.now() + timedelta(
+                seconds=self.region.timing.pull / self.region.clock.speed
+            )
         if instance.host.joins and instance.host.runs_user_data:
             seconds = _chosen(instance.host.registration, self.region.timing.registration)
             self.region.clock.call_later(seconds, lambda: self._register(instance))

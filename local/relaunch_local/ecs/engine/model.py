@@ -173,6 +173,9 @@ class Instance:
     fleet: FleetMember | None = None
     tags: dict[str, str] = field(default_factory=dict)
     host: HostPlan = SOUND
+    pulled_image: str = ""
+    """The image that its user data pulls; it is there at `pulled_at`."""
+    pulled_at: datetime | None = None
     visible_at: datetime | None = None
     """From when other calls know the instance; None: from its launch."""
     state: InstanceState = InstanceState.PENDING

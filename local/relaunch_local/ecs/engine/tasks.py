@@ -109,7 +109,16 @@ class TaskLifecycle:
         if task.is_stopping:
             return
         task.pull_started_at = self.region.clock.now()
-        self._later(task, self.region.timing.pull, lambda: self._start(task))
+        self._later(task, self._pull_seconds(task), lambda: self._start(task))
+
+    def _pull_seconds(self, task: Task) -> float:
+        """Return how long the pull takes: as long as that of the user data still does, if it is of the same image."""
+        instance = task.instance
+        images = {container.definition["image"] for container in task.containers}
+        if instance is None or instance.pulled_at is None or images != {instance.pulled_image}:
+            return self.region.timing.pull
+        left = (instance.pulled_at - self.region.clock.now()).total_seconds()
+        return max(left * self.region.clock.speed, 0.0)
 
     def _start(self, task: Task) -> None:
         if task.is_stopping:

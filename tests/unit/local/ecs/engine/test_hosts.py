@@ -240,3 +240,21 @@ def test_a_disconnected_host_leaves_a_ghost_for_twenty_minutes(region: FleetRegi
 
     region.clock.advance(2)
     assert region.ecs.list_container_instances(cluster="c")["containerInstanceArns"] == []
+
+
+@pytest.mark.parametrize(
+    ("tag", "seconds"),
+    [("trainer@sha256:5e07", 60.0), ("other@sha256:5e07", 120.0), ("", 120.0)],
+    ids=["the same image", "another image", "no image"],
+)
+def test_an_image_that_user_data_pulls_is_there_earlier(tag: str, seconds: float) -> None:
+    region = FleetRegion(timing=Timing(pull=120.0))
+    region.register("train", container(image="trainer@sha256:5e07"))
+    tags = [{"ResourceType": "instance", "Tags": [{"Key": "relaunch:image", "Value": tag}]}] if tag else []
+    region.ready(TagSpecifications=tags, plan=HostPlan(boot=30.0, registration=60.0))
+
+    arn = region.run_one()
+    task = region.wait_for(arn, "RUNNING")
+
+    pulled = task["pullStoppedAt"] - task["pullStartedAt"]
+    assert pulled.total_seconds() == pytest.approx(seconds, abs=3)
