@@ -11,6 +11,7 @@ from relaunch_local.simulation.checks.verdict import Verdict
 from relaunch_local.simulation.faults.capacity import CapacityFaults
 from relaunch_local.simulation.faults.chance import Injection
 from relaunch_local.simulation.faults.late_machines import LateMachines
+from relaunch_local.simulation.faults.machines import MachineFaults
 from relaunch_local.simulation.faults.rare import RareFaults
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.workload import Workload
@@ -78,6 +79,7 @@ class SeedRun:
         self.capacity_faults = CapacityFaults(self.account, self.workload.cancel_any_job)
         self.rare_faults = RareFaults(self.account, self.workload.cancel_any_job)
         self.late_machines = LateMachines(self.account, self.workload.cancel_any_job)
+        self.machine_faults = MachineFaults(self.account, self.workload.cancel_any_job)
         self.steps_until_idle = 0
         Schedule(self.account)
 
@@ -91,6 +93,7 @@ class SeedRun:
             self.capacity_faults.end()
             self.rare_faults.end()
             self.late_machines.end()
+            self.machine_faults.end()
             self._wait_until_idle()
             self.steps_until_idle = account.runtime.steps
             Verdict(account, self.workload, self.rare_faults).check()

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from relaunch.core.jobs.claims import claimed_machines
-from relaunch.core.jobs.job import Job, ReleaseMachine, WaitReason
+from relaunch.core.jobs.job import Job, JobState, ReleaseMachine, WaitReason
 from relaunch.core.machines.decision import MachineTotals, micro_usd
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import (
@@ -107,6 +107,9 @@ class MachineInvariants:
         """Check a job that was created or saved with its machines."""
         waits = job.waiting is not None and job.waiting.reason is WaitReason.MACHINE
         self._check("a job that waits for a machine has one", not waits or bool(job.machine_id), job.job_id)
+        is_idle = job.state is JobState.WAITING and not waits and not _is_launched_soon(job)
+        holds = f"{job.job_id} waits for {job.waiting.reason if job.waiting else 'nothing'} with {job.machine_id}"
+        self._check("a job that waits for something else holds no machine", not (is_idle and job.machine_id), holds)
         needed = claimed_machines(job)
         for machine_id in needed:
             machine = self._store.load_machine(machine_id)
@@ -336,3 +339,7 @@ class MachineInvariants:
         found = host.tags.get(MACHINE_TAG) if host else "an instance of a capacity provider"
         message = f"{started_by}: {task_arn[-6:]} is on {found}, not on {wanted or 'one of a capacity provider'}"
         self._check("a task runs on the machine it was placed for", found == wanted, message)
+
+
+def _is_launched_soon(job: Job) -> bool:
+    return job.waiting is None or job.waiting.reason is WaitReason.LAUNCH
