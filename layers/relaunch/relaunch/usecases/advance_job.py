@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from relaunch.core.jobs.job import (
+    MACHINES_SLOT,
     STACK_SLOT,
     AdmitWaiting,
     CountRun,
@@ -145,7 +146,8 @@ def _warning(job: Job, deps: JobDependencies) -> HostWarned | None:
 
 
 def _admit_waiting(job: Job, deps: JobDependencies) -> None:
-    for slot in (job.definition.name, STACK_SLOT):
+    # Only a job that has claimed a machine was admitted to the limits on them.
+    for slot in (job.definition.name, STACK_SLOT, *([MACHINES_SLOT] if job.machine_id else ())):
         # The index is eventually consistent: it may still contain this job.
         others = [job_id for job_id in deps.jobs.load_waiting(slot, 2) if job_id != job.job_id]
         for job_id in others[:1]:

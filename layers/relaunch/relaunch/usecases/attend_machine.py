@@ -8,7 +8,7 @@ from relaunch.core.machines.events import (
     RequestExpired,
 )
 from relaunch.core.machines.machine import AskFleet, DeregisterNode, Machine, MachineState, TerminateInstance
-from relaunch.core.machines.requesting import SENT_AGAIN_FOR, is_surely_absent, may_send
+from relaunch.core.machines.requesting import expiry_reason, is_surely_absent, may_send
 from relaunch.ports import FleetDependencies, StaleWriteError, Termination
 from relaunch.usecases.advance_machine import advance_machine, apply_machine_event, finish_effects, save_done
 
@@ -51,13 +51,12 @@ def _request(machine: Machine, deps: FleetDependencies) -> Machine | None:
     a while it is only looked for, until it is certain that there is no instance.
     """
     now = deps.clock.now()
-    if machine.uncertain_since is not None and (found := _find(machine, deps)):
+    if machine.asked_at is not None and (found := _find(machine, deps)):
         return apply_machine_event(machine, FleetAnswered(found), deps)
     if may_send(machine, now):
         return _send(machine, deps)
     if is_surely_absent(machine, now):
-        reason = f"its outcome was unknown for {SENT_AGAIN_FOR}, and no instance has its tag"
-        return apply_machine_event(machine, RequestExpired(reason), deps)
+        return apply_machine_event(machine, RequestExpired(expiry_reason(machine)), deps)
     deps.machine_queue.attend(machine.machine_id, _LOOK_SECONDS)
     return machine
 

@@ -108,8 +108,8 @@ def sweep_instances(deps: FleetDependencies, has_time: Callable[[], bool] = lamb
     suspects: list[InstanceObservation] = []
     try:
         for page in deps.fleet.list_instances():
-            suspects += [seen for seen in page if has_time() and not _is_accounted_for(seen, deps)]
-        leaked = [seen for seen in suspects if seen.state.is_alive and not _is_accounted_for(seen, deps)]
+            suspects += [seen for seen in page if has_time() and _is_suspect(seen, deps)]
+        leaked = [seen for seen in suspects if seen.state.is_alive and _is_suspect(seen, deps)]
         if leaked:
             # One that EC2 refuses or does not know does not keep it from ending the others.
             deps.fleet.terminate([seen.instance_id for seen in leaked])
@@ -119,6 +119,15 @@ def sweep_instances(deps: FleetDependencies, has_time: Callable[[], bool] = lamb
     for seen in leaked:
         deps.log.decided("leaked", instance_id=seen.instance_id, machine_id=seen.machine_id or None)
     return len(leaked)
+
+
+def _is_suspect(seen: InstanceObservation, deps: FleetDependencies) -> bool:
+    """Return whether no machine accounts for the instance; one of which that cannot be found out is left alone."""
+    try:
+        return not _is_accounted_for(seen, deps)
+    except PortError as error:
+        deps.log.decided("postponed", instance_id=seen.instance_id, reason=str(error))
+        return False
 
 
 def _is_accounted_for(seen: InstanceObservation, deps: FleetDependencies) -> bool:

@@ -55,6 +55,7 @@ from relaunch.core.lifecycle.events import (
     SlotDenied,
     TimePassed,
 )
+from relaunch.core.lifecycle.machine_waits import admits_next, next_machine
 from relaunch.core.lifecycle.restart_policy import GiveUp, out_of_time
 from relaunch.core.lifecycle.stopping import avoid, stop_with_intent, with_task
 from relaunch.core.revisions.images import describe_pin, plan_pins, with_platforms
@@ -121,8 +122,7 @@ def request_placement(job: Job, event: OfferingChosen, now: datetime, limits: St
         machine_id=event.machine.machine_id if event.machine else "",
     )
     attempt = Attempt(number, placement, closed_placements=_kept_placements(closed))
-    # Jobs that end at the same time may all admit the same job: admit the next one too.
-    effects = (AdmitWaiting(),) if waits_for_slot(job) else ()
+    effects = admits_next(job)
     slots = None if job.has_slot else (job.definition.max_running_jobs, limits.max_running_jobs)
     job = replace(job, attempt=attempt, has_slot=True, reason="", machine_id="")
     where = f"on {placement.instance_id}" if event.machine else f"by {placement.capacity_provider}"
@@ -302,10 +302,12 @@ def _next_placement(job: Job, outcome: str, now: datetime, *, event: str, is_ful
     closed = replace(job.current_attempt.placement, state=PlacementState.CLOSED, outcome=outcome)
     job = replace(job, attempt=replace(job.current_attempt, placement=closed))
     before: tuple[Effect, ...] = ()
-    # That one machine has no room says nothing of the next one.
-    if is_full and not closed.machine_id:
-        job, before = avoid(job, outcome, now)
     detail = f"{outcome}; {found}" if found else outcome
+    if is_full and closed.machine_id:
+        # That one machine has no room says nothing of the next one; if several have none, the job does not fit.
+        return next_machine(job, detail, now, event=event)
+    if is_full:
+        job, before = avoid(job, outcome, now)
     return wait_for_launch(job, now, event=event, detail=detail, before=before)
 
 

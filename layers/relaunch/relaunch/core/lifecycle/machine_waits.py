@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from relaunch.core.jobs.claims import claimed_machines
 from relaunch.core.jobs.job import (
+    AdmitWaiting,
     Effect,
     IntentKind,
     Job,
@@ -20,7 +21,7 @@ from relaunch.core.jobs.job import (
     WaitReason,
 )
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.lifecycle.decision import Decision, end, look_again, move, wait, wait_for_launch
+from relaunch.core.lifecycle.decision import Decision, end, look_again, move, wait, wait_for_launch, waits_for_slot
 from relaunch.core.lifecycle.events import MachineAwaited, MachineClaimed, MachineLimitReached, MachineLost
 from relaunch.core.lifecycle.restart_policy import out_of_time
 from relaunch.core.machines.machine import Consequence, MachineState
@@ -47,7 +48,7 @@ def claim_machine(job: Job, event: MachineClaimed, now: datetime, limits: StackL
         now,
         event="machine claimed",
         wake_at=now + _MACHINE_POLL_INTERVAL,
-        effects=_effects(event),
+        effects=(*_effects(event), *admits_next(job)),
     )
     saved = replace(decision, machines=(event.decision,), take_slot_limits=slots)
     return saved if event.selection is None else replace(saved, selection=event.selection, selected_at=now)
@@ -63,7 +64,7 @@ def claim_next_machine(job: Job, event: MachineClaimed, now: datetime, _limits: 
         event="next machine claimed",
         detail=event.detail,
         wake_at=wake_at,
-        effects=(*job.pending, *_effects(event)),
+        effects=_effects(event),
     )
     return replace(decision, machines=(event.decision,))
 
@@ -89,27 +90,51 @@ def await_machine(job: Job, event: MachineAwaited, now: datetime, _limits: Stack
 
 def machine_lost(job: Job, event: MachineLost, now: datetime, _limits: StackLimits) -> Decision:
     """Choose another machine: at once, or later if that would fail alike."""
-    # Without a refusal there was an instance, which did not become ready.
-    failed = job.failed_machines + (event.refusal is None)
-    consequence = event.refusal or (Consequence.PAUSE if failed >= _FAILED_MACHINES else Consequence.NEXT)
+    lost = replace(job, machine_id="")
+    if event.refusal is None:
+        # There was an instance, which did not become ready.
+        return next_machine(lost, event.reason, now, event="machine lost")
+    return _choose_after(lost, event.refusal, event.reason, now, event="machine lost")
+
+
+def next_machine(job: Job, reason: str, now: datetime, *, event: str) -> Decision:
+    """Choose another machine after one of no use to the job: at once, or later after several in a row."""
+    failed = job.failed_machines + 1
+    consequence = Consequence.PAUSE if failed >= _FAILED_MACHINES else Consequence.NEXT
+    in_a_row = f"; {failed} machines in a row were of no use to the job" if failed >= _FAILED_MACHINES else ""
+    return _choose_after(replace(job, failed_machines=failed), consequence, f"{reason}{in_a_row}", now, event=event)
+
+
+def _choose_after(job: Job, consequence: Consequence, reason: str, now: datetime, *, event: str) -> Decision:
     refused_since = None if consequence is Consequence.NEXT else job.refused_since or now
     delay = delay_before(consequence, now - (refused_since or now), job.job_id)
-    job = replace(job, machine_id="", failed_machines=failed, refused_since=refused_since)
-    seconds = int(delay.total_seconds())
-    return wait_for_launch(job, now, event="machine lost", detail=event.reason, delay_seconds=seconds)
+    job = replace(job, refused_since=refused_since)
+    return wait_for_launch(job, now, event=event, detail=reason, delay_seconds=int(delay.total_seconds()))
 
 
 def next_machine_lost(job: Job, event: MachineLost, now: datetime, _limits: StackLimits) -> Decision:
     """Forget the machine for the next placement; ask for another one if EC2 had none of that kind."""
     effects: tuple[Effect, ...] = (RequestLaunch(),) if event.refusal is Consequence.NEXT else ()
-    return look_again(replace(job, machine_id=""), job.wake_at or now, (*job.pending, *effects))
+    return look_again(replace(job, machine_id=""), job.wake_at or now, effects)
 
 
 def machine_limit_reached(job: Job, event: MachineLimitReached, now: datetime, _limits: StackLimits) -> Decision:
     """Wait until a machine of the stack is gone."""
     unit = "machines of its own" if event.limit == "machines" else "USD per hour for machines of its own"
     waiting = Waiting(WaitReason.MACHINE_LIMIT, now, f"the stack has reached its limit of {unit}")
-    return wait(job, waiting, now, event="waiting for machine limit", wake_at=now + _LIMIT_POLL_INTERVAL)
+    # The job was admitted to a slot and leaves it free: admit the next one.
+    effects = (AdmitWaiting(),) if waits_for_slot(job) else ()
+    wake_at = now + _LIMIT_POLL_INTERVAL
+    return wait(job, waiting, now, event="waiting for machine limit", wake_at=wake_at, effects=effects)
+
+
+def admits_next(job: Job) -> tuple[Effect, ...]:
+    """Return the effect that admits the next job if this one was admitted to a slot, or to the limits on machines.
+
+    Jobs that end at the same time may all admit the same job, and so may machines.
+    """
+    waited = job.waiting is not None and job.waiting.reason is WaitReason.MACHINE_LIMIT
+    return (AdmitWaiting(),) if waited or waits_for_slot(job) else ()
 
 
 def hands_over(job: Job, _event: object = None) -> bool:

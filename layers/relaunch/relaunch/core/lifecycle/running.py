@@ -175,7 +175,8 @@ def cancel_task(job: Job, event: CancelAsked, now: datetime, _limits: StackLimit
 
 def cancel_stopping(job: Job, event: CancelAsked, now: datetime, _limits: StackLimits) -> Decision:
     """Let the job end instead of launching it again after the stop."""
-    wished = replace(job, cancel_requested=event.reason)
+    # It needs no next machine.
+    wished = replace(job, cancel_requested=event.reason, machine_id="")
     return move(wished, job.state, now, event="cancel asked", detail=event.reason, wake_at=now + STOP_TIMEOUT)
 
 

@@ -17,9 +17,10 @@ from relaunch.core.machines.events import (
     NodeSeen,
 )
 from relaunch.core.machines.limits import MachineLimits
-from relaunch.core.machines.machine import Claim, Machine, MachineState, TellJobs
+from relaunch.core.machines.machine import AdmitJobs, Claim, Machine, MachineState, TellJobs
 from relaunch.core.machines.moves import look_again, move
 from relaunch.core.machines.requesting import NEXT_LOOK
+from relaunch.core.machines.resources import NOTHING
 
 # The interval at which a machine that is ready is described, in case its events were lost.
 HEARTBEAT = timedelta(minutes=10)
@@ -28,7 +29,7 @@ HEARTBEAT = timedelta(minutes=10)
 def node_seen(machine: Machine, event: NodeSeen, now: datetime, limits: MachineLimits) -> MachineDecision:
     """Let the jobs launch once the machine has registered with all its accelerators; wait for those that it lacks."""
     registered, needed = event.registered, machine.capacity
-    seen = replace(machine, node=event.node)
+    seen = replace(machine, node=event.node, unseen_since=None)
     if registered.gpus >= needed.gpus and registered.neuron_devices >= needed.neuron_devices:
         ready = replace(seen, registered_at=event.at, reason="")
         job_ids = tuple(each.job_id for each in machine.claims)
@@ -72,7 +73,8 @@ def wake_starting(machine: Machine, _event: MachineDue, now: datetime, limits: M
 def wake_ready(machine: Machine, _event: MachineDue, now: datetime, limits: MachineLimits) -> MachineDecision:
     """End a machine without claims when it was kept for long enough, else look again."""
     if machine.claims or machine.idle_since is None:
-        return look_again(machine, now + HEARTBEAT)
+        # After a warning EC2 ends it within minutes.
+        return look_again(machine, now + (HEARTBEAT if machine.warned_at is None else NEXT_LOOK))
     until = machine.idle_since + limits.warm_time
     if now < until:
         return look_again(machine, min(until, now + HEARTBEAT))
@@ -115,8 +117,10 @@ def release_claim(machine: Machine, event: ClaimReleased, now: datetime, limits:
     released = replace(machine, claims=_others(machine, event.job_id), is_unusable=is_unusable)
     wake_at = machine.wake_at or now
     detail = "; ".join(part for part in (event.job_id, event.detail) if part)
+    # A job that waits for the limits may fit where this one was.
+    admit = (AdmitJobs(),) if released.accepts(NOTHING) else ()
     if released.claims:
-        return move(released, machine.state, now, event="released", detail=detail, wake_at=wake_at)
+        return move(released, machine.state, now, event="released", detail=detail, wake_at=wake_at, effects=admit)
     if machine.state is MachineState.REQUESTED:
         # EC2 was asked: its answer, or the search for the instance, decides what follows.
         return move(released, machine.state, now, event="released", detail=detail, wake_at=wake_at)
@@ -132,6 +136,7 @@ def release_claim(machine: Machine, event: ClaimReleased, now: datetime, limits:
         event="released",
         detail=f"{detail}; kept until {wake_at:%H:%M:%S} UTC",
         wake_at=wake_at,
+        effects=admit,
     )
 
 

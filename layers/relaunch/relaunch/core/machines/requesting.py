@@ -176,8 +176,19 @@ def withdraw(machine: Machine, _event: ClaimReleased, now: datetime, _limits: Ma
 
 
 def may_send(machine: Machine, now: datetime) -> bool:
-    """Return whether the request may be sent (again): it was never sent, or its outcome is unknown for a short time."""
-    return machine.uncertain_since is None or now - machine.uncertain_since < SENT_AGAIN_FOR
+    """Return whether the request may be sent (again): a job needs it, and its outcome is not unknown for long.
+
+    A function that was killed may have sent it without saving the answer.
+    """
+    unknown_since = machine.uncertain_since or machine.asked_at
+    return bool(machine.claims) and (unknown_since is None or now - unknown_since < SENT_AGAIN_FOR)
+
+
+def expiry_reason(machine: Machine) -> str:
+    """Return why a request is given up that is not sent any more and has no instance."""
+    if not machine.claims:
+        return "nobody needs it any more, and no instance has its tag"
+    return f"its outcome was unknown for {SENT_AGAIN_FOR}, and no instance has its tag"
 
 
 def is_surely_absent(machine: Machine, now: datetime) -> bool:
