@@ -21,6 +21,7 @@ from relaunch.core.launches.launch import (
     TaskPhase,
     TaskPlaced,
 )
+from relaunch.core.machines.resources import NOTHING, Resources
 from relaunch.core.selection.gpu_devices import GpuDevice
 from relaunch.core.selection.neuron_devices import RemainingResources
 from relaunch.ports import PermanentError
@@ -35,7 +36,7 @@ class FakeTasks:
     before is answered with the same task, or with a conflict when the parameters differ, as ECS does; a machine of our
     own takes one task. LaunchUncertain in `outcomes` means that the answer was lost: with `places_uncertain` the task
     is there all the same. Lists come in pages of `page_size`, counted by `page_count`; `closed_machines` take no tasks,
-    and `registered_at` is by their names.
+    and `registered_at` and `registered` (what they offer to tasks) are by their names.
     """
 
     def __init__(self) -> None:
@@ -55,6 +56,7 @@ class FakeTasks:
         self.page_count = 0
         self.closed_machines: set[str] = set()
         self.registered_at: dict[str, datetime] = {}
+        self.registered: dict[str, Resources] = {}
         self._launched: dict[tuple[AttemptKey, int], tuple[LaunchRequest, str]] = {}
         self._words: dict[str, dict[str, Any]] = {}
 
@@ -152,7 +154,13 @@ class FakeTasks:
         task_count = sum(task.phase in {TaskPhase.RUNNING, TaskPhase.STARTING} for task in on_it)
         is_active = machine.name not in self.closed_machines
         registered_at = self.registered_at.get(machine.name, NOW)
-        return NodeObservation(machine, is_active, task_count=task_count, registered_at=registered_at)
+        return NodeObservation(
+            machine,
+            is_active,
+            task_count=task_count,
+            registered_at=registered_at,
+            registered=self.registered.get(machine.name, NOTHING),
+        )
 
     def _pages(self, items: Sequence[Item]) -> Iterator[Sequence[Item]]:
         for start in range(0, len(items), self.page_size):
@@ -180,6 +188,13 @@ class FakeTasks:
 
     def find_remaining_resources(self, instance_type: str, capacity_provider: str) -> list[RemainingResources]:
         return list(self.room.get((instance_type, capacity_provider), ()))
+
+    def find_node_of(self, instance_id: str) -> NodeObservation | None:
+        on_it = [each for each in self.instances.values() if each.instance_id == instance_id]
+        return next((seen for seen in map(self._observe, on_it) if seen.is_active), None)
+
+    def deregister(self, node: str) -> None:
+        self.instances.pop(node, None)
 
     def find_node(self, node: str) -> NodeObservation | None:
         machine = self.instances.get(node)

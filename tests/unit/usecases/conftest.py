@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from fakes.machine_story import MachineStory
 from fakes.story import Story
 
 
@@ -33,3 +34,9 @@ def launching(story) -> Callable[..., tuple[Story, str]]:
         return story, story.submit()
 
     return submit
+
+
+@pytest.fixture
+def machines() -> MachineStory:
+    """Return a story on machines of our own."""
+    return MachineStory()

@@ -10,6 +10,7 @@ from fakes.builders import make_capacity_failure, make_job
 from fakes.story import Story, machine
 from relaunch.core.jobs.job import Waiting, WaitReason
 from relaunch.core.launches.launch import NodeObservation
+from relaunch.core.machines.machine import MachineState
 from relaunch.ports import TransientError
 from relaunch.usecases.observe_machine import observe_machine
 
@@ -119,3 +120,75 @@ def test_an_event_that_could_not_be_handled_is_delivered_again(story):
     observe_machine(seen, story.deps)
 
     assert story.deps.capacity.load_capacity_memory(story.now) == {}
+
+
+class TestMachineOfOurOwn:
+    """A node of a machine of our own is told to that machine."""
+
+    def test_one_that_registers_lets_its_job_launch(self, machines):
+        job_id = machines.start()
+
+        machines.register(machines.machine(job_id))
+
+        assert machines.machine(job_id).state is MachineState.READY
+        assert machines.launches.requested == [(job_id, 0)]
+
+    def test_one_without_its_gpus_waits_for_them(self, machines):
+        job_id = machines.start()
+        machine = machines.machine(job_id)
+
+        machines.register(machine, gpus=0.0)
+        assert machines.machine(job_id).state is MachineState.STARTING
+        assert machines.machine(job_id).reason == "registered with 0 of its 1 GPUs"
+        machines.register(machine)
+
+        assert machines.machine(job_id).state is MachineState.READY
+
+    def test_one_whose_gpus_never_come_is_ended_and_the_job_gets_another(self, machines):
+        job_id = machines.start()
+        machine = machines.machine(job_id)
+        machines.register(machine, gpus=0.0)
+
+        for _ in range(5):
+            machines.look(after=MINUTE)
+        machines.settle_all()
+
+        assert machines.load(machine.machine_id).state is MachineState.ENDING
+        assert "registered with 0 of its 1 GPUs" in machines.load(machine.machine_id).reason
+        assert machines.job(job_id).machine_id not in ("", machine.machine_id)
+
+    def test_events_that_follow_hourly_change_nothing(self, machines):
+        job_id = machines.start()
+        machine = machines.machine(job_id)
+        machines.register(machine)
+        ready = machines.machine(job_id)
+
+        machines.register(machine)
+
+        assert machines.machine(job_id) == ready
+
+    def test_one_whose_agent_is_not_connected_is_not_ready(self, machines):
+        job_id = machines.start()
+        machines.register(machines.machine(job_id), is_told=False)
+        (node,) = machines.tasks.instances.values()
+
+        observe_machine(NodeObservation(node, is_active=False, registered_at=machines.now), machines.deps)
+
+        assert machines.machine(job_id).state is MachineState.STARTING
+
+    def test_one_of_a_machine_whose_launch_is_not_saved_yet_is_found_later(self, machines):
+        job_id = machines.submit_and_deliver()
+        ask = machines.fleet.request
+
+        def register_before_the_answer(request):
+            answer = ask(request)
+            machine = replace(machines.machine(job_id), instance_id=answer.instance_id, offering=answer.offering)
+            machines.register(machine)
+            return answer
+
+        machines.fleet.request = register_before_the_answer
+        machines.attend()
+        assert machines.machine(job_id).state is MachineState.STARTING
+
+        machines.look(after=2 * MINUTE)
+        assert machines.machine(job_id).state is MachineState.READY

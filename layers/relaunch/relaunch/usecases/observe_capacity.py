@@ -65,6 +65,8 @@ def observe_capacity(event: InstanceEvent, deps: JobDependencies) -> list[Job]:
         case InstanceEventKind.REBALANCE_RECOMMENDATION:
             linked = deps.jobs.load_on_instance(event.instance_id)
             jobs = [calls.attempt(_count_rebalance, job_id, event.instance_id, at, deps) for job_id in linked]
+            if calls.attempt(_leaves_on_rebalance, event.instance_id, deps):
+                jobs = _warn(event.instance_id, at, calls, deps, is_rebalance=True)
         case _:
             jobs = []
     calls.attempt(_tell_machine, event, at, deps)
@@ -74,22 +76,30 @@ def observe_capacity(event: InstanceEvent, deps: JobDependencies) -> list[Job]:
 
 def _tell_machine(event: InstanceEvent, at: datetime, deps: JobDependencies) -> None:
     """Apply the event to the machine of our own that has the instance, if there is one."""
-    if event.kind is InstanceEventKind.REBALANCE_RECOMMENDATION:
+    is_rebalance = event.kind is InstanceEventKind.REBALANCE_RECOMMENDATION
+    if is_rebalance and not deps.limits.machines.starts_on_rebalance:
         return
     machine_id = deps.machines.find_by_instance(event.instance_id)
     if machine_id is None:
         return
-    told: MachineEvent = MachineWarned(at)
+    told: MachineEvent = MachineWarned(at, is_rebalance=is_rebalance)
     if event.kind is InstanceEventKind.STATE_CHANGE:
         told = InstanceSeen(InstanceObservation(event.instance_id, InstanceState(event.state), machine_id), at)
     advance_machine(machine_id, lambda _machine: told, deps)
+
+
+def _leaves_on_rebalance(instance_id: str, deps: JobDependencies) -> bool:
+    """Return whether the instance is a machine of our own, and a recommendation is reason enough to leave it."""
+    return deps.limits.machines.starts_on_rebalance and deps.machines.find_by_instance(instance_id) is not None
 
 
 def _advance(job_id: str, event: JobEvent, deps: JobDependencies) -> Job | None:
     return advance_job(job_id, lambda _job: event, deps)
 
 
-def _warn(instance_id: str, at: datetime, calls: _Calls, deps: JobDependencies) -> list[Job | None]:
+def _warn(
+    instance_id: str, at: datetime, calls: _Calls, deps: JobDependencies, *, is_rebalance: bool = False
+) -> list[Job | None]:
     """Warn every job with a task on the instance, then drain it."""
     warned: dict[str, Job | None] = {}
 
@@ -97,15 +107,16 @@ def _warn(instance_id: str, at: datetime, calls: _Calls, deps: JobDependencies) 
         for event in events:
             warned[job_id] = _advance(job_id, event, deps)
 
-    # Before the links are read: a task that is linked after that looks for the warning.
-    calls.attempt(deps.jobs.save_warning, instance_id, at)
+    # Before the links are read: a task that is linked after that looks for the warning. On a recommendation it goes on.
+    if not is_rebalance:
+        calls.attempt(deps.jobs.save_warning, instance_id, at)
     for job_id in calls.attempt(deps.jobs.load_on_instance, instance_id) or ():
-        calls.attempt(warn, job_id, HostWarned(instance_id, at))
+        calls.attempt(warn, job_id, HostWarned(instance_id, at, is_rebalance=is_rebalance))
     known = {job.attempt.task_id for job in warned.values() if job and job.attempt and job.attempt.warned_at}
     for task in calls.attempt(deps.tasks.find_tasks_on, instance_id) or ():
         if task.owner is not None and task.task_id not in known:
             node = Node(task.node or "", instance_id, zone=task.zone)
-            seen, warned_of = TaskSeen(task, node), HostWarned(instance_id, at, task.task_id)
+            seen, warned_of = TaskSeen(task, node), HostWarned(instance_id, at, task.task_id, is_rebalance)
             calls.attempt(warn, task.owner.job_id, seen, warned_of)
     # Only now: it must not delay a stop. A task that is placed until then is warned when it is known.
     calls.attempt(_drain, instance_id, deps)

@@ -1,5 +1,6 @@
 """Machines whose instance lives."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -19,7 +20,7 @@ from relaunch.core.machines.events import (
 )
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.living import HEARTBEAT
-from relaunch.core.machines.machine import MachineState, TellJobs, TerminateInstance
+from relaunch.core.machines.machine import AdmitJobs, MachineState, TellJobs, TerminateInstance
 from relaunch.core.machines.requesting import NEXT_LOOK
 from relaunch.core.machines.resources import Resources
 from relaunch.core.machines.table import decide
@@ -80,19 +81,21 @@ def test_a_machine_ends_with_its_last_claim():
     both = machine(MachineState.READY, claims=(claim(), claim("bert-1")))
 
     one = decide(both, ClaimReleased("resnet-1"), NOW, LIMITS).machine
-    none = decide(one, ClaimReleased("bert-1", detail="done"), NOW, LIMITS).machine
+    admitted = replace(one, pending=())
+    none = decide(admitted, ClaimReleased("bert-1", detail="done"), NOW, LIMITS).machine
 
-    assert (one.state, one.pending) == (MachineState.READY, ())
+    assert (one.state, one.pending) == (MachineState.READY, (AdmitJobs(),)), "there is room for another job"
     assert (none.state, none.pending) == (MachineState.ENDING, (TerminateInstance(INSTANCE),))
     assert none.reason == "bert-1; done"
 
 
 def test_a_machine_is_kept_warm_for_as_long_as_the_stack_says():
     kept = decide(machine(MachineState.READY), ClaimReleased("resnet-1"), NOW, WARM).machine
-    early = decide(kept, MachineDue(), NOW + timedelta(minutes=14), WARM).machine
-    late = decide(kept, MachineDue(), NOW + timedelta(minutes=15), WARM).machine
+    admitted = replace(kept, pending=())
+    early = decide(admitted, MachineDue(), NOW + timedelta(minutes=14), WARM).machine
+    late = decide(admitted, MachineDue(), NOW + timedelta(minutes=15), WARM).machine
 
-    assert (kept.state, kept.idle_since, kept.pending) == (MachineState.READY, NOW, ())
+    assert (kept.state, kept.idle_since, kept.pending) == (MachineState.READY, NOW, (AdmitJobs(),))
     assert "kept until" in kept.timeline[-1].detail
     assert (early.state, early.wake_at) == (MachineState.READY, NOW + timedelta(minutes=15))
     assert (late.state, late.pending) == (MachineState.ENDING, (TerminateInstance(INSTANCE),))

@@ -203,7 +203,7 @@ def test_a_request_with_another_claim_goes_on():
     after = decide(before, ClaimReleased("resnet-1"), NOW, LIMITS).machine
 
     assert (after.state, [each.job_id for each in after.claims]) == (MachineState.REQUESTED, ["bert-1"])
-    assert after.pending == (AskFleet(),)
+    assert after.pending == (AskFleet(), AdmitJobs())
 
 
 def test_a_lost_message_is_sent_again():

@@ -145,12 +145,14 @@ class TaskMissing:
 class HostWarned:
     """EC2 will interrupt the instance in about two minutes.
 
-    `task_id` is set if the task was found by the target, not by the stored link from the instance.
+    `task_id` is set if the task was found by the target, not by the stored link from the instance. `is_rebalance`: EC2
+    recommended to rebalance, and the stack takes that for a warning.
     """
 
     instance_id: str
     at: datetime
     task_id: str | None = None
+    is_rebalance: bool = False
 
 
 @dataclass(frozen=True, slots=True)

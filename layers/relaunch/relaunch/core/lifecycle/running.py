@@ -155,7 +155,8 @@ def host_warned_late(job: Job, event: HostWarned, now: datetime, _limits: StackL
 def _warned(job: Job, event: HostWarned) -> tuple[Job, str]:
     attempt = job.current_attempt
     attempt = replace(attempt, warned_at=event.at, instance_id=attempt.instance_id or event.instance_id)
-    return replace(job, attempt=attempt), f"spot interruption warning for {event.instance_id}"
+    notice = "rebalance recommendation" if event.is_rebalance else "spot interruption warning"
+    return replace(job, attempt=attempt), f"{notice} for {event.instance_id}"
 
 
 def host_ended(job: Job, event: HostEnded, now: datetime, _limits: StackLimits) -> Decision:

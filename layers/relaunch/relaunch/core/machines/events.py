@@ -143,9 +143,10 @@ class NodeSeen:
 
 @dataclass(frozen=True, slots=True)
 class MachineWarned:
-    """EC2 will interrupt the machine in about two minutes."""
+    """EC2 will interrupt the machine in about two minutes; `is_rebalance`: it may, and the stack does not wait."""
 
     at: datetime
+    is_rebalance: bool = False
 
 
 @dataclass(frozen=True, slots=True)

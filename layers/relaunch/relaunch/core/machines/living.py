@@ -89,7 +89,7 @@ def instance_alive(machine: Machine, _event: InstanceSeen, now: datetime, _limit
 def machine_warned(machine: Machine, event: MachineWarned, now: datetime, _limits: MachineLimits) -> MachineDecision:
     """Give the machine no more jobs; end it at once if no task can be on it yet."""
     warned = replace(machine, warned_at=event.at)
-    detail = "EC2 will interrupt it"
+    detail = "EC2 recommends to rebalance" if event.is_rebalance else "EC2 will interrupt it"
     if machine.state is not MachineState.READY or not machine.claims:
         return terminate(warned, now, event="warned", detail=detail)
     # The jobs whose task is not placed yet choose another machine.

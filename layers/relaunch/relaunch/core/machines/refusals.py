@@ -57,11 +57,12 @@ _MESSAGE_LENGTH = 200
 _NAMED = 3
 
 
+# The jitter adds a half, and SQS delays a message by 15 minutes at most.
 _MEAN_DELAYS = MappingProxyType(
     {
         Consequence.NEXT: (timedelta(0), timedelta(0)),
         Consequence.AGAIN: (timedelta(seconds=4), timedelta(minutes=1)),
-        Consequence.PAUSE: (timedelta(minutes=1), timedelta(minutes=30)),
+        Consequence.PAUSE: (timedelta(minutes=1), timedelta(minutes=10)),
     }
 )
 

@@ -1,0 +1,430 @@
+"""EC2 is asked once for each machine, whatever is lost, repeated or refused."""
+
+from datetime import timedelta
+from unittest.mock import Mock
+
+import pytest
+
+from fakes.machine_story import FIRST_TIER, G5, G6, G6_DEMAND, MachineStory
+from fakes.story import MINUTE
+from relaunch.core.jobs.job import JobState, WaitReason
+from relaunch.core.machines.events import (
+    FleetAnswered,
+    FleetRefused,
+    FleetUncertain,
+    InstanceLaunched,
+    InstanceState,
+    RefusalKind,
+)
+from relaunch.core.machines.machine import Consequence, MachineState
+from relaunch.core.machines.requesting import ASK_TIMEOUT, LOOKED_FOR, SENT_AGAIN_FOR
+from relaunch.ports import StaleWriteError, TransientError
+from relaunch.usecases.advance_machine import advance_machine
+from relaunch.usecases.attend_machine import attend_machine
+from relaunch.usecases.cancel_job import cancel_job
+
+
+def refuse(machines: MachineStory, kind: RefusalKind, code: str, *offerings) -> None:
+    for offering in offerings or FIRST_TIER:
+        machines.fleet.refused[offering] = (kind, code)
+
+
+def test_a_job_gets_a_machine_runs_on_it_and_the_machine_ends_with_it(machines):
+    job_id = machines.submit_and_deliver()
+    waiting = machines.job(job_id)
+    assert (waiting.state, waiting.waiting.reason, waiting.has_slot) == (JobState.WAITING, WaitReason.MACHINE, True)
+    assert waiting.waiting.detail == "EC2 is asked for g5.xlarge, g6.xlarge on spot in 2 zones"
+
+    machines.attend()
+    machine = machines.machine(job_id)
+    assert (machine.state, machine.offering, machines.count) == (MachineState.STARTING, G5, 1)
+
+    machines.register(machine)
+    machines.settle_all()
+    assert machines.job(job_id).state is JobState.LAUNCHING
+    assert machines.tasks.requests[-1].instance_id == machine.instance_id
+
+    machines.run(job_id)
+    machines.end(job_id)
+    assert machines.job(job_id).state is JobState.SUCCEEDED
+    assert machines.machine(job_id).state is MachineState.ENDING
+    assert machines.count == 1, "it counts until EC2 says that it is gone"
+
+    machines.settle_all()
+    machines.look(after=2 * MINUTE)
+    machines.settle_all()
+    machines.assert_over(machine.machine_id)
+    assert machines.tasks.instances == {}, "its registration is gone too"
+    assert machines.sweep() == 0
+
+
+def test_a_message_about_no_machine_is_nothing(machines):
+    assert attend_machine("m-unknown", machines.deps) is None
+
+
+def test_a_message_that_comes_twice_asks_ec2_once(machines):
+    job_id = machines.submit_and_deliver()
+    machines.queue.requested *= 2
+
+    machines.attend()
+
+    assert len(machines.fleet.requests) == 1
+    assert machines.machine(job_id).state is MachineState.STARTING
+
+
+def test_two_functions_that_ask_at_once_get_one_instance(machines):
+    job_id = machines.submit_and_deliver()
+    machine_id = machines.job(job_id).machine_id
+    ask = machines.fleet.request
+
+    def ask_while_another_does(request):
+        machines.fleet.request = ask
+        attend_machine(machine_id, machines.deps)
+        return ask(request)
+
+    machines.fleet.request = ask_while_another_does
+    machines.attend()
+
+    assert len(machines.running_instances) == 1
+    assert len({request.client_token for request in machines.fleet.requests}) == 1
+    assert machines.load(machine_id).state is MachineState.STARTING
+    assert machines.count == 1
+
+
+def test_who_loses_the_race_to_ask_does_not_ask(machines):
+    machines.submit_and_deliver()
+    save = machines.deps.machines.save_machine
+    machines.deps.machines.save_machine = Mock(side_effect=StaleWriteError("another was faster"))
+
+    with pytest.raises(StaleWriteError):
+        machines.attend()
+
+    machines.deps.machines.save_machine = save
+    assert machines.fleet.requests == []
+
+
+def test_an_unanswered_request_that_had_an_effect_is_found_by_its_tag(machines):
+    job_id = machines.submit_and_deliver()
+    machines.fleet.lost = 1
+
+    machines.attend()
+    assert machines.machine(job_id).state is MachineState.REQUESTED
+    machines.attend()
+
+    assert machines.machine(job_id).instance_id in machines.running_instances
+    assert len(machines.fleet.requests) == 1
+    assert machines.machine(job_id).uncertain_since is None
+
+
+def test_an_unanswered_request_that_ec2_does_not_show_yet_is_sent_again_with_the_same_token(machines):
+    job_id = machines.submit_and_deliver()
+    machines.fleet.lost = 1
+    machines.attend()
+    machines.fleet.hidden |= set(machines.fleet.instances)
+
+    machines.attend()
+
+    first, second = machines.fleet.requests
+    assert first == second
+    assert machines.machine(job_id).state is MachineState.STARTING
+    assert len(machines.running_instances) == 1
+
+
+def test_a_request_whose_outcome_stays_unknown_is_given_up_and_the_job_gets_another_machine(machines):
+    job_id = machines.submit_and_deliver()
+    first = machines.job(job_id).machine_id
+    machines.fleet.request = Mock(return_value=FleetUncertain("no answer to CreateFleet: time-out"))
+    since = machines.now
+
+    while machines.load(first).state is MachineState.REQUESTED:
+        assert machines.attend()
+
+    assert machines.now - since >= LOOKED_FOR
+    sent = machines.fleet.request.call_count
+    assert sent <= SENT_AGAIN_FOR / timedelta(seconds=5) + 1
+    assert "no instance has its tag" in machines.load(first).reason
+    machines.deliver()
+    assert machines.job(job_id).failed_machines == 1
+    machines.deliver()
+    assert machines.job(job_id).machine_id not in ("", first)
+
+
+def test_a_throttled_request_is_sent_again_later_and_darkens_nothing(machines):
+    job_id = machines.submit_and_deliver()
+    machines.fleet.throttled = 1
+
+    machines.attend()
+    ((_, delay),) = machines.queue.requested
+    assert delay > 0
+    assert "Request limit exceeded" in machines.machine(job_id).reason
+    machines.attend()
+
+    assert machines.machine(job_id).state is MachineState.STARTING
+    assert machines.deps.capacity.load_capacity_memory(machines.now) == {}
+
+
+def test_a_refused_request_is_followed_by_the_next_tier_with_another_token(machines):
+    refuse(machines, RefusalKind.NO_CAPACITY, "InsufficientInstanceCapacity")
+    job_id = machines.submit_and_deliver()
+    first = machines.machine(job_id)
+
+    machines.settle_all()
+
+    second = machines.machine(job_id)
+    assert machines.load(first.machine_id).refusal is Consequence.NEXT
+    assert (second.state, second.offering) == (MachineState.STARTING, G6_DEMAND)
+    assert first.request.client_token != second.request.client_token
+    assert set(machines.deps.capacity.load_capacity_memory(machines.now)) == {G5, G6}
+    assert machines.count == 1
+    assert machines.job(job_id).failed_machines == 0
+
+
+def test_an_answer_without_instance_and_error_is_a_lack_of_capacity(machines):
+    job_id = machines.submit_and_deliver()
+    machines.fleet.request = Mock(return_value=FleetRefused(()))
+
+    machines.attend()
+
+    assert machines.machine(job_id).refusal is Consequence.NEXT
+    assert set(machines.deps.capacity.load_capacity_memory(machines.now)) == {G5, G6}
+
+
+def test_a_missing_permission_pauses_the_job_for_longer_and_longer_and_darkens_nothing(machines):
+    refuse(machines, RefusalKind.NOT_PERMITTED, "UnauthorizedOperation", *FIRST_TIER, G6_DEMAND)
+    job_id = machines.submit_and_deliver()
+    waits = []
+    for _ in range(6):
+        machines.attend()
+        assert machines.load(machines.job(job_id).machine_id).is_alert
+        machines.deliver()
+        job = machines.job(job_id)
+        assert (job.state, job.waiting.reason) == (JobState.WAITING, WaitReason.BACKOFF)
+        assert "a permission is missing: grant it" in job.reason
+        waits.append(job.waiting.until - machines.now)
+        while not machines.job(job_id).machine_id:
+            assert machines.deliver()
+
+    assert waits[-1] > 3 * waits[0]
+    assert machines.deps.capacity.load_capacity_memory(machines.now) == {}
+    assert machines.count == 1, "only the one that is asked for now"
+    machines.fleet.refused.clear()
+    machines.settle_all()
+    assert machines.machine(job_id).state is MachineState.STARTING
+
+
+def test_a_throttle_among_the_errors_is_followed_by_a_new_token_and_darkens_nothing(machines):
+    refuse(machines, RefusalKind.THROTTLED, "RequestLimitExceeded")
+    job_id = machines.submit_and_deliver()
+    first = machines.job(job_id).machine_id
+    machines.attend()
+    machines.fleet.refused.clear()
+
+    machines.settle_all()
+
+    assert machines.load(first).refusal is Consequence.AGAIN
+    assert machines.machine(job_id).offering == G5
+    assert machines.job(job_id).machine_id != first
+    assert machines.deps.capacity.load_capacity_memory(machines.now) == {}
+
+
+class TestKilled:
+    """A function that is killed leaves behind what the next one needs to know."""
+
+    def test_before_it_asked_ec2_is_asked_later(self, machines):
+        job_id = machines.submit_and_deliver()
+        machines.fleet.request = Mock(side_effect=KeyboardInterrupt)
+        with pytest.raises(KeyboardInterrupt):
+            machines.attend()
+        del machines.fleet.request
+
+        machines.look(after=ASK_TIMEOUT)
+        machines.attend()
+
+        assert machines.machine(job_id).state is MachineState.STARTING
+        assert len(machines.fleet.requests) == 1
+
+    def test_before_it_saved_the_answer_the_instance_is_found(self, machines):
+        job_id = machines.submit_and_deliver()
+        self._kill_after_launch(machines)
+
+        machines.look(after=ASK_TIMEOUT)
+        machines.attend()
+
+        assert machines.machine(job_id).instance_id in machines.running_instances
+        assert len(machines.fleet.requests) == 1
+
+    def test_its_request_is_not_sent_again_long_after(self, machines):
+        """How long EC2 keeps a client token is not published: a second instance could come of it."""
+        job_id = machines.submit_and_deliver()
+        first = machines.job(job_id).machine_id
+        self._kill_after_launch(machines)
+        machines.fleet.hidden |= set(machines.fleet.instances)
+
+        machines.clock.advance(12 * 3600)
+        machines.look()
+        machines.attend()
+
+        assert len(machines.fleet.requests) == 1
+        assert machines.load(first).state is MachineState.GONE
+
+    def _kill_after_launch(self, machines: MachineStory) -> None:
+        request = machines.fleet.request
+
+        def launch_and_die(asked):
+            request(asked)
+            raise KeyboardInterrupt
+
+        machines.fleet.request = launch_and_die
+        with pytest.raises(KeyboardInterrupt):
+            machines.attend()
+        machines.fleet.request = request
+
+
+class TestCancelled:
+    """The job is cancelled while its machine comes into being."""
+
+    def test_before_ec2_was_asked_nothing_is_asked(self, machines):
+        job_id = machines.submit_and_deliver()
+        machine_id = machines.job(job_id).machine_id
+
+        cancel_job(job_id, "enough", machines.deps)
+        machines.settle_all()
+
+        assert machines.fleet.requests == []
+        machines.assert_over(machine_id)
+
+    def test_while_ec2_is_asked_what_it_launches_is_ended(self, machines):
+        job_id = machines.submit_and_deliver()
+        machine_id = machines.job(job_id).machine_id
+        ask = machines.fleet.request
+
+        def ask_and_cancel(request):
+            cancel_job(job_id, "enough", machines.deps)
+            return ask(request)
+
+        machines.fleet.request = ask_and_cancel
+        machines.settle_all()
+        machines.look(after=2 * MINUTE)
+        machines.settle_all()
+
+        machines.assert_over(machine_id)
+
+    def test_after_an_unanswered_request_the_instance_is_only_looked_for(self, machines):
+        job_id = machines.submit_and_deliver()
+        machine_id = machines.job(job_id).machine_id
+        machines.fleet.request = Mock(return_value=FleetUncertain("no answer"))
+        machines.attend()
+        cancel_job(job_id, "enough", machines.deps)
+
+        machines.settle_all()
+        machines.look(after=LOOKED_FOR)
+        machines.settle_all()
+
+        assert machines.fleet.request.call_count == 1, "an instance for nobody would be paid for a minute"
+        machines.assert_over(machine_id)
+
+    def test_after_a_throttled_request_it_is_not_sent_again(self, machines):
+        job_id = machines.submit_and_deliver()
+        machine_id = machines.job(job_id).machine_id
+        machines.fleet.throttled = 1
+        machines.attend()
+
+        cancel_job(job_id, "enough", machines.deps)
+        machines.settle_all()
+
+        assert len(machines.fleet.requests) == 1
+        machines.assert_over(machine_id)
+
+    @pytest.mark.parametrize("is_ready", [False, True])
+    def test_while_its_machine_starts_or_has_just_become_ready_it_is_ended(self, machines, is_ready: bool):
+        job_id = machines.start()
+        machine = machines.machine(job_id)
+        if is_ready:
+            machines.register(machine)
+
+        cancel_job(job_id, "enough", machines.deps)
+        machines.settle_all()
+        machines.look(after=2 * MINUTE)
+        machines.settle_all()
+
+        machines.assert_over(machine.machine_id)
+
+
+def test_a_late_answer_for_a_machine_that_was_given_up_ends_the_instance(machines):
+    job_id = machines.submit_and_deliver()
+    machine = machines.machine(job_id)
+    cancel_job(job_id, "enough", machines.deps)
+    assert machines.count == 0
+    instance = machines.fleet.new_instance(G5, machine.machine_id)
+    machines.fleet.instances[instance.instance_id] = instance
+
+    answer = FleetAnswered(InstanceLaunched(instance.instance_id, G5))
+    advance_machine(machine.machine_id, lambda _: answer, machines.deps)
+    assert machines.count == 1
+    machines.settle_all()
+    machines.look(after=2 * MINUTE)
+    machines.settle_all()
+
+    machines.assert_over(machine.machine_id)
+
+
+class TestEnding:
+    """An instance is ended until EC2 confirms that it is."""
+
+    @pytest.fixture
+    def ended(self, machines) -> str:
+        """Return the ID of a machine whose job is over, and whose instance nobody ended yet."""
+        job_id = machines.train()
+        machines.end(job_id)
+        return machines.machine(job_id).machine_id
+
+    def test_a_call_that_fails_is_made_again(self, machines, ended):
+        terminate = machines.fleet.terminate
+        machines.fleet.terminate = Mock(side_effect=TransientError("terminating: time-out"))
+        with pytest.raises(TransientError):
+            machines.attend()
+        machines.fleet.terminate = terminate
+
+        machines.look(after=MINUTE)
+        machines.attend()
+
+        assert machines.running_instances == set()
+
+    def test_one_that_goes_on_running_is_ended_again(self, machines, ended):
+        terminate, machines.fleet.terminate = machines.fleet.terminate, Mock(side_effect=machines.fleet.terminate)
+        instance_id = machines.load(ended).instance_id
+        running = machines.fleet.instances[instance_id]
+        machines.attend()
+        machines.fleet.instances[instance_id] = running
+        machines.fleet.terminate = terminate
+
+        machines.look(after=2 * MINUTE)
+        machines.attend()
+
+        assert machines.fleet.instances[instance_id].state is InstanceState.TERMINATED
+
+    def test_one_that_ec2_refuses_to_end_as_it_aged_out_is_gone_after_the_grace(self, machines, ended):
+        instance_id = machines.load(ended).instance_id
+        machines.fleet.foreign[instance_id] = machines.fleet.instances.pop(instance_id)
+        machines.settle_all()
+        assert ("not terminated", {"machine_id": ended, "instance_id": instance_id}) in machines.log.lines
+        del machines.fleet.foreign[instance_id]
+
+        for _ in range(8):
+            machines.look(after=MINUTE)
+            machines.settle_all()
+
+        machines.assert_over(ended)
+
+    def test_what_was_done_and_not_saved_is_done_again(self, machines, ended):
+        save = machines.deps.machines.save_machine
+        machines.deps.machines.save_machine = Mock(side_effect=TransientError("storing: time-out"))
+        with pytest.raises(TransientError):
+            machines.attend()
+        machines.deps.machines.save_machine = save
+
+        for _ in range(3):
+            machines.look(after=2 * MINUTE)
+            machines.settle_all()
+
+        machines.assert_over(ended)

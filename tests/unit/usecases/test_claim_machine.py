@@ -1,0 +1,323 @@
+"""A job claims a machine with room, or requests one, within the limits of the stack."""
+
+from dataclasses import replace
+from datetime import timedelta
+from unittest.mock import Mock
+
+import pytest
+
+from fakes.builders import make_definition, make_failed_placement
+from fakes.machine_story import G5, MachineStory
+from fakes.story import MINUTE, push
+from relaunch.core.jobs.job import JobState, WaitReason
+from relaunch.core.machines.events import ClaimAsked, RefusalKind
+from relaunch.core.machines.machine import Claim, Consequence, MachineState
+from relaunch.core.machines.resources import Resources
+from relaunch.usecases.advance_machine import advance_machine
+from relaunch.usecases.cancel_job import cancel_job
+
+WARM = {"warm_time": timedelta(minutes=15)}
+OTHER_SHA = "b" * 40
+
+
+def leave_warm(machines: MachineStory) -> str:
+    """Train one job to its end; return the ID of its machine, which is kept."""
+    job_id = machines.train()
+    machine_id = machines.machine(job_id).machine_id
+    machines.end(job_id)
+    machines.settle_all()
+    assert machines.load(machine_id).state is MachineState.READY
+    return machine_id
+
+
+def test_a_warm_machine_is_used_at_once_by_the_next_job():
+    machines = MachineStory(**WARM)
+    machine_id = leave_warm(machines)
+
+    job_id = machines.submit(push(OTHER_SHA))
+    machines.settle_all()
+
+    assert machines.job(job_id).state is JobState.LAUNCHING
+    assert machines.attempt(job_id).placement.machine_id == machine_id
+    assert len(machines.fleet.requests) == 1
+
+
+def test_a_warm_machine_that_nobody_needs_is_ended():
+    machines = MachineStory(**WARM)
+    machine_id = leave_warm(machines)
+
+    machines.look(after=16 * MINUTE)
+    machines.settle_all()
+    machines.look(after=2 * MINUTE)
+    machines.settle_all()
+
+    machines.assert_over(machine_id)
+
+
+def test_of_two_jobs_that_race_for_one_machine_the_loser_requests_its_own():
+    machines = MachineStory(**WARM)
+    machine_id = leave_warm(machines)
+    save = machines.jobs.save_job
+
+    def save_after_another_claimed(decision):
+        if decision.machines and machines.load(machine_id).claim_of("bert-1") is None:
+            claim = ClaimAsked(Claim("bert-1", 1, Resources(gpus=1.0), machines.now))
+            advance_machine(machine_id, lambda _: claim, machines.deps)
+        return save(decision)
+
+    machines.jobs.save_job = save_after_another_claimed
+    job_id = machines.submit_and_deliver(push(OTHER_SHA))
+
+    assert "machine taken" in machines.log.decisions
+    assert machines.job(job_id).machine_id not in ("", machine_id)
+    assert [each.job_id for each in machines.load(machine_id).claims] == ["bert-1"]
+    assert machines.count == 2
+
+
+def test_a_machine_of_a_type_that_was_not_kept_is_passed_over():
+    machines = MachineStory(**WARM)
+    machine_id = leave_warm(machines)
+    machines.offerings.available = tuple(each for each in machines.offerings.available if each.key != G5)
+
+    job_id = machines.submit_and_deliver(push(OTHER_SHA))
+
+    assert machines.job(job_id).machine_id != machine_id
+
+
+def test_a_job_that_claimed_a_machine_which_is_not_ready_is_told_when_it_is():
+    machines = MachineStory()
+    first = machines.start()
+    machine = machines.machine(first)
+    cancelled_later = machines.job(first)
+    assert cancelled_later.waiting.detail == "EC2 is asked for g5.xlarge, g6.xlarge on spot in 2 zones"
+
+    machines.clock.advance(121)
+    machines.launches.request_launch(first)
+    machines.deliver()
+
+    waiting = machines.job(first).waiting
+    assert (waiting.reason, waiting.detail) == (WaitReason.MACHINE, f"{machine.instance_id} ({G5}) is starting")
+    assert waiting.since == cancelled_later.waiting.since
+
+
+class TestLimits:
+    """The limits of the stack on its machines."""
+
+    @pytest.mark.parametrize(
+        ("limits", "words"),
+        [
+            ({"max_machines": 1}, "its limit of machines of its own"),
+            ({"max_usd_per_hour": 0.6, "handover_reserve": 0.0}, "its limit of USD per hour for machines of its own"),
+        ],
+        ids=["machines", "money"],
+    )
+    def test_a_job_beyond_them_waits_until_a_machine_is_gone(self, limits, words: str):
+        machines = MachineStory(**limits)
+        first = machines.start()
+        machine_id = machines.machine(first).machine_id
+
+        second = machines.submit_and_deliver(push(OTHER_SHA))
+        waiting = machines.job(second).waiting
+        assert (waiting.reason, machines.job(second).has_slot) == (WaitReason.MACHINE_LIMIT, False)
+        assert words in waiting.detail
+        assert machines.count == 1
+
+        cancel_job(first, "enough", machines.deps)
+        machines.settle_all()
+        assert machines.job(second).waiting.reason is WaitReason.MACHINE_LIMIT, "an ending machine counts"
+        machines.look(after=MINUTE)
+        machines.settle_all()
+
+        assert machines.load(machine_id).state is MachineState.GONE
+        assert machines.machine(second).state is MachineState.STARTING
+        assert machines.count == 1
+
+    def test_several_machines_that_are_gone_at_once_admit_as_many_jobs(self):
+        count = 5
+        machines = MachineStory(max_machines=count, handover_reserve=0.0)
+        running = [machines.start(f"{number:x}" * 40) for number in range(count)]
+        waiting = [machines.submit_and_deliver(push(f"{number + count:x}" * 40)) for number in range(count)]
+        for job_id in running:
+            cancel_job(job_id, "enough", machines.deps)
+        machines.attend()
+        machines.look(after=MINUTE)
+
+        machines.settle_all()
+
+        states = [machines.job(job_id).machine_id != "" for job_id in waiting]
+        assert states == [True] * count
+        assert machines.count == count
+
+    def test_room_on_a_machine_that_is_kept_admits_a_job_too(self):
+        machines = MachineStory(max_machines=1, **WARM)
+        first = machines.train()
+        second = machines.submit_and_deliver(push(OTHER_SHA))
+        assert machines.job(second).waiting.reason is WaitReason.MACHINE_LIMIT
+
+        machines.end(first)
+        machines.settle_all()
+
+        assert machines.attempt(second).placement.machine_id == machines.attempt(first).placement.machine_id
+
+    def test_a_job_that_was_admitted_to_a_slot_and_gets_no_machine_leaves_the_slot_to_the_next(self):
+        once = make_definition(max_running_jobs=1)
+        machines = MachineStory(once, max_machines=1)
+        first = machines.start()
+        second = machines.submit_and_deliver(push(OTHER_SHA))
+        third = machines.submit_and_deliver(push("c" * 40))
+        assert machines.job(second).waiting.reason is WaitReason.SLOT
+
+        cancel_job(first, "enough", machines.deps)
+        machines.deliver()
+
+        assert machines.job(second).waiting.reason is WaitReason.MACHINE_LIMIT
+        assert third in {job_id for job_id, _ in machines.launches.requested}
+
+    def test_the_limit_on_running_jobs_holds_before_a_machine_is_requested(self):
+        machines = MachineStory(make_definition(max_running_jobs=1))
+        machines.start()
+
+        second = machines.submit_and_deliver(push(OTHER_SHA))
+
+        assert machines.job(second).waiting.reason is WaitReason.SLOT
+        assert machines.count == 1
+
+
+def test_without_subnets_for_what_was_selected_the_job_waits_and_says_what_to_check():
+    machines = MachineStory()
+    machines.deps = replace(machines.deps, machine_settings=replace(machines.deps.machine_settings, subnets={}))
+
+    job_id = machines.submit_and_deliver()
+
+    assert machines.job(job_id).waiting.reason is WaitReason.BACKOFF
+    assert "check MachineSubnets and MachineLaunchTemplates" in machines.job(job_id).reason
+    assert machines.count == 0
+
+
+class TestLost:
+    """The machine of a job does not become ready, or is taken away."""
+
+    def test_one_that_never_registers_is_ended_and_the_job_gets_another(self, machines):
+        job_id = machines.start()
+        first = machines.machine(job_id)
+
+        while machines.load(first.machine_id).state is MachineState.STARTING:
+            machines.look(after=MINUTE)
+        assert machines.now - first.launched_at == timedelta(minutes=5)
+        machines.settle_all()
+
+        second = machines.machine(job_id)
+        assert second.machine_id != first.machine_id
+        assert "not ready within 0:05:00: it never registered" in machines.timeline(job_id)
+        assert first.instance_id not in machines.running_instances
+
+    def test_three_in_a_row_make_the_job_pause_with_a_sentence(self, machines):
+        job_id = machines.start()
+        while machines.job(job_id).failed_machines < 3:
+            if machines.job(job_id).machine_id:
+                machines.attend()
+                machines.change_host(machines.machine(job_id).instance_id, "terminated")
+            machines.deliver()
+
+        job = machines.job(job_id)
+        assert job.waiting.reason is WaitReason.BACKOFF
+        assert job.reason.endswith("3 machines in a row were of no use to the job")
+        machines.settle_all()
+        assert machines.machine(job_id).state is MachineState.STARTING, "it is never ended for that"
+
+    def test_one_on_which_ecs_finds_no_room_counts_like_one_that_never_registered(self, machines):
+        machines.tasks.launch = Mock(return_value=make_failed_placement("RESOURCE:MEMORY"))
+        job_id = machines.start()
+        while machines.job(job_id).failed_machines < 3:
+            if machines.job(job_id).machine_id:
+                machines.attend()
+                machines.register(machines.machine(job_id))
+            machines.deliver()
+
+        job = machines.job(job_id)
+        assert (job.waiting.reason, len(machines.fleet.requests)) == (WaitReason.BACKOFF, 3)
+        assert "ECS placed nothing: RESOURCE:MEMORY" in job.reason
+        assert machines.deps.capacity.load_capacity_memory(machines.now) == {}
+
+    def test_one_that_is_warned_before_it_is_ready_is_ended_and_replaced(self, machines):
+        job_id = machines.start()
+        first = machines.machine(job_id)
+
+        machines.warn(first.instance_id)
+        machines.settle_all()
+
+        assert machines.load(first.machine_id).state is MachineState.ENDING
+        assert machines.machine(job_id).machine_id != first.machine_id
+        assert machines.job(job_id).failed_machines == 0
+
+    def test_one_that_is_warned_when_it_is_ready_and_not_used_yet_is_replaced(self, machines):
+        job_id = machines.start()
+        first = machines.machine(job_id)
+        machines.register(first)
+
+        machines.warn(first.instance_id)
+        machines.settle_all()
+
+        assert machines.load(first.machine_id).state is MachineState.ENDING
+        assert machines.machine(job_id).machine_id != first.machine_id
+        assert machines.tasks.requests == []
+
+    def test_one_that_ec2_ends_before_it_registers_is_replaced(self, machines):
+        job_id = machines.start()
+        first = machines.machine(job_id)
+        machines.fleet.end(first.instance_id, "Server.SpotInstanceTermination: Spot instance termination")
+
+        machines.change_host(first.instance_id, "terminated")
+        machines.settle_all()
+
+        assert machines.load(first.machine_id).state is MachineState.GONE
+        assert machines.machine(job_id).state is MachineState.STARTING
+        assert machines.count == 1
+
+    def test_one_that_becomes_ready_after_the_job_was_given_another_is_not_used(self, machines):
+        job_id = machines.start()
+        first = machines.machine(job_id)
+        machines.warn(first.instance_id)
+        machines.settle_all()
+        second = machines.machine(job_id)
+
+        machines.register(first)
+        machines.settle_all()
+        assert machines.load(first.machine_id).state is MachineState.ENDING
+        machines.register(second)
+        machines.settle_all()
+
+        assert machines.tasks.requests[-1].instance_id == second.instance_id
+
+    def test_a_refused_one_is_not_counted_as_failed(self, machines):
+        machines.fleet.refused[G5] = (RefusalKind.CONFIGURATION, "InvalidAMIID.NotFound")
+        machines.fleet.refused |= {each.key: machines.fleet.refused[G5] for each in machines.offerings.available}
+        job_id = machines.start()
+
+        machines.deliver()
+
+        job = machines.job(job_id)
+        assert (job.waiting.reason, job.failed_machines) == (WaitReason.BACKOFF, 0)
+        assert "check MachineLaunchTemplates and MachineSubnets" in job.reason
+        assert job.refused_since is not None
+
+    def test_one_that_was_deleted_is_replaced(self, machines):
+        job_id = machines.start()
+        load = machines.deps.machines.load_machine
+        lost = machines.job(job_id).machine_id
+        machines.deps.machines.load_machine = lambda machine_id: None if machine_id == lost else load(machine_id)
+
+        machines.launches.request_launch(job_id)
+        machines.settle_all()
+
+        assert machines.job(job_id).machine_id not in ("", lost)
+        assert f"machine {lost} is gone" in machines.timeline(job_id)
+
+
+def test_a_refused_machine_says_what_its_job_does_next(machines):
+    machines.fleet.refused = dict.fromkeys(
+        (each.key for each in machines.offerings.available), (RefusalKind.ACCOUNT_LIMIT, "MaxFleetCountExceeded")
+    )
+    job_id = machines.start()
+
+    assert machines.load(machines.job(job_id).machine_id).refusal is Consequence.PAUSE
