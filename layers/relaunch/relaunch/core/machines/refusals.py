@@ -61,7 +61,7 @@ _MEAN_DELAYS = MappingProxyType(
     {
         Consequence.NEXT: (timedelta(0), timedelta(0)),
         Consequence.AGAIN: (timedelta(seconds=4), timedelta(minutes=1)),
-        Consequence.PAUSE: (timedelta(minutes=1), timedelta(minutes=30)),
+        Consequence.PAUSE: (timedelta(minutes=1), timedelta(minutes=15)),
     }
 )
 
