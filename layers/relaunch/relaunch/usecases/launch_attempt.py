@@ -125,8 +125,8 @@ def _choose(job: Job, deps: LaunchDependencies) -> Job:
 
 
 def _claim(job: Job, selection: Selection, deps: LaunchDependencies) -> Job:
-    if job.attempt is None:
-        # A machine costs: not before the checkpoints can be read.
+    if job.state is JobState.WAITING:
+        # A machine costs: not before the checkpoints can be read. A task that still saves has nothing to resume from.
         try:
             _resume_uri(job, deps)
         except PermanentError as error:

@@ -27,6 +27,8 @@ _ANY_FAULT = sum(share for _, share in _FAULTS)
 # matters most: between the call and what follows from it.
 _STALLS = {"ecs:run_task": 0.08, "dynamodb:save_job": 0.0005}
 _LONGEST_STALL_SECONDS = 58.0
+# A client that never repeats what is not answered.
+_NOT_REPEATED = frozenset({"ec2:create_fleet"})
 # The read time-out of the application's clients.
 _READ_TIMEOUT_SECONDS = 8.0
 
@@ -62,7 +64,7 @@ class Calls:
             raise self._fail(fault, name, errors)
         try:
             answer = effect()
-            if fault == "call-repeated-by-sdk":
+            if fault == "call-repeated-by-sdk" and name not in _NOT_REPEATED:
                 self.runtime.pause(_READ_TIMEOUT_SECONDS, f"{name} is sent again by the SDK")
                 answer = effect()
         except ClientError as error:

@@ -37,7 +37,8 @@ _RECORDED_LATE = timedelta(minutes=45)
 _CLOCK_SKEW = timedelta(seconds=7)
 _MINUTE = 60.0
 
-# What EC2 says of one type in one zone. Throttling, permissions, quotas and limits say nothing about that.
+# What EC2 says of one type in one zone, an error of its own included. Throttling, permissions, quotas and limits say
+# nothing about that.
 _ABOUT_POOLS = frozenset(
     {
         "InsufficientInstanceCapacity",
@@ -46,6 +47,7 @@ _ABOUT_POOLS = frozenset(
         "SpotMaxPriceTooLow",
         "ReservationCapacityExceeded",
         "InvalidFleetConfiguration",
+        "InternalError",
         "TheSpanishInquisition",
     }
 )

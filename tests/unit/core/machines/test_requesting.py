@@ -168,6 +168,18 @@ def test_who_asked_and_saved_no_answer_leaves_the_outcome_unknown():
     assert (again.asked_at, again.uncertain_since) == (NOW + timedelta(minutes=1), NOW)
 
 
+def test_a_call_that_fails_as_a_whole_does_not_end_the_search_for_the_instance_of_an_earlier_one():
+    refused = FleetAnswered(FleetRefused((Refusal(RefusalKind.NOT_PERMITTED, "UnauthorizedOperation"),), True))
+
+    first = decide(machine(asked_at=NOW), refused, NOW, LIMITS).machine
+    later = decide(machine(asked_at=NOW, uncertain_since=NOW), refused, NOW, LIMITS).machine
+
+    assert first.state is MachineState.GONE
+    assert (later.state, later.uncertain_since, later.claims) == (MachineState.REQUESTED, NOW, (claim(),))
+    assert later.pending == (AskFleet(5),)
+    assert "UnauthorizedOperation" in later.reason
+
+
 def test_a_throttled_request_had_no_effect_but_an_earlier_one_may_have_had_one():
     throttled = FleetAnswered(FleetDeferred("RequestLimitExceeded"))
 

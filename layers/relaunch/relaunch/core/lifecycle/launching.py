@@ -170,12 +170,13 @@ def nothing_kept(job: Job, event: NothingKept, now: datetime, _limits: StackLimi
 def checkpoints_unreadable(job: Job, event: CheckpointsUnreadable, now: datetime, _limits: StackLimits) -> Decision:
     """Wait until they can be read: what was trained is kept, and a permission is granted without a new job.
 
-    The wait may be without end, so it leaves the slot to others.
+    The wait may be without end, so it leaves the slot to others, and gives up its machine, which costs.
     """
     is_again = job.waiting is not None and job.waiting.reason is WaitReason.CHECKPOINT
     waited = now - job.waiting.since if job.waiting is not None and is_again else timedelta(0)
     delay = min(max(waited, _FIRST_CHECKPOINT_POLL), _LAST_CHECKPOINT_POLL)
-    decision = _try_again_at(replace(job, has_slot=False), WaitReason.CHECKPOINT, event.reason, now, now + delay)
+    without = replace(job, has_slot=False, machine_id="")
+    decision = _try_again_at(without, WaitReason.CHECKPOINT, event.reason, now, now + delay)
     if not job.has_slot:
         return decision
     released = replace(decision.job, pending=(*decision.job.pending, AdmitWaiting()))

@@ -21,7 +21,16 @@ from relaunch.core.jobs.job import (
     WaitReason,
 )
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.lifecycle.decision import Decision, end, look_again, move, wait, wait_for_launch, waits_for_slot
+from relaunch.core.lifecycle.decision import (
+    LAUNCH_TIMEOUT,
+    Decision,
+    end,
+    look_again,
+    move,
+    wait,
+    wait_for_launch,
+    waits_for_slot,
+)
 from relaunch.core.lifecycle.events import MachineAwaited, MachineClaimed, MachineLimitReached, MachineLost
 from relaunch.core.lifecycle.restart_policy import out_of_time
 from relaunch.core.machines.machine import Consequence, MachineState
@@ -166,4 +175,6 @@ def with_releases(before: Job, decision: Decision) -> Decision:
         ReleaseMachine(each, after.reason or str(after.state), is_unusable=each == used and could_not_start)
         for each in released
     )
-    return replace(decision, job=replace(after, pending=(*effects, *after.pending)))
+    # A finished job is due only until its effects are done.
+    wake_at = after.wake_at or (after.ended_at and after.ended_at + LAUNCH_TIMEOUT)
+    return replace(decision, job=replace(after, wake_at=wake_at, pending=(*effects, *after.pending)))

@@ -46,9 +46,13 @@ class InstanceLaunched:
 
 @dataclass(frozen=True, slots=True)
 class FleetRefused:
-    """EC2 launched nothing, and will not for this client token."""
+    """EC2 launched nothing, and will not for this client token.
+
+    `is_raised`: the call failed as a whole, which says nothing about an earlier one with the token.
+    """
 
     refusals: tuple[Refusal, ...]
+    is_raised: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,7 @@ def test_a_server_error_in_the_response_leaves_open_what_was_launched(stubber: S
 
 @pytest.mark.parametrize(("code", "kind"), KINDS.items())
 def test_an_error_of_the_call_is_a_refusal_of_the_whole_request(stubber: Stubber, code: str, kind: RefusalKind) -> None:
-    assert answer_to_error(stubber, code) == FleetRefused((Refusal(kind, code, "so it is", None),))
+    assert answer_to_error(stubber, code) == FleetRefused((Refusal(kind, code, "so it is", None),), is_raised=True)
 
 
 @pytest.mark.parametrize("code", THROTTLES)
@@ -125,7 +125,8 @@ def test_a_server_error_of_the_call_leaves_open_what_was_launched(stubber: Stubb
 
 @pytest.mark.parametrize("code", NO_CAPACITY)
 def test_a_refusal_that_comes_as_a_server_error_is_one(stubber: Stubber, code: str) -> None:
-    assert answer_to_error(stubber, code, 500) == FleetRefused((Refusal(RefusalKind.NO_CAPACITY, code, "so it is"),))
+    refused = FleetRefused((Refusal(RefusalKind.NO_CAPACITY, code, "so it is"),), is_raised=True)
+    assert answer_to_error(stubber, code, 500) == refused
 
 
 @pytest.mark.parametrize(

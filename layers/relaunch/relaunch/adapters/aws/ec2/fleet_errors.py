@@ -79,4 +79,4 @@ def answer_of_error(error: ClientError | BotoCoreError) -> FleetAnswer:
     # Some codes of refusals have status 500 as well (InsufficientInstanceCapacity).
     if is_uncertain(code) or (kind is RefusalKind.UNKNOWN and is_transient(error)):
         return FleetUncertain(reason)
-    return FleetRefused((Refusal(kind, code, message),))
+    return FleetRefused((Refusal(kind, code, message),), is_raised=True)
