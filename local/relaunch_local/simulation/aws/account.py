@@ -52,8 +52,8 @@ from relaunch_local.simulation.checks.invariants import Invariants, is_late
 from relaunch_local.simulation.checks.machines import MachineInvariants
 from relaunch_local.simulation.checks.trace import Trace
 from relaunch_local.simulation.faults.chance import Chance
-from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.machine_scenario import MACHINES_QUEUE
+from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.scenario import Scenario, provision
 
 if TYPE_CHECKING:
@@ -93,6 +93,8 @@ class SimulatedAccount:
 
     calls_type: type[Calls] = Calls
     indexes_type: type[Indexes] = Indexes
+    ec2_type: type[FaultyEc2] = FaultyEc2
+    machine_indexes_type: type[MachineIndexes] = MachineIndexes
     lambdas_type: type[Lambdas] = Lambdas
     poller_type: type[Poller] = Poller
 
@@ -127,7 +129,7 @@ class SimulatedAccount:
         self.bus = EventBus((*self.stack.rules, *self._upload_rules()), self.queues, self.clock, self.chance)
         self.ecr = ModelEcr()
         self.indexes = self.indexes_type(self.clock, self.chance)
-        self.machine_indexes = MachineIndexes(self.clock, self.chance)
+        self.machine_indexes = self.machine_indexes_type(self.clock, self.chance)
         self.emulated = self._emulated_table() if options.dynamodb else None
         self.stores = self.emulated.raw if self.emulated is not None else InMemoryStores()
         self.machines.watch(self.simulator, self.stores.machines)
@@ -202,7 +204,7 @@ class SimulatedAccount:
         self.delayed_ecs = DelayedEcs(client, self.clock, self.chance, self._stop_asked, self.invariants.task_made)
         ecs: Any = CallingClient("ecs", self.delayed_ecs, self.calls)
         in_process = InProcessClient(self.simulator, "ec2", validate=False)
-        self.faulty_ec2 = FaultyEc2(in_process, self.simulator, self.clock, self.chance, self.machines)
+        self.faulty_ec2 = self.ec2_type(in_process, self.simulator, self.clock, self.chance, self.machines)
         ec2: Any = CallingClient("ec2", self.faulty_ec2, self.calls, EC2_ERRORS)
         s3: Any = CallingClient("s3", ModelS3(self.objects), self.calls)
         ecr: Any = CallingClient("ecr", self.ecr, self.calls)

@@ -111,7 +111,7 @@ class FaultyEc2:
             fleets.faults.append(FleetFault(dice.choice(REFUSALS), overrides=dice.choice((None, 1, 1, 2))))
         elif self._chance.strikes("fleet-answer-empty", 0.03, note=note):
             fleets.faults.append(FleetFault(is_empty=True))
-        fleets.plans.append(self._plan(note))
+        fleets.plans.append(self.plan(note))
         try:
             answer = self._client.create_fleet(**parameters)
         finally:
@@ -144,7 +144,7 @@ class FaultyEc2:
         if is_fresh and self._chance.strikes("instances-behind", 0.3, note=instance["InstanceId"]):
             instance["State"] = {**instance["State"], "Name": before}
 
-    def _plan(self, note: str) -> HostPlan:
+    def plan(self, note: str) -> HostPlan:
         """Draw what the next instance is like."""
         dice = self._chance.stream("hosts")
         seconds = min(dice.lognormvariate(math.log(_MEDIAN_SECONDS), _SPREAD), _LONGEST_SECONDS)

@@ -258,7 +258,8 @@ class MachineInvariants:
         extra = [each for each in living if each.machine_id in self._revived]
         most = self._limits.totals(is_handover=True)
         count = totals.machines - len(extra)
-        self._check("no more machines than allowed", count <= most.machines, f"{machine.machine_id}: {count}")
+        is_kept = not most.machines or count <= most.machines
+        self._check("no more machines than allowed", is_kept, f"{machine.machine_id}: {count}")
         usd = totals.micro_usd_per_hour - sum(micro_usd(each.usd_per_hour) for each in extra)
         is_kept = not most.micro_usd_per_hour or usd <= most.micro_usd_per_hour
         self._check("no more money per hour than allowed", is_kept, f"{machine.machine_id}: {usd}")

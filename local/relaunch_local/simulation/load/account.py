@@ -17,20 +17,29 @@ from relaunch.core.definitions.definition import GithubTrigger, JobDefinition, S
 from relaunch.core.jobs.job import Job
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.lookup import waited_slot
+from relaunch.core.lifecycle.decision import Decision
+from relaunch.core.machines.decision import MachineDecision
+from relaunch.core.machines.limits import MachineLimits
+from relaunch.core.machines.machine import Machine
 from relaunch.ports import CapacityProviderOffer
 from relaunch_local.ecs import SimulatorSettings, Timing
 from relaunch_local.in_memory.stores import InMemoryStores
 from relaunch_local.simulation.aws.account import SimulatedAccount
 from relaunch_local.simulation.aws.calls import CallErrors, Calls
 from relaunch_local.simulation.aws.lambda_functions import Lambdas, OnEnd
+from relaunch_local.simulation.aws.machine_table import CalledMachines
 from relaunch_local.simulation.aws.runtime import Invocation, KilledError, Runtime
 from relaunch_local.simulation.aws.sqs import Poller
-from relaunch_local.simulation.aws.table import Indexes
+from relaunch_local.simulation.aws.table import CalledJobs, Indexes
 from relaunch_local.simulation.aws.template import CLUSTER, FunctionSettings
 from relaunch_local.simulation.aws.trainings import Recipe
+from relaunch_local.simulation.load.contention import ContendedJobs, ContendedMachines, Contention
 from relaunch_local.simulation.load.limits import LAMBDA_CONCURRENCY
+from relaunch_local.simulation.load.machines import CREATE_FLEET_SECONDS, FastMachineIndexes, SoundEc2
+from relaunch_local.simulation.load.options import LoadOptions
+from relaunch_local.simulation.machine_scenario import MachineScenario
 from relaunch_local.simulation.options import Options
-from relaunch_local.simulation.scenario import BUCKET, PlannedEvent, Scenario, shape_of
+from relaunch_local.simulation.scenario import BUCKET, ZONES, PlannedEvent, Scenario, shape_of
 
 T = TypeVar("T")
 
@@ -53,29 +62,36 @@ class LoadScenario(Scenario):
     instance_type: str = "g5.48xlarge"
 
     @classmethod
-    def of(
-        cls, seed: int, jobs: int, instance_type: str, quota: int, work_seconds: float, *, is_warm: bool
-    ) -> "LoadScenario":
-        """Plan one event per job; with `is_warm` there are instances for all jobs from the start."""
+    def of(cls, options: LoadOptions, work_seconds: float) -> "LoadScenario":
+        """Plan one event per job."""
+        jobs, instance_type = options.events, options.instance_type
         # Reproducible, not a secret.
-        dice = random.Random(f"{seed}/load")  # noqa: S311
+        dice = random.Random(f"{options.seed}/load")  # noqa: S311
         machines = math.ceil(jobs / tasks_per_machine(instance_type))
         definitions = tuple(_definition(name, jobs) for name in _KINDS.values())
+        # None is kept for the machines that replace interrupted ones: none is interrupted.
+        own = MachineLimits(max_machines=options.max_machines, handover_reserve=0.0)
+        provider = CapacityProviderOffer("gpus", instance_type, PurchaseOption.ON_DEMAND)
         return cls(
             intensity=1.0,
             chaos_seconds=0.0,
-            providers=(CapacityProviderOffer("gpus", instance_type, PurchaseOption.ON_DEMAND),),
-            capacity={"gpus": None},
+            providers=() if options.is_own else (provider,),
+            capacity={} if options.is_own else {"gpus": None},
             definitions=definitions,
             recipes={each.name: Recipe(work_seconds=work_seconds, checkpoint_seconds=None) for each in definitions},
             events=tuple(_event(number, f"{dice.getrandbits(160):040x}") for number in range(jobs)),
-            limits=StackLimits(max_running_jobs=jobs, max_waiting_jobs=jobs),
+            limits=StackLimits(
+                max_running_jobs=jobs,
+                max_waiting_jobs=jobs,
+                machines=own,
+            ),
             timing=Timing(),
-            provisioning_quota=quota,
+            provisioning_quota=options.provisioning_quota,
             on_demand_usd_per_hour=USD_PER_HOUR,
             group_size=jobs,
-            group_least=machines if is_warm else 0,
+            group_least=machines if options.is_warm else 0,
             instance_type=instance_type,
+            machines=MachineScenario((instance_type,), ZONES, own) if options.is_own else MachineScenario(),
         )
 
     def simulator_settings(self, seed: int) -> SimulatorSettings:
@@ -118,9 +134,16 @@ class ThrottledCalls(Calls):
     """Calls with the SDK's "standard" retries of throttled calls."""
 
     answers: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """The answers of ECS and EC2, by action and error."""
+    made: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """All calls of functions, by service and action."""
 
     def perform(self, service: str, action: str, effect: Callable[[], T], errors: CallErrors) -> T:
         """Perform the call; count the answer of each try."""
+        if self.runtime.current is not None:
+            self.made[service, action] += 1
+        if action == "create_fleet":
+            self.runtime.pause(CREATE_FLEET_SECONDS, "EC2 launches an instance")
         for number in range(_SDK_TRIES):
             try:
                 answer = super().perform(service, action, effect, errors)
@@ -131,7 +154,7 @@ class ThrottledCalls(Calls):
                 wait = self.chance.stream("sdk-retries").random() * 2**number
                 self.runtime.pause(wait, f"{service}:{action} is tried again")
             else:
-                if service == "ecs":
+                if service in ("ecs", "ec2"):
                     self.answers[action, _OK] += 1
                 return answer
         raise AssertionError("the last try returns or raises")
@@ -238,11 +261,35 @@ class PerContainer:
         return getattr(self._made[container], name)
 
 
+@dataclass
+class RetriedJobs(CalledJobs):
+    """The jobs: a transaction that meets another one is tried again, as the adapter does."""
+
+    _contention: Contention
+
+    def save_job(self, decision: Decision) -> Job:
+        """Save a job."""
+        return self._contention.retry(lambda: super(RetriedJobs, self).save_job(decision))
+
+
+@dataclass
+class RetriedMachines(CalledMachines):
+    """The machines: a transaction that meets another one is tried again, as the adapter does."""
+
+    _contention: Contention
+
+    def save_machine(self, decision: MachineDecision) -> Machine:
+        """Save a machine."""
+        return self._contention.retry(lambda: super(RetriedMachines, self).save_machine(decision))
+
+
 class LoadAccount(SimulatedAccount):
     """The account of a load."""
 
     calls_type = ThrottledCalls
     indexes_type = FastIndexes
+    ec2_type = SoundEc2
+    machine_indexes_type = FastMachineIndexes
     lambdas_type = LimitedLambdas
     poller_type = BusyPoller
 
@@ -255,6 +302,17 @@ class LoadAccount(SimulatedAccount):
         hosts = self.simulator.clusters.get(CLUSTER).container_instances
         self.clock.run_until(lambda: len(hosts) >= scenario.group_least)
 
+    def _stores(self) -> dict[str, Any]:
+        """Return the stores, whose transactions conflict."""
+        self.contention = Contention(self.runtime)
+        stores, on_effect = super()._stores(), self.invariants.effect_done
+        jobs, machines = ContendedJobs(self.stores.jobs, self.contention), self.stores.machines
+        noted = self._machine_saved
+        stores["jobs"] = RetriedJobs(jobs, self.calls, self.indexes, self._saved, on_effect, noted, self.contention)
+        contended = ContendedMachines(machines, self.contention)
+        stores["machines"] = RetriedMachines(contended, self.calls, self.machine_indexes, noted, self.contention)
+        return stores
+
     @property
     def refused(self) -> Counter[str]:
         """Count refused calls by their error, and refused invocations."""
@@ -264,8 +322,19 @@ class LoadAccount(SimulatedAccount):
         return found
 
     @property
+    def every_call(self) -> Counter[str]:
+        """Count the calls of functions by service and action."""
+        made = self.calls.made if isinstance(self.calls, ThrottledCalls) else Counter()
+        return Counter({f"{service}:{action}": count for (service, action), count in made.items()})
+
+    @property
+    def machines_requested(self) -> int:
+        """Count the machines of our own that were requested, whatever became of them."""
+        return len(self.machine_indexes.all_shown())
+
+    @property
     def calls_made(self) -> Counter[str]:
-        """Count the calls of each ECS action, whatever the answer."""
+        """Count the calls of each action of ECS and EC2, whatever the answer."""
         return Counter(action for action, _ in self._answers.elements())
 
     @property

@@ -30,14 +30,14 @@ from relaunch_local.simulation.load.account import (
 )
 from relaunch_local.simulation.load.events import LoadEvents
 from relaunch_local.simulation.load.limits import Limit, Load, limits_of, tightest
+from relaunch_local.simulation.load.options import PROVISIONING_QUOTA, LoadOptions
 from relaunch_local.simulation.run import Schedule
 
 MOST_RATIO = 1.10
 """How much longer than the tightest limit allows a load may take."""
-PROVISIONING_QUOTA = 500
 # Programs run until the last one has started, so that no instance is reused.
 _WORK_MARGIN = 1.5
-_WORK_LEAST_SECONDS = 1_200.0
+WORK_LEAST_SECONDS = 1_200.0
 # A load that has not finished by then never will.
 _LONGEST_RATIO = 8.0
 _STEP_SECONDS = 10.0
@@ -46,19 +46,13 @@ _SHOWN_FAULTS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class LoadOptions:
-    """The options of a load; with `is_warm` there are instances for all jobs from the start."""
-
-    events: int = 10_000
-    instance_type: str = "g5.48xlarge"
-    is_warm: bool = False
-    provisioning_quota: int = PROVISIONING_QUOTA
-    seed: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class LoadResult:
-    """The result of a load; times are in simulated seconds, except `wall_seconds`."""
+    """The result of a load; times are in simulated seconds, except `wall_seconds`.
+
+    `calls` are those of ECS and EC2, `made` all calls of functions, by service and action. `machines` is how many
+    machines of our own were requested. `conflicts` are the refused transactions, `shared_writes` the writes of the
+    items that all jobs share, `busiest_second` the most of these in one second.
+    """
 
     options: LoadOptions
     limits: tuple[Limit, ...]
@@ -72,6 +66,11 @@ class LoadResult:
     repeated: int
     refused: Counter[str]
     calls: Counter[str]
+    made: Counter[str]
+    machines: int
+    conflicts: Counter[str]
+    shared_writes: Counter[str]
+    busiest_second: Counter[str]
     dead_letters: int
     violations: tuple[str, ...]
     checks: int
@@ -112,6 +111,8 @@ class LoadResult:
             "events": self.options.events,
             "instance_type": self.options.instance_type,
             "is_warm": self.options.is_warm,
+            "is_own": self.options.is_own,
+            "max_machines": self.options.max_machines,
             "limits": [
                 {"name": each.name, "documented": each.documented, "source": each.source, "least_s": each.least_seconds}
                 for each in self.limits
@@ -123,6 +124,11 @@ class LoadResult:
             "ends": dict(self.ends),
             "refused": dict(self.refused),
             "calls": dict(self.calls),
+            "made": dict(self.made),
+            "machines": self.machines,
+            "conflicts": dict(self.conflicts),
+            "shared_writes": dict(self.shared_writes),
+            "busiest_second": dict(self.busiest_second),
             "checks": self.checks,
             "dead_letters": self.dead_letters,
             "faults": self.faults,
@@ -150,6 +156,22 @@ def _words(identity: str) -> set[str]:
     return set("".join(character if character.isalnum() else " " for character in identity).split())
 
 
+def _load_of(options: LoadOptions) -> Load:
+    per_machine = tasks_per_machine(options.instance_type)
+    machines = 0 if options.is_warm else math.ceil(options.events / per_machine)
+    return Load(
+        options.events,
+        DEFINITIONS,
+        machines,
+        per_machine,
+        options.provisioning_quota,
+        is_own=options.is_own,
+        max_machines=options.max_machines,
+        # Machines are used again only where there are not enough for all.
+        work_seconds=WORK_LEAST_SECONDS if 0 < options.max_machines < machines else 0.0,
+    )
+
+
 class LoadRun:
     """A load in progress."""
 
@@ -158,19 +180,10 @@ class LoadRun:
         self.options = options
         self._on_progress = on_progress
         self._began = self._reported_at = time.monotonic()
-        per_machine = tasks_per_machine(options.instance_type)
-        machines = 0 if options.is_warm else math.ceil(options.events / per_machine)
-        load = Load(options.events, DEFINITIONS, machines, per_machine, options.provisioning_quota)
-        self.limits = tuple(limits_of(load, Timing()))
+        self.load = _load_of(options)
+        self.limits = tuple(limits_of(self.load, Timing()))
         self.floor_seconds = tightest(self.limits).least_seconds
-        scenario = LoadScenario.of(
-            options.seed,
-            options.events,
-            options.instance_type,
-            options.provisioning_quota,
-            max(_WORK_MARGIN * self.floor_seconds, _WORK_LEAST_SECONDS),
-            is_warm=options.is_warm,
-        )
+        scenario = LoadScenario.of(options, self.load.work_seconds or self._work_seconds())
         self.account = LoadAccount(options.seed, scenario)
         self.events = LoadEvents(self.account)
         Schedule(self.account)
@@ -179,11 +192,14 @@ class LoadRun:
         """When the first task of each job was RUNNING."""
         self.account.simulator.subscribe(self._observe)
 
+    def _work_seconds(self) -> float:
+        return max(_WORK_MARGIN * self.floor_seconds, WORK_LEAST_SECONDS)
+
     def run(self) -> LoadResult:
         """Run until every job has ended, and check the run."""
         account, longest = self.account, _LONGEST_RATIO * self.floor_seconds
         self._advance(lambda: len(self.running) >= self.options.events, longest)
-        self._advance(self._is_idle, longest + 2 * _WORK_MARGIN * self.floor_seconds + _WORK_LEAST_SECONDS)
+        self._advance(self._is_idle, longest + 2 * _WORK_MARGIN * self.floor_seconds + WORK_LEAST_SECONDS)
         LoadVerdict(account, self.events, RareFaults(account, lambda: None)).check()
         return self._result()
 
@@ -231,6 +247,11 @@ class LoadRun:
             repeated=self.events.repeated,
             refused=account.refused,
             calls=account.calls_made,
+            made=account.every_call,
+            machines=account.machines_requested,
+            conflicts=account.contention.refused,
+            shared_writes=account.contention.writes,
+            busiest_second=account.contention.busiest,
             dead_letters=len(account.queues.dead_letters),
             violations=tuple(account.invariants.violations),
             checks=account.invariants.checks.total(),
@@ -250,7 +271,13 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run the command; return 1 if anything is wrong."""
     arguments = _parse_arguments(words)
     options = LoadOptions(
-        arguments.events, arguments.machine, arguments.warm, arguments.provisioning_quota, arguments.seed
+        events=arguments.events,
+        instance_type=arguments.machine,
+        is_warm=arguments.warm,
+        provisioning_quota=arguments.provisioning_quota,
+        seed=arguments.seed,
+        is_own=arguments.fleet,
+        max_machines=arguments.max_machines,
     )
     result = run_load(options, lambda text: print(text, file=sys.stderr, flush=True))
     print(json.dumps(result.to_json(), indent=2) if arguments.json else describe(result))
@@ -263,12 +290,20 @@ def _parse_arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--events", type=int, default=usual.events, help="number of events")
     parser.add_argument("--machine", choices=sorted(USD_PER_HOUR), default=usual.instance_type)
     parser.add_argument("--warm", action="store_true", help="machines for all jobs are there; else there is none")
+    parser.add_argument("--fleet", action="store_true", help="on machines of our own, not on a capacity provider's")
+    parser.add_argument("--max-machines", type=int, default=0, help="MaxMachines, with --fleet; 0: any number")
     parser.add_argument("--provisioning-quota", type=int, default=PROVISIONING_QUOTA, help="as Service Quotas has it")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     arguments = parser.parse_args(words)
     if arguments.events < 1 or arguments.provisioning_quota < 1:
         parser.error("--events and --provisioning-quota must be at least 1")
+    if arguments.max_machines < 0:
+        parser.error("--max-machines must be at least 1, or 0 for any number")
+    if arguments.max_machines and not arguments.fleet:
+        parser.error("--max-machines is a limit on machines of our own: add --fleet")
+    if arguments.warm and arguments.fleet:
+        parser.error("--warm is a load on a capacity provider's machines: leave out --fleet")
     return arguments
 
 
@@ -285,8 +320,13 @@ def describe(result: LoadResult) -> str:
         "",
         f"events    {result.accepted:,} at once, {result.repeated:,} of them delivered twice, {where}",
         f"jobs      {result.jobs:,}: {ends}; {result.tasks:,} tasks, {result.dead_letters} dead letters",
-        "calls     " + ", ".join(f"{count:,} {name}" for name, count in result.calls.most_common()),
-        "refused   " + (", ".join(f"{count:,} {name}" for name, count in result.refused.most_common()) or "none"),
+        "calls     " + _counts(result.calls),
+        "refused   " + _counts(result.refused),
+        "conflicts " + _counts(result.conflicts),
+        "items     "
+        + _counts(result.shared_writes, lambda name: f"{name} (at most {result.busiest_second[name]:,} a second)"),
+        f"machines  {result.machines:,} of our own requested",
+        "per job   " + ", ".join(f"{count / result.jobs:.2f} {name}" for name, count in result.made.most_common()),
         f"checks    {result.checks:,}, {len(result.violations)} violations",
         f"run       {result.simulated_seconds:,.0f} s simulated in {result.wall_seconds:,.0f} s, "
         f"{result.memory_mib:,.0f} MiB",
@@ -295,3 +335,7 @@ def describe(result: LoadResult) -> str:
         f"took {result.took_seconds:,.1f} s; ratio {result.ratio:.3f}",
     ]
     return "\n".join(lines)
+
+
+def _counts(counted: Counter[str], name_of: Callable[[str], str] = str) -> str:
+    return ", ".join(f"{count:,} {name_of(name)}" for name, count in counted.most_common()) or "none"
