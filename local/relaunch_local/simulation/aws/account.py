@@ -113,7 +113,7 @@ class SimulatedAccount:
         self.calls = self.calls_type(self.runtime, self.chance)
         self.invariants = Invariants(self.clock, self.objects, self.scenario.limits.max_running_jobs)
         self.machines = MachineInvariants(
-            self.clock, self.invariants.check, self.scenario.limits.machines, self.invariants.jobs
+            self.clock, self.invariants.check, self.scenario.limits.machines, self.invariants.jobs, self.objects
         )
         self.trainings = Trainings(
             self.clock,

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
+from relaunch.core.machines.tags import MACHINE_TAG
 from relaunch_local.ecs import Clock, EcsError, EcsSimulator, Event, InProcessClient
 from relaunch_local.ecs.api.in_process import client_error_of
 from relaunch_local.ecs.engine.fleet import FleetFault
@@ -99,12 +100,13 @@ class FaultyEc2:
 
     def create_fleet(self, **parameters: Any) -> Any:
         """CreateFleet."""
-        token, note = parameters["ClientToken"], parameters["ClientToken"][-6:]
-        self._checks.fleet_asked(token)
+        machine_id = _machine_of(parameters)
+        note = machine_id[-6:]
+        self._checks.fleet_asked(machine_id)
         fleets, dice = self._simulator.fleets, self._chance.stream("fleets")
         if self._chance.strikes("fleet-call-refused", 0.04, note=note):
             code = dice.choice(_RAISED)
-            self._checks.fleet_refused(token, None, code)
+            self._checks.fleet_refused(machine_id, None, code)
             raise ec2_error(code, "CreateFleet")
         if self._chance.strikes("fleet-launch-refused", 0.12, note=note):
             # Some of the overrides, so that an instance is launched beside the errors, or all.
@@ -121,7 +123,7 @@ class FaultyEc2:
         for error in answer["Errors"]:
             override = error["LaunchTemplateAndOverrides"]["Overrides"]
             pool = (override["InstanceType"], override["AvailabilityZone"])
-            self._checks.fleet_refused(token, pool, error["ErrorCode"])
+            self._checks.fleet_refused(machine_id, pool, error["ErrorCode"])
         return answer
 
     def describe_instances(self, **parameters: Any) -> Any:
@@ -159,6 +161,11 @@ class FaultyEc2:
                 plan |= change(dice)
                 break
         return HostPlan(**plan)
+
+
+def _machine_of(parameters: Mapping[str, Any]) -> str:
+    tagged = {each["ResourceType"]: each["Tags"] for each in parameters["TagSpecifications"]}
+    return next((str(tag["Value"]) for tag in tagged.get("instance", ()) if tag["Key"] == MACHINE_TAG), "")
 
 
 _HOST_FAULTS: tuple[tuple[str, float, Callable[[Any], Mapping[str, Any]]], ...] = (

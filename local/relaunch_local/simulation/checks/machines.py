@@ -15,13 +15,13 @@ from relaunch.core.machines.machine import (
     MachineState,
     RememberFailures,
     TerminateInstance,
-    client_token_of,
 )
 from relaunch.core.machines.resources import NOTHING
 from relaunch.core.machines.tags import MACHINE_TAG
 from relaunch.core.offerings.capacity_scopes import is_scope
 from relaunch_local.ecs import Clock, EcsSimulator, Event
 from relaunch_local.ecs.engine.model import BillLine, Instance, InstanceState
+from relaunch_local.simulation.aws.s3 import ObjectStore
 
 UNNEEDED_GRACE = timedelta(minutes=45)
 """How long an instance may live that nobody needs.
@@ -36,6 +36,8 @@ _RECORDED_LATE = timedelta(minutes=45)
 # The clocks of functions differ from EC2's by up to three seconds; events have whole seconds.
 _CLOCK_SKEW = timedelta(seconds=7)
 _MINUTE = 60.0
+# What a function read, it read at most its time-out ago.
+_LONGEST_FUNCTION = timedelta(seconds=60)
 
 # What EC2 says of one type in one zone, an error of its own included. Throttling, permissions, quotas and limits say
 # nothing about that.
@@ -74,6 +76,7 @@ class MachineInvariants:
     _limits: MachineLimits
     _jobs: dict[str, Job]
     """The jobs as they were saved last."""
+    _objects: ObjectStore
     machines: dict[str, Machine] = field(default_factory=dict)
     """The machines as they were saved last."""
     hosts: dict[str, Instance] = field(default_factory=dict)
@@ -82,7 +85,7 @@ class MachineInvariants:
     _simulator: EcsSimulator = field(init=False)
     _store: SeesMachines = field(init=False)
     _told: dict[str, list[tuple[tuple[str, str] | None, str]]] = field(default_factory=lambda: defaultdict(list))
-    """By client token: what EC2 refused (a type in a zone, or everything), and the code."""
+    """By machine: what EC2 refused (a type in a zone, or everything), and the code."""
     _needed_at: dict[str, datetime] = field(default_factory=dict)
     _accounted_at: dict[str, datetime] = field(default_factory=dict)
     _terminations: dict[str, datetime] = field(default_factory=dict)
@@ -135,15 +138,15 @@ class MachineInvariants:
         machine = self._store.load_machine(machine_id)
         return machine is None or machine.claim_of(job_id) is None
 
-    def fleet_asked(self, client_token: str) -> None:
-        """Check that it is known that EC2 is asked, before it is."""
-        machine = self._by_token(client_token)
+    def fleet_asked(self, machine_id: str) -> None:
+        """Check that it is known that EC2 is asked for the instance of a machine, before it is."""
+        machine = self._store.load_machine(machine_id)
         is_known = machine is not None and machine.asked_at is not None
-        self._check("it is saved that EC2 is asked before it is", is_known, client_token)
+        self._check("it is saved that EC2 is asked before it is", is_known, machine_id)
 
-    def fleet_refused(self, client_token: str, pool: tuple[str, str] | None, code: str) -> None:
+    def fleet_refused(self, machine_id: str, pool: tuple[str, str] | None, code: str) -> None:
         """Record a refusal of a type in a zone; None: of the whole request."""
-        self._told[client_token].append((pool, code))
+        self._told[machine_id].append((pool, code))
 
     def termination_asked(self, instance_id: str) -> None:
         """Check that nobody needs an instance that is about to be terminated."""
@@ -163,10 +166,6 @@ class MachineInvariants:
             self._check_bill(machine)
         totals = self._store.load_totals()
         self._check("the counters of machines are 0 at the end", totals == MachineTotals(), str(totals))
-
-    def _by_token(self, client_token: str) -> Machine | None:
-        names = [each for each in self.machines if client_token_of(each) == client_token]
-        return self._store.load_machine(names[0]) if names else None
 
     def _machine_of(self, instance_id: str) -> Machine | None:
         host = self.hosts.get(instance_id)
@@ -193,6 +192,8 @@ class MachineInvariants:
             self._check("a machine that is gone has no instance", not living, f"{name}: {message}")
         elif before is not None and before.state is MachineState.GONE and became is not None:
             self._revived.add(name)
+        if before is not None and before.state.is_usable and became is MachineState.ENDING:
+            self._check_ended(before, machine)
 
     def _check_start(self, before: Machine, machine: Machine, now: datetime) -> None:
         if before.state is not MachineState.STARTING or before.launched_at is None:
@@ -205,6 +206,13 @@ class MachineInvariants:
         host = self.hosts.get(machine.instance_id or "")
         has_all = host is not None and len(host.gpu_ids) == host.shape.gpus and bool(host.arn)
         self._check("a machine that is ready has all its accelerators", has_all, machine.machine_id)
+
+    def _check_ended(self, before: Machine, machine: Machine) -> None:
+        """Check that a sound machine is not ended while jobs need it."""
+        host = self.hosts.get(machine.instance_id or "")
+        is_sound = host is not None and host.is_alive and machine.warned_at is None and not machine.is_unusable
+        jobs = self._claimants(before) if is_sound else ()
+        self._check("no sound machine ends that a job needs", not jobs, f"{machine.machine_id}: {', '.join(jobs)}")
 
     def _instances_of(self, machine_id: str) -> list[Instance]:
         return [each for each in self.hosts.values() if each.tags.get(MACHINE_TAG) == machine_id]
@@ -224,6 +232,10 @@ class MachineInvariants:
             job = self._jobs.get(claim.job_id)
             is_its = job is not None and machine.machine_id in claimed_machines(job)
             self._check("a claim is saved with its job", is_its, f"{machine.machine_id}: {claim.job_id}")
+            if before is None and job is not None and job.state is JobState.WAITING and job.definition.checkpoint_uri:
+                closed_since = self._objects.closed_since
+                is_readable = closed_since is None or self._clock.now() - closed_since < _LONGEST_FUNCTION
+                self._check("no machine is requested for unreadable checkpoints", is_readable, claim.job_id)
 
     def _check_effects(self, before: Machine | None, machine: Machine) -> None:
         for effect in machine.pending:
@@ -238,7 +250,7 @@ class MachineInvariants:
 
     def _check_failures(self, machine: Machine, effect: RememberFailures) -> None:
         """Check that a type in a zone is avoided only for what EC2 said of it, or of the whole request."""
-        told = self._told[machine.request.client_token]
+        told = self._told[machine.machine_id]
         for failure in effect.failures:
             key = failure.offering
             if is_scope(key):
@@ -256,12 +268,11 @@ class MachineInvariants:
             return
         # Only a new machine is refused by a limit.
         extra = [each for each in living if each.machine_id in self._revived]
-        most = self._limits.totals(is_handover=True)
-        count = totals.machines - len(extra)
-        is_kept = not most.machines or count <= most.machines
+        limits, count = self._limits, totals.machines - len(extra)
+        is_kept = not limits.max_machines or count <= limits.max_machines
         self._check("no more machines than allowed", is_kept, f"{machine.machine_id}: {count}")
         usd = totals.micro_usd_per_hour - sum(micro_usd(each.usd_per_hour) for each in extra)
-        is_kept = not most.micro_usd_per_hour or usd <= most.micro_usd_per_hour
+        is_kept = not limits.max_usd_per_hour or usd <= micro_usd(limits.max_usd_per_hour)
         self._check("no more money per hour than allowed", is_kept, f"{machine.machine_id}: {usd}")
 
     def _check_bill(self, machine: Machine) -> None:
