@@ -9,15 +9,18 @@ from fakes.machine_story import FIRST_TIER, G5, G6, G6_DEMAND, MachineStory
 from fakes.story import MINUTE
 from relaunch.core.jobs.job import JobState, WaitReason
 from relaunch.core.machines.events import (
+    ClaimAsked,
     FleetAnswered,
+    FleetAsked,
     FleetRefused,
     FleetUncertain,
     InstanceLaunched,
     InstanceState,
     RefusalKind,
 )
-from relaunch.core.machines.machine import Consequence, MachineState
+from relaunch.core.machines.machine import Claim, Consequence, MachineState
 from relaunch.core.machines.requesting import ASK_TIMEOUT, LOOKED_FOR, SENT_AGAIN_FOR
+from relaunch.core.machines.resources import NOTHING
 from relaunch.ports import StaleWriteError, TransientError
 from relaunch.usecases.advance_machine import advance_machine
 from relaunch.usecases.attend_machine import attend_machine
@@ -101,6 +104,59 @@ def test_who_loses_the_race_to_ask_does_not_ask(machines):
 
     machines.deps.machines.save_machine = save
     assert machines.fleet.requests == []
+
+
+def test_a_job_that_joins_while_ec2_is_about_to_be_asked_does_not_delay_the_request(machines):
+    job_id = machines.submit_and_deliver()
+    machine_id = machines.job(job_id).machine_id
+    save = machines.deps.machines.save_machine
+
+    def save_after_another_joined(decision):
+        machines.deps.machines.save_machine = save
+        joined = ClaimAsked(Claim("bert-1", 1, NOTHING, machines.now))
+        advance_machine(machine_id, lambda _: joined, machines.deps)
+        return save(decision)
+
+    machines.deps.machines.save_machine = save_after_another_joined
+    machines.attend()
+
+    assert len(machines.fleet.requests) == 1
+    assert machines.load(machine_id).state is MachineState.STARTING
+    assert [each.job_id for each in machines.load(machine_id).claims] == [job_id, "bert-1"]
+
+
+def test_a_request_that_its_job_withdraws_just_before_it_is_sent_is_not_sent(machines):
+    job_id = machines.submit_and_deliver()
+    machine_id = machines.job(job_id).machine_id
+    save = machines.deps.machines.save_machine
+
+    def save_after_the_job_left(decision):
+        machines.deps.machines.save_machine = save
+        cancel_job(job_id, "enough", machines.deps)
+        return save(decision)
+
+    machines.deps.machines.save_machine = save_after_the_job_left
+    machines.attend()
+
+    assert machines.fleet.requests == []
+    machines.assert_over(machine_id)
+
+
+def test_of_two_functions_that_are_about_to_ask_one_does(machines):
+    job_id = machines.submit_and_deliver()
+    machine_id = machines.job(job_id).machine_id
+    save = machines.deps.machines.save_machine
+
+    def save_after_another_asked(decision):
+        machines.deps.machines.save_machine = save
+        advance_machine(machine_id, lambda _: FleetAsked(), machines.deps)
+        return save(decision)
+
+    machines.deps.machines.save_machine = save_after_another_asked
+    machines.attend()
+
+    assert machines.fleet.requests == []
+    assert machines.load(machine_id).asked_at == machines.now
 
 
 def test_an_unanswered_request_that_had_an_effect_is_found_by_its_tag(machines):

@@ -1,5 +1,6 @@
 """What ECS says of a task reaches its job, and nobody else's does."""
 
+from dataclasses import replace
 from unittest.mock import DEFAULT, Mock, call
 
 import pytest
@@ -8,7 +9,7 @@ from fakes.builders import make_observation
 from fakes.story import machine
 from relaunch.core.jobs.job import FailedStart, JobState
 from relaunch.ports import TransientError
-from relaunch.usecases.observe_task import observe_task
+from relaunch.usecases.observe_task import observe_task, task_seen
 
 
 @pytest.mark.parametrize("started_by", ["", "ecs-svc/abc", "ecs-svc/9223370494312345678", "somebody", "/1", "batch/"])
@@ -98,3 +99,30 @@ def test_an_event_whose_effect_failed_is_delivered_again_and_comes_to_the_same_e
     assert story.job(running_id) == saved
     assert story.job(running_id).failures == 1
     assert story.launches.requested == [(running_id, 30)]
+
+
+def test_the_machine_of_a_task_on_one_of_our_own_is_known_without_a_call(machines):
+    job_id = machines.place()
+    machine = machines.machine(job_id)
+    machines.tasks.find_node = Mock(side_effect=AssertionError("DescribeContainerInstances was called"))
+
+    machines.run(job_id)
+
+    attempt = machines.attempt(job_id)
+    assert (attempt.instance_id, attempt.zone) == (machine.instance_id, machine.offering.zone)
+    assert machines.jobs.load_on_instance(machine.instance_id) == [job_id]
+
+
+def test_a_task_that_is_not_known_as_that_of_the_placement_is_looked_up(machines):
+    job_id = machines.place()
+    node = machines.tasks.instances[f"node-of-{machines.machine(job_id).instance_id}"]
+    machines.tasks.find_node = Mock(wraps=machines.tasks.find_node)
+    arn = machines.arn(job_id)
+    job = machines.job(job_id)
+    placement = replace(job.current_attempt.placement, task_id=None)
+
+    task_seen(
+        machines.tasks.run(arn, node), replace(job, attempt=replace(job.attempt, placement=placement)), machines.deps
+    )
+
+    assert machines.tasks.find_node.call_args_list == [call(node.name)]

@@ -13,6 +13,8 @@ from relaunch.ports import FleetDependencies, StaleWriteError, Termination
 from relaunch.usecases.advance_machine import advance_machine, apply_machine_event, finish_effects, save_done
 
 _LOOK_SECONDS = 30
+# A machine has room for a few jobs; more conflicts in a row are a fault.
+_ATTEMPTS = 6
 
 
 def attend_machine(machine_id: str, deps: FleetDependencies) -> Machine | None:
@@ -62,14 +64,36 @@ def _request(machine: Machine, deps: FleetDependencies) -> Machine | None:
 
 
 def _send(machine: Machine, deps: FleetDependencies) -> Machine | None:
-    # Saved first: who gives the machine up meanwhile must know that an instance may exist. A function that loses this
-    # race does not call EC2.
-    asked = apply_machine_event(machine, FleetAsked(), deps)
+    # Saved first: who gives the machine up meanwhile must know that an instance may exist.
+    asked = _note_asked(machine, deps)
+    if asked is None:
+        return deps.machines.load_machine(machine.machine_id)
     answered = FleetAnswered(deps.fleet.request(asked.request))
     try:
         return apply_machine_event(asked, answered, deps)
     except StaleWriteError:
         return advance_machine(machine.machine_id, lambda _machine: answered, deps)
+
+
+def _note_asked(machine: Machine, deps: FleetDependencies) -> Machine | None:
+    """Save that EC2 is being asked; None if another function asks, or nobody needs the machine any more.
+
+    In a burst jobs claim a new machine while it is being requested; they do not delay it.
+
+    Raises:
+        StaleWriteError: others saved the machine several times in a row; retry.
+    """
+    for _ in range(_ATTEMPTS):
+        try:
+            return apply_machine_event(machine, FleetAsked(), deps)
+        except StaleWriteError:
+            saved = deps.machines.load_machine(machine.machine_id)
+            if saved is None or saved.state is not MachineState.REQUESTED or saved.asked_at != machine.asked_at:
+                return None
+            if not may_send(saved, deps.clock.now()):
+                return None
+            machine = saved
+    raise StaleWriteError(f"machine {machine.machine_id} was saved by others {_ATTEMPTS} times before EC2 was asked")
 
 
 def _find(machine: Machine, deps: FleetDependencies) -> InstanceLaunched | None:

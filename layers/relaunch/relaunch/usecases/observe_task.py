@@ -1,7 +1,7 @@
 """Apply an observation of a task to its job."""
 
 from relaunch.core.jobs.job import Job
-from relaunch.core.launches.launch import TaskObservation, TaskPhase
+from relaunch.core.launches.launch import Node, TaskObservation, TaskPhase
 from relaunch.core.lifecycle.events import TaskSeen
 from relaunch.ports import JobDependencies, TransientError
 from relaunch.usecases.advance_job import advance_job
@@ -31,6 +31,9 @@ def task_seen(observation: TaskObservation, job: Job, deps: JobDependencies) -> 
     has_stopped = observation.phase is TaskPhase.STOPPED
     if name is None or is_known or (has_stopped and observation.started_at is not None):
         return TaskSeen(observation)
+    own = _own_node(observation, job)
+    if own is not None:
+        return TaskSeen(observation, own)
     try:
         found = deps.tasks.find_node(name)
     except TransientError as error:
@@ -40,3 +43,12 @@ def task_seen(observation: TaskObservation, job: Job, deps: JobDependencies) -> 
         deps.log.decided("machine unknown", job_id=job.job_id, reason=str(error))
         return TaskSeen(observation)
     return TaskSeen(observation, found.node if found else None)
+
+
+def _own_node(observation: TaskObservation, job: Job) -> Node | None:
+    """Return the node of a task that was placed on a machine of our own, which needs no call; None for any other."""
+    placement = job.attempt.placement if job.attempt is not None else None
+    if placement is None or not placement.instance_id or placement.task_id != observation.task_id:
+        return None
+    offering = placement.offering
+    return Node(observation.node or "", placement.instance_id, offering.instance_type, offering.zone)
