@@ -28,7 +28,7 @@ def explain(
     from relaunch_cli.job_machines import load_job_machines
     from relaunch_cli.views.jobs import render_full_explanation
     from relaunch_cli.views.json_output.jobs import explanation_json
-    from relaunch_cli.views.machine_progress import describe_machines
+    from relaunch_cli.views.machine_progress import with_progress
     from relaunch_cli.views.screen import print_json, print_result, progress, stdout_console
 
     deps = connect(context, stack).deps
@@ -42,8 +42,8 @@ def explain(
         print_json(explanation_json(history, explanation, now, waiting, machines))
     else:
         width = stdout_console().width
-        progress_of = describe_machines(history.job, machines, now, deps.limits.machines)
-        print_result(render_full_explanation(history, explanation, now, width, waiting, progress_of, is_full=is_full))
+        explanation = with_progress(explanation, history.job, machines, now, deps.limits.machines)
+        print_result(render_full_explanation(history, explanation, now, width, waiting, is_full=is_full))
 
 
 def _count_waiting(job: "Job", deps: "Dependencies") -> "WaitingJobs | None":

@@ -13,7 +13,7 @@ def show(context: typer.Context, job: JobId, as_json: Json = False, stack: Stack
     from relaunch_cli.views.jobs import render_job
     from relaunch_cli.views.json_output.definitions import owner_json
     from relaunch_cli.views.json_output.jobs import history_json
-    from relaunch_cli.views.machine_progress import describe_machines
+    from relaunch_cli.views.machine_progress import with_progress
     from relaunch_cli.views.screen import print_json, print_result, progress
 
     deps = connect(context, stack).deps
@@ -25,5 +25,5 @@ def show(context: typer.Context, job: JobId, as_json: Json = False, stack: Stack
     if as_json:
         print_json({**history_json(history, now, machines), "definition_owner": owner_json(owner)})
     else:
-        described = describe_machines(history.job, machines, now, deps.limits.machines)
-        print_result(render_job(history, explain(history.job, now), now, owner, described))
+        explanation = with_progress(explain(history.job, now), history.job, machines, now, deps.limits.machines)
+        print_result(render_job(history, explanation, now, owner))

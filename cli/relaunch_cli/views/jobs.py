@@ -69,17 +69,13 @@ def _describe_place(job: JobSummary, awaited: Machine | None, *, has_zone: bool)
 
 
 def render_job(
-    history: JobHistory,
-    explanation: Explanation,
-    now: datetime,
-    owner: Owner | None = None,
-    machines: Sequence[str] = (),
+    history: JobHistory, explanation: Explanation, now: datetime, owner: Owner | None = None
 ) -> RenderableType:
-    """Return what `show` prints: the job, its attempts, the owner of its definition, and how far its machines are."""
+    """Return what `show` prints: the job, its attempts, and the owner of its definition."""
     table = key_value_table()
     for name, value in _job_rows(history.job, explanation, now, owner):
         table.add_row(name, value)
-    _add_rows(table, "Machine", machines)
+    _add_rows(table, "Machine", explanation.machines)
     return Group(table, *_attempts(history.attempts, now))
 
 
@@ -155,19 +151,15 @@ def render_full_explanation(
     now: datetime,
     width: int,
     waiting: WaitingJobs | None = None,
-    machines: Sequence[str] = (),
     *,
     is_full: bool,
 ) -> RenderableType:
-    """Return what `explain` prints; `is_full` names every rejection.
-
-    `waiting` are the jobs that wait, if it does; `machines` say how far its machines are.
-    """
+    """Return what `explain` prints; `waiting` are the jobs that wait, if it does; `is_full` names every rejection."""
     job = history.job
     parts: list[RenderableType] = [
         Text(job.job_id, style="bold").append("  ").append(state_text(job.state.value)),
         Text(),
-        _render_explanation(job, explanation, now, waiting, machines),
+        _render_explanation(job, explanation, now, waiting),
         Text(),
         render_timeline(history.timeline, now),
     ]
@@ -181,12 +173,12 @@ def render_full_explanation(
 
 
 def _render_explanation(
-    job: Job, explanation: Explanation, now: datetime, waiting: WaitingJobs | None, machines: Sequence[str]
+    job: Job, explanation: Explanation, now: datetime, waiting: WaitingJobs | None
 ) -> RenderableType:
     table = key_value_table()
     if explanation.waiting_for:
         table.add_row("Waits for", Text(explanation.waiting_for))
-    _add_rows(table, "Machine", machines)
+    _add_rows(table, "Machine", explanation.machines)
     if explanation.since:
         table.add_row("Since", format_timestamp(explanation.since, now))
     table.add_row("Next", Text(explanation.next_step))

@@ -1,8 +1,10 @@
 """How far a machine of our own is, for the owner of a job, with times."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
-from relaunch.core.jobs.job import Attempt, Job, PlacementState
+from relaunch.core.jobs.job import Attempt, Job, PlacementState, WaitReason
+from relaunch.core.lifecycle.explanation import Explanation
 from relaunch.core.machines.explanation import describe_request
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import Machine, MachineState
@@ -13,10 +15,16 @@ from relaunch_cli.views.formatting import format_duration, format_time
 _REGISTERED = "registered"
 
 
-def describe_machines(job: Job, machines: JobMachines, now: datetime, limits: MachineLimits) -> tuple[str, ...]:
-    """Return how far the machines of a job are: those that it claims, then the latest that came to nothing."""
-    claimed = (describe_progress(machine, job, now, limits) for machine in machines.claimed)
-    return (*claimed, *(describe_failure(machine, now) for machine in machines.failed))
+def with_progress(
+    explanation: Explanation, job: Job, machines: JobMachines, now: datetime, limits: MachineLimits
+) -> Explanation:
+    """Return the explanation of a job with how far its machines are: those that it claims, then what came to nothing."""
+    claimed = [describe_progress(machine, job, now, limits) for machine in machines.claimed]
+    described = (*claimed, *(describe_failure(machine, now) for machine in machines.failed))
+    if claimed and job.waiting is not None and job.waiting.reason is WaitReason.MACHINE:
+        # What the job has noted of it is older.
+        explanation = replace(explanation, waiting_for="its machine")
+    return replace(explanation, machines=described)
 
 
 def describe_progress(machine: Machine, job: Job, now: datetime, limits: MachineLimits) -> str:
@@ -71,6 +79,8 @@ def _starting(machine: Machine, now: datetime, limits: MachineLimits) -> str:
 def _use(machine: Machine, job: Job, now: datetime) -> str:
     attempt = job.attempt
     if attempt is not None and attempt.placement.machine_id == machine.machine_id and attempt.stop is None:
+        if attempt.started_at is not None:
+            return f"has run its task for {format_duration(now - attempt.started_at)}"
         return f"is ready; {_task(attempt, now)}"
     ready = f"has been ready for {format_duration(now - (machine.registered_at or now))}"
     if job.attempt is not None and job.attempt.intent is not None:
@@ -80,8 +90,6 @@ def _use(machine: Machine, job: Job, now: datetime) -> str:
 
 def _task(attempt: Attempt, now: datetime) -> str:
     placement = attempt.placement
-    if attempt.started_at is not None:
-        return f"its task has been running for {format_duration(now - attempt.started_at)}"
     if placement.state is PlacementState.PENDING:
         return f"its task is being placed, chosen {_ago(placement.requested_at, now)}"
     # ECS tells no more than PENDING while the agent pulls the image ("Amazon ECS task lifecycle").

@@ -19,7 +19,8 @@ class Explanation:
     """The current situation of a job, for its owner.
 
     `waiting_for` is empty for a finished job. `next_at` is the latest time of `next_step`, None if unknown. `advice`
-    lists what the owner can change, most useful first; it may be empty.
+    lists what the owner can change, most useful first; it may be empty. `machines` say how far its machines of our own
+    are, which the job itself does not know: `explain` leaves it empty.
     """
 
     waiting_for: str
@@ -27,6 +28,7 @@ class Explanation:
     next_step: str
     next_at: datetime | None = None
     advice: tuple[str, ...] = ()
+    machines: tuple[str, ...] = ()
 
 
 def explain(job: Job, now: datetime) -> Explanation:

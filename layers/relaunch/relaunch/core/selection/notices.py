@@ -94,8 +94,8 @@ def _no_own_machine(selection: Selection) -> str:
     last = [each for each in rejected if each.filter_name == rejected[0].filter_name]
     nearest = min(last, key=lambda each: each.rejection.shortfall)
     return (
-        f"only capacity providers can run it, never a machine of the stack's own: the nearest was {nearest.offering.key}: "
-        f"{nearest.rejection.reason}"
+        "only capacity providers can run it, never a machine of the stack's own: the nearest was "
+        f"{nearest.offering.key}: {nearest.rejection.reason}"
     )
 
 
