@@ -18,7 +18,7 @@ _REGISTERED = "registered"
 def with_progress(
     explanation: Explanation, job: Job, machines: JobMachines, now: datetime, limits: MachineLimits
 ) -> Explanation:
-    """Return the explanation of a job with how far its machines are: those that it claims, then what came to nothing."""
+    """Return the explanation of a job with how far its machines are; what came to nothing is last."""
     claimed = [describe_progress(machine, job, now, limits) for machine in machines.claimed]
     described = (*claimed, *(describe_failure(machine, now) for machine in machines.failed))
     if claimed and job.waiting is not None and job.waiting.reason is WaitReason.MACHINE:

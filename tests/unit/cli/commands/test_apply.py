@@ -331,7 +331,7 @@ def test_what_only_capacity_providers_can_run_is_warned_of(relaunch, session, fi
     result = relaunch("apply", str(file), "--dry-run")
 
     assert (
-        "resnet: only capacity providers can run it, never a machine of the stack's own: the nearest was g5.xlarge spot "
-        "us-east-1a: its disk has 100 GiB; 300 are asked for"
+        "resnet: only capacity providers can run it, never a machine of the stack's own: the nearest was "
+        "g5.xlarge spot us-east-1a: its disk has 100 GiB; 300 are asked for"
     ) in result.stderr
     assert "bert: only" not in result.stderr

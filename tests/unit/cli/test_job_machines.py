@@ -28,7 +28,7 @@ def refuse_everything(session, kind, code):
         session.fleet.refused[offering.key] = (kind, code)
 
 
-def test_a_job_says_what_ec2_is_about_to_be_asked_for(relaunch, session):
+def test_a_job_says_what_ec2_is_about_to_be_asked_for(session):
     job_id = session.choose()
     session.clock.advance(3)
 
@@ -38,7 +38,7 @@ def test_a_job_says_what_ec2_is_about_to_be_asked_for(relaunch, session):
     ) in explain(session, job_id)
 
 
-def test_a_request_that_ec2_throttles_says_when_it_was_sent_and_why_it_is_sent_again(relaunch, session):
+def test_a_request_that_ec2_throttles_says_when_it_was_sent_and_why_it_is_sent_again(session):
     job_id = session.choose()
     session.fleet.lost = 1
     session.attend()
@@ -50,7 +50,7 @@ def test_a_request_that_ec2_throttles_says_when_it_was_sent_and_why_it_is_sent_a
     ) in explain(session, job_id)
 
 
-def test_a_machine_that_was_launched_says_until_when_it_may_take(relaunch, session):
+def test_a_machine_that_was_launched_says_until_when_it_may_take(session):
     job_id = session.choose()
     session.attend()
     session.clock.advance(40)
@@ -63,7 +63,7 @@ def test_a_machine_that_was_launched_says_until_when_it_may_take(relaunch, sessi
     ) in explain(session, job_id)
 
 
-def test_a_machine_without_its_gpu_says_so_and_since_when(relaunch, session):
+def test_a_machine_without_its_gpu_says_so_and_since_when(session):
     job_id = session.choose()
     session.attend()
     session.clock.advance(30)
@@ -73,7 +73,7 @@ def test_a_machine_without_its_gpu_says_so_and_since_when(relaunch, session):
     assert "registered with 0 of its 1 GPUs 15s ago; another one is requested" in explain(session, job_id)
 
 
-def test_a_machine_that_is_ready_says_what_its_task_does(relaunch, session):
+def test_a_machine_that_is_ready_says_what_its_task_does(session):
     job_id = session.choose()
     session.attend()
     session.register_node(job_id)
@@ -88,7 +88,7 @@ def test_a_machine_that_is_ready_says_what_its_task_does(relaunch, session):
     assert "its task is pulling its image (ECS says PENDING), placed 9s ago" in explain(session, job_id)
 
 
-def test_both_machines_of_a_handover_are_told(relaunch, session):
+def test_both_machines_of_a_handover_are_told(session):
     job_id = session.choose()
     session.run_on_machine(job_id)
     session.clock.advance(3600)
@@ -113,7 +113,7 @@ def test_both_machines_of_a_handover_are_told(relaunch, session):
     assert "has been ready for 0s, for the next attempt" in explain(session, job_id)
 
 
-def test_refused_requests_are_told_with_their_reasons_newest_first(relaunch, session):
+def test_refused_requests_are_told_with_their_reasons_newest_first(session):
     refuse_everything(session, RefusalKind.NO_CAPACITY, "InsufficientInstanceCapacity")
     job_id = session.choose()
     session.attend()
@@ -134,7 +134,7 @@ def test_refused_requests_are_told_with_their_reasons_newest_first(relaunch, ses
     assert [entry["event"] for entry in refused["timeline"]] == ["requested", "refused"]
 
 
-def test_no_more_than_the_latest_requests_that_came_to_nothing_are_told(relaunch, session):
+def test_no_more_than_the_latest_requests_that_came_to_nothing_are_told(session):
     refuse_everything(session, RefusalKind.THROTTLED, "RequestLimitExceeded")
     job_id = session.choose()
     while session.jobs.job(job_id).machine_requests < 5:
@@ -149,7 +149,7 @@ def test_no_more_than_the_latest_requests_that_came_to_nothing_are_told(relaunch
     assert [numbers[each["machine_id"]] for each in document["failed_machines"]] == [4, 3]
 
 
-def test_a_machine_that_did_not_get_ready_and_one_that_is_ending_say_why(relaunch, session):
+def test_a_machine_that_did_not_get_ready_and_one_that_is_ending_say_why(session):
     job_id = session.choose()
     session.attend()
     machine = session.machine(job_id)
@@ -168,7 +168,7 @@ def test_a_machine_that_did_not_get_ready_and_one_that_is_ending_say_why(relaunc
     assert "was gone 1m10s ago: not ready" in explain(session, job_id)
 
 
-def test_json_of_a_job_has_its_machine(relaunch, session):
+def test_json_of_a_job_has_its_machine(session):
     job_id = session.choose()
     session.run_on_machine(job_id)
 
@@ -182,7 +182,7 @@ def test_json_of_a_job_has_its_machine(relaunch, session):
     assert document["attempt"]["machine_id"] == machine["machine_id"]
 
 
-def test_a_job_that_has_ended_has_no_machine(relaunch, session):
+def test_a_job_that_has_ended_has_no_machine(session):
     job_id = session.choose()
     session.finish(session.run_on_machine(job_id))
 
@@ -192,7 +192,7 @@ def test_a_job_that_has_ended_has_no_machine(relaunch, session):
     assert "Machine " not in invoke("explain", job_id, session=session).stdout
 
 
-def test_ps_shows_what_a_job_waits_for_and_where_it_runs(relaunch, session):
+def test_ps_shows_what_a_job_waits_for_and_where_it_runs(session):
     running = session.choose("a")
     session.run_on_machine(running)
     session.clock.advance(1)
@@ -214,12 +214,12 @@ def test_ps_shows_what_a_job_waits_for_and_where_it_runs(relaunch, session):
     assert "g6.xlarge spot" in invoke("ps", session=session).stdout.splitlines()[1]
 
 
-def test_ps_reads_a_machine_once_and_leaves_out_what_is_gone(relaunch, session, monkeypatch):
+def test_ps_shows_nothing_of_a_machine_whose_item_expired_meanwhile(session, monkeypatch):
     job_id = session.choose()
     reads = []
-    monkeypatch.setattr(session.jobs.machines, "load_machine", lambda machine_id: reads.append(machine_id))
+    monkeypatch.setattr(session.jobs.machines, "load_machine", reads.append)
 
     line = invoke("ps", session=session).stdout.splitlines()[1]
 
     assert reads == [session.jobs.job(job_id).machine_id]
-    assert line.split()[4:6] == ["-", "2s"] or " - " in line
+    assert line.split()[-3:] == ["-", "2s", "-"]
