@@ -18,7 +18,7 @@ from relaunch.core.offerings.snapshot import SnapshotPart
 from relaunch.core.selection.offering_filters import SelectionLimits
 from relaunch.ports import Dependencies, OfferingSource
 from relaunch.usecases.load_offerings import AvailableOfferings, load_offerings
-from relaunch.usecases.plan_jobs import Plan, in_zones, plan_jobs, plan_on
+from relaunch.usecases.plan_jobs import Plan, in_zones, plan_jobs, plan_on, with_request
 from relaunch_cli.aws.configuration import configured_region
 from relaunch_cli.aws.connection import Connection
 from relaunch_cli.definition_files import parse_file, read_file
@@ -59,7 +59,8 @@ class Planner:
         """Plan a job that options describe."""
         available = self._bundled_offerings() if self.deps is None else load_offerings(self.deps)
         scores = None if self.deps is None else self.deps.zone_scores
-        return [plan_on(in_zones(available, self.zones), request.definition, request.revision, scores)]
+        plan = plan_on(in_zones(available, self.zones), request.definition, request.revision, scores)
+        return [plan if self.deps is None else with_request(plan, self.deps)]
 
     def basis(self) -> PlanBasis:
         """Return what the plans are based on."""
@@ -68,8 +69,20 @@ class Planner:
         offerings = self.offerings.offerings(self.at)
         missing = tuple(part for part in self._refreshed_parts(offerings) if part not in known)
         has_own = any(each.is_own_machine for each in offerings)
-        name = f"machines of its own, {self.name}" if has_own else self.name
-        return PlanBasis(self.at, name, self.note, self.deps is None, self.has_all_types, origins, missing, has_own)
+        ways = ["machines of its own"] if has_own else []
+        if not all(each.is_own_machine for each in offerings) or not has_own:
+            ways.append(self.name)
+        return PlanBasis(
+            at=self.at,
+            name=", ".join(ways),
+            note=self.note,
+            is_offline=self.deps is None,
+            has_all_types=self.has_all_types,
+            origins=origins,
+            missing=missing,
+            has_own_machines=has_own,
+            price_tolerance=self.deps.limits.machines.price_tolerance if self.deps else 0.0,
+        )
 
     def _refreshed_parts(self, offerings: Iterable[Offering]) -> tuple[SnapshotPart, ...]:
         """Return what the stack refreshes for plans, apart from types, zones and prices.

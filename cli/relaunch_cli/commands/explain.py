@@ -25,20 +25,24 @@ def explain(
     Also shows since when it waits, what you can change, its timeline, and the selection of each attempt.
     """
     from relaunch.core.lifecycle.explanation import explain as explain_job
+    from relaunch_cli.job_machines import load_job_machines
     from relaunch_cli.views.jobs import render_full_explanation
     from relaunch_cli.views.json_output.jobs import explanation_json
+    from relaunch_cli.views.machine_progress import with_progress
     from relaunch_cli.views.screen import print_json, print_result, progress, stdout_console
 
     deps = connect(context, stack).deps
     with progress("reading the job"):
         history = load_history(deps, job)
         waiting = _count_waiting(history.job, deps)
+        machines = load_job_machines(history.job, deps.machines)
     now = deps.clock.now()
     explanation = explain_job(history.job, now)
     if as_json:
-        print_json(explanation_json(history, explanation, now, waiting))
+        print_json(explanation_json(history, explanation, now, waiting, machines))
     else:
         width = stdout_console().width
+        explanation = with_progress(explanation, history.job, machines, now, deps.limits.machines)
         print_result(render_full_explanation(history, explanation, now, width, waiting, is_full=is_full))
 
 

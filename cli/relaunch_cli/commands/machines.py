@@ -20,24 +20,30 @@ def machines(
 ) -> None:
     """List the machines that Relaunch requested from EC2 and that are not gone, newest first.
 
-    A machine without an instance is still requested; its price is an upper limit.
+    A machine without an instance is still requested; its price is an upper limit. Beside the table: what all of them
+    cost, the limits of the stack, and what is kept without a job.
     """
     from relaunch_cli.views.json_output.machines import machines_json
-    from relaunch_cli.views.machines import render_machines, render_totals
+    from relaunch_cli.views.machines import describe_warm, render_machines, render_totals
     from relaunch_cli.views.screen import print_json, print_note, print_result, progress, stdout_console
 
     deps = connect(context, stack).deps
+    limits, is_on = deps.limits.machines, deps.machine_settings.is_on
     with progress("reading machines"):
         found, is_cut = _load_machines(deps.machines, limit)
         totals = deps.machines.load_totals()
     if as_json:
-        print_json(machines_json(found, totals, is_cut=is_cut))
+        print_json(machines_json(found, totals, limits, is_on=is_on, is_cut=is_cut))
         return
     if found:
         print_result(render_machines(found, deps.clock.now(), stdout_console().width))
-        print_note(render_totals(totals))
-    else:
-        print_note("no machines")
+        print_note(render_totals(totals, limits))
+        if warm := describe_warm(found, limits.warm_time):
+            print_note(warm)
+    elif is_on:
+        print_note("no machines: no job runs on one, or waits for one")
+    if not is_on:
+        print_note("the stack requests no machines of its own: the parameter MachineSubnets turns that on")
     if is_cut:
         print_note(f"only {limit} machines were read: see --limit")
 

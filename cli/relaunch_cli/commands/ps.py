@@ -25,6 +25,7 @@ def ps(
     stack: Stack = DEFAULT_STACK,
 ) -> None:
     """List jobs, newest first."""
+    from relaunch_cli.job_machines import load_awaited
     from relaunch_cli.views.jobs import render_jobs
     from relaunch_cli.views.json_output.jobs import summary_json
     from relaunch_cli.views.screen import print_json, print_note, print_result, progress, stdout_console
@@ -39,7 +40,8 @@ def ps(
         print_json({"jobs": [summary_json(job) for job in jobs], "is_cut": is_cut})
         return
     if jobs:
-        print_result(render_jobs(jobs, deps.clock.now(), stdout_console().width))
+        awaited = load_awaited(jobs, deps.machines)
+        print_result(render_jobs(jobs, deps.clock.now(), stdout_console().width, awaited))
     else:
         print_note("no jobs" if is_all else "no open jobs; --all includes jobs that have ended")
     if is_cut:
@@ -60,6 +62,7 @@ def _load_jobs(deps: "Dependencies", limit: int, *, is_all: bool) -> "tuple[list
 def _watch(connection: "Connection", limit: int, *, is_all: bool) -> NoReturn:
     from rich.live import Live
 
+    from relaunch_cli.job_machines import load_awaited
     from relaunch_cli.views.jobs import render_jobs
     from relaunch_cli.views.screen import stdout_console
 
@@ -67,5 +70,6 @@ def _watch(connection: "Connection", limit: int, *, is_all: bool) -> NoReturn:
     with Live(console=console, auto_refresh=False) as live:
         while True:
             jobs, _ = _load_jobs(deps, limit, is_all=is_all)
-            live.update(render_jobs(jobs, deps.clock.now(), console.width), refresh=True)
+            awaited = load_awaited(jobs, deps.machines)
+            live.update(render_jobs(jobs, deps.clock.now(), console.width, awaited), refresh=True)
             connection.pause(_POLL_SECONDS)

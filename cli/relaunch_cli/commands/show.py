@@ -9,17 +9,21 @@ from relaunch_cli.options import DEFAULT_STACK, JobId, Json, Stack
 def show(context: typer.Context, job: JobId, as_json: Json = False, stack: Stack = DEFAULT_STACK) -> None:
     """Show a job, its attempts, and who owns its definition now."""
     from relaunch.core.lifecycle.explanation import explain
+    from relaunch_cli.job_machines import load_job_machines
     from relaunch_cli.views.jobs import render_job
     from relaunch_cli.views.json_output.definitions import owner_json
     from relaunch_cli.views.json_output.jobs import history_json
+    from relaunch_cli.views.machine_progress import with_progress
     from relaunch_cli.views.screen import print_json, print_result, progress
 
     deps = connect(context, stack).deps
     with progress("reading the job"):
         history = load_history(deps, job)
         registered = deps.definitions.load_registered(history.job.definition.name)
+        machines = load_job_machines(history.job, deps.machines)
     now, owner = deps.clock.now(), registered.owner if registered else None
     if as_json:
-        print_json({**history_json(history, now), "definition_owner": owner_json(owner)})
+        print_json({**history_json(history, now, machines), "definition_owner": owner_json(owner)})
     else:
-        print_result(render_job(history, explain(history.job, now), now, owner))
+        explanation = with_progress(explain(history.job, now), history.job, machines, now, deps.limits.machines)
+        print_result(render_job(history, explanation, now, owner))

@@ -1,6 +1,7 @@
 """Formatting of times, durations, money and counts."""
 
 import re
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from relaunch.core.jobs.job import CostBasis, Job, Placement
@@ -76,3 +77,11 @@ def format_count(count: int, noun: str) -> str:
 def shorten_task_arns(text: str) -> str:
     """Replace the ARNs of tasks by their IDs, which fit on a terminal."""
     return _TASK_ARN.sub(r"\1", text)
+
+
+def join_zones(zones: Sequence[str]) -> str:
+    """Join zones of one region: `us-east-1a b c`."""
+    region = zones[0][:-1]
+    if not all(zone[:-1] == region for zone in zones):
+        return ", ".join(zones)
+    return region + " ".join(sorted({zone[-1] for zone in zones}))

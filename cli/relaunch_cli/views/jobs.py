@@ -1,7 +1,8 @@
 """Tables of jobs, attempts, timelines and events that fit 80 columns."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -10,6 +11,7 @@ from rich.text import Text
 from relaunch.core.definitions.ownership import Owner
 from relaunch.core.jobs.job import Attempt, CostBasis, Job, JobSummary, TimelineEntry
 from relaunch.core.lifecycle.explanation import Explanation
+from relaunch.core.machines.machine import Machine
 from relaunch.core.revisions.stop_timeout import find_stop_timeout
 from relaunch.core.triggers.waiting_jobs import WaitingJobs
 from relaunch.ports import EventRecord, JobHistory
@@ -24,14 +26,18 @@ from relaunch_cli.views.formatting import (
     format_timestamp,
     shorten_task_arns,
 )
+from relaunch_cli.views.machines import short_offering
 from relaunch_cli.views.screen import key_value_table, plain_table, state_text
 from relaunch_cli.views.selection import render_selection
 
 _WIDE = 110
+_NO_MACHINES_BY_ID: Mapping[str, Machine] = MappingProxyType({})
 
 
-def render_jobs(jobs: Iterable[JobSummary], now: datetime, width: int) -> Table:
-    """Return the table of `ps`; on a wide terminal with reasons."""
+def render_jobs(
+    jobs: Iterable[JobSummary], now: datetime, width: int, machines: Mapping[str, Machine] = _NO_MACHINES_BY_ID
+) -> Table:
+    """Return the table of `ps`; on a wide terminal with zones and reasons; `machines` are those that jobs wait for."""
     is_wide = width >= _WIDE
     headings = ("STATE", "ATT", "MACHINE", "AGE", "COST")
     more = ("REASON",) if is_wide else ()
@@ -45,12 +51,21 @@ def render_jobs(jobs: Iterable[JobSummary], now: datetime, width: int) -> Table:
             job.job_id,
             state_text(job.state.value, note),
             str(job.attempt_number or "-"),
-            f"{job.offering.instance_type} {job.offering.purchase}" if job.offering else "-",
+            _describe_place(job, machines.get(job.machine_id), has_zone=is_wide),
             format_duration(now - job.accepted_at),
             format_cost(job.cost_usd, job.cost_basis),
         ]
         table.add_row(*cells, *((Text(one_line(job.reason or job.trigger)),) if is_wide else ()))
     return table
+
+
+def _describe_place(job: JobSummary, awaited: Machine | None, *, has_zone: bool) -> str:
+    """Return the machine that the job waits for, else that of its last placement."""
+    if awaited is not None:
+        return short_offering(awaited, has_zone=has_zone)
+    if job.offering is None:
+        return "-"
+    return str(job.offering) if has_zone else f"{job.offering.instance_type} {job.offering.purchase}"
 
 
 def render_job(
@@ -60,6 +75,7 @@ def render_job(
     table = key_value_table()
     for name, value in _job_rows(history.job, explanation, now, owner):
         table.add_row(name, value)
+    _add_rows(table, "Machine", explanation.machines)
     return Group(table, *_attempts(history.attempts, now))
 
 
@@ -162,6 +178,7 @@ def _render_explanation(
     table = key_value_table()
     if explanation.waiting_for:
         table.add_row("Waits for", Text(explanation.waiting_for))
+    _add_rows(table, "Machine", explanation.machines)
     if explanation.since:
         table.add_row("Since", format_timestamp(explanation.since, now))
     table.add_row("Next", Text(explanation.next_step))
@@ -171,9 +188,14 @@ def _render_explanation(
         table.add_row("Jobs waiting", Text(str(waiting)))
     if not job.state.is_final and (stop_timeout := find_stop_timeout(job.definition, job.revision)):
         table.add_row("When stopped", Text(str(stop_timeout)))
-    for index, advice in enumerate(explanation.advice):
-        table.add_row("" if index else "You could", Text(advice))
+    _add_rows(table, "You could", explanation.advice)
     return table
+
+
+def _add_rows(table: Table, name: str, values: Iterable[str]) -> None:
+    """Add values of one name, which is shown beside the first one."""
+    for index, value in enumerate(values):
+        table.add_row("" if index else name, Text(one_line(value)))
 
 
 def render_timeline(timeline: Iterable[TimelineEntry], now: datetime) -> Table:

@@ -1,16 +1,18 @@
-"""The table of machines, which fits 80 columns."""
+"""The table of machines, which fits 80 columns, what they cost, and what is asked for."""
 
-from collections.abc import Iterable
-from datetime import datetime
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from relaunch.core.machines.decision import MICRO_USD, MachineTotals
-from relaunch.core.machines.machine import Machine
+from relaunch.core.machines.limits import MachineLimits
+from relaunch.core.machines.machine import FleetRequest, Machine, MachineState
+from relaunch.core.offerings.offering import OfferingKey
 from relaunch_cli.terminal import one_line
-from relaunch_cli.views.formatting import format_count, format_duration, format_price
+from relaunch_cli.views.formatting import format_count, format_duration, format_percentage, format_price, join_zones
 from relaunch_cli.views.screen import plain_table, state_text
 
 _WIDE = 110
@@ -27,27 +29,78 @@ def render_machines(machines: Iterable[Machine], now: datetime, width: int) -> T
             f"{machine.machine_id}\n{machine.instance_id or '-'}",
             state_text(machine.state.value).append(f"\n{age}"),
             _offering(machine),
-            "\n".join(claim.job_id for claim in machine.claims) or "-",
+            "\n".join(claim.job_id for claim in machine.claims) or _idle(machine, now),
         ]
         table.add_row(*cells, *((Text(one_line(machine.reason)),) if is_wide else ()))
     return table
 
 
-def render_totals(totals: MachineTotals) -> str:
-    """Return how many machines count against the limits of the stack, and what they cost."""
-    usd_per_hour = totals.micro_usd_per_hour / MICRO_USD
-    return f"{format_count(totals.machines, 'machine')}, ${format_price(usd_per_hour)}/h"
+def render_totals(totals: MachineTotals, limits: MachineLimits) -> str:
+    """Return how many machines count against the limits of the stack, what they cost, and these limits."""
+    usd = f"${format_price(totals.micro_usd_per_hour / MICRO_USD)}/h"
+    count, reserve = format_count(totals.machines, "machine"), limits.totals(is_handover=False)
+    parts = [f"{count} of {limits.max_machines}" if limits.max_machines else count]
+    parts.append(f"{usd} of ${limits.max_usd_per_hour:g}" if limits.max_usd_per_hour else usd)
+    if kept := limits.max_machines - reserve.machines:
+        parts.append(f"the last {kept} only for handovers")
+    return ", ".join(parts)
+
+
+def describe_warm(machines: Iterable[Machine], warm_time: timedelta) -> str:
+    """Return what machines cost that no job claims, and why they are kept; empty if there are none."""
+    warm = [machine for machine in machines if _is_warm(machine)]
+    if not warm:
+        return ""
+    verb = "is" if len(warm) == 1 else "are"
+    usd = format_price(sum(machine.usd_per_hour for machine in warm))
+    return (
+        f"{format_count(len(warm), 'machine')} for ${usd}/h {verb} kept for {format_duration(warm_time)} without a job "
+        "(MachineWarmMinutes)"
+    )
+
+
+def describe_fleet_request(request: FleetRequest, price_tolerance: float) -> str:
+    """Return what EC2 Fleet would be asked for: `one spot machine: g6.xlarge in us-east-1a b, at most $0.4000/h`."""
+    by_type: dict[str, list[str]] = {}
+    for override in request.overrides:
+        by_type.setdefault(override.offering.instance_type, []).append(override.offering.zone or "?")
+    named = ", ".join(f"{name} in {join_zones(zones)}" for name, zones in by_type.items())
+    limit = f"at most ${format_price(request.usd_per_hour)}/h"
+    asked = f"EC2 Fleet would be asked for one {request.purchase} machine: {named}; {limit}"
+    if len(request.overrides) == 1:
+        return asked
+    return f"{asked}. EC2 chooses: these cost the same as the best one within {format_percentage(price_tolerance)}."
+
+
+def short_offering(machine: Machine, *, has_zone: bool) -> str:
+    """Return what EC2 chose, or before that what was asked for, on one line: `g6.xlarge spot`, `2 types spot`."""
+    what, zone = _place(machine)
+    return f"{what} {machine.request.purchase}" + (f" {zone}" if has_zone else "")
+
+
+def _is_warm(machine: Machine) -> bool:
+    """Return whether the machine is kept for the next job."""
+    return machine.state is MachineState.READY and not machine.claims
+
+
+def _idle(machine: Machine, now: datetime) -> str:
+    if not _is_warm(machine):
+        return "-"
+    return f"none for {format_duration(now - (machine.idle_since or machine.registered_at or now))}"
+
+
+def _place(machine: Machine) -> tuple[str, str]:
+    """Return instance type and zone, or how many of them were asked for."""
+    keys: Sequence[OfferingKey] = [override.offering for override in machine.request.overrides]
+    if machine.offering is not None:
+        keys = [machine.offering]
+    types, zones = {each.instance_type for each in keys}, {each.zone or "?" for each in keys}
+    what = types.pop() if len(types) == 1 else format_count(len(types), "type")
+    return what, zones.pop() if len(zones) == 1 else format_count(len(zones), "zone")
 
 
 def _offering(machine: Machine) -> str:
     """Return what EC2 chose and its price; before that what was asked for, and the highest price of it."""
-    chosen = machine.offering
-    if chosen is not None:
-        what, zone, limit = chosen.instance_type, chosen.zone or "?", ""
-    else:
-        asked = [override.offering for override in machine.request.overrides]
-        types, zones = {each.instance_type for each in asked}, {each.zone or "?" for each in asked}
-        what = types.pop() if len(types) == 1 else format_count(len(types), "type")
-        zone = zones.pop() if len(zones) == 1 else format_count(len(zones), "zone")
-        limit = "<="
+    what, zone = _place(machine)
+    limit = "" if machine.offering else "<="
     return f"{what} {machine.request.purchase}\n{zone} {limit}${format_price(machine.usd_per_hour)}"

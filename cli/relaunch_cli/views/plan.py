@@ -16,6 +16,7 @@ from relaunch.core.selection.rows import explain_rows
 from relaunch.core.selection.selection import Selection, explain_rejection
 from relaunch.usecases.plan_jobs import Plan
 from relaunch_cli.views.definitions import describe_accelerator
+from relaunch_cli.views.machines import describe_fleet_request
 from relaunch_cli.views.price_origins import describe_prices, stale_warning
 from relaunch_cli.views.selection import render_selection
 from relaunch_cli.views.type_explanation import render_type
@@ -27,7 +28,7 @@ class PlanBasis:
 
     `name` names the offerings in a few words, `note` says why they are not the stack's. `has_all_types`: they are those
     of all instance types of the region. `missing` are the parts of the stack's snapshot that are too old or not there.
-    `has_own_machines`: the stack starts machines of its own.
+    `has_own_machines`: the stack starts machines of its own; `price_tolerance` is that of their requests.
     """
 
     at: datetime
@@ -38,6 +39,7 @@ class PlanBasis:
     origins: tuple[PriceOrigin, ...]
     missing: tuple[SnapshotPart, ...]
     has_own_machines: bool = False
+    price_tolerance: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,8 @@ def render_plans(plans: Sequence[Plan], basis: PlanBasis, options: PlanOptions, 
         parts += [*([Text()] if parts else []), _title(plan, basis)]
         if plan.selection is not None:
             parts += _selection_parts(plan.selection, plan.problem, basis, options, width)
+        if plan.request is not None and options.explained is None:
+            parts.append(Text(f"\n{describe_fleet_request(plan.request, basis.price_tolerance)}"))
         if plan.problem:
             parts.append(Text(f"\n{plan.problem}" if plan.selection else plan.problem, style="red"))
     return Group(*parts)

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from relaunch_cli.views.formatting import format_count, format_percentage, format_price
+from relaunch_cli.views.formatting import format_count, format_percentage, format_price, join_zones
 from relaunch_cli.views.screen import plain_table
 
 Row = Mapping[str, object]
@@ -35,14 +35,6 @@ def render_selection(
         parts += [Text(), Text(f"Rejected: {len(rejected)} of {len(rows)} offerings", style="bold")] if parts else []
         parts.append(_rejected_table(rows, filter_counts, is_full=is_full))
     return Group(*parts)
-
-
-def join_zones(zones: Sequence[str]) -> str:
-    """Join zones of one region: `us-east-1a b c`."""
-    region = zones[0][:-1]
-    if not all(zone[:-1] == region for zone in zones):
-        return ", ".join(zones)
-    return region + " ".join(sorted({zone[-1] for zone in zones}))
 
 
 _Line = Sequence[Row]

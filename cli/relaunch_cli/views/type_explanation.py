@@ -9,8 +9,8 @@ from rich.text import Text
 
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.selection.selection import FILTER_NAMES
-from relaunch_cli.views.formatting import format_price
-from relaunch_cli.views.selection import Row, join_zones
+from relaunch_cli.views.formatting import format_price, join_zones
+from relaunch_cli.views.selection import Row
 
 
 @dataclass(frozen=True, slots=True)

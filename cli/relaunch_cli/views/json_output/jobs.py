@@ -9,7 +9,9 @@ from relaunch.core.revisions.stop_timeout import find_stop_timeout
 from relaunch.core.triggers.waiting_jobs import WaitingJobs
 from relaunch.ports import EventRecord, JobHistory, StoredSelection
 from relaunch_cli.job_logs import LogLine
+from relaunch_cli.job_machines import NO_MACHINES, JobMachines
 from relaunch_cli.views.formatting import cost_so_far
+from relaunch_cli.views.json_output.machines import machine_json
 from relaunch_cli.views.json_output.values import JsonObject, json_time, stop_timeout_json
 
 
@@ -23,6 +25,7 @@ def summary_json(summary: JobSummary) -> JsonObject:
         "waiting": _waiting_json(summary.waiting),
         "attempt": summary.attempt_number,
         "offering": str(summary.offering) if summary.offering else None,
+        "machine_id": summary.machine_id or None,
         "interruptions": summary.interruptions,
         "failures": summary.failures,
         "run_seconds": summary.run_seconds,
@@ -57,18 +60,26 @@ def job_json(job: Job, now: datetime) -> JsonObject:
     }
 
 
-def history_json(history: JobHistory, now: datetime) -> JsonObject:
+def history_json(history: JobHistory, now: datetime, machines: JobMachines = NO_MACHINES) -> JsonObject:
     """Return the document of `show`."""
-    attempts = [_attempt_json(attempt) for attempt in history.attempts]
-    return {**job_json(history.job, now), "attempts": attempts}
+    return {
+        **job_json(history.job, now),
+        "attempts": [_attempt_json(attempt) for attempt in history.attempts],
+        "machines": [machine_json(machine) for machine in machines.claimed],
+        "failed_machines": [machine_json(machine) for machine in machines.failed],
+    }
 
 
 def explanation_json(
-    history: JobHistory, explanation: Explanation, now: datetime, waiting: WaitingJobs | None = None
+    history: JobHistory,
+    explanation: Explanation,
+    now: datetime,
+    waiting: WaitingJobs | None = None,
+    machines: JobMachines = NO_MACHINES,
 ) -> JsonObject:
     """Return the document of `explain`."""
     return {
-        **history_json(history, now),
+        **history_json(history, now, machines),
         "explanation": {
             "waiting_for": explanation.waiting_for or None,
             "since": json_time(explanation.since),
@@ -139,6 +150,7 @@ def _attempt_json(attempt: Attempt) -> JsonObject:
         "task_arn": attempt.task_id,
         "task_status": attempt.task_status or None,
         "instance_id": attempt.instance_id,
+        "machine_id": chosen.machine_id or None,
         "resume_uri": chosen.resume_uri,
         "started_at": json_time(attempt.started_at),
         "warned_at": json_time(attempt.warned_at),

@@ -3,20 +3,56 @@
 from collections.abc import Iterable
 
 from relaunch.core.machines.decision import MICRO_USD, MachineTotals
-from relaunch.core.machines.machine import Claim, Machine
+from relaunch.core.machines.limits import MachineLimits
+from relaunch.core.machines.machine import Claim, FleetRequest, Machine, MachineTimelineEntry
 from relaunch_cli.views.json_output.values import JsonObject, json_time
 
 
-def machines_json(machines: Iterable[Machine], totals: MachineTotals, *, is_cut: bool) -> JsonObject:
-    """Return the document of `machines`."""
+def machines_json(
+    machines: Iterable[Machine], totals: MachineTotals, limits: MachineLimits, *, is_on: bool, is_cut: bool
+) -> JsonObject:
+    """Return the document of `machines`; `is_on`: the stack requests machines of its own."""
     return {
-        "machines": [_machine_json(machine) for machine in machines],
-        "totals": {"machines": totals.machines, "usd_per_hour": totals.micro_usd_per_hour / MICRO_USD},
+        "machines": [machine_json(machine) for machine in machines],
+        "totals": _totals_json(totals),
+        "limits": _limits_json(limits.totals(is_handover=True)),
+        "limits_without_handovers": _limits_json(limits.totals(is_handover=False)),
+        "warm_seconds": limits.warm_time.total_seconds(),
+        "is_on": is_on,
         "is_cut": is_cut,
     }
 
 
-def _machine_json(machine: Machine) -> JsonObject:
+def fleet_request_json(request: FleetRequest) -> JsonObject:
+    """Return what EC2 Fleet would be asked for."""
+    return {
+        "purchase": request.purchase.value,
+        "launch_template_id": request.launch_template_id,
+        "launch_template_version": request.launch_template_version,
+        "usd_per_hour": request.usd_per_hour,
+        "overrides": [
+            {
+                "instance_type": override.offering.instance_type,
+                "zone": override.offering.zone,
+                "subnet_id": override.subnet_id,
+                "usd_per_hour": override.usd_per_hour,
+            }
+            for override in request.overrides
+        ],
+    }
+
+
+def _totals_json(totals: MachineTotals) -> JsonObject:
+    return {"machines": totals.machines, "usd_per_hour": totals.micro_usd_per_hour / MICRO_USD}
+
+
+def _limits_json(limits: MachineTotals) -> JsonObject:
+    """Return limits, of which 0 stands for none."""
+    return {key: value or None for key, value in _totals_json(limits).items()}
+
+
+def machine_json(machine: Machine) -> JsonObject:
+    """Return a machine."""
     chosen = machine.offering
     return {
         "machine_id": machine.machine_id,
@@ -33,9 +69,14 @@ def _machine_json(machine: Machine) -> JsonObject:
         "asked_for": [str(override.offering) for override in machine.request.overrides],
         "claims": [_claim_json(claim) for claim in machine.claims],
         "created_at": json_time(machine.created_at),
+        "asked_at": json_time(machine.asked_at),
         "launched_at": json_time(machine.launched_at),
         "registered_at": json_time(machine.registered_at),
         "warned_at": json_time(machine.warned_at),
+        "idle_since": json_time(machine.idle_since),
+        "ended_at": json_time(machine.ended_at),
+        "is_refused": machine.refusal is not None,
+        "timeline": [_entry_json(entry) for entry in machine.timeline],
     }
 
 
@@ -48,4 +89,13 @@ def _claim_json(claim: Claim) -> JsonObject:
         "gpus": claim.resources.gpus,
         "neuron_devices": claim.resources.neuron_devices,
         "since": json_time(claim.since),
+    }
+
+
+def _entry_json(entry: MachineTimelineEntry) -> JsonObject:
+    return {
+        "at": json_time(entry.at),
+        "state": entry.state.value,
+        "event": entry.event,
+        "detail": entry.detail,
     }

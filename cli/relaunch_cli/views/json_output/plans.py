@@ -9,6 +9,7 @@ from relaunch.core.selection.selection import explain_rejection
 from relaunch.usecases.plan_jobs import Plan
 from relaunch_cli.views.json_output.definitions import accelerator_json
 from relaunch_cli.views.json_output.jobs import filters_json
+from relaunch_cli.views.json_output.machines import fleet_request_json
 from relaunch_cli.views.json_output.values import JsonObject, json_time
 from relaunch_cli.views.plan import PlanBasis
 from relaunch_cli.views.type_explanation import explain_type
@@ -42,6 +43,7 @@ def _plan_json(plan: Plan, explained: InstanceType | None) -> JsonObject:
         "accelerator": accelerator_json(plan.definition.accelerator),
         "filters": filters_json(selection.filter_counts) if selection else [],
         "offerings": [dict(row) for row in rows],
+        "fleet_request": fleet_request_json(plan.request) if plan.request else None,
     }
     if explained is not None and selection is not None:
         document["explained"] = _explained_json(rows, explained.name)

@@ -114,6 +114,7 @@ class PlanDependencies(OfferingDependencies):
     definitions: DefinitionStore
     revisions: RevisionSource
     images: ImageSource
+    machine_settings: MachineSettings
     zone_scores: ZoneScoreSource | None = None
     buckets: BucketSource | None = None
     checkpoint_grants: CheckpointGrants | None = None

@@ -6,6 +6,8 @@ from datetime import datetime
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.machines.machine import FleetRequest
+from relaunch.core.machines.request import build_request
 from relaunch.core.revisions.images import parse_ecr_image, with_platforms
 from relaunch.core.revisions.revision import Revision
 from relaunch.core.revisions.stop_timeout import StopTimeout, find_stop_timeout
@@ -25,7 +27,8 @@ class Plan:
     """The plan of a definition at `at`; `revision` is None if task definitions are not read.
 
     `problem` says why a job can never run, empty if it can; `is_unsatisfiable`: no offering satisfies the definition.
-    `image_doubts` describe what is unknown of its images, `bucket_notices` what its checkpoints may lack.
+    `image_doubts` describe what is unknown of its images, `bucket_notices` what its checkpoints may lack. `request` is
+    what EC2 Fleet would be asked for, None if another way to a machine is better or the only one.
     """
 
     definition: JobDefinition
@@ -36,6 +39,7 @@ class Plan:
     is_unsatisfiable: bool = False
     image_doubts: tuple[str, ...] = ()
     bucket_notices: tuple[str, ...] = ()
+    request: FleetRequest | None = None
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -67,7 +71,7 @@ def plan_jobs(definitions: Iterable[JobDefinition], deps: PlanDependencies, zone
             plans.append(Plan(definition, available.at, None, None, str(error)))
             continue
         revision, doubts = _look_up_images(definition, revision, deps.images)
-        plan = plan_on(available, definition, revision, deps.zone_scores)
+        plan = with_request(plan_on(available, definition, revision, deps.zone_scores), deps)
         bucket_problem, notices = check_bucket(definition, deps)
         problem = plan.problem or revision_problem(revision, deps.limits.task_definitions) or bucket_problem
         plans.append(replace(plan, problem=problem, image_doubts=doubts, bucket_notices=notices))
@@ -115,6 +119,17 @@ def plan_on(
     if problem is None and selection.is_permanent:
         return Plan(definition, available.at, revision, selection, explain_rejection(selection), True)
     return Plan(definition, available.at, revision, selection, problem or "")
+
+
+def with_request(plan: Plan, deps: PlanDependencies) -> Plan:
+    """Return the plan with the request that a job would send to EC2 Fleet, if a machine of our own is the best choice.
+
+    A job that finds room on a machine that runs already requests none.
+    """
+    selection = plan.selection
+    if selection is None or selection.chosen is None or not selection.chosen.is_own_machine:
+        return plan
+    return replace(plan, request=build_request(selection, "", "", deps.machine_settings, deps.limits.machines))
 
 
 def in_zones(available: AvailableOfferings, zones: Collection[str]) -> AvailableOfferings:

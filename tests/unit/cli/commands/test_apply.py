@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from fakes.builders import make_container, make_definition, make_revision
+from fakes.builders import make_container, make_definition, make_offering, make_revision
+from fakes.cli_machines import own_machine
 from fakes.cli_session import DEFINITIONS, flat, rewrite
 from fakes.dependencies import make_dependencies
 from fakes.sources import FakeRevisions
@@ -321,3 +322,16 @@ def test_an_isolated_share_needs_a_part_of_a_gpu(relaunch, file):
     assert result.exit_code == 4
     assert "share removed the last 6 of 6 offerings" in result.stderr
     assert "isolation is required" in result.stderr
+
+
+def test_what_only_capacity_providers_can_run_is_warned_of(relaunch, session, file):
+    rewrite(file, "accelerator: {gpu: {memory: 16GiB}}", "accelerator: {gpu: {memory: 16GiB}}\n    disk: 300GiB")
+    session.offerings.available = (make_offering(disk_gib=500), own_machine("g5.xlarge", "us-east-1a", 0.2))
+
+    result = relaunch("apply", str(file), "--dry-run")
+
+    assert (
+        "resnet: only capacity providers can run it, never a machine of the stack's own: the nearest was "
+        "g5.xlarge spot us-east-1a: its disk has 100 GiB; 300 are asked for"
+    ) in result.stderr
+    assert "bert: only" not in result.stderr

@@ -4,9 +4,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 from fakes.builders import NOW, make_offering_key
-from fakes.cli_session import flat
+from fakes.cli_machines import MachineSession
+from fakes.cli_session import flat, invoke
 from fakes.stored_machines import change, make_claim, make_gone, make_machine, make_override
-from relaunch.core.machines.machine import DeregisterNode, MachineState
+from relaunch.core.machines.machine import DeregisterNode, MachineState, MachineTimelineEntry
 
 ID = "m-0123456789abcdef01234567"
 
@@ -44,7 +45,7 @@ def test_machines_are_listed_newest_first_with_instance_age_price_and_jobs(relau
         [ID, "READY", "g6e.48xlarge", "spot", "resnet-1"],
         ["i-0123456789abcdef0", "2h05m", "us-east-1a", "$0.4000", "resnet-2"],
     ]
-    assert "2 machines, $0.8000/h" in result.stderr
+    assert "2 machines of 20, $0.8000/h, the last 2 only for handovers" in result.stderr
 
 
 def test_a_request_for_several_types_says_how_many(relaunch, session):
@@ -94,7 +95,7 @@ def test_no_more_machines_are_read_than_the_limit(relaunch, session):
     result = relaunch("machines", "--limit", "2")
 
     assert "only 2 machines were read" in result.stderr
-    assert "3 machines, $1.2000/h" in result.stderr
+    assert "3 machines of 20, $1.2000/h" in result.stderr
     document = relaunch("machines", "--limit", "2", "--json").document
     assert document["is_cut"] is True
     assert len(document["machines"]) == 2
@@ -124,6 +125,51 @@ def test_json_has_claims_times_and_what_was_asked_for(relaunch, session):
     }
     assert (new["instance_id"], new["instance_type"], new["is_price_limit"]) == (None, None, True)
     assert new["asked_for"] == ["g5.xlarge spot us-east-1a"]
+
+
+def test_json_has_limits_and_the_timeline(relaunch, session):
+    entry = MachineTimelineEntry(NOW, MachineState.READY, "ready", "node")
+    save(session, ready(timeline=(entry,), asked_at=NOW, idle_since=NOW))
+
+    document = relaunch("machines", "--json").document
+
+    assert document["limits"] == {"machines": 20, "usd_per_hour": None}
+    assert document["limits_without_handovers"] == {"machines": 18, "usd_per_hour": None}
+    assert (document["is_on"], document["warm_seconds"]) == (False, 0)
+    (machine,) = document["machines"]
+    assert machine["timeline"] == [{"at": NOW.isoformat(), "state": "READY", "event": "ready", "detail": "node"}]
+    assert (machine["asked_at"], machine["idle_since"]) == (NOW.isoformat(), NOW.isoformat())
+    assert (machine["ended_at"], machine["is_refused"]) == (None, False)
+
+
+def test_an_empty_list_says_why(relaunch, session):
+    off = relaunch("machines")
+    on = invoke("machines", session=MachineSession())
+
+    assert off.stderr.strip() == "the stack requests no machines of its own: the parameter MachineSubnets turns that on"
+    assert on.stderr.strip() == "no machines: no job runs on one, or waits for one"
+
+
+def test_machines_that_are_left_while_they_are_off_are_listed_all_the_same(relaunch, session):
+    save(session, ready())
+
+    result = relaunch("machines")
+
+    assert ID in result.stdout
+    assert "the stack requests no machines of its own" in result.stderr
+
+
+def test_what_is_kept_without_a_job_is_told_with_its_price():
+    session = MachineSession(warm_time=timedelta(minutes=10), max_usd_per_hour=100.0, max_machines=0)
+    session.finish(session.run_on_machine(session.choose()))
+    session.clock.advance(90)
+
+    result = invoke("machines", session=session)
+
+    assert result.stdout.splitlines()[1].split()[-3:] == ["none", "for", "1m30s"]
+    assert "1 machine, $0.4000/h of $100\n" in result.stderr
+    assert "1 machine for $0.4000/h is kept for 10m00s without a job (MachineWarmMinutes)" in result.stderr
+    assert invoke("machines", "--json", session=session).document["warm_seconds"] == 600
 
 
 def test_control_characters_in_a_reason_do_not_reach_the_terminal(relaunch, session):

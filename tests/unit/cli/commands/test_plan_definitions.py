@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from fakes.builders import NOW, make_definition, make_offering_key
-from fakes.cli_session import flat, rewrite
+from fakes.builders import NOW, make_definition, make_offering, make_offering_key
+from fakes.cli_machines import MachineSession, own_machine
+from fakes.cli_session import flat, invoke, rewrite
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.machines.events import FleetRefused, Refusal, RefusalKind
 from relaunch.core.machines.machine import FleetOverride, FleetRequest
@@ -134,3 +135,51 @@ def test_a_plan_says_what_ec2_refused_lately_and_what_to_do(relaunch, session):
     assert "capacity-memory" in text
     assert "(L-3819A6DF) is used up (MaxSpotInstanceCountExceeded): ask for more, by `aws service-quotas" in text
     assert "at 09:26 UTC; avoided until 09:41 UTC" in text
+
+
+def test_a_plan_says_what_ec2_fleet_would_be_asked_for():
+    session = MachineSession()
+    far = own_machine("g4dn.xlarge", "us-east-1a", 0.47)
+    session.offerings.available = (*session.offerings.available, far)
+
+    text = flat(invoke("plan", "resnet", session=session).stdout)
+    document = invoke("plan", "resnet", "--json", session=session).document["plans"][0]
+    explained = invoke("plan", "resnet", "--explain", "g6.xlarge", session=session).stdout
+
+    assert "resnet trainer:7 machines of its own 09:26 UTC" in text
+    assert (
+        "EC2 Fleet would be asked for one spot machine: g6.xlarge in us-east-1a b, g5.xlarge in us-east-1a; at most "
+        "$0.4200/h. EC2 chooses: these cost the same as the best one within 15%."
+    ) in text
+    assert "EC2 Fleet would be asked" not in explained
+    request = document["fleet_request"]
+    assert (request["purchase"], request["usd_per_hour"]) == ("spot", 0.42)
+    assert (request["launch_template_id"], request["launch_template_version"]) == ("lt-0123456789abcdef0", "7")
+    assert [each["subnet_id"] for each in request["overrides"]] == ["subnet-a", "subnet-b", "subnet-a"]
+    assert request["overrides"][0] == {
+        "instance_type": "g6.xlarge",
+        "zone": "us-east-1a",
+        "subnet_id": "subnet-a",
+        "usd_per_hour": 0.4,
+    }
+
+
+def test_a_request_for_a_single_offering_leaves_ec2_no_choice():
+    session = MachineSession()
+    session.offerings.available = session.offerings.available[:1]
+
+    text = flat(invoke("plan", "--gpu", "1", session=session).stdout)
+
+    assert "one spot machine: g6.xlarge in us-east-1a; at most $0.4000/h" in text
+    assert "EC2 chooses" not in text
+
+
+def test_nothing_is_asked_of_ec2_fleet_where_a_capacity_provider_is_better_or_nothing_satisfies():
+    session = MachineSession()
+    session.offerings.available = (*session.offerings.available, make_offering(price_usd_per_hour=0.1))
+    better = invoke("plan", "resnet", "--json", session=session).document["plans"][0]
+    none = invoke("plan", "--gpu", "8", "--json", session=session).document["plans"][0]
+
+    assert better["fleet_request"] is None
+    assert "machines of its own, capacity providers" in invoke("plan", "resnet", session=session).stdout
+    assert none["fleet_request"] is None

@@ -109,9 +109,8 @@ def test_a_summary_tells_of_the_current_attempt_when_there_is_one() -> None:
 
 
 def test_a_summary_says_of_the_job_what_the_job_says_of_itself() -> None:
-    job = make_job(
-        **OVER, reason="so it is", waiting=slot_wait("*"), interruptions=1, failures=2, run_seconds=3.5, cost_usd=0.25
-    )
+    counted = {"interruptions": 1, "failures": 2, "run_seconds": 3.5, "cost_usd": 0.25}
+    job = make_job(**OVER, **counted, reason="so it is", waiting=slot_wait("*"), machine_id="m-1")
     summary = summarize_job(job)
 
     same = [

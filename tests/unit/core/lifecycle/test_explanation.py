@@ -40,7 +40,7 @@ SPOT = "purchase is spot: spot-then-on-demand would let it take on-demand machin
 LAUNCHED = "an offering is chosen and RunTask is sent; should the message be lost, it is sent again"
 PUSHED = "it is launched when the image is pushed; without the image it fails"
 WAIT_FOR_IMAGE = "wait_for_image in the definition has the repository, the tag and how long a job waits"
-PROVIDERS = "name more capacity providers in the stack's CapacityProviders"
+PROVIDERS = "give the stack more zones (MachineSubnets) or capacity providers (CapacityProviders)"
 STACK_PRICE = "the stack's own cap is MaxPricePerHour"
 ONLY_END = "only a deadline or `relaunch cancel resnet-1f2e3d4c` ends the job"
 GRANTS = (
@@ -269,6 +269,14 @@ def test_an_interrupted_job_says_where_it_goes_on(checkpoint_uri, words):
     job = stopping(IntentKind.INTERRUPTION, definition=make_definition(checkpoint_uri=checkpoint_uri))
 
     assert words in explain(job, NOW).next_step
+
+
+def test_an_interrupted_job_says_that_its_next_machine_is_requested():
+    explanation = explain(stopping(IntentKind.INTERRUPTION, machine_id="m-2"), NOW)
+
+    assert explanation.next_step.startswith(
+        "it is launched again on the machine that is requested for it already, and "
+    )
 
 
 def test_a_task_that_stops_by_itself_is_waited_for_without_an_intent():

@@ -12,6 +12,7 @@ from relaunch.core.selection.notices import find_notices
 from unit.core.selection.offered import (
     A10G,
     ARM,
+    EIGHTH,
     NO_GPU_REVISION,
     needing,
     needing_gpu,
@@ -201,3 +202,51 @@ def test_where_nothing_is_kept_only_the_definition_is_noticed():
 
     assert notices == find_notices(share, None, None)
     assert len(notices) == 3
+
+
+SMALL = make_instance_type("g4dn.xlarge", gpu_memory_mib=1_000)
+
+
+def own(instance_type=A10G, zone="us-east-1a", **fields):
+    fields = {"capacity_provider": None, "is_own_machine": True, "zone": zone, "disk_gib": 100, **fields}
+    return make_offering(instance_type, **fields)
+
+
+@pytest.mark.parametrize(
+    ("definition", "offerings", "words"),
+    [
+        pytest.param(
+            make_definition(disk_gib=200),
+            (own(), own(zone="us-east-1b"), own(SMALL)),
+            "g5.xlarge spot us-east-1a: its disk has 100 GiB; 200 are asked for",
+            id="disk",
+        ),
+        pytest.param(
+            make_definition(),
+            (own(EIGHTH),),
+            "g6f.xlarge spot us-east-1a: ",
+            id="type",
+        ),
+    ],
+)
+def test_a_definition_that_only_capacity_providers_can_run_is_warned_of(definition, offerings, words):
+    provider = make_offering("g6.xlarge", disk_gib=500)
+
+    (notice,) = notices_of(definition, make_revision(), provider, *offerings)
+
+    begin = "only capacity providers can run it, never a machine of the stack's own: the nearest was "
+    assert notice.startswith(begin + words)
+
+
+@pytest.mark.parametrize(
+    "offerings",
+    [
+        pytest.param((own(), own(SMALL)), id="one is kept"),
+        pytest.param((own(price_usd_per_hour=50.0, on_demand_usd_per_hour=100.0),), id="it is too expensive now"),
+        pytest.param((), id="machines are off"),
+    ],
+)
+def test_one_that_may_get_a_machine_of_the_stacks_own_is_not(offerings):
+    provider = make_offering("g6.xlarge", price_usd_per_hour=0.3)
+
+    assert notices_of(make_definition(), make_revision(), provider, *offerings) == ()

@@ -447,7 +447,10 @@ class TimelineEntry:
 
 @dataclass(frozen=True, slots=True)
 class JobSummary:
-    """What `relaunch ps` shows of a job."""
+    """What `relaunch ps` shows of a job.
+
+    `machine_id` is the machine of our own that it waits for, or that its next task is to run on.
+    """
 
     job_id: str
     definition: str
@@ -464,3 +467,4 @@ class JobSummary:
     trigger: str = ""
     ended_at: datetime | None = None
     cost_basis: CostBasis = CostBasis.PRICE
+    machine_id: str = ""

@@ -22,4 +22,5 @@ def summarize_job(job: Job) -> JobSummary:
         trigger=job.trigger.summary,
         ended_at=job.ended_at,
         cost_basis=job.cost_basis,
+        machine_id=job.machine_id,
     )

@@ -19,7 +19,8 @@ class Explanation:
     """The current situation of a job, for its owner.
 
     `waiting_for` is empty for a finished job. `next_at` is the latest time of `next_step`, None if unknown. `advice`
-    lists what the owner can change, most useful first; it may be empty.
+    lists what the owner can change, most useful first; it may be empty. `machines` say how far its machines of our own
+    are, which the job itself does not know: `explain` leaves it empty.
     """
 
     waiting_for: str
@@ -27,6 +28,7 @@ class Explanation:
     next_step: str
     next_at: datetime | None = None
     advice: tuple[str, ...] = ()
+    machines: tuple[str, ...] = ()
 
 
 def explain(job: Job, now: datetime) -> Explanation:
@@ -117,7 +119,7 @@ def _wait_for_capacity(job: Job, waiting: Waiting, _now: datetime) -> Explanatio
         waiting.since,
         "every offering is looked at again",
         waiting.until or job.wake_at,
-        (*advice, "name more capacity providers in the stack's CapacityProviders"),
+        (*advice, "give the stack more zones (MachineSubnets) or capacity providers (CapacityProviders)"),
     )
 
 
@@ -239,7 +241,7 @@ def _explain_stopping(job: Job) -> Explanation:
         kind = IntentKind.CANCEL
     follows = {
         None: "how it ended decides: the job ends, or is launched again",
-        IntentKind.INTERRUPTION: f"it is launched again on another offering, and {_resumption(job)}",
+        IntentKind.INTERRUPTION: f"it is launched again {_next_place(job)}, and {_resumption(job)}",
         IntentKind.PLACEMENT_WITHDRAWN: "another offering is tried",
         IntentKind.START_WITHDRAWN: "after a pause another machine is tried",
         IntentKind.CANCEL: "the job ends CANCELLED",
@@ -252,6 +254,10 @@ def _explain_stopping(job: Job) -> Explanation:
         f"{follows}; if it is not reported as STOPPED, StopTask is sent again",
         job.wake_at,
     )
+
+
+def _next_place(job: Job) -> str:
+    return "on the machine that is requested for it already" if job.machine_id else "on another offering"
 
 
 def _resumption(job: Job) -> str:

@@ -24,6 +24,7 @@ def find_notices(definition: JobDefinition, revision: Revision | None, selection
             _lost_work(selection, chosen),
             _unbounded_loss(definition, selection),
             _unknown_disk(definition, chosen),
+            _no_own_machine(selection),
             _bottlerocket(chosen),
             _unknown_price(chosen),
         )
@@ -80,6 +81,21 @@ def _unknown_disk(definition: JobDefinition, chosen: Offering) -> str:
     return (
         f"`disk` only counts in the cost, for CapacityProviders does not say the disk of {chosen.capacity_provider}: "
         f"make sure that its launch template gives its machines {definition.disk_gib} GiB{beside}"
+    )
+
+
+def _no_own_machine(selection: Selection) -> str:
+    """Where every machine of our own is rejected for good, return why the nearest one is."""
+    rejected = [each for each in selection.rejected if each.offering.is_own_machine]
+    is_never = bool(rejected) and all(each.rejection.is_permanent for each in rejected)
+    if not is_never or any(each.is_own_machine for each in selection.kept):
+        return ""
+    # Those that passed the most filters come first.
+    last = [each for each in rejected if each.filter_name == rejected[0].filter_name]
+    nearest = min(last, key=lambda each: each.rejection.shortfall)
+    return (
+        "only capacity providers can run it, never a machine of the stack's own: the nearest was "
+        f"{nearest.offering.key}: {nearest.rejection.reason}"
     )
 
 
