@@ -167,7 +167,11 @@ def running_simulator(
 def real_timing(speed: float) -> Timing:
     """Return the region's delays, with those undivided in which functions and trainings do something: they are real."""
     as_on_aws = Timing()
-    return Timing(stop_timeout=as_on_aws.stop_timeout * speed, warning_lead=as_on_aws.warning_lead * speed)
+    return Timing(
+        stop_timeout=as_on_aws.stop_timeout * speed,
+        stop_timeout_factor=speed,
+        warning_lead=as_on_aws.warning_lead * speed,
+    )
 
 
 def real_watchdog(speed: float) -> Watchdog:

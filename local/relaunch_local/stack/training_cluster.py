@@ -48,11 +48,12 @@ REVISIONS = 12
 
 @dataclass(frozen=True)
 class Training:
-    """The length of the example training: steps, delay after each, steps between checkpoints."""
+    """The length of the example training: steps, delay after each, steps between checkpoints, delay of the last save."""
 
     steps: int = 200
     step_delay_seconds: float = 0.05
     checkpoint_every: int = 20
+    stop_delay_seconds: float = 0.0
 
 
 def provider_name(instance_type: str, purchase: Purchase) -> str:
@@ -148,7 +149,7 @@ def simulator_settings(watchdog: Watchdog | None = None) -> SimulatorSettings:
 
 
 def regional_snapshot(now: datetime) -> OfferingsSnapshot:
-    """Return what the first refresh of the offerings finds: the zones of the simulator's types, not of all there are."""
+    """Return what the first refresh of the offerings finds: the zones of the simulator's types."""
     zones = dict.fromkeys(INSTANCE_TYPES, ZONES)
     return OfferingsSnapshot(REGION).with_part(SnapshotPart.ZONES, zones, Origin("EC2", now))
 
@@ -186,6 +187,7 @@ def task_definition(training: Training) -> dict[str, Any]:
         "TRAIN_STEPS": str(training.steps),
         "TRAIN_STEP_DELAY_SECONDS": str(training.step_delay_seconds),
         "TRAIN_CHECKPOINT_EVERY": str(training.checkpoint_every),
+        "TRAIN_STOP_DELAY_SECONDS": str(training.stop_delay_seconds),
     }
     container = definition["containerDefinitions"][0]
     environment = {each["name"]: each["value"] for each in container["environment"]} | settings
