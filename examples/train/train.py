@@ -35,6 +35,7 @@ class Plan:
 
     steps: int
     step_delay_seconds: float
+    stop_delay_seconds: float
     checkpoint_every: int
     learning_rate: float
     job_id: str
@@ -87,6 +88,8 @@ def read_plan(arguments: Sequence[str], environment: Mapping[str, str]) -> Plan:
     parser = argparse.ArgumentParser(prog="train", description="Train a small network that survives interruptions.")
     parser.add_argument("--steps", type=whole_number, default=environment.get("TRAIN_STEPS", "200"))
     parser.add_argument("--step-delay-seconds", type=seconds, default=environment.get("TRAIN_STEP_DELAY_SECONDS", "0"))
+    # Stands for the minutes that the checkpoint of a large model takes.
+    parser.add_argument("--stop-delay-seconds", type=seconds, default=environment.get("TRAIN_STOP_DELAY_SECONDS", "0"))
     parser.add_argument(
         "--checkpoint-every", type=whole_number, default=environment.get("TRAIN_CHECKPOINT_EVERY", "20")
     )
@@ -146,6 +149,8 @@ def train(plan: Plan, learner: Learner, stop: StopRequest) -> None:
             saved_step = learner.step
         stop.wait(plan.step_delay_seconds)
     loss = compute_loss(learner.weights, validation)
+    if stop.signal_name is not None:
+        time.sleep(plan.stop_delay_seconds)
     if learner.step != saved_step:
         save(plan, learner, loss)
     if learner.step < plan.steps:

@@ -127,6 +127,15 @@ def test_whoever_may_load_a_job_may_finish_what_its_last_writer_left_undone(temp
     assert {"Fn::Sub": "${JobsTable.Arn}/index/slots"} in template.resources_for("dynamodb:Query", function)
 
 
+def test_whoever_may_load_a_machine_may_finish_what_its_last_writer_left_undone(template: Template) -> None:
+    # The effects of core.machines.machine: ask for attention, request a launch, let a job in that waits for its place.
+    loading = set(FUNCTIONS) - WITHOUT_JOBS | {"RequestMachineFunction"}
+
+    for function in loading:
+        assert {"MachinesQueue", "AttemptsQueue"} <= set(template.named_for("sqs:SendMessage", function))
+        assert {"Fn::Sub": "${JobsTable.Arn}/index/slots"} in template.resources_for("dynamodb:Query", function)
+
+
 @pytest.mark.parametrize("function", ["SubmitJobFunction", "JobApiFunction"])
 def test_whoever_may_start_a_job_may_count_those_that_wait(template: Template, function: str) -> None:
     # Open jobs less those that have a slot.

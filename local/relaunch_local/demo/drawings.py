@@ -1,4 +1,4 @@
-"""What the demo draws: a RunTask request, a selection, the loss, the objects of a checkpoint, the results."""
+"""What the demo draws: requests of CreateFleet and RunTask, a selection, the loss, the objects of a checkpoint, the results."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from relaunch.core.jobs.job import Attempt
+from relaunch.core.machines.tags import JOB_TAG, MACHINE_TAG
 from relaunch.ports import StoredSelection
 from relaunch_cli.views.screen import plain_table
 from relaunch_cli.views.selection import render_selection
@@ -15,6 +16,7 @@ from relaunch_local.demo.outcome import JobResult
 from relaunch_local.demo.training_log import draw_losses, sample_evenly
 
 SHOWN_ENVIRONMENT = ("RELAUNCH_ATTEMPT", "RELAUNCH_CHECKPOINT_URI", "RELAUNCH_RESUME_URI", "RELAUNCH_GIT_SHA")
+SHOWN_TAGS = (MACHINE_TAG, JOB_TAG)
 ATTEMPT_STYLES = ("cyan", "green")
 
 
@@ -37,15 +39,33 @@ def elide(text: str, width: int) -> str:
     return f"{text[: kept // 3]}…{text[-(kept - kept // 3) :]}"
 
 
+def draw_create_fleet(request: Mapping[str, Any], width: int) -> RenderableType:
+    """Return the fields of a CreateFleet request that decide what is launched where."""
+    (config,) = request["LaunchTemplateConfigs"]
+    template = config["LaunchTemplateSpecification"]
+    capacity = request["TargetCapacitySpecification"]
+    options = request.get("SpotOptions") or request.get("OnDemandOptions") or {}
+    tags = next(each["Tags"] for each in request["TagSpecifications"] if each["ResourceType"] == "instance")
+    shown = {tag["Key"]: tag["Value"] for tag in tags if tag["Key"] in SHOWN_TAGS}
+    facts = [
+        ("Type", f"{request['Type']}: {capacity['TotalTargetCapacity']} {capacity['DefaultTargetCapacityType']}"),
+        ("AllocationStrategy", str(options.get("AllocationStrategy", ""))),
+        ("LaunchTemplate", f"{template['LaunchTemplateId']}, version {template['Version']}"),
+        *(("Override", f"{each['InstanceType']} in {each['AvailabilityZone']}") for each in config["Overrides"]),
+        ("ClientToken", request["ClientToken"]),
+        *(("Tag", f"{key}={value}") for key, value in shown.items()),
+    ]
+    return draw_facts(facts, width)
+
+
 def draw_run_task(request: Mapping[str, Any], width: int) -> RenderableType:
     """Return the fields of a RunTask request that decide what runs where."""
-    strategy = ", ".join(each["capacityProvider"] for each in request.get("capacityProviderStrategy", ()))
-    constraints = "; ".join(f"{each['type']}: {each['expression']}" for each in request.get("placementConstraints", ()))
+    constraints = (f"{each['type']}: {each['expression']}" for each in request.get("placementConstraints", ()))
     environment = read_environment(request)
     facts = [
         ("taskDefinition", request["taskDefinition"]),
-        ("capacityProvider", strategy),
-        ("placementConstraint", constraints),
+        ("launchType", request.get("launchType", "")),
+        *(("constraint", part) for each in constraints for part in each.replace(" and ", "\nand ").splitlines()),
         ("startedBy", request["startedBy"]),
         ("clientToken", request["clientToken"]),
     ]
@@ -105,5 +125,7 @@ def draw_results(results: Sequence[JobResult]) -> Table:
 
 
 def describe_bill(bill: Sequence[Mapping[str, Any]]) -> str:
-    """Describe the cost of the machines until their end or now."""
-    return f"{len(bill)} machines were launched; they cost ${sum(line['cost_usd'] for line in bill):.4f}"
+    """Describe the cost of the machines, of which none may be left."""
+    ended = sum(line["terminated_at"] is not None for line in bill)
+    cost = sum(line["cost_usd"] for line in bill)
+    return f"{len(bill)} machines were launched and {ended} terminated; they cost ${cost:.4f}"

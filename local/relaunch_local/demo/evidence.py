@@ -28,6 +28,11 @@ def read_jobs(local: LocalWorld) -> list[dict[str, Any]]:
     return [row for row in read_table(local) if row["pk"].startswith("JOB#")]
 
 
+def read_machines(local: LocalWorld) -> list[dict[str, Any]]:
+    """Return all machines as the table has them."""
+    return [row["body"] for row in read_table(local) if row["pk"].startswith("MACHINE#")]
+
+
 def read_table(local: LocalWorld) -> list[dict[str, Any]]:
     """Return all items of the jobs table, with JSON in strings and binaries parsed."""
     pages = local.client("dynamodb").get_paginator("scan").paginate(TableName=local.deployment.outputs["TableName"])
@@ -110,6 +115,7 @@ def collect_evidence(session: Session, summary: Mapping[str, Any]) -> dict[str, 
         "tasks": [*simulator["state"]["stopped_tasks"], *simulator["state"]["tasks"]],
         "instances": simulator["state"]["instances"],
         "bill": simulator["bill"],
+        "machines": read_machines(session.local),
         "dead_letters": read_dead_letters(session.local),
         "checkpoints": read_checkpoints(session.local),
         "table": read_table(session.local),

@@ -5,7 +5,7 @@ import json
 from rich.text import Text
 
 from relaunch.core.jobs.job import StopKind
-from relaunch_local.demo import drawings
+from relaunch_local.demo import drawings, machines
 from relaunch_local.demo.evidence import read_checkpoints
 from relaunch_local.demo.session import Session
 from relaunch_local.repository import REPOSITORY
@@ -45,6 +45,14 @@ def interrupt(session: Session, job_id: str, instance: str) -> None:
     intent = next(row["body"]["intent"] for row in stored if row["sk"] == "ATTEMPT#0001" and row["pk"].endswith(job_id))
     session.require(intent is not None, "the intent is in the table before StopTask is sent")
     session.screen.line(f"the intent is stored: {intent['kind']}; then StopTask: “{stop.parameters['reason']}”")
+
+
+def wait_for_handover(session: Session, job_id: str) -> None:
+    """Wait until the next machine is requested, which must be while the task still runs on the old one."""
+    machines.wait_for_request(session, job_id, 2)
+    is_stopped = "STOPPED" in session.statuses_of(job_id, 1)
+    session.require(not is_stopped, "the next machine is requested before the task has ended on the old one")
+    session.screen.line(Text("the next machine is requested while the training saves", style="bold"))
 
 
 def wait_for_save(session: Session, job_id: str) -> int:

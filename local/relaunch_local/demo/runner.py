@@ -13,6 +13,7 @@ from rich.text import Text
 from relaunch.adapters.definition_file.parser import parse_definitions
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.definitions.ownership import Owner
+from relaunch.core.machines.decision import MachineTotals
 from relaunch.ports import PermanentError, TransientError
 from relaunch.usecases.arrange_upload_rules import settle_upload_rules, widen_upload_rules
 from relaunch.usecases.register_definitions import compare_definitions, register_definitions
@@ -29,7 +30,7 @@ from relaunch_local.stack.deployment import STACK
 from relaunch_local.stack.local_world import LocalWorld, LocalWorldSettings, local_world
 from relaunch_local.stack.training_cluster import Training
 
-TRAINING = Training(steps=120, step_delay_seconds=0.05, checkpoint_every=20)
+TRAINING = Training(steps=120, step_delay_seconds=0.05, checkpoint_every=20, stop_delay_seconds=3.0)
 DEFINITIONS = REPOSITORY / "examples" / "relaunch.yaml"
 FAILURE_LOG = Path("demo-failure.log")
 
@@ -132,10 +133,12 @@ def run_stories(session: Session, outcome: Outcome) -> None:
 
 
 def check_final_state(session: Session) -> None:
-    """Check that no machine has a task left, and that the dead-letter queues are empty."""
+    """Check that no machine is left, and that the dead-letter queues are empty."""
     instances = evidence.read_simulator(session.local)["state"]["instances"]
-    busy = [each["instance_id"] for each in instances if each["tasks"]]
-    session.require(not busy, f"no machine has a task left, but {', '.join(busy)}")
+    left = [each["instance_id"] for each in instances if each["state"] != "terminated"]
+    session.require(not left, f"every machine is terminated, but not {', '.join(left)}")
+    totals = session.deps.machines.load_totals()
+    session.require(totals == MachineTotals(), f"no machine is counted any more, but there are {totals}")
     dead_letters = [name for name, count in evidence.read_dead_letters(session.local).items() if count]
     session.require(not dead_letters, f"no dead letters, but there are some in {', '.join(dead_letters)}")
 

@@ -110,7 +110,13 @@ class Session:
             arns = (each["containerInstanceArn"] for each in running if each.get("startedBy") == started_by)
             return next((instances[arn] for arn in arns), None)
 
-        return self.expect(f"attempt {attempt} runs: a machine comes from zero, registers, pulls the image", poll)
+        return self.expect(f"attempt {attempt} runs: the image is pulled, the container starts", poll)
+
+    def statuses_of(self, job_id: str, attempt: int) -> list[str]:
+        """Return the statuses that ECS has published of the task of an attempt, in order."""
+        with self.local.simulator.clock.lock:
+            details = [event["detail"] for event in self.recorder.events if event["source"] == "aws.ecs"]
+        return [each["lastStatus"] for each in details if each.get("startedBy") == f"{job_id}/{attempt}"]
 
     def read_log(self, job_id: str) -> TrainingLog:
         """Return the log of a job's training, with all lines that are there by now."""

@@ -6,8 +6,9 @@ from rich.text import Text
 
 from relaunch.core.jobs.job import Attempt, JobSummary
 from relaunch.core.launches.derived_revision import DERIVED_FROM
+from relaunch.core.machines.machine import Machine
 from relaunch.ports import JobHistory
-from relaunch_local.demo import drawings
+from relaunch_local.demo import drawings, machines
 from relaunch_local.demo.session import Session
 from relaunch_local.ecs import RecordedRequest
 from relaunch_local.ecs.engine.model import Instance
@@ -66,8 +67,14 @@ def wait_for_launch(session: Session, job_id: str, attempt: int) -> RecordedRequ
 def show_selection(session: Session, job_id: str, attempt: int) -> None:
     """Show the table of offerings that an attempt was selected from."""
     selection = session.expect_job(job_id, "its selection is stored", lambda history: selection_of(history, attempt))
-    show_choice(session, job_id, attempt)
     session.screen.show(Text(), drawings.draw_selection(selection, session.screen.table_width))
+
+
+def wait_for_machine(session: Session, job_id: str, number: int) -> Machine:
+    """Wait until a machine is requested for a job, counted from 1, and launched; show it."""
+    machine = machines.wait_for_machine(session, machines.wait_for_request(session, job_id, number))
+    machines.show_registration(session, machine)
+    return machine
 
 
 def selection_of(history: JobHistory, attempt: int) -> Any:
@@ -102,9 +109,13 @@ def show_choice(session: Session, job_id: str, number: int) -> None:
     session.screen.line(chosen.append(f"; {kept} fit, {len(selection.rows) - kept} do not"))
 
 
-def wait_for_running(session: Session, job_id: str, number: int) -> Instance:
-    """Wait until the task of an attempt is RUNNING; return its instance."""
+def wait_for_running(session: Session, job_id: str, number: int, machine: Machine) -> Instance:
+    """Wait until the task of an attempt is RUNNING, which must be on its machine; return the instance."""
     instance = session.expect_running(job_id, number)
+    session.require(
+        instance.instance_id == machine.instance_id,
+        f"attempt {number} runs on {machine.instance_id}, not on {instance.instance_id}",
+    )
     session.screen.line(f"attempt {number} is RUNNING on {instance.instance_id} in {instance.zone}")
     return instance
 
@@ -132,10 +143,11 @@ def watch_training(session: Session, job_id: str, attempt: int, training: Traini
 
 
 def wait_for_relaunch(session: Session, job_id: str, lost: Instance) -> None:
-    """Wait until the second attempt runs, which must be on another instance."""
+    """Wait until the second attempt runs, which must be on another machine."""
+    machine = wait_for_machine(session, job_id, 2)
     wait_for_launch(session, job_id, 2)
     show_choice(session, job_id, 2)
-    instance = wait_for_running(session, job_id, 2)
+    instance = wait_for_running(session, job_id, 2, machine)
     session.require(instance.instance_id != lost.instance_id, "the second attempt runs on another machine")
 
 

@@ -9,7 +9,7 @@ from rich.text import Text
 from relaunch.core.jobs.job import JobState
 from relaunch.ports import JobHistory
 from relaunch_cli.views.jobs import render_timeline
-from relaunch_local.demo import drawings, interruption, steps
+from relaunch_local.demo import drawings, interruption, machines, steps
 from relaunch_local.demo.delivery import send, sign_push
 from relaunch_local.demo.outcome import JobResult
 from relaunch_local.demo.reference_run import train_uninterrupted
@@ -28,26 +28,34 @@ def run_push_story(session: Session, training: Training) -> JobResult:
     """Run the story of the push in detail: after a spot warning the training saves on SIGTERM and is relaunched."""
     screen = session.screen
     interruption.warn_of_foreign_instance(session)
+    machines.make_scarce(session)
     screen.heading("A push to GitHub")
     send_push(session)
     job_id = steps.wait_for_acceptance(session, "push")
     screen.heading("Which code: the newest ACTIVE revision")
     steps.show_revision(session, job_id)
     screen.heading("Which machine: the selection")
-    request = steps.wait_for_launch(session, job_id, 1)
     steps.show_selection(session, job_id, 1)
-    screen.heading("RunTask, as ECS received it")
+    screen.heading("A machine is requested: CreateFleet, as EC2 received it")
+    fleet = machines.wait_for_request(session, job_id, 1)
+    machines.show_request(session, fleet)
+    machine = steps.wait_for_machine(session, job_id, 1)
+    screen.heading("The task is placed on it: RunTask, as ECS received it")
+    request = steps.wait_for_launch(session, job_id, 1)
     screen.show(drawings.draw_run_task(request.parameters, screen.table_width))
     steps.show_origin(session, request)
     screen.heading("It trains")
-    host = steps.wait_for_running(session, job_id, 1)
+    host = steps.wait_for_running(session, job_id, 1, machine)
     steps.watch_training(session, job_id, 1, training, until=round(WARNED_AFTER * training.checkpoint_every))
     screen.heading("A spot warning")
     interruption.interrupt(session, job_id, host.instance_id)
+    interruption.wait_for_handover(session, job_id)
     saved = interruption.wait_for_save(session, job_id)
     screen.heading("It resumes on another machine")
     steps.wait_for_relaunch(session, job_id, host)
     result = finish(session, job_id, training, "push", expected_step=saved)
+    screen.heading("Its machines end with it")
+    machines.wait_for_end(session, job_id)
     show_timeline(session, job_id)
     return result
 
@@ -76,14 +84,16 @@ def run_upload_story(session: Session, training: Training) -> JobResult:
     session.local.client("s3").put_object(Bucket=DATASETS, Key=UPLOAD, Body=b"cat-0001.png\ncat-0002.png\n")
     screen.line(f"PutObject s3://{DATASETS}/{UPLOAD}")
     job_id = steps.wait_for_acceptance(session, "upload")
+    machine = steps.wait_for_machine(session, job_id, 1)
     steps.wait_for_launch(session, job_id, 1)
     steps.show_choice(session, job_id, 1)
-    host = steps.wait_for_running(session, job_id, 1)
+    host = steps.wait_for_running(session, job_id, 1, machine)
     steps.watch_training(session, job_id, 1, training, until=round(LOST_AFTER * training.checkpoint_every))
     screen.heading("The machine is terminated without a warning")
     saved = interruption.terminate(session, job_id, host.instance_id)
     steps.wait_for_relaunch(session, job_id, host)
     result = finish(session, job_id, training, "upload", expected_step=saved)
+    machines.wait_for_end(session, job_id)
     show_states(session, job_id)
     return result
 

@@ -5,10 +5,12 @@ import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from relaunch_local.ecs import EcsServer, EcsSimulator, PolicyAuthorizer, Timing, WallClock
+from relaunch.adapters.aws.dynamodb.snapshot_item import DynamoDbSnapshots
+from relaunch_local.ecs import EcsServer, EcsSimulator, PolicyAuthorizer, Timing, WallClock, Watchdog
 from relaunch_local.request_guard.credentials import random_root_credentials
 from relaunch_local.request_guard.guard import LOOPBACK_HOSTS, RequestGuard
 from relaunch_local.stack.account import CHECKPOINTS, DATASETS, provision_account
@@ -22,7 +24,9 @@ from relaunch_local.stack.training_cluster import (
     CLUSTER,
     Training,
     capacity_providers,
+    machine_parameters,
     provision_cluster,
+    regional_snapshot,
     simulator_settings,
 )
 
@@ -43,6 +47,8 @@ class LocalWorldSettings:
     delivery_faults: DeliveryFaults = field(default_factory=DeliveryFaults)
     provisioning_deadline_seconds: float = 480.0
     """As the template's parameter: functions start no faster than on AWS."""
+    has_capacity_providers: bool = False
+    """Whether jobs run on the cluster's capacity providers instead of on machines of our own."""
     parameters: Mapping[str, str] = field(default_factory=dict)
     """Additional or overriding template parameters."""
     hosts: Collection[str] = ()
@@ -104,6 +110,7 @@ def local_world(settings: LocalWorldSettings | None = None, report: Report = lam
         report("deploying template.yaml with sam deploy")
         deployment = deploy(emulator, template_parameters(settings), folder)
         policies.load_function_roles(emulator)
+        save_offerings(deployment)
         forwarder = stack.enter_context(closing(EventForwarder(EmulatorTargets(emulator), settings.delivery_faults)))
         with server.simulator.clock.lock:
             server.simulator.subscribe(forwarder.publish)
@@ -111,6 +118,12 @@ def local_world(settings: LocalWorldSettings | None = None, report: Report = lam
         stack.callback(server.close)
         report(f"stack {STACK} is deployed, the webhook is at {deployment.webhook_url}")
         yield LocalWorld(emulator, server.simulator, server.url, deployment, forwarder, folder / EMULATOR_LOG)
+
+
+def save_offerings(deployment: Deployment) -> None:
+    """Save what the function refresh_offerings would: it runs every hour, and the simulator has few types."""
+    table = deployment.outputs["TableName"]
+    DynamoDbSnapshots(deployment.emulator.client("dynamodb"), table).save_snapshot(regional_snapshot(datetime.now(UTC)))
 
 
 def simulated_endpoints(simulator_url: str) -> dict[str, str]:
@@ -139,7 +152,7 @@ def running_simulator(
     """Run the ECS simulator on a wall clock and a free port."""
     clock = WallClock(speed=settings.speed)
     authorize = PolicyAuthorizer(policies.policies_of)
-    simulated = replace(simulator_settings(), timing=real_timing(settings.speed))
+    simulated = replace(simulator_settings(real_watchdog(settings.speed)), timing=real_timing(settings.speed))
     guard = RequestGuard(policies.secret_of, LOOPBACK_HOSTS.union(settings.hosts))
     server = EcsServer(EcsSimulator(clock, containers, simulated, authorize=authorize), guard)
     clock.start()
@@ -154,14 +167,25 @@ def running_simulator(
 def real_timing(speed: float) -> Timing:
     """Return the region's delays, with those undivided in which functions and trainings do something: they are real."""
     as_on_aws = Timing()
-    return Timing(stop_timeout=as_on_aws.stop_timeout * speed, warning_lead=as_on_aws.warning_lead * speed)
+    return Timing(
+        stop_timeout=as_on_aws.stop_timeout * speed,
+        stop_timeout_factor=speed,
+        warning_lead=as_on_aws.warning_lead * speed,
+    )
+
+
+def real_watchdog(speed: float) -> Watchdog:
+    """Return the watchdog of machines, with those delays undivided in which functions do something: they are real."""
+    as_on_aws = Watchdog()
+    return Watchdog(idle=(as_on_aws.idle or 0.0) * speed, unregistered=(as_on_aws.unregistered or 0.0) * speed)
 
 
 def template_parameters(settings: LocalWorldSettings) -> dict[str, str]:
     """Return the template parameters of the local world."""
+    machines = {"CapacityProviders": capacity_providers()} if settings.has_capacity_providers else machine_parameters()
     return {
         "ClusterName": CLUSTER,
-        "CapacityProviders": capacity_providers(),
+        **machines,
         "CheckpointBuckets": f"{CHECKPOINTS},{DATASETS}",
         "ProvisioningDeadlineSeconds": str(round(settings.provisioning_deadline_seconds)),
         "TableDeletionPolicy": "Delete",

@@ -1,19 +1,25 @@
-"""The ECS cluster of the local world: capacity providers of several GPU types, and the task definition of examples/."""
+"""The ECS cluster of the local world: subnets and launch templates for machines, capacity providers, task definitions."""
 
 import json
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from relaunch.adapters.offerings.bundled import load_catalogue, load_on_demand_prices
+from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, SnapshotPart
 from relaunch_local.ecs import (
     AutoScalingGroup,
     EcsSimulator,
+    FleetSettings,
     InstanceShape,
+    LaunchTemplate,
+    LaunchTemplateVersion,
     Purchase,
     SimulatorSettings,
     SpotPrice,
+    Watchdog,
 )
 from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.emulator import ACCOUNT, REGION
@@ -22,8 +28,19 @@ CLUSTER = "relaunch"
 ZONES = ("eu-central-1a", "eu-central-1b", "eu-central-1c")
 # The last four are rejected by the example: ARM, a fractional GPU, no GPU, on-demand price above the cap.
 INSTANCE_TYPES = ("g4dn.xlarge", "g5.xlarge", "g6.xlarge", "g5g.2xlarge", "g6f.xlarge", "inf2.xlarge", "g5.12xlarge")
-# Spot prices as shares of the on-demand price, different per zone.
-SPOT_SHARES = dict(zip(ZONES, (0.38, 0.31, 0.45), strict=True))
+# Spot prices as shares of the on-demand price, different per zone, and of one type lower, so that machines of two types
+# in two zones are about as cheap and EC2 Fleet has a choice.
+SPOT_SHARES = dict(zip(ZONES, (0.33, 0.31, 0.45), strict=True))
+CHEAP_SPOT = {"g6.xlarge": 0.66}
+
+SUBNETS = {zone: f"subnet-0a1b2c3d4e5f6071{place}" for place, zone in enumerate(ZONES)}
+INSTANCE_ROLE_ARN = f"arn:aws:iam::{ACCOUNT}:role/relaunch/machines"
+INSTANCE_PROFILE_ARN = f"arn:aws:iam::{ACCOUNT}:instance-profile/relaunch/machines"
+LAUNCH_TEMPLATES = {"gpu": "lt-0a1b2c3d4e5f60718", "neuron": "lt-0a1b2c3d4e5f60719"}
+# An update of the stack of infrastructure/machines.yaml made it; version 1, which stays the default, is of a cluster
+# that is gone.
+LAUNCH_TEMPLATE_VERSION = 2
+_IMAGE = "resolve:ssm:/aws/service/ecs/optimized-ami/amazon-linux-2023/{}/recommended/image_id"
 
 TASK_DEFINITION = REPOSITORY / "examples" / "task-definition.json"
 REVISIONS = 12
@@ -31,11 +48,12 @@ REVISIONS = 12
 
 @dataclass(frozen=True)
 class Training:
-    """The length of the example training: steps, delay after each, steps between checkpoints."""
+    """The length of the example training: steps, delay after each, steps between checkpoints, delay of the last save."""
 
     steps: int = 200
     step_delay_seconds: float = 0.05
     checkpoint_every: int = 20
+    stop_delay_seconds: float = 0.0
 
 
 def provider_name(instance_type: str, purchase: Purchase) -> str:
@@ -46,6 +64,16 @@ def provider_name(instance_type: str, purchase: Purchase) -> str:
 def capacity_providers() -> str:
     """Return the template parameter CapacityProviders."""
     return ",".join(f"{provider_name(*each)}={each[0]}/{each[1].value}" for each in offered())
+
+
+def machine_parameters() -> dict[str, str]:
+    """Return the template parameters that turn on machines of our own."""
+    templates = (f"{kind}={each}:{LAUNCH_TEMPLATE_VERSION}" for kind, each in LAUNCH_TEMPLATES.items())
+    return {
+        "MachineSubnets": ",".join(f"{zone}={subnet}" for zone, subnet in SUBNETS.items()),
+        "MachineLaunchTemplates": ",".join(templates),
+        "MachineInstanceRoleArn": INSTANCE_ROLE_ARN,
+    }
 
 
 def offered() -> Iterator[tuple[str, Purchase]]:
@@ -63,11 +91,28 @@ def price_of(instance_type: str, zone: str, purchase: Purchase) -> float | None:
     price = on_demand_prices().get(instance_type)
     if price is None or purchase is Purchase.ON_DEMAND:
         return price
-    return round(price * SPOT_SHARES[zone], 4)
+    return round(price * SPOT_SHARES[zone] * CHEAP_SPOT.get(instance_type, 1.0), 4)
 
 
-def simulator_settings() -> SimulatorSettings:
-    """Return the settings of the simulated region."""
+def launch_templates() -> list[LaunchTemplate]:
+    """Return the launch templates of infrastructure/machines.yaml."""
+    return [
+        LaunchTemplate(template_id, f"relaunch-{kind}", (_version(kind, "gone"), _version(kind, CLUSTER)))
+        for kind, template_id in LAUNCH_TEMPLATES.items()
+    ]
+
+
+def _version(kind: str, cluster: str) -> LaunchTemplateVersion:
+    return LaunchTemplateVersion(
+        image_id=_IMAGE.format(kind),
+        cluster=cluster,
+        instance_profile_arn=INSTANCE_PROFILE_ARN,
+        instance_role_arn=INSTANCE_ROLE_ARN,
+    )
+
+
+def simulator_settings(watchdog: Watchdog | None = None) -> SimulatorSettings:
+    """Return the settings of the simulated region; `watchdog` ends machines of our own that nobody uses."""
     catalogue = load_catalogue()
     shapes = {
         name: InstanceShape(
@@ -95,7 +140,18 @@ def simulator_settings() -> SimulatorSettings:
         spot_prices=prices,
         offerings=dict.fromkeys(ZONES, INSTANCE_TYPES),
         price_of=price_of,
+        fleet=FleetSettings(
+            launch_templates=launch_templates(),
+            subnets={subnet: zone for zone, subnet in SUBNETS.items()},
+            watchdog=watchdog or Watchdog(),
+        ),
     )
+
+
+def regional_snapshot(now: datetime) -> OfferingsSnapshot:
+    """Return what the first refresh of the offerings finds: the zones of the simulator's types."""
+    zones = dict.fromkeys(INSTANCE_TYPES, ZONES)
+    return OfferingsSnapshot(REGION).with_part(SnapshotPart.ZONES, zones, Origin("EC2", now))
 
 
 def provision_cluster(simulator: EcsSimulator, training: Training, root_key: str) -> None:
@@ -131,6 +187,7 @@ def task_definition(training: Training) -> dict[str, Any]:
         "TRAIN_STEPS": str(training.steps),
         "TRAIN_STEP_DELAY_SECONDS": str(training.step_delay_seconds),
         "TRAIN_CHECKPOINT_EVERY": str(training.checkpoint_every),
+        "TRAIN_STOP_DELAY_SECONDS": str(training.stop_delay_seconds),
     }
     container = definition["containerDefinitions"][0]
     environment = {each["name"]: each["value"] for each in container["environment"]} | settings

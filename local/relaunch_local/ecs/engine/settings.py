@@ -68,6 +68,8 @@ class Timing:
     """From the exit of the last container to STOPPED."""
     stop_timeout: float = 30.0
     """From SIGTERM to SIGKILL if the task definition has no `stopTimeout` (ECS_CONTAINER_STOP_TIMEOUT)."""
+    stop_timeout_factor: float = 1.0
+    """What a `stopTimeout` of the task definition is multiplied by; with the clock's speed it is undivided."""
     provisioning_timeout: float = 900.0
     """How long a task waits for capacity; AWS documents 10 to 30 minutes."""
     idle_scale_in: float = 900.0

@@ -198,7 +198,8 @@ class TaskLifecycle:
         for container in task.containers:
             if container.handle is not None and not container.is_over:
                 # From SIGTERM to SIGKILL.
-                seconds = container.definition.get("stopTimeout", self.region.timing.stop_timeout)
+                timing, own = self.region.timing, container.definition.get("stopTimeout")
+                seconds = timing.stop_timeout if own is None else own * timing.stop_timeout_factor
                 container.kill_timer = self.region.clock.call_later(seconds, container.handle.kill)
                 container.handle.terminate()
 

@@ -59,8 +59,7 @@ def claim_machine(job: Job, event: MachineClaimed, now: datetime, limits: StackL
         wake_at=now + _MACHINE_POLL_INTERVAL,
         effects=(*_effects(event), *admits_next(job)),
     )
-    saved = replace(decision, machines=(event.decision,), take_slot_limits=slots)
-    return saved if event.selection is None else replace(saved, selection=event.selection, selected_at=now)
+    return _with_selection(replace(decision, machines=(event.decision,), take_slot_limits=slots), event, now)
 
 
 def claim_next_machine(job: Job, event: MachineClaimed, now: datetime, _limits: StackLimits) -> Decision:
@@ -75,7 +74,12 @@ def claim_next_machine(job: Job, event: MachineClaimed, now: datetime, _limits: 
         wake_at=wake_at,
         effects=_effects(event),
     )
-    return replace(decision, machines=(event.decision,))
+    return _with_selection(replace(decision, machines=(event.decision,)), event, now)
+
+
+def _with_selection(decision: Decision, event: MachineClaimed, now: datetime) -> Decision:
+    """Return the decision with what the machine was selected from, which belongs to the next placement."""
+    return decision if event.selection is None else replace(decision, selection=event.selection, selected_at=now)
 
 
 def _with_claim(job: Job, event: MachineClaimed) -> Job:
