@@ -3,12 +3,9 @@
 Run `python -m relaunch_local.pages.lifecycle docs/lifecycle.md`.
 """
 
-import inspect
-import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import get_args
 
 from relaunch.core.jobs.job import (
     AdmitWaiting,
@@ -16,13 +13,16 @@ from relaunch.core.jobs.job import (
     JobState,
     LookForWarning,
     PlacementState,
+    ReleaseMachine,
     RememberCapacity,
     RequestLaunch,
+    RequestMachine,
     StopTask,
     WaitReason,
 )
 from relaunch.core.lifecycle.events import JobEvent
-from relaunch.core.lifecycle.table import TABLE, Row, always
+from relaunch.core.lifecycle.table import TABLE
+from relaunch_local.pages.transitions import diagram, effects_list, events_section, section, transitions_section
 
 _STATES = {
     JobState.WAITING: "nothing runs; `relaunch explain` shows what it waits for",
@@ -41,7 +41,9 @@ _WAITS = {
     WaitReason.SLOT: "the limit on running jobs of its definition, or of the stack, is reached",
     WaitReason.CAPACITY: "every offering that satisfies it failed or was interrupted recently",
     WaitReason.PRICE: "every offering that satisfies it currently exceeds its maximum price",
-    WaitReason.BACKOFF: "its program failed, and is launched again after a delay",
+    WaitReason.BACKOFF: "its program failed, or every request of a machine would; it is launched again after a delay",
+    WaitReason.MACHINE: "the machine of the stack's own that it claims is not ready yet (machine-lifecycle.md)",
+    WaitReason.MACHINE_LIMIT: "a limit of the stack on machines of its own is reached",
     WaitReason.CHECKPOINT: "its checkpoints cannot be read; they are tried again after 5 minutes, later every 30",
 }
 
@@ -57,6 +59,8 @@ _EFFECTS = {
     RememberCapacity: "all jobs avoid an offering for some time",
     CountRun: "a run on spot counts for the interruption rate of its offering",
     AdmitWaiting: "request the launch of the job that has waited longest for the free slot",
+    RequestMachine: "a message in the machines queue: EC2 is asked for the machine",
+    ReleaseMachine: "release the claim on a machine; without claims it ends",
     LookForWarning: "apply a spot interruption warning of the instance that came before its task was known",
 }
 
@@ -79,6 +83,8 @@ _ALWAYS = """\
 - Only a task that started, or that ECS no longer knows, uses up the number of its attempt.
 - A slot is taken with the first launch, kept across interruptions, and released at the end. A job whose
   checkpoints cannot be read has none while it waits: that may be without end.
+- A machine and its first claim are saved with the job that needs it, and every claim that the job does not need any
+  more is released.
 - The effects of a decision are saved with it, and each of them is idempotent:
 """
 
@@ -90,66 +96,15 @@ def render_page() -> str:
 
 def _lines() -> Iterator[str]:
     yield _HEAD
-    yield from _diagram()
-    yield from _section("States", ("state", "means"), _STATES.items())
-    yield from _section("What a WAITING job waits for", ("reason", "because"), _WAITS.items())
-    yield from _section("Placements of an attempt", ("state", "means"), _PLACEMENTS.items())
-    events = ((_words(event), _first_line(event)) for event in get_args(JobEvent))
-    yield from _section("Events", ("event", "says"), events)
-    heads = ("in", "on", "when", "what happens", "leads to")
-    yield from _section("Transitions", heads, (_cells(row) for row in TABLE))
+    starts = (f"{JobState.WAITING}: accepted", f"{JobState.FAILED}: accepted, but it can never run")
+    yield from diagram(JobState, TABLE, starts, (state for state in JobState if state.is_final))
+    yield from section("States", ("state", "means"), _STATES.items())
+    yield from section("What a WAITING job waits for", ("reason", "because"), _WAITS.items())
+    yield from section("Placements of an attempt", ("state", "means"), _PLACEMENTS.items())
+    yield from events_section(JobEvent)
+    yield from transitions_section(JobState, TABLE)
     yield _ALWAYS.rstrip("\n")
-    yield from (f"  - `{get_args(effect.__annotations__['kind'])[0]}`: {words}" for effect, words in _EFFECTS.items())
-
-
-def _diagram() -> Iterator[str]:
-    """Yield the state diagram, without events that do not change the state."""
-    labels: dict[tuple[JobState, JobState], list[str]] = {}
-    for row in TABLE:
-        for edge in ((state, target) for state in JobState for target in JobState):
-            is_named = edge[0] in row.states and edge[1] in row.targets and edge[0] is not edge[1]
-            if is_named and _words(row.event) not in labels.setdefault(edge, []):
-                labels[edge].append(_words(row.event))
-    yield "```mermaid"
-    yield "stateDiagram-v2"
-    yield f"  [*] --> {JobState.WAITING}: accepted"
-    yield f"  [*] --> {JobState.FAILED}: accepted, but it can never run"
-    for (state, target), words in labels.items():
-        if words:
-            yield f"  {state} --> {target}: {', '.join(words)}"
-    yield from (f"  {state} --> [*]" for state in JobState if state.is_final)
-    yield "```\n"
-
-
-def _section(title: str, heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
-    yield f"## {title}\n"
-    yield f"| {' | '.join(heads)} |"
-    yield f"|{'---|' * len(heads)}"
-    yield from (f"| {' | '.join(row)} |" for row in rows)
-    yield ""
-
-
-def _cells(row: Row) -> tuple[str, ...]:
-    everywhere = row.states == frozenset(JobState)
-    return (
-        "any state" if everywhere else _names(row.states),
-        _words(row.event),
-        "always" if row.guard is always else _first_line(row.guard).removeprefix("Return whether ").rstrip("."),
-        _first_line(row.action),
-        _names(row.targets) or "stays",
-    )
-
-
-def _names(states: frozenset[JobState]) -> str:
-    return ", ".join(state for state in JobState if state in states)
-
-
-def _words(event: type[JobEvent]) -> str:
-    return re.sub(r"(?<!^)(?=[A-Z])", " ", event.__name__).lower()
-
-
-def _first_line(documented: Callable[..., object] | type) -> str:
-    return (inspect.getdoc(documented) or "").partition("\n")[0]
+    yield from effects_list(_EFFECTS.items())
 
 
 def main(arguments: Sequence[str]) -> None:

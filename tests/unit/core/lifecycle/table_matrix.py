@@ -21,6 +21,7 @@ from fakes.builders import (
     make_selection,
     task_id,
 )
+from fakes.machines import claim, fleet_request
 from relaunch.core.jobs.job import (
     IntentKind,
     Job,
@@ -37,6 +38,9 @@ from relaunch.core.launches import launch
 from relaunch.core.lifecycle import events
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.table import decide
+from relaunch.core.machines.decision import MachineTotals
+from relaunch.core.machines.machine import Consequence
+from relaunch.core.machines.requesting import request_machine
 from relaunch.core.revisions.images import FoundImage
 
 SOON = NOW + timedelta(minutes=1)
@@ -98,6 +102,8 @@ def _over(state: JobState) -> Job:
     )
 
 
+_ON_MACHINE = replace(make_running_attempt().placement, capacity_provider="", machine_id="m-0", instance_id=INSTANCE_ID)
+
 SITUATIONS: Mapping[str, Job] = {
     "w0": _waiting(WaitReason.LAUNCH),
     "wr": _waiting(WaitReason.LAUNCH, attempt=stopped_attempt(), has_slot=True, first_started_at=NOW),
@@ -106,22 +112,30 @@ SITUATIONS: Mapping[str, Job] = {
     "wc": _waiting(WaitReason.CAPACITY),
     "wb": _waiting(WaitReason.BACKOFF),
     "wk": _waiting(WaitReason.CHECKPOINT),
+    "wm": _waiting(WaitReason.MACHINE, machine_id="m-1", has_slot=True),
+    "wl": _waiting(WaitReason.MACHINE_LIMIT),
     "fz": _pending(),
     "fx": _pending(cancel_requested="enough", attempt=make_attempt(intent=intent(IntentKind.CANCEL))),
     "pl": _placed(),
     "ru": _running(),
+    "ro": _running(placement=_ON_MACHINE),
     "si": _stopping(intent=intent(IntentKind.INTERRUPTION), warned_at=NOW),
     "sn": _stopping(),
     "sc": _stopping("enough", intent=intent(IntentKind.CANCEL)),
+    "so": _stopping(intent=intent(IntentKind.INTERRUPTION), warned_at=NOW, placement=_ON_MACHINE),
+    "sp": replace(
+        _stopping(intent=intent(IntentKind.INTERRUPTION), warned_at=NOW, placement=_ON_MACHINE), machine_id="m-1"
+    ),
     "ok": _over(JobState.SUCCEEDED),
     "ng": _over(JobState.FAILED),
     "ca": _over(JobState.CANCELLED),
     "to": _over(JobState.TIMED_OUT),
 }
 """w waiting: 0 at first, r after an interruption, i for its image, s for a slot, c for capacity, b backing off,
-k for checkpoints that cannot be read.
-fz pending, fx pending and to be cancelled, pl placed; ru running; s stopping: i after a warning, n by itself,
-c cancelled; then the final states."""
+k for checkpoints that cannot be read, m for the machine m-1, l for the limits on machines.
+fz pending, fx pending and to be cancelled, pl placed; ru running, ro on a machine of our own; s stopping: i after a
+warning, n by itself, c cancelled, o after a warning on a machine of our own, p with m-1 as the next; then the final
+states."""
 
 
 NO_CAPACITY = {
@@ -169,6 +183,11 @@ def seen_stopped(exit_code: int | None, at: datetime = SOON, **fields: Any) -> e
     return seen(**{**stopped, **fields})
 
 
+def _machine_claimed() -> events.MachineClaimed:
+    requested = request_machine("m-1", fleet_request(), claim(), NOW, MachineTotals())
+    return events.MachineClaimed(requested, "EC2 is asked for g5.xlarge", make_selection(), is_new=True)
+
+
 EVENTS: Mapping[str, events.JobEvent] = {
     "image-arrived": events.ImageArrived(*IMAGE, FoundImage(DIGEST)),
     "another-image": events.ImageArrived("trainer", "0000", FoundImage(DIGEST)),
@@ -212,55 +231,69 @@ EVENTS: Mapping[str, events.JobEvent] = {
     "cancel": events.CancelAsked("enough"),
     "time": events.TimePassed(),
     "time-too-late": events.TimePassed(),
+    "machine-claimed": _machine_claimed(),
+    "machine-awaited": events.MachineAwaited("i-1 is starting"),
+    "machine-lost": events.MachineLost("m-1", None, "it never registered"),
+    "machine-refused": events.MachineLost("m-1", Consequence.NEXT, "EC2 has no capacity for it"),
+    "another-lost": events.MachineLost("m-9", None, "it never registered"),
+    "machine-limit": events.MachineLimitReached("machines"),
+    "claimed-too-late": _machine_claimed(),
     "chosen-too-late": events.OfferingChosen(make_offering(), make_selection(), None),
 }
 
 # . nothing happens; else the state it is in afterwards: W L R S, D succeeded, F failed, C cancelled, T timed out.
 MATRIX = """
-                 w0 wr wi ws wc wb wk   fz fx pl   ru   si sn sc   ok ng ca to
-image-arrived     .  .  W  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
-another-image     .  .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
-chosen            L  L  .  L  L  L  L    .  .  .    .    .  .  .    .  .  .  .
-nothing-for-now   W  W  .  W  W  W  W    .  .  .    .    .  .  .    .  .  .  .
-nothing-ever      F  F  .  F  F  F  F    .  .  .    .    .  .  .    .  .  .  .
-impossible        F  F  .  F  F  F  F    .  .  .    .    .  .  .    .  .  .  .
-unreadable        W  W  .  W  W  W  W    .  .  .    .    .  .  .    .  .  .  .
-slot-denied       W  W  .  W  W  W  W    .  .  .    .    .  .  .    .  .  .  .
-placed            W  .  W  W  W  W  W    L  S  .    .    .  .  .    .  .  .  .
-placed-another    W  W  W  W  W  W  W    L  S  L    R    S  S  S    D  F  C  T
-placed-late       W  W  W  W  W  W  W    L  L  L    R    S  S  S    D  F  C  T
-placed-before     W  W  W  W  W  W  W    L  L  L    R    S  S  S    D  F  C  T
-place-failed      .  .  .  .  .  .  .    W  C  .    .    .  .  .    .  .  .  .
-fail-late         .  .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
-deferred          .  .  .  .  .  .  .    L  L  .    .    .  .  .    .  .  .  .
-refused           .  .  .  .  .  .  .    F  C  .    .    .  .  .    .  .  .  .
-conflict          W  .  W  W  W  W  W    L  S  .    .    .  .  .    .  .  .  .
-conflict-empty    .  .  .  .  .  .  .    F  C  .    .    .  .  .    .  .  .  .
-uncertain         .  .  .  .  .  .  .    L  L  .    .    .  .  .    .  .  .  .
-expired           .  .  .  .  .  .  .    W  C  .    .    .  .  .    .  .  .  .
-expired-late      .  .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
-seen-pending      W  W  W  W  W  W  W    L  S  L    R    S  S  S    D  F  C  T
-seen-running      W  W  W  W  W  W  W    R  S  R    R    S  S  S    D  F  C  T
-seen-old          W  .  W  W  W  W  W    R  S  .    .    .  .  .    .  .  .  .
-seen-ending       .  .  .  .  .  .  .    S  S  S    S    S  S  S    .  .  .  .
-seen-stopping     .  .  .  .  .  .  .    S  S  S    S    S  S  S    .  .  .  .
-seen-exit-0       .  .  .  .  .  .  .    D  C  D    D    W  D  C    .  .  .  .
-seen-exit-1       .  .  .  .  .  .  .    W  C  W    W    W  W  C    .  .  .  .
-seen-deleted      .  .  .  .  .  .  .    D  C  D    D    W  D  C    .  .  .  .
-orphan            W  W  W  W  W  W  W    L  L  L    R    S  S  S    D  F  C  T
-orphan-sibling    W  W  W  W  W  W  W    R  S  L    R    S  S  S    D  F  C  T
-orphan-over       .  .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
-missing           .  .  .  .  .  .  .    .  .  L    R    S  S  S    .  .  .  .
-missing-another   .  .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
-warned            .  .  .  .  .  .  .    .  .  S    S    .  S  S    .  .  .  .
-warned-by-task    .  .  .  .  .  .  .    .  .  S    S    .  S  S    .  .  .  .
-warned-another    .  .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
-host-ended        .  .  .  .  .  .  .    .  .  L    R    S  S  S    .  .  .  .
-host-another      .  .  .  .  .  .  .    .  .  .    .    .  .  .    .  .  .  .
-cancel            C  C  C  C  C  C  C    L  .  S    S    S  S  .    .  .  .  .
-time              W  W  W  W  W  W  W    L  L  L    R    S  S  S    .  .  .  .
-time-too-late     T  T  T  T  T  T  T    L  L  S    S    S  S  S    .  .  .  .
-chosen-too-late   T  T  .  T  T  T  T    .  .  .    .    .  .  .    .  .  .  .
+                 w0 wr wi ws wc wb wk wm wl   fz fx pl   ru ro   si sn sc so sp   ok ng ca to
+image-arrived    .  .  W  .  .  .  .  .  .    .  .  .    .  .    .  .  .  .  .    .  .  .  .
+another-image    .  .  .  .  .  .  .  .  .    .  .  .    .  .    .  .  .  .  .    .  .  .  .
+chosen           L  L  .  L  L  L  L  L  L    .  .  .    .  .    .  .  .  .  .    .  .  .  .
+nothing-for-now  W  W  .  W  W  W  W  W  W    .  .  .    .  .    .  .  .  .  .    .  .  .  .
+nothing-ever     F  F  .  F  F  F  F  F  F    .  .  .    .  .    .  .  .  .  .    .  .  .  .
+impossible       F  F  .  F  F  F  F  F  F    .  .  .    .  .    .  .  .  .  .    .  .  .  .
+unreadable       W  W  .  W  W  W  W  W  W    .  .  .    .  .    .  .  .  .  .    .  .  .  .
+slot-denied      W  W  .  W  W  W  W  W  W    .  .  .    .  .    .  .  .  .  .    .  .  .  .
+placed           W  .  W  W  W  W  W  W  W    L  S  .    .  .    .  .  .  .  .    .  .  .  .
+placed-another   W  W  W  W  W  W  W  W  W    L  S  L    R  R    S  S  S  S  S    D  F  C  T
+placed-late      W  W  W  W  W  W  W  W  W    L  L  L    R  R    S  S  S  S  S    D  F  C  T
+placed-before    W  W  W  W  W  W  W  W  W    L  L  L    R  R    S  S  S  S  S    D  F  C  T
+place-failed     .  .  .  .  .  .  .  .  .    W  C  .    .  .    .  .  .  .  .    .  .  .  .
+fail-late        .  .  .  .  .  .  .  .  .    .  .  .    .  .    .  .  .  .  .    .  .  .  .
+deferred         .  .  .  .  .  .  .  .  .    L  L  .    .  .    .  .  .  .  .    .  .  .  .
+refused          .  .  .  .  .  .  .  .  .    F  C  .    .  .    .  .  .  .  .    .  .  .  .
+conflict         W  .  W  W  W  W  W  W  W    L  S  .    .  .    .  .  .  .  .    .  .  .  .
+conflict-empty   .  .  .  .  .  .  .  .  .    F  C  .    .  .    .  .  .  .  .    .  .  .  .
+uncertain        .  .  .  .  .  .  .  .  .    L  L  .    .  .    .  .  .  .  .    .  .  .  .
+expired          .  .  .  .  .  .  .  .  .    W  C  .    .  .    .  .  .  .  .    .  .  .  .
+expired-late     .  .  .  .  .  .  .  .  .    .  .  .    .  .    .  .  .  .  .    .  .  .  .
+seen-pending     W  W  W  W  W  W  W  W  W    L  S  L    R  R    S  S  S  S  S    D  F  C  T
+seen-running     W  W  W  W  W  W  W  W  W    R  S  R    R  R    S  S  S  S  S    D  F  C  T
+seen-old         W  .  W  W  W  W  W  W  W    R  S  .    .  .    .  .  .  .  .    .  .  .  .
+seen-ending      .  .  .  .  .  .  .  .  .    S  S  S    S  S    S  S  S  S  S    .  .  .  .
+seen-stopping    .  .  .  .  .  .  .  .  .    S  S  S    S  S    S  S  S  S  S    .  .  .  .
+seen-exit-0      .  .  .  .  .  .  .  .  .    D  C  D    D  D    W  D  C  W  W    .  .  .  .
+seen-exit-1      .  .  .  .  .  .  .  .  .    W  C  W    W  W    W  W  C  W  W    .  .  .  .
+seen-deleted     .  .  .  .  .  .  .  .  .    D  C  D    D  D    W  D  C  W  W    .  .  .  .
+orphan           W  W  W  W  W  W  W  W  W    L  L  L    R  R    S  S  S  S  S    D  F  C  T
+orphan-sibling   W  W  W  W  W  W  W  W  W    R  S  L    R  R    S  S  S  S  S    D  F  C  T
+orphan-over      .  .  .  .  .  .  .  .  .    .  .  .    .  .    .  .  .  .  .    .  .  .  .
+missing          .  .  .  .  .  .  .  .  .    .  .  L    R  R    S  S  S  S  S    .  .  .  .
+missing-another  .  .  .  .  .  .  .  .  .    .  .  .    .  .    .  .  .  .  .    .  .  .  .
+warned           .  .  .  .  .  .  .  .  .    .  .  S    S  S    .  S  S  .  .    .  .  .  .
+warned-by-task   .  .  .  .  .  .  .  .  .    .  .  S    S  S    .  S  S  .  .    .  .  .  .
+warned-another   .  .  .  .  .  .  .  .  .    .  .  .    .  .    .  .  .  .  .    .  .  .  .
+host-ended       .  .  .  .  .  .  .  .  .    .  .  L    R  R    S  S  S  S  S    .  .  .  .
+host-another     .  .  .  .  .  .  .  .  .    .  .  .    .  .    .  .  .  .  .    .  .  .  .
+cancel           C  C  C  C  C  C  C  C  C    L  .  S    S  S    S  S  .  S  S    .  .  .  .
+time             W  W  W  W  W  W  W  W  W    L  L  L    R  R    S  S  S  S  S    .  .  .  .
+time-too-late    T  T  T  T  T  T  T  T  T    L  L  S    S  S    S  S  S  S  S    .  .  .  .
+chosen-too-late  T  T  .  T  T  T  T  T  T    .  .  .    .  .    .  .  .  .  .    .  .  .  .
+machine-claimed  W  W  .  W  W  W  W  .  W    .  .  .    .  .    .  .  .  S  .    .  .  .  .
+machine-awaited  .  .  .  .  .  .  .  W  .    .  .  .    .  .    .  .  .  .  .    .  .  .  .
+machine-lost     .  .  .  .  .  .  .  W  .    .  .  .    .  .    .  .  .  .  S    .  .  .  .
+machine-refused  .  .  .  .  .  .  .  W  .    .  .  .    .  .    .  .  .  .  S    .  .  .  .
+another-lost     .  .  .  .  .  .  .  .  .    .  .  .    .  .    .  .  .  .  .    .  .  .  .
+machine-limit    W  W  .  W  W  W  W  .  W    .  .  .    .  .    .  .  .  .  .    .  .  .  .
+claimed-too-late T  T  .  T  T  T  T  .  T    .  .  .    .  .    .  .  .  S  .    .  .  .  .
 """
 
 _STATES_BY_CODE = dict(zip("WLRSDFCT", JobState, strict=True))

@@ -40,6 +40,12 @@ SPOT = "purchase is spot: spot-then-on-demand would let it take on-demand machin
 LAUNCHED = "an offering is chosen and RunTask is sent; should the message be lost, it is sent again"
 PUSHED = "it is launched when the image is pushed; without the image it fails"
 WAIT_FOR_IMAGE = "wait_for_image in the definition has the repository, the tag and how long a job waits"
+MACHINES = "`relaunch machines` lists the machines of the stack"
+MACHINE_LIMIT_ADVICE = (MACHINES, "raise the stack's MaxMachines or MaxMachinesPricePerHour")
+MACHINE_STEP = (
+    "its task is launched when the machine has registered with all its accelerators; if it does not, or EC2 has none, "
+    "another one is requested"
+)
 PROVIDERS = "give the stack more zones (MachineSubnets) or capacity providers (CapacityProviders)"
 STACK_PRICE = "the stack's own cap is MaxPricePerHour"
 ONLY_END = "only a deadline or `relaunch cancel resnet-1f2e3d4c` ends the job"
@@ -123,6 +129,18 @@ WAITS = {
         "its checkpoints, which cannot be read: kms:Decrypt",
         f"they are read again; what was saved is kept, and {ONLY_END}",
         GRANTS,
+    ),
+    "machine": (
+        waiting_job(WaitReason.MACHINE, "i-1 is starting"),
+        "its machine: i-1 is starting",
+        MACHINE_STEP,
+        (MACHINES,),
+    ),
+    "machine-limit": (
+        waiting_job(WaitReason.MACHINE_LIMIT, "the stack has reached its limit"),
+        "room for a machine: the stack has reached its limit",
+        "when a machine is gone, the jobs that wait longest are launched; it is looked at again anyway",
+        MACHINE_LIMIT_ADVICE,
     ),
 }
 

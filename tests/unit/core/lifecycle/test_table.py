@@ -76,12 +76,16 @@ def test_an_open_job_always_has_something_that_wakes_it(cell):
 
 
 @pytest.mark.parametrize("cell", HAPPENING, ids=str)
-def test_a_job_has_a_slot_from_its_first_launch_to_its_end_but_not_while_its_checkpoints_cannot_be_read(cell):
+def test_a_job_has_a_slot_from_its_first_launch_or_machine_to_its_end_but_not_while_its_checkpoints_cannot_be_read(
+    cell,
+):
     before = cell.job
     decision = cell.decision
     after = decision.job
 
     is_launched = before.state is JobState.WAITING and after.state is JobState.LAUNCHING
+    # A machine is requested for a job that has a slot, and for no other.
+    is_launched |= before.state is after.state is JobState.WAITING and bool(decision.machines)
     limits = (before.definition.max_running_jobs, LIMITS.max_running_jobs)
     assert decision.take_slot_limits == (limits if is_launched and not before.has_slot else None)
     assert decision.release_slot is (before.has_slot and not after.has_slot)
@@ -161,6 +165,7 @@ RARE = {
     "stopping-gone-cancelled": (with_attempt("sc", **GONE), MISSING, AGAIN, "CANCELLED"),
     "stopping-gone-timed-out": (with_attempt("sn", **OUT_OF_TIME, **GONE), MISSING, AGAIN, "TIMED_OUT"),
     "waiting-worn-out": (worn_out(SITUATIONS["wr"]), TimePassed(), SOON, "FAILED"),
+    "claimed-worn-out": (worn_out(SITUATIONS["wr"]), EVENTS["machine-claimed"], SOON, "FAILED"),
     "chosen-worn-out": (worn_out(SITUATIONS["wr"]), EVENTS["chosen"], SOON, "FAILED"),
 }
 

@@ -13,104 +13,116 @@ NAMES = {"TASK": task_id(), "ORPHAN": ORPHANED, "MACHINE": INSTANCE_ID, "OTHER":
 # Event | situations | seconds until the next look (-: the job is over for good) | what is said, nothing in silence.
 TOLD = """
 image-arrived   | wi                | 300  | image arrived: image trainer:5e07 is there; …
-chosen          | w0 wr ws wc wb wk | 300  | launching: g5.xlarge spot by g5-xlarge-spot at $0.4000/h
-nothing-for-now | w0 wr ws wb wk    | 300  | waiting for capacity: nothing
+chosen          | w0 wr ws wc wb wk wm wl | 300  | launching: g5.xlarge spot by g5-xlarge-spot at $0.4000/h
+nothing-for-now | w0 wr ws wb wk wm wl | 300  | waiting for capacity: nothing
 nothing-for-now | wc                | 300  |
-nothing-ever    | w0 wc wb wk       | -    | nothing satisfies it: nothing
-nothing-ever    | wr ws             | 300  | nothing satisfies it: nothing
-impossible      | w0 wc wb wk       | -    | launch impossible: ECS refuses the derived revision
-impossible      | wr ws             | 300  | launch impossible: ECS refuses the derived revision
-unreadable      | w0 wr ws wc wb | 300 | waiting for checkpoint: AccessDenied
+nothing-ever    | w0 wc wb wk wl    | -    | nothing satisfies it: nothing
+nothing-ever    | wr ws wm          | 300  | nothing satisfies it: nothing
+impossible      | w0 wc wb wk wl    | -    | launch impossible: ECS refuses the derived revision
+impossible      | wr ws wm          | 300  | launch impossible: ECS refuses the derived revision
+unreadable      | w0 wr ws wc wb wm wl | 300  | waiting for checkpoint: AccessDenied
 unreadable      | wk                | 300  |
-slot-denied     | w0 wr wc wb wk | 900 |waiting for slot: definition resnet has no free slot of its 5 (max_running_jobs)
+slot-denied|w0 wr wc wb wk wm wl|900|waiting for slot: definition resnet has no free slot of its 5 (max_running_jobs)
 slot-denied     | ws                | 900  |
-placed          | w0 wi ws wc wb wk | 0    | orphaned task: TASK
+placed          | w0 wi ws wc wb wk wm wl | 0    | orphaned task: TASK
 placed          | fz                | 900  | task placed: TASK
 placed          | fx                | 180  | cancelling: cancel
-placed-another  | w0 wr wi ws wc wb wk pl ru si sn sc | 0 | orphaned task: ORPHAN
+placed-another  | w0 wr wi ws wc wb wk pl ru si sn sc wm wl ro so sp | 0    | orphaned task: ORPHAN
 placed-another  | fz                | 900  | task placed: ORPHAN
 placed-another  | fx                | 180  | cancelling: cancel
 placed-another  | ok ng ca to       | 300  | orphaned task: ORPHAN
-placed-late     | w0 wr wi ws wc wb wk fz fx pl ru si sn sc | 0 | orphaned task: ORPHAN
+placed-late     | w0 wr wi ws wc wb wk fz fx pl ru si sn sc wm wl ro so sp | 0    | orphaned task: ORPHAN
 placed-late     | ok ng ca to       | 300  | orphaned task: ORPHAN
-placed-before   | w0 wr wi ws wc wb wk fz fx pl ru si sn sc | 0 | orphaned task: ORPHAN
+placed-before   | w0 wr wi ws wc wb wk fz fx pl ru si sn sc wm wl ro so sp | 0    | orphaned task: ORPHAN
 placed-before   | ok ng ca to       | 300  | orphaned task: ORPHAN
 place-failed    | fz                | 300  | placement failed: ECS placed nothing: RESOURCE:GPU
 place-failed    | fx                | 300  | cancelled: enough
 deferred        | fz fx             | 330  | launch to be repeated: ThrottlingException
 refused         | fz                | 300  | launch refused: ECS refuses the launch: ClientException
 refused         | fx                | 300  | cancelled: enough
-conflict        | w0 wi ws wc wb wk | 0    | orphaned task: TASK
+conflict        | w0 wi ws wc wb wk wm wl | 0    | orphaned task: TASK
 conflict        | fz                | 900  | task placed: TASK
 conflict        | fx                | 180  | cancelling: cancel
-conflict-empty  | fz | 300 | launch refused: ECS refuses the launch: ConflictException, and it names no task
+conflict-empty | fz | 300 | launch refused: ECS refuses the launch: ConflictException, and it names no task
 conflict-empty  | fx                | 300  | cancelled: enough
 uncertain       | fz fx             | 330  | launch to be repeated: no answer
 expired         | fz                | 300  | try closed: never sent
 expired         | fx                | 300  | cancelled: enough
-seen-pending    | w0 wr wi ws wc wb wk | 0    | orphaned task: TASK
+seen-pending    | w0 wr wi ws wc wb wk wm wl | 0    | orphaned task: TASK
 seen-pending    | fz                | 900  | task PENDING:
 seen-pending    | fx                | 180  | cancelling: cancel
 seen-pending    | pl                | 1740 | task PENDING: MACHINE
-seen-pending    | ru                | 600  | still running: MACHINE us-east-1a
-seen-pending    | si sn sc          | 180  | task stopping: PENDING
+seen-pending    | ru ro             | 600  | still running: MACHINE us-east-1a
+seen-pending    | si sn sc so sp    | 180  | task stopping: PENDING
 seen-pending    | ok ng ca to       | 300  | orphaned task: TASK
-seen-running    | w0 wr wi ws wc wb wk | 0    | orphaned task: TASK
+seen-running    | w0 wr wi ws wc wb wk wm wl | 0    | orphaned task: TASK
 seen-running    | fz                | 600  | running:
 seen-running    | fx                | 180  | cancelling: cancel
 seen-running    | pl                | 600  | running: MACHINE
-seen-running    | ru                | 600  | still running: MACHINE us-east-1a
-seen-running    | si sn sc          | 180  | task stopping: RUNNING
+seen-running    | ru ro             | 600  | still running: MACHINE us-east-1a
+seen-running    | si sn sc so sp    | 180  | task stopping: RUNNING
 seen-running    | ok ng ca to       | 300  | orphaned task: TASK
-seen-old        | w0 wi ws wc wb wk | 0    | orphaned task: TASK
+seen-old        | w0 wi ws wc wb wk wm wl | 0    | orphaned task: TASK
 seen-old        | fz                | 600  | running:
 seen-old        | fx                | 180  | cancelling: cancel
-seen-ending     | fz pl ru si sn sc | 180  | task stopping: DEACTIVATING
+seen-ending     | fz pl ru si sn sc ro so sp | 180  | task stopping: DEACTIVATING
 seen-ending     | fx                | 180  | cancelling: cancel
-seen-stopping   | fz pl ru si sn sc | 180  | task stopping: RUNNING
+seen-stopping   | fz pl ru si sn sc ro so sp | 180  | task stopping: RUNNING
 seen-stopping   | fx                | 180  | cancelling: cancel
-seen-exit-0     | fz pl ru sn       | 300  | succeeded: the program finished (exit code 0; …
+seen-exit-0     | fz pl ru sn ro    | 300  | succeeded: the program finished (exit code 0; …
 seen-exit-0     | fx sc             | 300  | cancelled: cancelled (exit code 0; …
-seen-exit-0     | si                | 300  | stopped: interruption: the machine was taken away (exit code 0; …
-seen-exit-1     | fz pl ru sn       | 330  | stopped: user-error: the program failed (exit code 1; …
+seen-exit-0     | si so sp          | 300  | stopped: interruption: the machine was taken away (exit code 0; …
+seen-exit-1     | fz pl ru sn ro    | 330  | stopped: user-error: the program failed (exit code 1; …
 seen-exit-1     | fx sc             | 300  | cancelled: cancelled (exit code 1; …
-seen-exit-1     | si                | 300  | stopped: interruption: the machine was taken away (exit code 1; …
-seen-deleted    | fz pl ru sn       | 300  | succeeded: the program finished (exit code 0; …
+seen-exit-1     | si so sp          | 300  | stopped: interruption: the machine was taken away (exit code 1; …
+seen-deleted    | fz pl ru sn ro    | 300  | succeeded: the program finished (exit code 0; …
 seen-deleted    | fx sc             | 300  | cancelled: cancelled (exit code 0; …
-seen-deleted    | si                | 300  | stopped: interruption: the machine was taken away (exit code 0; …
-orphan          | w0 wr wi ws wc wb wk fz fx pl ru si sn sc | 0 | orphaned task: ORPHAN
+seen-deleted    | si so sp          | 300  | stopped: interruption: the machine was taken away (exit code 0; …
+orphan          | w0 wr wi ws wc wb wk fz fx pl ru si sn sc wm wl ro so sp | 0    | orphaned task: ORPHAN
 orphan          | ok ng ca to       | 300  | orphaned task: ORPHAN
-orphan-sibling  | w0 wr wi ws wc wb wk pl ru si sn sc | 0 | orphaned task: ORPHAN
+orphan-sibling  | w0 wr wi ws wc wb wk pl ru si sn sc wm wl ro so sp | 0    | orphaned task: ORPHAN
 orphan-sibling  | fz                | 600  | running:
 orphan-sibling  | fx                | 180  | cancelling: cancel
 orphan-sibling  | ok ng ca to       | 300  | orphaned task: ORPHAN
-missing         | pl ru si sn sc    | 300  | task missing: TASK
-warned          | pl ru sn sc       | 180  | interruption warning: spot interruption warning for MACHINE
-warned-by-task  | pl ru sn sc       | 180  | interruption warning: spot interruption warning for OTHER
-host-ended      | pl ru si sn sc    | 60   | machine ended: MACHINE is shutting-down
-cancel          | w0 wi wc wb wk    | -    | cancelled: enough
-cancel          | wr ws             | 300  | cancelled: enough
+missing         | pl ru si sn sc ro so sp | 300  | task missing: TASK
+warned          | pl ru sn sc ro    | 180  | interruption warning: spot interruption warning for MACHINE
+warned-by-task  | pl ru sn sc ro    | 180  | interruption warning: spot interruption warning for OTHER
+host-ended      | pl ru si sn sc ro so sp | 60   | machine ended: MACHINE is shutting-down
+cancel          | w0 wi wc wb wk wl | -    | cancelled: enough
+cancel          | wr ws wm          | 300  | cancelled: enough
 cancel          | fz                | 300  | cancel asked: enough
-cancel          | pl ru             | 180  | cancelling: enough
-cancel          | si sn             | 180  | cancel asked: enough
-time            | w0 wr wc wb wk    | 300  |
+cancel          | pl ru ro          | 180  | cancelling: enough
+cancel          | si sn so sp       | 180  | cancel asked: enough
+time            | w0 wr wc wb wk wm wl | 300  |
 time            | wi                | 120  |
 time            | ws                | 900  |
 time            | fz fx             | 300  | launch requested: the placement try has no task yet
 time            | pl                | 1740 |
-time            | ru                | 600  |
-time            | si                | 180  | stop repeated: interruption
+time            | ru ro             | 600  |
+time            | si so sp          | 180  | stop repeated: interruption
 time            | sn                | 180  |
 time            | sc                | 180  | stop repeated: cancel
-time-too-late   | w0 wi wc wb wk    | -    | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
-time-too-late   | wr ws             | 300  | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
+time-too-late   | w0 wi wc wb wk wl | -    | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
+time-too-late   | wr ws wm          | 300  | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
 time-too-late   | fz fx             | 300  | launch requested: the placement try has no task yet
-time-too-late   | pl ru             | 180  | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
-time-too-late   | si                | 180  | stop repeated: interruption
+time-too-late   | pl ru ro          | 180  | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
+time-too-late   | si so sp          | 180  | stop repeated: interruption
 time-too-late   | sn                | 180  |
 time-too-late   | sc                | 180  | stop repeated: cancel
-chosen-too-late | w0 wc wb wk       | -    | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
-chosen-too-late | wr ws             | 300  | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
+chosen-too-late | w0 wc wb wk wl    | -    | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
+chosen-too-late | wr ws wm          | 300  | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
+machine-claimed | w0 wr ws wc wb wk wl | 120  | machine claimed: EC2 is asked for g5.xlarge
+machine-claimed | so                | 0    | next machine claimed: EC2 is asked for g5.xlarge
+machine-awaited | wm                | 120  |
+machine-lost    | wm                | 300  | machine lost: it never registered
+machine-lost    | sp                | 0    |
+machine-refused | wm                | 300  | machine lost: EC2 has no capacity for it
+machine-refused | sp                | 0    |
+machine-limit|w0 wr ws wc wb wk|300|waiting for machine limit: the stack has reached its limit of machines of its own
+machine-limit   | wl                | 300  |
+claimed-too-late | w0 wc wb wk wl    | -    | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
+claimed-too-late | wr ws             | 300  | out of time: the deadline of 1 day, 12:00:00 after acceptance has passed
+claimed-too-late | so                | -133140 | next machine claimed: EC2 is asked for g5.xlarge
 """
 
 
