@@ -110,9 +110,7 @@ def _kinds(wrong: RefusalKind) -> Planting:
     return lambda: patched_in((create_fleet, fleet_errors), kind_of=kind_of)
 
 
-def _never_ended(
-    machine: Machine, _event: object, now: datetime, _limits: MachineLimits
-) -> MachineDecision:
+def _never_ended(machine: Machine, _event: object, now: datetime, _limits: MachineLimits) -> MachineDecision:
     return look_again(machine, now + _LATER)
 
 
@@ -179,9 +177,7 @@ def _raised_is_final(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _claimed_unread(_original: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda job, selection, deps: claim_machine(
-        job, selection, deps, is_handover=job.state is JobState.STOPPING
-    )
+    return lambda job, selection, deps: claim_machine(job, selection, deps, is_handover=job.state is JobState.STOPPING)
 
 
 def _on_any_instance(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -69,9 +69,7 @@ class MachineScenario:
         return replace(self, types=tuple(types), limits=replace(self.limits, max_usd_per_hour=usd_per_hour))
 
 
-def draw_machines(
-    dice: random.Random, types: Sequence[str], zones: Sequence[str]
-) -> tuple[MachineScenario, bool]:
+def draw_machines(dice: random.Random, types: Sequence[str], zones: Sequence[str]) -> tuple[MachineScenario, bool]:
     """Draw the machines of a seed, and whether there are capacity providers beside them."""
     way = dice.random()
     drawn = MachineScenario(
@@ -79,7 +77,7 @@ def draw_machines(
         zones=tuple(dice.sample(zones, dice.randint(1, len(zones)))),
         limits=MachineLimits(
             max_machines=dice.choice((1, 2, 4, 20)),
-            max_usd_per_hour=dice.choice((0.0, 0.0, 3.0)),
+            max_usd_per_hour=dice.choice((0.0, 0.0, 1.2, 3.0)),
             registration_deadline=timedelta(minutes=dice.choice((3, 5, 8))),
             warm_time=timedelta(minutes=dice.choice((0, 0, 3, 12))),
             starts_on_rebalance=dice.random() < 0.5,
