@@ -2,7 +2,7 @@
 
 import pytest
 
-from relaunch.core.lifecycle.table import TABLE
+from relaunch_local.simulation.checks.coverage import TABLE
 from relaunch_local.simulation import Options, Report, run_seed, run_seeds
 from relaunch_local.simulation.campaign import LEAST_PER_THOUSAND
 from relaunch_local.simulation.checks.coverage import (
