@@ -12,7 +12,7 @@ from relaunch.core.jobs.job import Job, JobState
 from relaunch.core.lifecycle import machine_waits
 from relaunch.core.lifecycle import table as job_table
 from relaunch.core.lifecycle.decision import Decision
-from relaunch.core.machines import ending, living, requesting, table
+from relaunch.core.machines import ending, requesting, table
 from relaunch.core.machines.decision import MachineDecision, MachineTotals, micro_usd
 from relaunch.core.machines.events import FleetRefused, InstanceState, MachineEvent, NodeSeen, RefusalKind
 from relaunch.core.machines.limits import MachineLimits
@@ -337,7 +337,7 @@ MACHINE_BUGS = (
     PlantedBug(
         "gone-when-shutting-down",
         "a machine is gone when its instance begins to shut down",
-        lambda: _action("instance_ending", _seen_as_terminated(ending.instance_ending))(),
+        _action("instance_ending", _seen_as_terminated(ending.instance_ending)),
         "a machine that is gone has no instance",
     ),
     PlantedBug(

@@ -6,9 +6,8 @@ import sys
 import time
 from datetime import timedelta
 
-from relaunch_local.simulation.checks.coverage import TABLE
 from relaunch_local.simulation.campaign import Report, run_seeds
-from relaunch_local.simulation.checks.coverage import WHY_UNREACHED, transitions_of, transitions_unreached
+from relaunch_local.simulation.checks.coverage import TABLE, WHY_UNREACHED, transitions_of, transitions_unreached
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.run import SeedResult, run_seed
 from relaunch_local.simulation.shrink import shrink

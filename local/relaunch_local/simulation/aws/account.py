@@ -52,8 +52,8 @@ from relaunch_local.simulation.checks.invariants import Invariants, is_late
 from relaunch_local.simulation.checks.machines import MachineInvariants
 from relaunch_local.simulation.checks.trace import Trace
 from relaunch_local.simulation.faults.chance import Chance
-from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.machine_scenario import MACHINES_QUEUE
+from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.scenario import Scenario, provision
 
 if TYPE_CHECKING:
@@ -136,14 +136,17 @@ class SimulatedAccount:
         self.lambdas = self.lambdas_type(
             self.stack, self._function, self.queues, self.runtime, self.invariants, self._handled
         )
+        self._deploy()
+        self._subscribe()
+        self.trace.on_swept = self._swept
+
+    def _deploy(self) -> None:
         for function in self.stack.functions.values():
             for source in function.sources:
                 self._poll(source)
         provision(self.simulator, self.scenario)
         for definition in self.scenario.definitions:
             self.stores.definitions.save_definition(definition)
-        self._subscribe()
-        self.trace.on_swept = self._swept
 
     def _subscribe(self) -> None:
         for subscriber in (

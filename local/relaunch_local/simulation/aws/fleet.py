@@ -1,4 +1,4 @@
-"""EC2 as calls about machines of our own see it: refusals, partial and empty answers, hosts of all kinds, late reads."""
+"""EC2 as calls about machines of our own see it: refusals, partial and empty answers, faulty hosts, late reads."""
 
 import math
 from collections.abc import Callable, Mapping
