@@ -138,7 +138,6 @@ class SimulatedAccount:
         )
         self._deploy()
         self._subscribe()
-        self.trace.on_swept = self._swept
 
     def _deploy(self) -> None:
         for function in self.stack.functions.values():
@@ -149,6 +148,7 @@ class SimulatedAccount:
             self.stores.definitions.save_definition(definition)
 
     def _subscribe(self) -> None:
+        self.trace.on_swept = self._swept
         for subscriber in (
             self.trace.event,
             self.invariants.task_changed,
