@@ -272,7 +272,7 @@ BUGS = (
         "a launch that is kept from a machine and finds no other lets all jobs avoid the offering",
         lambda: patched_in((launching, stopping), avoid=broken.avoid_for_all(stopping.avoid)),
         "a job kept from machines shuts no offering for others",
-        30,
+        90,
     ),
     PlantedBug(
         "runs-not-counted",

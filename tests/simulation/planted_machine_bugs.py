@@ -8,11 +8,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from relaunch.adapters.aws.ec2 import create_fleet, fleet, fleet_errors
+from relaunch.adapters.aws.ecs import run_task
+from relaunch.adapters.aws.ecs.placement_constraints import instance_type_is
 from relaunch.core.jobs.job import Job, JobState
 from relaunch.core.lifecycle import machine_waits
 from relaunch.core.lifecycle import table as job_table
 from relaunch.core.lifecycle.decision import Decision
-from relaunch.core.machines import ending, living, requesting, table
+from relaunch.core.machines import ending, requesting, table
 from relaunch.core.machines.decision import MachineDecision, MachineTotals, micro_usd
 from relaunch.core.machines.events import FleetRefused, InstanceState, MachineEvent, NodeSeen, RefusalKind
 from relaunch.core.machines.limits import MachineLimits
@@ -180,10 +182,6 @@ def _claimed_unread(_original: Callable[..., Any]) -> Callable[..., Any]:
     return lambda job, selection, deps: claim_machine(job, selection, deps, is_handover=job.state is JobState.STOPPING)
 
 
-def _on_any_instance(original: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda job: replace(original(job), instance_id="")
-
-
 MACHINE_BUGS = (
     PlantedBug(
         "token-of-each-call",
@@ -309,7 +307,7 @@ MACHINE_BUGS = (
     PlantedBug(
         "placed-anywhere",
         "RunTask may place the task of a machine on another instance",
-        replaced(launching, "plan_launch", _on_any_instance),
+        changed(run_task, constraint_of=lambda request: instance_type_is(request.offering.instance_type)),
         "a task runs on the machine it was placed for",
         60,
     ),
@@ -337,7 +335,7 @@ MACHINE_BUGS = (
     PlantedBug(
         "gone-when-shutting-down",
         "a machine is gone when its instance begins to shut down",
-        lambda: _action("instance_ending", _seen_as_terminated(ending.instance_ending))(),
+        _action("instance_ending", _seen_as_terminated(ending.instance_ending)),
         "a machine that is gone has no instance",
     ),
     PlantedBug(

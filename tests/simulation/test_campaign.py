@@ -2,10 +2,10 @@
 
 import pytest
 
-from relaunch.core.lifecycle.table import TABLE
 from relaunch_local.simulation import Options, Report, run_seed, run_seeds
 from relaunch_local.simulation.campaign import LEAST_PER_THOUSAND
 from relaunch_local.simulation.checks.coverage import (
+    TABLE,
     WHY_UNREACHED,
     rows_unreached,
     transitions_of,

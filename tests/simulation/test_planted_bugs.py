@@ -9,10 +9,11 @@ from relaunch.core.lifecycle import table
 from relaunch_local.simulation import run_seed
 from simulation.planted_bugs import BUGS as BUGS_OF_DECISIONS
 from simulation.planted_bugs import PlantedBug
+from simulation.planted_machine_bugs import MACHINE_BUGS
 from simulation.planted_record_bugs import RECORD_BUGS
 from simulation.planting import patched, rows_dropped
 
-BUGS = (*BUGS_OF_DECISIONS, *RECORD_BUGS)
+BUGS = (*BUGS_OF_DECISIONS, *RECORD_BUGS, *MACHINE_BUGS)
 # A violation is "MM-DD HH:MM:SS invariant: message".
 _VIOLATION = re.compile(r"\S+ \S+ (?P<invariant>[^:]+):")
 

@@ -6,9 +6,8 @@ import sys
 import time
 from datetime import timedelta
 
-from relaunch.core.lifecycle.table import TABLE
 from relaunch_local.simulation.campaign import Report, run_seeds
-from relaunch_local.simulation.checks.coverage import WHY_UNREACHED, transitions_of, transitions_unreached
+from relaunch_local.simulation.checks.coverage import TABLE, WHY_UNREACHED, transitions_of, transitions_unreached
 from relaunch_local.simulation.options import Options
 from relaunch_local.simulation.run import SeedResult, run_seed
 from relaunch_local.simulation.shrink import shrink
@@ -124,7 +123,7 @@ def _print(report: Report) -> None:
 def _print_coverage(report: Report) -> None:
     unreached = transitions_unreached(report.decided_by)
     declared = len({each for row in TABLE for each in transitions_of(row)})
-    print(f"transition table  {len(TABLE)} rows, {declared - len(unreached)} of {declared} transitions made")
+    print(f"transition tables {len(TABLE)} rows, {declared - len(unreached)} of {declared} transitions made")
     for transition in unreached:
         reason = WHY_UNREACHED.get(transition)
         print(f"  never: {transition} ({reason})" if reason else f"  never: {transition}")

@@ -77,7 +77,7 @@ def draw_machines(dice: random.Random, types: Sequence[str], zones: Sequence[str
         zones=tuple(dice.sample(zones, dice.randint(1, len(zones)))),
         limits=MachineLimits(
             max_machines=dice.choice((1, 2, 4, 20)),
-            max_usd_per_hour=dice.choice((0.0, 0.0, 3.0)),
+            max_usd_per_hour=dice.choice((0.0, 0.0, 1.2, 3.0)),
             registration_deadline=timedelta(minutes=dice.choice((3, 5, 8))),
             warm_time=timedelta(minutes=dice.choice((0, 0, 3, 12))),
             starts_on_rebalance=dice.random() < 0.5,

@@ -138,16 +138,19 @@ class SimulatedAccount:
         self.lambdas = self.lambdas_type(
             self.stack, self._function, self.queues, self.runtime, self.invariants, self._handled
         )
+        self._deploy()
+        self._subscribe()
+
+    def _deploy(self) -> None:
         for function in self.stack.functions.values():
             for source in function.sources:
                 self._poll(source)
         provision(self.simulator, self.scenario)
         for definition in self.scenario.definitions:
             self.stores.definitions.save_definition(definition)
-        self._subscribe()
-        self.trace.on_swept = self._swept
 
     def _subscribe(self) -> None:
+        self.trace.on_swept = self._swept
         for subscriber in (
             self.trace.event,
             self.invariants.task_changed,

@@ -1,6 +1,6 @@
 """The real adapter of the jobs table over an emulated DynamoDB in this process; slow, so used for a few seeds."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -108,9 +108,12 @@ class EmulatedTable:
 
     def _written(self, parameters: Mapping[str, Any]) -> None:
         put = [each["Put"]["Item"] for each in parameters["TransactItems"] if "Put" in each]
+        self._job_written(put)
         for item in put:
             if item["pk"]["S"].startswith(machine_items.machine_pk("")):
                 self._on_machine(machine_items.read_machine(item))
+
+    def _job_written(self, put: Sequence[Mapping[str, Any]]) -> None:
         body = next((item for item in put if item["sk"]["S"] == "JOB"), None)
         if body is None:
             return

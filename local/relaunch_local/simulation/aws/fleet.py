@@ -1,4 +1,4 @@
-"""EC2 as calls about machines of our own see it: refusals, partial and empty answers, hosts of all kinds, late reads."""
+"""EC2 as calls about machines of our own see it: refusals, partial and empty answers, faulty hosts, late reads."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -120,6 +120,10 @@ class FaultyEc2:
             # The answer to a known client token is repeated, and launches nothing.
             fleets.faults.clear()
             fleets.plans.clear()
+        if answer["Instances"] and self._chance.strikes("fleet-answer-untrue", 0.03, note=note):
+            # EC2 says that it launched nothing, and has: no call with the client token follows. Only a sweep finds it.
+            self._checks.misled.add(machine_id)
+            answer = {**answer, "Instances": [], "Errors": [*answer["Errors"], _no_stock(answer["Instances"][0])]}
         for error in answer["Errors"]:
             override = error["LaunchTemplateAndOverrides"]["Overrides"]
             pool = (override["InstanceType"], override["AvailabilityZone"])
@@ -161,6 +165,16 @@ class FaultyEc2:
                 plan |= change(dice)
                 break
         return HostPlan(**plan)
+
+
+def _no_stock(launched: Mapping[str, Any]) -> dict[str, Any]:
+    overrides = {key: launched[key] for key in ("InstanceType", "AvailabilityZone", "SubnetId")}
+    return {
+        "LaunchTemplateAndOverrides": {"Overrides": overrides},
+        "Lifecycle": launched["Lifecycle"],
+        "ErrorCode": "InsufficientInstanceCapacity",
+        "ErrorMessage": "We currently do not have sufficient capacity.",
+    }
 
 
 def _machine_of(parameters: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from relaunch.adapters.offerings.regional import CurrentRegionalOfferings, OwnMa
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import Offering
-from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, SnapshotPart
+from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, PriceOrigin, SnapshotPart
 from relaunch.ports import CapacityProviderOffer, DecisionLog, OfferingSource, TransientError
 from relaunch_local.simulation.aws.template import REGION
 
@@ -58,6 +58,10 @@ class SimulatedOfferings:
     def catalogue(self) -> Mapping[str, InstanceType]:
         """Return the instance types."""
         return load_catalogue()
+
+    def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:  # noqa: ARG002 - the port's
+        """Return none: nothing is told of these prices."""
+        return ()
 
     def snapshot(self, now: datetime) -> OfferingsSnapshot:  # noqa: ARG002 - the port's
         """Return an empty snapshot."""

@@ -1,10 +1,17 @@
-"""Coverage of the transition table: the rows that decided, and the transitions that were made."""
+"""Coverage of the two transition tables: the rows that decided, and the transitions that were made."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from relaunch.core.jobs.job import JobState
-from relaunch.core.lifecycle.table import TABLE, Row
+from relaunch.core.lifecycle.table import TABLE as JOB_TABLE
+from relaunch.core.lifecycle.table import Row as JobRow
+from relaunch.core.machines.table import TABLE as MACHINE_TABLE
+from relaunch.core.machines.table import Row as MachineRow
+
+Row = JobRow | MachineRow
+TABLE: tuple[Row, ...] = (*JOB_TABLE, *MACHINE_TABLE)
+"""The rows of both tables."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

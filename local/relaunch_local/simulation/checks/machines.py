@@ -82,6 +82,8 @@ class MachineInvariants:
     hosts: dict[str, Instance] = field(default_factory=dict)
     """Every instance that EC2 Fleet launched, those that ended included."""
     bills: dict[str, BillLine] = field(default_factory=dict)
+    misled: set[str] = field(default_factory=set)
+    """Machines of which EC2 said that it launched none, and had."""
     _simulator: EcsSimulator = field(init=False)
     _store: SeesMachines = field(init=False)
     _told: dict[str, list[tuple[tuple[str, str] | None, str]]] = field(default_factory=lambda: defaultdict(list))
@@ -189,7 +191,8 @@ class MachineInvariants:
         elif became is MachineState.GONE:
             living = [each for each in self._instances_of(name) if each.state is not InstanceState.TERMINATED]
             message = ", ".join(f"{each.instance_id} is {each.state.value}" for each in living)
-            self._check("a machine that is gone has no instance", not living, f"{name}: {message}")
+            is_over = not living or (name in self.misled and before is not None and before.instance_id is None)
+            self._check("a machine that is gone has no instance", is_over, f"{name}: {message}")
         elif before is not None and before.state is MachineState.GONE and became is not None:
             self._revived.add(name)
         if before is not None and before.state.is_usable and became is MachineState.ENDING:

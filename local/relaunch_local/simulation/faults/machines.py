@@ -1,7 +1,8 @@
 """Faults of machines of our own: pools that dry up, quotas, full subnets, rates, hosts that others end."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import replace
+from typing import Any, TypeVar
 
 from relaunch_local.ecs import Purchase
 from relaunch_local.ecs.engine.instances import subnet_of
@@ -11,6 +12,7 @@ from relaunch_local.simulation.aws.fleet import REFUSALS
 from relaunch_local.simulation.faults.injector import FaultInjector
 
 _FAMILY = "G and VT"
+Key = TypeVar("Key")
 
 
 class MachineFaults(FaultInjector):
@@ -54,7 +56,7 @@ class MachineFaults(FaultInjector):
         choose = self._random.choice
         return choose(machines.types), choose(list(Purchase)), choose(machines.zones)
 
-    def _for_a_while(self, undo: Callable[[], object]) -> str:
+    def _for_a_while(self, undo: Callable[[], None]) -> str:
         seconds = self._random.uniform(60.0, 2_400.0)
         self._account.clock.call_later(seconds, undo)
         return f"for {seconds:.0f} s"
@@ -69,20 +71,20 @@ class MachineFaults(FaultInjector):
     def _refuse_in_pool(self) -> str:
         pool, code = self._pool(), self._random.choice(REFUSALS)
         self._pools.refusals[pool] = code
-        return f"{pool}: {code} {self._for_a_while(lambda: self._pools.refusals.pop(pool, None))}"
+        return f"{pool}: {code} {self._for_a_while(_without(self._pools.refusals, pool))}"
 
     def _reach_quota(self) -> str:
         key = (_FAMILY, self._random.choice(list(Purchase)))
         self._pools.vcpu_quotas[key] = self._random.choice((0, 4, 8))
-        return f"{key} {self._for_a_while(lambda: self._pools.vcpu_quotas.pop(key, None))}"
+        return f"{key} {self._for_a_while(_without(self._pools.vcpu_quotas, key))}"
 
     def _fill_subnet(self) -> str:
         subnet = subnet_of(self._random.choice(self._account.scenario.machines.zones))
         self._pools.addresses[subnet] = self._random.choice((0, 1))
-        return f"{subnet} {self._for_a_while(lambda: self._pools.addresses.pop(subnet, None))}"
+        return f"{subnet} {self._for_a_while(_without(self._pools.addresses, subnet))}"
 
     def _throttle(self) -> str:
-        """Let others use up the rate of launches; a request is refused as a whole, or has the errors of its launches."""
+        """Let others use up the rate of launches: requests are refused as a whole, or have errors of their launches."""
         fleets = self._simulator.fleets
         bucket = self._simulator.limits._run_instances  # noqa: SLF001 - nobody else needs to change it
         seconds = self._random.uniform(20.0, 300.0)
@@ -131,3 +133,12 @@ class MachineFaults(FaultInjector):
         after = self._random.uniform(1.0, 120.0)
         self._account.clock.call_later(after, lambda: self._simulator.instances.terminate(host))
         return host.instance_id
+
+
+def _without(settings: MutableMapping[Key, Any], key: Key) -> Callable[[], None]:
+    """Return a function that removes a key."""
+
+    def remove() -> None:
+        settings.pop(key, None)
+
+    return remove
