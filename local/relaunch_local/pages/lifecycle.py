@@ -16,8 +16,10 @@ from relaunch.core.jobs.job import (
     JobState,
     LookForWarning,
     PlacementState,
+    ReleaseMachine,
     RememberCapacity,
     RequestLaunch,
+    RequestMachine,
     StopTask,
     WaitReason,
 )
@@ -43,6 +45,8 @@ _WAITS = {
     WaitReason.PRICE: "every offering that satisfies it currently exceeds its maximum price",
     WaitReason.BACKOFF: "its program failed, and is launched again after a delay",
     WaitReason.CHECKPOINT: "its checkpoints cannot be read; they are tried again after 5 minutes, later every 30",
+    WaitReason.MACHINE: "the machine of our own that it claims has not registered with all its accelerators",
+    WaitReason.MACHINE_LIMIT: "`MaxMachines` or `MaxMachinesPricePerHour` of the stack is reached",
 }
 
 _PLACEMENTS = {
@@ -58,6 +62,8 @@ _EFFECTS = {
     CountRun: "a run on spot counts for the interruption rate of its offering",
     AdmitWaiting: "request the launch of the job that has waited longest for the free slot",
     LookForWarning: "apply a spot interruption warning of the instance that came before its task was known",
+    RequestMachine: "a message in the machines queue, whose consumer has EC2 Fleet launch the machine",
+    ReleaseMachine: "the job does not need the machine any more, which ends with its last claim",
 }
 
 _HEAD = """\
@@ -77,8 +83,10 @@ _ALWAYS = """\
 - A placement is created only when the previous one has no task that may run: a job has at most one running task.
 - The intent to stop a task is saved before StopTask is called.
 - Only a task that started, or that ECS no longer knows, uses up the number of its attempt.
-- A slot is taken with the first launch, kept across interruptions, and released at the end. A job whose
-  checkpoints cannot be read has none while it waits: that may be without end.
+- A slot is taken with the first launch, or with the claim of a machine of our own, kept across interruptions, and
+  released at the end. A job whose checkpoints cannot be read has none while it waits: that may be without end.
+- The last claim on a machine of our own ends it. What a job claims follows from the job alone, so that a release that
+  was lost is found.
 - The effects of a decision are saved with it, and each of them is idempotent:
 """
 

@@ -41,6 +41,7 @@ LAUNCHED = "an offering is chosen and RunTask is sent; should the message be los
 PUSHED = "it is launched when the image is pushed; without the image it fails"
 WAIT_FOR_IMAGE = "wait_for_image in the definition has the repository, the tag and how long a job waits"
 PROVIDERS = "give the stack more zones (MachineSubnets) or capacity providers (CapacityProviders)"
+MACHINES = "`relaunch machines` lists the machines of the stack"
 STACK_PRICE = "the stack's own cap is MaxPricePerHour"
 ONLY_END = "only a deadline or `relaunch cancel resnet-1f2e3d4c` ends the job"
 GRANTS = (
@@ -123,6 +124,19 @@ WAITS = {
         "its checkpoints, which cannot be read: kms:Decrypt",
         f"they are read again; what was saved is kept, and {ONLY_END}",
         GRANTS,
+    ),
+    "machine": (
+        waiting_job(WaitReason.MACHINE, "asked EC2 for g6.xlarge"),
+        "its machine: asked EC2 for g6.xlarge",
+        "its task is launched when the machine has registered with all its accelerators; if it does not, or EC2 has "
+        "none, another one is requested",
+        (MACHINES,),
+    ),
+    "machine-limit": (
+        waiting_job(WaitReason.MACHINE_LIMIT, "the limit is reached"),
+        "room for a machine: the limit is reached",
+        "when a machine is gone, the jobs that wait longest are launched; it is looked at again anyway",
+        (MACHINES, "raise the stack's MaxMachines or MaxMachinesPricePerHour"),
     ),
 }
 
