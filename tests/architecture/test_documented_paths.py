@@ -34,4 +34,4 @@ def test_the_command_page_names_all_that_a_job_may_wait_for():
     page = (REPOSITORY / "docs" / "command.md").read_text(encoding="utf-8")
     line = next(line for line in page.splitlines() if line.startswith("- `waiting`:"))
 
-    assert {reason.value for reason in WaitReason} <= set(re.findall(r"`(\w+)`", line))
+    assert {reason.value for reason in WaitReason} <= set(re.findall(r"`([\w-]+)`", line))

@@ -72,7 +72,7 @@ def plan(  # noqa: PLR0913, PLR0917 - a command has the options it has
     is_offline: Annotated[bool, typer.Option("--offline", help="Do not call AWS; use the bundled catalogue.")] = False,
     has_all_types: Annotated[
         bool,
-        typer.Option("--all-types", help="All instance types of the region, not only the stack's capacity providers."),
+        typer.Option("--all-types", help="All instance types of the region, not only what the stack can start."),
     ] = False,
     explained: Annotated[
         str, typer.Option("--explain", metavar="TYPE", help="Explain why this type is not chosen.")

@@ -35,7 +35,7 @@ def describe_progress(machine: Machine, job: Job, now: datetime, limits: Machine
         case MachineState.STARTING:
             return f"{_instance(machine)} {_starting(machine, now, limits)}"
         case MachineState.READY:
-            warned = f"; EC2 takes it away: warned {_ago(machine.warned_at, now)}" if machine.warned_at else ""
+            warned = f"; {machine.reason} (announced {_ago(machine.warned_at, now)})" if machine.warned_at else ""
             return f"{_instance(machine)} {_use(machine, job, now)}{warned}"
         case _:
             return describe_failure(machine, now)

@@ -102,10 +102,10 @@ def test_both_machines_of_a_handover_are_told(session):
 
     assert (
         f"Machine {old} (g6.xlarge spot us-east-1a) has run its task for 1h00m; "
-        "EC2 takes it away: warned 20s ago EC2 is about to be asked for "
+        "EC2 will interrupt it (announced 20s ago) EC2 is about to be asked for "
     ) in text
     assert "on the machine that is requested for it already, and resumes from its newest checkpoint" in text
-    assert "EC2 takes it away: warned 20s ago EC2 is about to be asked for" in shown
+    assert "EC2 will interrupt it (announced 20s ago) EC2 is about to be asked for" in shown
     assert [each["state"] for each in machines] == ["READY", "REQUESTED"]
 
     session.attend()

@@ -149,7 +149,7 @@ def test_a_plan_says_what_ec2_fleet_would_be_asked_for():
     assert "resnet trainer:7 machines of its own 09:26 UTC" in text
     assert (
         "EC2 Fleet would be asked for one spot machine: g6.xlarge in us-east-1a b, g5.xlarge in us-east-1a; at most "
-        "$0.4200/h. EC2 chooses: these cost the same as the best one within 15%."
+        "$0.4200/h. EC2 chooses: they are expected to cost at most 15% more than the best."
     ) in text
     assert "EC2 Fleet would be asked" not in explained
     request = document["fleet_request"]
