@@ -127,6 +127,13 @@ def test_whoever_may_load_a_job_may_finish_what_its_last_writer_left_undone(temp
     assert {"Fn::Sub": "${JobsTable.Arn}/index/slots"} in template.resources_for("dynamodb:Query", function)
 
 
+def test_who_requests_machines_may_find_those_with_room_and_the_jobs_that_wait_for_one_to_be_gone(
+    template: Template,
+) -> None:
+    indexes = template.resources_for("dynamodb:Query", "RequestMachineFunction")
+    assert {"Fn::Sub": "${JobsTable.Arn}/index/slots"} in indexes
+
+
 @pytest.mark.parametrize("function", ["SubmitJobFunction", "JobApiFunction"])
 def test_whoever_may_start_a_job_may_count_those_that_wait(template: Template, function: str) -> None:
     # Open jobs less those that have a slot.
