@@ -7,12 +7,22 @@ from relaunch.core.machines.events import (
     InstanceObservation,
     RequestExpired,
 )
-from relaunch.core.machines.machine import AskFleet, DeregisterNode, Machine, MachineState, TerminateInstance
+from relaunch.core.machines.joining import find_older, may_give_way
+from relaunch.core.machines.machine import (
+    AskFleet,
+    Consequence,
+    DeregisterNode,
+    Machine,
+    MachineState,
+    TerminateInstance,
+)
 from relaunch.core.machines.requesting import expiry_reason, is_surely_absent, may_send
 from relaunch.ports import FleetDependencies, StaleWriteError, Termination
 from relaunch.usecases.advance_machine import advance_machine, apply_machine_event, finish_effects, save_done
 
 _LOOK_SECONDS = 30
+# Each costs a read.
+_MAX_LOOKED_AT = 10
 # A machine has room for a few jobs; more conflicts in a row are a fault.
 _ATTEMPTS = 6
 
@@ -56,11 +66,27 @@ def _request(machine: Machine, deps: FleetDependencies) -> Machine | None:
     if machine.asked_at is not None and (found := _find(machine, deps)):
         return apply_machine_event(machine, FleetAnswered(found), deps)
     if may_send(machine, now):
-        return _send(machine, deps)
+        return _give_way(machine, deps) or _send(machine, deps)
     if is_surely_absent(machine, now):
         return apply_machine_event(machine, RequestExpired(expiry_reason(machine)), deps)
     deps.machine_queue.attend(machine.machine_id, _LOOK_SECONDS)
     return machine
+
+
+def _give_way(machine: Machine, deps: FleetDependencies) -> Machine | None:
+    """Give up a request whose job fits on an older machine; return the machine then, else None."""
+    if not may_give_way(machine):
+        return None
+    loaded = (deps.machines.load_machine(each) for each in deps.machines.load_with_room(_MAX_LOOKED_AT))
+    older = find_older(machine, (each for each in loaded if each is not None))
+    if older is None:
+        return None
+    reason = f"its job fits on machine {older.machine_id}, which was requested before"
+    try:
+        return apply_machine_event(machine, RequestExpired(reason, Consequence.NEXT), deps)
+    except StaleWriteError:
+        # Another job joined meanwhile.
+        return None
 
 
 def _send(machine: Machine, deps: FleetDependencies) -> Machine | None:

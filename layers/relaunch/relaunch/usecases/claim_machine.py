@@ -1,6 +1,7 @@
 """Get a machine of our own for a job: claim one with room, or request one; use it once it is ready."""
 
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 
 from relaunch.core.jobs.job import STACK_SLOT, Job, WaitReason
 from relaunch.core.jobs.lookup import selected_placement
@@ -16,11 +17,13 @@ from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.offering import OfferingKey
 from relaunch.core.revisions.main_container import main_container
 from relaunch.core.selection.selection import Selection
-from relaunch.ports import LaunchDependencies, MachineLimitError, MachineTakenError, SlotsFullError
+from relaunch.ports import LaunchDependencies, MachineLimitError, MachineTakenError, SlotsFullError, StaleWriteError
 from relaunch.usecases.advance_job import apply_event
 
 # Each costs a read; of many machines that have room the oldest are as good as any.
 _MAX_LOOKED_AT = 10
+# Of a burst, each job that claims a machine takes it from those that look at it now, and it mostly still has room.
+_LOOKS = 4
 
 
 def claim_machine(job: Job, selection: Selection, deps: LaunchDependencies, *, is_handover: bool = False) -> Job:
@@ -31,49 +34,89 @@ def claim_machine(job: Job, selection: Selection, deps: LaunchDependencies, *, i
     Raises:
         StaleWriteError: the job was changed since it was loaded.
     """
-    for claimed in _claims(job, selection, deps, is_handover=is_handover):
-        try:
-            return apply_event(job, claimed, deps)
-        except MachineTakenError as taken:
-            deps.log.decided("machine taken", job_id=job.job_id, machine_id=taken.machine_id)
-        except MachineLimitError as reached:
-            return apply_event(job, MachineLimitReached(reached.limit), deps)
-        except SlotsFullError as full:
-            slot = STACK_SLOT if full.cap == "stack" else job.definition.name
-            return apply_event(job, SlotDenied(slot, full.limit), deps)
+    try:
+        joined = _join(job, selection, deps)
+        if joined is not None:
+            return joined
+        requested = _new_claim(job, selection, deps, is_handover=is_handover)
+        if requested is not None:
+            return apply_event(job, requested, deps)
+    except MachineLimitError as reached:
+        return apply_event(job, MachineLimitReached(reached.limit), deps)
+    except SlotsFullError as full:
+        slot = STACK_SLOT if full.cap == "stack" else job.definition.name
+        return apply_event(job, SlotDenied(slot, full.limit), deps)
+    except MachineTakenError as exists:
+        # Its ID is that of the job's next request: the job was saved by another function.
+        raise StaleWriteError(str(exists)) from exists
     reason = "no subnet or launch template for what was selected: check MachineSubnets and MachineLaunchTemplates"
     return apply_event(job, MachineLost(job.machine_id, Consequence.PAUSE, reason), deps)
 
 
-def _claims(job: Job, selection: Selection, deps: LaunchDependencies, *, is_handover: bool) -> Iterator[MachineClaimed]:
-    """Yield what the job may claim, best first: machines that run already, then a new one."""
-    now = deps.clock.now()
-    attempt_number, _ = selected_placement(job, is_placed=False)
-    kept = {each.key: each.instance_type for each in selection.kept if each.is_own_machine}
-    for machine in _machines_with_room(deps):
+def _join(job: Job, selection: Selection, deps: LaunchDependencies) -> Job | None:
+    """Claim a machine with room; return the job then, None if there is none, or others were faster each time."""
+    for _ in range(_LOOKS):
+        is_taken = False
+        for claimed in _claims_with_room(job, selection, deps):
+            try:
+                return apply_event(job, claimed, deps)
+            except MachineTakenError as taken:
+                is_taken = True
+                deps.log.decided("machine taken", job_id=job.job_id, machine_id=taken.machine_id)
+        if not is_taken:
+            return None
+    return None
+
+
+def _claims_with_room(job: Job, selection: Selection, deps: LaunchDependencies) -> Iterator[MachineClaimed]:
+    """Yield the claims that the job may have on machines with room, best first."""
+    now, kept = deps.clock.now(), _kept_types(selection)
+    for machine in _machines_with_room(job, deps):
         resources = _resources_on(machine, job, kept)
         if resources is None or not machine.accepts(resources):
             continue
-        claim = Claim(job.job_id, attempt_number, resources, now)
+        claim = Claim(job.job_id, _attempt_number(job), resources, now)
         decision = decide(machine, ClaimAsked(claim), now, deps.limits.machines)
         if not decision.is_ignored:
             yield MachineClaimed(decision, f"{describe_machine(machine)}, and has room", selection)
+
+
+def _new_claim(job: Job, selection: Selection, deps: LaunchDependencies, *, is_handover: bool) -> MachineClaimed | None:
+    """Return the claim on a new machine; None if what was selected has no subnet or launch template."""
+    limits, attempt_number = deps.limits.machines, _attempt_number(job)
     machine_id = machine_id_of(job.job_id, attempt_number, job.machine_requests + 1)
-    limits = deps.limits.machines
     request = build_request(selection, machine_id, job.job_id, deps.machine_settings, limits, _image(job))
     if request is None:
-        return
-    best = kept[request.overrides[0].offering]
+        return None
+    now, best = deps.clock.now(), _kept_types(selection)[request.overrides[0].offering]
     claim = Claim(job.job_id, attempt_number, needs(job.definition, job.revision, best), now)
     decision = request_machine(machine_id, request, claim, now, limits.totals(is_handover=is_handover))
-    yield MachineClaimed(decision, describe_machine(decision.machine), selection, is_new=True)
+    return MachineClaimed(decision, describe_machine(decision.machine), selection, is_new=True)
 
 
-def _machines_with_room(deps: LaunchDependencies) -> Iterator[Machine]:
-    for machine_id in deps.machines.load_with_room(_MAX_LOOKED_AT):
+def _kept_types(selection: Selection) -> Mapping[OfferingKey, InstanceType]:
+    return {each.key: each.instance_type for each in selection.kept if each.is_own_machine}
+
+
+def _attempt_number(job: Job) -> int:
+    number, _ = selected_placement(job, is_placed=False)
+    return number
+
+
+def _machines_with_room(job: Job, deps: LaunchDependencies) -> Iterator[Machine]:
+    for machine_id in in_turn(deps.machines.load_with_room(_MAX_LOOKED_AT), job.job_id):
         machine = deps.machines.load_machine(machine_id)
         if machine is not None:
             yield machine
+
+
+def in_turn(machine_ids: Sequence[str], job_id: str) -> list[str]:
+    """Return the oldest machine, which is ready first, then the others in an order of the job's own.
+
+    Jobs that come at the same time take the oldest one from each other, and would do so with each that follows.
+    """
+    others = sorted(machine_ids[1:], key=lambda machine_id: zlib.crc32(f"{job_id}/{machine_id}".encode()))
+    return [*machine_ids[:1], *others]
 
 
 def _resources_on(machine: Machine, job: Job, kept: Mapping[OfferingKey, InstanceType]) -> Resources | None:

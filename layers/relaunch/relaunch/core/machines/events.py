@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from relaunch.core.machines.machine import Claim
+from relaunch.core.machines.machine import Claim, Consequence
 from relaunch.core.machines.resources import Resources
 from relaunch.core.offerings.offering import OfferingKey
 
@@ -89,9 +89,13 @@ class FleetAnswered:
 
 @dataclass(frozen=True, slots=True)
 class RequestExpired:
-    """The request is not sent any more, and no instance has the tag of the machine; `reason` says why."""
+    """The request is not sent any more, and no instance has the tag of the machine; `reason` says why.
+
+    `consequence` is what its jobs do if the machine was not of no use: None counts as a machine that failed.
+    """
 
     reason: str
+    consequence: Consequence | None = None
 
 
 class InstanceState(StrEnum):

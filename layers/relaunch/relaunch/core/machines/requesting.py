@@ -164,7 +164,8 @@ def _deferred_seconds(machine: Machine, now: datetime) -> int:
 
 def request_expired(machine: Machine, event: RequestExpired, now: datetime, _limits: MachineLimits) -> MachineDecision:
     """Give up a request of which no instance came."""
-    return gone(machine, now, event="expired", detail=event.reason)
+    expired = replace(machine, refusal=event.consequence)
+    return gone(expired, now, event="expired", detail=event.reason)
 
 
 def wake_requested(machine: Machine, _event: MachineDue, now: datetime, _limits: MachineLimits) -> MachineDecision:
