@@ -171,7 +171,7 @@ class TestPermissions:
 
     def test_only_instances_of_the_stack_may_be_terminated(self, world: LocalWorld) -> None:
         with world.simulator.clock.lock:
-            other = world.simulator.launch_instance("g5.xlarge", Purchase.ON_DEMAND, ZONES[0])
+            other = world.simulator.launch_instance("g5.xlarge", Purchase.ON_DEMAND, ZONES[0], cluster="relaunch")
             for function in ("RequestMachineFunction", "ReconcileFunction"):
                 with pytest.raises(EcsError, match=r"not authorized to perform: ec2:TerminateInstances"):
                     world.simulator.call_ec2(

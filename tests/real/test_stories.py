@@ -17,8 +17,8 @@ from fakes.webhook import load_event, make_request, post
 from relaunch.adapters.definition_file.parser import parse_definitions
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.bootstrap import make_dependencies
-from relaunch.core.definitions.ownership import Owner
 from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.definitions.ownership import Owner
 from relaunch.core.jobs.job import JobState
 from relaunch.core.launches.derived_revision import DERIVED_FROM
 from relaunch.core.machines.machine import Machine, MachineState
@@ -26,8 +26,8 @@ from relaunch.core.machines.tags import JOB_TAG, MACHINE_TAG
 from relaunch.ports import Dependencies, JobHistory
 from relaunch.settings import Settings
 from relaunch.usecases.arrange_upload_rules import settle_upload_rules, widen_upload_rules
-from relaunch.usecases.register_definitions import compare_definitions, register_definitions
 from relaunch.usecases.cancel_job import cancel_job
+from relaunch.usecases.register_definitions import compare_definitions, register_definitions
 from relaunch_cli.aws.connection import AwsConnection
 from relaunch_local.ecs import HostPlan, Purchase, RecordedRequest
 from relaunch_local.ecs.engine.model import InstanceState
@@ -154,9 +154,12 @@ def ended_machines(world: LocalWorld, relaunch: Dependencies, job_id: str) -> li
 
 
 def apply(relaunch: Dependencies, name: str, **settings: Any) -> None:
-    """Register the definition of the examples under another name, without triggers, with these settings changed."""
+    """Register the definition of the examples under another name, without triggers, with these settings changed.
+
+    The parser of YAML 1.1 takes the key `on` for a boolean.
+    """
     example = yaml.safe_load((REPOSITORY / "examples" / "relaunch.yaml").read_text())["jobs"]["demo"]
-    definition = {key: value for key, value in example.items() if key not in ("on", "inputs")} | settings
+    definition = {key: value for key, value in example.items() if key not in {True, "inputs"}} | settings
     definitions = parse_definitions(yaml.safe_dump({"jobs": {name: definition}}), f"{name}.yaml", load_catalogue())
     owner = Owner("", f"{name}.yaml", AwsConnection(STACK).caller)
     register_definitions(
@@ -389,5 +392,4 @@ def test_a_job_that_needs_a_larger_disk_runs_on_a_capacity_provider(world: Local
     assert history.job.state is JobState.SUCCEEDED
     assert fleets_of(world, job_id) == []
     (strategy,) = run_task_of(world, job_id)["capacityProviderStrategy"]
-    (attempt,) = history.attempts
-    assert strategy["capacityProvider"] == attempt.placement.offering.capacity_provider
+    assert strategy["capacityProvider"] == "g6-xlarge-on-demand"

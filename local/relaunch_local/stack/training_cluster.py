@@ -48,7 +48,7 @@ REVISIONS = 12
 
 @dataclass(frozen=True)
 class Training:
-    """The length of the example training: steps, delay after each, steps between checkpoints, delay before a last save."""
+    """The length of the example training: steps, delay after each, steps between checkpoints, delay of a stop."""
 
     steps: int = 200
     step_delay_seconds: float = 0.05
@@ -61,10 +61,9 @@ def provider_name(instance_type: str, purchase: Purchase) -> str:
     return f"{instance_type.replace('.', '-')}-{purchase.value}"
 
 
-def capacity_providers(disk_gib: int | None = None) -> str:
-    """Return the template parameter CapacityProviders, with the size of the root volumes if it is given."""
-    disk = f"/{disk_gib}GiB" if disk_gib else ""
-    return ",".join(f"{provider_name(*each)}={each[0]}/{each[1].value}{disk}" for each in offered())
+def capacity_providers() -> str:
+    """Return the template parameter CapacityProviders."""
+    return ",".join(f"{provider_name(*each)}={each[0]}/{each[1].value}" for each in offered())
 
 
 def machine_parameters() -> dict[str, str]:

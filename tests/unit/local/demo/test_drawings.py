@@ -124,4 +124,6 @@ def test_results_fit_into_80_columns() -> None:
 
 
 def test_the_bill_counts_every_machine() -> None:
-    assert describe_bill([{"cost_usd": 0.0012}, {"cost_usd": 0.0013}]) == "2 machines were launched; they cost $0.0025"
+    bill = [{"cost_usd": 0.0012, "terminated_at": "2026-01-01"}, {"cost_usd": 0.0013, "terminated_at": None}]
+
+    assert describe_bill(bill) == "2 machines were launched and 1 terminated; they cost $0.0025"
