@@ -35,13 +35,13 @@ class Plan:
 
     steps: int
     step_delay_seconds: float
-    stop_delay_seconds: float
     checkpoint_every: int
     learning_rate: float
     job_id: str
     attempt: int
     checkpoint_uri: str | None
     resume_uri: str | None
+    stop_delay_seconds: float = 0.0
 
 
 class StopRequest:

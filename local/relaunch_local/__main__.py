@@ -23,12 +23,21 @@ def main() -> None:
     up.add_argument("--speed", type=float, default=40.0, help="divides the simulated delays (%(default)g)")
     up.add_argument("--duplicated", type=float, default=0.0, metavar="SHARE", help="of events delivered twice")
     up.add_argument("--reordered", type=float, default=0.0, metavar="SHARE", help="of events delivered out of order")
+    up.add_argument(
+        "--capacity-providers", action="store_true", help="jobs run on the cluster's, not on machines of our own"
+    )
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.WARNING)
     signal.signal(signal.SIGTERM, raise_keyboard_interrupt)
     delivery_faults = DeliveryFaults(duplicated=arguments.duplicated, reordered=arguments.reordered)
     try:
-        run(LocalWorldSettings(speed=arguments.speed, delivery_faults=delivery_faults))
+        run(
+            LocalWorldSettings(
+                speed=arguments.speed,
+                delivery_faults=delivery_faults,
+                has_capacity_providers=arguments.capacity_providers,
+            )
+        )
     except (EmulatorError, NotBuiltError, DeploymentError) as error:
         raise SystemExit(f"relaunch_local: {error}") from error
     except KeyboardInterrupt:

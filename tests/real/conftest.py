@@ -10,6 +10,9 @@ from relaunch_local.stack.forwarder import DeliveryFaults
 from relaunch_local.stack.local_world import LocalWorld, LocalWorldSettings, local_world
 from relaunch_local.stack.training_cluster import Training
 
+LARGE_DISKS = "g6-xlarge-on-demand"
+"""A capacity provider of the cluster."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
@@ -27,10 +30,14 @@ def built() -> str:
 
 @pytest.fixture(scope="session")
 def world(built: str) -> Iterator[LocalWorld]:
-    """Open one local world for all tests; a third of the events is delivered twice, a third out of order."""
+    """Open one local world for all tests; a third of the events is delivered twice, a third out of order.
+
+    Jobs run on machines of our own, unless they need a larger disk than these have: then on a capacity provider.
+    """
     assert built
     settings = LocalWorldSettings(
-        training=Training(steps=200, step_delay_seconds=0.03, checkpoint_every=10),
+        training=Training(steps=200, step_delay_seconds=0.03, checkpoint_every=10, stop_delay_seconds=2.0),
+        parameters={"CapacityProviders": f"{LARGE_DISKS}=g6.xlarge/on-demand/200GiB"},
         delivery_faults=DeliveryFaults(duplicated=0.3, reordered=0.3, seed=1),
     )
     with local_world(settings) as opened:

@@ -111,6 +111,23 @@ def tasks_of(evidence: Json, job: Json) -> list[Json]:
     return sorted(tasks, key=lambda each: each["startedBy"])
 
 
+def tags_of(fleet: Json) -> dict[str, str]:
+    (tags,) = (each["Tags"] for each in fleet["TagSpecifications"] if each["ResourceType"] == "instance")
+    return {each["Key"]: each["Value"] for each in tags}
+
+
+def fleets_of(evidence: Json, job: Json) -> list[Json]:
+    """Return the CreateFleet requests of a job, in order."""
+    requests = (each for each in evidence["requests"] if each["action"] == "CreateFleet")
+    return [each for each in requests if tags_of(each["parameters"])["relaunch:job"] == job["job_id"]]
+
+
+def machines_of(evidence: Json, job: Json) -> list[Json]:
+    """Return the machines that were requested for a job, in order."""
+    machines = {each["machine_id"]: each for each in evidence["machines"]}
+    return [machines[tags_of(each["parameters"])["relaunch:machine"]] for each in fleets_of(evidence, job)]
+
+
 def entries(job: Json, attempt: int, event: str) -> list[Json]:
     return [each for each in job["log"][str(attempt)] if each["event"] == event]
 
@@ -138,7 +155,10 @@ class TestTheRuns:
     def test_it_shows_what_there_is_to_see(self, runs: DemoRuns) -> None:
         seen = runs.shown.output
 
-        for part in ("401, refused", "but INACTIVE", "FILTER", "memberOf", "SIGTERM", "manifest.json", "WHEN (UTC)"):
+        for part in (
+            "401, refused", "but INACTIVE", "FILTER", "CreateFleet", "refused:", "launched:", "registered:", "memberOf",
+            "requested while", "SIGTERM", "manifest.json", "is terminated", "WHEN (UTC)",
+        ):  # fmt: skip
             assert part in seen
         assert max(len(line.rstrip()) for line in seen.splitlines()) <= 80
 
@@ -171,7 +191,7 @@ class TestTheEvents:
 
     def test_no_message_was_given_up(self, evidence: Json) -> None:
         assert evidence["dead_letters"].keys() >= {
-            f"{queue}DeadLetterQueue" for queue in ("Intake", "Attempts", "Warnings", "TaskChanges")
+            f"{queue}DeadLetterQueue" for queue in ("Intake", "Attempts", "Machines", "Warnings", "TaskChanges")
         }
         assert set(evidence["dead_letters"].values()) == {0}
 
@@ -207,13 +227,14 @@ class TestTheLaunch:
         assert [each["parameters"]["startedBy"] for each in requests] == [f"{job['job_id']}/{n}" for n in (1, 2)]
         tokens = [hashlib.sha256(f"{job['job_id']}/{n}/1".encode()).hexdigest() for n in (1, 2)]
         assert [each["parameters"]["clientToken"] for each in requests] == tokens
-        for request, selection in zip(requests, job["selections"], strict=True):
-            chosen = selection["offerings"][0]
+        for request, attempt in zip(requests, job["attempts"], strict=True):
+            on_the_machine = f"ec2InstanceId == {attempt['instance_id']}"
+            of_the_type = f"attribute:ecs.instance-type == {attempt['instance_type']}"
             assert request["parameters"]["placementConstraints"] == [
-                {"type": "memberOf", "expression": f"attribute:ecs.instance-type == {chosen['instance_type']}"}
+                {"type": "memberOf", "expression": f"{on_the_machine} and {of_the_type}"}
             ]
-            (strategy,) = request["parameters"]["capacityProviderStrategy"]
-            assert strategy["capacityProvider"] == chosen["capacity_provider"]
+            assert request["parameters"]["launchType"] == "EC2"
+            assert "capacityProviderStrategy" not in request["parameters"]
             assert request["access_key"].startswith("ASIA"), "a role's, not the root user's"
 
     def test_the_cheapest_that_fits_is_chosen_and_the_rest_is_rejected_with_reasons(
@@ -222,16 +243,94 @@ class TestTheLaunch:
         for selection in job["selections"]:
             kept = [each for each in selection["offerings"] if each["verdict"] == "kept"]
             rejected = [each for each in selection["offerings"] if each["verdict"] == "rejected"]
-            prices = [each["expected_usd_per_hour"] for each in kept]
-            assert prices == sorted(prices)
+            # To the end of the training, interruptions included.
+            costs = [each["expected_cost_usd"] for each in kept]
+            assert costs == sorted(costs)
             assert all(each["reason"] for each in rejected)
             assert {each["filter"] for each in rejected} >= {"accelerator", "count", "architecture", "price-cap"}
 
-    def test_the_tasks_ran_where_they_were_meant_to(self, evidence: Json, job: Json) -> None:
-        types = {each["container_instance_arn"]: each["instance_type"] for each in evidence["instances"]}
+    def test_the_tasks_ran_on_the_machines_that_were_requested_for_them(self, evidence: Json, job: Json) -> None:
+        instances = {each["container_instance_arn"]: each["instance_id"] for each in evidence["instances"]}
+        hosts = [instances[task["containerInstanceArn"]] for task in tasks_of(evidence, job)]
 
-        for task, selection in zip(tasks_of(evidence, job), job["selections"], strict=True):
-            assert types[task["containerInstanceArn"]] == selection["offerings"][0]["instance_type"]
+        assert hosts == [each["instance_id"] for each in machines_of(evidence, job)]
+        assert hosts == [each["instance_id"] for each in job["attempts"]]
+
+
+class TestTheMachines:
+    def test_each_machine_is_requested_once_by_a_role_with_a_token_of_its_own(self, evidence: Json, job: Json) -> None:
+        requests, machines = fleets_of(evidence, job), machines_of(evidence, job)
+
+        assert len(requests) == len(machines) == 2
+        for request, machine in zip(requests, machines, strict=True):
+            parameters = request["parameters"]
+            assert parameters["ClientToken"] == f"relaunch-{machine['machine_id']}"
+            assert tags_of(parameters)["relaunch:machine"] == machine["machine_id"]
+            assert tags_of(parameters)["relaunch:image"].endswith(
+                tasks_of(evidence, job)[0]["containers"][0]["imageDigest"]
+            )
+            assert parameters["TargetCapacitySpecification"]["TotalTargetCapacity"] == 1
+            assert parameters["LaunchTemplateConfigs"][0]["LaunchTemplateSpecification"]["Version"] == "2"
+            assert request["access_key"].startswith("ASIA"), "a role's, not the root user's"
+
+    def test_the_best_offerings_of_the_selection_are_asked_for(self, evidence: Json, job: Json) -> None:
+        for request, selection in zip(fleets_of(evidence, job), job["selections"], strict=True):
+            overrides = request["parameters"]["LaunchTemplateConfigs"][0]["Overrides"]
+            asked = [(each["InstanceType"], each["AvailabilityZone"]) for each in overrides]
+            kept = [each for each in selection["offerings"] if each["verdict"] == "kept"]
+            assert len(set(asked)) == len(asked) > 1
+            assert asked == [(each["instance_type"], each["zone"]) for each in kept[: len(asked)]]
+
+    def test_what_ec2_refuses_is_launched_elsewhere_and_not_asked_for_again(self, evidence: Json) -> None:
+        (scarce,) = (each for each in evidence["actions"] if each["action"] == "scarce")
+        first, *others = (request for kind in STORIES for request in fleets_of(evidence, evidence["jobs"][kind]))
+        refused = (scarce["instance_type"], scarce["zone"])
+
+        def asked(request: Json) -> list[tuple[str, str]]:
+            overrides = request["parameters"]["LaunchTemplateConfigs"][0]["Overrides"]
+            return [(each["InstanceType"], each["AvailabilityZone"]) for each in overrides]
+
+        assert asked(first)[0] == refused
+        assert refused not in [(each["instance_type"], each["zone"]) for each in evidence["instances"]]
+        assert all(refused not in asked(each) for each in others)
+
+    def test_the_next_machine_is_requested_after_the_warning_and_before_the_old_task_ends(self, evidence: Json) -> None:
+        job = evidence["jobs"]["push"]
+        (warning,) = (each for each in evidence["actions"] if each["action"] == "warning")
+        _, request = fleets_of(evidence, job)
+        old, _ = tasks_of(evidence, job)
+
+        assert moment(request["at"]) < moment(old["stoppedAt"])
+        (at,) = (
+            moment(each["time"])
+            for each in evidence["events"]
+            if each["detail-type"] == "EC2 Spot Instance Interruption Warning"
+            and each["detail"]["instance-id"] == warning["instance_id"]
+        )
+        assert at <= moment(request["at"])
+
+    def test_all_that_was_launched_is_terminated_and_paid_for_no_longer(self, evidence: Json) -> None:
+        machines = [each for kind in STORIES for each in machines_of(evidence, evidence["jobs"][kind])]
+        ended = {
+            each["detail"]["instance-id"]
+            for each in evidence["events"]
+            if each["detail-type"] == "EC2 Instance State-change Notification"
+            and each["detail"]["state"] == "terminated"
+        }
+
+        launched = {each["instance_id"] for each in evidence["instances"]}
+        assert launched == ended == {each["instance_id"] for each in machines}
+        assert len(launched) == len(machines) == len(evidence["machines"]) == 4
+        assert {each["state"] for each in evidence["instances"]} == {"terminated"}
+        assert {each["state"] for each in machines} == {"GONE"}
+        assert all(each["billing_ended_at"] for each in evidence["bill"])
+
+    def test_no_machine_is_ended_while_its_task_runs(self, evidence: Json) -> None:
+        job = evidence["jobs"]["push"]
+        ends = {each["instance_id"]: each["billing_ended_at"] for each in evidence["bill"]}
+
+        for task, machine in zip(tasks_of(evidence, job), machines_of(evidence, job), strict=True):
+            assert moment(task["stoppedAt"]) <= moment(ends[machine["instance_id"]]) + STAMPS_ARE_CUT
 
 
 class TestTheInterruption:
@@ -296,13 +395,13 @@ class TestTheInterruption:
         assert resumed["step"] == newest["step"]
 
     def test_what_was_just_lost_is_open_to_all_jobs(self, job: Json) -> None:
-        first, second = job["selections"]
-        lost = first["offerings"][0]
+        _, second = job["selections"]
+        lost = job["attempts"][0]
 
         (again,) = (
             each
             for each in second["offerings"]
-            if (each["instance_type"], each["purchase"]) == (lost["instance_type"], lost["purchase"])
+            if all(each[name] == lost[name] for name in ("instance_type", "purchase", "zone"))
         )
         assert again["verdict"] == "kept"
 

@@ -1,6 +1,7 @@
 """In the local world functions respond, permissions are enforced, and events are delivered."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,13 @@ import pytest
 
 from fakes.webhook import make_request, post, sign
 from relaunch_local.attack.requests import Call
-from relaunch_local.ecs import EcsError
+from relaunch_local.ecs import EcsError, Purchase
 from relaunch_local.request_guard.credentials import function_access_key
 from relaunch_local.stack.account import CHECKPOINTS, DATASETS
 from relaunch_local.stack.emulator import RUNNER
 from relaunch_local.stack.forwarder import EmulatorTargets
 from relaunch_local.stack.local_world import LocalWorld
+from relaunch_local.stack.training_cluster import LAUNCH_TEMPLATES, SUBNETS, ZONES, launch_templates
 
 
 def invoke(world: LocalWorld, function: str, event: object) -> tuple[str | None, Any]:
@@ -37,8 +39,26 @@ def access_key(world: LocalWorld, function: str) -> str:
     return function_access_key(configuration["FunctionArn"], configuration["Role"])
 
 
+def fleet(*, stack: str = "relaunch", template_id: str = LAUNCH_TEMPLATES["gpu"], version: str = "2") -> dict[str, Any]:
+    """Return a request of a machine, as request_machine sends it."""
+    tags = [{"Key": "relaunch:stack", "Value": stack}, {"Key": "relaunch:machine", "Value": "m-1"}]
+    override = {"InstanceType": "g5.xlarge", "SubnetId": SUBNETS[ZONES[0]], "AvailabilityZone": ZONES[0]}
+    return {
+        "Type": "instant",
+        "ClientToken": f"{stack}-{template_id}-{version}",
+        "TargetCapacitySpecification": {"TotalTargetCapacity": 1, "DefaultTargetCapacityType": "on-demand"},
+        "LaunchTemplateConfigs": [
+            {
+                "LaunchTemplateSpecification": {"LaunchTemplateId": template_id, "Version": version},
+                "Overrides": [override],
+            }
+        ],
+        "TagSpecifications": [{"ResourceType": kind, "Tags": tags} for kind in ("instance", "volume", "fleet")],
+    }
+
+
 class TestFunctions:
-    @pytest.mark.parametrize("queue", ["Intake", "Attempts", "Warnings", "TaskChanges"])
+    @pytest.mark.parametrize("queue", ["Intake", "Attempts", "Machines", "Warnings", "TaskChanges"])
     def test_a_message_that_nobody_can_read_goes_to_the_dead_letter_queue_with_its_reason(
         self, world: LocalWorld, queue: str
     ) -> None:
@@ -122,6 +142,43 @@ class TestPermissions:
             with pytest.raises(EcsError, match=r"not authorized to perform: iam:PassRole .*role/admin"):
                 world.simulator.call("RegisterTaskDefinition", admin, access_key=key)
 
+    def test_the_deployed_role_passes_no_role_to_machines_but_that_of_the_parameters(self, world: LocalWorld) -> None:
+        key = access_key(world, "RequestMachineFunction")
+        (gpu, _) = launch_templates()
+        foreign = replace(
+            gpu,
+            template_id="lt-0a1b2c3d4e5f6071a",
+            versions=(replace(gpu.versions[1], instance_role_arn="arn:aws:iam::111122223333:role/admin"),),
+        )
+        with world.simulator.clock.lock:
+            with pytest.raises(EcsError, match=r"not authorized to perform: ec2:CreateFleet"):
+                world.simulator.call_ec2("CreateFleet", fleet(), access_key=access_key(world, "LaunchAttemptFunction"))
+            with pytest.raises(EcsError, match=r"ec2:CreateFleet on resource: \S+:fleet/"):
+                world.simulator.call_ec2("CreateFleet", fleet(stack="another"), access_key=key)
+            world.simulator.fleets.templates.put(foreign)
+            with pytest.raises(
+                EcsError, match=r"ec2:CreateFleet on resource: \S+:launch-template/lt-0a1b2c3d4e5f6071a"
+            ):
+                world.simulator.call_ec2(
+                    "CreateFleet", fleet(template_id=foreign.template_id, version="1"), access_key=key
+                )
+            world.simulator.fleets.templates.put(replace(foreign, template_id=gpu.template_id, name=gpu.name))
+            answer = world.simulator.call_ec2("CreateFleet", fleet(version="1"), access_key=key)
+            world.simulator.fleets.templates.put(gpu)
+
+        assert answer["Instances"] == []
+        assert [each["ErrorCode"] for each in answer["Errors"]] == ["UnauthorizedOperation"]
+
+    def test_only_instances_of_the_stack_may_be_terminated(self, world: LocalWorld) -> None:
+        with world.simulator.clock.lock:
+            other = world.simulator.launch_instance("g5.xlarge", Purchase.ON_DEMAND, ZONES[0], cluster="relaunch")
+            for function in ("RequestMachineFunction", "ReconcileFunction"):
+                with pytest.raises(EcsError, match=r"not authorized to perform: ec2:TerminateInstances"):
+                    world.simulator.call_ec2(
+                        "TerminateInstances", {"InstanceIds": [other]}, access_key=access_key(world, function)
+                    )
+            world.simulator.terminate(other)
+
 
 class TestEvents:
     @pytest.mark.parametrize(
@@ -143,13 +200,23 @@ class TestEvents:
                 },
                 "MachineStateRule",
             ),
+            (
+                "ECS Container Instance State Change",
+                {
+                    "clusterArn": "arn:aws:ecs:eu-central-1:111122223333:cluster/relaunch",
+                    "status": "DRAINING",
+                    "agentConnected": True,
+                    "attributes": [{"name": "ecs.ami-id"}, {"name": "relaunch.machine", "value": "m-1"}],
+                },
+                "MachineClosedRule",
+            ),
             ("EC2 Spot Instance Interruption Warning", {"instance-id": "i-0"}, "SpotWarningRule"),
             ("EC2 Instance State-change Notification", {"state": "terminated"}, "InstanceStateRule"),
             ("EC2 Instance State-change Notification", {"state": "running"}, None),
         ],
     )
     def test_the_emulators_rules_decide_where_an_event_goes(
-        self, world: LocalWorld, detail_type: str, detail: dict[str, str], rule: str | None
+        self, world: LocalWorld, detail_type: str, detail: dict[str, Any], rule: str | None
     ) -> None:
         event = {
             "version": "0",

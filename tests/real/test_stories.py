@@ -6,29 +6,38 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import boto3
 import pytest
+import yaml
 
 from fakes.webhook import load_event, make_request, post
 from relaunch.adapters.definition_file.parser import parse_definitions
 from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.bootstrap import make_dependencies
+from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.ownership import Owner
 from relaunch.core.jobs.job import JobState
 from relaunch.core.launches.derived_revision import DERIVED_FROM
+from relaunch.core.machines.machine import Machine, MachineState
+from relaunch.core.machines.tags import JOB_TAG, MACHINE_TAG
 from relaunch.ports import Dependencies, JobHistory
 from relaunch.settings import Settings
 from relaunch.usecases.arrange_upload_rules import settle_upload_rules, widen_upload_rules
+from relaunch.usecases.cancel_job import cancel_job
 from relaunch.usecases.register_definitions import compare_definitions, register_definitions
 from relaunch_cli.aws.connection import AwsConnection
+from relaunch_local.ecs import HostPlan, Purchase, RecordedRequest
+from relaunch_local.ecs.engine.model import InstanceState
 from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.account import CHECKPOINTS, DATASETS, LOG_GROUP
 from relaunch_local.stack.deployment import STACK
 from relaunch_local.stack.local_world import LocalWorld
-from relaunch_local.stack.training_cluster import CLUSTER
+from relaunch_local.stack.training_cluster import CLUSTER, LAUNCH_TEMPLATES, launch_templates
 
+ANOTHER_ROLE = "arn:aws:iam::111122223333:role/relaunch/another"
 TIMEOUT_SECONDS = 300.0
 PAUSE_SECONDS = 0.1
 
@@ -110,6 +119,63 @@ def running_on(relaunch: Dependencies, job_id: str) -> str:
     return eventually(instance)
 
 
+def machines_of(world: LocalWorld, relaunch: Dependencies, job_id: str) -> list[Machine]:
+    """Return the machines that EC2 was asked for a job, in order."""
+    asked = dict.fromkeys(tags_of(each)[MACHINE_TAG] for each in fleets_of(world, job_id))
+    found = [relaunch.machines.load_machine(machine_id) for machine_id in asked]
+    return [machine for machine in found if machine is not None]
+
+
+def fleets_of(world: LocalWorld, job_id: str) -> list[RecordedRequest]:
+    """Return the CreateFleet requests of a job."""
+    made = [each for each in list(world.simulator.requests) if each.action == "CreateFleet"]
+    return [each for each in made if tags_of(each)[JOB_TAG] == job_id]
+
+
+def tags_of(fleet: RecordedRequest) -> dict[str, str]:
+    """Return the tags of the instance that a CreateFleet request launches."""
+    (tags,) = (each["Tags"] for each in fleet.parameters["TagSpecifications"] if each["ResourceType"] == "instance")
+    return {tag["Key"]: tag["Value"] for tag in tags}
+
+
+def ended_machines(world: LocalWorld, relaunch: Dependencies, job_id: str) -> list[Machine]:
+    """Return the machines of a job, once EC2 has terminated all of them."""
+
+    def ended() -> list[Machine] | None:
+        machines = machines_of(world, relaunch, job_id)
+        return machines if machines and all(each.state is MachineState.GONE for each in machines) else None
+
+    machines = eventually(ended)
+    launched = {each.instance_id for each in machines} - {None}
+    with world.simulator.clock.lock:
+        states = {each: world.simulator.instance(each).state for each in launched if each}
+    assert set(states.values()) <= {InstanceState.TERMINATED}
+    return machines
+
+
+def apply(relaunch: Dependencies, name: str, **settings: Any) -> None:
+    """Register the definition of the examples under another name, without triggers, with these settings changed.
+
+    The parser of YAML 1.1 takes the key `on` for a boolean.
+    """
+    example = yaml.safe_load((REPOSITORY / "examples" / "relaunch.yaml").read_text())["jobs"]["demo"]
+    definition = {key: value for key, value in example.items() if key not in {True, "inputs"}} | settings
+    definitions = parse_definitions(yaml.safe_dump({"jobs": {name: definition}}), f"{name}.yaml", load_catalogue())
+    owner = Owner("", f"{name}.yaml", AwsConnection(STACK).caller)
+    register_definitions(
+        compare_definitions(definitions, relaunch.definitions.list_registered(), owner), owner, relaunch
+    )
+
+
+def submit(world: LocalWorld, name: str) -> str:
+    """Submit a job of a definition; return its ID."""
+    request = {"action": "submit", "definition": name, "idempotency_key": name}
+    answer = world.client("lambda").invoke(
+        FunctionName=world.deployment.resources["JobApiFunction"], Payload=json.dumps(request).encode()
+    )
+    return str(json.loads(answer["Payload"].read())["job"]["job_id"])
+
+
 def start_observing(world: LocalWorld) -> None:
     """Bring up the function that answers warnings with a warning of somebody else's machine: trainings are short."""
     event = load_event("aws.ec2.spot-interruption-warning")
@@ -174,11 +240,15 @@ def test_a_pushed_training_that_loses_its_machine_resumes_on_another_and_ends_as
     with world.simulator.clock.lock:
         world.simulator.interrupt(instance_id)
     history = outcome(relaunch, job_id)
+    old, new = ended_machines(world, relaunch, job_id)
 
     assert history.job.state is JobState.SUCCEEDED
     first, second = history.attempts
-    assert first.instance_id == instance_id
-    assert second.instance_id not in {None, instance_id}
+    assert first.instance_id == old.instance_id == instance_id
+    assert second.instance_id == new.instance_id
+    # The next machine came up while the training saved on the old one.
+    assert first.stop is not None
+    assert new.created_at < first.stop.at
     lines = output_of(world, job_id)
     told = [line["event"] for line in lines if line["event"] in {"started", "stopped", "resumed", "finished"}]
     assert told == ["started", "stopped", "started", "resumed", "finished"]
@@ -202,7 +272,8 @@ def test_the_newest_active_revision_is_pinned_and_the_task_lands_where_it_was_me
     assert derived.tags[DERIVED_FROM].endswith(":task-definition/relaunch-trainer:11")
     (container,) = derived.content["containerDefinitions"]
     assert re.fullmatch(r"\S+/trainer@sha256:[0-9a-f]{64}", container["image"])
-    expression = f"attribute:ecs.instance-type == {instance_type}"
+    expression = f"ec2InstanceId == {attempt.instance_id} and attribute:ecs.instance-type == {instance_type}"
+    assert request["launchType"] == "EC2"
     assert request["placementConstraints"] == [{"type": "memberOf", "expression": expression}]
 
 
@@ -229,3 +300,96 @@ def test_an_upload_starts_a_training_that_knows_what_was_uploaded(world: LocalWo
     request = run_task_of(world, job_id)
     environment = {each["name"]: each["value"] for each in request["overrides"]["containerOverrides"][0]["environment"]}
     assert environment["RELAUNCH_OBJECT_URI"] == f"s3://{DATASETS}/{key}"
+
+
+def test_refused_spot_is_launched_on_demand_at_once(world: LocalWorld, relaunch: Dependencies) -> None:
+    apply(relaunch, "refused", accelerator={"instance_types": ["g5.xlarge"]})
+    refusals = world.simulator.fleets.pools.refusals
+    refusals["g5.xlarge", Purchase.SPOT, None] = "InsufficientInstanceCapacity"
+    try:
+        job_id = submit(world, "refused")
+        history = outcome(relaunch, job_id)
+    finally:
+        refusals.clear()
+
+    assert history.job.state is JobState.SUCCEEDED
+    *refused, launched = ended_machines(world, relaunch, job_id)
+    assert refused
+    assert {each.request.purchase for each in refused} == {PurchaseOption.SPOT}
+    assert all("(InsufficientInstanceCapacity)" in each.reason and each.instance_id is None for each in refused)
+    assert launched.request.purchase is PurchaseOption.ON_DEMAND
+    # Nothing is tried twice, and nothing waited for.
+    zones = [each.offering.zone for machine in refused for each in machine.request.overrides]
+    assert sorted(zones) == ["eu-central-1a", "eu-central-1b", "eu-central-1c"]
+    assert len(history.attempts) == 1
+    assert [entry.event for entry in history.timeline if "back" in entry.event] == []
+
+
+def test_a_job_whose_machine_may_not_be_launched_waits_and_says_which_permission_is_missing(
+    world: LocalWorld, relaunch: Dependencies
+) -> None:
+    apply(relaunch, "forbidden", accelerator={"instance_types": ["g6.xlarge"]})
+    # A role in the instance profile that the deployed policy of request_machine does not let it pass.
+    gpu = next(each for each in launch_templates() if each.template_id == LAUNCH_TEMPLATES["gpu"])
+    foreign = replace(gpu, versions=tuple(replace(each, instance_role_arn=ANOTHER_ROLE) for each in gpu.versions))
+    templates = world.simulator.fleets.templates
+    templates.put(foreign)
+    try:
+        job_id = submit(world, "forbidden")
+
+        def sentence() -> str | None:
+            waiting = history_of(relaunch, job_id).job.waiting
+            return waiting.detail if waiting is not None and "permission" in waiting.detail else None
+
+        said = eventually(sentence)
+        cancel_job(job_id, "enough", relaunch)
+    finally:
+        templates.put(gpu)
+
+    assert "a permission is missing: grant it to the role of the function request_machine" in said
+    assert "(UnauthorizedOperation" in said
+    assert outcome(relaunch, job_id).job.state is JobState.CANCELLED
+    (machine,) = ended_machines(world, relaunch, job_id)
+    assert (machine.instance_id, machine.is_alert) == (None, True)
+
+
+def test_a_machine_without_its_gpu_is_ended_and_replaced(world: LocalWorld, relaunch: Dependencies) -> None:
+    apply(relaunch, "lame", accelerator={"instance_types": ["g4dn.xlarge"]})
+    with world.simulator.clock.lock:
+        world.simulator.fleets.plans.append(HostPlan(gpus=0))
+
+    job_id = submit(world, "lame")
+    history = outcome(relaunch, job_id)
+    lame, sound = ended_machines(world, relaunch, job_id)
+
+    assert history.job.state is JobState.SUCCEEDED
+    assert [attempt.instance_id for attempt in history.attempts] == [sound.instance_id]
+    assert "registered with 0 of its 1 GPUs" in [entry.detail for entry in lame.timeline]
+    assert lame.registered_at is None
+
+
+def test_a_cancelled_job_ends_its_machine(world: LocalWorld, relaunch: Dependencies) -> None:
+    apply(relaunch, "cancelled")
+    job_id = submit(world, "cancelled")
+
+    def launched() -> Machine | None:
+        return next((each for each in machines_of(world, relaunch, job_id) if each.instance_id), None)
+
+    machine = eventually(launched)
+    cancel_job(job_id, "a typing error", relaunch)
+
+    assert outcome(relaunch, job_id).job.state is JobState.CANCELLED
+    (ended,) = ended_machines(world, relaunch, job_id)
+    assert ended.instance_id == machine.instance_id
+
+
+def test_a_job_that_needs_a_larger_disk_runs_on_a_capacity_provider(world: LocalWorld, relaunch: Dependencies) -> None:
+    apply(relaunch, "large", disk="150GiB")
+
+    job_id = submit(world, "large")
+    history = outcome(relaunch, job_id)
+
+    assert history.job.state is JobState.SUCCEEDED
+    assert fleets_of(world, job_id) == []
+    (strategy,) = run_task_of(world, job_id)["capacityProviderStrategy"]
+    assert strategy["capacityProvider"] == "g6-xlarge-on-demand"

@@ -1,4 +1,4 @@
-"""What the demo draws: requests of CreateFleet and RunTask, a selection, the loss, the objects of a checkpoint, the results."""
+"""What the demo draws: requests to EC2 and ECS, a selection, the loss, the objects of a checkpoint, the results."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -34,6 +34,7 @@ def interrupt(session: Session, job_id: str, instance: str) -> None:
     """Interrupt a job's machine with a warning, and watch Relaunch save the intent and stop the task."""
     simulator = session.local.simulator
     with simulator.clock.lock:
+        simulator.clock.synchronize()
         simulator.interrupt(instance)
     session.recorder.record_action("warning", instance_id=instance, job_id=job_id)
     session.screen.line(Text(f"EC2: {instance} goes in two minutes", style="bold yellow"))
@@ -83,6 +84,7 @@ def terminate(session: Session, job_id: str, instance: str) -> int:
     """Terminate a job's machine without a warning; return the step of the newest complete checkpoint."""
     simulator = session.local.simulator
     with simulator.clock.lock:
+        simulator.clock.synchronize()
         simulator.terminate(instance)
     session.recorder.record_action("termination", instance_id=instance, job_id=job_id)
     session.screen.line(Text(f"{instance} is terminated: no warning, no SIGTERM", style="bold yellow"))

@@ -30,7 +30,7 @@ from relaunch_local.stack.deployment import STACK
 from relaunch_local.stack.local_world import LocalWorld, LocalWorldSettings, local_world
 from relaunch_local.stack.training_cluster import Training
 
-TRAINING = Training(steps=120, step_delay_seconds=0.05, checkpoint_every=20, stop_delay_seconds=3.0)
+TRAINING = Training(steps=120, step_delay_seconds=0.05, checkpoint_every=20, stop_delay_seconds=2.0)
 DEFINITIONS = REPOSITORY / "examples" / "relaunch.yaml"
 FAILURE_LOG = Path("demo-failure.log")
 

@@ -7,6 +7,7 @@ from typing import Any
 from rich.text import Text
 
 from relaunch.core.jobs.job import JobState
+from relaunch.core.machines.machine import Machine
 from relaunch.ports import JobHistory
 from relaunch_cli.views.jobs import render_timeline
 from relaunch_local.demo import drawings, interruption, machines, steps
@@ -34,16 +35,7 @@ def run_push_story(session: Session, training: Training) -> JobResult:
     job_id = steps.wait_for_acceptance(session, "push")
     screen.heading("Which code: the newest ACTIVE revision")
     steps.show_revision(session, job_id)
-    screen.heading("Which machine: the selection")
-    steps.show_selection(session, job_id, 1)
-    screen.heading("A machine is requested: CreateFleet, as EC2 received it")
-    fleet = machines.wait_for_request(session, job_id, 1)
-    machines.show_request(session, fleet)
-    machine = steps.wait_for_machine(session, job_id, 1)
-    screen.heading("The task is placed on it: RunTask, as ECS received it")
-    request = steps.wait_for_launch(session, job_id, 1)
-    screen.show(drawings.draw_run_task(request.parameters, screen.table_width))
-    steps.show_origin(session, request)
+    machine = show_launch(session, job_id)
     screen.heading("It trains")
     host = steps.wait_for_running(session, job_id, 1, machine)
     steps.watch_training(session, job_id, 1, training, until=round(WARNED_AFTER * training.checkpoint_every))
@@ -58,6 +50,21 @@ def run_push_story(session: Session, training: Training) -> JobResult:
     machines.wait_for_end(session, job_id)
     show_timeline(session, job_id)
     return result
+
+
+def show_launch(session: Session, job_id: str) -> Machine:
+    """Show how the first attempt is launched: selection, machine, task; return the machine."""
+    screen = session.screen
+    screen.heading("Which machine: the selection")
+    steps.show_selection(session, job_id, 1)
+    screen.heading("A machine is requested: CreateFleet, as EC2 received it")
+    machines.show_request(session, machines.wait_for_request(session, job_id, 1))
+    machine = steps.wait_for_machine(session, job_id, 1)
+    screen.heading("The task is placed on it: RunTask, as ECS received it")
+    request = steps.wait_for_launch(session, job_id, 1)
+    screen.show(drawings.draw_run_task(request.parameters, screen.table_width))
+    steps.show_origin(session, request)
+    return machine
 
 
 def send_push(session: Session) -> None:

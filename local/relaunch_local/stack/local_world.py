@@ -182,10 +182,10 @@ def real_watchdog(speed: float) -> Watchdog:
 
 def template_parameters(settings: LocalWorldSettings) -> dict[str, str]:
     """Return the template parameters of the local world."""
-    machines = {"CapacityProviders": capacity_providers()} if settings.has_capacity_providers else machine_parameters()
+    hosts = {"CapacityProviders": capacity_providers()} if settings.has_capacity_providers else machine_parameters()
     return {
         "ClusterName": CLUSTER,
-        **machines,
+        **hosts,
         "CheckpointBuckets": f"{CHECKPOINTS},{DATASETS}",
         "ProvisioningDeadlineSeconds": str(round(settings.provisioning_deadline_seconds)),
         "TableDeletionPolicy": "Delete",

@@ -1,4 +1,4 @@
-"""The ECS cluster of the local world: subnets and launch templates for machines, capacity providers, task definitions."""
+"""The ECS cluster of the local world: where machines are launched, capacity providers, task definitions."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -48,7 +48,7 @@ REVISIONS = 12
 
 @dataclass(frozen=True)
 class Training:
-    """The length of the example training: steps, delay after each, steps between checkpoints, delay of the last save."""
+    """The length of the example training: steps, delay after each, steps between checkpoints, delay of a stop."""
 
     steps: int = 200
     step_delay_seconds: float = 0.05

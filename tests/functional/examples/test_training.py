@@ -2,6 +2,7 @@
 
 import ast
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -98,6 +99,21 @@ def test_a_training_stopped_before_it_made_progress_saves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_training_takes_its_time_between_sigterm_and_the_save_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    stop = StopRequest()
+    plan = Plan(2, 0, 5, 0.05, "job-1", 1, f"file://{tmp_path}/attempt-1/", None, stop_delay_seconds=120)
+
+    train(plan, Learner.start(0.05, seed=3), stop)
+    stop.signal_name = "SIGTERM"
+    train(plan, Learner.start(0.05, seed=3), stop)
+
+    assert slept == [120]
+
+
 def test_a_finished_training_that_is_run_again_finishes_again_at_once(job: Job) -> None:
     first = job.run("--steps", "20")
 
@@ -183,6 +199,7 @@ def test_a_loss_that_is_not_finite_fails_the_training(job: Job) -> None:
         ({"TRAIN_STEPS": "0"}, "0 is not 1 or more"),
         ({"TRAIN_STEPS": "many"}, "argument --steps: invalid whole_number value: 'many'"),
         ({"TRAIN_STEP_DELAY_SECONDS": "-1"}, "-1 is not a number of seconds"),
+        ({"TRAIN_STOP_DELAY_SECONDS": "inf"}, "inf is not a number of seconds"),
         ({"RELAUNCH_INPUT_LEARNING_RATE": "e..1"}, "argument --learning-rate: invalid learning_rate value: 'e..1'"),
         ({"RELAUNCH_INPUT_LEARNING_RATE": "0"}, "0 is not a learning rate above 0"),
         ({"RELAUNCH_CHECKPOINT_URI": "s3:/checkpoints"}, "is neither s3://bucket/prefix/ nor file:///folder/"),

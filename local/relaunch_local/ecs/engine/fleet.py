@@ -1,6 +1,7 @@
 """EC2 Fleet: CreateFleet of the type `instant`, which launches one instance or says why it did not."""
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from relaunch_local.ecs.engine.clusters import Clusters
@@ -17,6 +18,8 @@ from relaunch_local.ecs.errors import EcsError
 from relaunch_local.ecs.rules.fleet import FleetRequest, parse_create_fleet
 from relaunch_local.ecs.rules.limits import RequestLimits
 
+MACHINE_TAG, MACHINE_ATTRIBUTE = "relaunch:machine", "relaunch.machine"
+"""The tag of an instance, and the attribute that user data makes of it."""
 NEURON_ATTRIBUTE = "relaunch.neuron-devices"
 """The attribute with the number of Neuron devices, which the agent does not count: user data sets it."""
 
@@ -128,7 +131,7 @@ class Fleets:
             zone=place.zone,
             cluster=cluster or Cluster(self.region.arns.cluster(template.cluster), template.cluster),
             image_id=offer.image_id,
-            attributes=self._attributes(offer, host),
+            attributes=self._attributes(offer, host, tags),
             subnet_id=place.subnet_id,
             fleet=FleetMember(
                 f"fleet-{fleet_uuid}", f"fleet-{fleet_uuid}-0", template.instance_profile_arn, has_watchdog
@@ -139,12 +142,14 @@ class Fleets:
         )
         return self.instances.launch(spec)
 
-    def _attributes(self, offer: Offer, host: HostPlan) -> tuple[tuple[str, str], ...]:
+    def _attributes(self, offer: Offer, host: HostPlan, tags: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
         if not offer.template.has_user_data:
             return ()
         devices = self.region.shapes[offer.place.instance_type].neuron_devices
         counted = {NEURON_ATTRIBUTE: str(devices)} if devices and host.has_device_attribute else {}
-        return tuple({**offer.template.attributes, **counted}.items())
+        # The user data reads the tag from instance metadata.
+        named = {MACHINE_ATTRIBUTE: tags[MACHINE_TAG]} if MACHINE_TAG in tags else {}
+        return tuple({**offer.template.attributes, **counted, **named}.items())
 
     def _cluster(self, name: str) -> Cluster | None:
         """Return the cluster of ECS_CLUSTER, None if there is none; the agent makes `default`."""

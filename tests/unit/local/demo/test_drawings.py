@@ -4,13 +4,25 @@ from typing import Any
 import pytest
 from rich.console import Console, RenderableType
 
-from relaunch_local.demo.drawings import describe_bill, draw_loss_curve, draw_results, draw_run_task, elide
+from relaunch_local.demo.drawings import (
+    describe_bill,
+    draw_create_fleet,
+    draw_loss_curve,
+    draw_results,
+    draw_run_task,
+    elide,
+)
 from relaunch_local.demo.outcome import JobResult
 
 RUN_TASK: dict[str, Any] = {
     "taskDefinition": "arn:aws:ecs:eu-central-1:111122223333:task-definition/trainer:11",
-    "capacityProviderStrategy": [{"capacityProvider": "g5-xlarge-spot", "weight": 1}],
-    "placementConstraints": [{"type": "memberOf", "expression": "attribute:ecs.instance-type == g5.xlarge"}],
+    "launchType": "EC2",
+    "placementConstraints": [
+        {
+            "type": "memberOf",
+            "expression": "ec2InstanceId == i-0123456789abcdef0 and attribute:ecs.instance-type == g5.xlarge",
+        }
+    ],
     "startedBy": "demo-n34chin7ew4l/1",
     "clientToken": "a" * 64,
     "overrides": {
@@ -43,17 +55,49 @@ def test_what_is_too_long_loses_its_middle(text: str, width: int, shown: str) ->
 def test_a_request_shows_its_constraint_whole_on_80_columns() -> None:
     lines = draw(draw_run_task(RUN_TASK, 76))
 
-    assert "placementConstraint  memberOf: attribute:ecs.instance-type == g5.xlarge" in lines
+    assert "constraint      memberOf: ec2InstanceId == i-0123456789abcdef0" in lines
+    assert "constraint      and attribute:ecs.instance-type == g5.xlarge" in lines
     assert lines[0].endswith(":task-definition/trainer:11")
     assert "RELAUNCH_ATTEMPT=1" in lines
     assert not any(line.startswith("X=") for line in lines)
-    assert len(lines) == 6
+    assert len(lines) == 7
+
+
+def test_a_request_of_a_machine_shows_what_ec2_may_launch_and_by_which_tags_it_is_found() -> None:
+    tags = [{"Key": key, "Value": "v"} for key in ("relaunch:machine", "relaunch:job", "relaunch:image")]
+    request = {
+        "Type": "instant",
+        "ClientToken": "relaunch-m-1",
+        "TargetCapacitySpecification": {"TotalTargetCapacity": 1, "DefaultTargetCapacityType": "spot"},
+        "SpotOptions": {"AllocationStrategy": "price-capacity-optimized"},
+        "LaunchTemplateConfigs": [
+            {
+                "LaunchTemplateSpecification": {"LaunchTemplateId": "lt-1", "Version": "7"},
+                "Overrides": [
+                    {"InstanceType": name, "SubnetId": "subnet-a", "AvailabilityZone": "us-east-1a"}
+                    for name in ("g5.xlarge", "g6.xlarge")
+                ],
+            }
+        ],
+        "TagSpecifications": [{"ResourceType": "volume", "Tags": []}, {"ResourceType": "instance", "Tags": tags}],
+    }
+
+    assert [" ".join(line.split()) for line in draw(draw_create_fleet(request, 76))] == [
+        "Type instant: 1 spot",
+        "AllocationStrategy price-capacity-optimized",
+        "LaunchTemplate lt-1, version 7",
+        "Override g5.xlarge in us-east-1a",
+        "Override g6.xlarge in us-east-1a",
+        "ClientToken relaunch-m-1",
+        "Tag relaunch:machine=v",
+        "Tag relaunch:job=v",
+    ]
 
 
 def test_a_request_without_options_is_shown_too() -> None:
     bare = {name: RUN_TASK[name] for name in ("taskDefinition", "startedBy", "clientToken")}
 
-    assert len(draw(draw_run_task(bare, 76))) == 5
+    assert len(draw(draw_run_task(bare, 76))) == 4
 
 
 def test_the_loss_curve_is_one_line_over_all_attempts() -> None:
@@ -80,4 +124,6 @@ def test_results_fit_into_80_columns() -> None:
 
 
 def test_the_bill_counts_every_machine() -> None:
-    assert describe_bill([{"cost_usd": 0.0012}, {"cost_usd": 0.0013}]) == "2 machines were launched; they cost $0.0025"
+    bill = [{"cost_usd": 0.0012, "terminated_at": "2026-01-01"}, {"cost_usd": 0.0013, "terminated_at": None}]
+
+    assert describe_bill(bill) == "2 machines were launched and 1 terminated; they cost $0.0025"

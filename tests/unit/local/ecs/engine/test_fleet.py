@@ -270,6 +270,14 @@ def test_hosts_join_the_cluster_of_the_template_with_its_attributes(region: Flee
     assert "capacityProviderName" not in registration
 
 
+def test_the_user_data_names_the_machine_of_the_tag(region: FleetRegion) -> None:
+    tags = [{"Key": "relaunch:machine", "Value": "m-1"}]
+    region.ready(TagSpecifications=[{"ResourceType": "instance", "Tags": tags}])
+
+    (registration,) = region.registrations()
+    assert {"name": "relaunch.machine", "value": "m-1"} in registration["attributes"]
+
+
 def test_without_user_data_in_the_template_the_agent_makes_the_cluster_default(region: FleetRegion) -> None:
     bare = LaunchTemplateVersion(cluster="c", attributes={"stack": "relaunch"}, has_user_data=False)
     region.simulator.fleets.templates.put(LaunchTemplate("lt-1", "hosts", (bare, bare)))

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -77,11 +78,14 @@ def test_stop_task_sends_sigterm_and_keeps_its_reason(offered: SimulatedRegion) 
     assert task["tags"] == []
 
 
-@pytest.mark.parametrize(("stop_timeout", "seconds"), [(None, 30), (90, 90)])
+@pytest.mark.parametrize(
+    ("stop_timeout", "factor", "seconds"), [(None, 1, 30), (90, 1, 90), (90, 40, 3_600), (None, 40, 30)]
+)
 def test_a_container_that_ignores_sigterm_is_killed_after_the_stop_timeout(
-    region: SimulatedRegion, stop_timeout: int | None, seconds: int
+    region: SimulatedRegion, stop_timeout: int | None, factor: float, seconds: int
 ) -> None:
     region.provider()
+    region.simulator.set_timing(replace(region.simulator.region.timing, stop_timeout_factor=factor))
     region.register("train", container(**({} if stop_timeout is None else {"stopTimeout": stop_timeout})))
     region.script = lambda _spec: Script(runtime_seconds=None, sigterm_delay_seconds=None)
     arn = region.run_one("g5-spot")
