@@ -15,13 +15,12 @@ from relaunch.core.machines.events import (
     FleetRefused,
     FleetUncertain,
     InstanceLaunched,
-    InstanceState,
     RefusalKind,
 )
 from relaunch.core.machines.machine import Claim, Consequence, MachineState
 from relaunch.core.machines.requesting import ASK_TIMEOUT, LOOKED_FOR, SENT_AGAIN_FOR
 from relaunch.core.machines.resources import NOTHING
-from relaunch.ports import StaleWriteError, TransientError
+from relaunch.ports import StaleWriteError
 from relaunch.usecases.advance_machine import advance_machine
 from relaunch.usecases.attend_machine import attend_machine
 from relaunch.usecases.cancel_job import cancel_job
@@ -422,65 +421,3 @@ def test_a_late_answer_for_a_machine_that_was_given_up_ends_the_instance(machine
     machines.settle_all()
 
     machines.assert_over(machine.machine_id)
-
-
-class TestEnding:
-    """An instance is ended until EC2 confirms that it is."""
-
-    @pytest.fixture
-    def ended(self, machines) -> str:
-        """Return the ID of a machine whose job is over, and whose instance nobody ended yet."""
-        job_id = machines.train()
-        machines.end(job_id)
-        return machines.machine(job_id).machine_id
-
-    def test_a_call_that_fails_is_made_again(self, machines, ended):
-        terminate = machines.fleet.terminate
-        machines.fleet.terminate = Mock(side_effect=TransientError("terminating: time-out"))
-        with pytest.raises(TransientError):
-            machines.attend()
-        machines.fleet.terminate = terminate
-
-        machines.look(after=MINUTE)
-        machines.attend()
-
-        assert machines.running_instances == set()
-
-    def test_one_that_goes_on_running_is_ended_again(self, machines, ended):
-        terminate, machines.fleet.terminate = machines.fleet.terminate, Mock(side_effect=machines.fleet.terminate)
-        instance_id = machines.load(ended).instance_id
-        running = machines.fleet.instances[instance_id]
-        machines.attend()
-        machines.fleet.instances[instance_id] = running
-        machines.fleet.terminate = terminate
-
-        machines.look(after=2 * MINUTE)
-        machines.attend()
-
-        assert machines.fleet.instances[instance_id].state is InstanceState.TERMINATED
-
-    def test_one_that_ec2_refuses_to_end_as_it_aged_out_is_gone_after_the_grace(self, machines, ended):
-        instance_id = machines.load(ended).instance_id
-        machines.fleet.foreign[instance_id] = machines.fleet.instances.pop(instance_id)
-        machines.settle_all()
-        assert ("not terminated", {"machine_id": ended, "instance_id": instance_id}) in machines.log.lines
-        del machines.fleet.foreign[instance_id]
-
-        for _ in range(8):
-            machines.look(after=MINUTE)
-            machines.settle_all()
-
-        machines.assert_over(ended)
-
-    def test_what_was_done_and_not_saved_is_done_again(self, machines, ended):
-        save = machines.deps.machines.save_machine
-        machines.deps.machines.save_machine = Mock(side_effect=TransientError("storing: time-out"))
-        with pytest.raises(TransientError):
-            machines.attend()
-        machines.deps.machines.save_machine = save
-
-        for _ in range(3):
-            machines.look(after=2 * MINUTE)
-            machines.settle_all()
-
-        machines.assert_over(ended)

@@ -121,7 +121,7 @@ def _log(machine: Machine, event: MachineEvent, decision: MachineDecision, deps:
         state=str(machine.state),
         next_state=str(after.state),
         instance_id=after.instance_id,
-        # Somebody has to do something about it: an alarm names the metric, and the reason is here.
+        # Once for each machine that somebody has to do something about.
         is_alert=(after.is_alert and not machine.is_alert) or None,
         reason=decision.note or (after.timeline[-1].detail if is_told else None),
     )

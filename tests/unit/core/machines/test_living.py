@@ -77,6 +77,12 @@ def test_a_machine_with_claims_is_looked_at_now_and_then():
     assert decide(machine(MachineState.READY), MachineDue(), NOW, LIMITS).machine.wake_at == NOW + HEARTBEAT
 
 
+def test_a_machine_that_was_warned_is_looked_at_soon_again():
+    warned = machine(MachineState.READY, warned_at=NOW)
+
+    assert decide(warned, MachineDue(), NOW, LIMITS).machine.wake_at == NOW + NEXT_LOOK
+
+
 def test_a_machine_ends_with_its_last_claim():
     both = machine(MachineState.READY, claims=(claim(), claim("bert-1")))
 

@@ -37,6 +37,7 @@ from relaunch.core.machines.requesting import (
     FIRST_LOOK,
     LOOKED_FOR,
     SENT_AGAIN_FOR,
+    expiry_reason,
     is_surely_absent,
     launched_after_all,
     may_send,
@@ -242,3 +243,16 @@ def test_what_was_not_launched_cannot_be_counted():
 
 def test_overrides_have_the_price_of_the_most_expensive():
     assert fleet_request(override(usd_per_hour=0.2), override("g6.xlarge", usd_per_hour=0.7)).usd_per_hour == 0.7
+
+
+def test_a_request_that_nobody_needs_is_not_sent():
+    assert not may_send(machine(claims=()), NOW)
+    assert expiry_reason(machine(claims=())).startswith("nobody needs it any more")
+
+
+def test_a_request_whose_answer_was_not_saved_is_sent_again_for_a_while_only():
+    asked = machine(asked_at=NOW)
+
+    assert may_send(asked, NOW)
+    assert not may_send(asked, NOW + SENT_AGAIN_FOR)
+    assert expiry_reason(asked).startswith("its outcome was unknown")

@@ -36,3 +36,10 @@ def test_the_least_of_several():
     assert Resources.least([MACHINE, Resources(8192, 10_000, 4.0)]) == Resources(4096, 10_000, 1.0, 0)
     with pytest.raises(ValueError, match="empty"):
         Resources.least([])
+
+
+def test_the_most_and_the_least_are_taken_of_each_resource():
+    first, second = Resources(1, 8, 1.0), Resources(2, 4, 0.5)
+
+    assert Resources.most((first, second)) == Resources(2, 8, 1.0)
+    assert Resources.least((first, second)) == Resources(1, 4, 0.5)

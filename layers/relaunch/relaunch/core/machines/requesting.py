@@ -15,7 +15,6 @@ from relaunch.core.machines.events import (
     FleetAsked,
     FleetDeferred,
     FleetRefused,
-    FleetUncertain,
     InstanceLaunched,
     MachineDue,
     RequestExpired,
@@ -102,9 +101,9 @@ def fleet_answered(machine: Machine, event: FleetAnswered, now: datetime, limits
             # It had no effect; an earlier call may have had one.
             asked_at = machine.asked_at if machine.uncertain_since else None
             return _again(replace(machine, asked_at=asked_at), reason, now, _deferred_seconds(machine, now))
-        case FleetUncertain(reason):
+        case _:  # FleetUncertain
             uncertain = replace(machine, uncertain_since=machine.uncertain_since or now)
-            return _again(uncertain, reason, now, _UNCERTAIN_SECONDS)
+            return _again(uncertain, event.answer.reason, now, _UNCERTAIN_SECONDS)
 
 
 def _launched(machine: Machine, answer: InstanceLaunched, now: datetime, limits: MachineLimits) -> MachineDecision:
