@@ -69,7 +69,8 @@ def describe_fleet_request(request: FleetRequest, price_tolerance: float) -> str
     asked = f"EC2 Fleet would be asked for one {request.purchase} machine: {named}; {limit}"
     if len(request.overrides) == 1:
         return asked
-    return f"{asked}. EC2 chooses: they are expected to cost at most {format_percentage(price_tolerance)} more than the best."
+    more = format_percentage(price_tolerance)
+    return f"{asked}. EC2 chooses: they are expected to cost at most {more} more than the best."
 
 
 def short_offering(machine: Machine, *, has_zone: bool) -> str:
