@@ -35,6 +35,8 @@ from relaunch_local.simulation.run import Schedule
 
 MOST_RATIO = 1.10
 """How much longer than the tightest limit allows a load may take."""
+MOST_RATIO_OWN = 1.35
+"""The same on machines of our own, which their function also reads and saves: a third as long as CreateFleet takes."""
 # Programs run until the last one has started, so that no instance is reused.
 _WORK_MARGIN = 1.5
 WORK_LEAST_SECONDS = 1_200.0
@@ -50,8 +52,8 @@ class LoadResult:
     """The result of a load; times are in simulated seconds, except `wall_seconds`.
 
     `calls` are those of ECS and EC2, `made` all calls of functions, by service and action. `machines` is how many
-    machines of our own were requested. `conflicts` are the refused transactions, `shared_writes` the writes of the
-    items that all jobs share, `busiest_second` the most of these in one second.
+    machines of our own were saved, those included that were given up before EC2 was asked. `conflicts` are the refused
+    transactions, `shared_writes` the writes of the items that all jobs share, `busiest_second` the most in one second.
     """
 
     options: LoadOptions
@@ -85,6 +87,11 @@ class LoadResult:
         return tightest(self.limits)
 
     @property
+    def fleets(self) -> int:
+        """How often CreateFleet was called."""
+        return self.calls["create_fleet"]
+
+    @property
     def ratio(self) -> float:
         """How much longer it took than the tightest limit allows."""
         return self.took_seconds / self.tightest.least_seconds
@@ -98,8 +105,9 @@ class LoadResult:
         found = [f"{count:,} {name}, not {events:,}" for name, count in counts.items() if count != events]
         if self.dead_letters:
             found.append(f"{self.dead_letters} messages are dead")
-        if self.ratio > MOST_RATIO:
-            found.append(f"it took {self.ratio:.2f} times what {self.tightest.name} allows, more than {MOST_RATIO}")
+        most = MOST_RATIO_OWN if self.options.is_own else MOST_RATIO
+        if self.ratio > most:
+            found.append(f"it took {self.ratio:.2f} times what {self.tightest.name} allows, more than {most}")
         if self.ratio < 1:
             found.append(f"it took less than {self.tightest.name} allows: the limit is computed or kept wrongly")
         return [*found, *self.violations]
@@ -325,7 +333,7 @@ def describe(result: LoadResult) -> str:
         "conflicts " + _counts(result.conflicts),
         "items     "
         + _counts(result.shared_writes, lambda name: f"{name} (at most {result.busiest_second[name]:,} a second)"),
-        f"machines  {result.machines:,} of our own requested",
+        f"machines  {result.machines:,} of our own saved, {result.fleets:,} calls of CreateFleet",
         "per job   " + ", ".join(f"{count / result.jobs:.2f} {name}" for name, count in result.made.most_common()),
         f"checks    {result.checks:,}, {len(result.violations)} violations",
         f"run       {result.simulated_seconds:,.0f} s simulated in {result.wall_seconds:,.0f} s, "
