@@ -51,7 +51,8 @@ _SHOWN_FAULTS = 10
 class LoadResult:
     """The result of a load; times are in simulated seconds, except `wall_seconds`.
 
-    `calls` are those of ECS and EC2, `made` all calls of functions, by service and action. `machines` is how many
+    `calls` are those of ECS and EC2, `made` all calls of functions, by service and action, `made_until_running`
+    those until the last task ran. `machines` is how many
     machines of our own were saved, those included that were given up before EC2 was asked. `conflicts` are the refused
     transactions, `shared_writes` the writes of the items that all jobs share, `busiest_second` the most in one second.
     """
@@ -69,6 +70,7 @@ class LoadResult:
     refused: Counter[str]
     calls: Counter[str]
     made: Counter[str]
+    made_until_running: Counter[str]
     machines: int
     conflicts: Counter[str]
     shared_writes: Counter[str]
@@ -133,6 +135,7 @@ class LoadResult:
             "refused": dict(self.refused),
             "calls": dict(self.calls),
             "made": dict(self.made),
+            "made_until_running": dict(self.made_until_running),
             "machines": self.machines,
             "conflicts": dict(self.conflicts),
             "shared_writes": dict(self.shared_writes),
@@ -198,6 +201,7 @@ class LoadRun:
         self.began_at = self.account.clock.now() + timedelta(seconds=EVENTS_AT_SECONDS)
         self.running: dict[str, datetime] = {}
         """When the first task of each job was RUNNING."""
+        self.made_until_running: Counter[str] = Counter()
         self.account.simulator.subscribe(self._observe)
 
     def _work_seconds(self) -> float:
@@ -207,6 +211,7 @@ class LoadRun:
         """Run until every job has ended, and check the run."""
         account, longest = self.account, _LONGEST_RATIO * self.floor_seconds
         self._advance(lambda: len(self.running) >= self.options.events, longest)
+        self.made_until_running = account.every_call
         self._advance(self._is_idle, longest + 2 * _WORK_MARGIN * self.floor_seconds + WORK_LEAST_SECONDS)
         LoadVerdict(account, self.events, RareFaults(account, lambda: None)).check()
         return self._result()
@@ -256,6 +261,7 @@ class LoadRun:
             refused=account.refused,
             calls=account.calls_made,
             made=account.every_call,
+            made_until_running=self.made_until_running,
             machines=account.machines_requested,
             conflicts=account.contention.refused,
             shared_writes=account.contention.writes,
@@ -334,6 +340,8 @@ def describe(result: LoadResult) -> str:
         "items     "
         + _counts(result.shared_writes, lambda name: f"{name} (at most {result.busiest_second[name]:,} a second)"),
         f"machines  {result.machines:,} of our own saved, {result.fleets:,} calls of CreateFleet",
+        "until RUNNING, per job: "
+        + ", ".join(f"{count / result.jobs:.2f} {name}" for name, count in result.made_until_running.most_common()),
         "per job   " + ", ".join(f"{count / result.jobs:.2f} {name}" for name, count in result.made.most_common()),
         f"checks    {result.checks:,}, {len(result.violations)} violations",
         f"run       {result.simulated_seconds:,.0f} s simulated in {result.wall_seconds:,.0f} s, "
