@@ -70,6 +70,48 @@ def test_what_was_throttled_does_not_wait_for_the_visibility_time_out() -> None:
     assert result.took_seconds < 150
 
 
+@pytest.fixture(scope="module")
+def own() -> LoadResult:
+    return run_load(LoadOptions(40, is_own=True))
+
+
+class TestMachinesOfOurOwn:
+    """A load on machines that EC2 Fleet starts."""
+
+    def test_every_event_becomes_one_job_with_one_task_that_ends_well(self, own: LoadResult) -> None:
+        wrong = [each for each in own.faults if not each.startswith("it took")]
+        assert wrong == []
+        assert (own.accepted, own.jobs, own.launched, own.tasks) == (40,) * 4
+        assert own.ends == Counter({"SUCCEEDED": 40})
+
+    def test_jobs_share_machines_of_which_each_is_requested_and_ended_once(self, own: LoadResult) -> None:
+        fewest = 40 // 8
+        assert fewest <= own.fleets <= own.machines < 40
+        # One task on each machine runs there all the time.
+        assert own.calls["terminate_instances"] >= own.fleets
+        assert own.calls["run_task"] == 40
+
+    def test_the_cluster_is_not_asked_where_each_task_runs(self, own: LoadResult) -> None:
+        assert own.calls["describe_container_instances"] < 10
+
+    def test_transactions_on_the_items_that_all_jobs_share_are_counted(self, own: LoadResult) -> None:
+        assert own.shared_writes["slots of the stack"] == 2 * 40
+        assert own.conflicts["conflict: slots of the stack"] > 0
+
+    def test_with_one_gpu_each_there_is_a_machine_for_each_job(self) -> None:
+        result = run_load(LoadOptions(12, "g4dn.xlarge", is_own=True))
+
+        assert (result.machines, result.fleets, result.launched) == (12,) * 3
+        assert result.tightest.name == "functions request_machine at once"
+
+    def test_within_max_machines_the_jobs_run_one_round_after_the_other(self) -> None:
+        result = run_load(LoadOptions(6, "g4dn.xlarge", is_own=True, max_machines=2))
+
+        assert result.ends == Counter({"SUCCEEDED": 6})
+        assert [each for each in result.faults if not each.startswith("it took")] == []
+        assert result.tightest.name == "machines of our own at once"
+
+
 BACK_OFF_TOO_LONG = patched(launching, _DEFERRED_DELAY_SECONDS=400)
 QUOTA_IS_REFUSAL = patched(ecs_run_task, LaunchDeferred=ecs_run_task.LaunchRefused)
 
@@ -109,7 +151,9 @@ def test_json_is_one_document(capsys) -> None:
     assert document["ends"] == {"SUCCEEDED": 20}
 
 
-@pytest.mark.parametrize("words", [["--events", "0"], ["--provisioning-quota", "0"], ["--machine", "t3.micro"]])
+@pytest.mark.parametrize(
+    "words", [["--events", "0"], ["--provisioning-quota", "0"], ["--machine", "t3.micro"], ["--max-machines", "3"]]
+)
 def test_invalid_options_are_refused(words: list[str], capsys) -> None:
     with pytest.raises(SystemExit):
         main(words)
@@ -124,6 +168,20 @@ def test_invalid_options_are_refused(words: list[str], capsys) -> None:
         pytest.param(Load(10_000, 3, 0, 8, 500), "RunTask and StopTask", 247.5 + 21, id="with-machines"),
         # Twenty rounds of 120 seconds.
         pytest.param(Load(10_000, 3, 1_250, 8, 500), "tasks in PROVISIONING", 20 * 120 + 21, id="of-eight-gpus"),
+        # Two requests at once, then a minute until the last one registers, and the reaction of its agent.
+        pytest.param(
+            Load(10_000, 3, 1_250, 8, 500, is_own=True),
+            "functions request_machine at once",
+            625 + 60 + 1,
+            id="of-our-own",
+        ),
+        # Five rounds.
+        pytest.param(
+            Load(800, 3, 100, 8, 500, is_own=True, max_machines=20, work_seconds=1_200.0),
+            "machines of our own at once",
+            4 * 1_201 + 60 + 1,
+            id="within-max-machines",
+        ),
         # 9,000 beyond the burst at 2 per second, after the first look and before the last start.
         pytest.param(
             Load(10_000, 3, 10_000, 1, 500),

@@ -35,6 +35,8 @@ from relaunch_local.simulation.run import Schedule
 
 MOST_RATIO = 1.10
 """How much longer than the tightest limit allows a load may take."""
+MOST_RATIO_OWN = 1.35
+"""The same on machines of our own, which their function also reads and saves: a third as long as CreateFleet takes."""
 # Programs run until the last one has started, so that no instance is reused.
 _WORK_MARGIN = 1.5
 WORK_LEAST_SECONDS = 1_200.0
@@ -49,9 +51,10 @@ _SHOWN_FAULTS = 10
 class LoadResult:
     """The result of a load; times are in simulated seconds, except `wall_seconds`.
 
-    `calls` are those of ECS and EC2, `made` all calls of functions, by service and action. `machines` is how many
-    machines of our own were requested. `conflicts` are the refused transactions, `shared_writes` the writes of the
-    items that all jobs share, `busiest_second` the most of these in one second.
+    `calls` are those of ECS and EC2, `made` all calls of functions, by service and action, `made_until_running`
+    those until the last task ran. `machines` is how many
+    machines of our own were saved, those included that were given up before EC2 was asked. `conflicts` are the refused
+    transactions, `shared_writes` the writes of the items that all jobs share, `busiest_second` the most in one second.
     """
 
     options: LoadOptions
@@ -67,6 +70,7 @@ class LoadResult:
     refused: Counter[str]
     calls: Counter[str]
     made: Counter[str]
+    made_until_running: Counter[str]
     machines: int
     conflicts: Counter[str]
     shared_writes: Counter[str]
@@ -85,6 +89,11 @@ class LoadResult:
         return tightest(self.limits)
 
     @property
+    def fleets(self) -> int:
+        """How often CreateFleet was called."""
+        return self.calls["create_fleet"]
+
+    @property
     def ratio(self) -> float:
         """How much longer it took than the tightest limit allows."""
         return self.took_seconds / self.tightest.least_seconds
@@ -98,8 +107,9 @@ class LoadResult:
         found = [f"{count:,} {name}, not {events:,}" for name, count in counts.items() if count != events]
         if self.dead_letters:
             found.append(f"{self.dead_letters} messages are dead")
-        if self.ratio > MOST_RATIO:
-            found.append(f"it took {self.ratio:.2f} times what {self.tightest.name} allows, more than {MOST_RATIO}")
+        most = MOST_RATIO_OWN if self.options.is_own else MOST_RATIO
+        if self.ratio > most:
+            found.append(f"it took {self.ratio:.2f} times what {self.tightest.name} allows, more than {most}")
         if self.ratio < 1:
             found.append(f"it took less than {self.tightest.name} allows: the limit is computed or kept wrongly")
         return [*found, *self.violations]
@@ -125,6 +135,7 @@ class LoadResult:
             "refused": dict(self.refused),
             "calls": dict(self.calls),
             "made": dict(self.made),
+            "made_until_running": dict(self.made_until_running),
             "machines": self.machines,
             "conflicts": dict(self.conflicts),
             "shared_writes": dict(self.shared_writes),
@@ -190,6 +201,7 @@ class LoadRun:
         self.began_at = self.account.clock.now() + timedelta(seconds=EVENTS_AT_SECONDS)
         self.running: dict[str, datetime] = {}
         """When the first task of each job was RUNNING."""
+        self.made_until_running: Counter[str] = Counter()
         self.account.simulator.subscribe(self._observe)
 
     def _work_seconds(self) -> float:
@@ -199,6 +211,7 @@ class LoadRun:
         """Run until every job has ended, and check the run."""
         account, longest = self.account, _LONGEST_RATIO * self.floor_seconds
         self._advance(lambda: len(self.running) >= self.options.events, longest)
+        self.made_until_running = account.every_call
         self._advance(self._is_idle, longest + 2 * _WORK_MARGIN * self.floor_seconds + WORK_LEAST_SECONDS)
         LoadVerdict(account, self.events, RareFaults(account, lambda: None)).check()
         return self._result()
@@ -248,6 +261,7 @@ class LoadRun:
             refused=account.refused,
             calls=account.calls_made,
             made=account.every_call,
+            made_until_running=self.made_until_running,
             machines=account.machines_requested,
             conflicts=account.contention.refused,
             shared_writes=account.contention.writes,
@@ -325,7 +339,9 @@ def describe(result: LoadResult) -> str:
         "conflicts " + _counts(result.conflicts),
         "items     "
         + _counts(result.shared_writes, lambda name: f"{name} (at most {result.busiest_second[name]:,} a second)"),
-        f"machines  {result.machines:,} of our own requested",
+        f"machines  {result.machines:,} of our own saved, {result.fleets:,} calls of CreateFleet",
+        "until RUNNING, per job: "
+        + ", ".join(f"{count / result.jobs:.2f} {name}" for name, count in result.made_until_running.most_common()),
         "per job   " + ", ".join(f"{count / result.jobs:.2f} {name}" for name, count in result.made.most_common()),
         f"checks    {result.checks:,}, {len(result.violations)} violations",
         f"run       {result.simulated_seconds:,.0f} s simulated in {result.wall_seconds:,.0f} s, "
