@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from fakes.builders import make_job, make_running_attempt, make_selection
 from fakes.stored_machines import make_machine
-from relaunch.core.jobs.job import Intent, IntentKind, JobState
+from relaunch.core.jobs.job import IntentKind, JobState, StopIntent
 from relaunch.core.jobs.lookup import selected_placement
 from relaunch.core.lifecycle.events import MachineClaimed
 from relaunch.core.machines.decision import MachineDecision
@@ -13,7 +13,7 @@ from unit.core.lifecycle.table_matrix import SOON
 
 
 def test_the_selection_of_a_handover_belongs_to_the_next_attempt() -> None:
-    attempt = make_running_attempt(intent=Intent(IntentKind.INTERRUPTION, SOON, "spot interruption warning"))
+    attempt = make_running_attempt(intent=StopIntent(IntentKind.INTERRUPTION, SOON, "spot interruption warning"))
     attempt = replace(attempt, placement=replace(attempt.placement, machine_id="m-1"))
     job = make_job(state=JobState.STOPPING, attempt=attempt, has_slot=True)
     selection = make_selection()
