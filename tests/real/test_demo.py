@@ -344,7 +344,7 @@ class TestTheInterruption:
             for row in evidence["stored_at_stop"][task]
             if row["pk"] == f"JOB#{job['job_id']}" and "ATTEMPT" in row["sk"]
         )
-        assert stored["body"]["placement"]["task_arn"] == task
+        assert stored["body"]["placement"]["task_id"] == task
         assert stored["body"]["intent"]["kind"] == "interruption"
         assert moment(stored["body"]["intent"]["at"]) <= moment(stop["at"])
         assert stored["body"]["stop"] is None
