@@ -479,3 +479,18 @@ def test_a_refused_machine_says_what_its_job_does_next(machines):
     job_id = machines.start()
 
     assert machines.load(machines.job(job_id).machine_id).refusal is Consequence.PAUSE
+
+
+def test_a_machine_of_a_type_that_is_not_known_any_more_is_given_up(machines):
+    job_id = machines.submit()
+    machines.settle_all()
+    first = machines.machine(job_id)
+    machines.offerings.available = (
+        make_own_offering(OfferingKey("p5.48xlarge", "us-east-1a", PurchaseOption.SPOT), 40.0),
+    )
+
+    machines.register(first)
+    machines.deliver()
+
+    assert "nothing is known of the instance type" in machines.timeline(job_id)
+    assert machines.load(first.machine_id).state is MachineState.ENDING

@@ -11,6 +11,7 @@ from relaunch.core.lifecycle.events import (
     CheckpointsUnreadable,
     LaunchAnswered,
     LaunchImpossible,
+    MachineLost,
     NothingKept,
     OfferingChosen,
     PlacementExpired,
@@ -30,7 +31,6 @@ from relaunch.ports import (
     PortError,
     SlotsFullError,
     StaleWriteError,
-    TransientError,
 )
 from relaunch.usecases.advance_job import act, advance_job, apply_event
 from relaunch.usecases.claim_machine import claim_machine, find_machine
@@ -136,12 +136,14 @@ def _claim(job: Job, selection: Selection, deps: LaunchDependencies) -> Job:
 
 def _use(machine: Machine, job: Job, deps: LaunchDependencies) -> Job:
     """Place the next task on a machine of our own."""
+    known = {**deps.offerings.catalogue(), **deps.offerings.snapshot(deps.clock.now()).instance_types}
     key = machine.offering
-    if key is None:
-        raise TransientError(f"machine {machine.machine_id} is ready, and its offering is unknown")
-    now = deps.clock.now()
-    known = {**deps.offerings.catalogue(), **deps.offerings.snapshot(now).instance_types}
-    offering = Offering(known[key.instance_type], key.purchase, key.zone, machine.usd_per_hour)
+    row = known.get(key.instance_type) if key else None
+    if key is None or row is None:
+        # It was in the catalogue of an earlier version.
+        reason = f"nothing is known of the instance type of {machine.instance_id}"
+        return apply_event(job, MachineLost(machine.machine_id, None, reason), deps)
+    offering = Offering(row, key.purchase, key.zone, machine.usd_per_hour)
     return _place(job, OfferingChosen(offering, None, None, machine=machine), deps)
 
 
