@@ -529,8 +529,8 @@ BUGS = (
         "a cancellation while the task is stopping is ignored",
         lambda: rows_dropped("cancel_stopping"),
         "what is cancelled ends as cancelled",
-        30,
         60,
+        90,
     ),
     PlantedBug(
         "deadline-ignored",

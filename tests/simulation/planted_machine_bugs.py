@@ -260,7 +260,7 @@ MACHINE_BUGS = (
         "an instance that comes to light after its machine was given up is left alone",
         _rows_without("launched_after_all"),
         "every instance of ours is accounted for",
-        200,
+        90,
     ),
     PlantedBug(
         "registration-deadline-ignored",
@@ -274,7 +274,7 @@ MACHINE_BUGS = (
         "a machine that EC2 takes away takes more jobs",
         _taking_claims_when_warned,
         "a machine that was warned takes no claims",
-        100,
+        200,
     ),
     PlantedBug(
         "money-cap-ignored",
