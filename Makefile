@@ -106,7 +106,7 @@ simulate: environment ## The whole application while everything fails, SEEDS=200
 
 EVENTS ?= 10000
 .PHONY: load
-load: environment ## EVENTS=10000 at once against AWS's limits; LOAD="--warm" or "--machine g4dn.xlarge" for another load
+load: environment ## EVENTS=10000 at once against AWS's limits; LOAD="--warm", "--fleet" or "--machine g4dn.xlarge" for another load
 	@$(ENVIRONMENT)/python -m relaunch_local.simulation.load --events $(EVENTS) $(LOAD)
 
 ATTEMPTS ?= 5000

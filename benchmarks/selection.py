@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -50,6 +51,8 @@ def _measure_selection(repeat: int) -> list[Table]:
             ("all regions", all_offerings()),
         )
     ]
+    own = machines_of_our_own(in_region(all_offerings(), "us-east-1"))
+    rows.append(("machines of our own", len(own), *_time_selection(own, repeat, None)))
     a_day = timedelta(hours=24)
     rows.append(("the same, by cost", len(all_offerings()), *_time_selection(all_offerings(), repeat, a_day)))
     columns = ("offerings of", "offerings", "kept", "select ms", "all reasons ms", "rows ms", "read ms")
@@ -84,6 +87,11 @@ def _time_selection(
 def in_region(offerings: OfferingTable, region: str) -> OfferingTable:
     """Return the offerings of one region."""
     return OfferingTable(offering for offering in offerings if (offering.zone or "").startswith(region))
+
+
+def machines_of_our_own(offerings: OfferingTable) -> OfferingTable:
+    """Return offerings of a region as machines that the stack starts by EC2 Fleet."""
+    return OfferingTable(replace(offering, is_own_machine=True, disk_gib=100) for offering in offerings)
 
 
 def _measure_load(repeat: int) -> list[Table]:

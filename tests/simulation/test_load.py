@@ -11,8 +11,10 @@ from relaunch.core.lifecycle import launching
 from relaunch.usecases import submit_job
 from relaunch_local.ecs import Timing
 from relaunch_local.ecs.rules import limits
+from relaunch_local.simulation.load import account
 from relaunch_local.simulation.load.limits import Load, limits_of, tightest
-from relaunch_local.simulation.load.run import LoadOptions, LoadResult, describe, main, run_load
+from relaunch_local.simulation.load.options import LoadOptions
+from relaunch_local.simulation.load.run import LoadResult, describe, main, run_load
 from simulation.planting import patched
 
 EVENTS = 150
@@ -110,6 +112,14 @@ class TestMachinesOfOurOwn:
         assert result.ends == Counter({"SUCCEEDED": 6})
         assert [each for each in result.faults if not each.startswith("it took")] == []
         assert result.tightest.name == "machines of our own at once"
+
+
+def test_events_that_lambda_refuses_because_too_many_functions_run_come_again() -> None:
+    with patched(account, LAMBDA_CONCURRENCY=10):
+        result = run_load(LoadOptions(60, is_warm=True))
+
+    assert result.refused["functions: TooManyRequests"] > 0
+    assert (result.accepted, result.violations) == (60, ())
 
 
 BACK_OFF_TOO_LONG = patched(launching, _DEFERRED_DELAY_SECONDS=400)

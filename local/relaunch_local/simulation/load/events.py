@@ -9,6 +9,7 @@ from relaunch.adapters.github.signature import SecretRing
 from relaunch.core.triggers.events import DirectRequest
 from relaunch.usecases.submit_job import submit_direct
 from relaunch_local.simulation.aws.account import SimulatedAccount
+from relaunch_local.simulation.load.account import TooManyRequestsError
 from relaunch_local.simulation.scenario import PlannedEvent
 from relaunch_local.simulation.workload import Workload, push_payload
 
@@ -62,6 +63,11 @@ class LoadEvents(Workload):
                 self._at(self._dice.uniform(0.0, longest), lambda: self._request(event))
 
         account.lambdas.call("job_api", lambda: submit_direct(direct, account.deps), on_end)
+
+    def _expect(self, function: str, error: BaseException) -> None:
+        """Let Lambda refuse an invocation, too; the event comes again."""
+        if not isinstance(error, TooManyRequestsError):
+            super()._expect(function, error)
 
     def _sign(self, payload: str) -> str:
         return hmac.new(_SECRET.encode(), payload.encode(), hashlib.sha256).hexdigest()
