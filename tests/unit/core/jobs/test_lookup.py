@@ -16,7 +16,7 @@ from fakes.builders import (
     make_running_job,
 )
 from relaunch.core.definitions.definition import GithubTrigger, ImageTrigger, ImageWait, S3Trigger, TriggerSource
-from relaunch.core.jobs.job import CAPACITY, AdmitWaiting, JobState, PlacementState, Waiting, WaitReason
+from relaunch.core.jobs.job import CAPACITY, MACHINES_SLOT, AdmitWaiting, JobState, PlacementState, Waiting, WaitReason
 from relaunch.core.jobs.lookup import due_at, may_have_instance, selected_placement, waited_slot
 from relaunch.core.jobs.summary import summarize_job
 from relaunch.core.triggers.origins import image_repositories, trigger_origins
@@ -62,6 +62,13 @@ def test_an_open_job_without_a_time_to_wake_is_refused(state: JobState) -> None:
 )
 def test_a_job_waits_for_the_slot_it_names(waiting: Waiting | None, slot: str | None) -> None:
     assert waited_slot(make_job(waiting=waiting)) == slot
+
+
+def test_jobs_that_wait_for_room_for_a_machine_are_found_under_one_name() -> None:
+    waiting = Waiting(WaitReason.MACHINE_LIMIT, NOW, "the stack has reached its limit")
+
+    assert waited_slot(make_job(waiting=waiting)) == MACHINES_SLOT
+    assert not may_have_instance(make_job(waiting=waiting, has_slot=True))
 
 
 def test_a_job_that_is_over_waits_for_no_slot() -> None:
