@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +12,8 @@ import pytest
 from architecture.conftest import REPOSITORY, Template, referred
 from relaunch.core.jobs.job import JobState, StopKind
 from relaunch.core.lifecycle.metrics import METRICS, NAMESPACE, Metric, Unit
+from relaunch.core.machines.machine import Consequence
+from relaunch.core.machines.refusals import delay_before
 from relaunch.usecases.sweep_cluster import is_sweep_due
 
 PAGE = (REPOSITORY / "docs" / "operations.md").read_text()
@@ -67,6 +69,7 @@ def labels_of(metric: Metric) -> set[str]:
         "state": {state.value for state in JobState if state.is_final},
         "kind": {kind.value for kind in StopKind if kind is not StopKind.STARTS_NOWHERE},
         "queue": QUEUES,
+        "consequence": {each.value for each in Consequence},
     }.get(METRICS[metric].dimension, {""})
 
 
@@ -156,12 +159,12 @@ def test_every_alarm_watches_a_metric_that_there_is(alarms: dict[str, Any]) -> N
             assert (alarm["Namespace"], alarm["MetricName"], dimension) in AWS_METRICS, name
 
 
-def test_there_are_no_more_alarms_than_are_free_but_one_with_machines(
+def test_there_are_no_more_alarms_than_are_free_but_two_with_machines(
     template: Template, alarms: dict[str, Any]
 ) -> None:
     with_machines = [name for name in alarms if template.resources[name]["Condition"] == "WatchesMachines"]
 
-    assert with_machines == ["MachinesAgeAlarm"]
+    assert with_machines == ["MachinesAgeAlarm", "MachineAlertsAlarm"]
     assert len(alarms) - len(with_machines) <= FREE_ALARMS
     for name, alarm in alarms.items():
         # An alarm on an expression is paid for each of its metrics, and one of high resolution three times.
@@ -219,6 +222,18 @@ def test_what_a_sweep_finds_is_looked_at_once_per_sweep(alarms: dict[str, Any]) 
     assert {alarms[name]["Period"] for name in ("DeadLettersAlarm", "IdleMachinesAlarm")} == {600}
 
 
+def test_an_alert_of_a_machine_alarms_until_its_cause_is_gone(alarms: dict[str, Any]) -> None:
+    alert, hour = alarms["MachineAlertsAlarm"], datetime(2026, 3, 14, 9, tzinfo=UTC)
+    sweeps = [minute for minute in range(60) if is_sweep_due(hour.replace(minute=minute))]
+
+    assert (alert["MetricName"], alert["Statistic"], alert["Threshold"]) == (Metric.MACHINE_ALERTS, "Sum", 0)
+    assert alert["ComparisonOperator"] == "GreaterThanThreshold"
+    # What goes on being refused is asked for again after a pause, and what leaked is found again by each sweep.
+    pauses = [delay_before(Consequence.PAUSE, timedelta(hours=1), f"resnet-{number}") for number in range(100)]
+    assert alert["Period"] >= max(pauses).total_seconds()
+    assert alert["Period"] >= 60 * max(b - a for a, b in pairwise(sweeps))
+
+
 def test_alarms_tell_the_topic_if_there_is_one_and_nothing_is_alarming_about_silence(alarms: dict[str, Any]) -> None:
     for name, alarm in alarms.items():
         tells = {"Fn::If": ["HasAlarmTopic", [{"Ref": "AlarmTopicArn"}], {"Ref": "AWS::NoValue"}]}
@@ -235,7 +250,9 @@ def test_what_is_watched_can_be_left_out(template: Template) -> None:
         if resource["Type"].startswith("AWS::CloudWatch::")
     }
 
-    assert {watching.pop(name) for name in ("MachinesAgeAlarm", "MachinesDashboard")} == {"WatchesMachines"}
+    assert {watching.pop(name) for name in ("MachinesAgeAlarm", "MachineAlertsAlarm", "MachinesDashboard")} == {
+        "WatchesMachines"
+    }
     assert template.conditions["WatchesMachines"]["Fn::And"] == [
         template.conditions[name] for name in ("HasMonitoring", "HasMachines")
     ]

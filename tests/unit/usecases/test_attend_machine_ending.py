@@ -48,7 +48,8 @@ class TestEnding:
         instance_id = machines.load(ended).instance_id
         machines.fleet.foreign[instance_id] = machines.fleet.instances.pop(instance_id)
         machines.settle_all()
-        assert ("not terminated", {"machine_id": ended, "instance_id": instance_id}) in machines.log.lines
+        (refusal,) = (facts for name, facts in machines.log.lines if name == "not terminated")
+        assert (refusal["machine_id"], refusal["instance_id"], refusal["is_alert"]) == (ended, instance_id, True)
         del machines.fleet.foreign[instance_id]
 
         for _ in range(8):

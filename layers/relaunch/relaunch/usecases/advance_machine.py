@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from relaunch.core.jobs.job import MACHINES_SLOT
+from relaunch.core.lifecycle.metrics import machine_metrics
 from relaunch.core.machines.decision import MachineDecision
 from relaunch.core.machines.events import MachineEvent
 from relaunch.core.machines.machine import (
@@ -57,11 +58,14 @@ def apply_machine_event(machine: Machine, event: MachineEvent, deps: JobDependen
     Raises:
         StaleWriteError: the machine was changed since it was loaded.
     """
-    decision = decide(machine, event, deps.clock.now(), deps.limits.machines)
+    now = deps.clock.now()
+    decision = decide(machine, event, now, deps.limits.machines)
     _log(machine, event, decision, deps)
     if decision.is_ignored:
         return machine
-    return finish_effects(deps.machines.save_machine(decision), deps)
+    saved = deps.machines.save_machine(decision)
+    deps.metrics.record(*machine_metrics(machine, decision, now))
+    return finish_effects(saved, deps)
 
 
 def finish_effects(machine: Machine, deps: JobDependencies) -> Machine:

@@ -1,5 +1,7 @@
 """Do what EC2 is to be called for: request a machine, terminate its instance, deregister its node."""
 
+from relaunch.core.lifecycle.metrics import machine_metrics
+from relaunch.core.machines.ending import termination_refused
 from relaunch.core.machines.events import (
     FleetAnswered,
     FleetAsked,
@@ -47,13 +49,34 @@ def _end(machine: Machine, deps: FleetDependencies) -> Machine:
     for effect in machine.pending:
         if isinstance(effect, TerminateInstance):
             if deps.fleet.terminate([effect.instance_id])[effect.instance_id] is Termination.REFUSED:
-                # It has aged out, or is not of this stack: what EC2 describes decides what follows.
-                deps.log.decided("not terminated", machine_id=machine.machine_id, instance_id=effect.instance_id)
+                machine = _note_refused(machine, deps)
         elif isinstance(effect, DeregisterNode):
             deps.tasks.deregister(effect.node)
     left = tuple(each for each in machine.pending if not isinstance(each, TerminateInstance | DeregisterNode))
     machine = save_done(machine, left, deps)
     return machine if all(isinstance(each, AskFleet) for each in machine.pending) else finish_effects(machine, deps)
+
+
+def _note_refused(machine: Machine, deps: FleetDependencies) -> Machine:
+    """Note that EC2 refuses to terminate an instance that lives, as one that lost its tags; return the machine."""
+    now = deps.clock.now()
+    decision = termination_refused(machine, now)
+    deps.log.decided(
+        "not terminated",
+        machine_id=machine.machine_id,
+        instance_id=machine.instance_id,
+        is_alert=not decision.is_ignored or None,
+        reason=decision.machine.reason,
+    )
+    if decision.is_ignored:
+        return machine
+    try:
+        saved = deps.machines.save_machine(decision)
+    except StaleWriteError:
+        # It is refused again as long as the instance lives.
+        return machine
+    deps.metrics.record(*machine_metrics(machine, decision, now))
+    return saved
 
 
 def _request(machine: Machine, deps: FleetDependencies) -> Machine | None:

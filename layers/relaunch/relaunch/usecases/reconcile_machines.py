@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from relaunch.core.jobs.claims import claimed_machines
+from relaunch.core.lifecycle.metrics import Metric, MetricDatum, leak_metrics
 from relaunch.core.machines.events import (
     ClaimReleased,
     FleetAnswered,
@@ -15,7 +16,7 @@ from relaunch.core.machines.events import (
     MachineEvent,
 )
 from relaunch.core.machines.machine import Machine, MachineState
-from relaunch.ports import FleetDependencies, PortError
+from relaunch.ports import FleetDependencies, PortError, Termination
 from relaunch.usecases.advance_machine import advance_machine
 from relaunch.usecases.observe_machine import node_seen
 
@@ -110,15 +111,27 @@ def sweep_instances(deps: FleetDependencies, has_time: Callable[[], bool] = lamb
         for page in deps.fleet.list_instances():
             suspects += [seen for seen in page if has_time() and _is_suspect(seen, deps)]
         leaked = [seen for seen in suspects if seen.state.is_alive and _is_suspect(seen, deps)]
-        if leaked:
-            # One that EC2 refuses or does not know does not keep it from ending the others.
-            deps.fleet.terminate([seen.instance_id for seen in leaked])
+        _terminate(leaked, deps)
     except PortError as error:
         deps.log.decided("postponed", reason=f"sweeping the instances: {error}")
         return 0
     for seen in leaked:
-        deps.log.decided("leaked", instance_id=seen.instance_id, machine_id=seen.machine_id or None)
+        deps.log.decided("leaked", instance_id=seen.instance_id, machine_id=seen.machine_id or None, is_alert=True)
     return len(leaked)
+
+
+def _terminate(leaked: Sequence[InstanceObservation], deps: FleetDependencies) -> None:
+    # Counted first, also where EC2 does not answer. No item says that it was counted: it is again while it lives.
+    deps.metrics.record(*leak_metrics(len(leaked)))
+    if not leaked:
+        return
+    # One that EC2 refuses or does not know does not keep it from ending the others.
+    ended = deps.fleet.terminate([seen.instance_id for seen in leaked])
+    refused = [instance_id for instance_id, answer in ended.items() if answer is Termination.REFUSED]
+    if refused:
+        deps.metrics.record(MetricDatum(Metric.TERMINATIONS_REFUSED, len(refused)))
+    for instance_id in refused:
+        deps.log.decided("not terminated", instance_id=instance_id, is_alert=True)
 
 
 def _is_suspect(seen: InstanceObservation, deps: FleetDependencies) -> bool:

@@ -7,7 +7,7 @@ import pytest
 from fakes.builders import NOW
 from fakes.machines import INSTANCE, NODE, machine
 from relaunch.core.machines.decision import MachineTotals
-from relaunch.core.machines.ending import ENDING_LOOK, MISSING_GRACE
+from relaunch.core.machines.ending import ENDING_LOOK, MISSING_GRACE, NOT_TERMINATED, termination_refused
 from relaunch.core.machines.events import InstanceMissing, InstanceObservation, InstanceSeen, InstanceState, MachineDue
 from relaunch.core.machines.limits import MachineLimits
 from relaunch.core.machines.machine import AdmitJobs, DeregisterNode, MachineState, TellJobs, TerminateInstance
@@ -51,6 +51,19 @@ def test_an_instance_that_goes_on_running_is_terminated_again():
 
     assert after.pending == (TerminateInstance(INSTANCE),)
     assert after.wake_at == NOW + ENDING_LOOK
+
+
+def test_a_refused_termination_is_noted_once_and_what_was_pending_stays_so():
+    ending = machine(MachineState.ENDING, pending=(TerminateInstance(INSTANCE),))
+
+    after = termination_refused(ending, NOW).machine
+    repeated = decide(after, seen(InstanceState.RUNNING), NOW, LIMITS).machine
+
+    assert after.is_alert
+    assert (after.timeline[-1].event, after.timeline[-1].detail) == (NOT_TERMINATED, after.reason)
+    assert INSTANCE in after.reason
+    assert (after.state, after.wake_at, after.pending) == (ending.state, ending.wake_at, ending.pending)
+    assert termination_refused(repeated, NOW).is_ignored
 
 
 def test_a_node_whose_machine_is_gone_is_deregistered():

@@ -13,6 +13,11 @@ from relaunch.core.jobs.job import IntentKind, Job, JobState, StopKind, StopTask
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.orphans import ORPHANED
 from relaunch.core.lifecycle.stopping import STOP_TIMEOUT
+from relaunch.core.machines.decision import MachineDecision
+from relaunch.core.machines.ending import NOT_TERMINATED
+from relaunch.core.machines.living import NOT_READY
+from relaunch.core.machines.machine import Machine, MachineState
+from relaunch.core.machines.requesting import REFUSED
 
 NAMESPACE = "Relaunch"
 """The namespace in CloudWatch."""
@@ -44,6 +49,13 @@ class Metric(StrEnum):
     MESSAGES_FAILED = "MessagesFailed"
     DEAD_LETTERS = "DeadLetters"
     REFRESHES_FAILED = "RefreshesFailed"
+    MACHINES_REQUESTED = "MachinesRequested"
+    MACHINES_REFUSED = "MachinesRefused"
+    MACHINE_TO_READY = "MachineToReady"
+    MACHINES_NOT_READY = "MachinesNotReady"
+    MACHINES_LEAKED = "MachinesLeaked"
+    TERMINATIONS_REFUSED = "TerminationsRefused"
+    MACHINE_ALERTS = "MachineAlerts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +83,13 @@ METRICS: Mapping[Metric, MetricKind] = {
     Metric.MESSAGES_FAILED: MetricKind(dimension="queue"),
     Metric.DEAD_LETTERS: MetricKind(),
     Metric.REFRESHES_FAILED: MetricKind(),
+    Metric.MACHINES_REQUESTED: MetricKind(),
+    Metric.MACHINES_REFUSED: MetricKind(dimension="consequence"),
+    Metric.MACHINE_TO_READY: MetricKind(Unit.SECONDS),
+    Metric.MACHINES_NOT_READY: MetricKind(),
+    Metric.MACHINES_LEAKED: MetricKind(),
+    Metric.TERMINATIONS_REFUSED: MetricKind(),
+    Metric.MACHINE_ALERTS: MetricKind(),
 }
 
 
@@ -106,9 +125,36 @@ def decision_metrics(before: Job, decision: Decision, now: datetime) -> tuple[Me
     orphans = sum(entry.event == ORPHANED for entry in decision.timeline)
     if orphans:
         metrics.append(MetricDatum(Metric.ORPHANED_TASKS, orphans))
+    if after.machine_requests > before.machine_requests:
+        metrics.append(MetricDatum(Metric.MACHINES_REQUESTED))
     if not before.state.is_final:
         metrics += _ending(after)
     return tuple(metrics)
+
+
+def machine_metrics(before: Machine, decision: MachineDecision, now: datetime) -> tuple[MetricDatum, ...]:
+    """Return the data of a saved decision about a machine; each comes at most once for a machine."""
+    after = decision.machine
+    told = after.timeline[-1].event if after.timeline[-1:] != before.timeline[-1:] else ""
+    metrics: list[MetricDatum] = []
+    if told == REFUSED and after.refusal is not None:
+        metrics.append(MetricDatum(Metric.MACHINES_REFUSED, label=after.refusal.value))
+    if after.state is MachineState.READY and before.state is not MachineState.READY:
+        metrics.append(MetricDatum(Metric.MACHINE_TO_READY, _seconds(after.created_at, now)))
+    if told == NOT_READY:
+        metrics.append(MetricDatum(Metric.MACHINES_NOT_READY))
+    if told == NOT_TERMINATED:
+        metrics.append(MetricDatum(Metric.TERMINATIONS_REFUSED))
+    if after.is_alert and not before.is_alert:
+        metrics.append(MetricDatum(Metric.MACHINE_ALERTS))
+    return tuple(metrics)
+
+
+def leak_metrics(found: int) -> tuple[MetricDatum, ...]:
+    """Return the data of a sweep that found so many instances without a machine."""
+    if not found:
+        return ()
+    return (MetricDatum(Metric.MACHINES_LEAKED, found), MetricDatum(Metric.MACHINE_ALERTS, found))
 
 
 def stop_metrics(job: Job, effect: StopTask, now: datetime) -> tuple[MetricDatum, ...]:

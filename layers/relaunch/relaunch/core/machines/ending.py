@@ -20,6 +20,8 @@ from relaunch.core.machines.machine import (
 )
 from relaunch.core.machines.moves import ignore, look_again, move
 
+NOT_TERMINATED = "not terminated"
+"""The timeline event of a machine whose instance lives, and which EC2 refuses to terminate."""
 ENDING_LOOK = timedelta(minutes=1)
 # What EC2 describes is eventually consistent and up to a minute behind a launch.
 MISSING_GRACE = timedelta(minutes=5)
@@ -96,6 +98,19 @@ def instance_ending(machine: Machine, event: InstanceSeen, now: datetime, _limit
 def terminate_again(machine: Machine, event: InstanceSeen, now: datetime, _limits: MachineLimits) -> MachineDecision:
     """Terminate an instance again that goes on running although it was to end."""
     return look_again(machine, now + ENDING_LOOK, (TerminateInstance(event.observation.instance_id),))
+
+
+def termination_refused(machine: Machine, now: datetime) -> MachineDecision:
+    """Note once that EC2 refuses to terminate the instance, which lives: somebody has to do something about it.
+
+    It is no event of the table, for it leads nowhere: what EC2 describes goes on to decide what follows.
+    """
+    detail = f"EC2 refuses to terminate {machine.instance_id}, which lives: check its tags, and the role that asks"
+    if machine.reason == detail:
+        return ignore(machine, "the refusal is known")
+    noted = replace(machine, is_alert=True, reason=detail)
+    wake_at, effects = machine.wake_at, machine.pending
+    return move(noted, machine.state, now, event=NOT_TERMINATED, detail=detail, wake_at=wake_at, effects=effects)
 
 
 def instance_missing(

@@ -22,6 +22,8 @@ from relaunch.core.machines.moves import look_again, move
 from relaunch.core.machines.requesting import NEXT_LOOK
 from relaunch.core.machines.resources import NOTHING
 
+NOT_READY = "start deadline"
+"""The timeline event of a machine that was ended as it was not ready in time."""
 # The interval at which a machine that is ready is described, in case its events were lost.
 HEARTBEAT = timedelta(minutes=10)
 
@@ -67,7 +69,7 @@ def wake_starting(machine: Machine, _event: MachineDue, now: datetime, limits: M
         return look_again(machine, min(now + NEXT_LOOK, deadline))
     found = machine.reason or "it never registered with the cluster"
     detail = f"not ready within {limits.registration_deadline}: {found}"
-    return terminate(replace(machine, is_unusable=True), now, event="start deadline", detail=detail)
+    return terminate(replace(machine, is_unusable=True), now, event=NOT_READY, detail=detail)
 
 
 def wake_ready(machine: Machine, _event: MachineDue, now: datetime, limits: MachineLimits) -> MachineDecision:

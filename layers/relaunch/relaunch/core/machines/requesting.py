@@ -32,6 +32,8 @@ from relaunch.core.machines.machine import (
 from relaunch.core.machines.moves import look_again, move
 from relaunch.core.machines.refusals import find_failures, judge
 
+REFUSED = "refused"
+"""The timeline event of a machine whose request EC2 refused."""
 # A machine whose message was lost is asked for again after this time: longer than a message usually takes, and than the
 # function that calls EC2 may run.
 ASK_TIMEOUT = timedelta(seconds=90)
@@ -96,7 +98,7 @@ def fleet_answered(machine: Machine, event: FleetAnswered, now: datetime, limits
             verdict = judge(machine.request, refusals)
             refused = replace(machine, refusal=verdict.consequence, is_alert=verdict.is_alert)
             before = _remember(machine, event.answer, now)
-            return gone(refused, now, event="refused", detail=verdict.reason, before=before)
+            return gone(refused, now, event=REFUSED, detail=verdict.reason, before=before)
         case FleetDeferred(reason):
             # It had no effect; an earlier call may have had one.
             asked_at = machine.asked_at if machine.uncertain_since else None
