@@ -293,6 +293,12 @@ def test_every_metric_and_every_alarm_is_explained(alarms: dict[str, Any]) -> No
     assert [name for name in (*Metric, *alarms) if f"`{name}`" not in PAGE] == []
 
 
+def test_every_metric_has_a_row_with_its_unit_and_its_dimension() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (count|seconds)(?:, `(\w+)`)? \| [^|]{10,} \|$", PAGE, re.MULTILINE)
+
+    assert sorted(rows) == sorted((name, kind.unit.lower(), kind.dimension) for name, kind in METRICS.items())
+
+
 def test_every_alarm_has_a_row_that_says_what_it_means_and_what_to_do(alarms: dict[str, Any]) -> None:
     rows = re.findall(r"^\| `(\w+Alarm)` \| [^|]{20,} \| [^|]{20,} \|$", PAGE, re.MULTILINE)
 
