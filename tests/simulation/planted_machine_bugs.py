@@ -339,6 +339,13 @@ MACHINE_BUGS = (
         "a machine that is gone has no instance",
     ),
     PlantedBug(
+        "unseen-is-gone",
+        "an instance that EC2 does not know for a moment is gone",
+        changed(ending, MISSING_GRACE=_NOTHING),
+        "a machine that is gone has no instance",
+        60,
+    ),
+    PlantedBug(
         "machine-for-unreadable-checkpoints",
         "a machine is requested for a job that cannot read its checkpoints",
         replaced(launching, "_claim", _claimed_unread),

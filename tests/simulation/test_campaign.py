@@ -12,7 +12,7 @@ from relaunch_local.simulation.checks.coverage import (
     transitions_unreached,
 )
 
-SEEDS = range(24)
+SEEDS = range(60)
 DECLARED = {transition for row in TABLE for transition in transitions_of(row)}
 
 

@@ -324,7 +324,7 @@ class SimulatedAccount:
         self.machines.job_saved(before, job)
 
     def _machine_saved(self, machine: Machine) -> None:
-        self.trace.machine_saved(machine)
+        self.trace.machine_saved(self.machines.machines.get(machine.machine_id), machine)
         self.machine_indexes.note(machine)
         self.machines.machine_saved(machine)
 

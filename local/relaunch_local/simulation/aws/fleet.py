@@ -60,6 +60,8 @@ _MEDIAN_SECONDS, _SPREAD = 90.0, math.log(2) / 1.645
 _LONGEST_SECONDS = 400.0
 # What DescribeInstances says may be this old.
 _BEHIND = timedelta(minutes=1)
+# Shorter than the five minutes that EC2's documentation has callers wait.
+_LONGEST_UNKNOWN_SECONDS = 200.0
 
 
 def ec2_error(code: str, action: str) -> Exception:
@@ -85,6 +87,7 @@ class FaultyEc2:
     _checks: MachineInvariants
     _states: dict[str, tuple[datetime, str, str]] = field(default_factory=dict)
     """By instance: when its state changed last, and the states before and since."""
+    _unknown_until: dict[str, datetime] = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Delegate every other action."""
@@ -131,7 +134,11 @@ class FaultyEc2:
         return answer
 
     def describe_instances(self, **parameters: Any) -> Any:
-        """DescribeInstances: the state may be that of a minute ago."""
+        """DescribeInstances: the state may be that of a minute ago; for some minutes EC2 may not know an instance."""
+        for instance_id in parameters.get("InstanceIds", ()):
+            if self._is_unknown(instance_id):
+                message = f"The instance ID '{instance_id}' does not exist"
+                raise client_error_of(EcsError("InvalidInstanceID.NotFound", message), "DescribeInstances")
         answer = self._client.describe_instances(**parameters)
         for reservation in answer["Reservations"]:
             for instance in reservation["Instances"]:
@@ -143,6 +150,13 @@ class FaultyEc2:
         for instance_id in parameters["InstanceIds"]:
             self._checks.termination_asked(instance_id)
         return self._client.terminate_instances(**parameters)
+
+    def _is_unknown(self, instance_id: str) -> bool:
+        now = self._clock.now()
+        if instance_id not in self._unknown_until and self._chance.strikes("instance-unknown", 0.02, note=instance_id):
+            seconds = self._chance.stream("unknown-instances").uniform(10.0, _LONGEST_UNKNOWN_SECONDS)
+            self._unknown_until[instance_id] = now + timedelta(seconds=seconds)
+        return now < self._unknown_until.get(instance_id, now)
 
     def _age(self, instance: dict[str, Any]) -> None:
         changed_at, before, _ = self._states.get(instance["InstanceId"], (None, "", ""))

@@ -48,8 +48,11 @@ class Trace:
             pending = " ".join(str(effect.kind) for effect in job.pending)
             self.line(f"{job.job_id} v{job.version} {job.state}: {entries}{' | to do: ' + pending if pending else ''}")
 
-    def machine_saved(self, machine: Machine) -> None:
+    def machine_saved(self, before: Machine | None, machine: Machine) -> None:
         """Record a write of a machine of our own."""
+        if before is not None and {each.job_id for each in machine.claims} - {each.job_id for each in before.claims}:
+            # Decided with its job, and told as the job's decision.
+            self.decided_by[Transition(str(before.state), "add_claim", str(machine.state))] += 1
         if self._is_on:
             entry = machine.timeline[-1] if machine.timeline else None
             told = f"{entry.event} ({entry.detail})" if entry else "quietly"
