@@ -129,7 +129,7 @@ def machines_of(world: LocalWorld, relaunch: Dependencies, job_id: str) -> list[
 def fleets_of(world: LocalWorld, job_id: str) -> list[RecordedRequest]:
     """Return the CreateFleet requests of a job."""
     made = [each for each in list(world.simulator.requests) if each.action == "CreateFleet"]
-    return [each for each in made if tags_of(each)[JOB_TAG] == job_id]
+    return [each for each in made if tags_of(each).get(JOB_TAG) == job_id]
 
 
 def tags_of(fleet: RecordedRequest) -> dict[str, str]:
