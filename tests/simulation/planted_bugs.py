@@ -340,6 +340,7 @@ BUGS = (
         ),
         "price caps are kept",
         30,
+        10,
     ),
     PlantedBug(
         "intent-without-stop-of-pending-placement",
@@ -546,6 +547,7 @@ BUGS = (
         lambda: rows_dropped("stop_orphaned_task"),
         "a sweep finds what was given up",
         60,
+        100,
     ),
     PlantedBug(
         "no-listing-grace",

@@ -121,15 +121,11 @@ def _ended_when_due(machine: Machine, _event: object, now: datetime, _limits: Ma
 
 
 def _asked_without_saving(original: Callable[..., Any]) -> Callable[..., Any]:
-    def send(machine: Machine, deps: Any) -> Any:
-        def only_answers(saved: Machine, event: MachineEvent, deps: Any) -> Machine:
-            is_asked = type(event).__name__ == "FleetAsked"
-            return saved if is_asked else advancing.apply_machine_event(saved, event, deps)
+    def only_answers(saved: Machine, event: MachineEvent, deps: Any) -> Machine:
+        machine: Machine = saved if type(event).__name__ == "FleetAsked" else original(saved, event, deps)
+        return machine
 
-        with patched(attending, apply_machine_event=only_answers):
-            return original(machine, deps)
-
-    return send
+    return only_answers
 
 
 @contextmanager
@@ -252,7 +248,7 @@ MACHINE_BUGS = (
     PlantedBug(
         "asking-not-saved",
         "EC2 is asked before it is saved that it is",
-        replaced(attending, "_send", _asked_without_saving),
+        replaced(attending, "apply_machine_event", _asked_without_saving),
         "it is saved that EC2 is asked before it is",
     ),
     PlantedBug(

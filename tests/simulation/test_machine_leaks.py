@@ -2,6 +2,8 @@
 
 from contextlib import ExitStack
 
+import pytest
+
 from relaunch.entrypoints import reconcile as reconciling
 from relaunch_local.ecs.engine.settings import NO_WATCHDOG
 from relaunch_local.simulation import machine_scenario
@@ -24,6 +26,7 @@ def leaks() -> dict[int, set[str]]:
     return {seed: broken for seed, broken in found.items() if broken}
 
 
+@pytest.mark.thorough
 def test_without_sweep_and_watchdog_instances_leak_and_with_them_none_does() -> None:
     with ExitStack() as plants:
         plants.enter_context(patched(reconciling, sweep_instances=lambda _deps, _has_time: 0))

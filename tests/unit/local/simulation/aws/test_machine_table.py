@@ -39,7 +39,7 @@ class Table:
         calls = RepeatedCalls(Runtime(self.clock, chance, lambda _line: None), chance)
         self.stores = InMemoryStores()
         self.indexes = MachineIndexes(self.clock, chance)
-        self.machines = CalledMachines(self.stores.machines, calls, self.indexes, lambda _machine: None)
+        self.machines = CalledMachines(self.stores.machines, calls, self.indexes, self.indexes.note)
         jobs: Any = (self.stores.jobs, calls, Indexes(self.clock, chance), lambda *_: None, lambda *_: None)
         self.jobs = CalledJobs(*jobs, self.indexes.note)
 
