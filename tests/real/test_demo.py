@@ -245,7 +245,9 @@ class TestTheLaunch:
             rejected = [each for each in selection["offerings"] if each["verdict"] == "rejected"]
             # To the end of the training, interruptions included.
             costs = [each["expected_cost_usd"] for each in kept]
-            assert costs == sorted(costs)
+            # Of those that cost about the same, one that was interrupted lately comes later (core.selection.doubts).
+            assert all(cost <= following * 1.25 for cost, following in pairwise(costs))
+            assert costs[0] <= min(costs) * 1.25
             assert all(each["reason"] for each in rejected)
             assert {each["filter"] for each in rejected} >= {"accelerator", "count", "architecture", "price-cap"}
 

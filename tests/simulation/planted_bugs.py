@@ -569,6 +569,7 @@ BUGS = (
         replaced(launching_attempts, "_answer", broken.as_if_sent_for_the_first_time),
         "every stop is accounted for",
         30,
+        40,
     ),
     PlantedBug(
         "warning-explains-nothing",
