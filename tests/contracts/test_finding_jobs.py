@@ -128,6 +128,16 @@ class TestFindingJobs:
         assert store.load_on_instance("i-1") == [job.job_id]
         assert store.load_on_instance("i-2") == []
 
+    def test_a_machine_does_not_find_the_jobs_that_were_unlinked_from_it(self, store: JobStore) -> None:
+        running = replace(create(store, make_job()), attempt=make_running_attempt(instance_id="i-1"))
+        other = replace(create(store, make_job("other")), attempt=make_running_attempt(instance_id="i-1"))
+        store.save_job(Decision(other, link_instance=True))
+        job = store.save_job(Decision(running, link_instance=True))
+        job = store.save_job(Decision(job, unlinked_instance="i-1"))
+        assert store.load_on_instance("i-1") == ["other"]
+        store.save_job(Decision(job, link_instance=True))
+        assert sorted(store.load_on_instance("i-1")) == sorted([job.job_id, "other"])
+
     def test_the_warning_of_a_machine_is_kept_beside_its_jobs(self, store: JobStore) -> None:
         job = create(store, make_job())
         store.save_job(Decision(replace(job, attempt=make_running_attempt(instance_id="i-1")), link_instance=True))

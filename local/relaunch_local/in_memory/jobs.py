@@ -46,7 +46,7 @@ class InMemoryJobs(WriteFaults):
         self._records: dict[str, _Record] = {}
         self._open: dict[str, None] = {}
         self._warnings: dict[str, datetime] = {}
-        self._links: dict[str, list[str]] = defaultdict(list)
+        self._links: dict[str, dict[str, None]] = defaultdict(dict)
         self._image_waits: dict[tuple[str, str], list[str]] = defaultdict(list)
 
     def job(self, job_id: str) -> Job:
@@ -93,7 +93,9 @@ class InMemoryJobs(WriteFaults):
                 number, placement_number, decision.selected_at, rows, decision.selection.filter_counts
             )
         if decision.link_instance and job.attempt and job.attempt.instance_id:
-            self._links[job.attempt.instance_id].append(job.job_id)
+            self._links[job.attempt.instance_id][job.job_id] = None
+        if decision.unlinked_instance:
+            self._links[decision.unlinked_instance].pop(job.job_id, None)
         self.decisions.append(decision)
         if late_error:
             raise late_error
@@ -159,7 +161,7 @@ class InMemoryJobs(WriteFaults):
         return self._warnings.get(instance_id)
 
     def load_on_instance(self, instance_id: str) -> list[str]:
-        return sorted(set(self._links[instance_id]))
+        return sorted(self._links[instance_id])
 
     def list_jobs(self, limit: int, cursor: str | None = None) -> tuple[list[JobSummary], str | None]:
         if cursor is not None and not cursor.isdigit():

@@ -51,6 +51,7 @@ _LARGE_TYPES_SHARE = 0.2
 # A big company takes as long to simulate as dozens of others.
 _BIG_COMPANY_EVERY = 100
 _HUNDREDS = 250
+_MACHINES_FOR_HUNDREDS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +277,9 @@ def _with_machines(chance: Chance, scenario: Scenario) -> Scenario:
         return scenario
     if any(each.instance_type in LARGE_TYPES.values() for each in scenario.providers):
         machines = machines.with_types([LARGE_TYPES[name] for name in machines.types])
+    if len(scenario.events) >= _HUNDREDS:
+        # With fewer, hundreds of jobs take days.
+        machines = replace(machines, limits=replace(machines.limits, max_machines=_MACHINES_FOR_HUNDREDS))
     providers, capacity = (scenario.providers, scenario.capacity) if has_providers else ((), {})
     limits = replace(scenario.limits, machines=machines.limits)
     return replace(scenario, machines=machines, providers=providers, capacity=capacity, limits=limits)

@@ -65,6 +65,20 @@ def test_every_task_on_a_machine_is_stopped(story):
     assert [arn for arn, _ in story.tasks.stops] == [story.arn(first), story.arn(second)]
 
 
+def test_a_warning_looks_only_at_the_jobs_that_still_run_on_the_machine(story):
+    # One that is kept runs hundreds, of which a warning leaves no time to load each.
+    over = [story.launch(push(digit * 40)) for digit in "abc"]
+    for job_id in over:
+        story.end(job_id)
+    running = story.launch(push("d" * 40))
+    loaded: list[str] = []
+    load = story.jobs.load_job
+    story.jobs.load_job = lambda job_id: loaded.append(job_id) or load(job_id)
+
+    assert [job.job_id for job in story.warn(HERE)] == [running]
+    assert set(loaded) == {running}
+
+
 def test_a_machine_that_was_not_noted_yet_is_asked_for_at_ecs(story, placed_id):
     story.tasks.run(story.arn(placed_id), machine())
     assert story.jobs.load_on_instance(HERE) == []

@@ -101,7 +101,7 @@ class JobStore(Protocol):
         """Return ids of jobs that have a slot and may use an instance (core.jobs.lookup), oldest first."""
 
     def load_on_instance(self, instance_id: str) -> list[str]:
-        """Return ids of jobs with an attempt linked to this EC2 instance."""
+        """Return ids of jobs that are linked to this EC2 instance and not unlinked."""
 
     def save_warning(self, instance_id: str, at: datetime) -> None:
         """Store the spot interruption warning of an EC2 instance for a day."""

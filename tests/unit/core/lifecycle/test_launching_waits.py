@@ -5,7 +5,14 @@ import pytest
 
 from fakes.builders import NOW, make_definition, make_job, make_selection
 from relaunch.core.jobs.job import STACK_SLOT, JobState, Waiting, WaitReason
-from relaunch.core.lifecycle.events import CheckpointsUnreadable, ImageArrived, NothingKept, SlotDenied, TimePassed
+from relaunch.core.lifecycle.events import (
+    CheckpointsUnreadable,
+    ImageArrived,
+    MachineLimitReached,
+    NothingKept,
+    SlotDenied,
+    TimePassed,
+)
 from relaunch.core.lifecycle.launching import IMAGE_POLL_INTERVAL
 from relaunch.core.lifecycle.restart_policy import idle_time
 from relaunch.core.revisions.images import FoundImage
@@ -158,7 +165,7 @@ def test_the_budget_of_interruptions_does_not_pass_while_checkpoints_cannot_be_r
     assert woken.state is JobState.WAITING
     launched = after(woken, chosen(), now=NOW + days)
     assert launched.state is JobState.LAUNCHING
-    assert launched.unreadable_seconds == (days - timedelta(hours=1)).total_seconds()
+    assert launched.held_back_seconds == (days - timedelta(hours=1)).total_seconds()
     assert idle_time(launched, NOW + days) == timedelta(hours=1)
 
 
@@ -169,20 +176,29 @@ def test_waits_for_checkpoints_and_for_the_slot_add_up_and_other_waits_between_t
     for at, event in zip(hours, (unreadable, SlotDenied("resnet", 5), full, unreadable, chosen()), strict=False):
         job = after(job, event, now=at)
 
-    assert job.unreadable_time(hours[5]) == timedelta(hours=3)
+    assert job.held_back_time(hours[5]) == timedelta(hours=3)
     assert idle_time(job, hours[5]) == timedelta(hours=2)
+
+
+def test_the_budget_of_interruptions_does_not_pass_while_the_stack_is_at_its_limit_of_machines():
+    days = timedelta(days=9)
+    job = replace(SITUATIONS["wr"], definition=make_definition(deadline=None), interruptions=1)
+    waiting = after(job, MachineLimitReached("machines"), now=NOW)
+
+    assert after(waiting, TimePassed(), now=NOW + days).state is JobState.WAITING
+    assert idle_time(waiting, NOW + days) == idle_time(waiting, NOW)
 
 
 def test_a_wait_for_checkpoints_before_the_first_start_is_no_part_of_the_budget():
     job = after(SITUATIONS["w0"], CheckpointsUnreadable("AccessDenied"))
 
-    assert after(job, chosen(), now=NOW + timedelta(hours=9)).unreadable_seconds == 0
+    assert after(job, chosen(), now=NOW + timedelta(hours=9)).held_back_seconds == 0
 
 
 def test_clocks_that_differ_take_nothing_back():
     job = after(SITUATIONS["wr"], CheckpointsUnreadable("AccessDenied"))
 
-    assert after(job, chosen(), now=NOW).unreadable_seconds == 0
+    assert after(job, chosen(), now=NOW).held_back_seconds == 0
 
 
 def test_who_was_let_in_and_finds_no_capacity_passes_its_slot_on():

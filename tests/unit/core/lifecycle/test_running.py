@@ -73,6 +73,18 @@ def test_the_machine_is_saved_with_the_observation_that_has_it():
     assert not decided(SITUATIONS["fz"], pending).link_instance
 
 
+def test_a_stopped_task_unlinks_the_job_from_its_machine_once():
+    running = with_attempt("ru", instance_id="i-0aaa")
+
+    still = decided(running, seen("RUNNING", version=7))
+    stopped = decided(running, seen_stopped(0, version=7))
+    unknown = decided(with_attempt("ru", instance_id=None), seen_stopped(0, version=7))
+    later = decided(stopped.job, CancelAsked("no more"))
+
+    assert (still.unlinked_instance, stopped.unlinked_instance) == ("", "i-0aaa")
+    assert (unknown.unlinked_instance, later.unlinked_instance) == ("", "")
+
+
 def test_a_warning_that_came_before_it_was_known_whose_machine_it_is_is_looked_for_once():
     machine = make_node(instance_id="i-0aaa")
     stopping = seen("RUNNING", desired_status="STOPPED")

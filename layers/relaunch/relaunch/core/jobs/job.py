@@ -48,8 +48,8 @@ class WaitReason(StrEnum):
     MACHINE_LIMIT = "machine-limit"  # the limits of the stack on machines of its own
 
 
-# What a job that has run waits for without a slot.
-_WAITS_WITHOUT_SLOT = frozenset({WaitReason.CHECKPOINT, WaitReason.SLOT})
+# What a job that has run waits for though there may be capacity for it.
+_HELD_BACK_BY = frozenset({WaitReason.CHECKPOINT, WaitReason.SLOT, WaitReason.MACHINE_LIMIT})
 
 STACK_SLOT = "*"
 """The slot name of the limit of the stack; other slots have the name of a definition."""
@@ -352,8 +352,8 @@ class Job:
     job counts against `max_running_jobs`. `interrupted_at` is the start of the current interruption: the time of the
     warning if there was one. `failed_starts` are those since a task of the job last ran. `own_failures` are the
     launches since then that found no capacity while the job was kept from instances; no other job avoids their
-    offerings. `unreadable_seconds` is how long it has waited for unreadable checkpoints since it first ran, and for
-    the slot that it released meanwhile, in waits that are over. `machine_id` is the machine of our own that it claims
+    offerings. `held_back_seconds` is how long it has waited since it first ran for what is no capacity
+    (`held_back_time`), in waits that are over. `machine_id` is the machine of our own that it claims
     for its next placement, and `machine_requests` how many were requested for it. `failed_machines` did not become
     ready since a task of the job last ran; `refused_since` is since when EC2 refuses its requests for a reason that
     other offerings would not change.
@@ -386,7 +386,7 @@ class Job:
     interrupted_at: datetime | None = None
     failed_starts: tuple[FailedStart, ...] = ()
     own_failures: tuple[CapacityFailure, ...] = ()
-    unreadable_seconds: float = 0.0
+    held_back_seconds: float = 0.0
     machine_id: str = ""
     machine_requests: int = 0
     failed_machines: int = 0
@@ -422,14 +422,15 @@ class Job:
             return ended
         return ended + (now - attempt.started_at)
 
-    def unreadable_time(self, now: datetime) -> timedelta:
-        """Return how long the job has waited, since it first ran, because its checkpoints could not be read.
+    def held_back_time(self, now: datetime) -> timedelta:
+        """Return how long the job has waited, since it first ran, for what is no capacity.
 
-        A wait for a slot counts too: the job had one until it waited for its checkpoints.
+        That is for checkpoints that cannot be read, for the slot that it had until then, or for a place within the
+        stack's limit on machines of its own.
         """
-        ended = timedelta(seconds=self.unreadable_seconds)
+        ended = timedelta(seconds=self.held_back_seconds)
         waiting = self.waiting
-        if self.first_started_at is None or waiting is None or waiting.reason not in _WAITS_WITHOUT_SLOT:
+        if self.first_started_at is None or waiting is None or waiting.reason not in _HELD_BACK_BY:
             return ended
         return ended + max(now - waiting.since, timedelta(0))
 

@@ -8,6 +8,7 @@ from relaunch.core.jobs.job import (
     Effect,
     Job,
     JobState,
+    PlacementState,
     RequestLaunch,
     StopTask,
     TimelineEntry,
@@ -29,7 +30,8 @@ class Decision:
 
     The effects that follow the save are in `job.pending`. `selection` was made at `selected_at`. `take_slot_limits`
     (the limit of the definition, that of the stack): take a slot of both, for a job without slots. `release_slot`:
-    release both, for a job with slots. `link_instance`: store that the current attempt runs on `attempt.instance_id`.
+    release both, for a job with slots. `link_instance`: store that the current attempt runs on `attempt.instance_id`;
+    `unlinked_instance`: that the job runs on this one no more.
     `machines`: a machine that is requested for the job, claims and releases; each machine at most once.
     An ignored decision changes nothing; `note` says why. `action` is the name of the action that decided; empty if
     there was none.
@@ -42,6 +44,7 @@ class Decision:
     take_slot_limits: tuple[int, int] | None = None
     release_slot: bool = False
     link_instance: bool = False
+    unlinked_instance: str = ""
     machines: tuple[MachineDecision, ...] = ()
     is_ignored: bool = False
     note: str = ""
@@ -108,7 +111,7 @@ def wait(
 
 
 def _end_wait(job: Job, now: datetime) -> Job:
-    return replace(job, unreadable_seconds=job.unreadable_time(now).total_seconds())
+    return replace(job, held_back_seconds=job.held_back_time(now).total_seconds())
 
 
 def wait_for_launch(
@@ -149,3 +152,21 @@ def stop_effect(job: Job, reason: str) -> tuple[Effect, ...]:
 def stop_effects(task_ids: tuple[str, ...], reason: str) -> tuple[Effect, ...]:
     """Return the effects that stop these tasks; `reason` becomes their `stoppedReason`."""
     return tuple(StopTask(arn, f"Relaunch: {reason}") for arn in task_ids)
+
+
+def with_unlink(before: Job, decision: Decision) -> Decision:
+    """Return the decision, which unlinks the job from the instance of a task that it closes.
+
+    An instance that is kept warm, or that a capacity provider keeps, runs hundreds of tasks one after the other: its
+    warning must find those that run.
+    """
+    instance_id, after = _live_on(before), decision.job
+    return decision if _live_on(after) == instance_id else replace(decision, unlinked_instance=instance_id)
+
+
+def _live_on(job: Job) -> str:
+    """Return the instance of the job's task, empty if that is unknown or the task has stopped."""
+    attempt = job.attempt
+    if attempt is None or attempt.placement.state is PlacementState.CLOSED:
+        return ""
+    return attempt.instance_id or ""

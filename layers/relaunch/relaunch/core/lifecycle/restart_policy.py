@@ -113,11 +113,12 @@ def out_of_time(job: Job, now: datetime) -> GiveUp | None:
 def idle_time(job: Job, now: datetime) -> timedelta:
     """Return how long the job has not been running since it first ran.
 
-    Waits for unreadable checkpoints do not count, nor do those for the slot that was released meanwhile.
+    Waits for unreadable checkpoints do not count, nor do those for the slot that was released meanwhile, or for the
+    stack's limit on machines: none of them says that there is no capacity.
     """
     if job.first_started_at is None:
         return timedelta(0)
-    return max(now - job.first_started_at - job.run_time(now) - job.unreadable_time(now), timedelta(0))
+    return max(now - job.first_started_at - job.run_time(now) - job.held_back_time(now), timedelta(0))
 
 
 def next_time_limit(job: Job, now: datetime) -> datetime:

@@ -11,7 +11,7 @@ from typing import Any
 from relaunch.core.jobs.job import Job, JobState, PlacementState, WaitReason
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.lifecycle import launching, machine_waits, orphans, running
-from relaunch.core.lifecycle.decision import Decision, ignore
+from relaunch.core.lifecycle.decision import Decision, ignore, with_unlink
 from relaunch.core.lifecycle.events import (
     CancelAsked,
     CheckpointsUnreadable,
@@ -214,5 +214,5 @@ def decide(job: Job, event: JobEvent, now: datetime, limits: StackLimits) -> Dec
     for row in TABLE:
         if job.state in row.states and isinstance(event, row.event) and row.guard(job, event):
             decision = row.action(job, event, now, limits)
-            return replace(with_releases(job, decision), action=row.action.__name__)
+            return replace(with_unlink(job, with_releases(job, decision)), action=row.action.__name__)
     return ignore(job, f"{type(event).__name__} means nothing to a job that is {job.state}")

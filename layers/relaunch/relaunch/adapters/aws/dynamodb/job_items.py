@@ -136,6 +136,10 @@ def image_pk(repository: str, tag: str) -> str:
     return f"IMAGE#{repository}#{tag}"
 
 
+UNLINKED = "unlinked"
+"""The attribute of a link whose job has left the instance."""
+
+
 def instance_item(job: Job, attempt: Attempt, instance_id: str) -> Item:
     """Return the item that links an instance to the job; it expires after the maximum running time of the job."""
     item = key(instance_pk(instance_id), job_pk(job.job_id))
@@ -166,6 +170,9 @@ def written_items(decision: Decision, job: Job) -> list[Item]:
         items.append(attempt_item(job, job.attempt))
         if decision.link_instance and job.attempt.instance_id:
             items.append(instance_item(job, job.attempt, job.attempt.instance_id))
+        if decision.unlinked_instance:
+            # In place of the link: no function may delete items.
+            items.append(instance_item(job, job.attempt, decision.unlinked_instance) | {UNLINKED: {"BOOL": True}})
     if decision.selection is not None and decision.selected_at is not None:
         items.append(selection_item(job, decision.selection, decision.selected_at))
     return items

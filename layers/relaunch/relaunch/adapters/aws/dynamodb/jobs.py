@@ -147,7 +147,8 @@ class DynamoDbJobs:
         return _job_ids(self._table.query("slot = :slot", {":slot": text(slot)}, index="slots", limit=limit))
 
     def load_on_instance(self, instance_id: str) -> list[str]:
-        return self._linked_jobs(items.instance_pk(instance_id))
+        unlinked = f"attribute_not_exists({items.UNLINKED})"
+        return self._linked_jobs(items.instance_pk(instance_id), FilterExpression=unlinked)
 
     def save_warning(self, instance_id: str, at: datetime) -> None:
         self._table.put(items.warning_item(instance_id, at))
@@ -156,8 +157,8 @@ class DynamoDbJobs:
         item = self._table.get(items.warning_pk(instance_id), items.WARNING)
         return None if item is None else datetime.fromisoformat(item["at"]["S"])
 
-    def _linked_jobs(self, pk: str) -> list[str]:
-        found = self._table.query("pk = :pk", {":pk": text(pk)})
+    def _linked_jobs(self, pk: str, **options: str) -> list[str]:
+        found = self._table.query("pk = :pk", {":pk": text(pk)}, **options)
         return [items.job_id_of(item["sk"]["S"]) for item in found]
 
     def list_jobs(self, limit: int, cursor: str | None = None) -> tuple[list[JobSummary], str | None]:
