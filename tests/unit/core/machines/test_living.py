@@ -107,6 +107,13 @@ def test_a_machine_is_kept_warm_for_as_long_as_the_stack_says():
     assert (late.state, late.pending) == (MachineState.ENDING, (TerminateInstance(INSTANCE),))
 
 
+def test_a_warm_machine_is_looked_at_in_case_its_time_is_made_shorter():
+    kept = decide(machine(MachineState.READY), ClaimReleased("resnet-1"), NOW, WARM).machine
+
+    assert kept.wake_at == NOW + HEARTBEAT
+    assert decide(replace(kept, pending=()), MachineDue(), kept.wake_at, LIMITS).machine.state is MachineState.ENDING
+
+
 def test_a_warm_machine_that_is_claimed_again_is_not_idle():
     kept = decide(machine(MachineState.READY), ClaimReleased("resnet-1"), NOW, WARM).machine
     claimed = decide(kept, ClaimAsked(claim("bert-1")), NOW, WARM).machine

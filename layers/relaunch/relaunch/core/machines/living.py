@@ -135,15 +135,15 @@ def release_claim(machine: Machine, event: ClaimReleased, now: datetime, limits:
     is_kept = machine.state is MachineState.READY and bool(limits.warm_time)
     if is_unusable or machine.warned_at is not None or not is_kept:
         return terminate(released, now, event="released", detail=detail)
-    wake_at = now + limits.warm_time
     idle = replace(released, idle_since=now)
     return move(
         idle,
         machine.state,
         now,
         event="released",
-        detail=f"{detail}; kept until {wake_at:%H:%M:%S} UTC",
-        wake_at=wake_at,
+        detail=f"{detail}; kept until {now + limits.warm_time:%H:%M:%S} UTC",
+        # The warm time may be made shorter, or machines turned off, before it is over.
+        wake_at=now + min(limits.warm_time, HEARTBEAT),
         effects=admit,
     )
 
