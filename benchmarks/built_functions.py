@@ -12,7 +12,7 @@ from benchmarks.fresh_process import aws_environment
 from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.build import BUILD, built_application
 from relaunch_local.stack.emulator import ACCOUNT
-from relaunch_local.stack.training_cluster import CLUSTER, capacity_providers
+from relaunch_local.stack.training_cluster import CLUSTER, capacity_providers, machine_parameters
 
 TABLE = "relaunch-jobs"
 SECRET = "relaunch-webhook"  # noqa: S105 - its name
@@ -63,9 +63,13 @@ def handler_module(package: str) -> str:
     return "between_sweeps" if package == "reconcile" else f"{package}.handler"
 
 
-def environment(package: str, url: str, bundle: Path) -> dict[str, str]:
-    """Return the environment of a function as the template sets it, with AWS at `url`."""
+def environment(package: str, url: str, bundle: Path, *, has_machines: bool = False) -> dict[str, str]:
+    """Return the environment of a function as the template sets it, with AWS at `url`.
+
+    The stack has capacity providers, or machines of its own instead.
+    """
     queues = f"{url}/{ACCOUNT}"
+    machines = machine_parameters() if has_machines else {}
     return {
         **aws_environment(url, str(bundle), *folders(package), str(HANDLERS)),
         "RELAUNCH_TABLE": TABLE,
@@ -73,7 +77,18 @@ def environment(package: str, url: str, bundle: Path) -> dict[str, str]:
         "RELAUNCH_ATTEMPTS_QUEUE_URL": f"{queues}/attempts",
         "RELAUNCH_DEAD_LETTER_QUEUE_URL": f"{queues}/dead-letters",
         "RELAUNCH_CLUSTER": CLUSTER,
-        "RELAUNCH_CAPACITY_PROVIDERS": capacity_providers(),
+        "RELAUNCH_CAPACITY_PROVIDERS": "" if has_machines else capacity_providers(),
+        "RELAUNCH_STACK_NAME": "relaunch",
+        "RELAUNCH_MACHINES_QUEUE_URL": f"{queues}/machines",
+        "RELAUNCH_MACHINE_SUBNETS": machines.get("MachineSubnets", ""),
+        "RELAUNCH_MACHINE_LAUNCH_TEMPLATES": machines.get("MachineLaunchTemplates", ""),
+        "RELAUNCH_MACHINE_INSTANCE_ROLE_ARN": machines.get("MachineInstanceRoleArn", ""),
+        "RELAUNCH_MACHINE_DISK_GIB": "100",
+        "RELAUNCH_MACHINE_WARM_MINUTES": "0",
+        "RELAUNCH_MACHINE_REGISTRATION_MINUTES": "5",
+        "RELAUNCH_MACHINE_START_ON_REBALANCE": "false",
+        "RELAUNCH_MAX_MACHINES": "20",
+        "RELAUNCH_MAX_MACHINES_PRICE_USD_PER_HOUR": "none",
         "RELAUNCH_MAX_WAITING_JOBS": "5000",
         "RELAUNCH_MAX_RUNNING_JOBS": "20",
         "RELAUNCH_MAX_PRICE_USD_PER_HOUR": "40",

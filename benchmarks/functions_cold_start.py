@@ -20,6 +20,7 @@ FIRST_EVENTS = {
     "observe_capacity": "spot warning",
     "observe_task": "task runs",
     "reconcile": "one job is due",
+    "request_machine": "EC2 Fleet is asked",
 }
 CLIENTS = """
 import boto3
@@ -51,7 +52,8 @@ def _measure_step(recording: Recording, step: Step) -> Sample:
     """Measure a fresh process that handles the event of a step, with the recorded responses."""
     recording.server.replay(step.exchanges)
     code = handling(step.function, step.event, recording.folder)
-    sample = measure_process(code, environment(step.function, recording.server.url, recording.bundle))
+    variables = environment(step.function, recording.server.url, recording.bundle, has_machines=step.has_machines)
+    sample = measure_process(code, variables)
     recording.server.require_exact()
     return sample
 

@@ -1,4 +1,6 @@
-"""Records the life of one job: the events that the built functions are invoked with, and their calls to AWS.
+"""Records the lives of two jobs: the events that the built functions are invoked with, and their calls to AWS.
+
+The first runs by capacity providers and is interrupted, the second on a machine of our own.
 
 AWS is moto and the ECS simulator behind the replay server, which records the calls.
 """
@@ -6,7 +8,7 @@ AWS is moto and the ECS simulator behind the replay server, which records the ca
 import json
 import logging
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -24,6 +26,7 @@ from benchmarks.fresh_process import measure
 from benchmarks.replay_server import Exchange, ReplayServer, serve_replay
 from fakes import webhook
 from fakes.aws import create_jobs_table
+from relaunch.adapters.aws.dynamodb.snapshot_item import DynamoDbSnapshots
 from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.adapters.definition_file.parser import parse_definitions
 from relaunch.adapters.offerings.bundled import load_catalogue
@@ -35,7 +38,7 @@ from relaunch_local.request_guard.credentials import Credentials
 from relaunch_local.request_guard.guard import RequestGuard
 from relaunch_local.stack.account import CHECKPOINTS, push_image
 from relaunch_local.stack.emulator import REGION, Emulator
-from relaunch_local.stack.training_cluster import Training, provision_cluster, simulator_settings
+from relaunch_local.stack.training_cluster import Training, provision_cluster, regional_snapshot, simulator_settings
 
 # The simulator's delays become milliseconds, so that its clock stays close to real time.
 SPEED = 1000.0
@@ -49,12 +52,16 @@ def example_definitions() -> list[JobDefinition]:
 
 @dataclass(frozen=True)
 class Step:
-    """An event that a function was invoked with, and the calls that it made."""
+    """An event that a function was invoked with, and the calls that it made.
+
+    `has_machines`: the function has the settings of a stack with machines of its own, and no capacity providers.
+    """
 
     function: str
     situation: str
     event: object
     exchanges: tuple[Exchange, ...]
+    has_machines: bool = False
 
     @property
     def services(self) -> tuple[str, ...]:
@@ -131,6 +138,7 @@ class _Recorder:
         self._bundle = bundle
         self._folder = folder
         self._clients: dict[str, Any] = {}
+        self._has_machines = False
 
     def record(self) -> None:
         """Record all steps; most messages are delivered twice, as SQS may do."""
@@ -155,6 +163,28 @@ class _Recorder:
         waiting_id = json.loads(self._receive("attempts"))["job_id"]
         self._invoke_twice("job_api", "cancel", {"action": "cancel", "job_id": waiting_id})
         self._finish()
+        self._record_machine()
+
+    def _record_machine(self) -> None:
+        """Record a second job, on a machine of our own that ends with it."""
+        self._has_machines = True
+        snapshots = DynamoDbSnapshots(self._client("dynamodb"), TABLE)
+        snapshots.save_snapshot(regional_snapshot(datetime.now(UTC)))
+        # The first job left requests of launches.
+        sqs = self._client("sqs")
+        sqs.purge_queue(QueueUrl=sqs.get_queue_url(QueueName="attempts")["QueueUrl"])
+        submitted = {"action": "submit", "definition": "demo", "idempotency_key": "bench-machine"}
+        self._invoke("job_api", "submit for a machine", submitted)
+        self._invoke_twice("launch_attempt", "machine is requested", _batch(self._receive("attempts")))
+        request = self._receive("machines")
+        self._invoke_twice("request_machine", "EC2 Fleet is asked", _batch(request))
+        self._pass_time()
+        self._invoke_twice("observe_task", "machine registers", _batch(self._machine_event(json.loads(request))))
+        self._invoke_twice("launch_attempt", "machine is ready", _batch(self._receive("attempts")))
+        self._pass_time()
+        self._invoke("observe_task", "task runs on the machine", _batch(self._task_event("RUNNING")))
+        self._finish("task on the machine finished")
+        self._invoke_twice("request_machine", "machine is ended", _batch(self._receive("machines")))
 
     def _interrupt(self, job_id: str) -> None:
         self._save_checkpoint(job_id)
@@ -168,15 +198,15 @@ class _Recorder:
         self._pass_time()
         self._invoke_twice("observe_task", "interrupted task stopped", _batch(self._task_event("STOPPED")))
 
-    def _finish(self) -> None:
+    def _finish(self, situation: str = "task finished") -> None:
         with self.simulator.clock.lock:
             self.processes.started[-1].on_exit(0, None)
         self._pass_time()
-        self._invoke("observe_task", "task finished", _batch(self._task_event("STOPPED")))
+        self._invoke("observe_task", situation, _batch(self._task_event("STOPPED")))
 
     def _prepare(self) -> None:
         create_jobs_table(self._client("dynamodb"), TABLE)
-        for queue in ("intake", "attempts", "dead-letters"):
+        for queue in ("intake", "attempts", "machines", "dead-letters"):
             self._client("sqs").create_queue(QueueName=queue)
         self._client("secretsmanager").create_secret(Name=SECRET, SecretString=webhook.SECRET)
         self._client("s3").create_bucket(Bucket=CHECKPOINTS, CreateBucketConfiguration={"LocationConstraint": REGION})
@@ -191,8 +221,9 @@ class _Recorder:
     def _invoke(self, function: str, situation: str, event: object) -> None:
         self._server.record(self.upstreams)
         code = handling(function, event, self._folder)
-        measure(code, environment(function, self._server.url, self._bundle))
-        self.steps.append(Step(function, situation, event, tuple(self._server.recorded)))
+        has_machines = self._has_machines
+        measure(code, environment(function, self._server.url, self._bundle, has_machines=has_machines))
+        self.steps.append(Step(function, situation, event, tuple(self._server.recorded), has_machines))
 
     def _pass_time(self) -> None:
         with self.simulator.clock.lock:
@@ -201,6 +232,14 @@ class _Recorder:
     def _task_event(self, status: str) -> str:
         tasks = [each for each in self.events if each["detail-type"] == "ECS Task State Change"]
         return json.dumps(next(each for each in reversed(tasks) if each["detail"]["lastStatus"] == status), default=str)
+
+    def _machine_event(self, request: Mapping[str, str]) -> str:
+        machine = self._stores.machines.load_machine(request["machine_id"])
+        nodes = [each for each in self.events if each["detail-type"] == "ECS Container Instance State Change"]
+        ours = [each for each in nodes if machine and each["detail"]["ec2InstanceId"] == machine.instance_id]
+        if not ours:
+            raise NotMeasurableError(f"the instance of {request['machine_id']} did not register")
+        return json.dumps(ours[-1], default=str)
 
     def _receive(self, queue: str) -> str:
         sqs = self._client("sqs")

@@ -87,7 +87,7 @@ def _measure_bare(program: Path, recording: Recording) -> Sample:
 
 
 def _measure_step(program: Path, recording: Recording, step: Step) -> Sample:
-    variables = environment(step.function, recording.server.url, recording.bundle)
+    variables = environment(step.function, recording.server.url, recording.bundle, has_machines=step.has_machines)
     with _running(program, step.function, variables, recording.folder) as emulator:
         recording.server.replay(step.exchanges)
         first = emulator.invoke(step.event)

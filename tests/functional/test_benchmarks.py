@@ -66,16 +66,26 @@ def test_an_unknown_benchmark_is_named_with_those_there_are() -> None:
 def test_launching_keeps_to_its_calls() -> None:
     (calls,) = measure("calls")["calls"]
 
-    launches = [dict(zip(calls["columns"], row, strict=True)) for row in calls["rows"] if row[0] == "launch_attempt"]
-    assert {"first launch", "relaunch"} <= {launch["situation"] for launch in launches}
-    for launch in launches:
+    rows = [dict(zip(calls["columns"], row, strict=True)) for row in calls["rows"]]
+    launches = {row["situation"]: row for row in rows if row["function"] == "launch_attempt"}
+    by_provider, on_machine = {"first launch", "relaunch"}, {"machine is requested", "machine is ready"}
+    again = {situation for situation in launches if situation.endswith("delivered again")}
+    assert set(launches) - again == by_provider | on_machine
+    for situation, launch in launches.items():
         calls_by_name = launch["calls in their order"].split(", ")
-        # Items that are got one by one are what a warm function has kept.
-        assert {name for name in calls_by_name if name.startswith("Query")} <= {"Query", "Query x2"}
-        assert "RunTask" in calls_by_name or launch["situation"].endswith("delivered again")
+        # Items that are got one by one are what a warm function has kept, and machines.
+        queries = {"Query", "Query x2"} if situation != "machine is requested" else {"Query", "Query x2", "Query x3"}
+        assert {name for name in calls_by_name if name.startswith("Query")} <= queries
+        assert ("RunTask" in calls_by_name) is (situation not in {"machine is requested", *again})
         assert launch["writes"] <= 3
-    again = [each for each in launches if each["situation"].endswith("delivered again")]
-    assert [each["writes"] for each in again] == [0, 0]
+    assert [launches[situation]["writes"] for situation in again] == [0] * 4
+    requests = {row["situation"]: row["calls in their order"] for row in rows if row["function"] == "request_machine"}
+    assert requests == {
+        "EC2 Fleet is asked": "GetItem, TransactWriteItems x2, CreateFleet",
+        "EC2 Fleet is asked, delivered again": "GetItem",
+        "machine is ended": "GetItem, TerminateInstances, TransactWriteItems",
+        "machine is ended, delivered again": "GetItem",
+    }
 
 
 @pytest.mark.benchmark
