@@ -168,7 +168,8 @@ def stop_metrics(job: Job, effect: StopTask, now: datetime) -> tuple[MetricDatum
     is_answer = attempt.intent.kind is IntentKind.INTERRUPTION and attempt.task_id == effect.task_id
     if not is_answer or now - attempt.intent.at >= STOP_TIMEOUT:
         return ()
-    return (MetricDatum(Metric.WARNING_TO_STOP, _seconds(attempt.warned_at, now)),)
+    stop_by = attempt.handover.stop_by if attempt.handover is not None else None
+    return (MetricDatum(Metric.WARNING_TO_STOP, _seconds(stop_by or attempt.warned_at, now)),)
 
 
 def _launch(before: Job, after: Job, now: datetime) -> list[MetricDatum]:

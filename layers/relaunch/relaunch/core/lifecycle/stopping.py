@@ -9,6 +9,7 @@ from relaunch.core.jobs.job import (
     CountRun,
     Effect,
     FailedStart,
+    IntentKind,
     Job,
     JobState,
     PlacementState,
@@ -93,6 +94,9 @@ def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:
     if stop.kind is StopKind.NO_CAPACITY and not job.current_attempt.placement.machine_id:
         job, remembered = avoid(job, verdict.reason, stop.at)
         before = (*before, *remembered)
+    if verdict.delay_seconds:
+        # A machine that was requested while the task trained on costs, and is not needed until then.
+        job = replace(job, machine_id="")
     return wait_for_launch(
         job,
         now,
@@ -168,7 +172,10 @@ def _interrupted_at(attempt: Attempt, stop: Stop) -> datetime | None:
 
 def stop_with_intent(job: Job, intent: StopIntent, now: datetime, *, event: str) -> Decision:
     """Save the intent to stop the task; StopTask follows."""
-    job = replace(job, attempt=replace(job.current_attempt, intent=intent), reason=intent.detail)
+    # Only an interrupted job needs the next machine.
+    machine_id = job.machine_id if intent.kind is IntentKind.INTERRUPTION else ""
+    attempt = replace(job.current_attempt, intent=intent)
+    job = replace(job, attempt=attempt, reason=intent.detail, machine_id=machine_id)
     effects = stop_effect(job, intent.detail)
     wake_at = now + STOP_TIMEOUT
     decision = move(job, JobState.STOPPING, now, event=event, detail=intent.detail, wake_at=wake_at, effects=effects)
