@@ -11,6 +11,7 @@ from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.definition import GithubTrigger, ImageWait, InputRule, JobDefinition, S3Trigger
 from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.machines.limits import TaskStop
 from relaunch.ports import CapacityProviderOffer
 from relaunch_local.ecs import (
     AutoScalingGroup,
@@ -277,6 +278,9 @@ def _with_machines(chance: Chance, scenario: Scenario) -> Scenario:
     if any(each.instance_type in LARGE_TYPES.values() for each in scenario.providers):
         machines = machines.with_types([LARGE_TYPES[name] for name in machines.types])
     providers, capacity = (scenario.providers, scenario.capacity) if has_providers else ((), {})
+    # By a stream of its own, so that seeds keep what they draw otherwise.
+    task_stop = chance.stream("scenario/task-stop").choice(tuple(TaskStop))
+    machines = replace(machines, limits=replace(machines.limits, task_stop=task_stop))
     limits = replace(scenario.limits, machines=machines.limits)
     return replace(scenario, machines=machines, providers=providers, capacity=capacity, limits=limits)
 

@@ -10,7 +10,7 @@ from relaunch.core.lifecycle.restart_policy import next_time_limit
 from relaunch.core.machines.limits import MachineLimits, TaskStop
 from relaunch.core.revisions.stop_timeout import STOP_TIMEOUT_SECONDS, WARNING_SECONDS, find_stop_timeout
 
-# From the last moment to SIGTERM in 95 of 100 cases: a delayed message, a cold start, StopTask and the agent's second. A
+# From the last moment to SIGTERM in 95 of 100 cases: a message, a cold start, StopTask and the agent's second. A
 # budget; the metric WarningToStop shows all of it but the agent's second.
 _MOMENT_TO_SIGTERM = timedelta(seconds=10)
 

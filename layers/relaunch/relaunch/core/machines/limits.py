@@ -24,8 +24,8 @@ class MachineLimits:
     `registration_deadline` is how long an instance may take from its launch until it is READY. `warm_time` is how long
     a machine without a claim is kept. `price_tolerance` is how much more than the cheapest offering the others in one
     request may be expected to cost, as a fraction. `starts_on_rebalance`: a rebalance recommendation is reason enough
-    to request the replacement of a machine; an interruption may follow it, or not. `task_stop` is when the task on it is
-    stopped then.
+    to request the replacement of a machine; an interruption may follow it, or not. `task_stop` is when the task on
+    it is stopped then.
     """
 
     max_machines: int = 20
