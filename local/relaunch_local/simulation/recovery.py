@@ -112,7 +112,7 @@ def measure(seed: int, way: Way) -> Recovery:
     Raises:
         RuntimeError: the job did not run again, or did not end.
     """
-    scenario = _scenario(seed, way)
+    scenario = scenario_of(seed, way)
     account = SeedRun(seed, Options(without_faults=True, scenario=scenario)).account
     instances = PaidInstances(account.simulator)
     try:
@@ -161,7 +161,9 @@ def measure_loss(seed: int, way: Way) -> float:
     Raises:
         RuntimeError: the job did not run, or its task did not end.
     """
-    account = SeedRun(seed, Options(without_faults=True, scenario=replace(_scenario(seed, way), intensity=1.0))).account
+    account = SeedRun(
+        seed, Options(without_faults=True, scenario=replace(scenario_of(seed, way), intensity=1.0))
+    ).account
     try:
         _interrupt(account, way, with_faults=True)
         (task,) = _started(account)[:1]
@@ -212,7 +214,7 @@ def measure_refusal(seed: int, way: Way) -> float:
     Raises:
         RuntimeError: the job did not get another offering.
     """
-    run = SeedRun(seed, Options(without_faults=True, scenario=_scenario(seed, way, is_refused=True)))
+    run = SeedRun(seed, Options(without_faults=True, scenario=scenario_of(seed, way, is_refused=True)))
     account = run.account
     if way.is_own:
         account.simulator.fleets.faults.append(FleetFault("InsufficientInstanceCapacity"))
@@ -239,7 +241,8 @@ def _time(task: dict[str, object], name: str) -> datetime:
     return datetime.fromisoformat(str(task[name]))
 
 
-def _scenario(seed: int, way: Way, *, is_refused: bool = False) -> Scenario:
+def scenario_of(seed: int, way: Way, *, is_refused: bool = False) -> Scenario:
+    """Return the job of a seed and its world; `is_refused`: there is no capacity for its first choice."""
     # Reproducible, not a secret.
     at_seconds = random.Random(f"{seed}/recovery").uniform(300.0, 420.0)  # noqa: S311
     providers = tuple(
@@ -283,11 +286,14 @@ def main(words: Sequence[str] | None = None) -> int:
     """Print the median and the 95th percentile of every part, by the way to a machine."""
     parser = argparse.ArgumentParser(prog="python -m relaunch_local.simulation.recovery", description=__doc__)
     parser.add_argument("--seeds", type=int, default=200)
+    names = [way.name.lower() for way in Way]
+    parser.add_argument("--way", action="append", choices=names, help="only this one; may be repeated")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     arguments = parser.parse_args(words)
     if arguments.seeds < _LEAST_SEEDS:
         parser.error(f"--seeds must be at least {_LEAST_SEEDS}")
-    table = {str(way): _measure_all(way, arguments.seeds) for way in Way}
+    ways = [way for way in Way if way.name.lower() in (arguments.way or names)]
+    table = {str(way): _measure_all(way, arguments.seeds) for way in ways}
     if arguments.json:
         print(json.dumps({"seeds": arguments.seeds, "seconds": table}, indent=2))
         return 0

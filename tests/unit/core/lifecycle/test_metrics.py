@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fakes.builders import INSTANCE_ID, NOW, make_attempt, make_job, make_placement, make_running_job, task_id
-from relaunch.core.jobs.job import Effect, IntentKind, Job, JobState, PlacementState, Stop, StopKind, StopTask
+from relaunch.core.jobs.job import Effect, Handover, IntentKind, Job, JobState, PlacementState, Stop, StopKind, StopTask
 from relaunch.core.launches.launch import TaskPlaced
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.events import CancelAsked, HostEnded, HostWarned, JobEvent, TimePassed
@@ -154,6 +154,14 @@ def test_the_stop_that_answers_a_warning_is_timed() -> None:
     (measure,) = stop_metrics(*warned(), NOW + timedelta(seconds=1))
 
     assert measure == MetricDatum(Metric.WARNING_TO_STOP, 5)
+
+
+def test_the_stop_of_a_task_that_trained_on_is_timed_from_its_last_moment() -> None:
+    at_last_moment = Handover(NOW - MINUTE, "spot interruption warning", NOW - timedelta(seconds=2))
+    when_ready = replace(at_last_moment, stop_by=NOW + MINUTE)
+
+    assert stop_metrics(*warned(handover=at_last_moment), NOW) == (MetricDatum(Metric.WARNING_TO_STOP, 2),)
+    assert stop_metrics(*warned(handover=when_ready), NOW) == (MetricDatum(Metric.WARNING_TO_STOP, 0),)
 
 
 @pytest.mark.parametrize(

@@ -222,10 +222,14 @@ def _explain_launching(job: Job) -> Explanation:
 
 def _explain_handover(job: Job, handover: Handover, now: datetime) -> Explanation:
     stop_by = handover.stop_by
-    latest = f"at the latest {stop_by:%H:%M:%S} UTC" if stop_by is not None else ""
-    until = ", ".join(part for part in ("until the next machine is ready", latest) if part)
-    if not job.machine_id:
-        until = f"until {latest}" if latest else "while no next machine is to be had; it is asked for again"
+    if job.machine_id:
+        latest = f", at the latest {stop_by:%H:%M:%S} UTC" if stop_by is not None else ""
+        until = f"until the next machine is ready{latest}"
+    else:
+        # EC2 is being asked for one, or had none.
+        until = (
+            f"until {stop_by:%H:%M:%S} UTC" if stop_by is not None else "until there is a next machine that is ready"
+        )
     return Explanation(
         f"its machine will be taken away ({handover.reason})",
         handover.since,

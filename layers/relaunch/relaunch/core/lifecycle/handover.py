@@ -61,9 +61,10 @@ def train_on(job: Job, reason: str, stop_by: datetime | None, now: datetime, *, 
     attempt = job.current_attempt
     since = attempt.handover.since if attempt.handover is not None else now
     job = replace(job, attempt=replace(attempt, handover=Handover(since, reason, stop_by)))
-    # The last moment has a message of its own beside that of the warning, which comes back then (observe_capacity).
+    # The last moment has a message of its own, sent first, beside that of the warning, which comes back then
+    # (observe_capacity).
     timer = () if stop_by is None else (RequestLaunch(math.ceil((stop_by - now).total_seconds())),)
     until = "" if stop_by is None else f", at the latest {stop_by:%H:%M:%S} UTC"
     detail = f"{reason}; it trains on until the next machine is ready{until}"
-    effects = (RequestLaunch(), *timer)
+    effects = (*timer, RequestLaunch())
     return move(job, JobState.RUNNING, now, event=event, detail=detail, wake_at=next_look(job, now), effects=effects)
