@@ -28,7 +28,7 @@ from relaunch.core.lifecycle.events import (
     TaskSeen,
     TimePassed,
 )
-from relaunch.core.lifecycle.handover import is_last_moment, last_moment, may_train_on, next_look, train_on
+from relaunch.core.lifecycle.handover import is_last_moment, last_moment, may_train_on, next_look, stops_by, train_on
 from relaunch.core.lifecycle.launching import start_deadline
 from relaunch.core.lifecycle.machine_waits import hands_over
 from relaunch.core.lifecycle.restart_policy import out_of_time
@@ -128,7 +128,8 @@ def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimi
     attempt = job.current_attempt
     if attempt.missing_since is None:
         missing = replace(job, attempt=replace(attempt, missing_since=now))
-        wake_at = now + MISSING_GRACE
+        stop_by = stops_by(job)
+        wake_at = now + MISSING_GRACE if stop_by is None else min(now + MISSING_GRACE, stop_by)
         return move(missing, job.state, now, event="task missing", detail=event.task_id, wake_at=wake_at)
     if now - attempt.missing_since < MISSING_GRACE:
         return ignore(job, "missing for less than the grace")
