@@ -156,12 +156,15 @@ def test_the_stop_that_answers_a_warning_is_timed() -> None:
     assert measure == MetricDatum(Metric.WARNING_TO_STOP, 5)
 
 
-def test_the_stop_of_a_task_that_trained_on_is_timed_from_its_last_moment() -> None:
-    at_last_moment = Handover(NOW - MINUTE, "spot interruption warning", NOW - timedelta(seconds=2))
-    when_ready = replace(at_last_moment, stop_by=NOW + MINUTE)
+@pytest.mark.parametrize(("late", "seconds"), [(2, 22), (11, 31), (-60, 0)])
+def test_the_stop_of_a_task_that_trained_on_is_timed_as_with_a_stop_time_out_of_90_s(late: int, seconds: int) -> None:
+    stop_by = NOW - timedelta(seconds=late)
+    trained_on = Handover(NOW - MINUTE, "spot interruption warning", stop_by)
 
-    assert stop_metrics(*warned(handover=at_last_moment), NOW) == (MetricDatum(Metric.WARNING_TO_STOP, 2),)
-    assert stop_metrics(*warned(handover=when_ready), NOW) == (MetricDatum(Metric.WARNING_TO_STOP, 0),)
+    measured_at = stop_metrics(*warned(handover=trained_on), NOW)
+
+    # Above 30, the threshold of the alarm, it has less than its stop time-out left.
+    assert measured_at == (MetricDatum(Metric.WARNING_TO_STOP, seconds),)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,9 @@ from relaunch.core.revisions.stop_timeout import STOP_TIMEOUT_SECONDS, WARNING_S
 # budget; the metric WarningToStop shows all of it but the agent's second.
 _MOMENT_TO_SIGTERM = timedelta(seconds=10)
 
+WARNING_TO_LAST_MOMENT = timedelta(seconds=WARNING_SECONDS - STOP_TIMEOUT_SECONDS) - _MOMENT_TO_SIGTERM
+"""From a warning to the last moment of a task with the stop time-out that Relaunch sets."""
+
 
 def may_train_on(job: Job, limits: MachineLimits) -> bool:
     """Return whether the task may train on after a warning: it runs, on a machine of our own, and the stack wants it.
