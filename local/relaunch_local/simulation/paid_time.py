@@ -29,7 +29,7 @@ class IdleTime:
     @property
     def total(self) -> float:
         """Return all of it."""
-        return sum(getattr(self, each.name) for each in fields(self))
+        return self.boot + self.waiting + self.pull + self.save + self.ending
 
 
 IDLE_PARTS = (*(each.name for each in fields(IdleTime)), "total")
@@ -66,7 +66,8 @@ def _idle_time(
     paid_until = min(line.billing_ended_at or line.terminated_at or end, end)
 
     def seconds(since: datetime, until: datetime) -> float:
-        return max((min(until, paid_until) - max(since, begin)) / timedelta(seconds=1), 0.0)
+        paid: timedelta = min(until, paid_until) - max(since, begin)
+        return max(paid.total_seconds(), 0.0)
 
     registered_at = instance.registered_at or paid_until
     idle_since, pull, save, waiting = registered_at, 0.0, 0.0, 0.0
