@@ -140,7 +140,10 @@ def test_the_percentiles_are_printed(capsys):
     for rows in document["seconds"].values():
         assert list(rows)[: len(PARTS)] == list(PARTS)
         assert all(f"idle_{part}" in rows for part in IDLE_PARTS)
-        assert all(0 <= half <= most for name, (half, most) in rows.items() if not name.endswith("mean_and_share"))
+        assert all(0 <= half <= most for name, (half, most) in rows.items() if "with_faults_" not in name)
+    mean, half_interval = rows["lost_training_with_faults_mean"]
+    assert 0 < half_interval < 2 * mean
+    assert 0 < rows["lost_training_with_faults_percent"][0] < 60
 
 
 def test_too_few_seeds_for_a_95th_percentile_are_an_error(capsys):

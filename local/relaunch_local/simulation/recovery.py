@@ -9,6 +9,7 @@ capacity providers that of `TIMING`, machines of our own the one drawn for each 
 import argparse
 import itertools
 import json
+import math
 import random
 import statistics
 import sys
@@ -283,7 +284,7 @@ def scenario_of(seed: int, way: Way, *, is_refused: bool = False) -> Scenario:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Print the median and the 95th percentile of every part, by the way to a machine."""
+    """Print the median and the 95th percentile of every part, and what faults cost, by the way to a machine."""
     parser = argparse.ArgumentParser(prog="python -m relaunch_local.simulation.recovery", description=__doc__)
     parser.add_argument("--seeds", type=int, default=200)
     names = [way.name.lower() for way in Way]
@@ -298,9 +299,10 @@ def main(words: Sequence[str] | None = None) -> int:
         print(json.dumps({"seeds": arguments.seeds, "seconds": table}, indent=2))
         return 0
     for where, rows in table.items():
-        print(f"{where}, {arguments.seeds} interruptions".ljust(60) + "p50      p95")
+        print(f"{where}, {arguments.seeds} interruptions: median and 95th percentile, or mean and ±")
         for name, (half, most) in rows.items():
-            print(f"  {name.replace('_', ' '):<52}{half:>9.1f} s {most:>7.1f} s")
+            unit = "%" if name.endswith("_percent") else "s"
+            print(f"  {name.replace('_', ' '):<52}{half:>9.1f} {unit} {most:>7.1f} {unit}")
     return 0
 
 
@@ -314,8 +316,14 @@ def _measure_all(way: Way, seeds: int) -> dict[str, tuple[float, float]]:
     if way.is_own:
         losses = [measure_loss(seed, way) for seed in range(seeds)]
         rows["lost_training_with_faults"] = _percentiles(losses)
-        rows["lost_training_with_faults_mean_and_share"] = statistics.mean(losses), sum(map(bool, losses)) / seeds
+        rows["lost_training_with_faults_mean"] = _mean(losses)
+        rows["lost_training_with_faults_percent"] = _mean([100.0 * bool(loss) for loss in losses])
     return rows
+
+
+def _mean(values: Sequence[float]) -> tuple[float, float]:
+    """Return the mean, and half of its 95% confidence interval."""
+    return statistics.mean(values), 1.96 * statistics.stdev(values) / math.sqrt(len(values))
 
 
 def _percentiles(values: Sequence[float]) -> tuple[float, float]:
