@@ -9,7 +9,7 @@ from relaunch.core.jobs.job import IntentKind, JobState
 from relaunch.core.machines.events import RefusalKind
 from relaunch.core.machines.limits import TaskStop
 from relaunch.core.machines.machine import MachineState
-from relaunch.ports import NotYetError, StaleWriteError
+from relaunch.ports import NotYetError, StaleWriteError, TransientError
 from relaunch.usecases.launch_attempt import launch_attempt
 
 SECOND = timedelta(seconds=1)
@@ -197,3 +197,47 @@ def test_a_job_that_others_save_while_the_next_machine_gets_ready_is_stopped_all
     machines.settle_all()
 
     assert machines.job(warned).state is JobState.STOPPING
+
+
+def test_a_machine_that_ends_before_the_last_moment_is_no_timer(machines, warned):
+    machines.change_host(machines.attempt(warned).instance_id, "shutting-down")
+
+    assert machines.attempt(warned).host_ended_at == machines.now
+    assert machines.tasks.stops == []
+
+
+def test_a_recommendation_that_comes_twice_or_after_the_warning_changes_nothing(machines):
+    job_id = machines.train()
+    instance_id = machines.attempt(job_id).instance_id
+    machines.recommend_rebalance(instance_id)
+    recommended = machines.attempt(job_id)
+    machines.recommend_rebalance(instance_id)
+    assert machines.attempt(job_id) == recommended
+
+    warn(machines, job_id)
+    warned_attempt = machines.attempt(job_id)
+    machines.recommend_rebalance(instance_id)
+    assert machines.attempt(job_id) == warned_attempt
+
+
+def test_a_warning_that_comes_back_and_cannot_be_handled_for_now_comes_again(machines):
+    job_id = machines.train()
+    warn(machines, job_id)
+    machines.clock.advance(LEFT)
+    load = machines.jobs.load_job
+
+    def fail_once(_job_id: str):
+        machines.jobs.load_job = load
+        raise TransientError("no answer")
+
+    machines.jobs.load_job = fail_once
+    with pytest.raises(TransientError):
+        machines.warn(instance_of(machines))
+
+    machines.warn(instance_of(machines))
+    assert machines.tasks.stops[0][0] == machines.arn(job_id)
+
+
+def instance_of(machines: MachineStory) -> str:
+    """Return the first instance that EC2 launched."""
+    return next(iter(machines.fleet.instances.values())).instance_id

@@ -74,7 +74,8 @@ def observe_capacity(event: InstanceEvent, deps: JobDependencies) -> list[Job]:
             jobs = []
     calls.attempt(_tell_machine, event, at, deps)
     warned = [job for job in jobs if job is not None]
-    waits = [calls.attempt(_stop_in_time, job, deps) for job in warned]
+    is_warning = event.kind is InstanceEventKind.INTERRUPTION_WARNING
+    waits = [calls.attempt(_stop_in_time, job, deps) for job in warned if is_warning]
     calls.raise_first()
     if any(waits):
         raise NotYetError(min(seconds for seconds in waits if seconds))
@@ -130,7 +131,8 @@ def _warn(
         calls.attempt(deps.jobs.save_warning, instance_id, at)
     for job_id in calls.attempt(deps.jobs.load_on_instance, instance_id) or ():
         calls.attempt(warn, job_id, HostWarned(instance_id, at, is_rebalance=is_rebalance))
-    known = {job.attempt.task_id for job in warned.values() if job and job.attempt and job.attempt.warned_at}
+    attempts = [job.attempt for job in warned.values() if job and job.attempt]
+    known = {attempt.task_id for attempt in attempts if attempt.warned_at or attempt.handover}
     for task in calls.attempt(deps.tasks.find_tasks_on, instance_id) or ():
         if task.owner is not None and task.task_id not in known:
             node = Node(task.node or "", instance_id, zone=task.zone)
