@@ -20,7 +20,7 @@ from relaunch.core.jobs.job import AdmitWaiting, CountRun, JobState, RememberCap
 from relaunch.core.launches import derived_revision, launch_plan
 from relaunch.core.launches.launch import LaunchRefused, PlacementFailed, ReportedCause
 from relaunch.core.lifecycle import decision as deciding
-from relaunch.core.lifecycle import launching, restart_policy, running, stop_reason, stopping
+from relaunch.core.lifecycle import handover, launching, restart_policy, running, stop_reason, stopping
 from relaunch.core.lifecycle.restart_policy import RestartAfter, is_failure, is_interruption, out_of_time
 from relaunch.core.selection import selection
 from relaunch.core.triggers import upload_rules
@@ -82,7 +82,7 @@ BUGS = (
     PlantedBug(
         "heartbeat-of-a-day",
         "a running job is looked at once a day",
-        changed(running, HEARTBEAT=_DAY),
+        changed(handover, HEARTBEAT=_DAY),
         "every open job is woken",
     ),
     PlantedBug(

@@ -11,9 +11,9 @@ from relaunch.adapters.aws.ec2 import create_fleet, fleet, fleet_errors
 from relaunch.adapters.aws.ecs import run_task
 from relaunch.adapters.aws.ecs.placement_constraints import instance_type_is
 from relaunch.core.jobs.job import Job, JobState
-from relaunch.core.lifecycle import machine_waits
+from relaunch.core.lifecycle import handover, machine_waits, running
 from relaunch.core.lifecycle import table as job_table
-from relaunch.core.lifecycle.decision import Decision
+from relaunch.core.lifecycle.decision import HEARTBEAT, Decision
 from relaunch.core.machines import ending, requesting, table
 from relaunch.core.machines.decision import MachineDecision, MachineTotals, micro_usd
 from relaunch.core.machines.events import FleetRefused, InstanceState, MachineEvent, NodeSeen, RefusalKind
@@ -24,6 +24,7 @@ from relaunch.core.machines.resources import Resources
 from relaunch.usecases import advance_machine as advancing
 from relaunch.usecases import attend_machine as attending
 from relaunch.usecases import launch_attempt as launching
+from relaunch.usecases import observe_capacity as warning
 from relaunch.usecases import observe_machine as observing
 from relaunch.usecases.claim_machine import claim_machine
 from relaunch_local.in_memory import machines as stored
@@ -78,6 +79,10 @@ def _not_released(is_forgotten: Callable[[Job], bool]) -> Planting:
         return decision if is_forgotten(decision.job) else original(before, decision)
 
     return lambda: patched(job_table, with_releases=with_releases)
+
+
+def _forgotten_last_moment() -> AbstractContextManager[object]:
+    return patched_in((handover, running), next_look=lambda _job, now: now + HEARTBEAT)
 
 
 def _has_stopped(job: Job) -> bool:
@@ -347,5 +352,19 @@ MACHINE_BUGS = (
         replaced(launching, "_claim", _claimed_unread),
         "no machine is requested for unreadable checkpoints",
         100,
+    ),
+    PlantedBug(
+        "last-moment-forgotten",
+        "a task that trains on after a warning is looked at like any other",
+        _forgotten_last_moment,
+        "a task that trains on is looked at at its last moment",
+        30,
+    ),
+    PlantedBug(
+        "warning-done-before-the-stop",
+        "a warning is handled once its task trains on",
+        replaced(warning, "_stop_in_time", lambda _original: lambda _job, _deps: 0),
+        "a warned task is asked to stop",
+        30,
     ),
 )

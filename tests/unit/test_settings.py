@@ -4,7 +4,7 @@ import pytest
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.checkpoint_bucket import CheckpointGrants
-from relaunch.core.machines.limits import MachineLimits
+from relaunch.core.machines.limits import MachineLimits, TaskStop
 from relaunch.core.machines.settings import LaunchTemplate, MachineSettings
 from relaunch.core.offerings.amis import AmiKind
 from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
@@ -149,6 +149,7 @@ MACHINES = {
     "MachineWarmMinutes": "3",
     "MachineRegistrationMinutes": "7",
     "MachineStartOnRebalance": "true",
+    "MachineTaskStop": "when-next-ready",
 }
 NEEDED = ("MachineSubnets", "MachineLaunchTemplates", "MachineInstanceRoleArn")
 
@@ -175,6 +176,7 @@ def test_the_stack_says_how_many_machines_there_may_be_and_how_long():
         registration_deadline=timedelta(minutes=7),
         warm_time=timedelta(minutes=3),
         starts_on_rebalance=True,
+        task_stop=TaskStop.WHEN_NEXT_READY,
     )
     assert read_machines(MaxMachinesPricePerHour="none").limits.machines.max_usd_per_hour == 0.0
 
@@ -274,6 +276,12 @@ def test_a_number_that_cannot_be_is_named_with_the_least_that_can(name, value):
 def test_a_cap_on_all_machines_is_a_price_or_none(value):
     with pytest.raises(InvalidSettingsError, match=r"MaxMachinesPricePerHour is not above 0.*none"):
         read_machines(MaxMachinesPricePerHour=value)
+
+
+def test_when_a_task_is_stopped_is_one_of_two():
+    assert read_machines(MachineTaskStop="at-warning").limits.machines.task_stop is TaskStop.AT_WARNING
+    with pytest.raises(InvalidSettingsError, match="MachineTaskStop: 'late' is neither at-warning nor when-next-ready"):
+        read_machines(MachineTaskStop="late")
 
 
 def test_a_choice_is_true_or_false():

@@ -8,7 +8,7 @@ from datetime import timedelta
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.checkpoint_bucket import CheckpointGrants
 from relaunch.core.jobs.limits import StackLimits
-from relaunch.core.machines.limits import MachineLimits
+from relaunch.core.machines.limits import MachineLimits, TaskStop
 from relaunch.core.machines.settings import LaunchTemplate, MachineSettings
 from relaunch.core.offerings.amis import AmiKind
 from relaunch.core.revisions.task_definition_grants import TaskDefinitionGrants
@@ -96,6 +96,7 @@ class Settings:
             "machine_warm_minutes": "RELAUNCH_MACHINE_WARM_MINUTES",
             "machine_registration_minutes": "RELAUNCH_MACHINE_REGISTRATION_MINUTES",
             "machine_start_on_rebalance": "RELAUNCH_MACHINE_START_ON_REBALANCE",
+            "machine_task_stop": "RELAUNCH_MACHINE_TASK_STOP",
         }
         return cls._from_named(environment, names)
 
@@ -131,6 +132,7 @@ class Settings:
             "machine_warm_minutes": "MachineWarmMinutes",
             "machine_registration_minutes": "MachineRegistrationMinutes",
             "machine_start_on_rebalance": "MachineStartOnRebalance",
+            "machine_task_stop": "MachineTaskStop",
         }
         grants = CheckpointGrants(
             _split(outputs.get("CheckpointBuckets", "")), _split(outputs.get("CheckpointKeyArns", ""))
@@ -244,7 +246,16 @@ def _machine_limits(values: Mapping[str, str], names: Mapping[str, str]) -> Mach
         registration_deadline=timedelta(minutes=registration),
         warm_time=timedelta(minutes=_whole(values, names["machine_warm_minutes"])),
         starts_on_rebalance=_flag(values, names["machine_start_on_rebalance"]),
+        task_stop=_task_stop(values, names["machine_task_stop"]),
     )
+
+
+def _task_stop(values: Mapping[str, str], name: str) -> TaskStop:
+    value = _required(values, name)
+    try:
+        return TaskStop(value)
+    except ValueError:
+        raise InvalidSettingsError(f"setting {name}: {value!r} is neither {' nor '.join(TaskStop)}") from None
 
 
 def _machine_subnets(values: Mapping[str, str], name: str) -> dict[str, str]:

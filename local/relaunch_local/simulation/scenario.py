@@ -11,6 +11,7 @@ from relaunch.adapters.offerings.bundled import load_catalogue
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, GpuRequirement, PurchaseOption, PurchasePolicy
 from relaunch.core.definitions.definition import GithubTrigger, ImageWait, InputRule, JobDefinition, S3Trigger
 from relaunch.core.jobs.limits import StackLimits
+from relaunch.core.machines.limits import TaskStop
 from relaunch.ports import CapacityProviderOffer
 from relaunch_local.ecs import (
     AutoScalingGroup,
@@ -281,6 +282,9 @@ def _with_machines(chance: Chance, scenario: Scenario) -> Scenario:
         # With fewer, hundreds of jobs take days.
         machines = replace(machines, limits=replace(machines.limits, max_machines=_MACHINES_FOR_HUNDREDS))
     providers, capacity = (scenario.providers, scenario.capacity) if has_providers else ((), {})
+    # By a stream of its own, so that seeds keep what they draw otherwise.
+    task_stop = chance.stream("scenario/task-stop").choice(tuple(TaskStop))
+    machines = replace(machines, limits=replace(machines.limits, task_stop=task_stop))
     limits = replace(scenario.limits, machines=machines.limits)
     return replace(scenario, machines=machines, providers=providers, capacity=capacity, limits=limits)
 

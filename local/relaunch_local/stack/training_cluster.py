@@ -73,6 +73,8 @@ def machine_parameters() -> dict[str, str]:
         "MachineSubnets": ",".join(f"{zone}={subnet}" for zone, subnet in SUBNETS.items()),
         "MachineLaunchTemplates": ",".join(templates),
         "MachineInstanceRoleArn": INSTANCE_ROLE_ARN,
+        # The trainings of the local world last seconds, and would finish before their last moment.
+        "MachineTaskStop": "at-warning",
     }
 
 

@@ -9,6 +9,14 @@ class TransientError(PortError):
     """The error is temporary: the message stays in its queue."""
 
 
+class NotYetError(PortError):
+    """The message came early: it stays in its queue, and is received again after `seconds`."""
+
+    def __init__(self, seconds: int) -> None:
+        super().__init__(f"to be handled in {seconds} s")
+        self.seconds = seconds
+
+
 class PermanentError(PortError):
     """A retry would fail too: the message is sent to the dead-letter queue with this reason."""
 

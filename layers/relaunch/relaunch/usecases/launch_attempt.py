@@ -12,11 +12,14 @@ from relaunch.core.lifecycle.events import (
     LaunchAnswered,
     LaunchImpossible,
     MachineLost,
+    NextMachineReady,
     NothingKept,
     OfferingChosen,
     PlacementExpired,
     SlotDenied,
+    TimePassed,
 )
+from relaunch.core.lifecycle.handover import is_last_moment
 from relaunch.core.lifecycle.machine_waits import hands_over
 from relaunch.core.machines.machine import Machine
 from relaunch.core.offerings.capacity_memory import with_own
@@ -76,12 +79,8 @@ def _launch_once(job_id: str, deps: LaunchDependencies, *, has_lost: bool) -> Jo
         return None
     if any(not isinstance(effect, RequestLaunch) for effect in job.pending):
         job = act(job, deps)
-    if hands_over(job):
-        return _choose(job, deps)
-    if job.state is JobState.STOPPING and job.machine_id:
-        # If EC2 refused the next machine, another one is asked for while the task saves.
-        found = find_machine(job, deps)
-        return found if isinstance(found, Job) else job
+    if job.state in (JobState.RUNNING, JobState.STOPPING):
+        return _hand_over(job, deps)
     was_waiting = job.state is JobState.WAITING
     if was_waiting and _may_choose(job, deps):
         job, has_lost = _choose(job, deps), False
@@ -91,6 +90,23 @@ def _launch_once(job_id: str, deps: LaunchDependencies, *, has_lost: bool) -> Jo
     if job.state is JobState.LAUNCHING and job.current_attempt.placement.state is PlacementState.PENDING:
         return _send(job, deps, is_first=was_waiting)
     return job
+
+
+def _hand_over(job: Job, deps: LaunchDependencies) -> Job:
+    """Request the next machine of a task that EC2 takes the machine away from, another one if EC2 refused that.
+
+    A task that trains on is stopped once the next machine is ready, and at its last moment.
+    """
+    if is_last_moment(job, deps.clock.now()):
+        return apply_event(job, TimePassed(), deps)
+    if hands_over(job):
+        return _choose(job, deps)
+    if not job.machine_id:
+        return job
+    found = find_machine(job, deps)
+    if isinstance(found, Job):
+        return found
+    return apply_event(job, NextMachineReady(found.machine_id), deps) if job.state is JobState.RUNNING else job
 
 
 def _may_choose(job: Job, deps: LaunchDependencies) -> bool:
@@ -131,7 +147,7 @@ def _claim(job: Job, selection: Selection, deps: LaunchDependencies) -> Job:
             _resume_uri(job, deps)
         except PermanentError as error:
             return apply_event(job, CheckpointsUnreadable(str(error)), deps)
-    return claim_machine(job, selection, deps, is_handover=job.state is JobState.STOPPING)
+    return claim_machine(job, selection, deps, is_handover=job.state is not JobState.WAITING)
 
 
 def _use(machine: Machine, job: Job, deps: LaunchDependencies) -> Job:

@@ -1,5 +1,6 @@
 """Apply EC2 instance events to the jobs on the instance."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
@@ -7,7 +8,8 @@ from typing import Any, TypeVar
 
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind, Node
-from relaunch.core.lifecycle.events import HostEnded, HostWarned, JobEvent, TaskSeen
+from relaunch.core.lifecycle.events import HostEnded, HostWarned, JobEvent, TaskSeen, TimePassed
+from relaunch.core.lifecycle.handover import stops_by
 from relaunch.core.machines.events import (
     InstanceObservation,
     InstanceSeen,
@@ -16,7 +18,7 @@ from relaunch.core.machines.events import (
     MachineWarned,
 )
 from relaunch.core.offerings.spot_runs import Observed, SpotRun
-from relaunch.ports import JobDependencies, PermanentError, PortError
+from relaunch.ports import JobDependencies, NotYetError, PermanentError, PortError
 from relaunch.usecases.advance_job import advance_job
 from relaunch.usecases.advance_machine import advance_machine
 
@@ -52,6 +54,7 @@ def observe_capacity(event: InstanceEvent, deps: JobDependencies) -> list[Job]:
 
     Raises:
         TransientError: the event could not be applied to all jobs, but was to the others; retry.
+        NotYetError: a warned task trains on: the event is to be applied again at its last moment.
     """
     at = event.at or deps.clock.now()
     calls = _Calls()
@@ -70,8 +73,24 @@ def observe_capacity(event: InstanceEvent, deps: JobDependencies) -> list[Job]:
         case _:
             jobs = []
     calls.attempt(_tell_machine, event, at, deps)
+    warned = [job for job in jobs if job is not None]
+    is_warning = event.kind is InstanceEventKind.INTERRUPTION_WARNING
+    waits = [calls.attempt(_stop_in_time, job, deps) for job in warned if is_warning]
     calls.raise_first()
-    return [job for job in jobs if job is not None]
+    if any(waits):
+        raise NotYetError(min(seconds for seconds in waits if seconds))
+    return warned
+
+
+def _stop_in_time(job: Job, deps: JobDependencies) -> int:
+    """Stop the task of a warned job at its last moment; return how many seconds it may train on before that, or 0."""
+    stop_by, now = stops_by(job), deps.clock.now()
+    if stop_by is None:
+        return 0
+    if now < stop_by:
+        return math.ceil((stop_by - now).total_seconds())
+    _advance(job.job_id, TimePassed(), deps)
+    return 0
 
 
 def _tell_machine(event: InstanceEvent, at: datetime, deps: JobDependencies) -> None:
@@ -112,7 +131,8 @@ def _warn(
         calls.attempt(deps.jobs.save_warning, instance_id, at)
     for job_id in calls.attempt(deps.jobs.load_on_instance, instance_id) or ():
         calls.attempt(warn, job_id, HostWarned(instance_id, at, is_rebalance=is_rebalance))
-    known = {job.attempt.task_id for job in warned.values() if job and job.attempt and job.attempt.warned_at}
+    attempts = [job.attempt for job in warned.values() if job and job.attempt]
+    known = {attempt.task_id for attempt in attempts if attempt.warned_at or attempt.handover}
     for task in calls.attempt(deps.tasks.find_tasks_on, instance_id) or ():
         if task.owner is not None and task.task_id not in known:
             node = Node(task.node or "", instance_id, zone=task.zone)

@@ -21,6 +21,8 @@ class ObjectStore:
 
     newest: dict[str, Checkpoint] = field(default_factory=dict)
     """The newest complete checkpoint of each job."""
+    completed_at: dict[str, datetime] = field(default_factory=dict)
+    """Since when the newest one is complete."""
     overtaken: dict[str, tuple[str | None, datetime]] = field(default_factory=dict)
     """Of each job, the checkpoint that was the newest before, and until when."""
     closed_since: datetime | None = None
@@ -38,7 +40,7 @@ class ObjectStore:
         known = self.newest.get(job_id)
         if known is None or known < checkpoint:
             self.overtaken[job_id] = (known.uri if known else None, now)
-            self.newest[job_id] = checkpoint
+            self.newest[job_id], self.completed_at[job_id] = checkpoint, now
 
     def listed(self, bucket: str, prefix: str) -> list[tuple[str, bytes]]:
         """Return the objects under the prefix of a job, or of a definition."""

@@ -24,6 +24,7 @@ from relaunch.core.jobs.job import (
     WaitReason,
 )
 from relaunch.core.lifecycle.explanation import explain
+from relaunch.core.lifecycle.handover import stops_by
 from relaunch.core.lifecycle.orphans import ORPHANED
 from relaunch.core.lifecycle.stop_reason import NOTICE_LEAD
 from relaunch.core.offerings.capacity_memory import LONGEST
@@ -338,6 +339,11 @@ class Invariants:
         if job.state.is_final:
             self.check("what is over waits for nothing", bool(job.pending) == (job.wake_at is not None), job.job_id)
             return
+        stop_by, attempt = stops_by(job), job.attempt
+        if stop_by is not None and attempt is not None and attempt.host_ended_at is None:
+            is_in_time = job.wake_at is not None and job.wake_at <= stop_by
+            message = f"{job.job_id}: {job.wake_at}, not {stop_by}"
+            self.check("a task that trains on is looked at at its last moment", is_in_time, message)
         is_soon = job.wake_at is not None and job.wake_at - self._clock.now() <= WAKE_HORIZON
         self.check("every open job is woken", is_soon, f"{job.job_id} is {job.state}, wake_at {job.wake_at}")
 

@@ -118,19 +118,31 @@ class CapacityFaults(FaultInjector):
             return ""
         self._gone.append(host.instance_id)
         rebalance_first = self._random.random() < 0.2
+        if self._account.chance.stream("interruptions/cancel").random() < 0.1:
+            self._account.clock.call_later(self._random.uniform(1.0, 40.0), self._cancel)
+        dice = self._account.chance.stream("interruptions/rebalance")
+        if rebalance_first and dice.random() < 0.7:
+            # Minutes ahead, the other times at the same moment: EC2 promises neither.
+            self._simulator.instances.recommend_rebalance(host)
+            self._account.clock.call_later(
+                dice.uniform(20.0, 600.0), lambda: self._announce(host, lead_seconds) if host.is_alive else None
+            )
+        else:
+            self._announce(host, lead_seconds, rebalance_first=rebalance_first)
+        return host.instance_id
+
+    def _announce(self, host: Instance, lead_seconds: float | None, *, rebalance_first: bool = False) -> None:
+        """Announce the interruption of an instance, in its metadata first."""
 
         def interrupt() -> None:
             self._simulator.instances.interrupt(host, lead_seconds, rebalance_first=rebalance_first)
 
-        if self._account.chance.stream("interruptions/cancel").random() < 0.1:
-            self._account.clock.call_later(self._random.uniform(1.0, 40.0), self._cancel)
         leaving = [self._account.trainings.warn(task.arn) for task in list(host.tasks.values())]
         if any(leaving):
             # The metadata says it some seconds before the event; `core.lifecycle.stop_reason` counts on ten at most.
             self._account.clock.call_later(self._account.chance.stream("metadata").uniform(0.0, 8.0), interrupt)
         else:
             interrupt()
-        return host.instance_id
 
     def _lose(self) -> str:
         host = self._machine()

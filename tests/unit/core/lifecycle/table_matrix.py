@@ -23,6 +23,7 @@ from fakes.builders import (
 )
 from fakes.machines import claim, fleet_request
 from relaunch.core.jobs.job import (
+    Handover,
     IntentKind,
     Job,
     JobState,
@@ -39,6 +40,7 @@ from relaunch.core.lifecycle import events
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.table import decide
 from relaunch.core.machines.decision import MachineTotals
+from relaunch.core.machines.limits import MachineLimits, TaskStop
 from relaunch.core.machines.machine import Consequence
 from relaunch.core.machines.requesting import request_machine
 from relaunch.core.revisions.images import FoundImage
@@ -50,6 +52,7 @@ IMAGE = ("trainer", "5e07")
 DIGEST = "sha256:5e07"
 DEFINITION = make_definition(deadline=timedelta(hours=36))
 ORPHANED = task_id(99)
+LIMITS = StackLimits(machines=MachineLimits(task_stop=TaskStop.WHEN_NEXT_READY))
 
 
 def _waiting(reason: WaitReason, **fields: Any) -> Job:
@@ -103,6 +106,7 @@ def _over(state: JobState) -> Job:
 
 
 _ON_MACHINE = replace(make_running_attempt().placement, capacity_provider="", machine_id="m-0", instance_id=INSTANCE_ID)
+_WARNED = Handover(NOW, "spot interruption warning", NOW + timedelta(minutes=10))
 
 SITUATIONS: Mapping[str, Job] = {
     "w0": _waiting(WaitReason.LAUNCH),
@@ -119,6 +123,8 @@ SITUATIONS: Mapping[str, Job] = {
     "pl": _placed(),
     "ru": _running(),
     "ro": _running(placement=_ON_MACHINE),
+    "rh": _running(placement=_ON_MACHINE, handover=Handover(NOW, "rebalance recommendation")),
+    "rn": replace(_running(placement=_ON_MACHINE, warned_at=NOW, handover=_WARNED), machine_id="m-1"),
     "si": _stopping(intent=intent(IntentKind.INTERRUPTION), warned_at=NOW),
     "sn": _stopping(),
     "sc": _stopping("enough", intent=intent(IntentKind.CANCEL)),
@@ -133,9 +139,9 @@ SITUATIONS: Mapping[str, Job] = {
 }
 """w waiting: 0 at first, r after an interruption, i for its image, s for a slot, c for capacity, b backing off,
 k for checkpoints that cannot be read, m for the machine m-1, l for the limits on machines.
-fz pending, fx pending and to be cancelled, pl placed; ru running, ro on a machine of our own; s stopping: i after a
-warning, n by itself, c cancelled, o after a warning on a machine of our own, p with m-1 as the next; then the final
-states."""
+fz pending, fx pending and to be cancelled, pl placed; ru running, ro on a machine of our own, rh until EC2 has another
+one, rn until m-1 is ready; s stopping: i after a warning, n by itself, c cancelled, o after a warning on a machine of
+our own, p with m-1 as the next; then the final states."""
 
 
 NO_CAPACITY = {
@@ -236,6 +242,8 @@ EVENTS: Mapping[str, events.JobEvent] = {
     "machine-lost": events.MachineLost("m-1", None, "it never registered"),
     "machine-refused": events.MachineLost("m-1", Consequence.NEXT, "EC2 has no capacity for it"),
     "another-lost": events.MachineLost("m-9", None, "it never registered"),
+    "next-ready": events.NextMachineReady("m-1"),
+    "another-ready": events.NextMachineReady("m-9"),
     "machine-limit": events.MachineLimitReached("machines"),
     "claimed-too-late": _machine_claimed(),
     "chosen-too-late": events.OfferingChosen(make_offering(), make_selection(), None),
@@ -243,57 +251,59 @@ EVENTS: Mapping[str, events.JobEvent] = {
 
 # . nothing happens; else the state it is in afterwards: W L R S, D succeeded, F failed, C cancelled, T timed out.
 MATRIX = """
-                 w0 wr wi ws wc wb wk wm wl   fz fx pl   ru ro   si sn sc so sp   ok ng ca to
-image-arrived    .  .  W  .  .  .  .  .  .    .  .  .    .  .    .  .  .  .  .    .  .  .  .
-another-image    .  .  .  .  .  .  .  .  .    .  .  .    .  .    .  .  .  .  .    .  .  .  .
-chosen           L  L  .  L  L  L  L  L  L    .  .  .    .  .    .  .  .  .  .    .  .  .  .
-nothing-for-now  W  W  .  W  W  W  W  W  W    .  .  .    .  .    .  .  .  .  .    .  .  .  .
-nothing-ever     F  F  .  F  F  F  F  F  F    .  .  .    .  .    .  .  .  .  .    .  .  .  .
-impossible       F  F  .  F  F  F  F  F  F    .  .  .    .  .    .  .  .  .  .    .  .  .  .
-unreadable       W  W  .  W  W  W  W  W  W    .  .  .    .  .    .  .  .  .  .    .  .  .  .
-slot-denied      W  W  .  W  W  W  W  W  W    .  .  .    .  .    .  .  .  .  .    .  .  .  .
-placed           W  .  W  W  W  W  W  W  W    L  S  .    .  .    .  .  .  .  .    .  .  .  .
-placed-another   W  W  W  W  W  W  W  W  W    L  S  L    R  R    S  S  S  S  S    D  F  C  T
-placed-late      W  W  W  W  W  W  W  W  W    L  L  L    R  R    S  S  S  S  S    D  F  C  T
-placed-before    W  W  W  W  W  W  W  W  W    L  L  L    R  R    S  S  S  S  S    D  F  C  T
-place-failed     .  .  .  .  .  .  .  .  .    W  C  .    .  .    .  .  .  .  .    .  .  .  .
-fail-late        .  .  .  .  .  .  .  .  .    .  .  .    .  .    .  .  .  .  .    .  .  .  .
-deferred         .  .  .  .  .  .  .  .  .    L  L  .    .  .    .  .  .  .  .    .  .  .  .
-refused          .  .  .  .  .  .  .  .  .    F  C  .    .  .    .  .  .  .  .    .  .  .  .
-conflict         W  .  W  W  W  W  W  W  W    L  S  .    .  .    .  .  .  .  .    .  .  .  .
-conflict-empty   .  .  .  .  .  .  .  .  .    F  C  .    .  .    .  .  .  .  .    .  .  .  .
-uncertain        .  .  .  .  .  .  .  .  .    L  L  .    .  .    .  .  .  .  .    .  .  .  .
-expired          .  .  .  .  .  .  .  .  .    W  C  .    .  .    .  .  .  .  .    .  .  .  .
-expired-late     .  .  .  .  .  .  .  .  .    .  .  .    .  .    .  .  .  .  .    .  .  .  .
-seen-pending     W  W  W  W  W  W  W  W  W    L  S  L    R  R    S  S  S  S  S    D  F  C  T
-seen-running     W  W  W  W  W  W  W  W  W    R  S  R    R  R    S  S  S  S  S    D  F  C  T
-seen-old         W  .  W  W  W  W  W  W  W    R  S  .    .  .    .  .  .  .  .    .  .  .  .
-seen-ending      .  .  .  .  .  .  .  .  .    S  S  S    S  S    S  S  S  S  S    .  .  .  .
-seen-stopping    .  .  .  .  .  .  .  .  .    S  S  S    S  S    S  S  S  S  S    .  .  .  .
-seen-exit-0      .  .  .  .  .  .  .  .  .    D  C  D    D  D    W  D  C  W  W    .  .  .  .
-seen-exit-1      .  .  .  .  .  .  .  .  .    W  C  W    W  W    W  W  C  W  W    .  .  .  .
-seen-deleted     .  .  .  .  .  .  .  .  .    D  C  D    D  D    W  D  C  W  W    .  .  .  .
-orphan           W  W  W  W  W  W  W  W  W    L  L  L    R  R    S  S  S  S  S    D  F  C  T
-orphan-sibling   W  W  W  W  W  W  W  W  W    R  S  L    R  R    S  S  S  S  S    D  F  C  T
-orphan-over      .  .  .  .  .  .  .  .  .    .  .  .    .  .    .  .  .  .  .    .  .  .  .
-missing          .  .  .  .  .  .  .  .  .    .  .  L    R  R    S  S  S  S  S    .  .  .  .
-missing-another  .  .  .  .  .  .  .  .  .    .  .  .    .  .    .  .  .  .  .    .  .  .  .
-warned           .  .  .  .  .  .  .  .  .    .  .  S    S  S    .  S  S  .  .    .  .  .  .
-warned-by-task   .  .  .  .  .  .  .  .  .    .  .  S    S  S    .  S  S  .  .    .  .  .  .
-warned-another   .  .  .  .  .  .  .  .  .    .  .  .    .  .    .  .  .  .  .    .  .  .  .
-host-ended       .  .  .  .  .  .  .  .  .    .  .  L    R  R    S  S  S  S  S    .  .  .  .
-host-another     .  .  .  .  .  .  .  .  .    .  .  .    .  .    .  .  .  .  .    .  .  .  .
-cancel           C  C  C  C  C  C  C  C  C    L  .  S    S  S    S  S  .  S  S    .  .  .  .
-time             W  W  W  W  W  W  W  W  W    L  L  L    R  R    S  S  S  S  S    .  .  .  .
-time-too-late    T  T  T  T  T  T  T  T  T    L  L  S    S  S    S  S  S  S  S    .  .  .  .
-chosen-too-late  T  T  .  T  T  T  T  T  T    .  .  .    .  .    .  .  .  .  .    .  .  .  .
-machine-claimed  W  W  .  W  W  W  W  .  W    .  .  .    .  .    .  .  .  S  .    .  .  .  .
-machine-awaited  .  .  .  .  .  .  .  W  .    .  .  .    .  .    .  .  .  .  .    .  .  .  .
-machine-lost     .  .  .  .  .  .  .  W  .    .  .  .    .  .    .  .  .  .  S    .  .  .  .
-machine-refused  .  .  .  .  .  .  .  W  .    .  .  .    .  .    .  .  .  .  S    .  .  .  .
-another-lost     .  .  .  .  .  .  .  .  .    .  .  .    .  .    .  .  .  .  .    .  .  .  .
-machine-limit    W  W  .  W  W  W  W  .  W    .  .  .    .  .    .  .  .  .  .    .  .  .  .
-claimed-too-late T  T  .  T  T  T  T  .  T    .  .  .    .  .    .  .  .  S  .    .  .  .  .
+                 w0 wr wi ws wc wb wk wm wl   fz fx pl   ru ro rh rn   si sn sc so sp   ok ng ca to
+image-arrived    .  .  W  .  .  .  .  .  .    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
+another-image    .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
+chosen           L  L  .  L  L  L  L  L  L    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
+nothing-for-now  W  W  .  W  W  W  W  W  W    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
+nothing-ever     F  F  .  F  F  F  F  F  F    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
+impossible       F  F  .  F  F  F  F  F  F    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
+unreadable       W  W  .  W  W  W  W  W  W    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
+slot-denied      W  W  .  W  W  W  W  W  W    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
+placed           W  .  W  W  W  W  W  W  W    L  S  .    .  .  .  .    .  .  .  .  .    .  .  .  .
+placed-another   W  W  W  W  W  W  W  W  W    L  S  L    R  R  R  R    S  S  S  S  S    D  F  C  T
+placed-late      W  W  W  W  W  W  W  W  W    L  L  L    R  R  R  R    S  S  S  S  S    D  F  C  T
+placed-before    W  W  W  W  W  W  W  W  W    L  L  L    R  R  R  R    S  S  S  S  S    D  F  C  T
+place-failed     .  .  .  .  .  .  .  .  .    W  C  .    .  .  .  .    .  .  .  .  .    .  .  .  .
+fail-late        .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
+deferred         .  .  .  .  .  .  .  .  .    L  L  .    .  .  .  .    .  .  .  .  .    .  .  .  .
+refused          .  .  .  .  .  .  .  .  .    F  C  .    .  .  .  .    .  .  .  .  .    .  .  .  .
+conflict         W  .  W  W  W  W  W  W  W    L  S  .    .  .  .  .    .  .  .  .  .    .  .  .  .
+conflict-empty   .  .  .  .  .  .  .  .  .    F  C  .    .  .  .  .    .  .  .  .  .    .  .  .  .
+uncertain        .  .  .  .  .  .  .  .  .    L  L  .    .  .  .  .    .  .  .  .  .    .  .  .  .
+expired          .  .  .  .  .  .  .  .  .    W  C  .    .  .  .  .    .  .  .  .  .    .  .  .  .
+expired-late     .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
+seen-pending     W  W  W  W  W  W  W  W  W    L  S  L    R  R  R  R    S  S  S  S  S    D  F  C  T
+seen-running     W  W  W  W  W  W  W  W  W    R  S  R    R  R  R  R    S  S  S  S  S    D  F  C  T
+seen-old         W  .  W  W  W  W  W  W  W    R  S  .    .  .  .  .    .  .  .  .  .    .  .  .  .
+seen-ending      .  .  .  .  .  .  .  .  .    S  S  S    S  S  S  S    S  S  S  S  S    .  .  .  .
+seen-stopping    .  .  .  .  .  .  .  .  .    S  S  S    S  S  S  S    S  S  S  S  S    .  .  .  .
+seen-exit-0      .  .  .  .  .  .  .  .  .    D  C  D    D  D  D  W    W  D  C  W  W    .  .  .  .
+seen-exit-1      .  .  .  .  .  .  .  .  .    W  C  W    W  W  W  W    W  W  C  W  W    .  .  .  .
+seen-deleted     .  .  .  .  .  .  .  .  .    D  C  D    D  D  D  W    W  D  C  W  W    .  .  .  .
+orphan           W  W  W  W  W  W  W  W  W    L  L  L    R  R  R  R    S  S  S  S  S    D  F  C  T
+orphan-sibling   W  W  W  W  W  W  W  W  W    R  S  L    R  R  R  R    S  S  S  S  S    D  F  C  T
+orphan-over      .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
+missing          .  .  .  .  .  .  .  .  .    .  .  L    R  R  R  R    S  S  S  S  S    .  .  .  .
+missing-another  .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
+warned           .  .  .  .  .  .  .  .  .    .  .  S    S  R  R  .    .  S  S  .  .    .  .  .  .
+warned-by-task   .  .  .  .  .  .  .  .  .    .  .  S    S  R  R  .    .  S  S  .  .    .  .  .  .
+warned-another   .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
+host-ended       .  .  .  .  .  .  .  .  .    .  .  L    R  R  R  R    S  S  S  S  S    .  .  .  .
+host-another     .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
+cancel           C  C  C  C  C  C  C  C  C    L  .  S    S  S  S  S    S  S  .  S  S    .  .  .  .
+time             W  W  W  W  W  W  W  W  W    L  L  L    R  R  R  R    S  S  S  S  S    .  .  .  .
+time-too-late    T  T  T  T  T  T  T  T  T    L  L  S    S  S  S  S    S  S  S  S  S    .  .  .  .
+chosen-too-late  T  T  .  T  T  T  T  T  T    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
+machine-claimed  W  W  .  W  W  W  W  .  W    .  .  .    .  .  R  .    .  .  .  S  .    .  .  .  .
+machine-awaited  .  .  .  .  .  .  .  W  .    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
+machine-lost     .  .  .  .  .  .  .  W  .    .  .  .    .  .  .  R    .  .  .  .  S    .  .  .  .
+machine-refused  .  .  .  .  .  .  .  W  .    .  .  .    .  .  .  R    .  .  .  .  S    .  .  .  .
+another-lost     .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
+machine-limit    W  W  .  W  W  W  W  .  W    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
+claimed-too-late T  T  .  T  T  T  T  .  T    .  .  .    .  .  R  .    .  .  .  S  .    .  .  .  .
+next-ready       .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  S    .  .  .  .  .    .  .  .  .
+another-ready    .  .  .  .  .  .  .  .  .    .  .  .    .  .  .  .    .  .  .  .  .    .  .  .  .
 """
 
 _STATES_BY_CODE = dict(zip("WLRSDFCT", JobState, strict=True))
@@ -324,7 +334,7 @@ class Cell:
 
     @property
     def decision(self) -> Decision:
-        return decide(self.job, self.event, self.now, StackLimits())
+        return decide(self.job, self.event, self.now, LIMITS)
 
 
 def read_cells() -> list[Cell]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fakes.builders import INSTANCE_ID, NOW, make_attempt, make_job, make_placement, make_running_job, task_id
-from relaunch.core.jobs.job import Effect, IntentKind, Job, JobState, PlacementState, Stop, StopKind, StopTask
+from relaunch.core.jobs.job import Effect, Handover, IntentKind, Job, JobState, PlacementState, Stop, StopKind, StopTask
 from relaunch.core.launches.launch import TaskPlaced
 from relaunch.core.lifecycle.decision import Decision
 from relaunch.core.lifecycle.events import CancelAsked, HostEnded, HostWarned, JobEvent, TimePassed
@@ -154,6 +154,17 @@ def test_the_stop_that_answers_a_warning_is_timed() -> None:
     (measure,) = stop_metrics(*warned(), NOW + timedelta(seconds=1))
 
     assert measure == MetricDatum(Metric.WARNING_TO_STOP, 5)
+
+
+@pytest.mark.parametrize(("late", "seconds"), [(2, 22), (11, 31), (-60, 0)])
+def test_the_stop_of_a_task_that_trained_on_is_timed_as_with_a_stop_time_out_of_90_s(late: int, seconds: int) -> None:
+    stop_by = NOW - timedelta(seconds=late)
+    trained_on = Handover(NOW - MINUTE, "spot interruption warning", stop_by)
+
+    measured_at = stop_metrics(*warned(handover=trained_on), NOW)
+
+    # Above 30, the threshold of the alarm, it has less than its stop time-out left.
+    assert measured_at == (MetricDatum(Metric.WARNING_TO_STOP, seconds),)
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,13 @@ import pytest
 
 from fakes.builders import NOW, make_definition, task_id
 from relaunch.core.jobs.job import FINAL_STATES, IntentKind, Job, JobState, WaitReason
-from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.lifecycle.events import JobEvent, TaskMissing, TimePassed
 from relaunch.core.lifecycle.running import MISSING_GRACE
 from relaunch.core.lifecycle.table import TABLE, Row, decide
 from unit.core.lifecycle.table_matrix import (
     EVENTS,
     HOST_LOST,
+    LIMITS,
     NO_CAPACITY,
     PAST_DEADLINE,
     SITUATIONS,
@@ -25,7 +25,6 @@ from unit.core.lifecycle.table_matrix import (
     with_attempt,
 )
 
-LIMITS = StackLimits()
 CELLS = read_cells()
 HAPPENING = [cell for cell in CELLS if cell.expected is not None]
 

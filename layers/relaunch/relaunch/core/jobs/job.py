@@ -161,6 +161,19 @@ class StopIntent:
     detail: str
 
 
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """The task trains on, although EC2 takes its machine away, until the next machine is ready.
+
+    `reason` is what EC2 said. `stop_by` is the last moment at which the task is stopped so that it can save before the
+    interruption; None after a rebalance recommendation, which announces none.
+    """
+
+    since: datetime
+    reason: str
+    stop_by: datetime | None = None
+
+
 class StopKind(StrEnum):
     """The classification of a stop."""
 
@@ -212,6 +225,7 @@ class Attempt:
     `closed_placements` are its latest earlier placements, newest last. `task_version` is the version of the last
     observation of its task; older ones are ignored. `node` is the name of its node in the target. `host_ended_at` is
     when EC2 reported that the instance shuts down; `missing_since` is when the target first did not know the task.
+    `handover` is set if it trains on until the next machine is ready.
     """
 
     number: int
@@ -226,6 +240,7 @@ class Attempt:
     warned_at: datetime | None = None
     host_ended_at: datetime | None = None
     missing_since: datetime | None = None
+    handover: Handover | None = None
     intent: StopIntent | None = None
     stop: Stop | None = None
 

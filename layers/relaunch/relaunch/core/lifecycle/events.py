@@ -94,6 +94,13 @@ class MachineLost:
 
 
 @dataclass(frozen=True, slots=True)
+class NextMachineReady:
+    """The machine for the next placement is ready, while the task trains on on one that EC2 takes away."""
+
+    machine_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class MachineLimitReached:
     """A limit of the stack on machines of its own is reached: `machines` or `usd_per_hour`."""
 
@@ -185,6 +192,7 @@ JobEvent = (
     | MachineClaimed
     | MachineAwaited
     | MachineLost
+    | NextMachineReady
     | MachineLimitReached
     | SlotDenied
     | LaunchAnswered

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchasePolicy
-from relaunch.core.jobs.job import IntentKind, Job, JobState, PlacementState, StopKind, Waiting, WaitReason
+from relaunch.core.jobs.job import Handover, IntentKind, Job, JobState, PlacementState, StopKind, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT
 from relaunch.core.lifecycle.restart_policy import describe_stop, next_time_limit
 
@@ -222,8 +222,28 @@ def _explain_launching(job: Job) -> Explanation:
     )
 
 
+def _explain_handover(job: Job, handover: Handover, now: datetime) -> Explanation:
+    stop_by = handover.stop_by
+    if job.machine_id:
+        latest = f", at the latest {stop_by:%H:%M:%S} UTC" if stop_by is not None else ""
+        until = f"until the next machine is ready{latest}"
+    else:
+        # EC2 is being asked for one, or had none.
+        until = (
+            f"until {stop_by:%H:%M:%S} UTC" if stop_by is not None else "until there is a next machine that is ready"
+        )
+    return Explanation(
+        f"its machine will be taken away ({handover.reason})",
+        handover.since,
+        f"it trains on {until}; then it saves, is launched again {_next_place(job)}, and {_resumption(job)}",
+        stop_by or next_time_limit(job, now),
+    )
+
+
 def _explain_running(job: Job, now: datetime) -> Explanation:
     attempt = job.current_attempt
+    if attempt.handover is not None:
+        return _explain_handover(job, attempt.handover, now)
     advice: tuple[str, ...] = ()
     if job.definition.checkpoint_uri is None and job.definition.purchase is not PurchasePolicy.ON_DEMAND:
         advice = ("the definition has no `checkpoint`: after an interruption the training starts over",)

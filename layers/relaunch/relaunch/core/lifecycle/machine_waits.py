@@ -63,7 +63,7 @@ def claim_machine(job: Job, event: MachineClaimed, now: datetime, limits: StackL
 
 
 def claim_next_machine(job: Job, event: MachineClaimed, now: datetime, _limits: StackLimits) -> Decision:
-    """Let the next machine start while the task on the old one saves its checkpoint."""
+    """Let the next machine start while the task on the old one saves its checkpoint, or trains on."""
     wake_at = job.wake_at or now
     decision = move(
         _with_claim(job, event),
@@ -151,12 +151,14 @@ def admits_next(job: Job) -> tuple[Effect, ...]:
 
 
 def hands_over(job: Job, _event: object = None) -> bool:
-    """Return whether the next machine is to start while the task saves on one of our own that EC2 takes away."""
+    """Return whether the next machine is to be requested for a task on one of our own that EC2 takes away."""
     attempt = job.attempt
-    if job.state is not JobState.STOPPING or attempt is None or attempt.intent is None or job.machine_id:
+    if attempt is None or not attempt.placement.machine_id or job.machine_id or job.cancel_requested:
         return False
-    is_interrupted = attempt.intent.kind is IntentKind.INTERRUPTION
-    return is_interrupted and bool(attempt.placement.machine_id) and not job.cancel_requested
+    if job.state is JobState.RUNNING:
+        return attempt.handover is not None
+    is_interrupted = attempt.intent is not None and attempt.intent.kind is IntentKind.INTERRUPTION
+    return job.state is JobState.STOPPING and is_interrupted
 
 
 # The machine of a task that stopped so is not used again.

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from relaunch.core.jobs.job import IntentKind, Job, JobState, StopKind, StopTask
 from relaunch.core.lifecycle.decision import Decision
+from relaunch.core.lifecycle.handover import WARNING_TO_LAST_MOMENT
 from relaunch.core.lifecycle.orphans import ORPHANED
 from relaunch.core.lifecycle.stopping import STOP_TIMEOUT
 from relaunch.core.machines.decision import MachineDecision
@@ -168,7 +169,10 @@ def stop_metrics(job: Job, effect: StopTask, now: datetime) -> tuple[MetricDatum
     is_answer = attempt.intent.kind is IntentKind.INTERRUPTION and attempt.task_id == effect.task_id
     if not is_answer or now - attempt.intent.at >= STOP_TIMEOUT:
         return ()
-    return (MetricDatum(Metric.WARNING_TO_STOP, _seconds(attempt.warned_at, now)),)
+    # As if every task that trained on had the same stop time-out: so much of the warning must be left, whatever it is.
+    stop_by = attempt.handover.stop_by if attempt.handover is not None else None
+    since = attempt.warned_at if stop_by is None else stop_by - WARNING_TO_LAST_MOMENT
+    return (MetricDatum(Metric.WARNING_TO_STOP, _seconds(since, now)),)
 
 
 def _launch(before: Job, after: Job, now: datetime) -> list[MetricDatum]:

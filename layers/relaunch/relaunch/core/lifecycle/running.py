@@ -6,13 +6,32 @@ Each is a pure function of (job, event, now, limits) and returns the decision to
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from relaunch.core.jobs.job import IntentKind, Job, JobState, LookForWarning, Stop, StopIntent, StopKind
+from relaunch.core.jobs.job import (
+    IntentKind,
+    Job,
+    JobState,
+    LookForWarning,
+    RequestLaunch,
+    Stop,
+    StopIntent,
+    StopKind,
+)
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.launches.launch import StopReport, TaskObservation, TaskPhase
-from relaunch.core.lifecycle.decision import HEARTBEAT, Decision, ignore, look_again, move, stop_effect
-from relaunch.core.lifecycle.events import CancelAsked, HostEnded, HostWarned, TaskMissing, TaskSeen, TimePassed
+from relaunch.core.lifecycle.decision import Decision, ignore, look_again, move, stop_effect
+from relaunch.core.lifecycle.events import (
+    CancelAsked,
+    HostEnded,
+    HostWarned,
+    NextMachineReady,
+    TaskMissing,
+    TaskSeen,
+    TimePassed,
+)
+from relaunch.core.lifecycle.handover import is_last_moment, last_moment, may_train_on, next_look, stops_by, train_on
 from relaunch.core.lifecycle.launching import start_deadline
-from relaunch.core.lifecycle.restart_policy import next_time_limit, out_of_time
+from relaunch.core.lifecycle.machine_waits import hands_over
+from relaunch.core.lifecycle.restart_policy import out_of_time
 from relaunch.core.lifecycle.stopping import (
     STOP_TIMEOUT,
     count_run,
@@ -100,12 +119,8 @@ def _running(job: Job, now: datetime) -> Decision:
     )
     is_start = job.state is not JobState.RUNNING
     effects = count_run(job, Observed.START, attempt.started_at or now) if is_start else ()
-    wake_at = _next_look(job, now)
+    wake_at = next_look(job, now)
     return move(job, JobState.RUNNING, now, event=event, detail=_where(job), wake_at=wake_at, effects=effects)
-
-
-def _next_look(job: Job, now: datetime) -> datetime:
-    return min(now + HEARTBEAT, next_time_limit(job, now))
 
 
 def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimits) -> Decision:
@@ -113,7 +128,8 @@ def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimi
     attempt = job.current_attempt
     if attempt.missing_since is None:
         missing = replace(job, attempt=replace(attempt, missing_since=now))
-        wake_at = now + MISSING_GRACE
+        stop_by = stops_by(job)
+        wake_at = now + MISSING_GRACE if stop_by is None else min(now + MISSING_GRACE, stop_by)
         return move(missing, job.state, now, event="task missing", detail=event.task_id, wake_at=wake_at)
     if now - attempt.missing_since < MISSING_GRACE:
         return ignore(job, "missing for less than the grace")
@@ -134,12 +150,19 @@ def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimi
     return task_stopped(job, gone, now)
 
 
-def host_warned(job: Job, event: HostWarned, now: datetime, _limits: StackLimits) -> Decision:
-    """Stop the task now, so that it can save a checkpoint.
+def host_warned(job: Job, event: HostWarned, now: datetime, limits: StackLimits) -> Decision:
+    """Stop the task, so that it can save a checkpoint: now, or when the next machine is ready.
 
     ECS does not: draining does not stop standalone tasks ("Draining Amazon ECS container instances").
     """
     warned, reason = _warned(job, event)
+    if may_train_on(job, limits.machines):
+        if event.is_rebalance:
+            # No interruption is announced: an exit after it is the program's own.
+            return train_on(job, reason, None, now, event=_WARNING)
+        stop_by = last_moment(job, event.at)
+        if now < stop_by:
+            return train_on(warned, reason, stop_by, now, event=_WARNING)
     return stop_with_intent(warned, StopIntent(IntentKind.INTERRUPTION, now, reason), now, event=_WARNING)
 
 
@@ -182,11 +205,25 @@ def cancel_stopping(job: Job, event: CancelAsked, now: datetime, _limits: StackL
 
 
 def wake_running(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
-    """Stop the task of a job that is out of time, else set the time of the next check."""
+    """Stop the task of a job that is out of time, or whose machine is about to end; else set the next check's time."""
     verdict = out_of_time(job, now)
     if verdict is not None:
         return stop_with_intent(job, StopIntent(IntentKind.TIME_OUT, now, verdict.reason), now, event="out of time")
-    return look_again(job, _next_look(job, now))
+    handover = job.current_attempt.handover
+    if handover is not None and is_last_moment(job, now):
+        intent = StopIntent(IntentKind.INTERRUPTION, now, handover.reason)
+        return stop_with_intent(job, intent, now, event="last moment to save")
+    # If EC2 had no next machine, it may have one now.
+    effects = (RequestLaunch(),) if hands_over(job) else ()
+    return look_again(job, next_look(job, now), effects)
+
+
+def next_machine_ready(job: Job, _event: NextMachineReady, now: datetime, _limits: StackLimits) -> Decision:
+    """Stop the task, which goes on there."""
+    handover = job.current_attempt.handover
+    reason = handover.reason if handover is not None else _WARNING
+    intent = StopIntent(IntentKind.INTERRUPTION, now, reason)
+    return stop_with_intent(job, intent, now, event="next machine ready")
 
 
 def wake_stopping(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:

@@ -9,6 +9,7 @@ from relaunch.core.jobs.job import (
     CountRun,
     Effect,
     FailedStart,
+    IntentKind,
     Job,
     JobState,
     PlacementState,
@@ -94,7 +95,7 @@ def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:
         job, remembered = avoid(job, verdict.reason, stop.at)
         before = (*before, *remembered)
     if verdict.delay_seconds:
-        # The next machine was requested when the task was warned, and costs: another job may need it meanwhile.
+        # The next machine was requested while the task saved or trained on, and costs: another job may need it.
         job = replace(job, machine_id="")
     return wait_for_launch(
         job,
@@ -171,7 +172,10 @@ def _interrupted_at(attempt: Attempt, stop: Stop) -> datetime | None:
 
 def stop_with_intent(job: Job, intent: StopIntent, now: datetime, *, event: str) -> Decision:
     """Save the intent to stop the task; StopTask follows."""
-    job = replace(job, attempt=replace(job.current_attempt, intent=intent), reason=intent.detail)
+    # Only an interrupted job needs the next machine.
+    machine_id = job.machine_id if intent.kind is IntentKind.INTERRUPTION else ""
+    attempt = replace(job.current_attempt, intent=intent)
+    job = replace(job, attempt=attempt, reason=intent.detail, machine_id=machine_id)
     effects = stop_effect(job, intent.detail)
     wake_at = now + STOP_TIMEOUT
     decision = move(job, JobState.STOPPING, now, event=event, detail=intent.detail, wake_at=wake_at, effects=effects)

@@ -25,6 +25,7 @@ from relaunch.core.lifecycle.events import (
     MachineClaimed,
     MachineLimitReached,
     MachineLost,
+    NextMachineReady,
     NothingKept,
     OfferingChosen,
     PlacementExpired,
@@ -121,6 +122,8 @@ def is_first_warning(job: Job, event: HostWarned) -> bool:
     if not is_placed(job, event):
         return False
     attempt = job.current_attempt
+    if event.is_rebalance and attempt.handover is not None:
+        return False
     if attempt.warned_at is not None and event.at >= attempt.warned_at:
         return False
     return attempt.instance_id == event.instance_id or attempt.task_id == event.task_id
@@ -144,6 +147,11 @@ def needs_machine(job: Job, event: MachineClaimed | MachineLimitReached) -> bool
 def claims_machine(job: Job, _event: MachineAwaited) -> bool:
     """Return whether the job claims a machine for its next placement."""
     return bool(job.machine_id)
+
+
+def claims_ready_machine(job: Job, event: NextMachineReady) -> bool:
+    """Return whether the task trains on until this machine is ready."""
+    return job.current_attempt.handover is not None and job.machine_id == event.machine_id
 
 
 def claims_lost_machine(job: Job, event: MachineLost) -> bool:
@@ -178,10 +186,12 @@ TABLE: tuple[Row, ...] = (
     _row("W", LaunchImpossible, may_launch, launching.launch_impossible, "f"),
     _row("W", CheckpointsUnreadable, may_launch, launching.checkpoints_unreadable, "W"),
     _row("W", MachineClaimed, needs_machine, machine_waits.claim_machine, "Wft"),
+    _row("R", MachineClaimed, hands_over, machine_waits.claim_next_machine, "R"),
     _row("S", MachineClaimed, hands_over, machine_waits.claim_next_machine, "S"),
     _row("W", MachineAwaited, claims_machine, machine_waits.await_machine, "W"),
     _row("W", MachineLost, claims_lost_machine, machine_waits.machine_lost, "W"),
-    _row("S", MachineLost, claims_lost_machine, machine_waits.next_machine_lost, ""),
+    _row("RS", MachineLost, claims_lost_machine, machine_waits.next_machine_lost, ""),
+    _row("R", NextMachineReady, claims_ready_machine, running.next_machine_ready, "S"),
     _row("W", MachineLimitReached, needs_machine, machine_waits.machine_limit_reached, "W"),
     _row("W", SlotDenied, may_launch, launching.slot_denied, "W"),
     _row("W", CancelAsked, always, launching.cancel_waiting, "c"),
@@ -194,7 +204,8 @@ TABLE: tuple[Row, ...] = (
     _row("L", TaskMissing, is_own_task, running.task_missing, "LWft"),
     _row("R", TaskMissing, is_own_task, running.task_missing, "RWft"),
     _row("S", TaskMissing, is_own_task, running.task_missing, "SWfct"),
-    _row("LR", HostWarned, is_first_warning, running.host_warned, "S"),
+    _row("L", HostWarned, is_first_warning, running.host_warned, "S"),
+    _row("R", HostWarned, is_first_warning, running.host_warned, "RS"),
     _row("S", HostWarned, is_first_warning, running.host_warned_late, "S"),
     _row("LRS", HostEnded, is_own_host, running.host_ended, ""),
     _row("L", CancelAsked, is_pending_and_wanted, launching.cancel_pending, "L"),

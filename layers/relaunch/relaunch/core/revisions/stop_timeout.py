@@ -11,13 +11,13 @@ from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.revisions.main_container import main_container
 from relaunch.core.revisions.revision import Revision
 
-# "Spot Instance interruption notices", Amazon EC2 User Guide.
-_WARNING_SECONDS = 120
+WARNING_SECONDS = 120
+"""From EC2's warning to the interruption ("Spot Instance interruption notices", Amazon EC2 User Guide)."""
 # From EC2's warning to SIGTERM in 95 of 100 cases: EventBridge, our StopTask and the agent. A budget, not measured; the
 # metric WarningToStop shows all of it but the agent's second.
 _WARNING_TO_SIGTERM_SECONDS = 30
 
-STOP_TIMEOUT_SECONDS = _WARNING_SECONDS - _WARNING_TO_SIGTERM_SECONDS
+STOP_TIMEOUT_SECONDS = WARNING_SECONDS - _WARNING_TO_SIGTERM_SECONDS
 """What a spot interruption leaves of its warning after SIGTERM, in seconds: `stopTimeout` of derived revisions."""
 
 

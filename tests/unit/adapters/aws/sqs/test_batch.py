@@ -15,7 +15,7 @@ from fakes.sources import ListLog
 from relaunch.adapters.aws.sqs.batch import Queues, handle_batch
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
 from relaunch.adapters.aws.sqs.source_queue import SourceQueue
-from relaunch.ports import PermanentError, TransientError
+from relaunch.ports import NotYetError, PermanentError, TransientError
 
 LAST_TRY = 5
 
@@ -203,6 +203,17 @@ def test_anything_else_keeps_the_time_out_of_its_queue(consumer: Consumer, error
     consumer.handle(raising(error), record(receive_count=receive_count))
 
     assert consumer.sqs.visible_after == []
+
+
+@pytest.mark.parametrize("receive_count", [1, 3, LAST_TRY])
+def test_what_came_early_is_visible_again_when_it_is_due_and_is_no_failure(consumer: Consumer, receive_count) -> None:
+    def come_back(_body: str) -> None:
+        raise NotYetError(18)
+
+    assert consumer.handle(come_back, record(receive_count=receive_count)) == ["1"]
+
+    assert consumer.sqs.visible_after == [18]
+    assert (consumer.failures, consumer.sqs.sent, consumer.log.decisions) == (0, [], [])
 
 
 @pytest.mark.parametrize("code", ["InvalidParameterValue", "ThrottlingException", "AccessDenied"])

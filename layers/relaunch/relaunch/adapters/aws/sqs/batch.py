@@ -19,7 +19,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
 from relaunch.adapters.aws.sqs.source_queue import SourceQueue
 from relaunch.core.messages.handling_order import ReceivedMessage, order_messages
-from relaunch.ports import PermanentError, TransientError
+from relaunch.ports import NotYetError, PermanentError, TransientError
 
 # Enough for a call that hangs once (connecting 3 s, reading 8 s, see bootstrap) and is answered then.
 _NEEDED_MILLISECONDS = 12_000
@@ -124,6 +124,9 @@ def _try(
         handle_body(record.body)
     except PermanentError as error:
         return str(error) or type(error).__name__
+    except NotYetError as early:
+        queues.source.retry_in(record, early.seconds)
+        raise
     except Exception as error:
         count_failure()
         reason = queues.dead_letters.note_failure(record, error)

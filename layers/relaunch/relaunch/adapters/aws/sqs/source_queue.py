@@ -41,7 +41,10 @@ class SourceQueue:
         if soon is None:
             return
         least, most = soon
-        seconds = least + _jitter(record, most - least)
+        self.retry_in(record, least + _jitter(record, most - least))
+
+    def retry_in(self, record: "SQSRecord", seconds: int) -> None:
+        """Let a message come back after so many seconds."""
         with suppress(*AwsError):
             self._client.change_message_visibility(
                 QueueUrl=record.queue_url, ReceiptHandle=record.receipt_handle, VisibilityTimeout=seconds
