@@ -238,6 +238,19 @@ def test_a_machine_of_a_type_that_was_not_kept_is_passed_over():
     assert machines.job(job_id).machine_id != machine_id
 
 
+@pytest.mark.parametrize(("cap", "is_used"), [(0.40, True), (0.39, False)])
+def test_a_machine_that_counts_with_more_than_the_job_may_pay_is_passed_over(cap: float, is_used: bool):
+    machines = MachineStory(**WARM)
+    machine_id = leave_warm(machines)
+    # What it costs was not known as well when it was requested.
+    machines.offerings.available = (make_own_offering(G5, 0.20),)
+    machines.deps.definitions.save_definition(make_definition(max_price_usd_per_hour=cap))
+
+    job_id = machines.submit_and_deliver(push(OTHER_SHA))
+
+    assert (machines.job(job_id).machine_id == machine_id) is is_used
+
+
 def test_a_job_that_claimed_a_machine_which_is_not_ready_is_told_when_it_is():
     machines = MachineStory()
     first = machines.start()

@@ -70,10 +70,13 @@ def _join(job: Job, selection: Selection, deps: LaunchDependencies) -> Job | Non
 
 def _claims_with_room(job: Job, selection: Selection, deps: LaunchDependencies) -> Iterator[MachineClaimed]:
     """Yield the claims that the job may have on machines with room, best first."""
-    now, kept = deps.clock.now(), _kept_types(selection)
+    now, kept, cap = deps.clock.now(), _kept_types(selection), job.definition.max_price_usd_per_hour
     for machine in _machines_with_room(job, deps):
         resources = _resources_on(machine, job, kept)
         if resources is None or not machine.accepts(resources):
+            continue
+        if cap is not None and machine.usd_per_hour > cap:
+            # It was requested when its price was not known, and counts with the upper limit of that.
             continue
         claim = Claim(job.job_id, _attempt_number(job), resources, now)
         decision = decide(machine, ClaimAsked(claim), now, deps.limits.machines)

@@ -71,6 +71,7 @@ def test_one_that_ec2_chose_the_type_of_takes_it_too() -> None:
         pytest.param(requested(), id="itself"),
         pytest.param(older(request=fleet_request(override("g6.xlarge", capacity=EIGHT))), id="another type"),
         pytest.param(older(warned_at=NOW), id="EC2 interrupts it"),
+        pytest.param(older(usd_per_hour=0.41), id="at a higher price"),
         pytest.param(older(state=MachineState.ENDING), id="ending"),
     ],
 )

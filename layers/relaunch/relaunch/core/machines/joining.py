@@ -27,13 +27,14 @@ def may_give_way(machine: Machine) -> bool:
 def find_older(machine: Machine, others: Iterable[Machine]) -> Machine | None:
     """Return the first older machine that has room for the jobs of a machine, None if there is none.
 
-    Whatever it is, the machine may be too: so its jobs accept it. Of two that are requested the younger one gives way.
+    Whatever it is, the machine may be too, and costs no less: so its jobs accept it. Of two that are requested the
+    younger one gives way.
     """
     needed = sum((each.resources for each in machine.claims), NOTHING)
     possible = {each.offering for each in machine.request.overrides}
     for other in others:
         is_older = (other.created_at, other.machine_id) < (machine.created_at, machine.machine_id)
-        is_alike = _possible_offerings(other) <= possible
+        is_alike = _possible_offerings(other) <= possible and other.usd_per_hour <= machine.usd_per_hour
         if is_older and is_alike and other.accepts(needed):
             return other
     return None
