@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import Job, JobState, Stop, StopKind
 from relaunch.core.lifecycle.restart_policy import is_failure
+from relaunch.core.lifecycle.running import UNKNOWN_TASK
 from relaunch.ports import CapacityProviderOffer
 from relaunch_local.simulation.aws.account import SimulatedAccount
 from relaunch_local.simulation.faults.rare import RareFaults
@@ -31,7 +32,6 @@ UNANSWERED = timedelta(minutes=56)
 # The job's check may be late by some runs of the schedule, whose calls fail.
 LOOK_OVERSHOOT = timedelta(minutes=15)
 START_LIMIT = timedelta(minutes=30)
-_UNKNOWN = "ECS does not know"
 _FORBIDDEN = re.compile("(the cluster refuses the launch: |registering .*)AccessDenied")
 # ECS describes a stopped task for an hour.
 STOPPED_KEPT = timedelta(hours=1) - CLOCK_SKEW
@@ -305,7 +305,7 @@ class Verdict:
             seconds = _run_seconds(self._invariants.tasks[job.job_id].get(arn, {}))
             bill += seconds / 3600 * price
             slack += TIMESTAMP_PRECISION.total_seconds() / 3600 * price
-            if stop.stopped_reason.startswith(_UNKNOWN):
+            if stop.stopped_reason.startswith(UNKNOWN_TASK):
                 # Its end is unknown.
                 slack += 86_400 / 3600 * price
         is_right = abs(bill - job.cost_usd) <= slack

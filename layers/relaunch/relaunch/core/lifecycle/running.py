@@ -45,6 +45,8 @@ from relaunch.core.offerings.spot_runs import Observed
 # A task that ECS does not know is lost only if ECS still does not know it after this time: the API is eventually
 # consistent, and the documentation of RunTask tells callers to retry for up to five minutes.
 MISSING_GRACE = timedelta(minutes=5)
+UNKNOWN_TASK = "the cluster does not know the task any more"
+"""The reason of a stop whose time is not known."""
 # ECS reports a task as STOPPED within about a minute after the end of its instance.
 _HOST_END_TIMEOUT = timedelta(minutes=1)
 _WARNING = "interruption warning"
@@ -133,17 +135,16 @@ def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimi
         return move(missing, job.state, now, event="task missing", detail=event.task_id, wake_at=wake_at)
     if now - attempt.missing_since < MISSING_GRACE:
         return ignore(job, "missing for less than the grace")
-    reason = "the cluster does not know the task any more"
     lost = replace(attempt.placement, is_lost=True)
     job = replace(job, attempt=replace(attempt, placement=lost))
     if attempt.intent is None:
-        return follow_stop(job, Stop(StopKind.HOST_LOST, attempt.missing_since, stopped_reason=reason), now)
+        return follow_stop(job, Stop(StopKind.HOST_LOST, attempt.missing_since, stopped_reason=UNKNOWN_TASK), now)
     gone = TaskObservation(
         event.task_id,
         job.attempt_key,
         TaskPhase.STOPPED,
         attempt.task_version,
-        report=StopReport(reason),
+        report=StopReport(UNKNOWN_TASK),
         # Not before the intent, which then decides.
         stopped_at=max(attempt.missing_since, attempt.intent.at),
     )
