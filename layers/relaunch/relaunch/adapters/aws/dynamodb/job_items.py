@@ -137,7 +137,7 @@ def image_pk(repository: str, tag: str) -> str:
 
 
 UNLINKED = "unlinked"
-"""The attribute of a link whose job has left the instance."""
+"""The attribute of a link that holds no more: its job has left the instance."""
 
 
 def instance_item(job: Job, attempt: Attempt, instance_id: str) -> Item:

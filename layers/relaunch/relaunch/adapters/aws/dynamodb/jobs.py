@@ -147,8 +147,7 @@ class DynamoDbJobs:
         return _job_ids(self._table.query("slot = :slot", {":slot": text(slot)}, index="slots", limit=limit))
 
     def load_on_instance(self, instance_id: str) -> list[str]:
-        unlinked = f"attribute_not_exists({items.UNLINKED})"
-        return self._linked_jobs(items.instance_pk(instance_id), FilterExpression=unlinked)
+        return self._linked_jobs(items.instance_pk(instance_id))
 
     def save_warning(self, instance_id: str, at: datetime) -> None:
         self._table.put(items.warning_item(instance_id, at))
@@ -157,8 +156,9 @@ class DynamoDbJobs:
         item = self._table.get(items.warning_pk(instance_id), items.WARNING)
         return None if item is None else datetime.fromisoformat(item["at"]["S"])
 
-    def _linked_jobs(self, pk: str, **options: str) -> list[str]:
-        found = self._table.query("pk = :pk", {":pk": text(pk)}, **options)
+    def _linked_jobs(self, pk: str) -> list[str]:
+        linked = f"attribute_not_exists({items.UNLINKED})"
+        found = self._table.query("pk = :pk", {":pk": text(pk)}, FilterExpression=linked)
         return [items.job_id_of(item["sk"]["S"]) for item in found]
 
     def list_jobs(self, limit: int, cursor: str | None = None) -> tuple[list[JobSummary], str | None]:
