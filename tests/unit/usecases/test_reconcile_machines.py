@@ -104,6 +104,20 @@ def test_a_claim_of_a_job_that_is_not_there_is_released(machines):
     assert machines.load(machine_id).state is MachineState.ENDING
 
 
+def test_a_job_that_cannot_be_loaded_keeps_its_claim_and_does_not_keep_a_machine_beyond_its_deadline(machines):
+    job_id = machines.start()
+    machine_id = machines.machine(job_id).machine_id
+    machines.jobs.load_job = Mock(side_effect=TransientError("no answer"))
+
+    machines.look(after=2 * MINUTE)
+    assert [each.job_id for each in machines.load(machine_id).claims] == [job_id]
+    for _ in range(4):
+        machines.look(after=MINUTE)
+
+    assert machines.load(machine_id).state is MachineState.ENDING
+    assert "postponed" in machines.log.decisions
+
+
 def test_a_release_that_comes_twice_changes_nothing(machines):
     job_id = machines.train()
     machine_id = machines.machine(job_id).machine_id

@@ -15,7 +15,7 @@ from relaunch.core.machines.events import (
     MachineDue,
     MachineEvent,
 )
-from relaunch.core.machines.machine import Machine, MachineState
+from relaunch.core.machines.machine import Claim, Machine, MachineState
 from relaunch.ports import FleetDependencies, PortError, Termination
 from relaunch.usecases.advance_machine import advance_machine
 from relaunch.usecases.observe_machine import node_seen
@@ -89,9 +89,21 @@ def _observed(
         if node is not None:
             yield node_seen(node, deps)
     for claim in machine.claims:
-        job = deps.jobs.load_job(claim.job_id)
-        if job is None or machine.machine_id not in claimed_machines(job):
+        if _is_needless(claim, machine, deps):
             yield ClaimReleased(claim.job_id, "its job does not need it")
+
+
+def _is_needless(claim: Claim, machine: Machine, deps: FleetDependencies) -> bool:
+    """Return whether the job of a claim does not need the machine; False for a job that cannot be loaded.
+
+    Of the eight jobs of a machine each may have an outage, none of which keeps the machine from being due.
+    """
+    try:
+        job = deps.jobs.load_job(claim.job_id)
+    except PortError as error:
+        deps.log.decided("postponed", machine_id=machine.machine_id, job_id=claim.job_id, reason=str(error))
+        return False
+    return job is None or machine.machine_id not in claimed_machines(job)
 
 
 def _due(machine: Machine, deps: FleetDependencies) -> MachineDue | None:
