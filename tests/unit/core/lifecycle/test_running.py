@@ -222,15 +222,18 @@ def test_a_machine_that_ends_is_kept_in_mind_since_its_first_word():
     assert job.wake_at == SOON + timedelta(minutes=1)
 
 
-def test_a_missing_task_is_lost_only_when_it_is_missing_twice_a_grace_apart():
+def test_a_missing_task_is_lost_only_when_it_is_missing_at_every_look_throughout_the_grace():
     missing = TaskMissing(task_id())
     first = after(SITUATIONS["ru"], missing)
 
-    early = decided(first, missing, SOON + MISSING_GRACE - timedelta(seconds=1))
-    late = after(first, missing, now=SOON + MISSING_GRACE)
+    again = decided(first, missing, SOON + timedelta(minutes=2))
+    early = decided(again.job, missing, SOON + timedelta(minutes=4))
+    late = after(early.job, missing, now=SOON + MISSING_GRACE)
 
-    assert first.wake_at == SOON + MISSING_GRACE
-    assert (early.is_ignored, early.note, early.job) == (True, "missing for less than the grace", first)
+    assert first.wake_at == SOON + timedelta(minutes=2)
+    assert (again.job.wake_at, again.timeline) == (SOON + timedelta(minutes=4), ())
+    assert (early.job.wake_at, early.timeline) == (SOON + MISSING_GRACE, ())
+    assert early.job == replace(first, wake_at=early.job.wake_at)
     assert late.state is JobState.WAITING
     assert late.current_attempt.stop == Stop(StopKind.HOST_LOST, SOON, stopped_reason=UNKNOWN_TO_THE_CLUSTER)
     assert late.current_attempt.placement.is_lost is True

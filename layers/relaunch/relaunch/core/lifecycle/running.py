@@ -18,7 +18,7 @@ from relaunch.core.jobs.job import (
 )
 from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.launches.launch import StopReport, TaskObservation, TaskPhase
-from relaunch.core.lifecycle.decision import Decision, ignore, look_again, move, stop_effect
+from relaunch.core.lifecycle.decision import Decision, look_again, move, stop_effect
 from relaunch.core.lifecycle.events import (
     CancelAsked,
     HostEnded,
@@ -45,6 +45,8 @@ from relaunch.core.offerings.spot_runs import Observed
 # A task that ECS does not know is lost only if ECS still does not know it after this time: the API is eventually
 # consistent, and the documentation of RunTask tells callers to retry for up to five minutes.
 MISSING_GRACE = timedelta(minutes=5)
+# A new task may be unknown at the first look, and any task at the last one, each for another reason.
+_MISSING_LOOK = timedelta(minutes=2)
 UNKNOWN_TASK = "the cluster does not know the task any more"
 """The reason of a stop whose time is not known."""
 # ECS reports a task as STOPPED within about a minute after the end of its instance.
@@ -126,15 +128,15 @@ def _running(job: Job, now: datetime) -> Decision:
 
 
 def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimits) -> Decision:
-    """Consider the task lost if the target does not know it after the grace period either."""
-    attempt = job.current_attempt
-    if attempt.missing_since is None:
+    """Consider the task lost if the target does not know it throughout the grace period."""
+    attempt, stop_by = job.current_attempt, stops_by(job)
+    is_lost_at = (attempt.missing_since or now) + MISSING_GRACE
+    if now < is_lost_at:
+        wake_at = min(now + _MISSING_LOOK, is_lost_at, stop_by or is_lost_at)
+        if attempt.missing_since is not None:
+            return look_again(job, wake_at)
         missing = replace(job, attempt=replace(attempt, missing_since=now))
-        stop_by = stops_by(job)
-        wake_at = now + MISSING_GRACE if stop_by is None else min(now + MISSING_GRACE, stop_by)
         return move(missing, job.state, now, event="task missing", detail=event.task_id, wake_at=wake_at)
-    if now - attempt.missing_since < MISSING_GRACE:
-        return ignore(job, "missing for less than the grace")
     lost = replace(attempt.placement, is_lost=True)
     job = replace(job, attempt=replace(attempt, placement=lost))
     if attempt.intent is None:
