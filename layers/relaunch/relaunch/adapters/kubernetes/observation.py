@@ -9,7 +9,7 @@ have come as far as before.
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from relaunch.adapters.kubernetes.api.models import ContainerStatus, Job, Node, ObjectMeta, Pod
+from relaunch.adapters.kubernetes.api.models import ContainerStatus, Job, Metadata, Node, Pod
 from relaunch.adapters.kubernetes.labels import STOP_REASON, TASK, owner_of
 from relaunch.adapters.kubernetes.stop_reports import find_condition, observe_container, report_of_task
 from relaunch.core.launches.launch import Node as TargetNode
@@ -81,10 +81,9 @@ def observe_node(node: Node, task_count: int = 0) -> NodeObservation:
         instance_type=next((labels[each] for each in _INSTANCE_TYPE if each in labels), ""),
         zone=next((labels[each] for each in _ZONE if each in labels), None),
     )
-    is_ready = find_condition(node.status.conditions, "Ready") is not None
     return NodeObservation(
         named,
-        is_active=is_ready and not node.spec.unschedulable,
+        is_active=node.is_ready and not node.spec.unschedulable,
         task_count=task_count,
         registered_at=node.metadata.creation_timestamp,
     )
@@ -101,7 +100,7 @@ def explain_wait(pod: Pod | None) -> str:
     return "; ".join(_join(each.reason, each.message) for each in waiting)
 
 
-def _metadata(job: Job | None, pod: Pod | None) -> ObjectMeta:
+def _metadata(job: Job | None, pod: Pod | None) -> Metadata:
     if job is not None:
         return job.metadata
     if pod is None:
