@@ -8,9 +8,11 @@ from typing import Any
 
 from relaunch.adapters.kubernetes.api.errors import AlreadyExistsError, NotFoundError
 from relaunch.adapters.kubernetes.api.models import Job, Node, Pod
+from relaunch.adapters.kubernetes.labels import OWNER, TASK
 
 START = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
 INSTANCE_TYPE, ZONE = "ecs.gn6v-c8g1.2xlarge", "cn-beijing-i"
+TASK_NAME = "resnet-1f2e3d4c-1-1"
 Document = dict[str, Any]
 
 
@@ -181,3 +183,38 @@ def _merge(document: Document, patch: Mapping[str, Any]) -> None:
             _merge(document.setdefault(key, {}), value)
         else:
             document[key] = value
+
+
+def read_job(*conditions: tuple[str, str, str], **metadata: Any) -> Job:
+    """Build the Job of the first task of `make_job` with conditions (type, reason, message), as a server answers it."""
+    held = [{"type": kind, "status": "True", "reason": why, "message": said} for kind, why, said in conditions]
+    annotations = {OWNER: "resnet-1f2e3d4c/1", **metadata.pop("annotations", {})}
+    common = {"name": TASK_NAME, "labels": {TASK: TASK_NAME}, "creationTimestamp": "2026-11-02T09:00:00Z"}
+    at = {"lastTransitionTime": "2026-11-02T10:00:00Z"}
+    status = {"conditions": [each | at for each in held], "startTime": "2026-11-02T09:00:00Z"}
+    return Job.model_validate({"metadata": common | {"annotations": annotations} | metadata, "status": status})
+
+
+def read_pod(phase: str = "Running", *, node: str = "node-1", state: Document | None = None, **members: Any) -> Pod:
+    """Build the pod of that Job with the state of its container; `members` are of its status or of its metadata."""
+    metadata = {"name": f"{TASK_NAME}-d222p", "labels": {TASK: TASK_NAME}, "annotations": {OWNER: "resnet-1f2e3d4c/1"}}
+    metadata |= {key: members.pop(key) for key in ("creationTimestamp", "deletionTimestamp") if key in members}
+    statuses = [] if state is None else [{"name": "main", "state": state}]
+    status = {"phase": phase, "containerStatuses": statuses} | members
+    return Pod.model_validate({"metadata": metadata, "spec": {"nodeName": node}, "status": status})
+
+
+def ended(exit_code: int, reason: str = "Error", message: str = "") -> Document:
+    """Return the state of a container that ran for an hour."""
+    times = {"startedAt": "2026-11-02T09:00:30Z", "finishedAt": "2026-11-02T10:00:30Z"}
+    return {"terminated": {"exitCode": exit_code, "reason": reason, "message": message, **times}}
+
+
+def waiting(reason: str, message: str = "") -> Document:
+    """Return the state of a container that does not run yet."""
+    return {"waiting": {"reason": reason, "message": message}}
+
+
+def disrupted(reason: str, message: str = "") -> list[Document]:
+    """Return the conditions of a pod that is taken away."""
+    return [{"type": "DisruptionTarget", "status": "True", "reason": reason, "message": message}]
