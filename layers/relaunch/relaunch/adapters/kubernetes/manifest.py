@@ -41,7 +41,7 @@ def build_job(request: LaunchRequest, target: Target, stack: str) -> dict[str, A
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": name, "labels": labels, "annotations": owner},
+        "metadata": {"name": name, "labels": labels, "annotations": dict(owner)},
         "spec": {
             "parallelism": 1,
             "completions": 1,
