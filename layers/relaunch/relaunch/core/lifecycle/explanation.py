@@ -71,7 +71,7 @@ def _wait_for_launch(job: Job, waiting: Waiting, now: datetime) -> Explanation:
     return Explanation(
         "its launch: a message in the attempts queue",
         waiting.since,
-        "an offering is chosen and RunTask is sent; should the message be lost, it is sent again",
+        "an offering is chosen and the task is launched; should the message be lost, it is sent again",
         job.wake_at,
         advice,
     )
@@ -206,12 +206,14 @@ def _explain_launching(job: Job) -> Explanation:
     attempt = job.current_attempt
     chosen = attempt.placement
     if job.cancel_requested:
-        next_step = "its task is stopped as soon as ECS tells which it is, and the job ends CANCELLED"
-        return Explanation("the answer of RunTask, to cancel it", job.state_since, next_step, job.wake_at)
+        next_step = "its task is stopped as soon as the cluster tells which it is, and the job ends CANCELLED"
+        return Explanation("the answer to its launch, to cancel it", job.state_since, next_step, job.wake_at)
     if chosen.state is PlacementState.PENDING:
-        next_step = "RunTask is sent, or sent again with the same client token, which is harmless"
-        return Explanation(f"the answer of RunTask for {chosen.offering}", chosen.requested_at, next_step, job.wake_at)
-    status = f" (ECS says {attempt.task_status})" if attempt.task_status else ""
+        next_step = "the launch is sent, or sent again as the same placement, which is harmless"
+        return Explanation(
+            f"the answer to the launch on {chosen.offering}", chosen.requested_at, next_step, job.wake_at
+        )
+    status = f" (the cluster says {attempt.task_status})" if attempt.task_status else ""
     return Explanation(
         f"its task to start on {chosen.offering}{status}",
         chosen.requested_at,

@@ -65,7 +65,7 @@ def _observed(job: Job, event: TaskSeen, now: datetime) -> Job:
     seen, node = event.observation, event.node
     if job.current_attempt.task_id is None:
         # The event arrived before the response of RunTask was saved: their order is not guaranteed.
-        job = with_task(job, seen.task_id, "task seen before RunTask's answer", now)
+        job = with_task(job, seen.task_id, "task seen before the answer to its launch", now)
     attempt = replace(
         job.current_attempt,
         task_status=seen.status,
@@ -109,7 +109,7 @@ def _next_look(job: Job, now: datetime) -> datetime:
 
 
 def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimits) -> Decision:
-    """Consider the task lost if ECS does not know it after the grace period either."""
+    """Consider the task lost if the target does not know it after the grace period either."""
     attempt = job.current_attempt
     if attempt.missing_since is None:
         missing = replace(job, attempt=replace(attempt, missing_since=now))
@@ -117,7 +117,7 @@ def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimi
         return move(missing, job.state, now, event="task missing", detail=event.task_id, wake_at=wake_at)
     if now - attempt.missing_since < MISSING_GRACE:
         return ignore(job, "missing for less than the grace")
-    reason = "ECS does not know the task any more"
+    reason = "the cluster does not know the task any more"
     lost = replace(attempt.placement, is_lost=True)
     job = replace(job, attempt=replace(attempt, placement=lost))
     if attempt.intent is None:

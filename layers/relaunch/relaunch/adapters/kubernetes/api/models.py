@@ -105,7 +105,7 @@ class StateRunning(Model):
 
 
 class StateTerminated(Model):
-    """A container that ended; `reason` is Completed, Error, OOMKilled, …"""
+    """A container that ended; `reason` is Completed, Error or OOMKilled."""
 
     exit_code: int
     signal: int | None = None
