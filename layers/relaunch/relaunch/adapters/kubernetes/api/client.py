@@ -72,6 +72,15 @@ class KubernetesClient:
         except NotFoundError:
             return None
 
+    def patch_job(self, name: str, patch: Mapping[str, Any]) -> Job:
+        """Apply a JSON Merge Patch to a Job and return it as the server stored it.
+
+        Raises:
+            NotFoundError: there is no Job of this name.
+        """
+        headers = {"Content-Type": "application/merge-patch+json"}
+        return self._object(Job, "PATCH", self._jobs(name), f"changing Job {name}", json=dict(patch), headers=headers)
+
     def delete_job(self, name: str, grace_seconds: int | None = None) -> None:
         """Delete a Job, and its pods by the garbage collector; no error if there is none.
 
