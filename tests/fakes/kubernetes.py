@@ -190,6 +190,7 @@ def read_job(*conditions: tuple[str, str, str], **metadata: Any) -> Job:
     held = [{"type": kind, "status": "True", "reason": why, "message": said} for kind, why, said in conditions]
     annotations = {OWNER: "resnet-1f2e3d4c/1", **metadata.pop("annotations", {})}
     common = {"name": TASK_NAME, "labels": {TASK: TASK_NAME}, "creationTimestamp": "2026-11-02T09:00:00Z"}
+    common |= {"resourceVersion": "11"}
     at = {"lastTransitionTime": "2026-11-02T10:00:00Z"}
     status = {"conditions": [each | at for each in held], "startTime": "2026-11-02T09:00:00Z"}
     return Job.model_validate({"metadata": common | {"annotations": annotations} | metadata, "status": status})
@@ -197,8 +198,10 @@ def read_job(*conditions: tuple[str, str, str], **metadata: Any) -> Job:
 
 def read_pod(phase: str = "Running", *, node: str = "node-1", state: Document | None = None, **members: Any) -> Pod:
     """Build the pod of that Job with the state of its container; `members` are of its status or of its metadata."""
-    metadata = {"name": f"{TASK_NAME}-d222p", "labels": {TASK: TASK_NAME}, "annotations": {OWNER: "resnet-1f2e3d4c/1"}}
-    metadata |= {key: members.pop(key) for key in ("creationTimestamp", "deletionTimestamp") if key in members}
+    metadata: Document = {"name": f"{TASK_NAME}-d222p", "labels": {TASK: TASK_NAME}}
+    metadata |= {"annotations": {OWNER: "resnet-1f2e3d4c/1"}}
+    own = ("name", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp")
+    metadata |= {"resourceVersion": "12"} | {key: members.pop(key) for key in own if key in members}
     statuses = [] if state is None else [{"name": "main", "state": state}]
     status = {"phase": phase, "containerStatuses": statuses} | members
     return Pod.model_validate({"metadata": metadata, "spec": {"nodeName": node}, "status": status})

@@ -169,8 +169,9 @@ class TaskObservation:
 
     `task_id` is the name of the task in the target, and `node` that of its node. `owner` is None for a task that is
     not of Relaunch. `status` is the target's own word for the phase, for people. Of two observations the one with the
-    higher `version` is newer. `report` tells why the task stopped, or is stopping; `stop_code` is the target's code
-    for it, for people. `containers` are by name. `waiting_for` is why it does not run yet, as the target says it.
+    higher `version` is newer. `report` tells why the task stopped or is stopping, and before it runs what the target
+    says of its wait, which is no cause; `stop_code` is the target's code for a stop, for people. `containers` are by
+    name.
     """
 
     task_id: str
@@ -186,7 +187,6 @@ class TaskObservation:
     created_at: datetime | None = None
     started_at: datetime | None = None
     stopped_at: datetime | None = None
-    waiting_for: str = ""
 
 
 @dataclass(frozen=True, slots=True)
