@@ -16,10 +16,6 @@ from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
 from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.ecr_images import EcrImages
-from relaunch.adapters.aws.ecs.derived_revisions import EcsRegistry
-from relaunch.adapters.aws.ecs.rate_limiter import RateLimiter
-from relaunch.adapters.aws.ecs.revisions import EcsRevisions
-from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
 from relaunch.adapters.aws.sqs.dead_letters import SqsDeadLetters
 from relaunch.adapters.aws.sqs.launch_queue import SqsLaunchQueue
@@ -203,11 +199,7 @@ def _make_dependencies(settings: Settings, clients: _Clients, log: DecisionLog) 
         definitions=stores.definitions,
         capacity=stores.capacity,
         events=stores.events,
-        tasks=EcsTarget(
-            clients.lazy("ecs"), settings.cluster, settings.subnets, settings.security_groups, RateLimiter()
-        ),
-        revisions=EcsRevisions(clients.lazy("ecs"), clock),
-        registry=EcsRegistry(clients.lazy("ecs"), clock),
+        **_make_targets(settings, clients, clock),
         maintenance=stores.maintenance,
         machine_queue=SqsMachineQueue(clients.lazy("sqs"), settings.machines.queue_url),
         machine_settings=settings.machines,
@@ -221,6 +213,38 @@ def _make_dependencies(settings: Settings, clients: _Clients, log: DecisionLog) 
         log=log,
         limits=settings.limits,
     )
+
+
+def _make_targets(settings: Settings, clients: _Clients, clock: Clock) -> dict[str, Any]:
+    """Return the targets that the stack has, and what only jobs on ECS need.
+
+    Each is imported when a job has it: a function without such a job starts without it, and a stack has any of them.
+    """
+    ecs = clients.lazy("ecs")
+
+    @cache
+    def make_ecs() -> TaskTarget:
+        from relaunch.adapters.aws.ecs.rate_limiter import RateLimiter  # noqa: PLC0415
+        from relaunch.adapters.aws.ecs.target import EcsTarget  # noqa: PLC0415
+
+        return EcsTarget(ecs, settings.cluster, settings.subnets, settings.security_groups, RateLimiter())
+
+    def make_revisions() -> RevisionSource:
+        from relaunch.adapters.aws.ecs.revisions import EcsRevisions  # noqa: PLC0415
+
+        return EcsRevisions(ecs, clock)
+
+    def make_registry() -> RevisionRegistry:
+        from relaunch.adapters.aws.ecs.derived_revisions import EcsRegistry  # noqa: PLC0415
+
+        return EcsRegistry(ecs, clock)
+
+    makers: dict[str, Callable[[], TaskTarget]] = {ECS: make_ecs} if settings.has_ecs else {}
+    return {
+        "targets": Targets(makers),
+        "revisions": LazyPort(make_revisions),
+        "registry": LazyPort(make_registry),
+    }
 
 
 def _offerings(

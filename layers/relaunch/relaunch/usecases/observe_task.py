@@ -1,5 +1,6 @@
 """Apply an observation of a task to its job."""
 
+from relaunch.core.definitions.definition import ECS
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches.launch import Node, TaskObservation, TaskPhase
 from relaunch.core.lifecycle.events import TaskSeen
@@ -20,7 +21,7 @@ def observe_task(observation: TaskObservation, deps: JobDependencies) -> Job | N
 def task_seen(observation: TaskObservation, job: Job, deps: JobDependencies) -> TaskSeen:
     """Return the event of an observation, with the node if that is not known yet.
 
-    A spot warning finds the job by it. If the target throttles the call, the next event of the task or the
+    A spot warning finds the job by it, which only ECS's nodes get. If the target throttles the call, the next event of the task or the
     next sweep repeats it; a warning queries the target too.
 
     Raises:
@@ -29,13 +30,14 @@ def task_seen(observation: TaskObservation, job: Job, deps: JobDependencies) -> 
     name = observation.node
     is_known = job.attempt is not None and job.attempt.instance_id is not None
     has_stopped = observation.phase is TaskPhase.STOPPED
-    if name is None or is_known or (has_stopped and observation.started_at is not None):
+    has_ended = has_stopped and observation.started_at is not None
+    if name is None or is_known or has_ended or job.definition.target != ECS:
         return TaskSeen(observation)
     own = _own_node(observation, job)
     if own is not None:
         return TaskSeen(observation, own)
     try:
-        found = deps.tasks.find_node(name)
+        found = deps.targets.ecs.find_node(name)
     except TransientError as error:
         # Launches avoid the instance of a task that never ran, for which they need its EC2 instance ID.
         if has_stopped:

@@ -7,6 +7,9 @@ from enum import StrEnum
 
 from relaunch.core.definitions.accelerator import AcceleratorRequirement, PurchasePolicy
 
+ECS = "ecs"
+"""The target of a job definition that names none: Amazon ECS."""
+
 
 class TriggerSource(StrEnum):
     """The source of a trigger's events."""
@@ -105,4 +108,4 @@ class JobDefinition:
     max_waiting_jobs: int = 1000
     max_failures: int = 2
     max_price_usd_per_hour: float | None = None
-    target: str = "ecs"
+    target: str = ECS

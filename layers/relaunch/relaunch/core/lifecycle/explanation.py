@@ -5,9 +5,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchasePolicy
+from relaunch.core.definitions.definition import ECS
 from relaunch.core.jobs.job import IntentKind, Job, JobState, PlacementState, StopKind, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT
 from relaunch.core.lifecycle.restart_policy import describe_stop, next_time_limit
+from relaunch.core.lifecycle.target_words import words_of
 
 # A message usually waits for seconds; a wait this much longer than the time-out indicates a fault.
 _OVERDUE = 2 * LAUNCH_TIMEOUT
@@ -71,7 +73,7 @@ def _wait_for_launch(job: Job, waiting: Waiting, now: datetime) -> Explanation:
     return Explanation(
         "its launch: a message in the attempts queue",
         waiting.since,
-        "an offering is chosen and RunTask is sent; should the message be lost, it is sent again",
+        f"an offering is chosen and {words_of(job).launch} is sent; should the message be lost, it is sent again",
         job.wake_at,
         advice,
     )
@@ -204,19 +206,34 @@ _WAITS: Mapping[WaitReason, Callable[[Job, Waiting, datetime], Explanation]] = {
 
 def _explain_launching(job: Job) -> Explanation:
     attempt = job.current_attempt
-    chosen = attempt.placement
+    chosen, words = attempt.placement, words_of(job)
     if job.cancel_requested:
-        next_step = "its task is stopped as soon as ECS tells which it is, and the job ends CANCELLED"
-        return Explanation("the answer of RunTask, to cancel it", job.state_since, next_step, job.wake_at)
+        next_step = f"its task is stopped as soon as {words.name} tells which it is, and the job ends CANCELLED"
+        return Explanation(f"the answer of {words.launch}, to cancel it", job.state_since, next_step, job.wake_at)
+    answer = f"the answer of {words.launch} for {chosen.offering}"
     if chosen.state is PlacementState.PENDING:
-        next_step = "RunTask is sent, or sent again with the same client token, which is harmless"
-        return Explanation(f"the answer of RunTask for {chosen.offering}", chosen.requested_at, next_step, job.wake_at)
-    status = f" (ECS says {attempt.task_status})" if attempt.task_status else ""
+        next_step = f"{words.launch} is sent, or sent again {words.again}, which is harmless"
+        return Explanation(answer, chosen.requested_at, next_step, job.wake_at)
+    status = f" ({words.name} says {attempt.task_status})" if attempt.task_status else ""
+    start = f"its task to start on {chosen.offering}{status}"
+    if job.definition.target != ECS:
+        return _explain_pod(job, start)
     return Explanation(
-        f"its task to start on {chosen.offering}{status}",
+        start,
         chosen.requested_at,
         "if it has not started by then, it is withdrawn and another offering is tried",
         job.wake_at,
+    )
+
+
+def _explain_pod(job: Job, start: str) -> Explanation:
+    """Explain what a pod waits for, in the words of the scheduler or the kubelet where they said some."""
+    why = f": {job.reason}" if job.reason else ""
+    advice = () if job.current_attempt.node else (
+        "a node with room: `relaunch doctor --target` shows what the nodes have, and the pool may be scaled out",
+    )
+    return Explanation(
+        f"{start}{why}", job.current_attempt.placement.requested_at, "it is looked at again", job.wake_at, advice
     )
 
 
@@ -251,7 +268,7 @@ def _explain_stopping(job: Job) -> Explanation:
     return Explanation(
         f"its task to stop{why}",
         intent.at if intent else job.state_since,
-        f"{follows}; if it is not reported as STOPPED, StopTask is sent again",
+        f"{follows}; if it is not reported as STOPPED, {words_of(job).stop} is sent again",
         job.wake_at,
     )
 

@@ -7,6 +7,8 @@ import zlib
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.definitions.definition import ECS
 from relaunch.core.jobs.job import (
     STACK_SLOT,
     AdmitWaiting,
@@ -58,6 +60,7 @@ from relaunch.core.lifecycle.events import (
 from relaunch.core.lifecycle.machine_waits import admits_next, next_machine
 from relaunch.core.lifecycle.restart_policy import GiveUp, out_of_time
 from relaunch.core.lifecycle.stopping import avoid, stop_with_intent, with_task
+from relaunch.core.lifecycle.target_words import words_of
 from relaunch.core.revisions.images import describe_pin, plan_pins, with_platforms
 from relaunch.core.selection.neuron_devices import NeuronClaim
 
@@ -218,7 +221,7 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
             # The client token is unique, so the task is of this placement, launched before the settings changed.
             return _with_stops(_placed(job, task_id, now, limits), tuple(others))
         case PlacementFailed(reasons, found, shortages):
-            outcome = f"ECS placed nothing: {', '.join(reasons)}"
+            outcome = f"{words_of(job).name} placed nothing: {', '.join(reasons)}"
             has_lost_device = _lost_device(job, shortages, outcome)
             if has_lost_device:
                 # Its machine may have other devices.
@@ -260,11 +263,11 @@ def _lost_device(job: Job, shortages: frozenset[Shortage], outcome: str) -> bool
 def _refused(job: Job, reason: str, now: datetime) -> Decision:
     if job.cancel_requested:
         return _cancelled(job, now)
-    return end(job, JobState.FAILED, now, event="launch refused", detail=f"ECS refuses the launch: {reason}")
+    return end(job, JobState.FAILED, now, event="launch refused", detail=f"{words_of(job).name} refuses the launch: {reason}")
 
 
 def _placed(job: Job, task_id: str, now: datetime, limits: StackLimits) -> Decision:
-    placed = with_task(job, task_id, "RunTask placed it", now)
+    placed = with_task(job, task_id, f"{words_of(job).launch} placed it", now)
     attempt = placed.current_attempt
     if attempt.intent is not None:
         return stop_with_intent(placed, attempt.intent, now, event="cancelling")
@@ -367,9 +370,21 @@ def wake_placed(job: Job, _event: TimePassed, now: datetime, limits: StackLimits
     deadline = start_deadline(attempt, limits)
     if now < deadline:
         return look_again(job, deadline)
+    if _keeps_its_place(job):
+        return look_again(job, now + LAUNCH_TIMEOUT)
     placed_at = attempt.placement.placed_at or attempt.placement.requested_at
-    reason = f"not started within {deadline - placed_at}; ECS says {attempt.task_status or 'nothing'}"
+    reason = f"not started within {deadline - placed_at}; {words_of(job).name} says {attempt.task_status or 'nothing'}"
     # With a container instance capacity is not the cause, but that instance, or the image.
     has_machine = attempt.node is not None
     kind = IntentKind.START_WITHDRAWN if has_machine else IntentKind.PLACEMENT_WITHDRAWN
     return stop_with_intent(job, StopIntent(kind, now, reason), now, event="start deadline")
+
+
+def _keeps_its_place(job: Job) -> bool:
+    """Return whether a task without a node stays where it waits: Kubernetes keeps it, and there is no other offering.
+
+    ECS gives such a task up by itself, and a capacity provider has others beside it.
+    """
+    attempt, definition = job.current_attempt, job.definition
+    has_other = attempt.placement.offering.purchase is PurchaseOption.SPOT and len(definition.purchase.options) > 1
+    return definition.target != ECS and attempt.node is None and not has_other

@@ -34,6 +34,7 @@ from relaunch.core.lifecycle.events import (
     TimePassed,
 )
 from relaunch.core.lifecycle.machine_waits import hands_over, with_releases
+from relaunch.core.lifecycle.polling import with_poll
 
 # The event has the type of the row's `event` column, which the type system cannot express.
 Guard = Callable[[Job, Any], bool]
@@ -214,5 +215,6 @@ def decide(job: Job, event: JobEvent, now: datetime, limits: StackLimits) -> Dec
     for row in TABLE:
         if job.state in row.states and isinstance(event, row.event) and row.guard(job, event):
             decision = row.action(job, event, now, limits)
-            return replace(with_unlink(job, with_releases(job, decision)), action=row.action.__name__)
+            decision = with_poll(with_unlink(job, with_releases(job, decision)), now)
+            return replace(decision, action=row.action.__name__)
     return ignore(job, f"{type(event).__name__} means nothing to a job that is {job.state}")
