@@ -9,7 +9,7 @@ from fakes.registry import FakeRegistry
 from fakes.sources import FakeCheckpoints, FakeImages, FakeLaunchQueue, FakeOfferings, FakeRevisions, ListLog
 from fakes.tasks import FakeTasks
 from relaunch.adapters.input_patterns import Re2Patterns
-from relaunch.core.definitions.definition import ECS
+from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.machines.settings import MachineSettings
 from relaunch.ports import Dependencies, Targets
 from relaunch_local.in_memory.jobs import InMemoryJobs
@@ -26,7 +26,7 @@ def make_dependencies(**overrides: Any) -> Dependencies:
     stores = InMemoryStores(jobs) if isinstance(jobs, InMemoryJobs) else InMemoryStores()
     ports: dict[str, Any] = {
         **{each.name: getattr(stores, each.name) for each in fields(stores)},
-        "targets": Targets({ECS: lambda: tasks}),
+        "targets": Targets({Target.ECS: lambda: tasks}),
         "revisions": FakeRevisions(),
         "registry": FakeRegistry(),
         "offerings": FakeOfferings(),

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from relaunch.core.definitions.definition import ECS
+from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.ports.errors import PermanentError
 from relaunch.ports.target import TaskTarget
 
 _WHAT_TO_SET = {
-    ECS: "CapacityProviders, or MachineSubnets for machines of its own",
-    "ack": "AckClusterId",
-    "acs": "AcsClusterId",
+    Target.ECS: "CapacityProviders, or MachineSubnets for machines of its own",
+    Target.ACK: "AckClusterId",
+    Target.ACS: "AcsClusterId",
 }
 
 
@@ -26,17 +26,17 @@ class Targets:
     every call.
     """
 
-    makers: Mapping[str, Callable[[], TaskTarget]]
+    makers: Mapping[Target, Callable[[], TaskTarget]]
 
-    def __contains__(self, name: str) -> bool:
+    def __contains__(self, name: Target) -> bool:
         """Return whether the stack has this target."""
         return name in self.makers
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Iterator[Target]:
         """Return the names of the targets."""
         return iter(self.makers)
 
-    def named(self, name: str) -> TaskTarget:
+    def named(self, name: Target) -> TaskTarget:
         """Return the target of this name.
 
         Raises:
@@ -53,11 +53,11 @@ class Targets:
         Raises:
             UnknownTargetError: the stack does not have it.
         """
-        return self.named(ECS)
+        return self.named(Target.ECS)
 
-    def problem(self, name: str) -> str:
+    def problem(self, name: Target) -> str:
         """Return why no job can run on the target of this name, and what to do; empty if one can."""
         if name in self.makers:
             return ""
         has = f"it has {' and '.join(self.makers)}" if self.makers else "it has none"
-        return f"the stack has no target {name}, {has}: set {_WHAT_TO_SET.get(name, 'another target')} and deploy again"
+        return f"the stack has no target {name}, {has}: set {_WHAT_TO_SET[name]} and deploy again"

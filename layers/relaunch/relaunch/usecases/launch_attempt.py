@@ -3,7 +3,6 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from relaunch.core.definitions.definition import ECS
 from relaunch.core.jobs.job import STACK_SLOT, Job, JobState, PlacementState, RequestLaunch, WaitReason
 from relaunch.core.launches.capabilities import missing_capability
 from relaunch.core.launches.launch import LaunchDeferred, LaunchOutcome, LaunchRefused
@@ -128,7 +127,7 @@ def _find_problem(job: Job, deps: LaunchDependencies) -> str:
     name = job.definition.target
     if problem := deps.targets.problem(name):
         return problem
-    if name == ECS and (problem := revision_problem(job.revision, deps.limits.task_definitions)):
+    if not name.is_kubernetes and (problem := revision_problem(job.revision, deps.limits.task_definitions)):
         return problem
     return missing_capability(job.definition, job.revision, deps.targets.named(name).capabilities)
 

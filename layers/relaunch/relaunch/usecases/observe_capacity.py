@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 
-from relaunch.core.definitions.definition import ECS
+from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches.launch import InstanceEvent, InstanceEventKind, Node
 from relaunch.core.lifecycle.events import HostEnded, HostWarned, JobEvent, TaskSeen
@@ -108,7 +108,7 @@ def _warn(
         for event in events:
             warned[job_id] = _advance(job_id, event, deps)
 
-    if ECS not in deps.targets:
+    if Target.ECS not in deps.targets:
         return []
     # Before the links are read: a task that is linked after that looks for the warning. On a recommendation it goes on.
     if not is_rebalance:

@@ -1,6 +1,5 @@
 """Apply an observation of a task to its job."""
 
-from relaunch.core.definitions.definition import ECS
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches.launch import Node, TaskObservation, TaskPhase
 from relaunch.core.lifecycle.events import TaskSeen
@@ -21,8 +20,8 @@ def observe_task(observation: TaskObservation, deps: JobDependencies) -> Job | N
 def task_seen(observation: TaskObservation, job: Job, deps: JobDependencies) -> TaskSeen:
     """Return the event of an observation, with the node if that is not known yet.
 
-    A spot warning finds the job by it, which only ECS's nodes get. If the target throttles the call, the next event of the task or the
-    next sweep repeats it; a warning queries the target too.
+    A spot warning of an EC2 instance finds the job by it. If ECS throttles the call, the next event of the task or the
+    next sweep repeats it; a warning queries ECS too.
 
     Raises:
         TransientError: the task stopped without having run, and the target does not tell now on which node; retry.
@@ -31,7 +30,7 @@ def task_seen(observation: TaskObservation, job: Job, deps: JobDependencies) -> 
     is_known = job.attempt is not None and job.attempt.instance_id is not None
     has_stopped = observation.phase is TaskPhase.STOPPED
     has_ended = has_stopped and observation.started_at is not None
-    if name is None or is_known or has_ended or job.definition.target != ECS:
+    if name is None or is_known or has_ended or job.definition.target.is_kubernetes:
         return TaskSeen(observation)
     own = _own_node(observation, job)
     if own is not None:

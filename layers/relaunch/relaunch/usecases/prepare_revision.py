@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 
-from relaunch.core.definitions.definition import ECS
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches.derived_revision import (
     PreparedRevision,
@@ -40,7 +39,7 @@ def prepare_revision(job: Job, offering: Offering, deps: LaunchDependencies) -> 
         PermanentError: ECS does not know the revision of the job, or rejects the derived one.
         TransientError: throttled (RegisterTaskDefinition: 20 at once, 1 per second) or unreachable.
     """
-    if job.definition.target != ECS:
+    if job.definition.target.is_kubernetes:
         return PreparedRevision()
     required = derive_requirements(job.definition, job.revision)
     claim = (

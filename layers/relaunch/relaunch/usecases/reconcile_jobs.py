@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
-from relaunch.core.definitions.definition import ECS
+from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.jobs.job import Job, JobState, WaitReason
 from relaunch.core.launches.launch import TaskObservation
 from relaunch.core.lifecycle.events import HostWarned, ImageArrived, JobEvent, TaskMissing, TimePassed
@@ -55,23 +55,23 @@ class _DueTasks:
 
     def __init__(self, due: Sequence[str], deps: ReconcileDependencies) -> None:
         self._due, self._deps = due, deps
-        self._polled: dict[str, _Seen] = {}
+        self._polled: dict[Target, _Seen] = {}
 
     def describe_from(self, start: int) -> _Seen:
         """Describe the tasks of the next hundred jobs."""
         tasks = _tasks_by_target(self._due[start : start + _MAX_DESCRIBED], self._deps)
-        seen = dict(self._describe(ECS, tasks.pop(ECS, [])))
+        seen = dict(self._describe(Target.ECS, tasks.pop(Target.ECS, [])))
         if tasks.keys() - self._polled.keys():
             self._polled |= self._poll(start)
         for polled in self._polled.values():
             seen |= polled
         return seen
 
-    def _poll(self, start: int) -> dict[str, _Seen]:
+    def _poll(self, start: int) -> dict[Target, _Seen]:
         tasks = _tasks_by_target(self._due[start:], self._deps)
-        return {name: self._describe(name, task_ids) for name, task_ids in tasks.items() if name != ECS}
+        return {name: self._describe(name, task_ids) for name, task_ids in tasks.items() if name != Target.ECS}
 
-    def _describe(self, name: str, task_ids: Sequence[str]) -> _Seen:
+    def _describe(self, name: Target, task_ids: Sequence[str]) -> _Seen:
         if not task_ids:
             return {}
         try:
@@ -81,8 +81,8 @@ class _DueTasks:
             return {}
 
 
-def _tasks_by_target(job_ids: Sequence[str], deps: ReconcileDependencies) -> dict[str, list[str]]:
-    tasks: dict[str, list[str]] = {}
+def _tasks_by_target(job_ids: Sequence[str], deps: ReconcileDependencies) -> dict[Target, list[str]]:
+    tasks: dict[Target, list[str]] = {}
     for job_id in job_ids:
         job = _load(job_id, deps)
         if job is not None and (task_id := _task_id(job)) is not None:

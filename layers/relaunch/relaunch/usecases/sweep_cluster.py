@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from relaunch.core.definitions.definition import ECS
+from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.jobs.job import Job
 from relaunch.core.launches.launch import Node, NodeObservation, TaskObservation
 from relaunch.core.lifecycle.events import TaskSeen
@@ -76,11 +76,11 @@ def sweep_cluster(deps: JobDependencies, has_time: Callable[[], bool] = lambda: 
     return sweep
 
 
-def _sweep(name: str, sweep: Sweep, has_time: Callable[[], bool], deps: JobDependencies) -> None:
+def _sweep(name: Target, sweep: Sweep, has_time: Callable[[], bool], deps: JobDependencies) -> None:
     target = deps.targets.named(name)
     suspects: list[TaskObservation] = []
     # The nodes of other targets are nobody's spot instances, and are no expense of Relaunch.
-    machines = _look_at_machines(target, sweep, deps) if name == ECS else {}
+    machines = _look_at_machines(target, sweep, deps) if name == Target.ECS else {}
     for page in target.list_tasks():
         suspects += _look_at_tasks(page, machines, sweep, has_time, deps)
         if not sweep.is_complete:
@@ -173,9 +173,7 @@ def _advance(
         deps.log.decided("postponed", job_id=job_id, reason=f"sweeping the cluster: {error}")
 
 
-def _stop_orphans(
-    target: TaskTarget, suspects: Iterable[TaskObservation], sweep: Sweep, deps: JobDependencies
-) -> None:
+def _stop_orphans(target: TaskTarget, suspects: Iterable[TaskObservation], sweep: Sweep, deps: JobDependencies) -> None:
     def stop(task: TaskObservation, job: Job) -> TaskSeen | None:
         event = TaskSeen(task)
         if not is_orphaned(job, event):

@@ -23,7 +23,7 @@ from relaunch.adapters.aws.sqs.machine_queue import SqsMachineQueue
 from relaunch.adapters.aws.sqs.source_queue import SourceQueue
 from relaunch.adapters.input_patterns import Re2Patterns
 from relaunch.adapters.messages.intake import parse_intake_message
-from relaunch.core.definitions.definition import ECS
+from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.jobs.job import Job, RequestMachine, StopTask, TimelineEntry
 from relaunch.core.machines.machine import Machine
 from relaunch.core.messages.dead_letter import DeadLetterQueue
@@ -215,7 +215,7 @@ class SimulatedAccount:
         spot_prices = Ec2SpotPrices(ec2, clock)
         target = self.per_container(lambda: EcsTarget(ecs, CLUSTER, rate_limiter=self.rate_limiter()))
         known: dict[str, Any] = {
-            "targets": Targets({ECS: lambda: target}),
+            "targets": Targets({Target.ECS: lambda: target}),
             "revisions": self.per_container(lambda: EcsRevisions(ecs, clock)),
             "offerings": own_and_provided(self.scenario, spot_prices, self.trace),
             "fleet": Ec2Fleet(ec2, STACK),

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchasePolicy
-from relaunch.core.definitions.definition import ECS
 from relaunch.core.jobs.job import IntentKind, Job, JobState, PlacementState, StopKind, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT
 from relaunch.core.lifecycle.restart_policy import describe_stop, next_time_limit
@@ -216,7 +215,7 @@ def _explain_launching(job: Job) -> Explanation:
         return Explanation(answer, chosen.requested_at, next_step, job.wake_at)
     status = f" ({words.name} says {attempt.task_status})" if attempt.task_status else ""
     start = f"its task to start on {chosen.offering}{status}"
-    if job.definition.target != ECS:
+    if job.definition.target.is_kubernetes:
         return _explain_pod(job, start)
     return Explanation(
         start,
@@ -229,8 +228,10 @@ def _explain_launching(job: Job) -> Explanation:
 def _explain_pod(job: Job, start: str) -> Explanation:
     """Explain what a pod waits for, in the words of the scheduler or the kubelet where they said some."""
     why = f": {job.reason}" if job.reason else ""
-    advice = () if job.current_attempt.node else (
-        "a node with room: `relaunch doctor --target` shows what the nodes have, and the pool may be scaled out",
+    advice = (
+        ()
+        if job.current_attempt.node
+        else ("a node with room: `relaunch doctor --target` shows what the nodes have, and the pool may be scaled out",)
     )
     return Explanation(
         f"{start}{why}", job.current_attempt.placement.requested_at, "it is looked at again", job.wake_at, advice

@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from relaunch.core.definitions.accelerator import PurchaseOption
-from relaunch.core.definitions.definition import ECS
 from relaunch.core.jobs.job import (
     STACK_SLOT,
     AdmitWaiting,
@@ -263,7 +262,9 @@ def _lost_device(job: Job, shortages: frozenset[Shortage], outcome: str) -> bool
 def _refused(job: Job, reason: str, now: datetime) -> Decision:
     if job.cancel_requested:
         return _cancelled(job, now)
-    return end(job, JobState.FAILED, now, event="launch refused", detail=f"{words_of(job).name} refuses the launch: {reason}")
+    return end(
+        job, JobState.FAILED, now, event="launch refused", detail=f"{words_of(job).name} refuses the launch: {reason}"
+    )
 
 
 def _placed(job: Job, task_id: str, now: datetime, limits: StackLimits) -> Decision:
@@ -387,4 +388,4 @@ def _keeps_its_place(job: Job) -> bool:
     """
     attempt, definition = job.current_attempt, job.definition
     has_other = attempt.placement.offering.purchase is PurchaseOption.SPOT and len(definition.purchase.options) > 1
-    return definition.target != ECS and attempt.node is None and not has_other
+    return definition.target.is_kubernetes and attempt.node is None and not has_other

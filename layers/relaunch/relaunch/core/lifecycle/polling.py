@@ -7,7 +7,6 @@ listed every minute, as long as one of them is of an open job.
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from relaunch.core.definitions.definition import ECS
 from relaunch.core.jobs.job import Job, JobState, PlacementState
 from relaunch.core.lifecycle.decision import Decision
 
@@ -21,7 +20,7 @@ _WITH_TASK = frozenset({JobState.LAUNCHING, JobState.RUNNING, JobState.STOPPING}
 
 def is_polled(job: Job) -> bool:
     """Return whether the target of the job sends no events of its tasks."""
-    return job.definition.target != ECS
+    return job.definition.target.is_kubernetes
 
 
 def with_poll(decision: Decision, now: datetime) -> Decision:

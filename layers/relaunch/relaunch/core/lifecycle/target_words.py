@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from relaunch.core.definitions.definition import ECS
 from relaunch.core.jobs.job import Job
 
 
@@ -25,4 +24,4 @@ _KUBERNETES = TargetWords("Kubernetes", "the request for its Job", "the deletion
 
 def words_of(job: Job) -> TargetWords:
     """Return the words of the target of a job."""
-    return _ECS if job.definition.target == ECS else _KUBERNETES
+    return _KUBERNETES if job.definition.target.is_kubernetes else _ECS

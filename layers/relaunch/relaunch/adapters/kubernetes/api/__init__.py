@@ -1,0 +1,1 @@
+"""The Kubernetes API: its client, its objects and its errors."""
