@@ -127,6 +127,7 @@ def refresh_dependencies() -> RefreshDependencies:
         region=region,
         catalogue=load_catalogue(),
         spot_types=settings.spot_types,
+        machine_settings=settings.machines,
         instance_types=Ec2InstanceTypes(clients.lazy("ec2"), log),
         zones=Ec2InstanceTypeOfferings(clients.lazy("ec2")),
         price_list=PriceList(clients.lazy("pricing", price_list_region(region)), region),

@@ -129,12 +129,14 @@ class Dependencies(ReconcileDependencies, LaunchDependencies, SubmitDependencies
 class RefreshDependencies(_Observed):
     """Dependencies of refreshing the offerings of a region.
 
-    `catalogue` has the bundled instance types; `spot_types` are those of the spot capacity providers of the stack.
+    `catalogue` has the bundled instance types; `spot_types` are those of the spot capacity providers of the stack, and
+    `machine_settings` say which others machines of our own may have.
     """
 
     region: str
     catalogue: Mapping[str, InstanceType]
     spot_types: frozenset[str]
+    machine_settings: MachineSettings
     instance_types: InstanceTypeSource
     zones: ZoneSource
     price_list: PriceListSource

@@ -21,6 +21,7 @@ from relaunch.core.lifecycle.events import TaskSeen
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
 from relaunch.core.lifecycle.orphans import is_orphaned
 from relaunch.core.lifecycle.table import is_new_observation
+from relaunch.core.machines.living import is_kept_warm
 from relaunch.core.offerings.offering import CapacityFailure
 from relaunch.ports import JobDependencies, PortError, TaskTarget, TransientError
 from relaunch.usecases.advance_job import advance_job
@@ -95,7 +96,8 @@ def _look_at_machines(target: TaskTarget, sweep: Sweep, deps: JobDependencies) -
     for page in target.list_nodes():
         _reopen_offerings(failures, page, deps)
         machines.update({seen.node.name: seen.node for seen in page})
-        sweep.idle_machines += [seen.node.instance_id or seen.node.name for seen in page if _is_idle(seen, now)]
+        idle = (seen.node for seen in page if _is_idle(seen, now))
+        sweep.idle_machines += [node.instance_id or node.name for node in idle if not _is_kept_warm(node, now, deps)]
     return machines
 
 
@@ -120,6 +122,19 @@ def _reopen_offerings(
 def _is_idle(seen: NodeObservation, now: datetime) -> bool:
     is_old = seen.registered_at is not None and now - seen.registered_at >= IDLE_GRACE
     return seen.is_active and seen.task_count == 0 and is_old
+
+
+def _is_kept_warm(node: Node, now: datetime, deps: JobDependencies) -> bool:
+    """Return whether a node is a machine of our own in its warm time; not if that cannot be found out."""
+    if node.instance_id is None or not deps.limits.machines.warm_time:
+        return False
+    try:
+        machine_id = deps.machines.find_by_instance(node.instance_id)
+        machine = deps.machines.load_machine(machine_id) if machine_id else None
+    except PortError as error:
+        deps.log.decided("postponed", instance_id=node.instance_id, reason=f"loading its machine: {error}")
+        return False
+    return machine is not None and is_kept_warm(machine, now, deps.limits.machines)
 
 
 def _look_at_tasks(

@@ -286,7 +286,9 @@ class SimulatedAccount:
             and not self.delayed_ecs.was_hidden(task.arn, began_at)
         ]
         is_closed = host is None or host.status is not ContainerInstanceStatus.ACTIVE or not host.is_alive
-        self.invariants.warning_handled(instance_id, seen, is_closed=is_closed)
+        # One that registers meanwhile need not be found. A task that lands on it is warned when it is known.
+        is_new = host is not None and host.registered_at is not None and host.registered_at > began_at
+        self.invariants.warning_handled(instance_id, seen, is_closed=is_closed or is_new)
 
     def _swept(self, count: int) -> None:
         """Check that a sweep looked at every task, and found those that were given up and are listed again."""

@@ -6,14 +6,19 @@ old server replaces a pod (before Kubernetes 1.23, if it is deleted), the phases
 have come as far as before.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from relaunch.adapters.kubernetes.api.models import ContainerStatus, Job, Node, ObjectMeta, Pod
+from relaunch.adapters.kubernetes.api.models import ContainerStatus, Job, Metadata, Node, Pod
 from relaunch.adapters.kubernetes.labels import STOP_REASON, TASK, owner_of
-from relaunch.adapters.kubernetes.stop_reports import find_condition, observe_container, report_of_task
+from relaunch.adapters.kubernetes.stop_reports import (
+    containers_without_pod,
+    find_condition,
+    observe_container,
+    report_of_task,
+)
+from relaunch.core.launches.launch import ContainerObservation, NodeObservation, StopReport, TaskObservation, TaskPhase
 from relaunch.core.launches.launch import Node as TargetNode
-from relaunch.core.launches.launch import NodeObservation, StopReport, TaskObservation, TaskPhase
 
 _FINISHED = ("Complete", "Failed")
 _TERMINAL = frozenset({"Succeeded", "Failed"})
@@ -42,7 +47,7 @@ def observe_task(job: Job | None, pods: Sequence[Pod]) -> TaskObservation:
         status=_status(job, pod, phase),
         stop_code=_stop_code(job) if phase.is_ending else "",
         report=report_of_task(job, pod) if phase.is_ending else StopReport(),
-        containers={each.name: observe_container(each) for each in statuses},
+        containers=_containers(job, pod),
         node=(pod.spec.node_name or None) if pod else None,
         created_at=metadata.creation_timestamp,
         started_at=min(filter(None, map(_started_at, statuses)), default=None),
@@ -81,10 +86,9 @@ def observe_node(node: Node, task_count: int = 0) -> NodeObservation:
         instance_type=next((labels[each] for each in _INSTANCE_TYPE if each in labels), ""),
         zone=next((labels[each] for each in _ZONE if each in labels), None),
     )
-    is_ready = find_condition(node.status.conditions, "Ready") is not None
     return NodeObservation(
         named,
-        is_active=is_ready and not node.spec.unschedulable,
+        is_active=node.is_ready and not node.spec.unschedulable,
         task_count=task_count,
         registered_at=node.metadata.creation_timestamp,
     )
@@ -101,7 +105,13 @@ def explain_wait(pod: Pod | None) -> str:
     return "; ".join(_join(each.reason, each.message) for each in waiting)
 
 
-def _metadata(job: Job | None, pod: Pod | None) -> ObjectMeta:
+def _containers(job: Job | None, pod: Pod | None) -> Mapping[str, ContainerObservation]:
+    if pod is not None:
+        return {each.name: observe_container(each) for each in pod.status.container_statuses}
+    return containers_without_pod(job) if job is not None else {}
+
+
+def _metadata(job: Job | None, pod: Pod | None) -> Metadata:
     if job is not None:
         return job.metadata
     if pod is None:

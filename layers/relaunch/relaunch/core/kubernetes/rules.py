@@ -83,26 +83,19 @@ def _name_problems(definition: JobDefinition, workload: KubernetesWorkload) -> t
     return tuple(problems)
 
 
-def ask_gpus(definition: JobDefinition, purchase: PurchaseOption) -> PodGpus:
-    """Return how the pod of a definition without problems asks for its GPUs.
-
-    Raises:
-        ValueError: the definition has no workload for Kubernetes, or no GPU.
-    """
-    workload, gpu = definition.kubernetes, definition.accelerator.gpu
-    if workload is None or gpu is None:
-        raise ValueError(f"definition {definition.name} has no GPU on Kubernetes")
-    if definition.target is Target.ACK:
+def ask_gpus(target: Target, gpu: GpuRequirement, workload: KubernetesWorkload, purchase: PurchaseOption) -> PodGpus:
+    """Return how a pod on ACK or ACS asks for the GPUs of a definition without problems."""
+    if target is Target.ACK:
         return ack.ask_ack_gpus(gpu, workload)
     return acs.ask_acs_gpus(gpu, workload, purchase)
 
 
 def find_kubernetes_notices(definition: JobDefinition) -> tuple[str, ...]:
     """Return what the owner of a definition without problems should know."""
-    workload = definition.kubernetes
-    if workload is None:
+    workload, gpu = definition.kubernetes, definition.accelerator.gpu
+    if workload is None or gpu is None:
         return ()
-    notices = list(ask_gpus(definition, PurchaseOption.ON_DEMAND).notices)
+    notices = list(ask_gpus(definition.target, gpu, workload, PurchaseOption.ON_DEMAND).notices)
     if definition.target is Target.ACS and (notice := cuda_notice(workload.image, workload.gpu_driver)):
         notices.append(notice)
     ignored = {

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from relaunch.core.definitions.accelerator import GpuRequirement
+from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload
 from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.launches.accelerators import Accelerators
 from relaunch.core.machines.resources import NOTHING, Resources
@@ -23,7 +25,7 @@ class LaunchRequest:
 
     What to run is the revision with the `command` (unless empty) and `environment` of its main `container`.
     `accelerators` None keeps those of the revision. `own_constraint_count` is the number of placement constraints of
-    the revision.
+    the revision. A target without task definitions runs the `workload` instead, with the GPUs `gpu`.
 
     Where is `offering`: by `capacity_provider`, or, if `instance_id` is set, on that machine of our own and no other.
     A launch by a capacity provider is kept from the `avoided_instances`.
@@ -42,6 +44,8 @@ class LaunchRequest:
     avoided_instances: tuple[str, ...] = ()
     network_mode: str = "bridge"
     own_constraint_count: int = 0
+    workload: KubernetesWorkload | None = None
+    gpu: GpuRequirement | None = None
 
 
 class Shortage(StrEnum):

@@ -8,7 +8,6 @@ from relaunch.core.definitions.accelerator import PurchasePolicy
 from relaunch.core.jobs.job import IntentKind, Job, JobState, PlacementState, StopKind, Waiting, WaitReason
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT
 from relaunch.core.lifecycle.restart_policy import describe_stop, next_time_limit
-from relaunch.core.lifecycle.target_words import words_of
 
 # A message usually waits for seconds; a wait this much longer than the time-out indicates a fault.
 _OVERDUE = 2 * LAUNCH_TIMEOUT
@@ -72,7 +71,7 @@ def _wait_for_launch(job: Job, waiting: Waiting, now: datetime) -> Explanation:
     return Explanation(
         "its launch: a message in the attempts queue",
         waiting.since,
-        f"an offering is chosen and {words_of(job).launch} is sent; should the message be lost, it is sent again",
+        "an offering is chosen and the task is launched; should the message be lost, it is sent again",
         job.wake_at,
         advice,
     )
@@ -205,15 +204,16 @@ _WAITS: Mapping[WaitReason, Callable[[Job, Waiting, datetime], Explanation]] = {
 
 def _explain_launching(job: Job) -> Explanation:
     attempt = job.current_attempt
-    chosen, words = attempt.placement, words_of(job)
+    chosen = attempt.placement
     if job.cancel_requested:
-        next_step = f"its task is stopped as soon as {words.name} tells which it is, and the job ends CANCELLED"
-        return Explanation(f"the answer of {words.launch}, to cancel it", job.state_since, next_step, job.wake_at)
-    answer = f"the answer of {words.launch} for {chosen.offering}"
+        next_step = "its task is stopped as soon as the cluster tells which it is, and the job ends CANCELLED"
+        return Explanation("the answer to its launch, to cancel it", job.state_since, next_step, job.wake_at)
     if chosen.state is PlacementState.PENDING:
-        next_step = f"{words.launch} is sent, or sent again {words.again}, which is harmless"
-        return Explanation(answer, chosen.requested_at, next_step, job.wake_at)
-    status = f" ({words.name} says {attempt.task_status})" if attempt.task_status else ""
+        next_step = "the launch is sent, or sent again as the same placement, which is harmless"
+        return Explanation(
+            f"the answer to the launch on {chosen.offering}", chosen.requested_at, next_step, job.wake_at
+        )
+    status = f" (the cluster says {attempt.task_status})" if attempt.task_status else ""
     start = f"its task to start on {chosen.offering}{status}"
     if job.definition.target.is_kubernetes:
         return _explain_pod(job, start)
@@ -269,7 +269,7 @@ def _explain_stopping(job: Job) -> Explanation:
     return Explanation(
         f"its task to stop{why}",
         intent.at if intent else job.state_since,
-        f"{follows}; if it is not reported as STOPPED, {words_of(job).stop} is sent again",
+        f"{follows}; if it is not reported as STOPPED, StopTask is sent again",
         job.wake_at,
     )
 

@@ -22,7 +22,6 @@ from relaunch.core.lifecycle.stopping import (
     task_stopped,
     with_task,
 )
-from relaunch.core.lifecycle.target_words import words_of
 from relaunch.core.offerings.spot_runs import Observed
 
 # A task that ECS does not know is lost only if ECS still does not know it after this time: the API is eventually
@@ -60,9 +59,8 @@ def _live(job: Job, seen: TaskObservation, now: datetime, limits: StackLimits) -
     if seen.phase is TaskPhase.RUNNING or job.state is JobState.RUNNING:
         return _running(job, now)
     wake_at = start_deadline(job.current_attempt, limits)
-    # A live task of ECS has no text. What a scheduler says of a pod is why the job waits.
-    job = replace(job, reason=seen.report.text)
-    detail = _where(job) or seen.report.text
+    job = replace(job, reason=seen.waiting_for)
+    detail = _where(job) or seen.waiting_for
     return move(job, JobState.LAUNCHING, now, event=f"task {seen.status}", detail=detail, wake_at=wake_at)
 
 
@@ -70,7 +68,7 @@ def _observed(job: Job, event: TaskSeen, now: datetime) -> Job:
     seen, node = event.observation, event.node
     if job.current_attempt.task_id is None:
         # The event arrived before the response of RunTask was saved: their order is not guaranteed.
-        job = with_task(job, seen.task_id, f"task seen before {words_of(job).launch}'s answer", now)
+        job = with_task(job, seen.task_id, "task seen before the answer to its launch", now)
     attempt = replace(
         job.current_attempt,
         task_status=seen.status,
@@ -115,7 +113,7 @@ def _next_look(job: Job, now: datetime) -> datetime:
 
 
 def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimits) -> Decision:
-    """Consider the task lost if ECS does not know it after the grace period either."""
+    """Consider the task lost if the target does not know it after the grace period either."""
     attempt = job.current_attempt
     if attempt.missing_since is None:
         missing = replace(job, attempt=replace(attempt, missing_since=now))
@@ -123,7 +121,7 @@ def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimi
         return move(missing, job.state, now, event="task missing", detail=event.task_id, wake_at=wake_at)
     if now - attempt.missing_since < MISSING_GRACE:
         return ignore(job, "missing for less than the grace")
-    reason = f"{words_of(job).name} does not know the task any more"
+    reason = "the cluster does not know the task any more"
     lost = replace(attempt.placement, is_lost=True)
     job = replace(job, attempt=replace(attempt, placement=lost))
     if attempt.intent is None:

@@ -91,7 +91,8 @@ def answers_current_placement(job: Job, event: LaunchAnswered | PlacementExpired
 def is_new_observation(job: Job, event: TaskSeen) -> bool:
     """Return whether the observation is of the current task and newer than the last one.
 
-    Observations arrive at least once and in any order, and are ordered by `version`.
+    Observations arrive at least once and in any order, and are ordered by `version`. What a task waits for may change
+    within a version.
     """
     attempt, seen = job.attempt, event.observation
     if attempt is None or attempt.stop is not None or seen.owner != job.attempt_key:
@@ -100,8 +101,10 @@ def is_new_observation(job: Job, event: TaskSeen) -> bool:
         return seen.task_id not in {each.task_id for each in attempt.closed_placements}
     if seen.task_id != attempt.task_id:
         return False
-    was_missing = attempt.missing_since is not None and seen.version == attempt.task_version
-    return seen.version > attempt.task_version or was_missing
+    if seen.version != attempt.task_version:
+        return seen.version > attempt.task_version
+    waits_otherwise = job.state is JobState.LAUNCHING and seen.waiting_for != job.reason and bool(seen.waiting_for)
+    return attempt.missing_since is not None or waits_otherwise
 
 
 def is_own_task(job: Job, event: TaskMissing) -> bool:
