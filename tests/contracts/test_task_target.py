@@ -202,7 +202,7 @@ def test_running_task_tells_its_machine(cluster: Cluster, target: TaskTarget) ->
     assert task.phase is TaskPhase.RUNNING
     assert task.node == machine.name
     assert task.started_at is not None
-    assert task.report.text == ""
+    assert task.waiting_for == ""
     found = target.find_node(machine.name)
     assert found is not None
     assert found.node == machine

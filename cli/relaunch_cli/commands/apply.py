@@ -174,11 +174,13 @@ def _confirm_removal(removed: "Sequence[RegisteredDefinition]", *, is_sure: bool
 def _check_plans(plans: "Sequence[Plan]", text: str, file: Path) -> None:
     """Print the problems of definitions that could never run, each with its line, and raise a CommandError."""
     from relaunch.adapters.definition_file.parser import definition_line
+    from relaunch.core.kubernetes.rules import target_problem
 
-    bad = [plan for plan in plans if plan.problem]
+    problems = {plan.definition.name: plan.problem or target_problem(plan.definition) for plan in plans}
+    bad = [plan for plan in plans if problems[plan.definition.name]]
     for plan in bad:
         name = plan.definition.name
-        echo(f"{file}:{definition_line(text, name)}:3: jobs.{name}: {plan.problem}", err=True)
+        echo(f"{file}:{definition_line(text, name)}:3: jobs.{name}: {problems[name]}", err=True)
     if bad:
         code = exit_codes.UNAVAILABLE if all(plan.is_unsatisfiable for plan in bad) else exit_codes.USAGE
         hint = f"`relaunch plan {file}` shows every offering and why it was rejected"

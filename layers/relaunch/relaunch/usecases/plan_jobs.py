@@ -6,6 +6,8 @@ from datetime import datetime
 
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.definitions.definition import JobDefinition
+from relaunch.core.kubernetes.rules import find_kubernetes_notices, find_problems
+from relaunch.core.kubernetes.workload_revision import kubernetes_revision
 from relaunch.core.machines.machine import FleetRequest
 from relaunch.core.machines.request import build_request
 from relaunch.core.revisions.images import parse_ecr_image, with_platforms
@@ -20,6 +22,8 @@ from relaunch.ports import ImageSource, NoActiveRevisionError, PlanDependencies,
 from relaunch.usecases.check_bucket import check_bucket
 from relaunch.usecases.load_offerings import AvailableOfferings, load_offerings, with_placement_scores
 from relaunch.usecases.pin_images import pin_images
+
+_NO_PRICES = "the prices of Alibaba Cloud are not known: the cluster places the pod, and no cost is estimated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,8 @@ class Plan:
     @property
     def notices(self) -> tuple[str, ...]:
         """Return the notices about the definition, its images and its checkpoints."""
+        if self.definition.target.is_kubernetes:
+            return (*(() if self.problem else find_kubernetes_notices(self.definition)), _NO_PRICES)
         found = find_notices(self.definition, self.revision, self.selection)
         return (*found, *self.image_doubts, *self.bucket_notices)
 
@@ -62,6 +68,9 @@ def plan_jobs(definitions: Iterable[JobDefinition], deps: PlanDependencies, zone
     available = in_zones(load_offerings(deps), zones)
     plans = []
     for definition in definitions:
+        if definition.target.is_kubernetes:
+            plans.append(plan_on_kubernetes(definition, available.at))
+            continue
         if problem := family_problem(definition.task_definition, deps.limits.task_definitions):
             plans.append(Plan(definition, available.at, None, None, problem))
             continue
@@ -76,6 +85,13 @@ def plan_jobs(definitions: Iterable[JobDefinition], deps: PlanDependencies, zone
         problem = plan.problem or revision_problem(revision, deps.limits.task_definitions) or bucket_problem
         plans.append(replace(plan, problem=problem, image_doubts=doubts, bucket_notices=notices))
     return plans
+
+
+def plan_on_kubernetes(definition: JobDefinition, at: datetime) -> Plan:
+    """Return the plan of a definition for ACK or ACS: nothing is selected, for the cluster places its pod."""
+    problem = "; ".join(map(str, find_problems(definition)))
+    revision = None if definition.kubernetes is None else kubernetes_revision(definition)
+    return Plan(definition, at, revision, None, problem, is_unsatisfiable=bool(problem))
 
 
 def _look_up_images(

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.jobs.job import Job, JobState, RequestLaunch, TimelineEntry, Waiting, WaitReason
+from relaunch.core.kubernetes.rules import target_problem
 from relaunch.core.lifecycle.decision import LAUNCH_TIMEOUT
 from relaunch.core.lifecycle.events import ImageArrived
 from relaunch.core.lifecycle.launching import IMAGE_POLL_INTERVAL
@@ -189,7 +190,7 @@ def _accept(
     job_id: str, definition: JobDefinition, matched: Match, event: TriggerEvent, deps: SubmitDependencies
 ) -> tuple[Job, tuple[TimelineEntry, ...]]:
     now, grants = deps.clock.now(), deps.limits.task_definitions
-    if refused := family_problem(definition.task_definition, grants):
+    if refused := target_problem(definition) or family_problem(definition.task_definition, grants):
         return _refuse(_new_job(job_id, definition, matched, _no_revision(definition), now), refused)
     try:
         revision = deps.revisions.newest_active(definition.task_definition, happened_at(event))

@@ -133,8 +133,7 @@ def test_what_is_said_later_of_the_same_phase_is_newer():
 def test_a_pod_that_waits_tells_what_the_scheduler_says():
     task = observe_task(read_job(), [read_pod("Pending", node="", conditions=[UNSCHEDULABLE])])
 
-    said = "Unschedulable: 0/1 nodes are available: 1 Insufficient aliyun.com/gpu-mem."
-    assert task.report == StopReport(said)
+    assert task.waiting_for == "Unschedulable: 0/1 nodes are available: 1 Insufficient aliyun.com/gpu-mem."
 
 
 def test_a_pod_that_starts_tells_what_the_kubelet_says():
@@ -142,7 +141,7 @@ def test_a_pod_that_starts_tells_what_the_kubelet_says():
 
     task = observe_task(read_job(), [pod])
 
-    assert (task.phase, task.report) == (TaskPhase.STARTING, StopReport("ImagePullBackOff: Back-off pulling image"))
+    assert (task.phase, task.waiting_for) == (TaskPhase.STARTING, "ImagePullBackOff: Back-off pulling image")
 
 
 def test_a_running_pod_waits_for_nothing():
@@ -150,7 +149,7 @@ def test_a_running_pod_waits_for_nothing():
 
     task = observe_task(read_job(), [pod])
 
-    assert task.report == StopReport()
+    assert (task.report, task.waiting_for) == (StopReport(), "")
     assert (task.node, task.started_at, task.stopped_at) == ("node-1", NINE.replace(second=30), None)
     assert task.created_at == NINE
     assert task.containers == {"main": ContainerObservation()}

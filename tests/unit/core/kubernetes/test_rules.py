@@ -16,7 +16,13 @@ from relaunch.core.definitions.accelerator import (
 )
 from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.kubernetes_workload import ComputeClass, KubernetesWorkload, Target
-from relaunch.core.kubernetes.rules import ask_gpus, find_kubernetes_notices, find_problems, purchase_options
+from relaunch.core.kubernetes.rules import (
+    ask_gpus,
+    find_kubernetes_notices,
+    find_problems,
+    purchase_options,
+    target_problem,
+)
 
 WORKLOAD = KubernetesWorkload("trainer", vcpus=4, memory_mib=16 * 1024, gpu_model="T4")
 SHARE = GpuRequirement(memory_mib=2 * 1024, compute_percent=30)
@@ -148,3 +154,10 @@ def test_a_driver_too_old_for_the_image_is_told_where_drivers_are_chosen(target,
 def test_nothing_is_told_of_what_cannot_run():
     assert find_kubernetes_notices(define(kubernetes=None)) == ()
     assert find_kubernetes_notices(define(gpu=None)) == ()
+
+
+def test_jobs_are_launched_on_ecs_only_yet():
+    assert target_problem(make_definition()) == ""
+    assert target_problem(define(Target.ACS)).startswith(
+        "this version of the functions launches on ecs only, not on acs"
+    )

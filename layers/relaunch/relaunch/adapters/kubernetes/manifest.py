@@ -7,10 +7,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from relaunch.adapters.kubernetes.labels import owner_annotation, task_labels, task_name
+from relaunch.core.definitions.accelerator import PurchaseOption
+from relaunch.core.definitions.definition import JobDefinition
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
+from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.kubernetes.pod_gpus import PodGpus
-from relaunch.core.kubernetes.rules import ask_gpus
+from relaunch.core.kubernetes.rules import MAIN_CONTAINER, ask_gpus, purchase_options
 from relaunch.core.launches.launch import LaunchRequest
+from relaunch.core.offerings.offering import OfferingKey
 from relaunch.core.revisions.stop_timeout import STOP_TIMEOUT_SECONDS
 from relaunch.ports import PermanentError
 
@@ -23,6 +27,30 @@ _MIB_PER_GIB = 1024
 def manifest_builder(target: Target, stack: str) -> Callable[[LaunchRequest], dict[str, Any]]:
     """Return what builds the Jobs of a stack on a target."""
     return lambda request: build_job(request, target, stack)
+
+
+def preview_job(definition: JobDefinition, stack: str) -> dict[str, Any]:
+    """Return the manifest of a definition's job as if it were launched now: what its event gives is not in it.
+
+    It is for the first purchase option that the job may have, and named after the definition, as jobs have no ID yet.
+
+    Raises:
+        PermanentError: the definition has no workload, or no GPU.
+    """
+    options = purchase_options(definition)
+    purchase = PurchaseOption.SPOT if PurchaseOption.SPOT in options else PurchaseOption.ON_DEMAND
+    request = LaunchRequest(
+        attempt=AttemptKey(definition.name, 1),
+        placement_number=1,
+        revision_arn="",
+        container=definition.container or MAIN_CONTAINER,
+        command=definition.command,
+        environment=definition.environment,
+        offering=OfferingKey(str(definition.target), None, purchase),
+        workload=definition.kubernetes,
+        gpu=definition.accelerator.gpu,
+    )
+    return build_job(request, definition.target, stack)
 
 
 def build_job(request: LaunchRequest, target: Target, stack: str) -> dict[str, Any]:

@@ -48,12 +48,13 @@ def observe_task(job: Job | None, pods: Sequence[Pod]) -> TaskObservation:
         version=(_PHASES.index(phase) + 1) * _VERSIONS_PER_PHASE + _resource_version(job, *pods),
         status=_status(job, pod, phase),
         stop_code=_stop_code(job) if phase.is_ending else "",
-        report=report_of_task(job, pod) if phase.is_ending else StopReport(explain_wait(pod)),
+        report=report_of_task(job, pod) if phase.is_ending else StopReport(),
         containers=_containers(job, pod),
         node=(pod.spec.node_name or None) if pod else None,
         created_at=metadata.creation_timestamp,
         started_at=min(filter(None, map(_started_at, statuses)), default=None),
         stopped_at=_stopped_at(job, statuses) if phase is TaskPhase.STOPPED else None,
+        waiting_for=explain_wait(pod),
     )
 
 
