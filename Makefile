@@ -69,7 +69,7 @@ validate: environment-sam ## Check the templates with SAM and cfn-lint
 	@$(SAM) validate --lint --template examples/edge/template.yaml
 	@$(SAM) validate --lint --template infrastructure/machines.yaml
 
-deploy: build ## Deploy to AWS; PARAMETERS="CapacityProviders=... MaxRunningJobs=..."
+deploy: build ## Deploy to AWS, with machines of our own; PARAMETERS="ClusterName=... MaxMachines=...", Machines=off without
 	@PYTHONPATH=local .venv-sam/bin/python -m relaunch_local.stack.deploy --sam $(SAM) \
 		Runtime=$(RUNTIME) Architecture=$(ARCHITECTURE) $(PARAMETERS)
 
@@ -91,11 +91,7 @@ check: lint ## The lint and the unit tests (about a minute)
 # Only they are measured: it would double the time of the rest.
 test: setup build ## All tests, also those that deploy into the emulator (four to five minutes on two processors)
 	@$(ENVIRONMENT)/pytest -q $(SIDE_BY_SIDE) tests/unit/core --cov
-	@$(ENVIRONMENT)/pytest -q $(SIDE_BY_SIDE) --ignore=tests/unit/core -m "not benchmark and not browser and not thorough"
-
-.PHONY: test-thorough
-test-thorough: setup build ## What `make test` leaves out for its time: late planted bugs, leaks, two stories (five minutes)
-	@$(ENVIRONMENT)/pytest -q -n auto -m thorough tests
+	@$(ENVIRONMENT)/pytest -q $(SIDE_BY_SIDE) --ignore=tests/unit/core -m "not benchmark and not browser"
 
 # Nothing installs Chromium here: it needs root, and is the command `chromium` of Debian's package of that name.
 .PHONY: test-browser
@@ -107,6 +103,10 @@ SEEDS ?= 2000
 .PHONY: simulate
 simulate: environment ## The whole application while everything fails, SEEDS=2000 times
 	@$(ENVIRONMENT)/python -m relaunch_local.simulation --seeds $(SEEDS)
+
+.PHONY: planted-bugs
+planted-bugs: environment ## Look for the seeds that find the planted bugs, after the simulation draws other numbers
+	@PYTHONPATH=layers/relaunch:local:functions:tests $(ENVIRONMENT)/python tests/simulation/finding.py
 
 EVENTS ?= 10000
 .PHONY: load

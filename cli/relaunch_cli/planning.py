@@ -90,12 +90,11 @@ class Planner:
     def _refreshed_parts(self, offerings: Iterable[Offering]) -> tuple[SnapshotPart, ...]:
         """Return what the stack refreshes for plans, apart from types, zones and prices.
 
-        Placement scores are those of the types of its capacity providers on spot.
+        Placement scores are those of what its capacity providers and machines of its own have on spot.
         """
         if self.deps is None:
             return ()
-        providers = (each for each in offerings if each.capacity_provider is not None)
-        if not self.has_all_types and any(each.purchase is PurchaseOption.SPOT for each in providers):
+        if not self.has_all_types and any(each.purchase is PurchaseOption.SPOT for each in offerings):
             return SnapshotPart.PLACEMENT_SCORES, SnapshotPart.QUOTAS
         return (SnapshotPart.QUOTAS,)
 

@@ -15,6 +15,7 @@ ON = {
     "MachineLaunchTemplates": "gpu=lt-0a1b:7,neuron=lt-0c2d:3",
     "MachineInstanceRoleArn": "arn:aws:iam::111122223333:role/relaunch/machines",
 }
+OFF = {"CapacityProviders": "g5=g5.xlarge/spot"}
 NEEDED = tuple(ON)
 EC2 = "arn:aws:ec2:us-east-1:111122223333"
 OUR_TEMPLATE = f"{EC2}:launch-template/lt-0a1b"
@@ -152,20 +153,28 @@ def read_environment(template: Template, parameters: Mapping[str, str]) -> dict[
 
 class TestOff:
     @pytest.mark.parametrize("function", FUNCTIONS)
-    def test_no_function_may_launch_or_end_anything(self, template: Template, function: str) -> None:
-        policies = RolePolicies(template, function.replace("Function", "Role"), CapacityProviders="g5=g5.xlarge/spot")
+    def test_no_function_may_launch_anything(self, template: Template, function: str) -> None:
+        policies = RolePolicies(template, function.replace("Function", "Role"), **OFF)
         statements = [each for document in policies.documents for each in document["Statement"]]
         actions = {action for each in statements for action in as_list(each["Action"])}
 
-        launching = {"ec2:CreateFleet", "ec2:RunInstances", "ec2:CreateTags", "ssm:GetParameters"}
-        assert actions & (WITH_MACHINES | launching) == set()
-        assert not policies.allows("sqs:SendMessage", "MachinesQueue.Arn")
+        assert actions & {"ec2:CreateFleet", "ec2:RunInstances", "ec2:CreateTags", "ssm:GetParameters"} == set()
 
-    def test_the_queue_is_not_polled(self, template: Template) -> None:
-        enabled = template.sources["RequestMachineFunctionMachines"]["Enabled"]
+    @pytest.mark.parametrize("function", ENDING)
+    def test_what_lives_is_still_ended(self, template: Template, function: str) -> None:
+        policies = RolePolicies(template, function.replace("Function", "Role"), **OFF)
+        cluster = "arn:aws:ecs:us-east-1:111122223333:cluster/relaunch"
+        ours = {"ec2__ResourceTag/relaunch__stack": "relaunch"}
 
-        assert Resolver(template).resolve(enabled) is False
-        assert Resolver(template, **ON).resolve(enabled) is True
+        assert policies.allows("ec2:TerminateInstances", f"{EC2}:instance/i-0a1b2c3d4e5f60718", **ours)
+        assert policies.allows("ec2:DescribeInstances", "*")
+        assert policies.allows("ecs:DeregisterContainerInstance", cluster)
+
+    def test_the_queue_is_polled_and_all_that_ask_it_still_may(self, template: Template) -> None:
+        assert template.sources["RequestMachineFunctionMachines"].get("Enabled", True) is True
+        for function in ASKING:
+            policies = RolePolicies(template, function.replace("Function", "Role"), **OFF)
+            assert policies.allows("sqs:SendMessage", "MachinesQueue.Arn")
 
 
 class TestRequesting:

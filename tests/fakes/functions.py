@@ -22,6 +22,7 @@ from fakes.dependencies import make_dependencies
 from fakes.sources import FakeSnapshots, FakeSpotPrices, ListLog
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
 from relaunch.adapters.aws.sqs.source_queue import SourceQueue
+from relaunch.core.machines.settings import MachineSettings
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.ports import Dependencies, RefreshDependencies
@@ -127,6 +128,7 @@ def _make_refresh_dependencies() -> RefreshDependencies:
         region="us-east-1",
         catalogue={"g5.xlarge": make_instance_type()},
         spot_types=frozenset({"g5.xlarge"}),
+        machine_settings=MachineSettings(),
         instance_types=region,
         zones=region,
         price_list=region,

@@ -12,10 +12,14 @@ import boto3
 from botocore.config import Config
 
 from fakes.builders import CLUSTER, make_revision
+from fakes.kubernetes import FakeKubernetes
 from fakes.simulated_region import container, gpu
 from fakes.story import machine
 from fakes.tasks import FakeTasks
 from relaunch.adapters.aws.ecs.target import EcsTarget
+from relaunch.adapters.kubernetes.api.errors import ApiRefusedError, TooManyRequestsError
+from relaunch.adapters.kubernetes.target import kubernetes_target
+from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.launches.launch import (
     LaunchDeferred,
     LaunchRefused,
@@ -26,7 +30,7 @@ from relaunch.core.launches.launch import (
     TaskObservation,
     TaskPhase,
 )
-from relaunch.ports import TaskTarget
+from relaunch.ports import TaskTarget, TransientError
 from relaunch_local.ecs import (
     AutoScalingGroup,
     Clock,
@@ -75,9 +79,17 @@ class Cluster(Protocol):
         """Lose the answer to the next launch."""
         ...
 
-    def without_room(self, request: LaunchRequest) -> LaunchRequest:
-        """Return the request for where there is no room; it is launched next."""
+    def without_room(self, request: LaunchRequest) -> LaunchRequest | None:
+        """Return the request for where there is no room, which is launched next; None if tasks wait for room."""
         ...
+
+    def beyond_limit(self, request: LaunchRequest) -> tuple[LaunchRequest, str]:
+        """Return the request with more than the target takes, and a word of the error."""
+        ...
+
+
+def _beyond_overrides(request: LaunchRequest) -> tuple[LaunchRequest, str]:
+    return replace(request, environment={"A": "x" * 8192}), "overrides"
 
 
 class FakeCluster:
@@ -112,6 +124,9 @@ class FakeCluster:
     def without_room(self, request: LaunchRequest) -> LaunchRequest:
         self._tasks.outcomes.append(PlacementFailed(("NO ACTIVE INSTANCES",)))
         return request
+
+    def beyond_limit(self, request: LaunchRequest) -> tuple[LaunchRequest, str]:
+        return _beyond_overrides(request)
 
 
 class HeldProcess:
@@ -182,6 +197,9 @@ class SimulatedCluster:
 
     def without_room(self, request: LaunchRequest) -> LaunchRequest:
         return replace(request, capacity_provider=FULL_PROVIDER)
+
+    def beyond_limit(self, request: LaunchRequest) -> tuple[LaunchRequest, str]:
+        return _beyond_overrides(request)
 
     def _fail(self, fault: Fault) -> None:
         self.simulator.faults.fail_next("RunTask", 1, fault)
@@ -256,9 +274,50 @@ def add_unscaled_provider(simulator: EcsSimulator, name: str, group: AutoScaling
     simulator.call("PutClusterCapacityProviders", {"cluster": CLUSTER, **providers})
 
 
+class ScriptedKubernetesCluster:
+    """A cluster with KubernetesTarget and FakeKubernetes; a test controls it as any Cluster."""
+
+    def __init__(self, kind: Target) -> None:
+        self.kubernetes = FakeKubernetes()
+        self.target: TaskTarget = kubernetes_target(self.kubernetes, kind, "training")
+
+    def start(self, arn: str) -> Node:
+        name = f"cn-beijing.10.0.0.{len(self.kubernetes.pods)}.{arn}"
+        self.kubernetes.run(arn, name)
+        found = self.target.find_node(name)
+        assert found is not None
+        return found.node
+
+    def finish(self, arn: str, exit_code: int) -> None:
+        self.kubernetes.exit(arn, exit_code)
+
+    def forget(self, arn: str) -> None:
+        self.kubernetes.forget(arn)
+
+    def throttle_launch(self) -> None:
+        self.kubernetes.failures.append(TooManyRequestsError("too many requests, please try again later", 1.0))
+
+    def refuse_launch(self) -> None:
+        said = 'Job.batch "a" is invalid: spec.template.spec.containers[0].resources: must be an integer'
+        self.kubernetes.failures.append(ApiRefusedError(said, 422, "Invalid"))
+
+    def lose_launch(self, *, takes_effect: bool) -> None:
+        self.kubernetes.creates_uncertain = takes_effect
+        self.kubernetes.failures.append(TransientError("creating a Job: no answer within 10 s"))
+
+    def without_room(self, request: LaunchRequest) -> LaunchRequest | None:
+        del request
+        return None
+
+    def beyond_limit(self, request: LaunchRequest) -> tuple[LaunchRequest, str]:
+        return replace(request, environment={"A": "x" * 131_072}), "variable A"
+
+
 TARGETS: dict[str, Callable[[], AbstractContextManager[Cluster]]] = {
     "fake": lambda: nullcontext(FakeCluster()),
     "ECS in process": lambda: simulated_cluster(over_http=False),
     "ECS over HTTP": lambda: simulated_cluster(over_http=True),
+    "ACK scripted": lambda: nullcontext(ScriptedKubernetesCluster(Target.ACK)),
+    "ACS scripted": lambda: nullcontext(ScriptedKubernetesCluster(Target.ACS)),
 }
 """The clusters of all targets; every one passes tests/contracts/test_task_target.py."""

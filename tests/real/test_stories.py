@@ -353,7 +353,6 @@ def test_a_job_whose_machine_may_not_be_launched_waits_and_says_which_permission
     assert (machine.instance_id, machine.is_alert) == (None, True)
 
 
-@pytest.mark.thorough
 def test_a_machine_without_its_gpu_is_ended_and_replaced(world: LocalWorld, relaunch: Dependencies) -> None:
     apply(relaunch, "lame", accelerator={"instance_types": ["g4dn.xlarge"]})
     with world.simulator.clock.lock:
@@ -384,7 +383,6 @@ def test_a_cancelled_job_ends_its_machine(world: LocalWorld, relaunch: Dependenc
     assert ended.instance_id == machine.instance_id
 
 
-@pytest.mark.thorough
 def test_a_job_that_needs_a_larger_disk_runs_on_a_capacity_provider(world: LocalWorld, relaunch: Dependencies) -> None:
     apply(relaunch, "large", disk="150GiB")
 

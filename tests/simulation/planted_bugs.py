@@ -1,8 +1,7 @@
 """Bugs that the simulation must find: each breaks the running application in one place.
 
-`within` is the number of seeds, from `first`, of which at least one finds the bug; it has a margin for the day the
-simulation draws other numbers. `invariant` is the check that fails. If no invariant finds a bug, an invariant is
-missing.
+The first `within` seeds find the bug; that has a margin for the day the simulation draws other numbers. `invariant` is
+the check that fails. If no invariant finds a bug, an invariant is missing.
 """
 
 import re
@@ -45,7 +44,6 @@ class PlantedBug:
     plant: Planting
     invariant: str
     within: int = 8
-    first: int = 0
 
 
 # A seed with hundreds of jobs.
@@ -138,8 +136,7 @@ BUGS = (
         "a task that ECS does not know once is taken for lost",
         action("task_missing", broken.lost_when_missing),
         "no job ends before its task",
-        180,
-        first=20,
+        200,
     ),
     PlantedBug(
         "host-end-is-stop",
@@ -159,8 +156,7 @@ BUGS = (
         "an attempt resumes from the newest folder, manifest or not",
         broken.any_step,
         "an attempt resumes from the newest complete checkpoint",
-        30,
-        first=60,
+        90,
     ),
     PlantedBug(
         "oldest-checkpoint",
@@ -339,8 +335,7 @@ BUGS = (
             lambda original: lambda *parts: replace(original(*parts), price_caps=()),
         ),
         "price caps are kept",
-        30,
-        10,
+        40,
     ),
     PlantedBug(
         "intent-without-stop-of-pending-placement",
@@ -453,8 +448,7 @@ BUGS = (
         "a task that becomes known after its machine was warned is not warned",
         changed(advancing, _warning=lambda _job, _deps: None),
         "a task that lands on a warned machine is warned",
-        70,
-        first=20,
+        90,
     ),
     PlantedBug(
         "bad-machine-is-the-programs-fault",
@@ -494,8 +488,7 @@ BUGS = (
         "StopTask is sent once, whether it took effect or not",
         action("wake_stopping", broken.go_on_waiting),
         "what is meant to stop does stop",
-        130,
-        first=20,
+        150,
     ),
     PlantedBug(
         "start-not-awaited",
@@ -530,24 +523,21 @@ BUGS = (
         "a cancellation while the task is stopping is ignored",
         lambda: rows_dropped("cancel_stopping"),
         "what is cancelled ends as cancelled",
-        60,
-        90,
+        150,
     ),
     PlantedBug(
         "deadline-ignored",
         "a job's deadline passes unnoticed",
         lambda: patched_in((running, launching, restart_policy), out_of_time=broken.without_deadline(out_of_time)),
         "nothing lives long after its deadline",
-        30,
-        60,
+        90,
     ),
     PlantedBug(
         "orphaned-tasks-left-alone",
         "an orphaned task is not stopped",
         lambda: rows_dropped("stop_orphaned_task"),
         "a sweep finds what was given up",
-        60,
-        100,
+        160,
     ),
     PlantedBug(
         "no-listing-grace",
@@ -568,8 +558,7 @@ BUGS = (
         "a launch that ECS refuses fails its job, though it may have a task from before",
         replaced(launching_attempts, "_answer", broken.as_if_sent_for_the_first_time),
         "every stop is accounted for",
-        30,
-        40,
+        70,
     ),
     PlantedBug(
         "warning-explains-nothing",
@@ -630,7 +619,6 @@ BUGS = (
         "only the first page of a list of ECS is read",
         changed(ecs_target, read_pages=broken.first_page),
         "a sweep looks at every task",
-        1,
-        _BIG_COMPANY,
+        _BIG_COMPANY + 1,
     ),
 )

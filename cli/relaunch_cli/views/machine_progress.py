@@ -94,7 +94,7 @@ def _task(attempt: Attempt, now: datetime) -> str:
         return f"its task is being placed, chosen {_ago(placement.requested_at, now)}"
     # ECS tells no more than PENDING while the agent pulls the image ("Amazon ECS task lifecycle").
     doing = "is pulling its image" if attempt.task_status == "PENDING" else "is starting"
-    status = f" (ECS says {attempt.task_status})" if attempt.task_status else ""
+    status = f" (the cluster says {attempt.task_status})" if attempt.task_status else ""
     return f"its task {doing}{status}, placed {_ago(placement.placed_at or placement.requested_at, now)}"
 
 

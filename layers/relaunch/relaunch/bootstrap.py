@@ -16,10 +16,6 @@ from relaunch.adapters.aws.dynamodb.stores import DynamoDbStores
 from relaunch.adapters.aws.ec2.fleet import Ec2Fleet
 from relaunch.adapters.aws.ec2.spot_prices import Ec2SpotPrices
 from relaunch.adapters.aws.ecr_images import EcrImages
-from relaunch.adapters.aws.ecs.derived_revisions import EcsRegistry
-from relaunch.adapters.aws.ecs.rate_limiter import RateLimiter
-from relaunch.adapters.aws.ecs.revisions import EcsRevisions
-from relaunch.adapters.aws.ecs.target import EcsTarget
 from relaunch.adapters.aws.sqs.dead_letter_queue import DeadLetterSender
 from relaunch.adapters.aws.sqs.dead_letters import SqsDeadLetters
 from relaunch.adapters.aws.sqs.launch_queue import SqsLaunchQueue
@@ -31,16 +27,22 @@ from relaunch.adapters.offerings.capacity_providers import CapacityProviderOffer
 from relaunch.adapters.offerings.combined import CombinedOfferings
 from relaunch.adapters.offerings.current_snapshot import CurrentSnapshot
 from relaunch.adapters.offerings.regional import CurrentRegionalOfferings, OwnMachines
+from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.messages.dead_letter import DeadLetterQueue, find_queues
 from relaunch.entrypoints.function import FunctionDependencies
 from relaunch.observability import EmfMetrics, PowertoolsLog, SilentLog
 from relaunch.ports import (
+    Clock,
     DeadLetters,
     DecisionLog,
     Dependencies,
     OfferingSource,
     RefreshDependencies,
+    RevisionRegistry,
+    RevisionSource,
     SpotPriceSource,
+    Targets,
+    TaskTarget,
 )
 from relaunch.settings import Settings
 
@@ -64,7 +66,7 @@ class SystemClock:
 
 
 class LazyClient:
-    """Creates a client when it is first used, which saves cold start time (65 ms for EC2)."""
+    """Creates a client or an adapter when it is first used, which saves cold start time (65 ms for EC2's client)."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._client = cache(make)
@@ -125,6 +127,7 @@ def refresh_dependencies() -> RefreshDependencies:
         region=region,
         catalogue=load_catalogue(),
         spot_types=settings.spot_types,
+        machine_settings=settings.machines,
         instance_types=Ec2InstanceTypes(clients.lazy("ec2"), log),
         zones=Ec2InstanceTypeOfferings(clients.lazy("ec2")),
         price_list=PriceList(clients.lazy("pricing", price_list_region(region)), region),
@@ -203,11 +206,7 @@ def _make_dependencies(settings: Settings, clients: _Clients, log: DecisionLog) 
         definitions=stores.definitions,
         capacity=stores.capacity,
         events=stores.events,
-        tasks=EcsTarget(
-            clients.lazy("ecs"), settings.cluster, settings.subnets, settings.security_groups, RateLimiter()
-        ),
-        revisions=EcsRevisions(clients.lazy("ecs"), clock),
-        registry=EcsRegistry(clients.lazy("ecs"), clock),
+        **_make_targets(settings, clients, clock),
         maintenance=stores.maintenance,
         machine_queue=SqsMachineQueue(clients.lazy("sqs"), settings.machines.queue_url),
         machine_settings=settings.machines,
@@ -221,6 +220,38 @@ def _make_dependencies(settings: Settings, clients: _Clients, log: DecisionLog) 
         log=log,
         limits=settings.limits,
     )
+
+
+def _make_targets(settings: Settings, clients: _Clients, clock: Clock) -> dict[str, Any]:
+    """Return the targets that the stack has, and what only jobs on ECS need.
+
+    Each is imported when a job has it: a function without such a job starts without it, and a stack has any of them.
+    """
+    ecs = clients.lazy("ecs")
+
+    @cache
+    def make_ecs() -> TaskTarget:
+        from relaunch.adapters.aws.ecs.rate_limiter import RateLimiter  # noqa: PLC0415
+        from relaunch.adapters.aws.ecs.target import EcsTarget  # noqa: PLC0415
+
+        return EcsTarget(ecs, settings.cluster, settings.subnets, settings.security_groups, RateLimiter())
+
+    def make_revisions() -> RevisionSource:
+        from relaunch.adapters.aws.ecs.revisions import EcsRevisions  # noqa: PLC0415
+
+        return EcsRevisions(ecs, clock)
+
+    def make_registry() -> RevisionRegistry:
+        from relaunch.adapters.aws.ecs.derived_revisions import EcsRegistry  # noqa: PLC0415
+
+        return EcsRegistry(ecs, clock)
+
+    makers: dict[Target, Callable[[], TaskTarget]] = {Target.ECS: make_ecs} if settings.has_ecs else {}
+    return {
+        "targets": Targets(makers),
+        "revisions": LazyClient(make_revisions),
+        "registry": LazyClient(make_registry),
+    }
 
 
 def _offerings(

@@ -61,6 +61,11 @@ class Settings:
         spot = (each for each in self.capacity_providers if each.purchase is PurchaseOption.SPOT)
         return frozenset(each.instance_type for each in spot)
 
+    @property
+    def has_ecs(self) -> bool:
+        """Return whether jobs can run on ECS: there are capacity providers, or machines of our own."""
+        return bool(self.capacity_providers) or self.machines.is_on
+
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
         """Read the environment variables that template.yaml sets for all functions.

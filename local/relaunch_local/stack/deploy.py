@@ -1,4 +1,4 @@
-"""Deploys the application with SAM, with concurrency reserved where the account has it. For `make deploy`.
+"""Deploys what machines of our own need, then the application with SAM, with concurrency reserved. For `make deploy`.
 
 Runs with the interpreter of SAM CLI's environment, which has boto3.
 """
@@ -7,7 +7,7 @@ import argparse
 import os
 import sys
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from relaunch_local.repository import REPOSITORY
 from relaunch_local.stack.concurrency import RESERVATIONS, Account, Reservation, plan_reservations
+from relaunch_local.stack.machine_parameters import SWITCH, RefusedError, for_sam, read_parameters
+from relaunch_local.stack.machines import MachineClients, prepare_machines
 
 _CONFIG = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 2})
 # CloudFormation says ValidationError for a stack or a resource that does not exist (DescribeStackResource, "Errors").
@@ -40,15 +42,58 @@ def main() -> None:
     """Deploy with the parameters of the command line."""
     parser = argparse.ArgumentParser(prog="python -m relaunch_local.stack.deploy", description=__doc__)
     parser.add_argument("--sam", required=True, help="SAM CLI's command")
-    parser.add_argument("parameters", nargs="*", metavar="NAME=VALUE", help="parameters of the stack")
+    parser.add_argument(
+        "parameters",
+        nargs="*",
+        metavar="NAME=VALUE",
+        help="parameters of both stacks; Machines=off deploys the application alone",
+    )
     arguments = parser.parse_args()
     settings = read_sam_configuration(REPOSITORY / "samconfig.toml")
-    extra, notes = reservations(arguments.parameters, settings)
+    parameters = for_sam(_with_machines(arguments.parameters, settings))
+    extra, notes = reservations(parameters, settings)
     for note in notes:
-        print(note, file=sys.stderr, flush=True)
+        tell(note)
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    command = [arguments.sam, "deploy", "--parameter-overrides", *arguments.parameters, *extra]
+    command = [arguments.sam, "deploy", "--parameter-overrides", *parameters, *extra]
     os.execve(arguments.sam, command, environment)  # noqa: S606 - the path that the Makefile names, without a shell
+
+
+def _with_machines(arguments: Sequence[str], settings: Mapping[str, Any]) -> Mapping[str, str]:
+    """Deploy what machines need; return the parameters of the application's stack.
+
+    Raises:
+        SystemExit: nothing of the application was deployed; the message says why.
+    """
+    try:
+        parameters = read_parameters(arguments)
+        confirm = ask if settings.get("confirm_changeset", False) else accept
+        return prepare_machines(parameters, settings["stack_name"], lambda: _connect_machines(settings), confirm, tell)
+    except RefusedError as error:
+        raise SystemExit(str(error)) from error
+    except (BotoCoreError, ClientError) as error:
+        raise SystemExit(
+            f"machines of our own cannot be set up: {str(error).splitlines()[0]}; docs/machines.md says what it needs, "
+            f"and {SWITCH}=off deploys the application alone"
+        ) from error
+
+
+def tell(text: str) -> None:
+    """Print a line for whoever deploys."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def ask(question: str) -> bool:
+    """Ask whoever deploys; without an answer it is no."""
+    try:
+        return input(question).strip().lower() in ("y", "yes")
+    except EOFError:
+        return False
+
+
+def accept(_question: str) -> bool:
+    """Say yes, where samconfig.toml has no confirm_changeset."""
+    return True
 
 
 def read_sam_configuration(file: Path) -> Mapping[str, str]:
@@ -118,6 +163,17 @@ def _given(parameters: Sequence[str]) -> dict[str, int]:
     pairs = (parameter.partition("=") for parameter in parameters)
     names = {each.parameter for each in RESERVATIONS}
     return {name: int(value) if value.isascii() and value.isdigit() else 0 for name, _, value in pairs if name in names}
+
+
+def _connect_machines(settings: Mapping[str, str]) -> MachineClients:
+    """Make the clients that machines need.
+
+    Raises:
+        BotoCoreError: no region or profile.
+    """
+    session = boto3.Session(region_name=settings.get("region"), profile_name=settings.get("profile"))
+    make: Callable[..., Any] = session.client
+    return MachineClients(*(make(each, config=_CONFIG) for each in ("ec2", "ecs", "iam", "cloudformation")))
 
 
 def _connect(settings: Mapping[str, str]) -> Clients:

@@ -85,7 +85,7 @@ def test_a_machine_that_is_ready_says_what_its_task_does(session):
     assert "is ready; its task is starting, placed 9s ago" in explain(session, job_id)
 
     observe_task(session.tasks.change(task_id, last_status="PENDING"), session.deps)
-    assert "its task is pulling its image (ECS says PENDING), placed 9s ago" in explain(session, job_id)
+    assert "its task is pulling its image (the cluster says PENDING), placed 9s ago" in explain(session, job_id)
 
 
 def test_both_machines_of_a_handover_are_told(session):

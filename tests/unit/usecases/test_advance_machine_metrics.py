@@ -7,7 +7,7 @@ import pytest
 from fakes.machine_story import G5, G6, G6_DEMAND, MachineStory
 from fakes.story import MINUTE
 from relaunch.core.lifecycle.metrics import Metric
-from relaunch.core.machines.events import RefusalKind
+from relaunch.core.machines.events import FleetRefused, FleetUncertain, Refusal, RefusalKind
 from relaunch.core.machines.machine import MachineState
 from relaunch.ports import StaleWriteError, Termination, TransientError
 
@@ -45,6 +45,21 @@ def test_a_missing_permission_alerts_once_for_each_request(machines):
     machines.start()
 
     assert [each.label for each in machines.metrics.of(Metric.MACHINES_REFUSED)] == ["pause"]
+    assert machines.metrics.values(Metric.MACHINE_ALERTS) == [1]
+
+
+def test_a_missing_permission_alerts_at_once_also_while_an_earlier_call_is_looked_for(machines):
+    refused = FleetRefused((Refusal(*NOT_PERMITTED),), is_raised=True)
+    machines.fleet.request = Mock(side_effect=[FleetUncertain("no answer to CreateFleet: time-out"), refused, refused])
+    job_id = machines.submit_and_deliver()
+    machines.attend()
+    assert machines.metrics.values(Metric.MACHINE_ALERTS) == []
+
+    machines.attend()
+
+    assert machines.machine(job_id).state is MachineState.REQUESTED
+    assert machines.metrics.values(Metric.MACHINE_ALERTS) == [1]
+    machines.attend()
     assert machines.metrics.values(Metric.MACHINE_ALERTS) == [1]
 
 

@@ -394,7 +394,7 @@ class TestLost:
 
         job = machines.job(job_id)
         assert (job.waiting.reason, len(machines.fleet.requests)) == (WaitReason.BACKOFF, 3)
-        assert "ECS placed nothing: RESOURCE:MEMORY" in job.reason
+        assert "the cluster placed nothing: RESOURCE:MEMORY" in job.reason
         assert machines.deps.capacity.load_capacity_memory(machines.now) == {}
 
     def test_one_that_is_warned_before_it_is_ready_is_ended_and_replaced(self, machines):

@@ -32,10 +32,10 @@ def test_the_timeline_says_which_card_had_how_much_left():
     story.settle()
 
     assert failures(story, job_id) == [
-        "placement failed: ECS placed nothing: RESOURCE:GPU; 2,048 MiB of one GPU are asked for; "
+        "placement failed: the cluster placed nothing: RESOURCE:GPU; 2,048 MiB of one GPU are asked for; "
         "GPU-1 of i-1: 1,024 of 15,360 MiB left, shared by 3 containers"
     ]
-    assert story.attempt(job_id).closed_placements[0].outcome == "ECS placed nothing: RESOURCE:GPU"
+    assert story.attempt(job_id).closed_placements[0].outcome == "the cluster placed nothing: RESOURCE:GPU"
 
 
 def test_room_that_came_in_between_is_said():
@@ -44,7 +44,9 @@ def test_room_that_came_in_between_is_said():
 
     story.settle()
 
-    assert failures(story, job_id) == ["placement failed: ECS placed nothing: RESOURCE:GPU; a GPU has room by now"]
+    assert failures(story, job_id) == [
+        "placement failed: the cluster placed nothing: RESOURCE:GPU; a GPU has room by now"
+    ]
 
 
 @pytest.mark.parametrize("error", [TransientError("throttled"), PermanentError("not authorized")], ids=str)
@@ -54,7 +56,7 @@ def test_a_look_that_fails_changes_nothing_of_what_came_of_the_launch(error):
 
     story.settle()
 
-    assert failures(story, job_id) == ["placement failed: ECS placed nothing: RESOURCE:GPU"]
+    assert failures(story, job_id) == ["placement failed: the cluster placed nothing: RESOURCE:GPU"]
     assert story.job(job_id).state is JobState.LAUNCHING
     assert ("gpus-unknown", {"job_id": job_id, "reason": str(error)}) in story.log.lines
 

@@ -57,8 +57,8 @@ def test_failures_of_placement_go_on_to_the_next_offering_in_the_same_attempt(la
     ]
     assert (attempt.number, attempt.placement.number) == (1, 3)
     assert [each.outcome for each in attempt.closed_placements] == [
-        "ECS placed nothing: RESOURCE:GPU",
-        "ECS placed nothing: ATTRIBUTE",
+        "the cluster placed nothing: RESOURCE:GPU",
+        "the cluster placed nothing: ATTRIBUTE",
     ]
     assert {request.environment["RELAUNCH_ATTEMPT"] for request in story.tasks.requests} == {"1"}
     assert len(set(story.launched_placements)) == 3
@@ -117,7 +117,10 @@ def test_a_refused_launch_fails_the_job_and_gives_its_slot_back(launching):
     story.deliver()
 
     assert story.job(job_id).state is JobState.FAILED
-    assert story.job(job_id).reason == "ECS refuses the launch: InvalidParameterException: TaskDefinition is inactive"
+    assert (
+        story.job(job_id).reason
+        == "the cluster refuses the launch: InvalidParameterException: TaskDefinition is inactive"
+    )
     assert story.jobs.slots["*"] == 0
 
 

@@ -68,7 +68,9 @@ def test_a_task_that_is_not_placed_in_time_is_withdrawn_for_the_next_offering(st
     attempt = story.attempt(placed_id)
     assert attempt.intent is not None
     assert attempt.intent.kind is IntentKind.PLACEMENT_WITHDRAWN
-    assert story.tasks.stops == [(attempt.task_id, "Relaunch: not started within 0:15:00; ECS says PROVISIONING")]
+    assert story.tasks.stops == [
+        (attempt.task_id, "Relaunch: not started within 0:15:00; the cluster says PROVISIONING")
+    ]
 
     story.end(placed_id, None, container="none")
     story.settle()

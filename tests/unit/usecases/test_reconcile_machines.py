@@ -261,12 +261,12 @@ class TestSweep:
         assert sweep_instances(machines.deps, lambda: False) == 0
         assert len(machines.running_instances) == 1
 
-    def test_while_machines_are_off_ec2_is_not_asked(self, machines):
-        off = replace(machines.deps.machine_settings, subnets={})
-        machines.fleet.list_instances = Mock()
+    def test_a_leaked_instance_is_ended_also_after_machines_were_turned_off(self, machines):
+        launch_for(machines, "m-nobody")
+        off = replace(machines.deps.machine_settings, subnets={}, launch_templates={}, instance_role_arn="")
 
-        assert sweep_instances(replace(machines.deps, machine_settings=off)) == 0
-        machines.fleet.list_instances.assert_not_called()
+        assert sweep_instances(replace(machines.deps, machine_settings=off)) == 1
+        assert machines.running_instances == set()
 
 
 @pytest.mark.parametrize("answer", list(Termination))

@@ -1,5 +1,5 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -8,6 +8,8 @@ import pytest
 from fakes.builders import NOW, make_instance_type
 from fakes.clock import FakeClock
 from fakes.sources import FakeSnapshots, FakeSpotPrices, ListLog
+from relaunch.core.machines.settings import LaunchTemplate, MachineSettings
+from relaunch.core.offerings.amis import AmiKind
 from relaunch.core.offerings.instance_types import InstanceType
 from relaunch.core.offerings.quotas import QUOTA_CODES
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, SnapshotPart
@@ -87,6 +89,7 @@ class Region:
 
     def __init__(self, stored: OfferingsSnapshot | None = None, *spot_types: str) -> None:
         self.spot_types = frozenset(spot_types or ("g5.xlarge",))
+        self.machine_settings = MachineSettings()
         self.aws, self.snapshots, self.clock, self.log = FakeAws(), FakeSnapshots(stored), FakeClock(), ListLog()
         self.spot_prices = FakeSpotPrices({("g5.xlarge", "us-east-1a"): 0.4, ("g9.xlarge", "us-east-1a"): 0.9})
 
@@ -96,6 +99,7 @@ class Region:
                 region="us-east-1",
                 catalogue=CATALOGUE,
                 spot_types=self.spot_types,
+                machine_settings=self.machine_settings,
                 instance_types=self.aws,
                 zones=self.aws,
                 price_list=self.aws,
@@ -171,6 +175,57 @@ def test_each_spot_type_is_asked_about_with_its_family_and_for_its_own_size() ->
 
     assert region.aws.questions == [(SIZES, 192), (SIZES, 4)]
     assert region.stored.placement_scores == {"g5.48xlarge": 2, "g5.xlarge": 8}
+
+
+@pytest.fixture
+def own_machines(new_region: Region) -> Region:
+    """Return a region in which the stack starts machines of its own with GPUs in one zone, beside no provider."""
+    new_region.spot_types = frozenset()
+    new_region.machine_settings = MachineSettings(
+        subnets={"us-east-1b": "subnet-0b"}, launch_templates={AmiKind.GPU: LaunchTemplate("lt-0a", "7")}
+    )
+    return new_region
+
+
+def test_what_machines_of_our_own_may_have_on_spot_is_asked_about_by_family(own_machines: Region) -> None:
+    own_machines.machine_settings = replace(own_machines.machine_settings, subnets={"us-east-1a": "subnet-0a"})
+    own_machines.aws.scores = {8: 6}
+
+    own_machines.refresh()
+
+    assert own_machines.aws.questions == [(SIZES, 8)]
+    assert own_machines.stored.placement_scores == dict.fromkeys(SIZES, 6)
+
+
+def test_only_types_with_a_subnet_in_one_of_their_zones_are_asked_about(own_machines: Region) -> None:
+    own_machines.refresh()
+
+    assert own_machines.aws.questions == [(SIZES, 4)]
+    assert own_machines.stored.placement_scores == {"g5.xlarge": 8}
+
+
+def test_types_that_ec2_does_not_sell_on_spot_are_not_asked_about(
+    own_machines: Region, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(CATALOGUE, "g5.xlarge", replace(G5, usage_classes=("on-demand",)))
+
+    assert own_machines.refresh()["placement scores"] == "refreshed"
+    assert own_machines.aws.questions == []
+
+
+def test_while_machines_of_our_own_are_off_only_the_types_of_providers_are_asked_about(region: Region) -> None:
+    region.refresh()
+
+    assert region.aws.questions == [(SIZES, 4)]
+
+
+def test_a_family_that_ec2_refuses_is_named(own_machines: Region) -> None:
+    own_machines.aws.refused = {4}
+
+    own_machines.refresh()
+
+    refusal = {"instance_type": "g5", "reason": "MaxConfigLimitExceeded"}
+    assert ("placement-score-refused", refusal) in own_machines.log.lines
 
 
 @pytest.mark.parametrize(

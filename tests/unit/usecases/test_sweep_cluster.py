@@ -6,6 +6,7 @@ from unittest.mock import Mock
 import pytest
 
 from fakes.builders import NOW, make_capacity_failure, make_job, task_id
+from fakes.machine_story import MachineStory
 from fakes.story import MINUTE, Story, machine, push
 from relaunch.core.jobs.job import JobState, StopTask
 from relaunch.core.launches.launch import NodeObservation
@@ -367,3 +368,44 @@ def test_a_capacity_memory_that_is_out_of_reach_stops_no_sweep_and_the_next_one_
     sweep_cluster(story.deps)
 
     assert story.deps.capacity.load_capacity_memory(story.now) == {}
+
+
+WARM_TIME = timedelta(hours=2)
+
+
+@pytest.fixture
+def warm():
+    """Return a story in which a machine of our own is kept after its job, and has registered long ago."""
+    story = MachineStory(warm_time=WARM_TIME)
+    story.end(story.train())
+    story.settle_all()
+    story.clock.advance(IDLE_GRACE)
+    return story
+
+
+def test_a_machine_that_is_kept_warm_is_not_idle_until_its_time_is_over(warm):
+    (instance_id,) = warm.running_instances
+
+    assert sweep_cluster(warm.deps).idle_machines == []
+    warm.clock.advance(WARM_TIME - IDLE_GRACE)
+    assert sweep_cluster(warm.deps).idle_machines == [instance_id]
+
+    assert warm.metrics.values(Metric.IDLE_MACHINES) == [0, 1]
+
+
+def test_an_instance_beside_warm_ones_that_no_machine_has_is_idle(warm):
+    stranger = machine(11)
+    warm.tasks.instances[stranger.name] = stranger
+    warm.clock.advance(IDLE_GRACE)
+
+    assert sweep_cluster(warm.deps).idle_machines == [stranger.instance_id]
+
+
+def test_a_machine_that_cannot_be_read_counts_as_idle_and_keeps_the_sweep_from_nothing(warm):
+    (instance_id,) = warm.running_instances
+    warm.deps.machines.find_by_instance = Mock(side_effect=TransientError("throttled"))
+
+    sweep = sweep_cluster(warm.deps)
+
+    assert (sweep.idle_machines, sweep.is_complete) == ([instance_id], True)
+    assert ("postponed", {"instance_id": instance_id, "reason": "loading its machine: throttled"}) in warm.log.lines

@@ -24,7 +24,7 @@ from relaunch.ports.offerings import OfferingSource
 from relaunch.ports.patterns import InputPatterns
 from relaunch.ports.queues import LaunchQueue
 from relaunch.ports.stores import CapacityStore, DefinitionStore, EventStore, JobStore, MaintenanceStore, SnapshotStore
-from relaunch.ports.target import TaskTarget
+from relaunch.ports.targets import Targets
 from relaunch.ports.task_definitions import RevisionRegistry, RevisionSource
 
 
@@ -42,7 +42,7 @@ class JobDependencies(_Observed):
     jobs: JobStore
     machines: MachineStore
     machine_queue: MachineQueue
-    tasks: TaskTarget
+    targets: Targets
     launches: LaunchQueue
     capacity: CapacityStore
     limits: StackLimits = field(default_factory=StackLimits)
@@ -129,12 +129,14 @@ class Dependencies(ReconcileDependencies, LaunchDependencies, SubmitDependencies
 class RefreshDependencies(_Observed):
     """Dependencies of refreshing the offerings of a region.
 
-    `catalogue` has the bundled instance types; `spot_types` are those of the spot capacity providers of the stack.
+    `catalogue` has the bundled instance types; `spot_types` are those of the spot capacity providers of the stack, and
+    `machine_settings` say which others machines of our own may have.
     """
 
     region: str
     catalogue: Mapping[str, InstanceType]
     spot_types: frozenset[str]
+    machine_settings: MachineSettings
     instance_types: InstanceTypeSource
     zones: ZoneSource
     price_list: PriceListSource

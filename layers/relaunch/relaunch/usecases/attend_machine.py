@@ -22,6 +22,7 @@ from relaunch.core.machines.requesting import expiry_reason, is_surely_absent, m
 from relaunch.ports import FleetDependencies, StaleWriteError, Termination
 from relaunch.usecases.advance_machine import advance_machine, apply_machine_event, finish_effects, save_done
 
+_OFF = "the stack requests no machines of its own any more"
 _LOOK_SECONDS = 30
 # Each costs a read.
 _MAX_LOOKED_AT = 10
@@ -51,7 +52,7 @@ def _end(machine: Machine, deps: FleetDependencies) -> Machine:
             if deps.fleet.terminate([effect.instance_id])[effect.instance_id] is Termination.REFUSED:
                 machine = _note_refused(machine, deps)
         elif isinstance(effect, DeregisterNode):
-            deps.tasks.deregister(effect.node)
+            deps.targets.ecs.deregister(effect.node)
     left = tuple(each for each in machine.pending if not isinstance(each, TerminateInstance | DeregisterNode))
     machine = save_done(machine, left, deps)
     return machine if all(isinstance(each, AskFleet) for each in machine.pending) else finish_effects(machine, deps)
@@ -83,15 +84,17 @@ def _request(machine: Machine, deps: FleetDependencies) -> Machine | None:
     """Call CreateFleet.
 
     A request of unknown outcome is looked for by the tags of its instance, and sent again with its client token; after
-    a while it is only looked for, until it is certain that there is no instance.
+    a while it is only looked for, until it is certain that there is no instance. While machines are off none is sent.
     """
     now = deps.clock.now()
     if machine.asked_at is not None and (found := _find(machine, deps)):
         return apply_machine_event(machine, FleetAnswered(found), deps)
-    if may_send(machine, now):
+    is_on = deps.machine_settings.is_on
+    if is_on and may_send(machine, now):
         return _give_way(machine, deps) or _send(machine, deps)
     if is_surely_absent(machine, now):
-        return apply_machine_event(machine, RequestExpired(expiry_reason(machine)), deps)
+        expired = RequestExpired(expiry_reason(machine)) if is_on else RequestExpired(_OFF, Consequence.NEXT)
+        return apply_machine_event(machine, expired, deps)
     deps.machine_queue.attend(machine.machine_id, _LOOK_SECONDS)
     return machine
 

@@ -104,9 +104,7 @@ def _may_choose(job: Job, deps: LaunchDependencies) -> bool:
 
 
 def _choose(job: Job, deps: LaunchDependencies) -> Job:
-    problem = revision_problem(job.revision, deps.limits.task_definitions)
-    problem = problem or missing_capability(job.definition, job.revision, deps.tasks.capabilities)
-    if problem:
+    if problem := _find_problem(job, deps):
         return apply_event(job, LaunchImpossible(problem), deps)
     if job.machine_id:
         found = find_machine(job, deps)
@@ -122,6 +120,16 @@ def _choose(job: Job, deps: LaunchDependencies) -> Job:
     if job.state is not JobState.WAITING:
         return job
     return _place(job, OfferingChosen(selection.kept[0], selection, None), deps)
+
+
+def _find_problem(job: Job, deps: LaunchDependencies) -> str:
+    """Return why the job can never be launched by this stack, empty if it may be."""
+    name = job.definition.target
+    if problem := deps.targets.problem(name):
+        return problem
+    if not name.is_kubernetes and (problem := revision_problem(job.revision, deps.limits.task_definitions)):
+        return problem
+    return missing_capability(job.definition, job.revision, deps.targets.named(name).capabilities)
 
 
 def _claim(job: Job, selection: Selection, deps: LaunchDependencies) -> Job:
@@ -220,7 +228,7 @@ def _answer(
 
 def _launch(job: Job, deps: LaunchDependencies) -> LaunchOutcome:
     try:
-        outcome = deps.tasks.launch(plan_launch(job))
+        outcome = deps.targets.named(job.definition.target).launch(plan_launch(job))
     except PermanentError as error:
         return LaunchRefused(str(error))
     if isinstance(outcome, LaunchDeferred):
@@ -240,7 +248,8 @@ def _look_for_task(job: Job, is_certain: bool, deps: LaunchDependencies) -> Job:
     """Look for the task of a placement that is not sent any more, until it is certain that there is none."""
     attempt = job.current_attempt
     closed = {each.task_id for each in attempt.closed_placements}
-    found = [task for task in deps.tasks.find_tasks_of(job.attempt_key) if task.task_id not in closed]
+    target = deps.targets.named(job.definition.target)
+    found = [task for task in target.find_tasks_of(job.attempt_key) if task.task_id not in closed]
     if found:
         newest = max(found, key=lambda task: (task.created_at is not None, task.created_at, task.task_id))
         return apply_event(job, task_seen(newest, job, deps), deps)

@@ -85,7 +85,7 @@ def _observed(
         observation = seen[machine.instance_id]
         yield InstanceMissing() if observation is None else InstanceSeen(observation, deps.clock.now())
     if machine.state is MachineState.STARTING and machine.instance_id:
-        node = deps.tasks.find_node_of(machine.instance_id)
+        node = deps.targets.ecs.find_node_of(machine.instance_id)
         if node is not None:
             yield node_seen(node, deps)
     for claim in machine.claims:
@@ -103,9 +103,8 @@ def sweep_instances(deps: FleetDependencies, has_time: Callable[[], bool] = lamb
 
     A machine is saved before EC2 is asked for its instance, and EC2 is not asked any more once it is gone: an instance
     without a machine is a leak. It is looked at twice, the second time strongly consistent, before it is terminated.
+    While machines are off those that were launched before may live.
     """
-    if not deps.machine_settings.is_on:
-        return 0
     suspects: list[InstanceObservation] = []
     try:
         for page in deps.fleet.list_instances():

@@ -1,11 +1,12 @@
 """Refresh the snapshot of the offerings of the region."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
+from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.lifecycle.metrics import Metric, MetricDatum
-from relaunch.core.offerings.placement_score import sizes_of_family
+from relaunch.core.offerings.placement_score import score_questions
 from relaunch.core.offerings.quotas import QUOTA_CODES
 from relaunch.core.offerings.snapshot import OfferingsSnapshot, Origin, SnapshotPart, offered_types, unknown_types
 from relaunch.ports import PermanentError, RefreshDependencies, TransientError
@@ -103,23 +104,29 @@ def _fetch_quotas(deps: RefreshDependencies, _snapshot: OfferingsSnapshot) -> An
 def _fetch_placement_scores(deps: RefreshDependencies, snapshot: OfferingsSnapshot) -> Any:
     """Return the score of each spot type; a request that EC2 rejects does not affect the other types."""
     known = {**deps.catalogue, **snapshot.instance_types}
-    offered = offered_types(snapshot, known)
     scores: dict[str, int] = {}
     rejection = None
-    for name in sorted(deps.spot_types & known.keys()):
-        sizes = sizes_of_family(name, offered)
-        if name not in sizes:
-            continue
+    for asked in score_questions(
+        deps.spot_types, _own_spot_types(deps, snapshot), known, offered_types(snapshot, known)
+    ):
         try:
-            score = deps.region_scores.region_score(sizes, known[name].vcpus)
+            score = deps.region_scores.region_score(asked.sizes, asked.vcpus)
         except PermanentError as error:
-            deps.log.decided("placement-score-refused", instance_type=name, reason=str(error))
+            deps.log.decided("placement-score-refused", instance_type=asked.name, reason=str(error))
             rejection = error
         else:
-            scores |= {name: score} if score is not None else {}
+            scores |= dict.fromkeys(asked.about, score) if score is not None else {}
     if rejection is not None and not scores:
         raise rejection
     return scores
+
+
+def _own_spot_types(deps: RefreshDependencies, snapshot: OfferingsSnapshot) -> Iterator[str]:
+    """Yield the types that machines of our own may have on spot."""
+    for name, machine in {**deps.catalogue, **snapshot.instance_types}.items():
+        is_on_spot = not machine.usage_classes or PurchaseOption.SPOT in machine.usage_classes
+        if is_on_spot and deps.machine_settings.may_start(machine, snapshot.zones.get(name, ())):
+            yield name
 
 
 # In this order, because later parts are requested for the types of earlier ones.

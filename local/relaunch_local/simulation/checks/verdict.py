@@ -32,7 +32,7 @@ UNANSWERED = timedelta(minutes=56)
 LOOK_OVERSHOOT = timedelta(minutes=15)
 START_LIMIT = timedelta(minutes=30)
 _UNKNOWN = "ECS does not know"
-_FORBIDDEN = re.compile("(ECS refuses the launch: |registering .*)AccessDenied")
+_FORBIDDEN = re.compile("(the cluster refuses the launch: |registering .*)AccessDenied")
 # ECS describes a stopped task for an hour.
 STOPPED_KEPT = timedelta(hours=1) - CLOCK_SKEW
 # Only a sweep repeats the stop of an orphaned task: every ten minutes, but with many faults most sweeps fail.

@@ -64,6 +64,7 @@ def test_an_on_demand_provider_costs_the_bundled_price_of_its_day_before_the_fir
         price_at=load_on_demand_prices().at,
         on_demand_usd_per_hour=1.006,
         capacity_provider="g5-on-demand",
+        offered_zones=tuple(f"us-east-1{letter}" for letter in "abcdf"),
     )
 
 
@@ -152,6 +153,16 @@ def test_spot_prices_are_not_asked_for_when_no_provider_is_spot() -> None:
 
     assert len(region.offerings) == 1
     assert region.log.lines == []
+
+
+def test_a_provider_may_use_the_zones_that_its_type_is_offered_in_as_far_as_they_are_known() -> None:
+    zones = snapshot_of(SnapshotPart.ZONES, {"g5.xlarge": ("us-east-1b", "us-east-1a")})
+
+    (refreshed,) = Region(ON_DEMAND, stored=zones).offerings
+    (unknown,) = Region(ON_DEMAND, stored=snapshot_of(SnapshotPart.ZONES, {"g6.xlarge": ("us-east-1a",)})).offerings
+
+    assert refreshed.offered_zones == ("us-east-1a", "us-east-1b")
+    assert unknown.offered_zones == ()
 
 
 def test_a_type_without_a_price_has_none() -> None:

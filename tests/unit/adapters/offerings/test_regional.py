@@ -114,6 +114,14 @@ def test_quotas_count_for_all_types_too() -> None:
     assert RegionalOfferings(stored).snapshot(NOW) == stored
 
 
+def test_scores_are_those_of_machines_of_our_own_and_of_no_plan_without_a_stack() -> None:
+    scored = Origin("EC2", NOW)
+    stored = SNAPSHOT.with_part(SnapshotPart.PLACEMENT_SCORES, {"g5.xlarge": 9}, scored)
+
+    assert PriceOrigin(SnapshotPart.PLACEMENT_SCORES, scored) in RegionalOfferings(stored, MACHINES).price_origins(NOW)
+    assert SnapshotPart.PLACEMENT_SCORES not in [each.part for each in RegionalOfferings(stored).price_origins(NOW)]
+
+
 MACHINES = OwnMachines(frozenset({"us-east-1b", "us-east-1f"}), disk_gib=200)
 
 

@@ -37,7 +37,7 @@ def waiting_job(reason: WaitReason, detail: str = "because", slot: str = "", **f
 
 AGAIN = "a job keeps the definition it was accepted with: cancel it, change the definition, apply it, submit again"
 SPOT = "purchase is spot: spot-then-on-demand would let it take on-demand machines"
-LAUNCHED = "an offering is chosen and RunTask is sent; should the message be lost, it is sent again"
+LAUNCHED = "an offering is chosen and the task is launched; should the message be lost, it is sent again"
 PUSHED = "it is launched when the image is pushed; without the image it fails"
 WAIT_FOR_IMAGE = "wait_for_image in the definition has the repository, the tag and how long a job waits"
 MACHINES = "`relaunch machines` lists the machines of the stack"
@@ -206,13 +206,13 @@ WITHDRAWN = "if it has not started by then, it is withdrawn and another offering
     [
         pytest.param(
             launching(attempt=make_attempt()),
-            "the answer of RunTask for g5.xlarge spot",
-            "RunTask is sent, or sent again with the same client token, which is harmless",
+            "the answer to the launch on g5.xlarge spot",
+            "the launch is sent, or sent again as the same placement, which is harmless",
             id="pending",
         ),
         pytest.param(
             launching(attempt=make_attempt(placement=PLACED, task_status="PENDING")),
-            "its task to start on g5.xlarge spot (ECS says PENDING)",
+            "its task to start on g5.xlarge spot (the cluster says PENDING)",
             WITHDRAWN,
             id="placed",
         ),
@@ -224,8 +224,8 @@ WITHDRAWN = "if it has not started by then, it is withdrawn and another offering
         ),
         pytest.param(
             launching(attempt=make_attempt(), cancel_requested="enough"),
-            "the answer of RunTask, to cancel it",
-            "its task is stopped as soon as ECS tells which it is, and the job ends CANCELLED",
+            "the answer to its launch, to cancel it",
+            "its task is stopped as soon as the cluster tells which it is, and the job ends CANCELLED",
             id="cancelled-meanwhile",
         ),
     ],

@@ -45,7 +45,7 @@ def test_a_placed_task_has_until_our_own_deadline_to_start():
 
     placement = job.current_attempt.placement
     assert (placement.state, placement.task_id) == (PlacementState.PLACED, task_id())
-    assert (placement.placed_at, placement.outcome) == (SOON, "RunTask placed it")
+    assert (placement.placed_at, placement.outcome) == (SOON, "the cluster placed it")
     assert job.wake_at == SOON + timedelta(minutes=15)
 
 
@@ -70,7 +70,7 @@ def test_a_failed_placement_is_remembered_before_the_next_try_is_asked_for():
     assert isinstance(remember, RememberCapacity)
     assert remember.offering == make_offering().key
     assert remember.until == SOON + timedelta(minutes=30)
-    assert remember.reason == "ECS placed nothing: RESOURCE:GPU, ATTRIBUTE"
+    assert remember.reason == "the cluster placed nothing: RESOURCE:GPU, ATTRIBUTE"
     assert launch == LAUNCH
     assert job.current_attempt.placement.state is PlacementState.CLOSED
     assert job.current_attempt.placement.outcome == remember.reason
@@ -81,11 +81,11 @@ def test_what_was_found_on_the_machines_is_said_in_the_timeline_only():
 
     decision = decided(SITUATIONS["fz"], failed)
 
-    assert decision.timeline[0].detail == "ECS placed nothing: RESOURCE:GPU; GPU-1 has 1,024 MiB left"
-    assert decision.job.current_attempt.placement.outcome == "ECS placed nothing: RESOURCE:GPU"
+    assert decision.timeline[0].detail == "the cluster placed nothing: RESOURCE:GPU; GPU-1 has 1,024 MiB left"
+    assert decision.job.current_attempt.placement.outcome == "the cluster placed nothing: RESOURCE:GPU"
 
 
-PORTS_TAKEN = "ECS placed nothing: RESOURCE:PORTS"
+PORTS_TAKEN = "the cluster placed nothing: RESOURCE:PORTS"
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_a_launch_that_ecs_defers_is_not_asked_for_again_at_once(age_seconds, de
 def test_a_refused_launch_fails_the_job_in_ecs_own_words():
     job = after(SITUATIONS["fz"], answered(LaunchRefused("ClientException: No such capacity provider")))
 
-    assert job.reason == "ECS refuses the launch: ClientException: No such capacity provider"
+    assert job.reason == "the cluster refuses the launch: ClientException: No such capacity provider"
     assert job.pending == (ADMIT,)
 
 
@@ -247,7 +247,7 @@ def test_the_reason_of_a_withdrawal_says_how_long_it_was_waited_for():
 
     reason = after(job, TimePassed(), now=NOW + timedelta(minutes=16)).reason
 
-    assert reason == "not started within 0:15:00; ECS says nothing"
+    assert reason == "not started within 0:15:00; the cluster says nothing"
 
 
 def test_a_job_out_of_time_is_not_launched_again():

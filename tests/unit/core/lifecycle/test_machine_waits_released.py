@@ -9,6 +9,8 @@ from relaunch.core.jobs.limits import StackLimits
 from relaunch.core.jobs.lookup import due_at
 from relaunch.core.lifecycle.events import CheckpointsUnreadable, TimePassed
 from relaunch.core.lifecycle.table import decide
+from unit.core.lifecycle.steps import SOON
+from unit.core.lifecycle.table_matrix import SITUATIONS, seen_stopped
 
 LIMITS = StackLimits()
 READY = Waiting(WaitReason.MACHINE, NOW, "i-1 is ready")
@@ -20,6 +22,19 @@ def test_a_job_that_cannot_read_its_checkpoints_gives_up_its_machine_which_costs
 
     assert (after.machine_id, after.waiting.reason) == ("", WaitReason.CHECKPOINT)
     assert [each.machine_id for each in after.pending if isinstance(each, ReleaseMachine)] == ["m-1"]
+
+
+def test_a_job_whose_image_failed_while_it_was_handed_over_gives_up_its_next_machine_for_the_back_off():
+    handed_over = replace(SITUATIONS["so"], machine_id="m-2")
+    before = NOW - timedelta(seconds=1)
+    no_image = seen_stopped(None, before, stopped_reason="CannotPullContainerError: not found", started_at=None)
+
+    failed = decide(handed_over, no_image, SOON, LIMITS).job
+    saved = decide(handed_over, seen_stopped(0), SOON, LIMITS).job
+
+    assert (failed.machine_id, failed.waiting.reason) == ("", WaitReason.BACKOFF)
+    assert "m-2" in [each.machine_id for each in failed.pending if isinstance(each, ReleaseMachine)]
+    assert (saved.machine_id, saved.waiting.reason) == ("m-2", WaitReason.LAUNCH)
 
 
 def test_a_finished_job_is_due_until_its_machine_is_released():

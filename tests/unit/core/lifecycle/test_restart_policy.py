@@ -211,7 +211,7 @@ WORDS = {
     StopKind.NO_CAPACITY: "no capacity",
     StopKind.NOT_STARTED: "the task had a machine and did not start on it",
     StopKind.STARTS_NOWHERE: "the task does not start on any machine",
-    StopKind.UNKNOWN: "the task stopped for a reason ECS does not tell",
+    StopKind.UNKNOWN: "the task stopped for a reason that the cluster does not tell",
 }
 
 

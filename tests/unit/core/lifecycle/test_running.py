@@ -34,7 +34,7 @@ from unit.core.lifecycle.steps import SOON, after, decided
 from unit.core.lifecycle.table_matrix import SITUATIONS, intent, seen, seen_stopped, with_attempt
 
 WARNING = f"spot interruption warning for {INSTANCE_ID}"
-UNKNOWN_TO_ECS = "ECS does not know the task any more"
+UNKNOWN_TO_THE_CLUSTER = "the cluster does not know the task any more"
 
 
 def stop_because(reason: str) -> Effect:
@@ -120,7 +120,7 @@ def test_an_observation_before_the_response_of_run_task_places_the_task():
     assert attempt.task_id == task_id()
     assert attempt.placement.state is PlacementState.PLACED
     assert attempt.placement.placed_at == SOON
-    assert attempt.placement.outcome == "task seen before RunTask's answer"
+    assert attempt.placement.outcome == "task seen before the answer to its launch"
     assert (attempt.task_version, attempt.task_status) == (6, "PENDING")
 
 
@@ -232,7 +232,7 @@ def test_a_missing_task_is_lost_only_when_it_is_missing_twice_a_grace_apart():
     assert first.wake_at == SOON + MISSING_GRACE
     assert (early.is_ignored, early.note, early.job) == (True, "missing for less than the grace", first)
     assert late.state is JobState.WAITING
-    assert late.current_attempt.stop == Stop(StopKind.HOST_LOST, SOON, stopped_reason=UNKNOWN_TO_ECS)
+    assert late.current_attempt.stop == Stop(StopKind.HOST_LOST, SOON, stopped_reason=UNKNOWN_TO_THE_CLUSTER)
     assert late.current_attempt.placement.is_lost is True
     assert late.current_attempt.task_status == "STOPPED"
     assert late.run_seconds == 60
@@ -271,7 +271,7 @@ def test_a_task_that_is_gone_after_our_own_stop_was_stopped_by_it(kind, intent_a
     assert job.current_attempt.placement.is_lost is True
     stop = job.current_attempt.stop
     assert stop is not None
-    assert (stop.at, stop.stopped_reason) == (max(SOON, intent_at), UNKNOWN_TO_ECS)
+    assert (stop.at, stop.stopped_reason) == (max(SOON, intent_at), UNKNOWN_TO_THE_CLUSTER)
 
 
 def test_a_cancel_stops_the_task_with_the_intent_saved_first():

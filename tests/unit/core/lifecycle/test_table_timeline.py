@@ -35,15 +35,15 @@ placed-late     | w0 wr wi ws wc wb wk fz fx pl ru si sn sc wm wl ro so sp | 0  
 placed-late     | ok ng ca to       | 300  | orphaned task: ORPHAN
 placed-before   | w0 wr wi ws wc wb wk fz fx pl ru si sn sc wm wl ro so sp | 0    | orphaned task: ORPHAN
 placed-before   | ok ng ca to       | 300  | orphaned task: ORPHAN
-place-failed    | fz                | 300  | placement failed: ECS placed nothing: RESOURCE:GPU
+place-failed    | fz                | 300  | placement failed: the cluster placed nothing: RESOURCE:GPU
 place-failed    | fx                | 300  | cancelled: enough
 deferred        | fz fx             | 330  | launch to be repeated: ThrottlingException
-refused         | fz                | 300  | launch refused: ECS refuses the launch: ClientException
+refused         | fz                | 300  | launch refused: the cluster refuses the launch: ClientException
 refused         | fx                | 300  | cancelled: enough
 conflict        | w0 wi ws wc wb wk wm wl | 0    | orphaned task: TASK
 conflict        | fz                | 900  | task placed: TASK
 conflict        | fx                | 180  | cancelling: cancel
-conflict-empty | fz | 300 | launch refused: ECS refuses the launch: ConflictException, and it names no task
+conflict-empty | fz | 300 | launch refused: the cluster refuses the launch: ConflictException, and it names no task
 conflict-empty  | fx                | 300  | cancelled: enough
 uncertain       | fz fx             | 330  | launch to be repeated: no answer
 expired         | fz                | 300  | try closed: never sent

@@ -19,7 +19,7 @@ from relaunch.core.machines.events import (
     NodeSeen,
 )
 from relaunch.core.machines.limits import MachineLimits
-from relaunch.core.machines.living import HEARTBEAT
+from relaunch.core.machines.living import HEARTBEAT, is_kept_warm
 from relaunch.core.machines.machine import AdmitJobs, MachineState, TellJobs, TerminateInstance
 from relaunch.core.machines.requesting import NEXT_LOOK
 from relaunch.core.machines.resources import Resources
@@ -107,12 +107,34 @@ def test_a_machine_is_kept_warm_for_as_long_as_the_stack_says():
     assert (late.state, late.pending) == (MachineState.ENDING, (TerminateInstance(INSTANCE),))
 
 
+def test_a_warm_machine_is_looked_at_in_case_its_time_is_made_shorter():
+    kept = decide(machine(MachineState.READY), ClaimReleased("resnet-1"), NOW, WARM).machine
+
+    assert kept.wake_at == NOW + HEARTBEAT
+    assert decide(replace(kept, pending=()), MachineDue(), kept.wake_at, LIMITS).machine.state is MachineState.ENDING
+
+
 def test_a_warm_machine_that_is_claimed_again_is_not_idle():
     kept = decide(machine(MachineState.READY), ClaimReleased("resnet-1"), NOW, WARM).machine
     claimed = decide(kept, ClaimAsked(claim("bert-1")), NOW, WARM).machine
 
     assert claimed.idle_since is None
     assert decide(claimed, MachineDue(), NOW + timedelta(hours=1), WARM).machine.state is MachineState.READY
+
+
+@pytest.mark.parametrize(
+    ("kept", "minutes", "is_warm"),
+    [
+        (machine(MachineState.READY, claims=(), idle_since=NOW), 14, True),
+        (machine(MachineState.READY, claims=(), idle_since=NOW), 15, False),
+        (machine(MachineState.READY, claims=()), 0, False),
+        (machine(MachineState.READY, idle_since=NOW), 0, False),
+        (machine(MachineState.ENDING, idle_since=NOW), 0, False),
+    ],
+    ids=["warm", "for too long", "never had a job", "claimed", "ending"],
+)
+def test_a_machine_is_kept_warm_only_while_the_stack_says_so(kept, minutes, is_warm):
+    assert is_kept_warm(kept, NOW + timedelta(minutes=minutes), WARM) is is_warm
 
 
 @pytest.mark.parametrize(

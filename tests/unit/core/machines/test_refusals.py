@@ -83,6 +83,19 @@ def test_a_refusal_darkens_what_it_is_about(refused: Refusal, avoided: dict[str,
     assert dark(find_failures(ASKED, FleetRefused((refused,)), NOW)) == avoided
 
 
+@pytest.mark.parametrize("kind", RefusalKind)
+def test_only_a_lack_of_capacity_is_a_shortage_for_whoever_asks(kind: RefusalKind) -> None:
+    failures = find_failures(ASKED, FleetRefused((refusal(kind, G5_A),)), NOW)
+
+    assert [each.is_shortage for each in failures] == [kind is RefusalKind.NO_CAPACITY] * len(failures)
+
+
+def test_silence_is_no_shortage_for_whoever_asks() -> None:
+    (failure,) = find_failures(request_for(G5_A), FleetRefused(()), NOW)
+
+    assert not failure.is_shortage
+
+
 def test_a_permission_beside_a_lack_of_capacity_darkens_what_lacks_capacity_only() -> None:
     refusals = (refusal(RefusalKind.NOT_PERMITTED), refusal(RefusalKind.NO_CAPACITY, G6_A))
 

@@ -181,6 +181,19 @@ def test_a_call_that_fails_as_a_whole_does_not_end_the_search_for_the_instance_o
     assert "UnauthorizedOperation" in later.reason
 
 
+def test_a_refusal_that_somebody_has_to_act_on_alerts_at_once_while_an_earlier_call_is_looked_for():
+    refused = FleetAnswered(FleetRefused((Refusal(RefusalKind.NOT_PERMITTED, "UnauthorizedOperation"),), True))
+    full = FleetAnswered(FleetRefused((FULL,), True))
+    uncertain = machine(asked_at=NOW, uncertain_since=NOW)
+
+    alerted = decide(uncertain, refused, NOW, LIMITS).machine
+
+    assert alerted.is_alert
+    assert "a permission is missing" in alerted.timeline[-1].detail
+    assert not decide(uncertain, full, NOW, LIMITS).machine.is_alert
+    assert decide(alerted, full, NOW, LIMITS).machine.is_alert
+
+
 def test_a_throttled_request_had_no_effect_but_an_earlier_one_may_have_had_one():
     throttled = FleetAnswered(FleetDeferred("RequestLimitExceeded"))
 

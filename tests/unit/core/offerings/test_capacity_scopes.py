@@ -1,4 +1,6 @@
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -12,7 +14,7 @@ from relaunch.core.offerings.capacity_scopes import (
     quota_scope,
     zone_scope,
 )
-from relaunch.core.offerings.offering import Offering, OfferingKey
+from relaunch.core.offerings.offering import CapacityFailure, Offering, OfferingKey
 
 ON_DEMAND, SPOT = PurchaseOption.ON_DEMAND, PurchaseOption.SPOT
 LARGE = make_instance_type("g5.48xlarge", vcpus=192)
@@ -64,3 +66,58 @@ def test_no_instance_type_is_taken_for_a_scope() -> None:
     assert not any(is_scope(OfferingKey(name, None, SPOT)) for name in load_catalogue())
     assert str(quota_scope("g5.xlarge", SPOT)) == "quota:L-3819A6DF spot"
     assert str(zone_scope("us-east-1a", SPOT)) == "any-type spot us-east-1a"
+
+
+ZONES = ("us-east-1a", "us-east-1b")
+PROVIDER = make_offering(offered_zones=ZONES)
+HALF_AN_HOUR = timedelta(minutes=30)
+
+
+def shortages(*zones: str, purchase: PurchaseOption = SPOT, **fields: Any) -> dict[OfferingKey, CapacityFailure]:
+    """Return a memory in which EC2 answered that it has no capacity in these zones, later for each of them."""
+    keys = [make_offering_key(zone=zone, purchase=purchase) for zone in zones]
+    usual = {"reason": "EC2 has no capacity for it (InsufficientInstanceCapacity)", "is_shortage": True}
+    return {
+        key: make_capacity_failure(offering=key, until=NOW + HALF_AN_HOUR * (number + 1), **(usual | fields))
+        for number, key in enumerate(keys)
+    }
+
+
+def test_a_capacity_provider_is_avoided_while_ec2_has_its_type_in_none_of_the_zones() -> None:
+    (failure,) = find_failures(PROVIDER, shortages(*ZONES))
+
+    assert (failure.offering, failure.until) == (PROVIDER.key, NOW + HALF_AN_HOUR)
+    assert failure.reason == (
+        "EC2 has no capacity for it (InsufficientInstanceCapacity), in none of us-east-1a, us-east-1b"
+    )
+
+
+@pytest.mark.parametrize(
+    ("offering", "memory"),
+    [
+        pytest.param(PROVIDER, shortages("us-east-1a"), id="another zone may have some"),
+        pytest.param(PROVIDER, shortages("us-east-1a", "us-east-1f"), id="the same, beside a zone that is not offered"),
+        pytest.param(PROVIDER, shortages(*ZONES, purchase=ON_DEMAND), id="the other purchase option"),
+        pytest.param(PROVIDER, shortages(*ZONES, is_shortage=False), id="other reasons than capacity"),
+        pytest.param(
+            PROVIDER,
+            shortages("us-east-1a") | shortages("us-east-1b", is_shortage=False),
+            id="another reason in one of the zones",
+        ),
+        pytest.param(make_offering(), shortages(*ZONES), id="it is not known where the type is offered"),
+        pytest.param(make_offering("g6.xlarge", offered_zones=ZONES), shortages(*ZONES), id="another type"),
+        pytest.param(
+            replace(OF_REGION, zone="us-east-1f", offered_zones=ZONES), shortages(*ZONES), id="no capacity provider"
+        ),
+    ],
+)
+def test_a_capacity_provider_is_not_avoided_for_less(
+    offering: Offering, memory: dict[OfferingKey, CapacityFailure]
+) -> None:
+    assert find_failures(offering, memory) == []
+
+
+def test_a_shortage_of_machines_on_demand_is_one_of_a_capacity_provider_on_demand() -> None:
+    on_demand = make_offering(purchase=ON_DEMAND, offered_zones=ZONES)
+
+    assert len(find_failures(on_demand, shortages(*ZONES, purchase=ON_DEMAND))) == 1

@@ -1,11 +1,20 @@
 import pytest
 
-from fakes.builders import make_offering
+from fakes.builders import make_instance_type, make_offering
 from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.offerings.interruption_rate import estimated_interruptions_per_hour
-from relaunch.core.offerings.placement_score import interruption_rate_factor, sizes_of_family
+from relaunch.core.offerings.placement_score import (
+    MAX_QUESTIONS,
+    ScoreQuestion,
+    interruption_rate_factor,
+    score_questions,
+    sizes_of_family,
+)
 
 OFFERED = ["g5.xlarge", "g6.xlarge", "g5.48xlarge", "g5g.xlarge", "g5.2xlarge", "p4d.24xlarge", "g6.2xlarge"]
+VCPUS = {"g5.xlarge": 4, "g5.2xlarge": 8, "g5.48xlarge": 192, "g6.xlarge": 4, "g6.2xlarge": 8, "p4d.24xlarge": 96}
+KNOWN = {name: make_instance_type(name, vcpus=vcpus) for name, vcpus in VCPUS.items()}
+G5 = ("g5.2xlarge", "g5.48xlarge", "g5.xlarge")
 
 
 def test_a_type_is_asked_about_with_the_sizes_of_its_family_that_the_region_offers():
@@ -15,6 +24,41 @@ def test_a_type_is_asked_about_with_the_sizes_of_its_family_that_the_region_offe
 @pytest.mark.parametrize("name", ["g6.xlarge", "p4d.24xlarge", "g5g.xlarge", "x9.large"])
 def test_of_a_family_with_fewer_than_three_sizes_nothing_is_asked_because_it_always_scores_low(name):
     assert sizes_of_family(name, OFFERED) == ()
+
+
+def test_a_type_of_a_capacity_provider_is_asked_about_by_itself():
+    assert score_questions(["g5.48xlarge", "g5.xlarge"], [], KNOWN, OFFERED) == (
+        ScoreQuestion("g5.48xlarge", G5, 192, ("g5.48xlarge",)),
+        ScoreQuestion("g5.xlarge", G5, 4, ("g5.xlarge",)),
+    )
+
+
+def test_of_what_machines_of_our_own_may_be_each_family_is_asked_about_once_for_its_middle_size():
+    assert score_questions([], KNOWN, KNOWN, OFFERED) == (ScoreQuestion("g5", G5, 8, G5),)
+    assert score_questions([], ["g5.48xlarge", "g5.xlarge"], KNOWN, OFFERED)[0].vcpus == 4, "the smaller of two"
+
+
+def test_what_a_capacity_provider_has_keeps_its_own_score_beside_its_familys():
+    by_type, by_family = score_questions(["g5.xlarge"], G5, KNOWN, OFFERED)
+
+    assert (by_type.about, by_type.vcpus) == (("g5.xlarge",), 4)
+    assert (by_family.about, by_family.sizes, by_family.vcpus) == (("g5.2xlarge", "g5.48xlarge"), G5, 8)
+
+
+@pytest.mark.parametrize("name", ["g5.24xlarge", "g6.xlarge", "p4d.24xlarge", "x9.large"])
+def test_nothing_is_asked_about_what_is_not_offered_not_known_or_alone_in_its_family(name):
+    known = {**KNOWN, "g5.24xlarge": make_instance_type("g5.24xlarge")}
+
+    assert score_questions([name], [name], known, OFFERED) == ()
+
+
+def test_families_are_left_out_where_a_question_too_many_would_be_asked_and_types_of_providers_never():
+    names = [f"g{family}.{size}xlarge" for family in range(30, 60) for size in (2, 4, 8)]
+    known = {name: make_instance_type(name) for name in names}
+
+    assert len(score_questions([], names, known, names)) == MAX_QUESTIONS
+    assert len(score_questions(names[:60], names, known, names)) == 60
+    assert len(score_questions(names[:3], names, known, names)) == MAX_QUESTIONS
 
 
 @pytest.mark.parametrize(("score", "share"), [(None, 1.0), (1, 1.0), (4, 5 / 6), (10, 0.5)])

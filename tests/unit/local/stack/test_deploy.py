@@ -1,5 +1,6 @@
-"""What `make deploy` runs: SAM with the reservations that the account has room for."""
+"""What `make deploy` runs: the stack of machines, then SAM with the reservations that the account has room for."""
 
+import io
 import os
 import stat
 import subprocess
@@ -167,8 +168,9 @@ def test_region_and_profile_of_samconfig_are_used(tmp_path: Path) -> None:
     assert deploy.read_sam_configuration(file) == {"stack_name": "a", "region": "eu-west-1"}
 
 
-def test_without_aws_the_command_of_sam_is_run_as_the_user_wrote_it(tmp_path: Path) -> None:
-    sam = tmp_path / "sam"
+def run_deploy(folder: Path, *parameters: str) -> subprocess.CompletedProcess[str]:
+    """Run the command of `make deploy`, without credentials, with a SAM CLI that prints its arguments."""
+    sam = folder / "sam"
     sam.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     sam.chmod(sam.stat().st_mode | stat.S_IXUSR)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
@@ -180,15 +182,54 @@ def test_without_aws_the_command_of_sam_is_run_as_the_user_wrote_it(tmp_path: Pa
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
     }
-
-    run = subprocess.run(
-        [sys.executable, "-m", "relaunch_local.stack.deploy", "--sam", str(sam), *ARGUMENTS],
+    return subprocess.run(
+        [sys.executable, "-m", "relaunch_local.stack.deploy", "--sam", str(sam), *parameters],
         env=environment,
         capture_output=True,
         text=True,
-        check=True,
+        check=False,
         timeout=60,
     )
 
-    assert run.stdout.splitlines() == ["deploy", "--parameter-overrides", *ARGUMENTS]
+
+def test_without_aws_and_machines_the_command_of_sam_is_run_with_what_turns_them_off(tmp_path: Path) -> None:
+    run = run_deploy(tmp_path, *ARGUMENTS, "Machines=off")
+
+    off = ['MachineSubnets=""', 'MachineLaunchTemplates=""', 'MachineInstanceRoleArn=""']
+    assert run.stdout.splitlines() == ["deploy", "--parameter-overrides", *ARGUMENTS, *off]
     assert "cannot be read (Unable to locate credentials)" in run.stderr
+    assert run.returncode == 0
+
+
+def test_without_aws_machines_are_not_set_up_and_nothing_is_deployed(tmp_path: Path) -> None:
+    run = run_deploy(tmp_path, *ARGUMENTS)
+
+    assert (run.stdout, run.returncode) == ("", 1)
+    assert run.stderr == (
+        "machines of our own cannot be set up: Unable to locate credentials; docs/machines.md says what it needs, and "
+        "Machines=off deploys the application alone\n"
+    )
+
+
+def test_a_contradiction_is_told_and_nothing_is_deployed(tmp_path: Path) -> None:
+    run = run_deploy(tmp_path, "Machines=off", "VpcId=vpc-0a")
+
+    assert (run.stdout, run.returncode) == ("", 1)
+    assert run.stderr == "Machines=off contradicts VpcId: leave out one or the other\n"
+
+
+@pytest.mark.parametrize(("typed", "is_yes"), [("y", True), (" YES ", True), ("n", False), ("", False), ("yo", False)])
+def test_a_change_is_made_only_after_a_yes(monkeypatch: pytest.MonkeyPatch, typed: str, *, is_yes: bool) -> None:
+    monkeypatch.setattr("builtins.input", lambda _question: typed)
+
+    assert deploy.ask("Deploy? ") is is_yes
+
+
+def test_without_a_terminal_the_answer_is_no(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+
+    assert not deploy.ask("Deploy? ")
+
+
+def test_samconfig_asks_before_changes() -> None:
+    assert deploy.read_sam_configuration(REPOSITORY / "samconfig.toml")["confirm_changeset"] is True

@@ -1,1 +1,1 @@
-"""Kubernetes clusters as targets: ACK and ACS of Alibaba Cloud. Imports ports and the core."""
+"""Kubernetes clusters: Alibaba Cloud ACK and ACS."""

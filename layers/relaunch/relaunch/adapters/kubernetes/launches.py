@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from relaunch.adapters.kubernetes.api.errors import RequestRejectedError, TooManyRequestsError
+from relaunch.adapters.kubernetes.api.errors import ApiRefusedError, TooManyRequestsError
 from relaunch.adapters.kubernetes.api.models import Job
 from relaunch.adapters.kubernetes.labels import REQUEST
 from relaunch.core.launches.launch import (
@@ -53,10 +53,10 @@ def outcome_of_error(error: PortError) -> LaunchOutcome:
         return LaunchDeferred(str(error))
     if not isinstance(error, PermanentError):
         return LaunchUncertain(str(error))
-    code = error.code if isinstance(error, RequestRejectedError) else 0
-    if code == _FORBIDDEN and _QUOTA in str(error):
+    status = error.status if isinstance(error, ApiRefusedError) else 0
+    if status == _FORBIDDEN and _QUOTA in str(error):
         return LaunchDeferred(str(error))
-    return LaunchRefused(str(error), is_about_revision=code in _ABOUT_MANIFEST or _WEBHOOK in str(error))
+    return LaunchRefused(str(error), is_about_revision=status in _ABOUT_MANIFEST or _WEBHOOK in str(error))
 
 
 def outcome_of_existing(name: str, existing: Job | None, request_hash: str) -> LaunchOutcome:

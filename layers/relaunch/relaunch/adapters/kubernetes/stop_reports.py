@@ -10,10 +10,15 @@ import re
 from relaunch.adapters.kubernetes.api.models import Condition, ContainerStatus, Job, Pod
 from relaunch.adapters.kubernetes.labels import STOP_REASON
 from relaunch.core.launches.launch import ContainerObservation, ReportedCause, StopReport
+from relaunch.core.lifecycle.stop_reason import EXIT_SIGKILL, EXIT_SIGTERM
 
 POD_DELETED = "its pod was deleted"
 JOB_DELETED = "its Job was deleted"
 _DEADLINE_EXCEEDED = "DeadlineExceeded"
+_BY_POLICY = "PodFailurePolicy"
+# The message of the Job controller for `onExitCodes`, since Kubernetes 1.26.
+_FAILED_WITH = re.compile(r"Container (?P<container>\S+) for pod \S+ failed with exit code (?P<code>[0-9]{1,9})\b")
+_ENDED_BY_SIGNAL = frozenset({EXIT_SIGKILL, EXIT_SIGTERM})
 _DISRUPTION_TARGET = "DisruptionTarget"
 
 # Reasons of the pod condition DisruptionTarget; others, of programs beside Kubernetes, take the pod away too.
@@ -131,15 +136,24 @@ def _report_without_job(pod: Pod | None) -> StopReport:
     return report_of_pod(pod)
 
 
+def containers_without_pod(job: Job) -> dict[str, ContainerObservation]:
+    """Return the container and exit code that the failure policy of a Job tells, none if it tells nothing."""
+    failed = find_condition(job.status.conditions, "Failed", "FailureTarget")
+    told = _FAILED_WITH.search(failed.message) if failed and failed.reason == _BY_POLICY else None
+    return {told["container"]: ContainerObservation(int(told["code"]))} if told else {}
+
+
 def _report_without_pod(job: Job, failed: Condition | None) -> StopReport:
     """Return what a Job alone reports: the pods of Jobs that end by themselves are kept, so its pod was deleted.
 
-    A training that saves on SIGTERM and exits with 0 makes the Job complete, whoever deleted the pod.
+    A training that saves on SIGTERM and exits with 0 makes the Job complete, whoever deleted the pod. One with another
+    exit code than those of signals may have failed before it was deleted.
     """
     if job.metadata.deletion_timestamp is not None:
         return StopReport(JOB_DELETED, frozenset({ReportedCause.STOP_CALLED}))
-    text = f"{POD_DELETED}: {failed.reason}: {failed.message}" if failed else POD_DELETED
-    return StopReport(text, frozenset({ReportedCause.INTERRUPTED}))
+    codes = {each.exit_code for each in containers_without_pod(job).values()}
+    cause = ReportedCause.ENDED if codes - _ENDED_BY_SIGNAL else ReportedCause.INTERRUPTED
+    return _report(POD_DELETED, f"{failed.reason}: {failed.message}" if failed else "", cause)
 
 
 def _report(reason: str, message: str, *causes: ReportedCause) -> StopReport:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, Protocol
 
@@ -19,7 +20,9 @@ from relaunch.adapters.kubernetes.labels import (
     task_name,
 )
 from relaunch.adapters.kubernetes.launches import check_limits, outcome_of_error, outcome_of_existing
+from relaunch.adapters.kubernetes.manifest import manifest_builder
 from relaunch.adapters.kubernetes.observation import is_stop_called, observe_node, observe_task
+from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.launches.capabilities import Capabilities
 from relaunch.core.launches.launch import (
@@ -30,6 +33,7 @@ from relaunch.core.launches.launch import (
     TaskObservation,
     TaskPlaced,
 )
+from relaunch.core.revisions.stop_timeout import STOP_TIMEOUT_SECONDS
 from relaunch.core.selection.gpu_devices import GpuDevice
 from relaunch.core.selection.neuron_devices import RemainingResources
 from relaunch.ports import PermanentError, PortError
@@ -38,6 +42,20 @@ from relaunch.ports import PermanentError, PortError
 _NAMES_PER_REQUEST = 50
 # The Job controller deletes the pods of a Job that is older than this.
 _DEADLINE_SECONDS = 1
+
+ACK_CAPABILITIES = Capabilities(
+    # Nodes of a pool of spot instances are taken away too, but a job cannot choose them by its purchase option.
+    has_spot=False,
+    shares_gpus=True,
+    has_neuron_devices=False,
+    warns_of_interruptions=False,
+    max_stop_timeout_seconds=STOP_TIMEOUT_SECONDS,
+    takes_machines=False,
+)
+"""What ACK can do."""
+
+ACS_CAPABILITIES = replace(ACK_CAPABILITIES, has_spot=True, warns_of_interruptions=True)
+"""What ACS can do: spot is its quality of service `best-effort`, announced by an event five minutes ahead."""
 
 ManifestBuilder = Callable[[LaunchRequest], Mapping[str, Any]]
 """Builds the Job of a placement, the same for the same request, with the labels and the owner of `labels`."""
@@ -187,6 +205,12 @@ class KubernetesTarget:
         known = {job.metadata.name: job for job in jobs}
         names = dict.fromkeys((*known, *pods_of))
         return [observe_task(known.get(name), pods_of.get(name, ())) for name in names]
+
+
+def kubernetes_target(cluster: Cluster, kind: Target, stack: str) -> KubernetesTarget:
+    """Return the target for the Jobs of a stack in a cluster of ACK or ACS."""
+    capabilities = ACK_CAPABILITIES if kind is Target.ACK else ACS_CAPABILITIES
+    return KubernetesTarget(cluster, stack, capabilities, manifest_builder(kind, stack))
 
 
 def hash_of(manifest: Mapping[str, Any]) -> str:

@@ -110,6 +110,7 @@ def _offering(
         on_demand_usd_per_hour=on_demand,
         capacity_provider=provider.name,
         zones=tuple(sorted(spot)) if is_spot else (),
+        offered_zones=tuple(sorted(snapshot.zones.get(provider.instance_type, ()))),
         placement_score=snapshot.placement_scores.get(provider.instance_type) if is_spot else None,
         is_managed=provider.is_managed,
         disk_gib=provider.disk_gib,

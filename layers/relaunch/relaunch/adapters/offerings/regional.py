@@ -47,7 +47,8 @@ class RegionalOfferings:
         return self._catalogue
 
     def price_origins(self, now: datetime) -> tuple[PriceOrigin, ...]:  # noqa: ARG002 - required by the port
-        parts = (SnapshotPart.ON_DEMAND_PRICES, SnapshotPart.SPOT_PRICES, SnapshotPart.QUOTAS)
+        scores = (SnapshotPart.PLACEMENT_SCORES,) if self._machines else ()
+        parts = (SnapshotPart.ON_DEMAND_PRICES, SnapshotPart.SPOT_PRICES, *scores, SnapshotPart.QUOTAS)
         return tuple(
             PriceOrigin(part, self._snapshot.origins[part]) for part in parts if part in self._snapshot.origins
         )

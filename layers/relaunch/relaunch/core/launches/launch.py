@@ -171,6 +171,8 @@ class TaskObservation:
     not of Relaunch. `status` is the target's own word for the phase, for people. Of two observations the one with the
     higher `version` is newer. `report` tells why the task stopped, or is stopping; `stop_code` is the target's code
     for it, for people. `containers` are by name. `waiting_for` is why it does not run yet, as the target says it.
+    `warned_at` is when the target announced that it takes the capacity of the task away; None if it did not, or if such
+    warnings come otherwise.
     """
 
     task_id: str
@@ -187,6 +189,7 @@ class TaskObservation:
     started_at: datetime | None = None
     stopped_at: datetime | None = None
     waiting_for: str = ""
+    warned_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

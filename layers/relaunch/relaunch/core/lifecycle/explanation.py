@@ -71,7 +71,7 @@ def _wait_for_launch(job: Job, waiting: Waiting, now: datetime) -> Explanation:
     return Explanation(
         "its launch: a message in the attempts queue",
         waiting.since,
-        "an offering is chosen and RunTask is sent; should the message be lost, it is sent again",
+        "an offering is chosen and the task is launched; should the message be lost, it is sent again",
         job.wake_at,
         advice,
     )
@@ -206,17 +206,35 @@ def _explain_launching(job: Job) -> Explanation:
     attempt = job.current_attempt
     chosen = attempt.placement
     if job.cancel_requested:
-        next_step = "its task is stopped as soon as ECS tells which it is, and the job ends CANCELLED"
-        return Explanation("the answer of RunTask, to cancel it", job.state_since, next_step, job.wake_at)
+        next_step = "its task is stopped as soon as the cluster tells which it is, and the job ends CANCELLED"
+        return Explanation("the answer to its launch, to cancel it", job.state_since, next_step, job.wake_at)
     if chosen.state is PlacementState.PENDING:
-        next_step = "RunTask is sent, or sent again with the same client token, which is harmless"
-        return Explanation(f"the answer of RunTask for {chosen.offering}", chosen.requested_at, next_step, job.wake_at)
-    status = f" (ECS says {attempt.task_status})" if attempt.task_status else ""
+        next_step = "the launch is sent, or sent again as the same placement, which is harmless"
+        return Explanation(
+            f"the answer to the launch on {chosen.offering}", chosen.requested_at, next_step, job.wake_at
+        )
+    status = f" (the cluster says {attempt.task_status})" if attempt.task_status else ""
+    start = f"its task to start on {chosen.offering}{status}"
+    if job.definition.target.is_kubernetes:
+        return _explain_pod(job, start)
     return Explanation(
-        f"its task to start on {chosen.offering}{status}",
+        start,
         chosen.requested_at,
         "if it has not started by then, it is withdrawn and another offering is tried",
         job.wake_at,
+    )
+
+
+def _explain_pod(job: Job, start: str) -> Explanation:
+    """Explain what a pod waits for, in the words of the scheduler or the kubelet where they said some."""
+    why = f": {job.reason}" if job.reason else ""
+    advice = (
+        ()
+        if job.current_attempt.node
+        else ("a node with room: `relaunch doctor --target` shows what the nodes have, and the pool may be scaled out",)
+    )
+    return Explanation(
+        f"{start}{why}", job.current_attempt.placement.requested_at, "it is looked at again", job.wake_at, advice
     )
 
 

@@ -7,6 +7,7 @@ import zlib
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from relaunch.core.definitions.accelerator import PurchaseOption
 from relaunch.core.jobs.job import (
     STACK_SLOT,
     AdmitWaiting,
@@ -210,7 +211,7 @@ def slot_denied(job: Job, event: SlotDenied, now: datetime, _limits: StackLimits
 
 
 def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: StackLimits) -> Decision:
-    """Handle the outcome of RunTask."""
+    """Handle the answer of the target to a launch."""
     match event.outcome:
         case TaskPlaced(task_id):
             return _placed(job, task_id, now, limits)
@@ -218,7 +219,7 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
             # The client token is unique, so the task is of this placement, launched before the settings changed.
             return _with_stops(_placed(job, task_id, now, limits), tuple(others))
         case PlacementFailed(reasons, found, shortages):
-            outcome = f"ECS placed nothing: {', '.join(reasons)}"
+            outcome = f"the cluster placed nothing: {', '.join(reasons)}"
             has_lost_device = _lost_device(job, shortages, outcome)
             if has_lost_device:
                 # Its machine may have other devices.
@@ -237,8 +238,8 @@ def launch_answered(job: Job, event: LaunchAnswered, now: datetime, limits: Stac
 def _repeat_delay_seconds(job: Job, outcome: LaunchDeferred | LaunchUncertain, now: datetime) -> int:
     """Return the delay before the same placement is sent again.
 
-    It grows with the age of the placement, because duplicate messages repeat it too. If ECS throttles, it grows with
-    the number of waiting jobs, which keeps their rate constant, and has jitter.
+    It grows with the age of the placement, because duplicate messages repeat it too. While the target throttles it
+    grows with the number of waiting jobs, which keeps their rate constant, and has jitter.
     """
     waiting = outcome.waiting if isinstance(outcome, LaunchDeferred) else None
     if waiting is None:
@@ -260,11 +261,11 @@ def _lost_device(job: Job, shortages: frozenset[Shortage], outcome: str) -> bool
 def _refused(job: Job, reason: str, now: datetime) -> Decision:
     if job.cancel_requested:
         return _cancelled(job, now)
-    return end(job, JobState.FAILED, now, event="launch refused", detail=f"ECS refuses the launch: {reason}")
+    return end(job, JobState.FAILED, now, event="launch refused", detail=f"the cluster refuses the launch: {reason}")
 
 
 def _placed(job: Job, task_id: str, now: datetime, limits: StackLimits) -> Decision:
-    placed = with_task(job, task_id, "RunTask placed it", now)
+    placed = with_task(job, task_id, "the cluster placed it", now)
     attempt = placed.current_attempt
     if attempt.intent is not None:
         return stop_with_intent(placed, attempt.intent, now, event="cancelling")
@@ -367,9 +368,21 @@ def wake_placed(job: Job, _event: TimePassed, now: datetime, limits: StackLimits
     deadline = start_deadline(attempt, limits)
     if now < deadline:
         return look_again(job, deadline)
+    if _keeps_its_place(job):
+        return look_again(job, now + LAUNCH_TIMEOUT)
     placed_at = attempt.placement.placed_at or attempt.placement.requested_at
-    reason = f"not started within {deadline - placed_at}; ECS says {attempt.task_status or 'nothing'}"
+    reason = f"not started within {deadline - placed_at}; the cluster says {attempt.task_status or 'nothing'}"
     # With a container instance capacity is not the cause, but that instance, or the image.
     has_machine = attempt.node is not None
     kind = IntentKind.START_WITHDRAWN if has_machine else IntentKind.PLACEMENT_WITHDRAWN
     return stop_with_intent(job, StopIntent(kind, now, reason), now, event="start deadline")
+
+
+def _keeps_its_place(job: Job) -> bool:
+    """Return whether a task without a node stays where it waits: Kubernetes keeps it, and there is no other offering.
+
+    ECS gives such a task up by itself, and a capacity provider has others beside it.
+    """
+    attempt, definition = job.current_attempt, job.definition
+    has_other = attempt.placement.offering.purchase is PurchaseOption.SPOT and len(definition.purchase.options) > 1
+    return definition.target.is_kubernetes and attempt.node is None and not has_other

@@ -1,7 +1,7 @@
 """Orphaned tasks: running tasks of a job that are not its current task.
 
-A response of RunTask that arrives after its placement was closed makes one, as does a task that ECS did not know for
-some time. They are rare, but each costs money and runs the same training as the current task.
+An answer to a launch that arrives after its placement was closed makes one, as does a task that the target did not know
+for some time. They are rare, but each costs money and runs the same training as the current task.
 """
 
 from dataclasses import replace

@@ -130,7 +130,7 @@ def next_time_limit(job: Job, now: datetime) -> datetime:
 
 
 def describe_stop(stop: Stop) -> str:
-    """Return a description of how a task ended, with its exit code and the stopped reason of ECS."""
+    """Return a description of how a task ended, with its exit code and the reason that the target gives."""
     words = {
         StopKind.SUCCESS: "the program finished",
         StopKind.INTERRUPTION: "the machine was taken away",
@@ -143,7 +143,7 @@ def describe_stop(stop: Stop) -> str:
         StopKind.NO_CAPACITY: "no capacity",
         StopKind.NOT_STARTED: "the task had a machine and did not start on it",
         StopKind.STARTS_NOWHERE: "the task does not start on any machine",
-        StopKind.UNKNOWN: "the task stopped for a reason ECS does not tell",
+        StopKind.UNKNOWN: "the task stopped for a reason that the cluster does not tell",
     }[stop.kind]
     facts = [
         *([f"exit code {stop.exit_code}"] if stop.exit_code is not None else []),

@@ -12,6 +12,7 @@ from relaunch.core.launches.launch import StopReport, TaskObservation, TaskPhase
 from relaunch.core.lifecycle.decision import HEARTBEAT, Decision, ignore, look_again, move, stop_effect
 from relaunch.core.lifecycle.events import CancelAsked, HostEnded, HostWarned, TaskMissing, TaskSeen, TimePassed
 from relaunch.core.lifecycle.launching import start_deadline
+from relaunch.core.lifecycle.polling import POLL_INTERVAL, is_polled
 from relaunch.core.lifecycle.restart_policy import next_time_limit, out_of_time
 from relaunch.core.lifecycle.stopping import (
     STOP_TIMEOUT,
@@ -58,14 +59,16 @@ def _live(job: Job, seen: TaskObservation, now: datetime, limits: StackLimits) -
     if seen.phase is TaskPhase.RUNNING or job.state is JobState.RUNNING:
         return _running(job, now)
     wake_at = start_deadline(job.current_attempt, limits)
-    return move(job, JobState.LAUNCHING, now, event=f"task {seen.status}", detail=_where(job), wake_at=wake_at)
+    job = replace(job, reason=seen.waiting_for)
+    detail = _where(job) or seen.waiting_for
+    return move(job, JobState.LAUNCHING, now, event=f"task {seen.status}", detail=detail, wake_at=wake_at)
 
 
 def _observed(job: Job, event: TaskSeen, now: datetime) -> Job:
     seen, node = event.observation, event.node
     if job.current_attempt.task_id is None:
         # The event arrived before the response of RunTask was saved: their order is not guaranteed.
-        job = with_task(job, seen.task_id, "task seen before RunTask's answer", now)
+        job = with_task(job, seen.task_id, "task seen before the answer to its launch", now)
     attempt = replace(
         job.current_attempt,
         task_status=seen.status,
@@ -92,6 +95,7 @@ def _running(job: Job, now: datetime) -> Decision:
         job,
         attempt=attempt,
         first_started_at=first_started_at,
+        reason="",
         interrupted_at=None,
         failed_starts=(),
         own_failures=(),
@@ -109,7 +113,7 @@ def _next_look(job: Job, now: datetime) -> datetime:
 
 
 def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimits) -> Decision:
-    """Consider the task lost if ECS does not know it after the grace period either."""
+    """Consider the task lost if the target does not know it after the grace period either."""
     attempt = job.current_attempt
     if attempt.missing_since is None:
         missing = replace(job, attempt=replace(attempt, missing_since=now))
@@ -117,7 +121,7 @@ def task_missing(job: Job, event: TaskMissing, now: datetime, _limits: StackLimi
         return move(missing, job.state, now, event="task missing", detail=event.task_id, wake_at=wake_at)
     if now - attempt.missing_since < MISSING_GRACE:
         return ignore(job, "missing for less than the grace")
-    reason = "ECS does not know the task any more"
+    reason = "the cluster does not know the task any more"
     lost = replace(attempt.placement, is_lost=True)
     job = replace(job, attempt=replace(attempt, placement=lost))
     if attempt.intent is None:
@@ -154,9 +158,9 @@ def host_warned_late(job: Job, event: HostWarned, now: datetime, _limits: StackL
 
 def _warned(job: Job, event: HostWarned) -> tuple[Job, str]:
     attempt = job.current_attempt
-    attempt = replace(attempt, warned_at=event.at, instance_id=attempt.instance_id or event.instance_id)
+    attempt = replace(attempt, warned_at=event.at, instance_id=attempt.instance_id or event.instance_id or None)
     notice = "rebalance recommendation" if event.is_rebalance else "spot interruption warning"
-    return replace(job, attempt=attempt), f"{notice} for {event.instance_id}"
+    return replace(job, attempt=attempt), f"{notice} for {event.instance_id or attempt.node or event.task_id}"
 
 
 def host_ended(job: Job, event: HostEnded, now: datetime, _limits: StackLimits) -> Decision:
@@ -192,7 +196,13 @@ def wake_running(job: Job, _event: TimePassed, now: datetime, _limits: StackLimi
 def wake_stopping(job: Job, _event: TimePassed, now: datetime, _limits: StackLimits) -> Decision:
     """Call StopTask again if the task was stopped by Relaunch, else wait longer."""
     intent, wake_at = job.current_attempt.intent, now + STOP_TIMEOUT
-    if intent is None:
+    if intent is None or not _is_repetition_due(job, intent, now):
         return look_again(job, wake_at)
     effects = stop_effect(job, intent.detail)
     return move(job, job.state, now, event="stop repeated", detail=intent.detail, wake_at=wake_at, effects=effects)
+
+
+def _is_repetition_due(job: Job, intent: StopIntent, now: datetime) -> bool:
+    """Return whether the task is to be stopped again; a polled job is looked at more often than that."""
+    since = now - intent.at
+    return not is_polled(job) or (since >= STOP_TIMEOUT and since % STOP_TIMEOUT < POLL_INTERVAL)

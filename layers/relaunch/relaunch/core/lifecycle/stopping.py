@@ -93,6 +93,9 @@ def follow_stop(job: Job, stop: Stop, now: datetime) -> Decision:
     if stop.kind is StopKind.NO_CAPACITY and not job.current_attempt.placement.machine_id:
         job, remembered = avoid(job, verdict.reason, stop.at)
         before = (*before, *remembered)
+    if verdict.delay_seconds:
+        # The next machine was requested when the task was warned, and costs: another job may need it meanwhile.
+        job = replace(job, machine_id="")
     return wait_for_launch(
         job,
         now,

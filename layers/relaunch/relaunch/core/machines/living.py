@@ -83,6 +83,12 @@ def wake_ready(machine: Machine, _event: MachineDue, now: datetime, limits: Mach
     return terminate(machine, now, event="idle", detail=f"without a job for {limits.warm_time}")
 
 
+def is_kept_warm(machine: Machine, now: datetime, limits: MachineLimits) -> bool:
+    """Return whether a machine has no job because it is kept for the next one, for as long as the stack says."""
+    is_idle = machine.state is MachineState.READY and not machine.claims
+    return is_idle and machine.idle_since is not None and now < machine.idle_since + limits.warm_time
+
+
 def instance_alive(machine: Machine, _event: InstanceSeen, now: datetime, _limits: MachineLimits) -> MachineDecision:
     """Forget that EC2 did not know the instance."""
     return look_again(replace(machine, unseen_since=None), machine.wake_at or now + HEARTBEAT)
@@ -129,15 +135,15 @@ def release_claim(machine: Machine, event: ClaimReleased, now: datetime, limits:
     is_kept = machine.state is MachineState.READY and bool(limits.warm_time)
     if is_unusable or machine.warned_at is not None or not is_kept:
         return terminate(released, now, event="released", detail=detail)
-    wake_at = now + limits.warm_time
     idle = replace(released, idle_since=now)
     return move(
         idle,
         machine.state,
         now,
         event="released",
-        detail=f"{detail}; kept until {wake_at:%H:%M:%S} UTC",
-        wake_at=wake_at,
+        detail=f"{detail}; kept until {now + limits.warm_time:%H:%M:%S} UTC",
+        # The warm time may be made shorter, or machines turned off, before it is over.
+        wake_at=now + min(limits.warm_time, HEARTBEAT),
         effects=admit,
     )
 

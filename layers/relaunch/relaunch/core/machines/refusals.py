@@ -135,10 +135,12 @@ def _concerned(request: FleetRequest, refusal: Refusal, launched: OfferingKey | 
 
 
 def _failures_of(refusal: Refusal, overrides: Sequence[FleetOverride], at: datetime) -> Iterator[CapacityFailure]:
+    # Where EC2 says nothing, nothing is known of its capacity.
+    is_shortage = refusal.kind is RefusalKind.NO_CAPACITY and refusal != _SILENCE
     for override in overrides:
         reason = _reason(refusal, override)
         for key, avoided_for, vcpus in _scopes(refusal.kind, override):
-            yield CapacityFailure(key, reason, at, at + avoided_for, vcpus=vcpus)
+            yield CapacityFailure(key, reason, at, at + avoided_for, vcpus=vcpus, is_shortage=is_shortage)
 
 
 def _scopes(kind: RefusalKind, override: FleetOverride) -> Iterator[tuple[OfferingKey, timedelta, int]]:

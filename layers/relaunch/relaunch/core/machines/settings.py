@@ -1,9 +1,10 @@
 """Where machines of our own are requested: subnets, launch templates and what else the stack is told of them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from relaunch.core.offerings.amis import AmiKind
+from relaunch.core.offerings.amis import AmiKind, ami_kind, ami_rejection
+from relaunch.core.offerings.instance_types import InstanceType
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +35,8 @@ class MachineSettings:
     def is_on(self) -> bool:
         """Return whether jobs may run on machines of our own."""
         return bool(self.subnets)
+
+    def may_start(self, machine: InstanceType, zones: Iterable[str]) -> bool:
+        """Return whether a type, which is offered in these zones, has an image, a launch template and a subnet."""
+        has_image = ami_kind(machine) in self.launch_templates and not ami_rejection(machine)
+        return has_image and not machine.is_fractional and not self.subnets.keys().isdisjoint(zones)

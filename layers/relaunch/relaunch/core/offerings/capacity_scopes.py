@@ -4,6 +4,7 @@ A failure is stored under an OfferingKey. That of several offerings has `any-typ
 of the instance type, which no instance type is called.
 """
 
+from dataclasses import replace
 from functools import cache
 
 from relaunch.core.definitions.accelerator import PurchaseOption
@@ -44,13 +45,29 @@ def is_scope(key: OfferingKey) -> bool:
 def find_failures(offering: Offering, memory: CapacityMemory) -> list[CapacityFailure]:
     """Return the failures that are about an offering.
 
-    Those of a capacity provider are not about machines of our own, nor the other way round, except for quotas: that no
-    instance of a group came in time says little about EC2, which answers a request for a machine within seconds.
+    Those of a capacity provider are not about machines of our own, except for quotas: that no instance of a group came
+    in time says little about EC2, which answers a request for a machine within seconds. Those of our own machines are
+    about a capacity provider if EC2 has no capacity for its type in any zone that its group may use.
     """
     machine = offering.instance_type
     keys = _keys(machine.name, offering.zone, offering.purchase, is_own_machine=offering.is_own_machine)
-    found = (memory.get(key) for key in keys)
+    found = (*(memory.get(key) for key in keys), _shortage_in_all_zones(offering, memory))
     return [failure for failure in found if failure is not None and failure.vcpus <= machine.vcpus]
+
+
+def _shortage_in_all_zones(offering: Offering, memory: CapacityMemory) -> CapacityFailure | None:
+    """Return what EC2's answers for machines of our own say of a capacity provider, whose group asks EC2 for the same.
+
+    Which zones the group uses is not known, so all must be short that EC2 offers the type in. The first one that is
+    asked about again opens the provider again.
+    """
+    zones = offering.offered_zones if offering.capacity_provider is not None else ()
+    keys = [OfferingKey(offering.instance_type.name, zone, offering.purchase) for zone in zones]
+    short = [failure for key in keys if (failure := memory.get(key)) is not None and failure.is_shortage]
+    if not short or len(short) < len(keys):
+        return None
+    first = min(short, key=lambda each: each.until)
+    return replace(first, offering=offering.key, reason=f"{first.reason}, in none of {', '.join(zones)}")
 
 
 # Every launch asks for hundreds of offerings, of which a region has about two thousand.

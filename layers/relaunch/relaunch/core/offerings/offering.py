@@ -15,7 +15,8 @@ class Offering:
     """An instance type in a zone with a purchase option, at a price in USD per hour.
 
     `zone` is None for capacity providers, whose Auto Scaling group chooses the zone; `zones` are then the zones whose
-    prices are known, and the price is the highest of them. `price_usd_per_hour` is None if unknown; `price_at` is the
+    prices are known, and the price is the highest of them; `offered_zones` are those that EC2 offers the type in, of
+    which the group uses some or all. `price_usd_per_hour` is None if unknown; `price_at` is the
     time of the price. `on_demand_usd_per_hour` is the on-demand price of the same type. `is_managed` is whether the
     capacity provider is one of ECS Managed Instances. `is_own_machine`: Relaunch itself requests the instance from EC2
     Fleet, in `zone`. `disk_gib` is the size of the root volume, None if unknown.
@@ -33,6 +34,7 @@ class Offering:
     on_demand_usd_per_hour: float | None = None
     capacity_provider: str | None = None
     zones: tuple[str, ...] = ()
+    offered_zones: tuple[str, ...] = ()
     interruptions_per_hour: float | None = None
     placement_score: int | None = None
     is_managed: bool = False
@@ -106,6 +108,7 @@ class CapacityFailure:
     Each of `consecutive_failures` extends the time (core.offerings.capacity_memory). An instance of `capacity_provider`
     that registers later, with the `gpu_count` whole GPUs that the launch needed, ends it: `is_refuted`. Instance types
     with fewer than `vcpus` are not avoided: a quota without room for a large instance may have some for a small one.
+    `is_shortage`: EC2 itself answered that it has no capacity, which holds for whoever asks for the same.
     """
 
     offering: OfferingKey
@@ -117,6 +120,7 @@ class CapacityFailure:
     gpu_count: int = 0
     is_refuted: bool = False
     vcpus: int = 0
+    is_shortage: bool = False
 
 
 CapacityMemory = Mapping[OfferingKey, CapacityFailure]

@@ -1,8 +1,8 @@
 """Spot placement scores (GetSpotPlacementScores; "Spot placement score", EC2 User Guide).
 
 A score is for a set of alternative instance types, and is always low for fewer than three. EC2 limits the number of new
-configurations per account in 24 hours: those for a region stay the same as long as the stack's spot types and the
-region's types do.
+configurations per account in 24 hours: those for a region stay the same as long as the stack's spot types, subnets and
+launch templates and the region's types do.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

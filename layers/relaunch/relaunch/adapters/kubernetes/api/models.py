@@ -1,165 +1,332 @@
-"""The objects of the Kubernetes API, as far as they are read (Kubernetes API Reference).
+"""What the Kubernetes API answers: the fields that are used, of Job, Pod, Node, Event, ConfigMap, Status and version.
 
-Unknown members are ignored, and of the known ones only the name is required: servers of several versions answer.
+Other fields are left out. Absent lists, maps and objects are empty, as in the API; absent times are None. Quantities
+stay the text that the server writes (`400`, `15Gi`, `500m`).
 """
 
+import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from typing import Annotated
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-Timestamp = Annotated[datetime, AfterValidator(lambda timestamp: timestamp.astimezone(UTC))]
-"""RFC 3339 text, converted to UTC; Kubernetes writes whole seconds."""
+Value = TypeVar("Value")
+# Servers write `null` for empty lists and maps here and there (`items`, `conditions`).
+Items = Annotated[tuple[Value, ...], BeforeValidator(lambda value: value or ())]
+Texts = Annotated[dict[str, str], BeforeValidator(lambda value: value or {})]
+Quantities = Annotated[dict[str, str], BeforeValidator(lambda value: {k: str(v) for k, v in (value or {}).items()})]
 
 
-class ApiModel(BaseModel):
-    """A part of an object; null means that a member is not there."""
+class Model(BaseModel):
+    """A part of an answer; values of an invalid answer stay out of the error."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True, alias_generator=to_camel, populate_by_name=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _remove_nulls(cls, members: object) -> object:
-        if not isinstance(members, Mapping):
-            return members
-        return {name: value for name, value in members.items() if value is not None}
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, frozen=True, extra="ignore", hide_input_in_errors=True
+    )
 
 
-class ObjectMeta(ApiModel):
-    """The metadata of an object; `deletion_timestamp` is when it is to be gone at the latest."""
+class OwnerReference(Model):
+    """What an object belongs to; `controller`: the owner manages it."""
 
-    name: str = Field(min_length=1)
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool = False
+
+
+class Metadata(Model):
+    """The metadata of an object; `resource_version` is opaque and has no order."""
+
+    name: str = ""
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
-    labels: Mapping[str, str] = Field(default_factory=dict)
-    annotations: Mapping[str, str] = Field(default_factory=dict)
-    creation_timestamp: Timestamp | None = None
-    deletion_timestamp: Timestamp | None = None
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    deletion_grace_period_seconds: int | None = None
+    labels: Texts = Field(default_factory=dict)
+    annotations: Texts = Field(default_factory=dict)
+    owner_references: Items[OwnerReference] = ()
 
 
-class Condition(ApiModel):
-    """A condition of a Job, a pod or a node; `status` is True, False or Unknown."""
+class Condition(Model):
+    """A condition of a Job, Pod or Node; `status` is True, False or Unknown."""
 
     type: str
-    status: str = ""
+    status: str
     reason: str = ""
     message: str = ""
-    last_transition_time: Timestamp | None = None
+    last_transition_time: datetime | None = None
 
     @property
     def is_true(self) -> bool:
-        """Return whether the condition holds."""
+        """Whether the condition holds."""
         return self.status == "True"
 
 
-class JobSpec(ApiModel):
-    """The specification of a Job."""
+class Resources(Model):
+    """The resources of a container, in quantities."""
 
-    backoff_limit: int | None = None
-    active_deadline_seconds: int | None = None
-
-
-class JobStatus(ApiModel):
-    """The status of a Job."""
-
-    conditions: tuple[Condition, ...] = ()
-    start_time: Timestamp | None = None
-    completion_time: Timestamp | None = None
-    active: int = 0
-    succeeded: int = 0
-    failed: int = 0
+    limits: Quantities = Field(default_factory=dict)
+    requests: Quantities = Field(default_factory=dict)
 
 
-class Job(ApiModel):
-    """A Job (batch/v1)."""
-
-    metadata: ObjectMeta
-    spec: JobSpec = JobSpec()
-    status: JobStatus = JobStatus()
-
-
-class ContainerStateWaiting(ApiModel):
-    """Why a container waits."""
-
-    reason: str = ""
-    message: str = ""
-
-
-class ContainerStateRunning(ApiModel):
-    """Since when a container runs."""
-
-    started_at: Timestamp | None = None
-
-
-class ContainerStateTerminated(ApiModel):
-    """How a container ended."""
-
-    exit_code: int
-    reason: str = ""
-    message: str = ""
-    started_at: Timestamp | None = None
-    finished_at: Timestamp | None = None
-
-
-class ContainerState(ApiModel):
-    """The state of a container: one of the three, or none of them yet."""
-
-    waiting: ContainerStateWaiting | None = None
-    running: ContainerStateRunning | None = None
-    terminated: ContainerStateTerminated | None = None
-
-
-class ContainerStatus(ApiModel):
-    """The status of a container of a pod."""
+class Container(Model):
+    """A container of a pod as it was specified."""
 
     name: str
-    state: ContainerState = ContainerState()
+    image: str = ""
+    resources: Resources = Resources()
 
 
-class PodSpec(ApiModel):
-    """The specification of a pod; `node_name` is empty until it is scheduled."""
+class PodSpec(Model):
+    """What a pod was asked to be; `node_name` is empty until it is scheduled."""
 
     node_name: str = ""
+    containers: Items[Container] = ()
+    node_selector: Texts = Field(default_factory=dict)
+    termination_grace_period_seconds: int | None = None
 
 
-class PodStatus(ApiModel):
-    """The status of a pod."""
+class StateWaiting(Model):
+    """A container that waits; `reason` is such as ContainerCreating, ImagePullBackOff."""
+
+    reason: str = ""
+    message: str = ""
+
+
+class StateRunning(Model):
+    """A container that runs."""
+
+    started_at: datetime | None = None
+
+
+class StateTerminated(Model):
+    """A container that ended; `reason` is Completed, Error or OOMKilled."""
+
+    exit_code: int
+    signal: int | None = None
+    reason: str = ""
+    message: str = ""
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+
+
+class ContainerState(Model):
+    """The state of a container: one of the three, none before anything is known."""
+
+    waiting: StateWaiting | None = None
+    running: StateRunning | None = None
+    terminated: StateTerminated | None = None
+
+
+class ContainerStatus(Model):
+    """The status of a container; `image_id` names the digest that runs."""
+
+    name: str
+    image: str = ""
+    image_id: str = Field("", alias="imageID")
+    ready: bool = False
+    restart_count: int = 0
+    state: ContainerState = ContainerState()
+    last_state: ContainerState = ContainerState()
+
+
+class PodStatus(Model):
+    """The status of a pod; `phase` is Pending, Running, Succeeded, Failed or Unknown, `reason` such as Evicted."""
 
     phase: str = ""
     reason: str = ""
     message: str = ""
-    conditions: tuple[Condition, ...] = ()
-    container_statuses: tuple[ContainerStatus, ...] = ()
+    start_time: datetime | None = None
+    conditions: Items[Condition] = ()
+    container_statuses: Items[ContainerStatus] = ()
+    init_container_statuses: Items[ContainerStatus] = ()
 
 
-class Pod(ApiModel):
-    """A pod (v1)."""
+class Pod(Model):
+    """A pod."""
 
-    metadata: ObjectMeta
+    metadata: Metadata
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
 
+    def find_condition(self, kind: str) -> Condition | None:
+        """Return the condition of a type (PodScheduled, DisruptionTarget), None if it is not set."""
+        return next((each for each in self.status.conditions if each.type == kind), None)
 
-class NodeSpec(ApiModel):
-    """The specification of a node."""
+
+class PodTemplate(Model):
+    """The template of a Job's pods."""
+
+    metadata: Metadata = Metadata()
+    spec: PodSpec = PodSpec()
+
+
+class JobSpec(Model):
+    """What a Job was asked to be; a server that does not know a field has dropped it: it is None then."""
+
+    parallelism: int | None = None
+    backoff_limit: int | None = None
+    active_deadline_seconds: int | None = None
+    ttl_seconds_after_finished: int | None = None
+    suspend: bool | None = None
+    pod_failure_policy: dict[str, Any] | None = None
+    template: PodTemplate = PodTemplate()
+
+
+class JobStatus(Model):
+    """The status of a Job; the counts are of pods."""
+
+    active: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    start_time: datetime | None = None
+    completion_time: datetime | None = None
+    conditions: Items[Condition] = ()
+
+
+class Job(Model):
+    """A Job."""
+
+    metadata: Metadata
+    spec: JobSpec = JobSpec()
+    status: JobStatus = JobStatus()
+
+    def find_condition(self, kind: str) -> Condition | None:
+        """Return the condition of a type (Complete, Failed), None if it is not set."""
+        return next((each for each in self.status.conditions if each.type == kind), None)
+
+
+class Taint(Model):
+    """What keeps pods from a node; `effect` is NoSchedule, PreferNoSchedule or NoExecute."""
+
+    key: str
+    value: str = ""
+    effect: str = ""
+
+
+class NodeSpec(Model):
+    """What a node was asked to be."""
 
     unschedulable: bool = False
+    provider_id: str = Field("", alias="providerID")
+    taints: Items[Taint] = ()
 
 
-class NodeStatus(ApiModel):
-    """The status of a node; `allocatable` are quantities as text."""
+class NodeStatus(Model):
+    """What a node has, and what of it pods may use."""
 
-    conditions: tuple[Condition, ...] = ()
-    capacity: Mapping[str, str] = Field(default_factory=dict)
-    allocatable: Mapping[str, str] = Field(default_factory=dict)
+    capacity: Quantities = Field(default_factory=dict)
+    allocatable: Quantities = Field(default_factory=dict)
+    conditions: Items[Condition] = ()
 
 
-class Node(ApiModel):
-    """A node (v1)."""
+class Node(Model):
+    """A node."""
 
-    metadata: ObjectMeta
+    metadata: Metadata
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether its kubelet says that it can run pods."""
+        return any(each.type == "Ready" and each.is_true for each in self.status.conditions)
+
+
+class InvolvedObject(Model):
+    """What an event is about."""
+
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class Event(Model):
+    """Something that happened to an object; `count` is how often. Servers keep events for an hour by default."""
+
+    metadata: Metadata
+    involved_object: InvolvedObject
+    type: str = ""
+    reason: str = ""
+    message: str = ""
+    count: int | None = None
+    first_timestamp: datetime | None = None
+    last_timestamp: datetime | None = None
+    event_time: datetime | None = None
+
+    @property
+    def at(self) -> datetime | None:
+        """When it happened last; who reports in the new form sets `eventTime` alone."""
+        return self.last_timestamp or self.event_time or self.first_timestamp or self.metadata.creation_timestamp
+
+
+class StatusDetails(Model):
+    """Details of a Status."""
+
+    retry_after_seconds: int = 0
+
+
+class Status(Model):
+    """The answer to a request that failed; `message` is for people, `reason` for programs."""
+
+    message: str = ""
+    reason: str = ""
+    details: StatusDetails = StatusDetails()
+
+
+class ListMetadata(Model):
+    """The metadata of a page; `continue` is empty on the last one."""
+
+    continue_token: str = Field("", alias="continue")
+
+
+@dataclass(frozen=True)
+class ConfigMap:
+    """A ConfigMap as the server wrote it, all fields kept, so that replacing it changes nothing else."""
+
+    document: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str(self.document["metadata"]["name"])
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace."""
+        return str(self.document["metadata"]["namespace"])
+
+    @property
+    def data(self) -> Mapping[str, str]:
+        """Its texts by key."""
+        return self.document.get("data") or {}
+
+    def with_value(self, key: str, value: str) -> "ConfigMap":
+        """Return the ConfigMap with one key set, at the same resourceVersion."""
+        return ConfigMap({**self.document, "data": {**self.data, key: value}})
+
+
+@dataclass(frozen=True, order=True)
+class ServerVersion:
+    """The version of a server; vendors write `20+` for the minor version, the sign is left out."""
+
+    major: int
+    minor: int
+    git_version: str
+
+    @classmethod
+    def parse(cls, answer: Mapping[str, Any]) -> "ServerVersion":
+        """Read the answer of /version.
+
+        Raises:
+            ValueError: it has no version.
+        """
+        numbers = [re.match(r"\d+", str(answer.get(key, ""))) for key in ("major", "minor")]
+        if numbers[0] is None or numbers[1] is None:
+            raise ValueError("major and minor are not numbers")
+        return cls(int(numbers[0][0]), int(numbers[1][0]), str(answer.get("gitVersion", "")))

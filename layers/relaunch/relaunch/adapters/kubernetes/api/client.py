@@ -1,0 +1,272 @@
+"""A client of the Kubernetes API for what a launcher needs of a namespace.
+
+Errors are those of errors.py, errors of ports: throttling, server errors, time-outs and lost connections are transient,
+and then the request may have taken effect. Nothing is retried but a request whose credentials were refused, once, with
+new ones.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import httpx
+from pydantic import ValidationError
+
+from relaunch.adapters.kubernetes.api.connection import Connection
+from relaunch.adapters.kubernetes.api.errors import ApiRefusedError, GoneError, NotFoundError, to_port_error
+from relaunch.adapters.kubernetes.api.manifests import with_text_quantities
+from relaunch.adapters.kubernetes.api.models import (
+    ConfigMap,
+    Event,
+    Job,
+    ListMetadata,
+    Model,
+    Node,
+    Pod,
+    ServerVersion,
+    Status,
+)
+from relaunch.adapters.validation import describe_errors
+from relaunch.ports import TransientError
+
+PAGE = 100
+_MAX_RESTARTS = 3
+# A container may write without line ends.
+_MAX_LOG_BYTES = 10 << 20
+Object = TypeVar("Object", bound=Model)
+
+
+class KubernetesClient:
+    """Jobs, pods, their logs and events of one namespace; nodes and ConfigMaps, if a ClusterRole allows them."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @property
+    def namespace(self) -> str:
+        """The namespace that jobs, pods and events are looked for in."""
+        return self._connection.namespace
+
+    def version(self) -> ServerVersion:
+        """Return the server's version."""
+        try:
+            return ServerVersion.parse(self._json("GET", "/version", "reading the server's version"))
+        except ValueError as error:
+            raise TransientError(f"reading the server's version: {error}") from error
+
+    def create_job(self, manifest: Mapping[str, Any]) -> Job:
+        """Create a Job and return it as the server stored it, which drops fields that it does not know.
+
+        Raises:
+            AlreadyExistsError: there is a Job of this name, perhaps by an earlier call that timed out.
+        """
+        doing = f"creating Job {manifest.get('metadata', {}).get('name', '')}"
+        return self._object(Job, "POST", self._jobs(), doing, json=with_text_quantities(manifest))
+
+    def get_job(self, name: str) -> Job | None:
+        """Return a Job, None if there is none of this name."""
+        try:
+            return self._object(Job, "GET", self._jobs(name), f"reading Job {name}")
+        except NotFoundError:
+            return None
+
+    def patch_job(self, name: str, patch: Mapping[str, Any]) -> Job:
+        """Apply a JSON Merge Patch to a Job and return it as the server stored it.
+
+        Raises:
+            NotFoundError: there is no Job of this name.
+        """
+        headers = {"Content-Type": "application/merge-patch+json"}
+        return self._object(Job, "PATCH", self._jobs(name), f"changing Job {name}", json=dict(patch), headers=headers)
+
+    def delete_job(self, name: str, grace_seconds: int | None = None) -> None:
+        """Delete a Job, and its pods by the garbage collector; no error if there is none.
+
+        `grace_seconds` is for the Job alone: its pods have their own `terminationGracePeriodSeconds`.
+        """
+        options = {"propagationPolicy": "Background", **_grace(grace_seconds)}
+        self._delete(self._jobs(name), f"deleting Job {name}", options)
+
+    def list_jobs(self, label_selector: str, limit: int = PAGE) -> Iterator[Sequence[Job]]:
+        """Yield the Jobs with these labels, in pages; those of a list that had to be restarted come twice."""
+        return self._pages(Job, self._jobs(), {"labelSelector": label_selector}, limit)
+
+    def list_pods(self, label_selector: str, limit: int = PAGE) -> Iterator[Sequence[Pod]]:
+        """Yield the pods with these labels, in pages; those of a list that had to be restarted come twice."""
+        return self._pages(Pod, self._pods(), {"labelSelector": label_selector}, limit)
+
+    def delete_pod(self, name: str, grace_seconds: int) -> None:
+        """Let a pod end: SIGTERM, SIGKILL after `grace_seconds`; no error if there is none."""
+        self._delete(self._pods(name), f"deleting pod {name}", _grace(grace_seconds))
+
+    def list_events(self, involved_object_uid: str) -> Sequence[Event]:
+        """Return the events of an object, by its UID, in the order in which they happened."""
+        path = f"/api/v1/namespaces/{quote(self.namespace, safe='')}/events"
+        pages = self._pages(Event, path, {"fieldSelector": f"involvedObject.uid={involved_object_uid}"}, PAGE)
+        found = {each.metadata.uid or each.metadata.name: each for page in pages for each in page}
+        return sorted(found.values(), key=lambda each: each.at or datetime.min.replace(tzinfo=UTC))
+
+    def read_log(
+        self,
+        pod: str,
+        container: str,
+        *,
+        tail_lines: int | None = None,
+        since_time: datetime | None = None,
+        timestamps: bool = True,
+    ) -> Iterator[str]:
+        """Yield the lines of a container's log, at most 10 MiB of them; none while the container waits to start.
+
+        `since_time` counts in whole seconds: who follows a log by reading on compares the lines' timestamps.
+
+        Raises:
+            NotFoundError: there is no such pod any more.
+        """
+        parameters: dict[str, str] = {"container": container, "limitBytes": str(_MAX_LOG_BYTES)}
+        if timestamps:
+            parameters["timestamps"] = "true"
+        if tail_lines is not None:
+            parameters["tailLines"] = str(tail_lines)
+        if since_time is not None:
+            parameters["sinceTime"] = since_time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        doing = f"reading the log of {container} in pod {pod}"
+        try:
+            with self._stream("GET", f"{self._pods(pod)}/log", doing, params=parameters) as answer:
+                yield from _lines(answer)
+        except ApiRefusedError as error:
+            # The server has no other sign for it ("container \"main\" in pod \"x\" is waiting to start: ...").
+            if error.status != 400 or "is waiting to start" not in str(error):
+                raise
+
+    def list_nodes(self, label_selector: str = "", limit: int = PAGE) -> Iterator[Sequence[Node]]:
+        """Yield the nodes, in pages.
+
+        Raises:
+            ForbiddenError: the ClusterRole to list nodes is not bound; all else works without it.
+        """
+        return self._pages(Node, "/api/v1/nodes", {"labelSelector": label_selector}, limit)
+
+    def get_config_map(self, namespace: str, name: str) -> ConfigMap | None:
+        """Return a ConfigMap, None if there is none of this name."""
+        try:
+            path = _config_map(namespace, name)
+            return ConfigMap(self._json("GET", path, f"reading ConfigMap {namespace}/{name}"))
+        except NotFoundError:
+            return None
+
+    def replace_config_map(self, changed: ConfigMap) -> ConfigMap:
+        """Store a ConfigMap that was read and changed.
+
+        Raises:
+            ConflictError: it was changed since it was read.
+        """
+        path, doing = _config_map(changed.namespace, changed.name), f"replacing ConfigMap {changed.name}"
+        return ConfigMap(self._json("PUT", path, doing, json=dict(changed.document)))
+
+    def close(self) -> None:
+        """Close the connection; the next request opens a new one."""
+        self._connection.close()
+
+    def _jobs(self, name: str = "") -> str:
+        return _path(f"/apis/batch/v1/namespaces/{quote(self.namespace, safe='')}/jobs", name)
+
+    def _pods(self, name: str = "") -> str:
+        return _path(f"/api/v1/namespaces/{quote(self.namespace, safe='')}/pods", name)
+
+    def _delete(self, path: str, doing: str, options: Mapping[str, object]) -> None:
+        try:
+            self._json("DELETE", path, doing, json={"apiVersion": "v1", "kind": "DeleteOptions", **options})
+        except NotFoundError:
+            return
+
+    def _pages(self, kind: type[Object], path: str, selector: Mapping[str, str], limit: int) -> Iterator[list[Object]]:
+        doing = f"listing {path.rpartition('/')[2]}"
+        continue_token, restarts = "", 0
+        while True:
+            parameters = {"limit": str(limit), **{key: value for key, value in selector.items() if value}}
+            if continue_token:
+                parameters["continue"] = continue_token
+            try:
+                page = self._json("GET", path, doing, params=parameters)
+            except GoneError:
+                if not continue_token or restarts == _MAX_RESTARTS:
+                    raise
+                continue_token, restarts = "", restarts + 1
+                continue
+            yield [_read(kind, each, doing) for each in page.get("items") or ()]
+            continue_token = _read(ListMetadata, page.get("metadata") or {}, doing).continue_token
+            if not continue_token:
+                return
+
+    def _object(self, kind: type[Object], method: str, path: str, doing: str, **request: Any) -> Object:
+        return _read(kind, self._json(method, path, doing, **request), doing)
+
+    def _json(self, method: str, path: str, doing: str, **request: Any) -> dict[str, Any]:
+        with self._stream(method, path, doing, **request) as answer:
+            answer.read()
+        try:
+            content = answer.json()
+        except ValueError:
+            content = None
+        if not isinstance(content, dict):
+            raise TransientError(f"{doing}: the answer is not JSON: is this the address of a Kubernetes API?")
+        return content
+
+    @contextmanager
+    def _stream(self, method: str, path: str, doing: str, **request: Any) -> Iterator[httpx.Response]:
+        try:
+            http = self._connection.http
+            with http.stream(method, path, **request) as answer:
+                if answer.status_code != 401:
+                    _raise_for_status(answer, doing)
+                    yield answer
+                    return
+            self._connection.renew()
+            with self._connection.http.stream(method, path, **request) as answer:
+                _raise_for_status(answer, doing)
+                yield answer
+        except httpx.HTTPError as error:
+            raise TransientError(f"{doing}: no answer from {self._connection.server}: {error!r}") from error
+
+
+def _path(collection: str, name: str) -> str:
+    return f"{collection}/{quote(name, safe='')}" if name else collection
+
+
+def _config_map(namespace: str, name: str) -> str:
+    return _path(f"/api/v1/namespaces/{quote(namespace, safe='')}/configmaps", name)
+
+
+def _grace(seconds: int | None) -> dict[str, object]:
+    return {} if seconds is None else {"gracePeriodSeconds": seconds}
+
+
+def _lines(answer: httpx.Response) -> Iterator[str]:
+    # Not iter_lines of httpx, which also splits at form feeds and the like, as str.splitlines does.
+    rest = ""
+    for text in answer.iter_text():
+        *lines, rest = (rest + text).split("\n")
+        yield from lines
+    if rest:
+        yield rest
+
+
+def _raise_for_status(answer: httpx.Response, doing: str) -> None:
+    if answer.is_success:
+        return
+    answer.read()
+    try:
+        status = Status.model_validate_json(answer.content)
+    except ValidationError:
+        # A proxy or a load balancer, or the server in plain text.
+        status = Status(message=answer.text.strip())
+    raise to_port_error(doing, answer.status_code, status, answer.headers.get("Retry-After"))
+
+
+def _read(kind: type[Object], content: object, doing: str) -> Object:
+    try:
+        return kind.model_validate(content)
+    except ValidationError as error:
+        raise TransientError(f"{doing}: the answer is no {kind.__name__}: {describe_errors(error)}") from error

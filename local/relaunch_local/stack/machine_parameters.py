@@ -1,0 +1,147 @@
+"""What a deployment is told of machines of our own: which stack each parameter is of, and what must agree.
+
+A new deployment has machines of our own unless it is told otherwise: the stack of infrastructure/machines.yaml is
+deployed first, and its outputs are parameters of the application's stack. `Machines=off` leaves them out. An update
+keeps what the application has, as with every parameter, until `Machines=on` or `Machines=off` says something else.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+SWITCH = "Machines"
+"""The parameter of a deployment that turns machines on or off, which no stack has."""
+MACHINE_STACK_PARAMETERS = (
+    "VpcId",
+    "DiskGiB",
+    "ImageRepositories",
+    "IdleMinutes",
+    "RegistrationMinutes",
+    "GpuImageId",
+    "NeuronImageId",
+)
+"""The parameters of machines.yaml, but for ClusterName, which both stacks have."""
+SUBNETS, LAUNCH_TEMPLATES, ROLE, DISK = (
+    "MachineSubnets",
+    "MachineLaunchTemplates",
+    "MachineInstanceRoleArn",
+    "MachineDiskGiB",
+)
+OUTPUTS = (LAUNCH_TEMPLATES, ROLE, DISK)
+"""The outputs of machines.yaml that are parameters of the application, under the same names."""
+# Those of both templates.
+DEFAULTS: Mapping[str, str] = {
+    "ClusterName": "relaunch",
+    "IdleMinutes": "20",
+    "RegistrationMinutes": "15",
+    "MachineWarmMinutes": "0",
+    "MachineRegistrationMinutes": "5",
+}
+# A job that takes a warm machine at the last minute must find it: its task is placed, and its image pulled, meanwhile.
+_IDLE_MARGIN_MINUTES = 10
+
+
+class RefusedError(Exception):
+    """Nothing was deployed; the message says why, and what to do."""
+
+
+class Way(StrEnum):
+    """How the application's stack gets what machines of our own are launched with."""
+
+    STACK = "stack"  # from the stack of machines.yaml, which is deployed first
+    GIVEN = "given"  # by hand
+    OFF = "off"
+    KEPT = "kept"  # as the application has it; from the stack of machines.yaml for a new one
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The parameters of a deployment: those of the application's stack, those of machines.yaml, and the way."""
+
+    application: Mapping[str, str]
+    machines: Mapping[str, str]
+    way: Way
+
+
+def read_parameters(arguments: Sequence[str]) -> Parameters:
+    """Sort the `NAME=VALUE` of the command line; of two with one name the later one counts, as for SAM CLI.
+
+    Raises:
+        RefusedError: an argument has another form, or two contradict each other.
+    """
+    given: dict[str, str] = {}
+    for argument in arguments:
+        name, separator, value = argument.partition("=")
+        if not name or not separator:
+            raise RefusedError(f"{argument!r} is not NAME=VALUE, for example ClusterName=training")
+        given[name] = "" if value == '""' else value
+    switch = given.pop(SWITCH, "")
+    if switch not in ("", "on", "off"):
+        raise RefusedError(f"{SWITCH}={switch} is neither {SWITCH}=on nor {SWITCH}=off")
+    machines = {name: value for name, value in given.items() if name in MACHINE_STACK_PARAMETERS}
+    application = {name: value for name, value in given.items() if name not in machines}
+    return Parameters(application, machines, _way(switch, application, machines))
+
+
+def _way(switch: str, application: Mapping[str, str], machines: Mapping[str, str]) -> Way:
+    by_hand = [name for name in (LAUNCH_TEMPLATES, ROLE) if application.get(name)]
+    if switch == "off":
+        contradiction = [*by_hand, *([SUBNETS] if application.get(SUBNETS) else []), *machines]
+        if contradiction:
+            raise RefusedError(f"{SWITCH}=off contradicts {', '.join(contradiction)}: leave out one or the other")
+        return Way.OFF
+    if not by_hand:
+        if application.get(DISK):
+            raise RefusedError(f"{DISK} follows the stack of machines: name DiskGiB={application[DISK]} instead")
+        return Way.STACK if switch or machines or application.get(SUBNETS) else Way.KEPT
+    if switch:
+        raise RefusedError(f"{SWITCH}=on sets up what {', '.join(by_hand)} gives by hand: leave out one or the other")
+    missing = [name for name in (SUBNETS, LAUNCH_TEMPLATES, ROLE) if not application.get(name)]
+    if missing:
+        raise RefusedError(
+            f"{' and '.join(by_hand)} without {' and '.join(missing)}: give all three by hand, or none of them; "
+            f"{SUBNETS} alone chooses the subnets of the machines that `make deploy` sets up"
+        )
+    if machines:
+        raise RefusedError(
+            f"{', '.join(machines)} is for the stack of machines that `make deploy` sets up, and {LAUNCH_TEMPLATES} "
+            f"and {ROLE} are given by hand: leave out one or the other"
+        )
+    return Way.GIVEN
+
+
+def check_minutes(values: Mapping[str, str]) -> None:
+    """Check that machines do not power themselves off while Relaunch still counts on them.
+
+    `values` are those that the two stacks will have; what is missing has its default.
+
+    Raises:
+        RefusedError: they would, or a value is no number.
+    """
+    idle, warm = _minutes("IdleMinutes", values), _minutes("MachineWarmMinutes", values)
+    if warm and idle < warm + _IDLE_MARGIN_MINUTES:
+        raise RefusedError(
+            f"a machine without a task powers itself off after IdleMinutes={idle}, and MachineWarmMinutes={warm} keeps "
+            f"it for the next job, whose task needs a few minutes to start there: add IdleMinutes="
+            f"{warm + _IDLE_MARGIN_MINUTES} or more"
+        )
+    registration = _minutes("RegistrationMinutes", values)
+    deadline = _minutes("MachineRegistrationMinutes", values)
+    if registration <= deadline:
+        raise RefusedError(
+            f"a machine that has not registered powers itself off after RegistrationMinutes={registration}, and "
+            f"MachineRegistrationMinutes={deadline} gives it as long or longer; Relaunch should be first, for it says "
+            f"why, and requests another one: add RegistrationMinutes={deadline + _IDLE_MARGIN_MINUTES} or so"
+        )
+
+
+def _minutes(name: str, values: Mapping[str, str]) -> int:
+    text = values.get(name) or DEFAULTS[name]
+    if not (text.isascii() and text.isdigit()):
+        raise RefusedError(f"{name}={text} is no number of minutes")
+    return int(text)
+
+
+def for_sam(parameters: Mapping[str, str]) -> list[str]:
+    """Return parameters as SAM CLI takes them: an empty value needs its quotes."""
+    return [f"{name}={value}" if value else f'{name}=""' for name, value in parameters.items()]

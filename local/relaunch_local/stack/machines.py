@@ -1,0 +1,119 @@
+"""Deploys what machines of our own are launched with, and tells the application's stack of it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from relaunch_local.repository import REPOSITORY
+from relaunch_local.stack.change_set import ChangeSets, Stack, read_stack
+from relaunch_local.stack.machine_network import Network, check_cluster, find_network, spot_role_notes
+from relaunch_local.stack.machine_parameters import (
+    DEFAULTS,
+    LAUNCH_TEMPLATES,
+    MACHINE_STACK_PARAMETERS,
+    OUTPUTS,
+    ROLE,
+    SUBNETS,
+    SWITCH,
+    Parameters,
+    RefusedError,
+    Way,
+    check_minutes,
+)
+
+TEMPLATE = REPOSITORY / "infrastructure" / "machines.yaml"
+
+
+@dataclass(frozen=True)
+class MachineClients:
+    """Clients of the services that are asked for machines."""
+
+    ec2: Any
+    ecs: Any
+    iam: Any
+    stacks: Any
+
+
+def prepare_machines(
+    parameters: Parameters,
+    stack_name: str,
+    connect: Callable[[], MachineClients],
+    confirm: Callable[[str], bool],
+    tell: Callable[[str], None],
+) -> Mapping[str, str]:
+    """Deploy the stack of machines, unless told otherwise; return all parameters of the application's stack.
+
+    Its name is the application's, with `-machines` behind it.
+
+    Raises:
+        RefusedError: something is missing, or was not confirmed; nothing else was deployed.
+        ClientError, BotoCoreError: a call failed.
+    """
+    if parameters.way is Way.OFF:
+        # A parameter that is left out keeps its value.
+        return {**parameters.application, **dict.fromkeys((SUBNETS, LAUNCH_TEMPLATES, ROLE), "")}
+    if parameters.way is Way.GIVEN:
+        return parameters.application
+    clients = connect()
+    application = read_stack(stack_name, clients.stacks)
+    machines = read_stack(f"{stack_name}-machines", clients.stacks)
+    kept = _kept(application, machines) if parameters.way is Way.KEPT else ""
+    if kept:
+        tell(kept)
+        return parameters.application
+    change_sets = ChangeSets(clients.stacks, confirm, tell)
+    return _deploy(parameters, stack_name, application, machines, clients, change_sets)
+
+
+def _kept(application: Stack | None, machines: Stack | None) -> str:
+    """Return why an application stays as it is; empty if its machines are those of the stack that is deployed here."""
+    if application is None or application.status == "REVIEW_IN_PROGRESS":
+        return ""
+    launch_templates = application.parameters.get(LAUNCH_TEMPLATES)
+    if not launch_templates:
+        return f"machines of our own are off in the stack {application.name}, and stay off: {SWITCH}=on turns them on"
+    if machines is None:
+        return (
+            f"machines of our own keep the launch templates that were given by hand ({launch_templates}): {SWITCH}=on "
+            "sets up new ones"
+        )
+    return ""
+
+
+def _deploy(
+    parameters: Parameters,
+    stack_name: str,
+    application: Stack | None,
+    machines: Stack | None,
+    clients: MachineClients,
+    change_sets: ChangeSets,
+) -> Mapping[str, str]:
+    kept = application.parameters if application else {}
+    kept_machines = machines.parameters if machines else {}
+    check_minutes({**kept, **kept_machines, **parameters.application, **parameters.machines})
+    cluster = parameters.application.get("ClusterName") or kept.get("ClusterName") or DEFAULTS["ClusterName"]
+    check_cluster(cluster, clients.ecs)
+    network = _network(parameters, kept, kept_machines, clients.ec2)
+    change_sets.tell(f"machines of our own: cluster {cluster}, {network.vpc_id}, {network.parameter}")
+    for note in (*network.notes, *spot_role_notes(clients.iam)):
+        change_sets.tell(note)
+    same = {name: kept_machines[name] for name in MACHINE_STACK_PARAMETERS if name in kept_machines}
+    wanted = {"ClusterName": cluster, **same, **parameters.machines, "VpcId": network.vpc_id}
+    template = TEMPLATE.read_text(encoding="utf-8")
+    deployed = change_sets.deploy(f"{stack_name}-machines", template, wanted, machines)
+    missing = [name for name in OUTPUTS if not deployed.outputs.get(name)]
+    if missing:
+        raise RefusedError(f"the stack {deployed.name} has no output {', '.join(missing)}: it is another one")
+    told = {SUBNETS: network.parameter, **{name: deployed.outputs[name] for name in OUTPUTS}}
+    change_sets.tell(f"for the stack {stack_name}: {', '.join(f'{name}={value}' for name, value in told.items())}")
+    return {**parameters.application, **told}
+
+
+def _network(parameters: Parameters, kept: Mapping[str, str], kept_machines: Mapping[str, str], ec2: Any) -> Network:
+    """Return what is named, else what the stacks have, else what the default VPC has."""
+    subnets, vpc_id = parameters.application.get(SUBNETS, ""), parameters.machines.get("VpcId", "")
+    if subnets or vpc_id:
+        return find_network(vpc_id, subnets, ec2)
+    if kept.get(SUBNETS):
+        return find_network("", kept[SUBNETS], ec2)
+    return find_network(kept_machines.get("VpcId", ""), "", ec2)

@@ -1,0 +1,102 @@
+"""Which seed finds which planted bug: `make planted-bugs` looks, and writes it to seeds_found.json.
+
+The simulation draws other numbers when the application changes, so that a bug may then be found by another seed. The
+test of planted bugs still finds it, but runs more seeds, until they are written anew.
+"""
+
+import json
+import multiprocessing
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from relaunch.entrypoints import reconcile as reconciling
+from relaunch_local.ecs.engine.settings import NO_WATCHDOG
+from relaunch_local.simulation import machine_scenario, run_seed
+from simulation.planted_bugs import BUGS as BUGS_OF_DECISIONS
+from simulation.planted_bugs import PlantedBug
+from simulation.planted_machine_bugs import MACHINE_BUGS
+from simulation.planted_record_bugs import RECORD_BUGS
+from simulation.planting import patched
+
+BUGS = (*BUGS_OF_DECISIONS, *RECORD_BUGS, *MACHINE_BUGS)
+_FILE = Path(__file__).with_name("seeds_found.json")
+_FOUND = json.loads(_FILE.read_text(encoding="utf-8"))
+SEEDS_FOUND: dict[str, int] = _FOUND["bugs"]
+"""The seed that finds each bug."""
+LEAKING_SEEDS: list[int] = _FOUND["leaks"]
+"""The seeds in which an instance leaks without sweep and watchdog."""
+LEAKS = frozenset(
+    {
+        "every instance of ours is accounted for",
+        "no instance lives that nobody needs",
+        "nothing of ours lives at the end",
+    }
+)
+_SEEDS_FOR_LEAKS = 120
+# A violation is "MM-DD HH:MM:SS invariant: message".
+_VIOLATION = re.compile(r"\S+ \S+ (?P<invariant>[^:]+):")
+
+
+def broken_invariants(seed: int) -> set[str]:
+    """Return the invariants that a seed violates, with the bugs that are planted now."""
+    found = [_VIOLATION.match(violation) for violation in run_seed(seed).violations]
+    return {match["invariant"] for match in found if match}
+
+
+def find_seed(name: str) -> int | None:
+    """Return the seed that finds a bug, the known one if it still does; None if none of its seeds does."""
+    bug = next(bug for bug in BUGS if bug.name == name)
+    with bug.plant():
+        return next((seed for seed in seeds_to_try(bug) if bug.invariant in broken_invariants(seed)), None)
+
+
+def seeds_to_try(bug: PlantedBug) -> Sequence[int]:
+    """Return the seeds of a bug; the one that is known to find it comes first, for it saves the others."""
+    known = SEEDS_FOUND.get(bug.name, 0)
+    return sorted(range(bug.within), key=lambda seed: (seed != known, seed))
+
+
+@contextmanager
+def unguarded() -> Iterator[None]:
+    """Leave out the sweep over instances, and the watchdog of their user data."""
+    with (
+        patched(reconciling, sweep_instances=lambda _deps, _has_time: 0),
+        patched(machine_scenario, Watchdog=lambda: NO_WATCHDOG),
+    ):
+        yield
+
+
+def leaks(seed: int) -> set[str]:
+    """Return what a seed says of instances that leak."""
+    return broken_invariants(seed) & LEAKS
+
+
+def leaks_unguarded(seed: int) -> bool:
+    """Return whether an instance leaks in a seed without sweep and watchdog."""
+    with unguarded():
+        return bool(leaks(seed))
+
+
+def main() -> None:
+    """Look for the seed of each bug and for those that leak, on all processors, and write the file.
+
+    Raises:
+        SystemExit: no seed finds some of them.
+    """
+    with multiprocessing.get_context("fork").Pool() as pool:
+        names = [bug.name for bug in BUGS]
+        found = dict(zip(names, pool.imap(find_seed, names), strict=True))
+        leaking = pool.map(leaks_unguarded, range(_SEEDS_FOR_LEAKS), chunksize=1)
+    kept = {name: seed for name, seed in found.items() if seed is not None}
+    written = {"bugs": kept, "leaks": [seed for seed, is_leaking in enumerate(leaking) if is_leaking]}
+    _FILE.write_text(json.dumps(written, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    missing = found.keys() - kept
+    if missing:
+        sys.exit(f"no seed finds {', '.join(sorted(missing))}")
+
+
+if __name__ == "__main__":
+    main()
