@@ -73,7 +73,7 @@ class KubernetesClient:
             return None
 
     def patch_job(self, name: str, patch: Mapping[str, Any]) -> Job:
-        """Apply a JSON Merge Patch to a Job and return it as the server stored it.
+        """Merge a patch into a Job (JSON Merge Patch, RFC 7386), the same result however often it is sent.
 
         Raises:
             NotFoundError: there is no Job of this name.
