@@ -1,9 +1,10 @@
 """What a Job and its pod say of a task.
 
-A resource version is opaque, and Jobs and pods have one each; what orders two observations of a task is how far it has
-come. A task of Relaunch has one pod and goes through the phases in their order, so the phase is the version. Where an
-old server replaces a pod (before Kubernetes 1.23, if it is deleted), the phases begin anew and are ignored until they
-have come as far as before.
+What orders two observations of a task is how far it has come: a task of Relaunch has one pod, and goes through the
+phases in their order. Where an old server replaces a pod (before Kubernetes 1.23, if it is deleted), the phases begin
+anew and are ignored until they have come as far as before. Within a phase the greater resource version is the newer,
+which is a number of etcd that all objects of a cluster share; where it is none, what is said later of the same phase is
+not told.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,6 +13,7 @@ from datetime import datetime
 from relaunch.adapters.kubernetes.api.models import ContainerStatus, Job, Metadata, Node, Pod
 from relaunch.adapters.kubernetes.labels import STOP_REASON, TASK, owner_of
 from relaunch.adapters.kubernetes.stop_reports import (
+    DISRUPTION_TARGET,
     containers_without_pod,
     find_condition,
     observe_container,
@@ -24,12 +26,15 @@ _FINISHED = ("Complete", "Failed")
 _TERMINAL = frozenset({"Succeeded", "Failed"})
 _PHASES = tuple(TaskPhase)
 _EPOCH_YEAR = 1970
+_VERSIONS_PER_PHASE = 10**18
 _INSTANCE_TYPE = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
 _ZONE = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
 
 
-def observe_task(job: Job | None, pods: Sequence[Pod]) -> TaskObservation:
+def observe_task(job: Job | None, pods: Sequence[Pod], warned_at: datetime | None = None) -> TaskObservation:
     """Return the state of a task by its Job, None if it is deleted, and its pods; one of them is there.
+
+    `warned_at` is when an event announced that its capacity is taken away; a condition of the pod may say so too.
 
     The pods must have been read after the Job: a Job that has finished makes no pod any more, so that without a live
     one then the task has stopped.
@@ -43,7 +48,7 @@ def observe_task(job: Job | None, pods: Sequence[Pod]) -> TaskObservation:
         task_id=job.metadata.name if job else metadata.labels.get(TASK, ""),
         owner=owner_of(metadata.annotations),
         phase=phase,
-        version=_PHASES.index(phase) + 1,
+        version=(_PHASES.index(phase) + 1) * _VERSIONS_PER_PHASE + _resource_version(job, *pods),
         status=_status(job, pod, phase),
         stop_code=_stop_code(job) if phase.is_ending else "",
         report=report_of_task(job, pod) if phase.is_ending else StopReport(),
@@ -52,7 +57,8 @@ def observe_task(job: Job | None, pods: Sequence[Pod]) -> TaskObservation:
         created_at=metadata.creation_timestamp,
         started_at=min(filter(None, map(_started_at, statuses)), default=None),
         stopped_at=_stopped_at(job, statuses) if phase is TaskPhase.STOPPED else None,
-        waiting_for=explain_wait(pod) if phase in {TaskPhase.PENDING, TaskPhase.STARTING} else "",
+        waiting_for=explain_wait(pod),
+        warned_at=warned_at or _disrupted_at(pod),
     )
 
 
@@ -96,13 +102,24 @@ def observe_node(node: Node, task_count: int = 0) -> NodeObservation:
 
 def explain_wait(pod: Pod | None) -> str:
     """Return why a pod does not run yet, in the words of the scheduler or of the kubelet; empty if nothing is known."""
-    if pod is None:
+    if pod is None or pod.status.phase != "Pending":
         return ""
     scheduled = next((each for each in pod.status.conditions if each.type == "PodScheduled"), None)
     if scheduled is not None and scheduled.status == "False":
         return _join(scheduled.reason, scheduled.message)
     waiting = [each.state.waiting for each in pod.status.container_statuses if each.state.waiting is not None]
     return "; ".join(_join(each.reason, each.message) for each in waiting)
+
+
+def _disrupted_at(pod: Pod | None) -> datetime | None:
+    disruption = find_condition(pod.status.conditions, DISRUPTION_TARGET) if pod else None
+    return disruption.last_transition_time if disruption else None
+
+
+def _resource_version(*objects: Job | Pod | None) -> int:
+    versions = (each.metadata.resource_version for each in objects if each is not None)
+    known = max((int(each) for each in versions if each.isdecimal()), default=0)
+    return min(known, _VERSIONS_PER_PHASE - 1)
 
 
 def _containers(job: Job | None, pod: Pod | None) -> Mapping[str, ContainerObservation]:
