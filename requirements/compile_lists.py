@@ -29,6 +29,7 @@ class RequirementList:
 
 
 LAYER = "layers/dependencies/requirements.txt"
+KUBERNETES_LAYER = "layers/kubernetes/requirements"
 _OF_SYSTEM = "layers/dependencies/requirements-amazon-linux"
 DEVELOPMENT = "requirements/dev.txt"
 
@@ -37,6 +38,7 @@ LISTS = (
     RequirementList("layers/dependencies/requirements.in", LAYER),
     RequirementList(f"{_OF_SYSTEM}-2.in", f"{_OF_SYSTEM}-2.txt"),
     RequirementList(f"{_OF_SYSTEM}-2023.in", f"{_OF_SYSTEM}-2023.txt"),
+    RequirementList(f"{KUBERNETES_LAYER}.in", f"{KUBERNETES_LAYER}.txt", LAYER),
     RequirementList("pyproject.toml", DEVELOPMENT, LAYER),
     RequirementList("requirements/mutate.in", "requirements/mutate.txt", DEVELOPMENT),
     RequirementList("examples/train/requirements.in", "examples/train/requirements.txt", LAYER),

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from relaunch.adapters.kubernetes.api.errors import AlreadyExistsError, NotFoundError
-from relaunch.adapters.kubernetes.api.models import Job, Node, Pod
+from relaunch.adapters.kubernetes.api.models import Event, Job, Node, Pod
 from relaunch.adapters.kubernetes.labels import OWNER, TASK
 
 START = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
@@ -31,6 +31,7 @@ class FakeKubernetes:
         self.pods: dict[str, Document] = {}
         self.nodes: dict[str, Document] | Exception = {}
         self.page_size = 100
+        self.events: list[Document] | Exception = []
         self.calls: list[str] = []
         self._now = START
 
@@ -50,7 +51,8 @@ class FakeKubernetes:
         job["metadata"] |= {"uid": f"uid-{name}", "creationTimestamp": self.tick()}
         self.jobs[name] = job | {"status": {"active": 1, "startTime": self.tick()}}
         template = deepcopy(job["spec"]["template"])
-        metadata = template.get("metadata", {}) | {"name": f"{name}-d222p", "creationTimestamp": self.tick()}
+        metadata = template.get("metadata", {}) | {"name": f"{name}-d222p", "uid": f"uid-{name}-d222p"}
+        metadata |= {"creationTimestamp": self.tick()}
         self.pods[name] = {"metadata": metadata, "spec": template["spec"], "status": {"phase": "Pending"}}
 
     def get_job(self, name: str) -> Job | None:
@@ -92,6 +94,23 @@ class FakeKubernetes:
             raise self.nodes
         for page in self._pages(self.nodes.values(), ""):
             yield [Node.model_validate(each) for each in page]
+
+    def list_events(self, involved_object_uid: str = "", reason: str = "") -> Sequence[Event]:
+        self.calls.append("list_events")
+        if isinstance(self.events, Exception):
+            raise self.events
+        events = [Event.model_validate(each) for each in self.events]
+        return [each for each in events if each.reason == reason or each.involved_object.uid == involved_object_uid]
+
+    def warn(self, name: str, reason: str = "SpotToBeReleased") -> str:
+        """Let an event announce that the capacity of a Job's pod is taken away; return when."""
+        assert isinstance(self.events, list)
+        at = self.tick()
+        involved = {"kind": "Pod", "uid": self.pods[name]["metadata"]["uid"]}
+        self.events.append(
+            {"metadata": {"name": at}, "involvedObject": involved, "reason": reason, "lastTimestamp": at}
+        )
+        return at
 
     def _pages(self, documents: Any, selector: str) -> Iterator[list[Document]]:
         found = [each for each in documents if selects(selector, each["metadata"].get("labels", {}))]

@@ -155,6 +155,16 @@ def test_a_running_pod_waits_for_nothing():
     assert task.containers == {"main": ContainerObservation()}
 
 
+def test_a_pod_that_is_about_to_be_taken_away_is_a_warning():
+    condition = disrupted("EvictionByEvictionAPI")[0] | {"lastTransitionTime": "2026-11-02T10:00:00Z"}
+
+    task = observe_task(read_job(), [read_pod(conditions=[condition])])
+
+    assert (task.phase, task.warned_at) == (TaskPhase.RUNNING, TEN)
+    assert observe_task(read_job(), [read_pod(conditions=[condition])], NINE).warned_at == NINE
+    assert observe_task(read_job(), [read_pod()]).warned_at is None
+
+
 def test_a_stopped_task_tells_exit_code_and_times():
     task = observe_task(read_job(FAILED), [read_pod("Failed", state=ended(3))])
 

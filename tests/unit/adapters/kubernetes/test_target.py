@@ -1,6 +1,7 @@
 """What the contract of targets (tests/contracts/test_task_target.py) leaves open for Kubernetes."""
 
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 
@@ -9,10 +10,11 @@ from fakes.kubernetes import FakeKubernetes
 from relaunch.adapters.kubernetes.api.errors import ForbiddenError
 from relaunch.adapters.kubernetes.labels import OWNER, REQUEST, STOP_REASON
 from relaunch.adapters.kubernetes.target import ACK_CAPABILITIES, ACS_CAPABILITIES, kubernetes_target
-from relaunch.core.definitions.accelerator import GpuRequirement
+from relaunch.core.definitions.accelerator import GpuRequirement, PurchaseOption
 from relaunch.core.definitions.kubernetes_workload import KubernetesWorkload, Target
 from relaunch.core.jobs.attempt_key import AttemptKey
 from relaunch.core.launches.launch import LaunchUncertain, ReportedCause, TaskPhase, TaskPlaced
+from relaunch.core.offerings.offering import OfferingKey
 from relaunch.ports import TransientError
 
 REQUEST_OF_JOB = make_launch_request(workload=KubernetesWorkload("image:v1"), gpu=GpuRequirement())
@@ -177,3 +179,47 @@ def test_capabilities(kubernetes):
     assert kubernetes_target(kubernetes, Target.ACS, "s").capabilities == ACS_CAPABILITIES
     assert (ACK_CAPABILITIES.has_spot, ACS_CAPABILITIES.has_spot) == (False, True)
     assert not ACS_CAPABILITIES.has_neuron_devices
+
+
+@pytest.fixture
+def preemptible(kubernetes):
+    """Yield the ACS target with a task that runs on preemptible capacity."""
+    target = kubernetes_target(kubernetes, Target.ACS, "relaunch")
+    spot = OfferingKey("acs", None, PurchaseOption.SPOT)
+    assert target.launch(replace(REQUEST_OF_JOB, offering=spot)) == TaskPlaced(NAME)
+    return target
+
+
+def test_an_event_warns_of_the_end_of_preemptible_capacity(preemptible, kubernetes):
+    kubernetes.run(NAME, "virtual-kubelet")
+    assert preemptible.describe([NAME])[NAME].warned_at is None
+
+    first = kubernetes.warn(NAME)
+    kubernetes.warn(NAME)
+    kubernetes.warn(NAME, "Killing")
+
+    assert preemptible.describe([NAME])[NAME].warned_at == datetime.fromisoformat(first)
+    assert [each.warned_at for page in preemptible.list_tasks() for each in page] == [datetime.fromisoformat(first)]
+
+
+def test_events_are_read_for_tasks_that_run_on_preemptible_capacity_only(preemptible, kubernetes):
+    preemptible.describe([NAME])
+    assert "list_events" not in kubernetes.calls
+
+    on_demand = OfferingKey("acs", None, PurchaseOption.ON_DEMAND)
+    preemptible.launch(replace(REQUEST_OF_JOB, offering=on_demand, placement_number=2))
+    kubernetes.run("resnet-1f2e3d4c-1-2", "virtual-kubelet")
+    preemptible.describe(["resnet-1f2e3d4c-1-2"])
+    assert "list_events" not in kubernetes.calls
+
+
+@pytest.mark.parametrize(
+    "error", [TransientError("no answer"), ForbiddenError("events is forbidden", 403, "Forbidden")]
+)
+def test_without_events_there_is_no_warning(preemptible, kubernetes, error):
+    kubernetes.run(NAME, "virtual-kubelet")
+    kubernetes.events = error
+
+    task = preemptible.describe([NAME])[NAME]
+
+    assert (task.phase, task.warned_at) == (TaskPhase.RUNNING, None)

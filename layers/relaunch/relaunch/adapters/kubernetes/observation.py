@@ -13,6 +13,7 @@ from datetime import datetime
 from relaunch.adapters.kubernetes.api.models import ContainerStatus, Job, Metadata, Node, Pod
 from relaunch.adapters.kubernetes.labels import STOP_REASON, TASK, owner_of
 from relaunch.adapters.kubernetes.stop_reports import (
+    DISRUPTION_TARGET,
     containers_without_pod,
     find_condition,
     observe_container,
@@ -30,8 +31,10 @@ _INSTANCE_TYPE = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instan
 _ZONE = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
 
 
-def observe_task(job: Job | None, pods: Sequence[Pod]) -> TaskObservation:
+def observe_task(job: Job | None, pods: Sequence[Pod], warned_at: datetime | None = None) -> TaskObservation:
     """Return the state of a task by its Job, None if it is deleted, and its pods; one of them is there.
+
+    `warned_at` is when an event announced that its capacity is taken away; a condition of the pod may say so too.
 
     The pods must have been read after the Job: a Job that has finished makes no pod any more, so that without a live
     one then the task has stopped.
@@ -55,6 +58,7 @@ def observe_task(job: Job | None, pods: Sequence[Pod]) -> TaskObservation:
         started_at=min(filter(None, map(_started_at, statuses)), default=None),
         stopped_at=_stopped_at(job, statuses) if phase is TaskPhase.STOPPED else None,
         waiting_for=explain_wait(pod),
+        warned_at=warned_at or _disrupted_at(pod),
     )
 
 
@@ -105,6 +109,11 @@ def explain_wait(pod: Pod | None) -> str:
         return _join(scheduled.reason, scheduled.message)
     waiting = [each.state.waiting for each in pod.status.container_statuses if each.state.waiting is not None]
     return "; ".join(_join(each.reason, each.message) for each in waiting)
+
+
+def _disrupted_at(pod: Pod | None) -> datetime | None:
+    disruption = find_condition(pod.status.conditions, DISRUPTION_TARGET) if pod else None
+    return disruption.last_transition_time if disruption else None
 
 
 def _resource_version(*objects: Job | Pod | None) -> int:

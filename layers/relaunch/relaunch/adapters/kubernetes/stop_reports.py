@@ -19,7 +19,8 @@ _BY_POLICY = "PodFailurePolicy"
 # The message of the Job controller for `onExitCodes`, since Kubernetes 1.26.
 _FAILED_WITH = re.compile(r"Container (?P<container>\S+) for pod \S+ failed with exit code (?P<code>[0-9]{1,9})\b")
 _ENDED_BY_SIGNAL = frozenset({EXIT_SIGKILL, EXIT_SIGTERM})
-_DISRUPTION_TARGET = "DisruptionTarget"
+DISRUPTION_TARGET = "DisruptionTarget"
+"""The pod condition of a pod that is about to be taken away."""
 
 # Reasons of the pod condition DisruptionTarget; others, of programs beside Kubernetes, take the pod away too.
 _DISRUPTIONS = {
@@ -89,7 +90,7 @@ def report_of_task(job: Job | None, pod: Pod | None) -> StopReport:
 def report_of_pod(pod: Pod) -> StopReport:
     """Return what a pod reports; its containers report for themselves."""
     status = pod.status
-    disruption = find_condition(status.conditions, _DISRUPTION_TARGET)
+    disruption = find_condition(status.conditions, DISRUPTION_TARGET)
     if disruption is not None:
         cause = _DISRUPTIONS.get(disruption.reason, ReportedCause.INTERRUPTED)
         return _report(disruption.reason, disruption.message, cause)

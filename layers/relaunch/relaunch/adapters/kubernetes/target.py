@@ -4,11 +4,12 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from itertools import groupby
 from typing import Any, Protocol
 
 from relaunch.adapters.kubernetes.api.errors import AlreadyExistsError, NotFoundError
-from relaunch.adapters.kubernetes.api.models import Job, Node, Pod
+from relaunch.adapters.kubernetes.api.models import Event, Job, Node, Pod
 from relaunch.adapters.kubernetes.labels import (
     REQUEST,
     STOP_REASON,
@@ -24,6 +25,7 @@ from relaunch.adapters.kubernetes.manifest import manifest_builder
 from relaunch.adapters.kubernetes.observation import is_stop_called, observe_node, observe_task
 from relaunch.core.definitions.kubernetes_workload import Target
 from relaunch.core.jobs.attempt_key import AttemptKey
+from relaunch.core.kubernetes.acs import BEST_EFFORT, COMPUTE_QOS
 from relaunch.core.launches.capabilities import Capabilities
 from relaunch.core.launches.launch import (
     LaunchOutcome,
@@ -40,6 +42,9 @@ from relaunch.ports import PermanentError, PortError
 
 # A name has up to 63 characters, and proxies take addresses of 8 KiB.
 _NAMES_PER_REQUEST = 50
+# The event of a pod on preemptible capacity of ECI, minutes before it is released ("Run Jobs using spot ECI instances",
+# Container Service for Kubernetes). That of ACS is documented without its reason.
+_SPOT_WARNING = "SpotToBeReleased"
 # The Job controller deletes the pods of a Job that is older than this.
 _DEADLINE_SECONDS = 1
 
@@ -75,6 +80,8 @@ class Cluster(Protocol):
     def list_pods(self, label_selector: str) -> Iterator[Sequence[Pod]]: ...
 
     def list_nodes(self) -> Iterator[Sequence[Node]]: ...
+
+    def list_events(self, involved_object_uid: str = "", reason: str = "") -> Sequence[Event]: ...
 
 
 class KubernetesTarget:
@@ -203,8 +210,24 @@ class KubernetesTarget:
         pods = [pod for page in self._cluster.list_pods(selector) for pod in page]
         pods_of = _by_task(pods)
         known = {job.metadata.name: job for job in jobs}
+        warned = self._find_warnings(pods)
         names = dict.fromkeys((*known, *pods_of))
-        return [observe_task(known.get(name), pods_of.get(name, ())) for name in names]
+        return [observe_task(known.get(name), pods_of.get(name, ()), warned.get(name)) for name in names]
+
+    def _find_warnings(self, pods: Iterable[Pod]) -> Mapping[str, datetime]:
+        """Return the tasks on preemptible capacity that is going to be taken away, with when that was announced.
+
+        A warning that cannot be read is not waited for: the task is looked at again soon.
+        """
+        preemptible = {pod.metadata.uid: _task_of(pod) for pod in pods if _is_preemptible(pod)}
+        if not preemptible:
+            return {}
+        try:
+            events = self._cluster.list_events(reason=_SPOT_WARNING)
+        except PortError:
+            return {}
+        warned = {preemptible.get(each.involved_object.uid): each.at for each in reversed(events)}
+        return {name: at for name, at in warned.items() if name is not None and at is not None}
 
 
 def kubernetes_target(cluster: Cluster, kind: Target, stack: str) -> KubernetesTarget:
@@ -228,6 +251,10 @@ def with_hash(manifest: Mapping[str, Any], request_hash: str) -> dict[str, Any]:
 def _by_task(pods: Iterable[Pod]) -> dict[str, list[Pod]]:
     ordered = sorted(pods, key=_task_of)
     return {name: list(group) for name, group in groupby(ordered, key=_task_of) if name}
+
+
+def _is_preemptible(pod: Pod) -> bool:
+    return pod.metadata.labels.get(COMPUTE_QOS) == BEST_EFFORT and pod.status.phase == "Running"
 
 
 def _task_of(pod: Pod) -> str:

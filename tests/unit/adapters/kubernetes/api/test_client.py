@@ -1,0 +1,412 @@
+"""Requests of the client, and what it makes of the answers of real servers (1.36.2 and 1.20.2)."""
+
+import json
+from datetime import UTC, datetime
+
+import httpx
+import pytest
+
+from relaunch.adapters.kubernetes.api.client import KubernetesClient
+from relaunch.adapters.kubernetes.api.errors import (
+    AlreadyExistsError,
+    ApiRefusedError,
+    ConflictError,
+    ForbiddenError,
+    GoneError,
+    NotFoundError,
+    TooManyRequestsError,
+    UnauthorizedError,
+)
+from relaunch.ports import PermanentError, TransientError
+
+JOBS = "https://192.0.2.1:6443/apis/batch/v1/namespaces/training/jobs"
+PODS = "https://192.0.2.1:6443/api/v1/namespaces/training/pods"
+MANIFEST = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "cuda-sample"},
+    "spec": {
+        "template": {
+            "spec": {
+                "containers": [
+                    {
+                        "name": "main",
+                        "image": "registry.example/train:1",
+                        "resources": {"limits": {"aliyun.com/gpu-mem": 2, "aliyun.com/gpu-core.percentage": 30}},
+                    }
+                ],
+                "restartPolicy": "Never",
+            }
+        }
+    },
+}
+STORED = {
+    "kind": "Job",
+    "apiVersion": "batch/v1",
+    "metadata": {
+        "name": "cuda-sample",
+        "namespace": "training",
+        "uid": "f275c410-5a4b-4f19-a11e-af089dca69fa",
+        "resourceVersion": "221",
+        "creationTimestamp": "2026-11-03T12:00:00Z",
+        "labels": None,
+        "managedFields": [{"manager": "relaunch"}],
+    },
+    "spec": {"parallelism": 1, "backoffLimit": 0, "template": {"metadata": {"creationTimestamp": None}, "spec": {}}},
+    "status": {"active": 1, "conditions": [{"type": "Complete", "status": "True"}]},
+}
+
+
+def test_creates_a_job_with_quantities_as_text(client: KubernetesClient, server) -> None:
+    server.answer(201, STORED)
+
+    job = client.create_job(MANIFEST)
+
+    assert (server.last.method, str(server.last.url)) == ("POST", JOBS)
+    sent = json.loads(server.last.content)
+    container = sent["spec"]["template"]["spec"]["containers"][0]
+    assert container["resources"]["limits"] == {"aliyun.com/gpu-mem": "2", "aliyun.com/gpu-core.percentage": "30"}
+    assert server.last.headers["Authorization"] == "Bearer token-1"
+    assert (job.metadata.uid, job.metadata.labels, job.status.active) == (STORED["metadata"]["uid"], {}, 1)
+    assert job.metadata.creation_timestamp == datetime(2026, 11, 3, 12, tzinfo=UTC)
+    complete, failed = job.find_condition("Complete"), job.find_condition("Failed")
+    assert complete is not None
+    assert complete.is_true
+    assert failed is None
+
+
+def test_what_an_old_server_dropped_is_missing_in_the_job_it_stored(client: KubernetesClient, server) -> None:
+    server.answer(201, STORED)
+
+    job = client.create_job(MANIFEST)
+
+    assert (job.spec.backoff_limit, job.spec.pod_failure_policy, job.spec.suspend) == (0, None, None)
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "message", "error"),
+    [
+        (409, "AlreadyExists", 'jobs.batch "cuda-sample" already exists', AlreadyExistsError),
+        (403, "Forbidden", 'jobs.batch is forbidden: User "launcher" cannot create resource "jobs"', ForbiddenError),
+        (404, "NotFound", 'namespaces "training" not found', NotFoundError),
+        (400, "BadRequest", "strict decoding error: unknown field", ApiRefusedError),
+        (422, "Invalid", 'limits[aliyun.com/gpu-mem]: Invalid value: "500m": must be an integer', ApiRefusedError),
+        (413, "RequestEntityTooLarge", "limit is 3145728", ApiRefusedError),
+    ],
+)
+def test_what_the_server_refuses_is_permanent_in_its_words(client, server, code, reason, message, error) -> None:
+    server.refuse(code, reason, message)
+
+    with pytest.raises(PermanentError) as caught:
+        client.create_job(MANIFEST)
+
+    assert type(caught.value) is error
+    assert (caught.value.status, caught.value.reason) == (code, reason)
+    assert f"creating Job cuda-sample: {message}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "error"),
+    [
+        (500, "InternalError", TransientError),
+        (503, "ServiceUnavailable", TransientError),
+        (504, "Timeout", TransientError),
+        (408, "", TransientError),
+        (409, "Conflict", ConflictError),
+        (410, "Expired", GoneError),
+    ],
+)
+def test_what_may_succeed_later_is_transient(client: KubernetesClient, server, code, reason, error) -> None:
+    server.refuse(code, reason, "try again")
+
+    with pytest.raises(TransientError) as caught:
+        client.create_job(MANIFEST)
+
+    assert type(caught.value) is error
+
+
+@pytest.mark.parametrize(
+    ("headers", "details", "seconds"),
+    [({"Retry-After": "7"}, {}, 7.0), ({}, {"retryAfterSeconds": 3}, 3.0), ({"Retry-After": "soon"}, {}, None)],
+)
+def test_a_throttled_request_says_how_long_to_wait(client, server, headers, details, seconds) -> None:
+    server.answer(429, {"message": "too many requests", "details": details}, **headers)
+
+    with pytest.raises(TooManyRequestsError) as caught:
+        client.get_job("cuda-sample")
+
+    assert caught.value.retry_after_seconds == seconds
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        httpx.ConnectTimeout("timed out"),
+        httpx.ReadTimeout("timed out"),
+        httpx.ConnectError("refused"),
+        httpx.RemoteProtocolError("closed"),
+    ],
+)
+def test_no_answer_is_transient_and_nothing_is_sent_twice(client: KubernetesClient, server, error) -> None:
+    server.fail(error)
+
+    with pytest.raises(TransientError, match=r"creating Job cuda-sample: no answer from https://192\.0\.2\.1:6443"):
+        client.create_job(MANIFEST)
+
+    assert len(server.requests) == 1
+
+
+def test_a_creation_that_timed_out_after_it_succeeded_is_found_by_its_name(client: KubernetesClient, server) -> None:
+    server.fail(httpx.ReadTimeout("timed out"))
+    server.refuse(409, "AlreadyExists", 'jobs.batch "cuda-sample" already exists')
+    server.answer(200, STORED)
+
+    with pytest.raises(TransientError):
+        client.create_job(MANIFEST)
+    with pytest.raises(AlreadyExistsError):
+        client.create_job(MANIFEST)
+    found = client.get_job("cuda-sample")
+
+    assert found is not None
+    assert found.metadata.uid == STORED["metadata"]["uid"]
+
+
+def test_refused_credentials_are_fetched_once_more(client: KubernetesClient, server) -> None:
+    server.refuse(401, "Unauthorized", "Unauthorized")
+    server.answer(200, STORED)
+
+    client.get_job("cuda-sample")
+
+    assert [each.headers["Authorization"] for each in server.requests] == ["Bearer token-1", "Bearer token-2"]
+
+
+def test_credentials_that_are_refused_twice_are_a_permanent_error(client: KubernetesClient, server) -> None:
+    server.refuse(401, "Unauthorized", "Unauthorized")
+    server.refuse(401, "Unauthorized", "Unauthorized")
+
+    with pytest.raises(UnauthorizedError, match="reading Job x: Unauthorized") as caught:
+        client.get_job("x")
+
+    assert server.fetched == 2
+    assert "token-" not in str(caught.value)
+
+
+def test_a_job_that_does_not_exist_is_none_and_deleting_it_no_error(client: KubernetesClient, server) -> None:
+    server.refuse(404, "NotFound", 'jobs.batch "x" not found')
+    server.refuse(404, "NotFound", 'jobs.batch "x" not found')
+    server.refuse(404, "NotFound", 'pods "x" not found')
+
+    assert client.get_job("x") is None
+    client.delete_job("x")
+    client.delete_pod("x", 0)
+
+
+def test_deletes_a_job_with_its_pods_and_a_pod_within_its_grace_period(client: KubernetesClient, server) -> None:
+    for _ in range(3):
+        server.answer(200, {"kind": "Status", "status": "Success"})
+
+    client.delete_job("x")
+    client.delete_job("x", 5)
+    client.delete_pod("y/../z", 90)
+
+    options = [json.loads(each.content) for each in server.requests]
+    common = {"apiVersion": "v1", "kind": "DeleteOptions"}
+    assert options == [
+        {**common, "propagationPolicy": "Background"},
+        {**common, "propagationPolicy": "Background", "gracePeriodSeconds": 5},
+        {**common, "gracePeriodSeconds": 90},
+    ]
+    assert server.last.url.raw_path == b"/api/v1/namespaces/training/pods/y%2F..%2Fz"
+
+
+def test_changes_a_job_by_a_merge_patch(client: KubernetesClient, server) -> None:
+    server.answer(200, STORED)
+
+    client.patch_job("cuda-sample", {"spec": {"activeDeadlineSeconds": 1}})
+
+    assert (server.last.method, str(server.last.url)) == ("PATCH", f"{JOBS}/cuda-sample")
+    assert server.last.headers["Content-Type"] == "application/merge-patch+json"
+    assert json.loads(server.last.content) == {"spec": {"activeDeadlineSeconds": 1}}
+
+
+def pod(name: str) -> dict[str, object]:
+    return {"metadata": {"name": name}, "status": {"phase": "Running"}}
+
+
+def test_a_list_is_read_page_by_page(client: KubernetesClient, server) -> None:
+    server.answer(200, {"metadata": {"continue": "next"}, "items": [pod("a"), pod("b")]})
+    server.answer(200, {"metadata": {}, "items": None})
+
+    pages = [[each.metadata.name for each in page] for page in client.list_pods("app=train", limit=2)]
+
+    assert pages == [["a", "b"], []]
+    first, second = (dict(each.url.params) for each in server.requests)
+    assert first == {"limit": "2", "labelSelector": "app=train"}
+    assert second == {"limit": "2", "labelSelector": "app=train", "continue": "next"}
+
+
+def test_an_expired_list_is_read_again_from_the_first_page(client: KubernetesClient, server) -> None:
+    server.answer(200, {"metadata": {"continue": "old"}, "items": [pod("a")]})
+    server.refuse(410, "Expired", "The provided continue parameter is too old")
+    server.answer(200, {"metadata": {}, "items": [pod("a"), pod("b")]})
+
+    names = [each.metadata.name for page in client.list_pods("") for each in page]
+
+    assert names == ["a", "a", "b"]
+    assert dict(server.last.url.params) == {"limit": "100"}
+
+
+def test_a_list_that_expires_again_and_again_ends_in_a_transient_error(client: KubernetesClient, server) -> None:
+    for _ in range(4):
+        server.answer(200, {"metadata": {"continue": "old"}, "items": []})
+        server.refuse(410, "Expired", "The provided continue parameter is too old")
+
+    with pytest.raises(GoneError):
+        list(client.list_pods(""))
+
+
+def test_an_expired_first_page_is_not_asked_for_again(client: KubernetesClient, server) -> None:
+    server.refuse(410, "Expired", "too old resource version")
+
+    with pytest.raises(GoneError):
+        list(client.list_jobs("app=train"))
+
+
+def test_events_of_an_object_come_in_order_each_once(client: KubernetesClient, server) -> None:
+    about = {"involvedObject": {"kind": "Pod", "name": "p", "uid": "u-1"}}
+    late = {"metadata": {"name": "e2", "uid": "2"}, "reason": "Evicted", "lastTimestamp": "2026-11-03T12:02:00Z"}
+    early = {"metadata": {"name": "e1", "uid": "1"}, "reason": "Scheduled", "eventTime": "2026-11-03T12:01:00.000001Z"}
+    server.answer(200, {"metadata": {"continue": "n"}, "items": [about | late]})
+    server.answer(200, {"metadata": {}, "items": [about | early, about | late]})
+
+    events = client.list_events("u-1")
+
+    assert [each.reason for each in events] == ["Scheduled", "Evicted"]
+    assert server.requests[0].url.params["fieldSelector"] == "involvedObject.uid=u-1"
+    assert server.last.url.path == "/api/v1/namespaces/training/events"
+
+
+def test_reads_a_log_line_by_line(client: KubernetesClient, server) -> None:
+    server.answer(200, "2026-11-03T12:00:00.1Z a\x0cb\n\n2026-11-03T12:00:01.2Z step 2\r 3")
+    since = datetime(2026, 11, 3, 12, 0, 0, 900000, tzinfo=UTC)
+
+    lines = list(client.read_log("p", "main", tail_lines=10, since_time=since))
+
+    assert lines == ["2026-11-03T12:00:00.1Z a\x0cb", "", "2026-11-03T12:00:01.2Z step 2\r 3"]
+    assert str(server.last.url).startswith(f"{PODS}/p/log?")
+    assert dict(server.last.url.params) == {
+        "container": "main",
+        "limitBytes": "10485760",
+        "timestamps": "true",
+        "tailLines": "10",
+        "sinceTime": "2026-11-03T12:00:00Z",
+    }
+
+
+def test_a_container_that_waits_has_no_log_yet(client: KubernetesClient, server) -> None:
+    message = 'container "main" in pod "p" is waiting to start: ContainerCreating'
+    server.refuse(400, "BadRequest", message)
+
+    assert list(client.read_log("p", "main", timestamps=False)) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "message", "error"),
+    [
+        (400, "BadRequest", "container x is not valid for pod p", ApiRefusedError),
+        (404, "NotFound", 'pods "p" not found', NotFoundError),
+    ],
+)
+def test_a_log_that_cannot_be_read_is_an_error(client, server, code, reason, message, error) -> None:
+    server.refuse(code, reason, message)
+
+    with pytest.raises(error, match=r"reading the log of main in pod p"):
+        list(client.read_log("p", "main"))
+
+
+def test_a_log_that_breaks_off_is_a_transient_error(client: KubernetesClient, server) -> None:
+    class Broken(httpx.SyncByteStream):
+        def __iter__(self):
+            yield b"line 1\nli"
+            raise httpx.ReadError("reset")
+
+    server.answers.append(httpx.Response(200, stream=Broken()))
+    lines = client.read_log("p", "main")
+
+    assert next(lines) == "line 1"
+    with pytest.raises(TransientError, match="reset"):
+        next(lines)
+
+
+def test_reads_nodes_with_what_pods_may_use(client: KubernetesClient, server) -> None:
+    gpus = {"aliyun.com/gpu-core.percentage": "400", "aliyun.com/gpu-count": "4", "aliyun.com/gpu-mem": 60}
+    status = {"allocatable": gpus, "conditions": [{"type": "Ready", "status": "True"}]}
+    spec = {"providerID": "cn-beijing.i-1", "taints": [{"key": "k", "effect": "NoSchedule"}]}
+    server.answer(200, {"items": [{"metadata": {"name": "gpu-1"}, "spec": spec, "status": status}]})
+
+    (page,) = client.list_nodes()
+
+    assert page[0].status.allocatable["aliyun.com/gpu-mem"] == "60"
+    assert (page[0].is_ready, page[0].spec.provider_id, page[0].spec.taints[0].key) == (True, "cn-beijing.i-1", "k")
+
+
+def test_a_config_map_is_replaced_with_all_it_had(client: KubernetesClient, server) -> None:
+    stored = {
+        "metadata": {"name": "acs-profile", "namespace": "kube-system", "resourceVersion": "7", "managedFields": [1]},
+        "data": {"selectors": "", "vpcId": "vpc-1"},
+        "binaryData": {"x": "AA=="},
+    }
+    server.answer(200, stored)
+    server.answer(200, stored)
+
+    found = client.get_config_map("kube-system", "acs-profile")
+    assert found is not None
+    client.replace_config_map(found.with_value("selectors", "[]"))
+
+    assert (server.last.method, server.last.url.path) == (
+        "PUT",
+        "/api/v1/namespaces/kube-system/configmaps/acs-profile",
+    )
+    assert json.loads(server.last.content) == stored | {"data": {"selectors": "[]", "vpcId": "vpc-1"}}
+
+
+def test_a_config_map_that_does_not_exist_is_none(client: KubernetesClient, server) -> None:
+    server.refuse(404, "NotFound", 'configmaps "acs-profile" not found')
+
+    assert client.get_config_map("kube-system", "acs-profile") is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "version"), [({"major": "1", "minor": "20+", "gitVersion": "v1.20.4-aliyun.1"}, (1, 20))]
+)
+def test_reads_the_version_of_a_vendor(client: KubernetesClient, server, answer, version) -> None:
+    server.answer(200, answer)
+
+    found = client.version()
+
+    assert (found.major, found.minor) == version
+    assert found.git_version == "v1.20.4-aliyun.1"
+
+
+@pytest.mark.parametrize("body", ["<html>login</html>", "[]", "{}", '{"major": "one", "minor": ""}'])
+def test_what_is_no_kubernetes_api_is_a_transient_error(client: KubernetesClient, server, body) -> None:
+    server.answer(200, body)
+
+    with pytest.raises(TransientError, match="reading the server's version"):
+        client.version()
+
+
+def test_an_object_without_its_fields_is_a_transient_error_that_quotes_nothing(client, server) -> None:
+    server.answer(200, {"metadata": {"labels": {"secret": ["value-7"]}}})
+
+    with pytest.raises(TransientError, match=r"reading Job x: the answer is no Job: metadata\.labels") as caught:
+        client.get_job("x")
+
+    assert "value-7" not in str(caught.value)
+
+
+def test_a_plain_text_refusal_is_quoted(client: KubernetesClient, server) -> None:
+    server.answer(502, "bad gateway\n")
+
+    with pytest.raises(TransientError, match=r"reading Job x: bad gateway \(HTTP 502\)"):
+        client.get_job("x")
