@@ -4,7 +4,8 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache, wraps
+from functools import cache, partial, wraps
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import boto3
@@ -56,6 +57,8 @@ _CLIENT_CONFIG = Config(
 )
 # CreateFleet answers when it has tried the offerings, about one per second; a repetition is ours to decide on.
 _FLEET_CONFIG = _CLIENT_CONFIG.merge(Config(read_timeout=40, retries={"mode": "standard", "total_max_attempts": 1}))
+# The client ID of the OIDC provider in RAM that stands for AWS (docs/kubernetes.md).
+_ALIBABA_AUDIENCE = "sts.aliyuncs.com"
 
 
 class SystemClock:
@@ -144,7 +147,7 @@ def refresh_dependencies() -> RefreshDependencies:
 def make_dependencies(
     settings: Settings, session: boto3.Session | None = None, *, has_all_types: bool = False
 ) -> Dependencies:
-    """Return the dependencies of the command, with the credentials of the caller.
+    """Return the dependencies of the command, with the credentials of the caller, and with the caller's kubeconfig.
 
     With `has_all_types` the offerings are those of the region instead of those of the capacity providers of the stack:
     for planning only.
@@ -153,8 +156,14 @@ def make_dependencies(
     from relaunch.adapters.aws.checkpoint_buckets import S3Buckets  # noqa: PLC0415
 
     clients, log = _Clients(session or boto3.Session()), SilentLog()
+    deps = _make_dependencies(settings, clients, log)
+    own = {
+        target: cache(partial(_make_kubernetes, target, settings, _read_own_access))
+        for target in settings.kubernetes.clusters
+    }
     deps = replace(
-        _make_dependencies(settings, clients, log),
+        deps,
+        targets=Targets({**deps.targets.makers, **own}),
         buckets=S3Buckets(clients.lazy("s3")),
         checkpoint_grants=settings.checkpoint_grants,
     )
@@ -206,7 +215,7 @@ def _make_dependencies(settings: Settings, clients: _Clients, log: DecisionLog) 
         definitions=stores.definitions,
         capacity=stores.capacity,
         events=stores.events,
-        **_make_targets(settings, clients, clock),
+        **_make_ports_of_targets(settings, clients, clock),
         maintenance=stores.maintenance,
         machine_queue=SqsMachineQueue(clients.lazy("sqs"), settings.machines.queue_url),
         machine_settings=settings.machines,
@@ -222,10 +231,10 @@ def _make_dependencies(settings: Settings, clients: _Clients, log: DecisionLog) 
     )
 
 
-def _make_targets(settings: Settings, clients: _Clients, clock: Clock) -> dict[str, Any]:
-    """Return the targets that the stack has, and what only jobs on ECS need.
+def _make_ports_of_targets(settings: Settings, clients: _Clients, clock: Clock) -> dict[str, Any]:
+    """Return the targets that the stack has, and the ports that only jobs on ECS use.
 
-    Each is imported when a job has it: a function without such a job starts without it, and a stack has any of them.
+    Each target is imported when it is first used: a function without a job on it starts without it.
     """
     ecs = clients.lazy("ecs")
 
@@ -247,11 +256,59 @@ def _make_targets(settings: Settings, clients: _Clients, clock: Clock) -> dict[s
         return EcsRegistry(ecs, clock)
 
     makers: dict[Target, Callable[[], TaskTarget]] = {Target.ECS: make_ecs} if settings.has_ecs else {}
+    for target in settings.kubernetes.clusters:
+        makers[target] = cache(partial(_make_kubernetes, target, settings, _find_access(target, settings, clients)))
     return {
         "targets": Targets(makers),
         "revisions": LazyClient(make_revisions),
         "registry": LazyClient(make_registry),
     }
+
+
+def _find_access(target: Target, settings: Settings, clients: _Clients) -> Callable[[], Any]:
+    """Return what fetches the access of the functions to a cluster."""
+    kubernetes = settings.kubernetes
+    cluster = kubernetes.clusters[target]
+
+    def read_secret() -> Any:
+        from relaunch.adapters.aws.secret_text import SecretText  # noqa: PLC0415
+        from relaunch.adapters.kubernetes.api.kubeconfig import read_kubeconfig  # noqa: PLC0415
+
+        return read_kubeconfig(SecretText(clients.lazy("secretsmanager"), cluster.kubeconfig_secret_arn).read())
+
+    @cache
+    def make_keyless() -> Any:
+        from relaunch.adapters.alibaba.cluster_access import ClusterReference, KeylessAccess  # noqa: PLC0415
+        from relaunch.adapters.aws.web_identity import WebIdentity  # noqa: PLC0415
+
+        reference = ClusterReference(
+            cluster.region, cluster.cluster_id, kubernetes.role_arn, kubernetes.oidc_provider_arn
+        )
+        return KeylessAccess(reference, WebIdentity(clients.lazy("sts"), _ALIBABA_AUDIENCE).issue_token)
+
+    return read_secret if cluster.kubeconfig_secret_arn else lambda: make_keyless().fetch()
+
+
+def _read_own_access() -> Any:
+    from relaunch.adapters.kubernetes.own_kubeconfig import read_own_kubeconfig  # noqa: PLC0415
+
+    return read_own_kubeconfig(os.environ, Path.home())
+
+
+def _make_kubernetes(target: Target, settings: Settings, access: Callable[[], Any]) -> TaskTarget:
+    from relaunch.adapters.kubernetes.api.client import KubernetesClient  # noqa: PLC0415
+    from relaunch.adapters.kubernetes.api.connection import Connection  # noqa: PLC0415
+    from relaunch.adapters.kubernetes.manifest import manifest_builder  # noqa: PLC0415
+    from relaunch.adapters.kubernetes.target import (  # noqa: PLC0415
+        ACK_CAPABILITIES,
+        ACS_CAPABILITIES,
+        KubernetesTarget,
+    )
+
+    stack = settings.machines.stack
+    capabilities = ACK_CAPABILITIES if target is Target.ACK else ACS_CAPABILITIES
+    client = KubernetesClient(Connection(access, settings.kubernetes.namespace))
+    return KubernetesTarget(client, stack, capabilities, manifest_builder(target, stack))
 
 
 def _offerings(

@@ -4,6 +4,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from relaunch.core.jobs.job import STACK_SLOT, Job, JobState, PlacementState, RequestLaunch, WaitReason
+from relaunch.core.kubernetes.offerings import select_on_kubernetes
+from relaunch.core.kubernetes.rules import find_problems
 from relaunch.core.launches.capabilities import missing_capability
 from relaunch.core.launches.launch import LaunchDeferred, LaunchOutcome, LaunchRefused
 from relaunch.core.launches.launch_plan import plan_launch
@@ -109,10 +111,7 @@ def _choose(job: Job, deps: LaunchDependencies) -> Job:
     if job.machine_id:
         found = find_machine(job, deps)
         return found if isinstance(found, Job) else _use(found, job, deps)
-    available = load_offerings(deps, job.job_id)
-    memory = with_own(available.memory, job.own_failures)
-    selection = select(job.definition, job.revision, available.offerings, memory, available.at, available.limits)
-    selection = prefer_undoubted(selection, available.doubts)
+    selection = _select_on_kubernetes(job, deps) if job.definition.target.is_kubernetes else _select(job, deps)
     if not selection.kept:
         return apply_event(job, _nothing_kept(selection), deps)
     if selection.kept[0].is_own_machine:
@@ -122,14 +121,29 @@ def _choose(job: Job, deps: LaunchDependencies) -> Job:
     return _place(job, OfferingChosen(selection.kept[0], selection, None), deps)
 
 
+def _select(job: Job, deps: LaunchDependencies) -> Selection:
+    available = load_offerings(deps, job.job_id)
+    memory = with_own(available.memory, job.own_failures)
+    selection = select(job.definition, job.revision, available.offerings, memory, available.at, available.limits)
+    return prefer_undoubted(selection, available.doubts)
+
+
+def _select_on_kubernetes(job: Job, deps: LaunchDependencies) -> Selection:
+    now = deps.clock.now()
+    memory = with_own(deps.capacity.load_capacity_memory(now), job.own_failures)
+    return select_on_kubernetes(job.definition, memory, now)
+
+
 def _find_problem(job: Job, deps: LaunchDependencies) -> str:
     """Return why the job can never be launched by this stack, empty if it may be."""
     name = job.definition.target
     if problem := deps.targets.problem(name):
         return problem
-    if not name.is_kubernetes and (problem := revision_problem(job.revision, deps.limits.task_definitions)):
-        return problem
-    return missing_capability(job.definition, job.revision, deps.targets.named(name).capabilities)
+    if name.is_kubernetes:
+        problem = "; ".join(map(str, find_problems(job.definition)))
+    else:
+        problem = revision_problem(job.revision, deps.limits.task_definitions) or ""
+    return problem or missing_capability(job.definition, job.revision, deps.targets.named(name).capabilities)
 
 
 def _claim(job: Job, selection: Selection, deps: LaunchDependencies) -> Job:

@@ -21,7 +21,6 @@ from relaunch.core.kubernetes.rules import (
     find_kubernetes_notices,
     find_problems,
     purchase_options,
-    target_problem,
 )
 
 WORKLOAD = KubernetesWorkload("trainer", vcpus=4, memory_mib=16 * 1024, gpu_model="T4")
@@ -154,10 +153,3 @@ def test_a_driver_too_old_for_the_image_is_told_where_drivers_are_chosen(target,
 def test_nothing_is_told_of_what_cannot_run():
     assert find_kubernetes_notices(define(kubernetes=None)) == ()
     assert find_kubernetes_notices(define(gpu=None)) == ()
-
-
-def test_jobs_are_launched_on_ecs_only_yet():
-    assert target_problem(make_definition()) == ""
-    assert target_problem(define(Target.ACS)).startswith(
-        "this version of the functions launches on ecs only, not on acs"
-    )

@@ -107,13 +107,3 @@ def find_kubernetes_notices(definition: JobDefinition) -> tuple[str, ...]:
         f"`{key}` has no effect on {definition.target}: it is about EC2" for key, value in ignored.items() if value
     ]
     return tuple(notices)
-
-
-def target_problem(definition: JobDefinition) -> str:
-    """Return why the functions of this version launch no job of a definition; empty if they do."""
-    if not definition.target.is_kubernetes:
-        return ""
-    return (
-        f"this version of the functions launches on ecs only, not on {definition.target}: `relaunch plan` shows the "
-        "manifest of its Job"
-    )
